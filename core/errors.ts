@@ -1,0 +1,67 @@
+/**
+ * Every error a caller can meet: code → HTTP status and whether trying again, unchanged, may help.
+ * The codes are part of the API; the OpenAPI document lists them from here.
+ */
+export const ERROR_CATALOGUE = {
+  invalid_request: { status: 400, retryable: false },
+  invalid_run_id: { status: 400, retryable: false },
+  invalid_port: { status: 400, retryable: false },
+  port_out_of_range: { status: 400, retryable: false },
+  image_not_supported: { status: 400, retryable: false },
+  unauthorized: { status: 401, retryable: false },
+  forbidden: { status: 403, retryable: false },
+  foreign_run: { status: 403, retryable: false },
+  approval_required: { status: 403, retryable: false },
+  origin_not_allowed: { status: 403, retryable: false },
+  unknown_host: { status: 403, retryable: false },
+  path_outside_workspace: { status: 403, retryable: false },
+  not_found: { status: 404, retryable: false },
+  run_not_found: { status: 404, retryable: false },
+  sandbox_not_found: { status: 404, retryable: false },
+  preview_not_found: { status: 404, retryable: false },
+  workspace_read_not_found: { status: 404, retryable: false },
+  method_not_allowed: { status: 405, retryable: false },
+  request_timeout: { status: 408, retryable: true },
+  no_bound_sandbox: { status: 409, retryable: true },
+  preview_not_enabled: { status: 409, retryable: false },
+  run_ended: { status: 409, retryable: false },
+  sandbox_in_use: { status: 409, retryable: false },
+  sandbox_not_running: { status: 409, retryable: true },
+  preview_conflict: { status: 409, retryable: true },
+  payload_too_large: { status: 413, retryable: false },
+  uri_too_long: { status: 414, retryable: false },
+  unsupported_media_type: { status: 415, retryable: false },
+  too_many_previews: { status: 429, retryable: true },
+  headers_too_large: { status: 431, retryable: false },
+  internal_error: { status: 500, retryable: true },
+  not_streamable: { status: 501, retryable: false },
+  exec_transport_error: { status: 502, retryable: true },
+  workspace_archive_read_error: { status: 502, retryable: true },
+  workspace_archive_write_error: { status: 502, retryable: true },
+  nothing_listens: { status: 502, retryable: true },
+  service_unavailable: { status: 503, retryable: true },
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_CATALOGUE;
+
+/**
+ * The one error class of Porthole. `message` says what is wrong, the offending value and the remedy; it is shown
+ * to callers, so it never holds a token, a key or a host path. Whatever led here goes into `cause`, for the log.
+ */
+export class PortholeError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'PortholeError';
+    this.code = code;
+  }
+
+  get status(): number {
+    return ERROR_CATALOGUE[this.code].status;
+  }
+
+  get retryable(): boolean {
+    return ERROR_CATALOGUE[this.code].retryable;
+  }
+}

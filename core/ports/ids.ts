@@ -1,0 +1,9 @@
+/** Fresh identifiers. */
+export interface Ids {
+  /** `run_` + ULID. */
+  run(): string;
+  /** 26 characters of lower-case base32 (128 random bits), as the sandbox bridge makes them. */
+  sandbox(): string;
+  /** An opaque id for one request, for the log and the `X-Request-Id` header. */
+  request(): string;
+}

@@ -1,0 +1,84 @@
+/** A preview as its plane stores it. Times that cannot be read are undefined and constrain nothing. */
+export interface Preview {
+  /** `preview-` + the first 20 hex of sha256(token): what objects are named after. */
+  readonly name: string;
+  /** The capability. It stands in the URL's host name and in the owner's answers, and nowhere else. */
+  readonly token: string;
+  readonly runId: string;
+  /** The user that owns the run. */
+  readonly owner: string;
+  readonly sandboxId: string;
+  /** The pod (or, on one machine, the sandbox) that serves it. */
+  readonly podName: string;
+  readonly targetPort: number;
+  /** When the store made it; age counts from here. */
+  readonly createdAt: Date;
+  readonly startedAt: Date;
+  readonly expiresAt: Date | undefined;
+  readonly maxUntil: Date | undefined;
+  /** The public URL; null where previews are loopback listeners. */
+  readonly url: string | null;
+  /** The loopback port of a legacy session; 0 for a URL. */
+  readonly localPort: number;
+  /** Tells this object from a later one of the same name. */
+  readonly uid: string;
+  /** Changes with every write (`resourceVersion`). */
+  readonly version: string;
+}
+
+export interface PreviewSpec {
+  readonly token: string;
+  readonly runId: string;
+  readonly owner: string;
+  readonly sandboxId: string;
+  readonly podName: string;
+  readonly targetPort: number;
+  readonly startedAt: Date;
+  readonly expiresAt: Date;
+  readonly maxUntil: Date;
+}
+
+export type Readiness =
+  | { readonly ready: true }
+  | { readonly ready: false; readonly reason: 'nothing_listens' | 'starting' | 'sandbox_stopped' };
+
+/** Which object to delete: only that very one (`uid`), and only as it was judged (`version`), where given. */
+export interface ClosePrecondition {
+  readonly uid?: string | undefined;
+  readonly version?: string | undefined;
+}
+
+/**
+ * Where previews live. One preview a token: the name, derived from the token, makes the store the judge of simultaneous opens.
+ * Objects that are not ours, or that cannot be read, are never returned and never touched.
+ */
+export interface PreviewPlane {
+  /** False where a session is a loopback listener without URL, expiry or keepalive (`Sandbox:Preview:Enabled=false`). */
+  readonly hasUrls: boolean;
+
+  /**
+   * Makes the preview, or returns the one that already stands under the token, as it is.
+   * @throws PortholeError `too_many_previews` when all previews together are at their cap
+   */
+  open(spec: PreviewSpec, signal?: AbortSignal): Promise<{ preview: Preview; created: boolean }>;
+
+  /** Resolves once the URL serves, or says why it does not (bounded by `ReadyTimeoutSeconds`). */
+  serves(preview: Preview, signal?: AbortSignal): Promise<Readiness>;
+
+  find(token: string, signal?: AbortSignal): Promise<Preview | undefined>;
+
+  /**
+   * Moves the expiry to `expiresAt`, never past max-until and never back. One round trip. Undefined when there is no such
+   * preview of this run: what is gone stays gone.
+   */
+  touch(token: string, runId: string, expiresAt: Date, signal?: AbortSignal): Promise<Preview | undefined>;
+
+  /** Deletes it. False when it was gone already or a precondition no longer holds. */
+  close(preview: Pick<Preview, 'name'>, precondition?: ClosePrecondition, signal?: AbortSignal): Promise<boolean>;
+
+  /** All previews, or those of one run, in no particular order. */
+  list(filter?: { runId?: string | undefined }, signal?: AbortSignal): AsyncIterable<Preview>;
+
+  /** Removes what a crash left half-made, older than two minutes at `now`; says how many. */
+  sweep(now: Date, signal?: AbortSignal): Promise<number>;
+}

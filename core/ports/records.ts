@@ -1,0 +1,108 @@
+/** Who owns a thing: a user within an org. */
+export interface Owner {
+  readonly user: string;
+  readonly org: string;
+}
+
+export interface RunRecord {
+  readonly id: string;
+  readonly owner: Owner;
+  readonly title: string | null;
+  readonly sandboxId: string;
+  readonly autoApproveTools: boolean;
+  readonly status: 'running' | 'completed';
+  /** The key that this run's preview tokens are derived with. */
+  readonly tokenKid: string;
+  readonly createdAt: Date;
+  readonly completedAt: Date | null;
+}
+
+/** What is wanted, and what was last seen: two columns that never share a value's meaning. */
+export type DesiredState = 'running' | 'stopped' | 'destroyed';
+export type ObservedState = 'creating' | 'running' | 'stopped' | 'destroyed';
+
+export interface SandboxRecord {
+  readonly id: string;
+  readonly owner: Owner;
+  readonly image: string | null;
+  readonly desired: DesiredState;
+  readonly observed: ObservedState;
+  readonly createdAt: Date;
+}
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Pass it as `after` to get what follows; null on the last page. */
+  readonly next: string | null;
+}
+
+export interface PageRequest {
+  /** 1..1000 */
+  readonly limit: number;
+  readonly after?: string | undefined;
+}
+
+export interface RunRecords {
+  create(run: RunRecord): Promise<void>;
+  get(id: string): Promise<RunRecord | undefined>;
+  /** Newest first; of one owner, or of everybody when `owner` is undefined. */
+  list(owner: Owner | undefined, page: PageRequest): Promise<Page<RunRecord>>;
+  /** Marks it completed at `at` if it runs; returns the record as it then stands, with the first completion's time. */
+  complete(id: string, at: Date): Promise<RunRecord | undefined>;
+  /** The ids among `ids` whose run has completed. */
+  completedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
+}
+
+export interface SandboxRecords {
+  /** Inserts it. False, and nothing changed, when the id is taken by a sandbox that is not destroyed. */
+  create(sandbox: SandboxRecord): Promise<boolean>;
+  /** Undefined for unknown ids; destroyed ones are kept, so that their end is known for certain. */
+  get(id: string): Promise<SandboxRecord | undefined>;
+  setDesired(id: string, desired: DesiredState): Promise<void>;
+  setObserved(id: string, observed: ObservedState): Promise<void>;
+  /** Every sandbox whose desired and observed states differ, and every one that is not destroyed. */
+  live(page: PageRequest): Promise<Page<SandboxRecord>>;
+  /** The ids among `ids` that are known to be destroyed. Unknown ids are not among them. */
+  destroyedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
+}
+
+export type EndReason = 'stopped' | 'expired' | 'orphaned';
+
+/** What remains of an ended preview, so that its URL answers 410 and not 404. */
+export interface Tombstone {
+  /** 64 hex. The token itself is not kept. */
+  readonly tokenSha256: string;
+  readonly runId: string;
+  readonly reason: EndReason;
+  readonly at: Date;
+}
+
+export interface PreviewRecords {
+  /** How often this run's port has been stopped explicitly: 0 at first. */
+  generation(runId: string, targetPort: number): Promise<number>;
+  /**
+   * In one transaction: moves the generation from `from` to `from + 1`, if it still is `from`, and leaves the tombstone.
+   * Returns the generation that then stands.
+   */
+  end(runId: string, targetPort: number, from: number, tombstone: Tombstone): Promise<number>;
+  /** Leaves or replaces tombstones; a `stopped` one is never replaced by a weaker reason. */
+  bury(tombstones: readonly Tombstone[]): Promise<void>;
+  tombstone(tokenSha256: string): Promise<Tombstone | undefined>;
+  /** The hashes among `tokenSha256s` that were stopped explicitly. */
+  stoppedAmong(tokenSha256s: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Forgets tombstones older than `before`; says how many. */
+  forget(before: Date): Promise<number>;
+}
+
+/**
+ * The durable memory of runs, sandboxes and ended previews. Nothing that a live preview needs is in here.
+ * Every method is one transaction; times are stored as RFC 3339 UTC text with milliseconds.
+ */
+export interface Records {
+  readonly runs: RunRecords;
+  readonly sandboxes: SandboxRecords;
+  readonly previews: PreviewRecords;
+  /** Brings the schema to the newest migration; safe when several instances start at once. */
+  migrate(): Promise<void>;
+  close(): Promise<void>;
+}

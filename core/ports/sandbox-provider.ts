@@ -1,0 +1,97 @@
+import type { Duplex, Readable, Writable } from 'node:stream';
+
+/** What a sandbox is made from. */
+export interface SandboxSpec {
+  /** `[a-z2-7]{1,128}`, chosen by the caller. */
+  readonly id: string;
+  /** Container image; `undefined` means the provider's default. */
+  readonly image?: string | undefined;
+}
+
+/** What is really there, as opposed to what is wanted. */
+export interface SandboxObservation {
+  readonly state: 'absent' | 'creating' | 'running' | 'stopped';
+  /** The name that previews report as `pod_name`. */
+  readonly podName: string;
+  /** Why it is not running, in the provider's own words. */
+  readonly reason?: string | undefined;
+}
+
+export interface ExecCommand {
+  /** Executed as it is: no shell is added. */
+  readonly argv: readonly [string, ...string[]];
+  /** Absolute; default `/workspace`. */
+  readonly cwd?: string | undefined;
+  /** Added to the sandbox's own environment. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Whether `stdin` is a pipe; otherwise the command reads /dev/null. */
+  readonly stdin?: boolean | undefined;
+  /** Run on a terminal of this size (columns and rows); everything it prints arrives on `stdout`. */
+  readonly tty?: { readonly cols: number; readonly rows: number } | undefined;
+}
+
+export type ExecExit =
+  | { readonly code: number; readonly signal?: undefined }
+  /** Ended by a signal, e.g. `SIGKILL`. */
+  | { readonly code?: undefined; readonly signal: string };
+
+/**
+ * A running command. Output must be read: a reader that stops, stops the command (back-pressure), and never grows
+ * memory. `exited` resolves once, after the last byte of output has been handed over; it rejects with `exec_transport_error`
+ * when the connection to the sandbox is lost, so a dropped stream is never taken for an exit.
+ */
+export interface ExecProcess {
+  readonly stdin: Writable | null;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly exited: Promise<ExecExit>;
+  /** Sends a signal to the command's whole process group; after its exit it does nothing. */
+  kill(signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT' | 'SIGHUP'): void;
+  /** New terminal size; does nothing without a terminal. */
+  resize(cols: number, rows: number): void;
+}
+
+/**
+ * Where sandboxes live. Every method is idempotent, and safe to repeat after a crash in the middle. Files, archives,
+ * listings and sessions are written once, on `exec`: an image with a shell and tar is enough.
+ *
+ * Failure codes (PortholeError): `sandbox_not_found` where there is no such sandbox, `sandbox_not_running` where it is
+ * stopped or still being created, `exec_transport_error` where the provider cannot be reached.
+ */
+export interface SandboxProvider {
+  readonly name: 'local' | 'docker' | 'kubernetes' | 'agent-sandbox';
+
+  /** Makes and starts the sandbox; resolves once commands can run in it. Existing and running: does nothing. */
+  create(spec: SandboxSpec, signal?: AbortSignal): Promise<void>;
+
+  inspect(id: string, signal?: AbortSignal): Promise<SandboxObservation>;
+
+  /** Ends every process in the sandbox; `/workspace` stays. */
+  stop(id: string, signal?: AbortSignal): Promise<void>;
+
+  /** Starts a stopped sandbox on its `/workspace`; resolves once commands can run in it. */
+  resume(id: string, signal?: AbortSignal): Promise<void>;
+
+  /** Ends every process and removes `/workspace`. Absent: does nothing. */
+  destroy(id: string, signal?: AbortSignal): Promise<void>;
+
+  /**
+   * Starts a command in its own process group. Aborting `signal` kills the group with SIGKILL. What the command left in the
+   * background after its own exit runs on until the sandbox stops, its output read and discarded.
+   * A program that cannot be started (not found, not executable) is an exit with code 127 or 126 and the reason on stderr.
+   */
+  exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess>;
+
+  /**
+   * A byte stream to a TCP port inside the sandbox, tried on 127.0.0.1 and then on ::1, so that a server bound to loopback
+   * still shows. Do not end it right after writing: many servers drop the answer when the client half-closes.
+   * @throws PortholeError `nothing_listens` when both refuse
+   */
+  dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex>;
+
+  /** The ids of every sandbox that bears our mark, running or not; used to find strays. */
+  list(signal?: AbortSignal): AsyncIterable<string>;
+
+  /** Lets go of connections. Sandboxes stay as they are: the next start of the host adopts them. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,23 @@
+/** What a run's agent token says once its signature and its expiry have been checked. */
+export interface AgentClaims {
+  readonly runId: string;
+  readonly expiresAt: Date;
+}
+
+/**
+ * The capabilities that Porthole mints. Every key has an id (`kid`), so that keys can be rotated without changing the
+ * URL of a running preview.
+ */
+export interface Tokens {
+  /** The id of the key that new runs pin. */
+  currentKid(): string;
+  /**
+   * The preview token of a run's port: the same for the same arguments, on every instance.
+   * @throws PortholeError `internal_error` when the key `kid` has been removed from the key set
+   */
+  preview(kid: string, runId: string, targetPort: number, generation: number): string;
+  /** A signed token for the agent of one run. */
+  signAgent(claims: AgentClaims): Promise<string>;
+  /** The claims of a well-signed, unexpired agent token; otherwise undefined. */
+  verifyAgent(token: string, now: Date): Promise<AgentClaims | undefined>;
+}
