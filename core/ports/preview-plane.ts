@@ -74,7 +74,11 @@ export interface PreviewPlane {
   touch(token: string, runId: string, expiresAt: Date, signal?: AbortSignal): Promise<Preview | undefined>;
 
   /** Deletes it. False when it was gone already or a precondition no longer holds. */
-  close(preview: Pick<Preview, 'name'>, precondition?: ClosePrecondition, signal?: AbortSignal): Promise<boolean>;
+  close(
+    preview: Pick<Preview, 'name'>,
+    precondition?: ClosePrecondition,
+    signal?: AbortSignal,
+  ): Promise<boolean>;
 
   /** All previews, or those of one run, in no particular order. */
   list(filter?: { runId?: string | undefined }, signal?: AbortSignal): AsyncIterable<Preview>;
