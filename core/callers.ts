@@ -1,0 +1,54 @@
+import { PortholeError } from './errors.ts';
+import type { Owner, RunRecord, SandboxRecord } from './ports/records.ts';
+
+/** A person, the service itself, or `local`: whoever may own things. */
+export interface Person {
+  readonly kind: 'person';
+  readonly user: string;
+  readonly org: string;
+  readonly admin: boolean;
+}
+
+/** The agent of one run, by its callback token. */
+export interface Agent {
+  readonly kind: 'agent';
+  readonly runId: string;
+  readonly sandboxId: string;
+}
+
+export type Caller = Person | Agent;
+
+/** Who calls while nothing is configured to tell callers apart. */
+export const LOCAL: Person = { kind: 'person', user: 'local', org: 'local', admin: true };
+
+/** Who calls with `SANDBOX_API_KEY`. */
+export const SERVICE: Person = { kind: 'person', user: 'service', org: 'service', admin: true };
+
+export function ownerOf(person: Person): Owner {
+  return { user: person.user, org: person.org };
+}
+
+/** @throws PortholeError `forbidden` for an agent: it acts within its run and owns nothing. */
+export function requirePerson(caller: Caller, action: string): Person {
+  if (caller.kind === 'person') return caller;
+  throw new PortholeError(
+    'forbidden',
+    `An agent token cannot ${action}: ask the owner of run ${caller.runId} to do it.`,
+  );
+}
+
+/** Whether the caller may act on the run: its owner, an admin, or (where `agents`) the run's own agent. */
+export function mayUseRun(caller: Caller, run: RunRecord, agents: boolean): boolean {
+  if (caller.kind === 'agent') return agents && caller.runId === run.id;
+  return caller.admin || sameOwner(caller, run.owner);
+}
+
+/** Whether the caller may act on the sandbox: its owner, an admin, or (where `agents`) the agent whose run it serves. */
+export function mayUseSandbox(caller: Caller, sandbox: SandboxRecord, agents: boolean): boolean {
+  if (caller.kind === 'agent') return agents && caller.sandboxId === sandbox.id;
+  return caller.admin || sameOwner(caller, sandbox.owner);
+}
+
+function sameOwner(person: Person, owner: Owner): boolean {
+  return person.user === owner.user && person.org === owner.org;
+}

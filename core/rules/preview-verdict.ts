@@ -1,0 +1,34 @@
+import type { LifetimeOptions } from './preview-lifetime.ts';
+import { maxUntil } from './preview-lifetime.ts';
+
+/** What the reaper may know of a preview. Times that could not be read are undefined and constrain nothing. */
+export interface ObservedPreview {
+  readonly createdAt: Date;
+  readonly expiresAt: Date | undefined;
+  readonly maxUntil: Date | undefined;
+  /** It was stopped explicitly: a crash, or a start racing with the stop, left it behind. */
+  readonly stopped: boolean;
+  /** `unknown` (a look-up that failed, a record that is not there) never kills. */
+  readonly sandbox: 'present' | 'destroyed' | 'unknown';
+  readonly run: 'running' | 'completed' | 'unknown';
+}
+
+export type PreviewVerdict = 'stopped' | 'orphaned' | 'max_lifetime' | 'idle' | 'alive';
+
+/**
+ * What becomes of a preview at `now`: stopped > orphan > past its maximum > idle > alive. Age counts from `createdAt`, which the
+ * store wrote, so a forged or future-dated max-until prolongs nothing.
+ */
+export function previewVerdict(
+  preview: ObservedPreview,
+  options: LifetimeOptions & { readonly keepAfterRun: boolean },
+  now: Date,
+): PreviewVerdict {
+  if (preview.stopped) return 'stopped';
+  if (preview.sandbox === 'destroyed') return 'orphaned';
+  if (!options.keepAfterRun && preview.run === 'completed') return 'orphaned';
+  if (now >= maxUntil(preview.createdAt, options)) return 'max_lifetime';
+  if (preview.maxUntil !== undefined && now >= preview.maxUntil) return 'max_lifetime';
+  if (preview.expiresAt !== undefined && now >= preview.expiresAt) return 'idle';
+  return 'alive';
+}

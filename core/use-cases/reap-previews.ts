@@ -1,0 +1,117 @@
+import type { Clock } from '../ports/clock.ts';
+import type { Preview, PreviewPlane } from '../ports/preview-plane.ts';
+import type { EndReason, Records } from '../ports/records.ts';
+import type { PreviewOptions } from '../preview-options.ts';
+import { tokenSha256 } from '../rules/preview-token.ts';
+import { type PreviewVerdict, previewVerdict } from '../rules/preview-verdict.ts';
+
+export interface ReapPreviewsDeps {
+  readonly records: Records;
+  readonly plane: PreviewPlane;
+  readonly clock: Clock;
+  readonly preview: PreviewOptions;
+  /** Called after each preview that this pass really ended. */
+  readonly reaped?: (preview: Preview, verdict: PreviewVerdict) => void;
+}
+
+export interface ReapReport {
+  readonly seen: number;
+  /** Deleted by this pass. */
+  readonly reaped: number;
+  /** Judged dead, but kept alive (or deleted by somebody else) before our delete arrived. */
+  readonly lost: number;
+  /** Half-made objects removed. */
+  readonly swept: number;
+}
+
+/** How many previews are judged with one query each for tombstones, sandboxes and runs. */
+const BATCH = 500;
+/** Ended previews answer 410 this long. */
+const TOMBSTONE_HOURS = 24;
+
+const END_REASON: Record<Exclude<PreviewVerdict, 'alive'>, EndReason> = {
+  stopped: 'stopped',
+  orphaned: 'orphaned',
+  max_lifetime: 'expired',
+  idle: 'expired',
+};
+
+/**
+ * One pass over all previews: ends those whose time has come. Safe to repeat and to run twice at once: each delete carries
+ * the version that was judged, so a keepalive that lands in between wins.
+ */
+export async function reapPreviews(deps: ReapPreviewsDeps, signal?: AbortSignal): Promise<ReapReport> {
+  const { plane, records, clock } = deps;
+  const total = { seen: 0, reaped: 0, lost: 0 };
+  if (!plane.hasUrls) return { ...total, swept: 0 };
+  let batch: Preview[] = [];
+  const judge = async () => {
+    const result = await reapBatch(deps, batch, signal);
+    total.seen += batch.length;
+    total.reaped += result.reaped;
+    total.lost += result.lost;
+    batch = [];
+  };
+  for await (const preview of plane.list({}, signal)) {
+    batch.push(preview);
+    if (batch.length === BATCH) await judge();
+  }
+  if (batch.length > 0) await judge();
+  const swept = await plane.sweep(clock.now(), signal);
+  await records.previews.forget(new Date(clock.now().getTime() - TOMBSTONE_HOURS * 3_600_000));
+  return { ...total, swept };
+}
+
+async function reapBatch(
+  { plane, records, clock, preview: options, reaped }: ReapPreviewsDeps,
+  batch: readonly Preview[],
+  signal: AbortSignal | undefined,
+): Promise<{ reaped: number; lost: number }> {
+  const hashes = new Map(batch.map((preview) => [preview, tokenSha256(preview.token)]));
+  const [stopped, destroyed, completed] = await Promise.all([
+    records.previews.stoppedAmong([...hashes.values()]),
+    records.sandboxes.destroyedAmong([...new Set(batch.map((preview) => preview.sandboxId))]),
+    options.keepAfterRun
+      ? new Set<string>()
+      : records.runs.completedAmong([...new Set(batch.map((preview) => preview.runId))]),
+  ]);
+  const now = clock.now();
+  const dead: { preview: Preview; verdict: Exclude<PreviewVerdict, 'alive'>; hash: string }[] = [];
+  for (const [preview, hash] of hashes) {
+    const verdict = previewVerdict(
+      {
+        createdAt: preview.createdAt,
+        expiresAt: preview.expiresAt,
+        maxUntil: preview.maxUntil,
+        stopped: stopped.has(hash),
+        sandbox: destroyed.has(preview.sandboxId) ? 'destroyed' : 'unknown',
+        run: completed.has(preview.runId) ? 'completed' : 'unknown',
+      },
+      options,
+      now,
+    );
+    if (verdict !== 'alive') dead.push({ preview, verdict, hash });
+  }
+  if (dead.length === 0) return { reaped: 0, lost: 0 };
+  // First the tombstones: only `stopped` ones bind, so one that is written for a preview that a keepalive then saves does no harm.
+  await records.previews.bury(
+    dead.map(({ preview, verdict, hash }) => ({
+      tokenSha256: hash,
+      runId: preview.runId,
+      reason: END_REASON[verdict],
+      at: now,
+    })),
+  );
+  const closed = await Promise.all(
+    dead.map(async ({ preview, verdict }) => {
+      // What was stopped goes even if it was touched since: stopping is final.
+      const precondition =
+        verdict === 'stopped' ? { uid: preview.uid } : { uid: preview.uid, version: preview.version };
+      const gone = await plane.close(preview, precondition, signal);
+      if (gone) reaped?.(preview, verdict);
+      return gone;
+    }),
+  );
+  const count = closed.filter(Boolean).length;
+  return { reaped: count, lost: closed.length - count };
+}

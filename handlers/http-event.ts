@@ -1,0 +1,31 @@
+import type { Readable } from 'node:stream';
+
+/**
+ * What a function is invoked with: the fields of an API Gateway v2 (HTTP API) event that Porthole reads, and, on the function host, the
+ * body as a stream that nobody has read yet.
+ */
+export interface HttpEvent {
+  readonly rawPath: string;
+  readonly rawQueryString: string;
+  /** Lower-case names; several values are joined with ", ". */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly pathParameters?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly requestContext: {
+    readonly requestId?: string | undefined;
+    readonly http: { readonly method: string; readonly sourceIp?: string | undefined };
+  };
+  /** The whole body where the runtime buffers. */
+  readonly body?: string | null | undefined;
+  readonly isBase64Encoded?: boolean | undefined;
+  /** The body where the runtime streams. */
+  readonly bodyStream?: (() => Readable) | undefined;
+  /** Aborted when the client goes away, where the runtime can tell. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** An API Gateway v2 response whose body may also be a stream, on hosts that stream. */
+export interface HttpResponse {
+  statusCode: number;
+  headers: Record<string, string>;
+  body?: string | Buffer | Readable | undefined;
+}

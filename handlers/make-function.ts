@@ -1,0 +1,62 @@
+import middy from '@middy/core';
+import { PassThrough, Readable } from 'node:stream';
+import type { HttpEvent, HttpResponse } from './http-event.ts';
+import { authenticate } from './middleware/authenticate.ts';
+import { guardOrigin } from './middleware/guard-origin.ts';
+import { readInput } from './middleware/read-input.ts';
+import { renderErrors } from './middleware/render-errors.ts';
+import type { ChainEvent, Step } from './middleware/step.ts';
+import type { Route } from './route.ts';
+import type { Services } from './services.ts';
+
+/** A function as any middy host invokes it. */
+export type PortholeFunction = (event: HttpEvent, context: object) => Promise<HttpResponse>;
+
+export interface FunctionOptions {
+  /** The origin under which people reach Porthole, where that differs from the Host that arrives here. */
+  readonly publicOrigin?: string | undefined;
+}
+
+/** Makes the function of one route. The order of the chain is the order of this list. */
+export function makeFunction(
+  route: Route,
+  services: Services,
+  options: FunctionOptions = {},
+): PortholeFunction {
+  const chain: Step[] = [
+    // Around everything, so that whatever a later step throws becomes an answer.
+    renderErrors(services.log, route.id),
+    // Before the credential: a browser acting for a foreign page must not even find out whether one is good.
+    guardOrigin({ page: route.page, publicOrigin: options.publicOrigin }),
+    // Before the input: strangers cannot make us read and parse a body.
+    authenticate(services.authenticator, route),
+    readInput(route),
+  ];
+  const handler = (event: ChainEvent): Promise<HttpResponse> => {
+    const { params, query, body } = event.input ?? { params: {}, query: {}, body: undefined };
+    return route.handle(
+      {
+        params,
+        query,
+        body,
+        // Routes for anyone never look at it.
+        caller: event.caller ?? { kind: 'person', user: '', org: '', admin: false },
+        headers: event.headers,
+        stream: () => bodyStream(event),
+        signal: event.signal,
+      },
+      services,
+    );
+  };
+  // middy's types speak of AWS Lambda's own event and context; ours are the part of them that we read.
+  return (middy as unknown as (handler: unknown) => { use(steps: Step[]): PortholeFunction })(handler).use(
+    chain,
+  );
+}
+
+function bodyStream(event: HttpEvent): Readable {
+  if (event.bodyStream !== undefined) return event.bodyStream();
+  const whole = new PassThrough();
+  whole.end(Buffer.from(event.body ?? '', event.isBase64Encoded === true ? 'base64' : 'utf8'));
+  return whole;
+}

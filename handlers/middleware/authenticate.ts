@@ -1,0 +1,61 @@
+import type { Caller } from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { HttpEvent } from '../http-event.ts';
+import type { Route } from '../route.ts';
+import type { Step } from './step.ts';
+
+/** Who stands behind a credential. */
+export interface Authenticator {
+  /** The one who calls without a credential: `local` while nothing is configured, otherwise nobody. */
+  readonly withoutCredential: Caller | undefined;
+  /** The owner of the credential, or undefined when it is not good. Never falls back to anybody. */
+  judge(credential: string): Promise<Caller | undefined>;
+}
+
+/**
+ * Finds out who calls. A credential that is presented is always judged, so a bad one never falls back to `local`.
+ * @throws PortholeError `unauthorized`; `forbidden` for an agent on a route that is not for agents
+ */
+export async function identify(
+  authenticator: Authenticator,
+  route: Pick<Route, 'access' | 'agents' | 'summary'>,
+  event: HttpEvent,
+): Promise<Caller | undefined> {
+  if (route.access === 'anyone') return undefined;
+  const credential = presentedCredential(event, route.access === 'key');
+  if (credential === undefined) {
+    if (authenticator.withoutCredential !== undefined) return authenticator.withoutCredential;
+    if (route.access === 'local' && isLoopback(event.requestContext.http.sourceIp)) return undefined;
+    throw new PortholeError('unauthorized', 'Unauthorized');
+  }
+  const caller = await authenticator.judge(credential);
+  if (caller === undefined) throw new PortholeError('unauthorized', 'Unauthorized');
+  if (caller.kind === 'agent' && route.agents !== true) {
+    throw new PortholeError(
+      'forbidden',
+      `An agent token cannot do this (${route.summary}): ask the owner of run ${caller.runId}.`,
+    );
+  }
+  return caller;
+}
+
+/** The bearer token; the empty string stands for a credential that is there but has no readable form. */
+function presentedCredential(event: HttpEvent, inQuery: boolean): string | undefined {
+  const header = event.headers['authorization'];
+  if (header !== undefined) return /^bearer +(\S+)$/i.exec(header)?.[1] ?? '';
+  if (!inQuery) return undefined;
+  return new URLSearchParams(event.rawQueryString).get('token') ?? undefined;
+}
+
+function isLoopback(address: string | undefined): boolean {
+  return address !== undefined && (/^(::ffff:)?127\./.test(address) || address === '::1');
+}
+
+export function authenticate(authenticator: Authenticator, route: Route): Step {
+  return {
+    before: async ({ event }) => {
+      const caller = await identify(authenticator, route, event);
+      if (caller !== undefined) event.caller = caller;
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import type { z } from 'zod';
+
+/** Fields whose value an error never repeats. */
+const SECRET = /token|secret|key|credential|password|authorization/i;
+
+/**
+ * One sentence a problem: where, what was expected, what was got. All problems at once, so that nobody has to find them one by one.
+ */
+export function describeProblems(error: z.ZodError, input: unknown, where: string): string {
+  return error.issues.map((issue) => describe(issue, input, where)).join(' ');
+}
+
+function describe(issue: z.core.$ZodIssue, input: unknown, where: string): string {
+  if (issue.code === 'unrecognized_keys') {
+    return `${where}: unknown field${issue.keys.length > 1 ? 's' : ''} ${issue.keys.map((key) => JSON.stringify(key.slice(0, 60))).join(', ')}.`;
+  }
+  const name = issue.path.length === 0 ? where : issue.path.map(String).join('.');
+  const got = name !== where && SECRET.test(name) ? '' : valueAt(input, issue.path);
+  return `${name}: ${issue.message.replace(/\.$/, '')}${got}.`;
+}
+
+function valueAt(input: unknown, path: readonly PropertyKey[]): string {
+  let value = input;
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null) return '';
+    value = (value as Record<PropertyKey, unknown>)[key];
+  }
+  if (value === undefined) return ', got nothing';
+  if (typeof value === 'object' && value !== null)
+    return Array.isArray(value) ? ', got an array' : ', got an object';
+  const text = JSON.stringify(value);
+  return `, got ${text.length > 100 ? `${text.slice(0, 100)}…` : text}`;
+}

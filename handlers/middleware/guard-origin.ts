@@ -1,0 +1,42 @@
+import { PortholeError } from '#core/errors.ts';
+import type { Step } from './step.ts';
+
+/**
+ * Refuses calls that a browser makes for another site. Previews run in the same browser as the API, so a page of a preview (or any page, while no key is
+ * configured) could otherwise act as the person in front of it. Programs send neither header and pass.
+ * @param page whether a person may come here by a link from elsewhere
+ */
+export function checkOrigin(
+  headers: Readonly<Record<string, string | undefined>>,
+  {
+    page = false,
+    publicOrigin,
+  }: { readonly page?: boolean | undefined; readonly publicOrigin?: string | undefined },
+): void {
+  const origin = headers['origin'];
+  if (origin !== undefined && origin !== publicOrigin && !isOriginOf(origin, headers['host'])) {
+    throw new PortholeError(
+      'origin_not_allowed',
+      `Requests from the origin ${JSON.stringify(origin.slice(0, 100))} are not accepted here: call the API from its own origin or from a program.`,
+    );
+  }
+  const site = headers['sec-fetch-site'];
+  if (site === undefined || site === 'same-origin' || site === 'none') return;
+  const isLink = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document';
+  if (page && isLink) return;
+  throw new PortholeError(
+    'origin_not_allowed',
+    `Requests with Sec-Fetch-Site: ${site.slice(0, 40)} are not accepted here: call the API from its own origin or from a program.`,
+  );
+}
+
+function isOriginOf(origin: string, host: string | undefined): boolean {
+  return host !== undefined && (origin === `http://${host}` || origin === `https://${host}`);
+}
+
+export function guardOrigin(options: {
+  readonly page?: boolean | undefined;
+  readonly publicOrigin?: string | undefined;
+}): Step {
+  return { before: (request) => checkOrigin(request.event.headers, options) };
+}

@@ -1,0 +1,88 @@
+import { text as readText } from 'node:stream/consumers';
+import { Transform } from 'node:stream';
+import type { z } from 'zod';
+import { PortholeError } from '#core/errors.ts';
+import type { HttpEvent } from '../http-event.ts';
+import type { Route } from '../route.ts';
+import { describeProblems } from './describe-problems.ts';
+import type { Step } from './step.ts';
+
+/** The most JSON a request may carry: 1 MiB. */
+export const MAX_JSON_BYTES = 1_048_576;
+
+/**
+ * Parses path parameters, query and JSON body by the route's schemas. The credential comes first in the chain, so that strangers cannot make us parse.
+ * @throws PortholeError `invalid_request` naming every bad field, `unsupported_media_type`, `payload_too_large`
+ */
+export function readInput(route: Route): Step {
+  return {
+    before: async ({ event }) => {
+      const params = parse(route.params, event.pathParameters ?? {}, 'path');
+      const query = parse(route.query, queryOf(event), 'query');
+      const body =
+        route.body === undefined || route.body === 'stream'
+          ? undefined
+          : parse(route.body, await readJson(event), 'body');
+      event.input = { params, query, body };
+    },
+  };
+}
+
+function parse(schema: z.ZodType | undefined, value: unknown, where: 'path' | 'query' | 'body'): unknown {
+  if (schema === undefined) return value;
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw new PortholeError('invalid_request', describeProblems(result.error, value, where));
+}
+
+function queryOf({ rawQueryString }: HttpEvent): Record<string, string> {
+  return rawQueryString === '' ? {} : Object.fromEntries(new URLSearchParams(rawQueryString));
+}
+
+async function readJson(event: HttpEvent): Promise<unknown> {
+  const raw = await readBody(event);
+  // No body at all is an empty object: every field that must be there is then named as missing.
+  if (raw === '') return {};
+  const type = event.headers['content-type'];
+  if (type === undefined || !/^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;|$)/i.test(type)) {
+    throw new PortholeError(
+      'unsupported_media_type',
+      `The body must be JSON, but its Content-Type is ${type === undefined ? 'missing' : JSON.stringify(type.slice(0, 100))}: send Content-Type: application/json.`,
+    );
+  }
+  try {
+    return JSON.parse(raw) as unknown;
+  } catch {
+    throw new PortholeError('invalid_request', 'Invalid JSON body');
+  }
+}
+
+async function readBody(event: HttpEvent): Promise<string> {
+  if (event.bodyStream === undefined) {
+    const body = event.body ?? '';
+    const text = event.isBase64Encoded === true ? Buffer.from(body, 'base64').toString() : body;
+    if (Buffer.byteLength(text) > MAX_JSON_BYTES) throw tooLarge();
+    return text;
+  }
+  const announced = event.headers['content-length'];
+  if (announced === '0' || (announced === undefined && event.headers['transfer-encoding'] === undefined))
+    return '';
+  if (Number(announced) > MAX_JSON_BYTES) throw tooLarge();
+  let seen = 0;
+  const counted = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      seen += chunk.length;
+      done(seen > MAX_JSON_BYTES ? tooLarge() : null, chunk);
+    },
+  });
+  const source = event.bodyStream();
+  source.once('error', (error) => counted.destroy(error));
+  return readText(source.pipe(counted));
+}
+
+function tooLarge(): PortholeError {
+  return new PortholeError(
+    'payload_too_large',
+    `The JSON body exceeds the ${MAX_JSON_BYTES}-byte limit: send less, or upload it as a file.`,
+  );
+}

@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import type { Preview } from '#core/ports/preview-plane.ts';
+import { findRun } from '#core/use-cases/find-run.ts';
+import { defineRoute, json } from '../route.ts';
+import { RunPath } from '../runs/run-dto.ts';
+import { PreviewDto, toPreviewDto } from './preview-dto.ts';
+
+export const listPortForwardsRoute = defineRoute({
+  id: 'listPortForwards',
+  method: 'GET',
+  path: '/api/runs/{id}/sandbox/port-forward',
+  tag: 'Previews',
+  summary: "List a run's live previews",
+  description: 'Previews and legacy sessions alike, oldest first.',
+  access: 'caller',
+  agents: true,
+  params: RunPath,
+  responses: { 200: { description: 'The live previews', schema: z.array(PreviewDto) } },
+  errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
+  async handle({ params, caller, signal }, services) {
+    const run = await findRun(services, caller, params.id, { agents: true });
+    const live: Preview[] = [];
+    for await (const preview of services.plane.list({ runId: run.id }, signal)) live.push(preview);
+    live.sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || a.targetPort - b.targetPort);
+    return json(200, live.map(toPreviewDto));
+  },
+});

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import type { Preview, Readiness } from '#core/ports/preview-plane.ts';
+
+/** `PortForwardSessionDto` of the preview reference, and what we add to it. */
+export const PreviewDto = z
+  .object({
+    session_id: z.string().describe('The capability token; names the preview when it is stopped'),
+    local_port: z.number().int().describe('Loopback port of a legacy session; 0 for a preview with a URL'),
+    target_port: z.number().int(),
+    pod_name: z.string(),
+    started_at: z.iso.datetime(),
+    preview_url: z.string().nullable(),
+    previewUrl: z.string().nullable(),
+    keepalive_url: z.string().nullable().describe('Ping it about every 60 s while somebody watches'),
+    keepaliveUrl: z.string().nullable(),
+    expires_at: z.iso.datetime().nullable().describe('When it ends unless it is kept alive'),
+    max_until: z.iso.datetime().nullable().describe('When it ends whatever happens'),
+  })
+  .meta({ id: 'PortForwardSession' });
+
+/** The answer to a start also says whether the app answers yet. */
+export const StartedPreviewDto = PreviewDto.extend({
+  ready: z.boolean(),
+  reason: z
+    .enum(['nothing_listens', 'starting', 'sandbox_stopped'])
+    .optional()
+    .describe('Why it is not ready'),
+}).meta({ id: 'StartedPortForwardSession' });
+
+export function toPreviewDto(preview: Preview): z.infer<typeof PreviewDto> {
+  const keepalive =
+    preview.url === null ? null : `/api/runs/${preview.runId}/sandbox/preview/${preview.token}/keepalive`;
+  return {
+    session_id: preview.token,
+    local_port: preview.localPort,
+    target_port: preview.targetPort,
+    pod_name: preview.podName,
+    started_at: preview.startedAt.toISOString(),
+    preview_url: preview.url,
+    previewUrl: preview.url,
+    keepalive_url: keepalive,
+    keepaliveUrl: keepalive,
+    expires_at: preview.url === null ? null : (preview.expiresAt?.toISOString() ?? null),
+    max_until: preview.url === null ? null : (preview.maxUntil?.toISOString() ?? null),
+  };
+}
+
+export function toStartedPreviewDto(
+  preview: Preview,
+  readiness: Readiness,
+): z.infer<typeof StartedPreviewDto> {
+  return { ...toPreviewDto(preview), ...readiness };
+}

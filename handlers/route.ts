@@ -1,0 +1,74 @@
+import type { Readable } from 'node:stream';
+import type { z } from 'zod';
+import type { Caller } from '#core/callers.ts';
+import type { ErrorCode } from '#core/errors.ts';
+import type { HttpResponse } from './http-event.ts';
+import type { Services } from './services.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** What a successful answer looks like, for the OpenAPI document. */
+export interface ResponseDoc {
+  readonly description: string;
+  /** JSON of this shape, or … */
+  readonly schema?: z.ZodType;
+  /** … any other content type. Neither: no body. */
+  readonly contentType?: string;
+}
+
+/** A request after its schema: typed, and from somebody we know. */
+export interface RouteRequest<Params, Query, Body> {
+  readonly params: Params;
+  readonly query: Query;
+  readonly body: Body;
+  readonly caller: Caller;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** The unread body, for routes that stream it. */
+  stream(): Readable;
+  /** Aborted when the client goes away. */
+  readonly signal: AbortSignal | undefined;
+}
+
+export interface Route<Params = unknown, Query = unknown, Body = unknown> {
+  /** The OpenAPI `operationId`; also the function's name in logs and metrics. */
+  readonly id: string;
+  readonly method: Method;
+  /** OpenAPI path template. `{path}` at the end takes the rest of the URL. */
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  /**
+   * `anyone`: no credential is looked at. `caller`: somebody must be known. `key`: as `caller`, and the credential may stand in `?token=`.
+   * `local`: nobody need be known on a loopback address; elsewhere as `caller`.
+   */
+  readonly access: 'anyone' | 'caller' | 'key' | 'local';
+  /** Whether a run's agent may call it at all; default false. */
+  readonly agents?: boolean;
+  /** A page that a person may reach by a link from another site. */
+  readonly page?: boolean;
+  readonly params?: z.ZodType<Params>;
+  readonly query?: z.ZodType<Query>;
+  /** JSON body; absent means none, `'stream'` means raw bytes. */
+  readonly body?: z.ZodType<Body> | 'stream';
+  readonly responses: Readonly<Record<number, ResponseDoc>>;
+  /** What it may answer beyond the codes that every route of its access shares. */
+  readonly errors?: readonly ErrorCode[];
+  handle(request: RouteRequest<Params, Query, Body>, services: Services): Promise<HttpResponse>;
+}
+
+/** Infers the three types from the schemas, and forgets them for the list of routes. */
+export function defineRoute<Params = unknown, Query = unknown, Body = unknown>(
+  route: Route<Params, Query, Body>,
+): Route {
+  return route as unknown as Route;
+}
+
+/** A JSON answer. */
+export function json(statusCode: number, value: unknown, headers: Record<string, string> = {}): HttpResponse {
+  return {
+    statusCode,
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(value),
+  };
+}

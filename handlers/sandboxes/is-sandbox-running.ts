@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { findSandbox } from '#core/use-cases/find-sandbox.ts';
+import { defineRoute, json } from '../route.ts';
+import { SandboxPath } from './sandbox-path.ts';
+
+export const isSandboxRunningRoute = defineRoute({
+  id: 'isSandboxRunning',
+  method: 'GET',
+  path: '/v1/sandbox/{id}/running',
+  tag: 'Sandboxes',
+  summary: 'Whether commands can run in the sandbox',
+  access: 'caller',
+  agents: true,
+  params: SandboxPath,
+  responses: {
+    200: {
+      description: 'Whether it runs',
+      schema: z.object({ running: z.boolean() }).meta({ id: 'RunningResponse' }),
+    },
+  },
+  errors: ['sandbox_not_found'],
+  async handle({ params, caller, signal }, services) {
+    const sandbox = await findSandbox(services, caller, params.id, { agents: true });
+    return json(200, { running: (await services.provider.inspect(sandbox.id, signal)).state === 'running' });
+  },
+});

@@ -1,0 +1,33 @@
+import { findSandbox } from '#core/use-cases/find-sandbox.ts';
+import { readWorkspaceFile } from '#core/use-cases/workspace-files.ts';
+import { defineRoute } from '../route.ts';
+import { absolutePath, FilePath } from './file-path.ts';
+
+export const readFileRoute = defineRoute({
+  id: 'readFile',
+  method: 'GET',
+  path: '/v1/sandbox/{id}/file/{path}',
+  tag: 'Sandboxes',
+  summary: 'Read a file',
+  access: 'caller',
+  agents: true,
+  params: FilePath,
+  responses: { 200: { description: 'The bytes of the file', contentType: 'application/octet-stream' } },
+  errors: [
+    'path_outside_workspace',
+    'sandbox_not_found',
+    'workspace_read_not_found',
+    'sandbox_not_running',
+    'exec_transport_error',
+    'not_streamable',
+  ],
+  async handle({ params, caller, signal }, services) {
+    const sandbox = await findSandbox(services, caller, params.id, { agents: true });
+    const body = await readWorkspaceFile(services, sandbox.id, absolutePath(params.path), signal);
+    return {
+      statusCode: 200,
+      headers: { 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' },
+      body,
+    };
+  },
+});

@@ -1,0 +1,33 @@
+import type { Clock } from '#core/ports/clock.ts';
+import type { Ids } from '#core/ports/ids.ts';
+import type { PreviewPlane } from '#core/ports/preview-plane.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { Tokens } from '#core/ports/tokens.ts';
+import type { PreviewOptions } from '#core/preview-options.ts';
+import type { Authenticator } from './middleware/authenticate.ts';
+
+/** The part of a pino logger that Porthole uses. */
+export interface Logger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** Everything a handler may need; each one names the few that it takes. Wired by the host, or by a function's own entry. */
+export interface Services {
+  readonly records: Records;
+  readonly plane: PreviewPlane;
+  readonly provider: SandboxProvider;
+  readonly tokens: Tokens;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly preview: PreviewOptions;
+  readonly authenticator: Authenticator;
+  readonly log: Logger;
+  /** What `GET /health` warns of. */
+  warnings(): readonly string[];
+  /** The metrics in Prometheus' text format. */
+  metrics(): Promise<{ contentType: string; text: string }>;
+}
