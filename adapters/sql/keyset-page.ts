@@ -1,0 +1,59 @@
+import { type SelectQueryBuilder, sql } from 'kysely';
+import { PortholeError } from '#core/errors.ts';
+import type { Page, PageRequest } from '#core/ports/records.ts';
+import type { SqlSchema } from './schema.ts';
+
+/** Where a row stands in a list: nothing is counted or skipped, so rows that come and go elsewhere do not shift it. */
+interface Position {
+  readonly created_at: string;
+  readonly id: string;
+}
+
+const MAX_LIMIT = 1000;
+/** An id of some hundred characters fits; a caller's text beyond it is not even decoded. */
+const MAX_AFTER = 1024;
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+/**
+ * Reads one page of `query`, newest first, ties by id. `invalid_request` on a limit outside 1..1000 and on an `after`
+ * that no page gave.
+ */
+export async function keysetPage<Table extends 'runs' | 'sandboxes', Row extends Position, Item>(
+  query: SelectQueryBuilder<SqlSchema, Table, Row>,
+  { limit, after }: PageRequest,
+  toItem: (row: Row) => Item,
+): Promise<Page<Item>> {
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
+    throw new PortholeError(
+      'invalid_request',
+      `limit must be an integer from 1 to ${MAX_LIMIT}, got ${limit}`,
+    );
+  }
+  const start = after === undefined ? undefined : parseAfter(after);
+  const rows = await (start
+    ? query.where(sql<boolean>`(created_at, id) < (${start.created_at}, ${start.id})`)
+    : query
+  )
+    .orderBy(sql`created_at`, 'desc')
+    .orderBy(sql`id`, 'desc')
+    // One more than asked for says whether anything follows.
+    .limit(limit + 1)
+    .execute();
+  const items = rows.slice(0, limit) as Row[];
+  const last = items.at(-1);
+  return { items: items.map(toItem), next: last && rows.length > limit ? formatAfter(last) : null };
+}
+
+function formatAfter({ created_at, id }: Position): string {
+  return Buffer.from(`${created_at}${id}`).toString('base64url');
+}
+
+function parseAfter(after: string): Position {
+  if (after.length <= MAX_AFTER) {
+    const text = Buffer.from(after, 'base64url').toString();
+    const position = { created_at: text.slice(0, 24), id: text.slice(24) };
+    const readable = INSTANT.test(position.created_at) && position.id !== '' && !position.id.includes('\0');
+    if (readable && formatAfter(position) === after) return position;
+  }
+  throw new PortholeError('invalid_request', 'after is not the next of a page: start again without it');
+}

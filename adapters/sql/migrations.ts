@@ -1,0 +1,17 @@
+import type { Kysely, RawBuilder } from 'kysely';
+import { runsSandboxesPreviews } from './migrations/0001-runs-sandboxes-previews.ts';
+
+/** One step of the schema. Once released it never changes: what comes later is another step. */
+export interface Migration {
+  /** `0001-what-it-adds`; kept in the database once applied. */
+  readonly name: string;
+  /**
+   * Runs inside the transaction that all pending steps share. `text` is the column type for every text: compared
+   * byte by byte, so that order is the same on every database. `Kysely<unknown>`, because a step must not depend on
+   * what the schema became later.
+   */
+  up(db: Kysely<unknown>, text: RawBuilder<unknown>): Promise<void>;
+}
+
+/** Every step, oldest first. A new table: a file in `migrations/`, a line here, its type in `schema.ts`. */
+export const MIGRATIONS: readonly Migration[] = [runsSandboxesPreviews];

@@ -1,0 +1,70 @@
+import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely';
+import type { PoolClient } from 'pg';
+import { PortholeError } from '#core/errors.ts';
+import type { RecordsLog } from '../sql-session.ts';
+import { isServerAnswer } from './postgres-errors.ts';
+
+export interface ConnectionPoolOptions {
+  /** `postgres://…`; may hold a password, which goes nowhere but to `pg`. */
+  readonly url: string;
+  readonly size: number;
+  readonly log?: RecordsLog | undefined;
+}
+
+/** Every wait has an end: for a connection, and for an answer. In milliseconds. */
+const CONNECT_TIMEOUT_MS = 5_000;
+const QUERY_TIMEOUT_MS = 30_000;
+const IDLE_TIMEOUT_MS = 30_000;
+
+/** A pool of `pg` in the shape that Kysely asks for. `pg` is loaded here and not before. */
+export async function connectionPool({ url, size, log }: ConnectionPoolOptions): Promise<PostgresPool> {
+  const { default: pg } = await import('pg');
+  const options = {
+    connectionString: url,
+    application_name: 'porthole',
+    max: size,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    keepAlive: true,
+  };
+  try {
+    // Reads the URL, connects to nothing. What it throws may quote the URL, so it is dropped.
+    void new pg.Client(options);
+  } catch {
+    throw new PortholeError(
+      'invalid_request',
+      'the URL of the records database cannot be read: write postgres://user:password@host:port/database, with special characters percent-encoded',
+    );
+  }
+  const pool = new pg.Pool(options);
+  // An `error` event that nobody hears ends the process: the pool's own for idle connections, the client's for those in use.
+  pool.on('error', (error) => log?.warn({ err: error }, 'an idle connection to the records database broke'));
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return {
+    options: {},
+    connect: async () => checkedOut(await pool.connect()),
+    end: () => pool.end(),
+  };
+}
+
+/**
+ * A connection that failed in any way but by the server's answer is not used again: a query that timed out would
+ * still be in front of the next one's. Until it is released it says again what broke it.
+ */
+function checkedOut(client: PoolClient): PostgresPoolClient {
+  let broken: Error | undefined;
+  async function query<R>(sql: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<R>> {
+    if (broken) throw broken;
+    try {
+      return (await client.query(sql, [...parameters])) as unknown as PostgresQueryResult<R>;
+    } catch (error) {
+      if (!isServerAnswer(error)) broken = error as Error;
+      throw error;
+    }
+  }
+  return {
+    query: query as PostgresPoolClient['query'],
+    release: () => client.release(broken !== undefined),
+  };
+}

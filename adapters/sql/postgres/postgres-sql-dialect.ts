@@ -1,0 +1,15 @@
+import { sql } from 'kysely';
+import type { SqlDialect } from '../sql-dialect.ts';
+import { diagnosePostgres } from './postgres-errors.ts';
+
+/** `porthole` in ASCII, as one 64-bit number: whose advisory lock it is. */
+const LOCK_KEY = sql.lit(Buffer.from('porthole').readBigInt64BE());
+
+export const postgresSqlDialect: SqlDialect = {
+  text: sql`text collate "C"`,
+  among: (column, values) => sql`${sql.ref(column)} = any(${values}::text[])`,
+  async lockMigrations(trx) {
+    await sql`select pg_advisory_xact_lock(${LOCK_KEY})`.execute(trx);
+  },
+  diagnose: diagnosePostgres,
+};

@@ -1,0 +1,94 @@
+import type { Selectable } from 'kysely';
+import { PortholeError } from '#core/errors.ts';
+import type { RunRecord, RunRecords } from '#core/ports/records.ts';
+import { instantText } from './instant.ts';
+import { keysetPage } from './keyset-page.ts';
+import type { RunsTable } from './schema.ts';
+import type { SqlSession } from './sql-session.ts';
+
+export function runRecords({ dialect, once, repeatable }: SqlSession): RunRecords {
+  return {
+    create: (run) =>
+      once(async (db) => {
+        const created = await db
+          .insertInto('runs')
+          .values(toRow(run))
+          .onConflict((conflict) => conflict.column('id').doNothing())
+          .returning('id')
+          .executeTakeFirst();
+        if (!created) {
+          throw new PortholeError('internal_error', `the run id ${run.id} is taken: make a fresh one`);
+        }
+      }),
+
+    get: (id) =>
+      repeatable(async (db) => {
+        const row = await db.selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirst();
+        return row && toRecord(row);
+      }),
+
+    list: (owner, page) =>
+      repeatable((db) => {
+        const runs = db.selectFrom('runs').selectAll();
+        const own = owner
+          ? runs.where('owner_org', '=', owner.org).where('owner_user', '=', owner.user)
+          : runs;
+        return keysetPage(own, page, toRecord);
+      }),
+
+    complete: (id, at) =>
+      repeatable(async (db) => {
+        const completed = await db
+          .updateTable('runs')
+          .set({ status: 'completed', completed_at: instantText(at) })
+          .where('id', '=', id)
+          .where('status', '=', 'running')
+          .returningAll()
+          .executeTakeFirst();
+        // A completed run never changes again, so this second look needs no transaction around both.
+        const row =
+          completed ?? (await db.selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirst());
+        return row && toRecord(row);
+      }),
+
+    completedAmong: (ids) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('runs')
+          .select('id')
+          .where(dialect.among('id', ids))
+          .where('status', '=', 'completed')
+          .execute();
+        return new Set(rows.map((row) => row.id));
+      }),
+  };
+}
+
+function toRow(run: RunRecord): RunsTable {
+  return {
+    id: run.id,
+    owner_org: run.owner.org,
+    owner_user: run.owner.user,
+    title: run.title,
+    sandbox_id: run.sandboxId,
+    auto_approve_tools: run.autoApproveTools ? 1 : 0,
+    status: run.status,
+    token_kid: run.tokenKid,
+    created_at: instantText(run.createdAt),
+    completed_at: run.completedAt && instantText(run.completedAt),
+  };
+}
+
+function toRecord(row: Selectable<RunsTable>): RunRecord {
+  return {
+    id: row.id,
+    owner: { user: row.owner_user, org: row.owner_org },
+    title: row.title,
+    sandboxId: row.sandbox_id,
+    autoApproveTools: row.auto_approve_tools === 1,
+    status: row.status,
+    tokenKid: row.token_kid,
+    createdAt: new Date(row.created_at),
+    completedAt: row.completed_at === null ? null : new Date(row.completed_at),
+  };
+}

@@ -1,0 +1,88 @@
+import { type Selectable, sql } from 'kysely';
+import type { SandboxRecord, SandboxRecords } from '#core/ports/records.ts';
+import { instantText } from './instant.ts';
+import { keysetPage } from './keyset-page.ts';
+import type { SandboxesTable } from './schema.ts';
+import type { SqlSession } from './sql-session.ts';
+
+export function sandboxRecords({ dialect, once, repeatable }: SqlSession): SandboxRecords {
+  return {
+    create: (sandbox) =>
+      once(async (db) => {
+        const { id, ...rest } = toRow(sandbox);
+        const created = await db
+          .insertInto('sandboxes')
+          .values({ id, ...rest })
+          .onConflict((conflict) =>
+            conflict.column('id').doUpdateSet(rest).where('sandboxes.observed', '=', 'destroyed'),
+          )
+          .returning('id')
+          .executeTakeFirst();
+        return created !== undefined;
+      }),
+
+    get: (id) =>
+      repeatable(async (db) => {
+        const row = await db.selectFrom('sandboxes').selectAll().where('id', '=', id).executeTakeFirst();
+        return row && toRecord(row);
+      }),
+
+    // Never repeated on its own: a late `destroyed` could meet the sandbox that has reused the id.
+    setDesired: (id, desired) =>
+      once(async (db) => {
+        await db.updateTable('sandboxes').set({ desired }).where('id', '=', id).execute();
+      }),
+
+    setObserved: (id, observed) =>
+      once(async (db) => {
+        await db.updateTable('sandboxes').set({ observed }).where('id', '=', id).execute();
+      }),
+
+    live: (page) =>
+      repeatable((db) =>
+        keysetPage(
+          db
+            .selectFrom('sandboxes')
+            .selectAll()
+            // Literals and this very shape: both databases only then see that the index `sandboxes_live` serves it.
+            .where(sql<boolean>`not (desired = 'destroyed' and observed = 'destroyed')`),
+          page,
+          toRecord,
+        ),
+      ),
+
+    destroyedAmong: (ids) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('sandboxes')
+          .select('id')
+          .where(dialect.among('id', ids))
+          .where('observed', '=', 'destroyed')
+          .execute();
+        return new Set(rows.map((row) => row.id));
+      }),
+  };
+}
+
+function toRow(sandbox: SandboxRecord): SandboxesTable {
+  return {
+    id: sandbox.id,
+    owner_org: sandbox.owner.org,
+    owner_user: sandbox.owner.user,
+    image: sandbox.image,
+    desired: sandbox.desired,
+    observed: sandbox.observed,
+    created_at: instantText(sandbox.createdAt),
+  };
+}
+
+function toRecord(row: Selectable<SandboxesTable>): SandboxRecord {
+  return {
+    id: row.id,
+    owner: { user: row.owner_user, org: row.owner_org },
+    image: row.image,
+    desired: row.desired,
+    observed: row.observed,
+    createdAt: new Date(row.created_at),
+  };
+}

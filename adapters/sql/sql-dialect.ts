@@ -1,0 +1,37 @@
+import type { Kysely, RawBuilder } from 'kysely';
+import type { SqlSchema } from './schema.ts';
+
+/**
+ * What a failed statement means for the one who asked.
+ * - `lost`: the connection broke; whether the work took effect is unknown.
+ * - `contended`: rolled back for certain, because of others' work at the same time.
+ * - `unavailable`: the database cannot do it now, and nothing changed.
+ * - `malformed`: a value that no database could hold.
+ * - `unexpected`: anything else, a mistake of ours.
+ */
+export interface Diagnosis {
+  readonly kind: 'lost' | 'contended' | 'unavailable' | 'malformed' | 'unexpected';
+  /** What is wrong and the remedy, fit for a caller: no host, no path, no credential. */
+  readonly message: string;
+}
+
+/** Everything in which the databases differ, beyond how Kysely connects to them. */
+export interface SqlDialect {
+  /** The column type of ids, times and every other text, compared byte by byte. */
+  readonly text: RawBuilder<unknown>;
+  /** `column in (values)` with the whole list as one parameter, however long it is. */
+  among(column: 'id' | 'token_sha256', values: readonly string[]): RawBuilder<boolean>;
+  /** Inside a transaction: waits until no other instance migrates, and holds that until the transaction ends. */
+  lockMigrations(trx: Kysely<SqlSchema>): Promise<void>;
+  diagnose(error: unknown): Diagnosis;
+}
+
+export const MALFORMED: Diagnosis = {
+  kind: 'malformed',
+  message: 'a text holds a NUL character (U+0000), which cannot be stored: remove it',
+};
+
+export const UNEXPECTED: Diagnosis = {
+  kind: 'unexpected',
+  message: 'the records database refused a request; the log says why',
+};

@@ -1,0 +1,87 @@
+import type { Kysely, Transaction } from 'kysely';
+import { PortholeError } from '#core/errors.ts';
+import type { SqlSchema } from './schema.ts';
+import type { Diagnosis, SqlDialect } from './sql-dialect.ts';
+
+/** What the adapter tells its operator; pino fits. Nothing that is said holds a credential. */
+export interface RecordsLog {
+  warn(fields: Record<string, unknown>, message: string): void;
+}
+
+type Work<T> = (db: Kysely<SqlSchema>) => Promise<T>;
+
+/** A database in use: every failure comes out as a PortholeError, and closing waits for what runs. */
+export interface SqlSession {
+  readonly dialect: SqlDialect;
+  /** For work of which a second time changes nothing and answers the same: repeated once when the connection broke. */
+  readonly repeatable: <T>(work: Work<T>) => Promise<T>;
+  /** For work that must not happen twice: a broken connection is the caller's to judge. */
+  readonly once: <T>(work: Work<T>) => Promise<T>;
+  readonly close: () => Promise<void>;
+}
+
+/** Deadlocks are rare and solved by going again: more than this many in a row is overload. */
+const CONTENDED_ATTEMPTS = 5;
+const LOST_ATTEMPTS = 2;
+
+const ERROR_CODES = {
+  lost: 'service_unavailable',
+  contended: 'service_unavailable',
+  unavailable: 'service_unavailable',
+  malformed: 'invalid_request',
+  unexpected: 'internal_error',
+} as const satisfies Record<Diagnosis['kind'], string>;
+
+export function sqlSession(db: Kysely<SqlSchema>, dialect: SqlDialect, log?: RecordsLog): SqlSession {
+  const running = new Set<Promise<unknown>>();
+  let closed: Promise<void> | undefined;
+
+  async function attempt<T>(work: Work<T>, lostAttempts: number): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await work(db);
+      } catch (error) {
+        if (error instanceof PortholeError) throw error;
+        const { kind, message } = dialect.diagnose(error);
+        const attempts = kind === 'lost' ? lostAttempts : kind === 'contended' ? CONTENDED_ATTEMPTS : 1;
+        if (attempt >= attempts) throw new PortholeError(ERROR_CODES[kind], message, { cause: error });
+        log?.warn({ err: error, attempt }, `${message}; trying again`);
+      }
+    }
+  }
+
+  async function run<T>(work: Work<T>, lostAttempts: number): Promise<T> {
+    if (closed)
+      throw new PortholeError('service_unavailable', 'the records are closed: the server is stopping');
+    const result = attempt(work, lostAttempts);
+    running.add(result);
+    try {
+      return await result;
+    } finally {
+      running.delete(result);
+    }
+  }
+
+  async function destroy(): Promise<void> {
+    await Promise.allSettled(running);
+    await db.destroy();
+  }
+
+  return {
+    dialect,
+    repeatable: (work) => run(work, LOST_ATTEMPTS),
+    once: (work) => run(work, 1),
+    close: () => (closed ??= destroy()),
+  };
+}
+
+/**
+ * One transaction in which every statement sees what was committed before it, whatever the database's default is:
+ * the rules here rest on a row's lock, followed by a look at what then stands.
+ */
+export function inTransaction<T>(
+  db: Kysely<SqlSchema>,
+  work: (trx: Transaction<SqlSchema>) => Promise<T>,
+): Promise<T> {
+  return db.transaction().setIsolationLevel('read committed').execute(work);
+}

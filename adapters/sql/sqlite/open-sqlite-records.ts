@@ -1,0 +1,24 @@
+import { Kysely } from 'kysely';
+import type { Records } from '#core/ports/records.ts';
+import type { SqlSchema } from '../schema.ts';
+import { sqlRecords } from '../sql-records.ts';
+import type { RecordsLog } from '../sql-session.ts';
+import { nodeSqliteDialect } from './node-sqlite-dialect.ts';
+import { sqliteSqlDialect } from './sqlite-sql-dialect.ts';
+
+export interface SqliteRecordsOptions {
+  /** Made when there is none; its folder must exist. `:memory:` is a database of this instance alone. */
+  readonly file: string;
+  readonly log?: RecordsLog | undefined;
+  /**
+   * How long a request waits while another process writes, in milliseconds, before it fails with `service_unavailable`.
+   * @default 5000
+   */
+  readonly busyTimeoutMs?: number | undefined;
+}
+
+/** Records in one SQLite file, on a local disk. Opened by the first request, `migrate()` in the usual case. */
+export function openSqliteRecords({ file, log, busyTimeoutMs = 5000 }: SqliteRecordsOptions): Records {
+  const db = new Kysely<SqlSchema>({ dialect: nodeSqliteDialect({ file, busyTimeoutMs }) });
+  return sqlRecords(db, sqliteSqlDialect, log);
+}

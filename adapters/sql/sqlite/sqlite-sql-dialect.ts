@@ -1,0 +1,16 @@
+import { sql } from 'kysely';
+import type { SqlDialect } from '../sql-dialect.ts';
+import { diagnoseSqlite, NulCharacter } from './sqlite-errors.ts';
+
+export const sqliteSqlDialect: SqlDialect = {
+  // BINARY is the default collation.
+  text: sql`text`,
+  among(column, values) {
+    // In JSON it would be an escape, which the driver's own check does not see.
+    if (values.some((value) => value.includes('\0'))) throw new NulCharacter();
+    return sql`${sql.ref(column)} in (select value from json_each(${JSON.stringify(values)}))`;
+  },
+  // Every transaction begins as IMMEDIATE: it holds the only write lock there is.
+  lockMigrations: async () => {},
+  diagnose: diagnoseSqlite,
+};

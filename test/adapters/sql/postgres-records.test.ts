@@ -1,0 +1,42 @@
+import { afterAll, beforeAll } from '@jest/globals';
+import { Client } from 'pg';
+import { openPostgresRecords } from '#adapters/sql/postgres/open-postgres-records.ts';
+import type { Records } from '#core/ports/records.ts';
+import { type RecordsFixture, recordsContract } from '#test/contracts/records.contract.ts';
+import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
+
+let server: TestPostgres | undefined;
+let admin: Client | undefined;
+let schemas = 0;
+
+beforeAll(async () => {
+  if (postgresMissing !== undefined) return;
+  server = await startPostgres();
+  admin = new Client({ connectionString: server.socketUrl });
+  await admin.connect();
+});
+afterAll(async () => {
+  await admin?.end();
+  await server?.stop();
+});
+
+/** A schema is to Porthole what a database is, and costs a hundredth to make. */
+async function fixture(): Promise<RecordsFixture> {
+  if (!server || !admin) throw new Error(postgresMissing);
+  const schema = `records_${(schemas += 1)}`;
+  const url = `${server.url}?options=${encodeURIComponent(`-c search_path=${schema}`)}`;
+  await admin.query(`create schema ${schema}`);
+  const opened: Records[] = [];
+  return {
+    open() {
+      const records = openPostgresRecords({ url, poolSize: 4 });
+      opened.push(records);
+      return records;
+    },
+    async dispose() {
+      await Promise.all(opened.map((records) => records.close()));
+    },
+  };
+}
+
+recordsContract('records in PostgreSQL', postgresMissing, fixture, { runs: 30, peers: true });

@@ -1,0 +1,25 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import type { Records } from '#core/ports/records.ts';
+import { type RecordsFixture, recordsContract } from '#test/contracts/records.contract.ts';
+
+async function fixture(file?: string): Promise<RecordsFixture> {
+  const folder = await mkdtemp(join(tmpdir(), 'porthole-records-'));
+  const opened: Records[] = [];
+  return {
+    open() {
+      const records = openSqliteRecords({ file: file ?? join(folder, 'records.db') });
+      opened.push(records);
+      return records;
+    },
+    async dispose() {
+      await Promise.all(opened.map((records) => records.close()));
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+recordsContract('records in an SQLite file', undefined, () => fixture(), { runs: 60, peers: true });
+recordsContract('records in memory', undefined, () => fixture(':memory:'), { runs: 20, peers: false });

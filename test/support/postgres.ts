@@ -1,0 +1,140 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, chownSync, constants, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Missing } from './suite.ts';
+
+/** A PostgreSQL of one's own. */
+export interface TestPostgres {
+  /** `postgres://` with a password, on 127.0.0.1, to the database `postgres`. */
+  readonly url: string;
+  /** The same server by its unix socket: libpq's query parameters instead of a host. */
+  readonly socketUrl: string;
+  /** Ends the server and removes its folder. */
+  stop(): Promise<void>;
+}
+
+const BIN = findBin();
+const PASSWORD = 'open-sesame-4711';
+
+/** Why there is none on this machine. */
+export const postgresMissing: Missing =
+  BIN === undefined ? 'PostgreSQL is not installed: apt-get install postgresql' : undefined;
+
+/**
+ * Starts a throw-away server in a folder under the system's temporary one, within two seconds or so. PostgreSQL
+ * refuses to run as root: then it runs as `postgres`, or as `nobody`. A small shell stands guard over it: when
+ * this process ends, however it ends, the pipe to the guard closes, and server and folder go.
+ */
+export async function startPostgres(): Promise<TestPostgres> {
+  if (BIN === undefined) throw new Error(postgresMissing);
+  const folder = mkdtempSync(join(tmpdir(), 'porthole-pg-'));
+  const user = unprivilegedUser();
+  if (user) chownSync(folder, user.uid, user.gid);
+  try {
+    const port = await freePort();
+    const guard = spawn('/bin/sh', ['-c', GUARD, 'guard', BIN, folder, String(port)], {
+      ...user,
+      cwd: folder,
+      // A terminal's Ctrl-C must reach only the tests: their end is the guard's signal.
+      detached: true,
+      env: { PATH: process.env['PATH'], LC_ALL: 'C', PASSWORD },
+      stdio: ['pipe', 'ignore', 'pipe'],
+    });
+    await ready(guard);
+    const path = encodeURIComponent(folder);
+    return {
+      url: `postgres://porthole:${PASSWORD}@127.0.0.1:${port}/postgres`,
+      socketUrl: `postgres://porthole@localhost:${port}/postgres?host=${path}`,
+      async stop() {
+        const ended = guard.exitCode === null && guard.signalCode === null ? once(guard, 'exit') : undefined;
+        guard.stdin?.end();
+        await ended;
+        rmSync(folder, { recursive: true, force: true });
+      },
+    };
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** No sync anywhere: the data never outlives the test. SIGQUIT: neither does anything that is still connected. */
+const GUARD = `
+bin=$1 folder=$2 port=$3
+printf %s "$PASSWORD" > "$folder/password"
+"$bin/initdb" -D "$folder/data" -U porthole --auth-local=trust --auth-host=scram-sha-256 \\
+  --pwfile="$folder/password" --no-sync --encoding=UTF8 --no-locale >/dev/null || exit 1
+"$bin/postgres" -D "$folder/data" -k "$folder" -c listen_addresses=127.0.0.1 -p "$port" \\
+  -F -c full_page_writes=off -c synchronous_commit=off -c shared_buffers=16MB -c max_connections=60 \\
+  -c wal_level=minimal -c max_wal_senders=0 -c autovacuum=off -c deadlock_timeout=50ms >/dev/null &
+postgres=$!
+cat >/dev/null
+kill -QUIT "$postgres"
+wait "$postgres"
+rm -rf "$folder"
+`;
+
+/** Resolves when the server says that it takes connections, and rejects with what it said when it does not. */
+async function ready(guard: ChildProcess): Promise<void> {
+  const said: string[] = [];
+  if (!guard.stderr) throw new Error('the server has no stderr');
+  const lines = createInterface({ input: guard.stderr });
+  await new Promise<void>((resolve, reject) => {
+    lines.on('line', (line) => {
+      said.push(line);
+      if (line.includes('database system is ready to accept connections')) resolve();
+      // The guard itself waits for its pipe.
+      if (line.includes('database system is shut down')) guard.stdin?.end();
+    });
+    guard.once('error', reject);
+    guard.once('exit', () => reject(new Error(`PostgreSQL did not start: ${said.join('\n')}`)));
+  });
+}
+
+function findBin(): string | undefined {
+  const debian = '/usr/lib/postgresql';
+  let versions: string[] = [];
+  try {
+    versions = readdirSync(debian).sort((a, b) => Number(b) - Number(a));
+  } catch {
+    // Not Debian.
+  }
+  const folders = [
+    ...(process.env['PATH'] ?? '').split(delimiter),
+    ...versions.map((version) => join(debian, version, 'bin')),
+  ];
+  return folders.find((folder) => ['initdb', 'postgres'].every((name) => isExecutable(join(folder, name))));
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Undefined for an ordinary user, who runs the server directly. */
+function unprivilegedUser(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  for (const line of readFileSync('/etc/passwd', 'utf8').split('\n')) {
+    const [name, , uid, gid] = line.split(':');
+    if (name === 'postgres') return { uid: Number(uid), gid: Number(gid) };
+  }
+  return { uid: 65534, gid: 65534 };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
