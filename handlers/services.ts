@@ -1,3 +1,4 @@
+import type { Authenticator } from '#core/ports/authenticator.ts';
 import type { Clock } from '#core/ports/clock.ts';
 import type { Ids } from '#core/ports/ids.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
@@ -5,7 +6,6 @@ import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { Tokens } from '#core/ports/tokens.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
-import type { Authenticator } from './middleware/authenticate.ts';
 
 /** The part of a pino logger that Porthole uses. */
 export interface Logger {
@@ -28,6 +28,8 @@ export interface Services {
   readonly log: Logger;
   /** What `GET /health` warns of. */
   warnings(): readonly string[];
+  /** The OpenAPI document of all routes. */
+  openapi(): object;
   /** The metrics in Prometheus' text format. */
   metrics(): Promise<{ contentType: string; text: string }>;
 }

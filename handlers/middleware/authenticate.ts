@@ -1,16 +1,9 @@
 import type { Caller } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
+import type { Authenticator } from '#core/ports/authenticator.ts';
 import type { HttpEvent } from '../http-event.ts';
 import type { Route } from '../route.ts';
 import type { Step } from './step.ts';
-
-/** Who stands behind a credential. */
-export interface Authenticator {
-  /** The one who calls without a credential: `local` while nothing is configured, otherwise nobody. */
-  readonly withoutCredential: Caller | undefined;
-  /** The owner of the credential, or undefined when it is not good. Never falls back to anybody. */
-  judge(credential: string): Promise<Caller | undefined>;
-}
 
 /**
  * Finds out who calls. A credential that is presented is always judged, so a bad one never falls back to `local`.

@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto';
+import { type Caller, LOCAL, SERVICE } from '#core/callers.ts';
+import type { Authenticator } from '#core/ports/authenticator.ts';
+import type { Clock } from '#core/ports/clock.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { Tokens } from '#core/ports/tokens.ts';
+import { createOidcVerifier, type OidcOptions } from './oidc-verifier.ts';
+
+export interface AuthenticatorOptions {
+  readonly serviceKey: string | undefined;
+  readonly apiKeys: Readonly<
+    Record<string, { readonly user: string; readonly org: string; readonly admin: boolean }>
+  >;
+  readonly oidc: OidcOptions | undefined;
+  readonly tokens: Tokens;
+  readonly records: Records;
+  readonly clock: Clock;
+}
+
+/**
+ * Judges credentials: keys, then agent tokens, then the tokens of the OpenID Connect issuer. Keys are looked up by their sha256, so that the time a look-up takes says
+ * nothing about a key.
+ */
+export function createAuthenticator({
+  serviceKey,
+  apiKeys,
+  oidc,
+  tokens,
+  records,
+  clock,
+}: AuthenticatorOptions): Authenticator {
+  const byHash = new Map<string, Caller>();
+  for (const [key, person] of Object.entries(apiKeys)) byHash.set(sha256(key), { kind: 'person', ...person });
+  if (serviceKey !== undefined) byHash.set(sha256(serviceKey), SERVICE);
+  const verifyOidc = oidc === undefined ? undefined : createOidcVerifier(oidc, clock);
+  const isConfigured = byHash.size > 0 || oidc !== undefined;
+
+  const judgeAgent = async (credential: string): Promise<Caller | undefined> => {
+    const claims = await tokens.verifyAgent(credential, clock.now());
+    if (claims === undefined) return undefined;
+    const run = await records.runs.get(claims.runId);
+    return run?.status === 'running' ? { kind: 'agent', runId: run.id, sandboxId: run.sandboxId } : undefined;
+  };
+
+  return {
+    withoutCredential: isConfigured ? undefined : LOCAL,
+    async judge(credential) {
+      const known = byHash.get(sha256(credential));
+      if (known !== undefined) return known;
+      // Both kinds of token are JWTs, of three parts; anything else is not worth a signature check.
+      if (credential.split('.', 4).length !== 3) return undefined;
+      return (await judgeAgent(credential)) ?? (await verifyOidc?.(credential));
+    },
+  };
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
+}

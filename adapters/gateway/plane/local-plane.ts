@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto';
+import { PortholeError } from '#core/errors.ts';
+import type { Clock } from '#core/ports/clock.ts';
+import type {
+  ClosePrecondition,
+  Preview,
+  PreviewPlane,
+  PreviewSpec,
+  Readiness,
+} from '#core/ports/preview-plane.ts';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { clampExpiry } from '#core/rules/preview-lifetime.ts';
+import { previewHost, previewName } from '#core/rules/preview-token.ts';
+import { openPreviewFiles, type PreviewFiles } from './preview-files.ts';
+
+export interface LocalPlaneOptions {
+  /** Where the previews' files live; made if missing. */
+  readonly folder: string;
+  readonly zone: string;
+  /** All live previews together. */
+  readonly maxTotal: number;
+  readonly clock: Clock;
+  readonly provider: Pick<SandboxProvider, 'dial'>;
+  /** Where people reach the gateway, e.g. `{ scheme: 'http', port: 8787 }`; asked at each use, because the port is known late. */
+  readonly address: () => { readonly scheme: 'http' | 'https'; readonly port: number };
+}
+
+/** The previews of one machine: what the gateway routes by, and what outlives a restart of the host. */
+export interface LocalPlane extends PreviewPlane {
+  /** The live preview under a token, without a round trip: asked by the gateway for every request. */
+  lookup(token: string): Preview | undefined;
+  /** Hears of every preview that ends, so that its open connections can be cut. */
+  onClosed(listener: (preview: Preview) => void): void;
+}
+
+/** Long enough for a connection within the machine; a server that takes longer to accept does not listen yet. */
+const PROBE_MS = 2_000;
+
+/**
+ * A PreviewPlane in memory, one small file a preview behind it. All of it happens on one thread and every change is one rename, so each call is
+ * atomic and a crash leaves a preview either as it was or as it should be.
+ */
+export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalPlane> {
+  const { zone, maxTotal, clock, provider, address } = options;
+  const files: PreviewFiles = await openPreviewFiles(options.folder);
+  const live = new Map(files.all().map((stored) => [stored.name, stored]));
+  const listeners: ((preview: Preview) => void)[] = [];
+
+  const withUrl = (stored: Omit<Preview, 'url'>): Preview => {
+    const { scheme, port } = address();
+    const isDefault = port === (scheme === 'https' ? 443 : 80);
+    return { ...stored, url: `${scheme}://${previewHost(stored.token, zone)}${isDefault ? '' : `:${port}`}` };
+  };
+  const put = (stored: Omit<Preview, 'url'>) => {
+    files.put(stored);
+    live.set(stored.name, stored);
+    return withUrl(stored);
+  };
+  const byToken = (token: string) => {
+    const stored = live.get(previewName(token));
+    return stored?.token === token ? stored : undefined;
+  };
+
+  return {
+    hasUrls: true,
+
+    lookup: (token) => {
+      const stored = byToken(token);
+      return stored && withUrl(stored);
+    },
+    onClosed: (listener) => void listeners.push(listener),
+
+    async open(spec: PreviewSpec) {
+      const present = byToken(spec.token);
+      if (present !== undefined) return { preview: withUrl(present), created: false };
+      if (live.size >= maxTotal) {
+        throw new PortholeError(
+          'too_many_previews',
+          `All ${maxTotal} previews that may live at once are taken: stop one first.`,
+        );
+      }
+      const createdAt = clock.now();
+      const stored = {
+        ...spec,
+        name: previewName(spec.token),
+        createdAt,
+        localPort: 0,
+        uid: randomUUID(),
+        version: '1',
+      };
+      return { preview: put(stored), created: true };
+    },
+
+    async serves(preview, signal): Promise<Readiness> {
+      const limit = AbortSignal.timeout(PROBE_MS);
+      try {
+        const probe = await provider.dial(
+          preview.sandboxId,
+          preview.targetPort,
+          signal === undefined ? limit : AbortSignal.any([signal, limit]),
+        );
+        probe.destroy();
+        return { ready: true };
+      } catch (error) {
+        signal?.throwIfAborted();
+        const code = error instanceof PortholeError ? error.code : undefined;
+        const isGone = code === 'sandbox_not_running' || code === 'sandbox_not_found';
+        return { ready: false, reason: isGone ? 'sandbox_stopped' : 'nothing_listens' };
+      }
+    },
+
+    async find(token) {
+      const stored = byToken(token);
+      return stored && withUrl(stored);
+    },
+
+    async touch(token, runId, expiresAt) {
+      const stored = byToken(token);
+      if (stored === undefined || stored.runId !== runId) return undefined;
+      const moved = clampExpiry(expiresAt, stored.maxUntil);
+      if (stored.expiresAt !== undefined && moved <= stored.expiresAt) return withUrl(stored);
+      return put({ ...stored, expiresAt: moved, version: String(Number(stored.version) + 1) });
+    },
+
+    async close({ name }, { uid, version }: ClosePrecondition = {}) {
+      const stored = live.get(name);
+      if (stored === undefined) return false;
+      if (uid !== undefined && uid !== stored.uid) return false;
+      if (version !== undefined && version !== stored.version) return false;
+      files.remove(name);
+      live.delete(name);
+      for (const listener of listeners) listener(withUrl(stored));
+      return true;
+    },
+
+    async *list({ runId } = {}) {
+      for (const stored of [...live.values()]) {
+        if (runId === undefined || stored.runId === runId) yield withUrl(stored);
+      }
+    },
+
+    sweep: (now) => Promise.resolve(files.sweep(now)),
+  };
+}

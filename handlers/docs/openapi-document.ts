@@ -1,0 +1,211 @@
+import { z } from 'zod';
+import { ERROR_CATALOGUE, type ErrorCode } from '#core/errors.ts';
+import type { ResponseDoc, Route } from '../route.ts';
+
+type Json = { [key: string]: unknown };
+
+/** What any route of an access level may answer, beyond its own errors. */
+const SHARED_ERRORS: Record<Route['access'], readonly ErrorCode[]> = {
+  anyone: ['origin_not_allowed', 'unknown_host', 'invalid_request', 'internal_error'],
+  caller: [
+    'unauthorized',
+    'forbidden',
+    'origin_not_allowed',
+    'unknown_host',
+    'invalid_request',
+    'internal_error',
+    'service_unavailable',
+  ],
+  key: [
+    'unauthorized',
+    'forbidden',
+    'origin_not_allowed',
+    'unknown_host',
+    'invalid_request',
+    'internal_error',
+  ],
+  local: [
+    'unauthorized',
+    'forbidden',
+    'origin_not_allowed',
+    'unknown_host',
+    'invalid_request',
+    'internal_error',
+  ],
+};
+/** What reading a body adds. */
+const BODY_ERRORS: readonly ErrorCode[] = ['request_timeout', 'payload_too_large', 'unsupported_media_type'];
+
+const ErrorSchema: Json = {
+  type: 'object',
+  required: ['error', 'code'],
+  properties: {
+    error: { type: 'string', description: 'What is wrong, the value, and the remedy' },
+    code: { type: 'string', enum: Object.keys(ERROR_CATALOGUE) },
+    request_id: { type: 'string', description: 'Under which the log has the cause (5xx only)' },
+  },
+};
+
+/** The OpenAPI 3.1 document of the routes, made from the very schemas that judge the requests. */
+export function openapiDocument(routes: readonly Route[], { secured }: { readonly secured: boolean }): Json {
+  const components: Record<string, Json> = { Error: ErrorSchema };
+  const paths: Record<string, Json> = {};
+  for (const route of routes) {
+    const operations = (paths[route.path] ??= {});
+    operations[route.method.toLowerCase()] = operation(route, components);
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Porthole',
+      version: '1.0.0',
+      description:
+        'Live previews of servers that agents start in sandboxes, and one API for the sandboxes behind them.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    ...(secured ? { security: [{ BearerAuth: [] }] } : {}),
+    paths,
+    components: {
+      schemas: components,
+      securitySchemes: { BearerAuth: { type: 'http', scheme: 'bearer' } },
+    },
+  };
+}
+
+function operation(route: Route, components: Record<string, Json>): Json {
+  return {
+    operationId: route.id,
+    tags: [route.tag],
+    summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
+    ...(route.access === 'anyone' ? { security: [] } : {}),
+    ...parameters(route, components),
+    ...requestBody(route, components),
+    responses: { ...successes(route.responses, components), ...failures(route) },
+  };
+}
+
+function parameters(route: Route, components: Record<string, Json>): Json {
+  const list = [
+    ...properties(route.params, components).map(([name, schema]) => ({
+      name,
+      in: 'path',
+      required: true,
+      schema,
+    })),
+    ...properties(route.query, components).map(([name, schema, required]) => ({
+      name,
+      in: 'query',
+      required,
+      schema,
+    })),
+  ];
+  return list.length === 0 ? {} : { parameters: list };
+}
+
+function properties(
+  schema: z.ZodType | undefined,
+  components: Record<string, Json>,
+): [string, Json, boolean][] {
+  if (schema === undefined) return [];
+  const object = toSchema(schema, 'input', components) as {
+    properties?: Record<string, Json>;
+    required?: string[];
+  };
+  return Object.entries(object.properties ?? {}).map(([name, value]) => [
+    name,
+    value,
+    object.required?.includes(name) ?? false,
+  ]);
+}
+
+function requestBody(route: Route, components: Record<string, Json>): Json {
+  if (route.body === undefined) return {};
+  if (route.body === 'stream') {
+    return {
+      requestBody: {
+        required: true,
+        content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
+      },
+    };
+  }
+  const schema = toSchema(route.body, 'input', components);
+  const required = route.body.safeParse({}).success === false;
+  return { requestBody: { required, content: { 'application/json': { schema } } } };
+}
+
+function successes(responses: Readonly<Record<number, ResponseDoc>>, components: Record<string, Json>): Json {
+  return Object.fromEntries(
+    Object.entries(responses).map(([status, { description, schema, contentType }]) => {
+      if (schema !== undefined) {
+        return [
+          status,
+          {
+            description,
+            content: { 'application/json': { schema: toSchema(schema, 'output', components) } },
+          },
+        ];
+      }
+      if (contentType === undefined) return [status, { description }];
+      return [status, { description, content: { [contentType]: { schema: { type: 'string' } } } }];
+    }),
+  );
+}
+
+function failures(route: Route): Json {
+  const codes = new Set([
+    ...SHARED_ERRORS[route.access],
+    ...(route.body === undefined ? [] : BODY_ERRORS),
+    ...(route.errors ?? []),
+  ]);
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of codes) {
+    const { status } = ERROR_CATALOGUE[code];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, of]) => [
+      status,
+      {
+        description: of.map((code) => `\`${code}\``).join(', '),
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      },
+    ]),
+  );
+}
+
+/** JSON Schema of a zod schema; schemas with an id move into the components. */
+function toSchema(schema: z.ZodType, io: 'input' | 'output', components: Record<string, Json>): Json {
+  const {
+    $schema: _,
+    $defs,
+    ...result
+  } = z.toJSONSchema(schema, { io, target: 'draft-2020-12', unrepresentable: 'any' }) as Json & {
+    $defs?: Record<string, Json>;
+  };
+  const relinked = relink({ ...result, ...($defs === undefined ? {} : { $defs }) }) as Json & {
+    $defs?: Record<string, Json>;
+  };
+  for (const [id, definition] of Object.entries(relinked.$defs ?? {})) components[id] = withoutId(definition);
+  const { $defs: _moved, ...own } = relinked;
+  const id = schema.meta()?.id;
+  if (id === undefined) return own;
+  components[id] = withoutId(own);
+  return { $ref: `#/components/schemas/${id}` };
+}
+
+function withoutId({ id: _id, ...schema }: Json): Json {
+  return schema;
+}
+
+function relink(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(relink);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) =>
+      key === '$ref' && typeof inner === 'string'
+        ? [key, inner.replace('#/$defs/', '#/components/schemas/')]
+        : [key, relink(inner)],
+    ),
+  );
+}

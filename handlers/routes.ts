@@ -1,0 +1,45 @@
+import { openapiJsonRoute } from './docs/openapi-json.ts';
+import { openapiAssetRoute, openapiHtmlRoute, openapiPageRoute } from './docs/openapi-page.ts';
+import { healthRoute } from './ops/health.ts';
+import { metricsRoute } from './ops/metrics.ts';
+import { keepPreviewAliveRoute } from './previews/keep-preview-alive.ts';
+import { listPortForwardsRoute } from './previews/list-port-forwards.ts';
+import { startAgentPreviewRoute } from './previews/start-agent-preview.ts';
+import { startPortForwardRoute } from './previews/start-port-forward.ts';
+import { stopPortForwardRoute } from './previews/stop-port-forward.ts';
+import type { Route } from './route.ts';
+import { completeRunRoute } from './runs/complete-run.ts';
+import { createRunRoute } from './runs/create-run.ts';
+import { getRunRoute } from './runs/get-run.ts';
+import { listRunsRoute } from './runs/list-runs.ts';
+import { createSandboxRoute } from './sandboxes/create-sandbox.ts';
+import { deleteSandboxRoute } from './sandboxes/delete-sandbox.ts';
+import { execCommandRoute } from './sandboxes/exec-command.ts';
+import { isSandboxRunningRoute } from './sandboxes/is-sandbox-running.ts';
+import { readFileRoute } from './sandboxes/read-file.ts';
+import { writeFileRoute } from './sandboxes/write-file.ts';
+
+/** Every route, in the order of the documentation. A new route is its file and its line here. */
+export const ROUTES: readonly Route[] = [
+  createRunRoute,
+  listRunsRoute,
+  getRunRoute,
+  completeRunRoute,
+  startPortForwardRoute,
+  startAgentPreviewRoute,
+  listPortForwardsRoute,
+  keepPreviewAliveRoute,
+  stopPortForwardRoute,
+  createSandboxRoute,
+  isSandboxRunningRoute,
+  execCommandRoute,
+  readFileRoute,
+  writeFileRoute,
+  deleteSandboxRoute,
+  healthRoute,
+  metricsRoute,
+  openapiJsonRoute,
+  openapiPageRoute,
+  openapiHtmlRoute,
+  openapiAssetRoute,
+];

@@ -1,0 +1,204 @@
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { RequestListener, Server, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { PortholeError } from '#core/errors.ts';
+import type { HttpEvent, HttpResponse } from '#handlers/http-event.ts';
+import { makeFunction, type FunctionOptions, type PortholeFunction } from '#handlers/make-function.ts';
+import { errorResponse } from '#handlers/middleware/render-errors.ts';
+import type { Route } from '#handlers/route.ts';
+import type { Services } from '#handlers/services.ts';
+import type { Metrics } from './metrics.ts';
+
+export interface FunctionHostOptions extends FunctionOptions {
+  readonly routes: readonly Route[];
+  readonly services: Services;
+  readonly metrics: Pick<Metrics, 'requested'>;
+  /** The server that the functions share with the preview gateway: gets our listener, gives back itself. */
+  readonly serve: (listener: RequestListener) => Server;
+}
+
+/** Operation name of requests that no route takes. */
+const UNMATCHED = 'unmatched';
+
+/** Runs the functions over HTTP: routing by fastify, bodies unread, responses streamed, errors all in one shape. */
+export function createFunctionHost({
+  routes,
+  services,
+  metrics,
+  serve,
+  ...options
+}: FunctionHostOptions): FastifyInstance {
+  const app = fastify({
+    serverFactory: serve,
+    // Percent-encoded ids and tokens of any length get a proper answer rather than "no such route".
+    routerOptions: { maxParamLength: 8_192 },
+    frameworkErrors: (error, request, reply) => void answerFailure(error, request, reply),
+    // The server is ours; fastify must not close its connections behind our back.
+    forceCloseConnections: false,
+    requestTimeout: 0,
+  });
+  // Functions read bodies themselves, and only once they know the caller.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
+  app.addHook('onRequest', (request, _reply, done) => {
+    // fastify answers 415 to a malformed Content-Type before any parser sees it; the functions judge it instead.
+    contentTypes.set(request.raw, request.headers['content-type']);
+    delete request.raw.headers['content-type'];
+    done();
+  });
+  const finish = (
+    reply: FastifyReply,
+    response: HttpResponse,
+    event: HttpEvent,
+    operation: string,
+    began: bigint,
+  ) => {
+    const { method } = event.requestContext.http;
+    const requestId = event.requestContext.requestId ?? '';
+    return send(reply, response, requestId).then(
+      () => record(operation, method, response.statusCode, requestId, began),
+      (error: unknown) => {
+        record(operation, method, response.statusCode, requestId, began);
+        services.log.debug({ err: error, request_id: requestId, operation }, 'answer cut off');
+      },
+    );
+  };
+  const record = (operation: string, method: string, status: number, requestId: string, began: bigint) => {
+    const seconds = Number(process.hrtime.bigint() - began) / 1e9;
+    metrics.requested(operation, status, seconds);
+    const fields = { operation, status, ms: Math.round(seconds * 1e4) / 10, request_id: requestId };
+    // Probes and polling would drown the rest.
+    if (method === 'GET' && status < 400) services.log.debug(fields, 'request');
+    else services.log.info(fields, 'request');
+  };
+  const answerFailure = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const began = process.hrtime.bigint();
+    const event = toEvent(request, reply, services.ids.request());
+    return finish(
+      reply,
+      errorResponse(translate(error), event.requestContext.requestId, services.log, UNMATCHED),
+      event,
+      UNMATCHED,
+      began,
+    );
+  };
+  app.setErrorHandler((error, request, reply) => void answerFailure(error, request, reply));
+  app.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?', 1)[0] ?? '';
+    const error = new PortholeError(
+      'not_found',
+      `There is no route ${request.method} ${shownPath(path)}: GET /v1/openapi lists them.`,
+    );
+    void answerFailure(error, request, reply);
+  });
+  for (const route of routes) {
+    const invoke: PortholeFunction = makeFunction(route, services, options);
+    app.route({
+      method: route.method,
+      url: fastifyPath(route.path),
+      handler: async (request, reply) => {
+        const began = process.hrtime.bigint();
+        const event = toEvent(request, reply, services.ids.request());
+        await finish(reply, await invoke(event, NO_CONTEXT), event, route.id, began);
+      },
+    });
+  }
+  return app;
+}
+
+const NO_CONTEXT = {};
+const contentTypes = new WeakMap<object, string | undefined>();
+
+/** `/a/{id}/file/{path}` → `/a/:id/file/*` */
+function fastifyPath(template: string): string {
+  return template.replace(/\{path\}$/, '*').replace(/\{(\w+)\}/g, ':$1');
+}
+
+function toEvent(request: FastifyRequest, reply: FastifyReply, requestId: string): HttpEvent {
+  const { raw } = request;
+  const url = raw.url ?? '/';
+  const mark = url.indexOf('?');
+  const rawPath = mark === -1 ? url : url.slice(0, mark);
+  let abort: AbortSignal | undefined;
+  const contentType = contentTypes.get(raw);
+  return {
+    rawPath,
+    rawQueryString: mark === -1 ? '' : url.slice(mark + 1),
+    headers:
+      contentType === undefined
+        ? (raw.headers as HttpEvent['headers'])
+        : ({ ...raw.headers, 'content-type': contentType } as HttpEvent['headers']),
+    pathParameters: pathParameters(request, rawPath),
+    requestContext: { requestId, http: { method: raw.method ?? 'GET', sourceIp: raw.socket.remoteAddress } },
+    bodyStream: () => raw,
+    get signal() {
+      abort ??= abortWhenGone(reply.raw);
+      return abort;
+    },
+  };
+}
+
+/** The tail of a wildcard is handed on as it came, still encoded: the function decodes it once and in full. */
+function pathParameters({ params }: FastifyRequest, rawPath: string): Record<string, string> {
+  const named = params as Record<string, string>;
+  if (named['*'] === undefined) return named;
+  const { '*': tail, ...rest } = named;
+  const marker = rawPath.indexOf('/file/');
+  return { ...rest, path: marker === -1 ? tail : rawPath.slice(marker + '/file/'.length) };
+}
+
+/** Aborted when the connection breaks before the answer is complete. */
+function abortWhenGone(response: ServerResponse): AbortSignal {
+  const controller = new AbortController();
+  const check = () => {
+    if (!response.writableFinished) controller.abort();
+  };
+  if (response.destroyed) check();
+  else response.once('close', check);
+  return controller.signal;
+}
+
+async function send(
+  reply: FastifyReply,
+  { statusCode, headers, body }: HttpResponse,
+  requestId: string,
+): Promise<void> {
+  reply.hijack();
+  const response: ServerResponse = reply.raw;
+  const all: Record<string, string | number> = { ...headers, 'x-request-id': requestId };
+  if (body instanceof Readable) {
+    response.writeHead(statusCode, all);
+    if (response.req.method === 'HEAD') {
+      body.destroy();
+      response.end();
+      return;
+    }
+    // The first events of a stream must not wait for its first bytes.
+    response.flushHeaders();
+    await pipeline(body, response);
+    return;
+  }
+  if (statusCode !== 204) all['content-length'] = body === undefined ? 0 : Buffer.byteLength(body);
+  response.writeHead(statusCode, all);
+  response.end(body);
+}
+
+/** The framework's own errors, in our words. */
+function translate(error: unknown): unknown {
+  const { statusCode } = error as { statusCode?: number };
+  if (statusCode === 414) return new PortholeError('uri_too_long', 'The URL is too long.', { cause: error });
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+    return new PortholeError(
+      'invalid_request',
+      'The request cannot be read: its URL is not valid percent-encoded UTF-8.',
+      { cause: error },
+    );
+  }
+  return error;
+}
+
+/** An unknown path in an error: bounded, and without what could be a token. */
+function shownPath(path: string): string {
+  return JSON.stringify(path.replace(/[a-z0-9-]{30,}/g, '…').slice(0, 100));
+}

@@ -1,0 +1,76 @@
+import { createPreviewProxy, type PreviewProxy } from '#adapters/gateway/preview-proxy.ts';
+import type { LocalPlane } from '#adapters/gateway/plane/local-plane.ts';
+import type { PreviewLookup, PreviewTarget } from '#adapters/gateway/preview-target.ts';
+import type { Clock } from '#core/ports/clock.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { PreviewOptions } from '#core/preview-options.ts';
+import { slidingExpiry } from '#core/rules/preview-lifetime.ts';
+import { tokenSha256 } from '#core/rules/preview-token.ts';
+import type { Logger } from '#handlers/services.ts';
+import type { Metrics } from './metrics.ts';
+
+export interface PreviewGatewayDeps {
+  readonly plane: LocalPlane;
+  readonly records: Records;
+  readonly provider: SandboxProvider;
+  readonly clock: Clock;
+  readonly preview: PreviewOptions;
+  readonly scheme: 'http' | 'https';
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** A tenth of the shortest idle window: traffic moves the expiry, but not with every request. */
+const TOUCH_EVERY_MS = 6_000;
+
+/** The local gateway: the proxy on the previews of the plane. */
+export function createPreviewGateway({
+  plane,
+  records,
+  provider,
+  clock,
+  preview,
+  scheme,
+  log,
+  metrics,
+}: PreviewGatewayDeps): PreviewProxy {
+  const proxy = createPreviewProxy({
+    zone: preview.zoneSuffix,
+    scheme,
+    lookup(token): PreviewLookup | Promise<PreviewLookup> {
+      const live = plane.lookup(token);
+      return live === undefined ? lookUpEnded(records, token) : { kind: 'live', target: live };
+    },
+    dial: (target, signal) => provider.dial(target.sandboxId, target.targetPort, signal),
+    touched(target) {
+      const live = plane.lookup(target.token);
+      if (live?.expiresAt === undefined) return;
+      const expiry = slidingExpiry(clock.now(), live.maxUntil, preview);
+      if (expiry.getTime() - live.expiresAt.getTime() < TOUCH_EVERY_MS) return;
+      plane
+        .touch(target.token, target.runId, expiry)
+        .catch((error: unknown) =>
+          log.error({ err: error, run_id: target.runId }, 'traffic did not keep a preview alive'),
+        );
+    },
+    siblingOf: (target: PreviewTarget, token) => plane.lookup(token)?.runId === target.runId,
+    log,
+    metrics: {
+      answered: (statusCode, by) =>
+        metrics.previewRequested(by === 'app' ? `${Math.floor(statusCode / 100)}xx` : by),
+      bytes(fromClient, toClient) {
+        metrics.previewBytes('in', fromClient);
+        metrics.previewBytes('out', toClient);
+      },
+      upgrades: (change) => metrics.previewUpgrades(change),
+    },
+  });
+  plane.onClosed((ended) => proxy.revoke(ended));
+  return proxy;
+}
+
+async function lookUpEnded(records: Records, token: string): Promise<PreviewLookup> {
+  const tombstone = await records.previews.tombstone(tokenSha256(token));
+  return tombstone === undefined ? { kind: 'unknown' } : { kind: 'ended', reason: tombstone.reason };
+}

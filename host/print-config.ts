@@ -1,0 +1,12 @@
+/** `npm run config`: every setting, its default and its meaning. */
+import { z } from 'zod';
+import { EnvironmentSchema } from './config/config.ts';
+
+for (const [name, schema] of Object.entries(EnvironmentSchema.shape)) {
+  const { default: fallback } = z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' });
+  const shown =
+    fallback === undefined || (Array.isArray(fallback) && fallback.length === 0)
+      ? ''
+      : ` (default: ${String(fallback)})`;
+  process.stdout.write(`${name}${shown}\n    ${schema.description ?? ''}\n`);
+}

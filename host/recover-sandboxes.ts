@@ -1,0 +1,55 @@
+import type { Records, SandboxRecord } from '#core/ports/records.ts';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { destroySandbox } from '#core/use-cases/destroy-sandbox.ts';
+import type { Logger } from '#handlers/services.ts';
+
+export interface RecoverDeps {
+  readonly records: Records;
+  readonly provider: SandboxProvider;
+  readonly log: Logger;
+}
+
+/**
+ * After a start on one machine: finishes what the last host left undone. Creations that nobody was told of and deletions that were asked for are carried
+ * out to the end, running sandboxes that died with the machine start again on their files, and what no record knows is removed.
+ */
+export async function recoverSandboxes(deps: RecoverDeps, signal: AbortSignal): Promise<void> {
+  const { records, provider, log } = deps;
+  const known = new Set<string>();
+  let after: string | undefined;
+  do {
+    const page = await records.sandboxes.live({ limit: 500, ...(after === undefined ? {} : { after }) });
+    for (const sandbox of page.items) {
+      known.add(sandbox.id);
+      signal.throwIfAborted();
+      await recover(deps, sandbox, signal).catch((error: unknown) => {
+        log.error({ err: error, sandbox_id: sandbox.id }, 'sandbox not recovered');
+      });
+    }
+    after = page.next ?? undefined;
+  } while (after !== undefined);
+  for await (const id of provider.list(signal)) {
+    // Created since we read the records: its own request looks after it.
+    if (known.has(id) || (await records.sandboxes.get(id))?.desired === 'running') continue;
+    await provider.destroy(id, signal);
+    log.warn({ sandbox_id: id }, 'stray sandbox removed');
+  }
+}
+
+async function recover(deps: RecoverDeps, sandbox: SandboxRecord, signal: AbortSignal): Promise<void> {
+  const { records, provider, log } = deps;
+  if (sandbox.desired === 'destroyed' || sandbox.observed === 'creating') {
+    await destroySandbox(deps, sandbox.id);
+    log.info({ sandbox_id: sandbox.id }, 'half-made sandbox removed');
+    return;
+  }
+  const { state } = await provider.inspect(sandbox.id, signal);
+  if (state === 'absent') {
+    await destroySandbox(deps, sandbox.id);
+    log.warn({ sandbox_id: sandbox.id }, 'sandbox is gone: its files are not there any more');
+  } else if (state === 'stopped' && sandbox.desired === 'running') {
+    await provider.resume(sandbox.id, signal);
+    await records.sandboxes.setObserved(sandbox.id, 'running');
+    log.info({ sandbox_id: sandbox.id }, 'sandbox started again');
+  }
+}

@@ -1,0 +1,81 @@
+import { ConfigError, readConfig } from './config/config.ts';
+import { DataFolderInUse } from './data-folder.ts';
+import { createLogger } from './logger.ts';
+import { type Host, startHost } from './start-host.ts';
+
+/**
+ * Starts the host, says where it is, and ends it on SIGINT or SIGTERM (a second one ends it at once).
+ * @param began when the process began, in milliseconds of `performance.now()`
+ */
+export async function run(began: number): Promise<void> {
+  let host: Host;
+  try {
+    const config = readConfig(process.env);
+    const secrets = [
+      config.serviceKey,
+      ...Object.keys(config.apiKeys),
+      ...(config.signingKeys?.keys.map((key) => key.k) ?? []),
+    ];
+    const log = await createLogger({
+      level: config.logLevel,
+      secrets: secrets.filter((secret) => secret !== undefined),
+    });
+    host = await startHost(config, log);
+  } catch (error) {
+    process.stderr.write(`${explain(error)}\n`);
+    process.exitCode = 1;
+    return;
+  }
+  endOnSignal(host);
+  say(greeting(host, (performance.now() - began) / 1_000));
+  const { kind, warnings } = await host.isolation();
+  say(`  Sandboxes     local, ${kind === 'none' ? 'NOT ISOLATED' : `kept apart by ${kind}`}\n`);
+  for (const warning of warnings) say(`  WARNING       ${warning}\n`);
+  say('\n');
+}
+
+function greeting({ url }: Host, seconds: number): string {
+  return `
+  Porthole is up (${seconds.toFixed(1)} s)
+
+  API           ${url}
+  Docs          ${url}/v1/openapi
+  Health        ${url}/health
+
+  Try next, in another terminal:
+    npm run demo                        a Vite project in a sandbox, live in your browser
+    curl -X POST ${url}/api/runs   a run with a sandbox of its own
+
+`;
+}
+
+function say(text: string): void {
+  process.stdout.write(text);
+}
+
+function explain(error: unknown): string {
+  if (error instanceof ConfigError || error instanceof DataFolderInUse) return error.message;
+  const { code, port, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };
+  if (code === 'EADDRINUSE')
+    return `Port ${port} on ${address} is taken. Free it, or start Porthole on another one: PORT=${(port ?? 8787) + 1} npm start`;
+  if (code === 'EACCES' && port !== undefined)
+    return `Port ${port} needs more rights than this user has. Choose one above 1023: PORT=8787 npm start`;
+  return `Porthole could not start: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
+}
+
+function endOnSignal(host: Host): void {
+  let ending = false;
+  const end = (signal: NodeJS.Signals) => {
+    if (ending) process.exit(128 + (signal === 'SIGINT' ? 2 : 15));
+    ending = true;
+    host.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        process.stderr.write(`${explain(error)}\n`);
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGINT', end);
+  process.on('SIGTERM', end);
+}
