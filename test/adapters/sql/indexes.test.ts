@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type CompiledQuery, type Dialect, Kysely, PostgresDialect } from 'kysely';
+import { connectionPool } from '#adapters/sql/postgres/connection-pool.ts';
+import { postgresSqlDialect } from '#adapters/sql/postgres/postgres-sql-dialect.ts';
+import type { SqlSchema } from '#adapters/sql/schema.ts';
+import type { SqlDialect } from '#adapters/sql/sql-dialect.ts';
+import { sqlRecords } from '#adapters/sql/sql-records.ts';
+import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite-dialect.ts';
+import { sqliteSqlDialect } from '#adapters/sql/sqlite/sqlite-sql-dialect.ts';
+import type { Records } from '#core/ports/records.ts';
+import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
+import { suite } from '#test/support/suite.ts';
+
+const AT = new Date('2026-03-01T12:00:00.000Z');
+const AFTER = Buffer.from(`${AT.toISOString()}run_1`).toString('base64url');
+const OWNER = { user: 'alice', org: 'acme' };
+
+/** Every method of the port that looks for rows. */
+const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> = {
+  'runs.get': ({ runs }) => runs.get('run_1'),
+  'runs.list of everybody': ({ runs }) => runs.list(undefined, { limit: 5 }),
+  'runs.list of everybody, later page': ({ runs }) => runs.list(undefined, { limit: 5, after: AFTER }),
+  'runs.list of an owner': ({ runs }) => runs.list(OWNER, { limit: 5 }),
+  'runs.list of an owner, later page': ({ runs }) => runs.list(OWNER, { limit: 5, after: AFTER }),
+  'runs.complete': ({ runs }) => runs.complete('run_1', AT),
+  'runs.completedAmong': ({ runs }) => runs.completedAmong(['run_1', 'run_2']),
+  'sandboxes.get': ({ sandboxes }) => sandboxes.get('box'),
+  'sandboxes.setDesired': ({ sandboxes }) => sandboxes.setDesired('box', 'stopped'),
+  'sandboxes.setObserved': ({ sandboxes }) => sandboxes.setObserved('box', 'stopped'),
+  'sandboxes.live': ({ sandboxes }) => sandboxes.live({ limit: 5 }),
+  'sandboxes.live, later page': ({ sandboxes }) => sandboxes.live({ limit: 5, after: AFTER }),
+  'sandboxes.destroyedAmong': ({ sandboxes }) => sandboxes.destroyedAmong(['box', 'box-2']),
+  'previews.generation': ({ previews }) => previews.generation('run_1', 3000),
+  'previews.end': ({ previews }) =>
+    previews.end('run_1', 3000, 1, { tokenSha256: 'a', runId: 'run_1', reason: 'stopped', at: AT }),
+  'previews.tombstone': ({ previews }) => previews.tombstone('a'),
+  'previews.stoppedAmong': ({ previews }) => previews.stoppedAmong(['a', 'b']),
+  'previews.forget': ({ previews }) => previews.forget(AT),
+};
+
+class Watched {
+  readonly queries: CompiledQuery[] = [];
+  readonly db: Kysely<SqlSchema>;
+  readonly records: Records;
+
+  constructor(dialect: Dialect, sqlDialect: SqlDialect) {
+    this.db = new Kysely({ dialect, log: ({ query }) => void this.queries.push(query) });
+    this.records = sqlRecords(this.db, sqlDialect);
+  }
+
+  /** The plan of each statement that `lookup` runs, one text a statement. */
+  async plans(lookup: (records: Records) => Promise<unknown>, explain: string): Promise<string[]> {
+    this.queries.length = 0;
+    await lookup(this.records);
+    const statements = this.queries.splice(0).filter(({ sql }) => /^(select|update|delete)/.test(sql));
+    const plans: string[] = [];
+    for (const query of statements) {
+      const { rows } = await this.db.executeQuery({ ...query, sql: `${explain} ${query.sql}` });
+      plans.push(rows.map((row) => JSON.stringify(row)).join('\n'));
+    }
+    expect(plans.length).toBeGreaterThan(0);
+    return plans;
+  }
+}
+
+describe('on SQLite an index serves', () => {
+  let watched: Watched;
+
+  beforeAll(async () => {
+    watched = new Watched(nodeSqliteDialect({ file: ':memory:', busyTimeoutMs: 0 }), sqliteSqlDialect);
+    await watched.records.migrate();
+  });
+  afterAll(() => watched.records.close());
+
+  test.each(Object.entries(LOOKUPS))('%s', async (_, lookup) => {
+    for (const plan of await watched.plans(lookup, 'explain query plan')) {
+      expect(plan).toMatch(/USING (COVERING )?INDEX/);
+      expect(plan).not.toMatch(/SCAN (runs|sandboxes|preview_\w+)"|TEMP B-TREE/);
+    }
+  });
+});
+
+suite('on PostgreSQL an index serves', postgresMissing, () => {
+  let server: TestPostgres;
+  let watched: Watched;
+
+  beforeAll(async () => {
+    server = await startPostgres();
+    // On tables as small as these only a plan that has no other way scans or sorts.
+    const options = encodeURIComponent('-c enable_seqscan=off -c enable_sort=off -c enable_bitmapscan=off');
+    const pool = () => connectionPool({ url: `${server.url}?options=${options}`, size: 1 });
+    watched = new Watched(new PostgresDialect({ pool }), postgresSqlDialect);
+    await watched.records.migrate();
+  });
+  afterAll(async () => {
+    await watched.records.close();
+    await server.stop();
+  });
+
+  test.each(Object.entries(LOOKUPS))('%s', async (_, lookup) => {
+    for (const plan of await watched.plans(lookup, 'explain')) {
+      expect(plan).toMatch(/Index (Only )?Scan/);
+      expect(plan).not.toMatch(/Seq Scan|Sort/);
+    }
+  });
+});

@@ -1,0 +1,235 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { inspect } from 'node:util';
+import { Client } from 'pg';
+import { openPostgresRecords } from '#adapters/sql/postgres/open-postgres-records.ts';
+import type { Records, RunRecord, Tombstone } from '#core/ports/records.ts';
+import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
+import { suite } from '#test/support/suite.ts';
+import { CuttableLine } from './cuttable-line.ts';
+
+const AT = new Date('2026-03-01T12:00:00.000Z');
+const BROKEN = {
+  code: 'service_unavailable',
+  message: 'the connection to the records database is broken: try again',
+};
+const STONE: Tombstone = { tokenSha256: 'a'.repeat(64), runId: 'run_1', reason: 'stopped', at: AT };
+
+function run(id: string): RunRecord {
+  return {
+    id,
+    owner: { user: 'alice', org: 'acme' },
+    title: null,
+    sandboxId: 'box',
+    autoApproveTools: false,
+    status: 'running',
+    tokenKid: 'key-1',
+    createdAt: AT,
+    completedAt: null,
+  };
+}
+
+suite('records when PostgreSQL fails', postgresMissing, () => {
+  let server: TestPostgres;
+  let admin: Client;
+  let line: CuttableLine;
+  let records: Records;
+  let url: URL;
+  let warnings: string[];
+  let schemas = 0;
+
+  beforeAll(async () => {
+    server = await startPostgres();
+    admin = new Client({ connectionString: server.socketUrl });
+    await admin.connect();
+  });
+  afterAll(async () => {
+    await admin.end();
+    await server.stop();
+  });
+  beforeEach(async () => {
+    line = await CuttableLine.to(Number(new URL(server.url).port));
+    const schema = `faults_${(schemas += 1)}`;
+    await admin.query(`create schema ${schema}; set search_path = ${schema}`);
+    url = new URL(server.url);
+    url.port = String(line.port);
+    url.searchParams.set('options', `-c search_path=${schema}`);
+    warnings = [];
+    records = open(url.href);
+    await records.migrate();
+  });
+  afterEach(async () => {
+    await records.close();
+    await line.close();
+  });
+
+  function open(href: string): Records {
+    return openPostgresRecords({
+      url: href,
+      poolSize: 2,
+      log: { warn: (fields, message) => warnings.push(`${message} ${inspect(fields, { depth: 9 })}`) },
+    });
+  }
+
+  async function killBackends(): Promise<void> {
+    await admin.query(
+      "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'porthole'",
+    );
+  }
+
+  test('outlive the end of idle connections, and say so', async () => {
+    await records.runs.create(run('run_1'));
+    await line.cut();
+    expect(await records.runs.get('run_1')).toEqual(run('run_1'));
+    await killBackends();
+    expect(await records.runs.get('run_1')).toEqual(run('run_1'));
+    expect(warnings.join('\n')).toContain('the connection to the records database is broken');
+  });
+
+  test.each<[string, string, (records: Records) => Promise<unknown>, unknown]>([
+    ['reading', 'select', ({ runs }) => runs.get('run_1'), run('run_1')],
+    [
+      'listing',
+      'select',
+      ({ runs }) => runs.list(undefined, { limit: 1 }),
+      { items: [run('run_1')], next: null },
+    ],
+    [
+      'completing',
+      'update',
+      ({ runs }) => runs.complete('run_1', AT),
+      { ...run('run_1'), status: 'completed', completedAt: AT },
+    ],
+    ['the commit of ending', 'commit', ({ previews }) => previews.end('run_1', 1, 0, STONE), 1],
+    ['the first half of ending', 'insert', ({ previews }) => previews.end('run_1', 1, 0, STONE), 1],
+    ['burying', 'commit', ({ previews }) => previews.bury([STONE]), undefined],
+    ['migrating', 'commit', (each) => each.migrate(), undefined],
+  ])('repeat %s when the answer is lost', async (_, text, work, result) => {
+    await records.runs.create(run('run_1'));
+    line.loseAnswerTo(text);
+    expect(await work(records)).toEqual(result);
+    expect(line.lost).toBe(true);
+    expect(await records.previews.generation('run_1', 1)).toBeLessThanOrEqual(1);
+  });
+
+  test('leave a creation whose answer is lost to the caller, and do not do it twice', async () => {
+    line.loseAnswerTo('insert');
+    await expect(records.runs.create(run('run_1'))).rejects.toMatchObject({
+      ...BROKEN,
+      cause: { message: 'Connection terminated unexpectedly' },
+    });
+    expect(await records.runs.get('run_1')).toEqual(run('run_1'));
+    line.loseAnswerTo('update');
+    await expect(records.sandboxes.setObserved('box', 'destroyed')).rejects.toMatchObject(BROKEN);
+    line.loseAnswerTo('delete');
+    await expect(records.previews.forget(AT)).rejects.toMatchObject(BROKEN);
+  });
+
+  test('outlive the end of a connection in the middle of a transaction', async () => {
+    // Its lock makes the transaction wait at its second statement, where it is then killed.
+    await records.previews.bury([STONE]);
+    await admin.query('begin');
+    await admin.query('select * from preview_tombstones for update');
+    const ending = records.previews.end('run_1', 1, 0, STONE);
+    await waitForLock();
+    await killBackends();
+    // The repetition waits for the same lock.
+    await admin.query('commit');
+    expect(await ending).toBe(1);
+    expect(await records.previews.generation('run_1', 1)).toBe(1);
+  });
+
+  test('go again after a deadlock, from which the database saves one side', async () => {
+    await records.previews.bury([STONE]);
+    await admin.query('begin');
+    await admin.query('select * from preview_tombstones for update');
+    const ending = records.previews.end('run_1', 1, 0, STONE);
+    await waitForLock();
+    // The other half of the circle. Ours is the one that notices, because this one looks later.
+    await admin.query("set local deadlock_timeout = '30s'; lock table preview_generations");
+    await admin.query('commit');
+    expect(await ending).toBe(1);
+    expect(warnings.join('\n')).toContain('deadlock detected');
+  });
+
+  test('name no password when nobody answers, when it is wrong and when the URL cannot be read', async () => {
+    const secret = 's3cret-99';
+    const wrong = new URL(url.href);
+    wrong.password = secret;
+    const closed = new URL(wrong.href);
+    closed.port = '1';
+    for (const [href, expected] of [
+      [
+        wrong.href,
+        { code: 'service_unavailable', message: /^the records database does not take requests now/ },
+      ],
+      [
+        closed.href,
+        { code: 'service_unavailable', message: /^the connection to the records database is broken/ },
+      ],
+      [
+        `postgres://u:${secret}@[/x`,
+        { code: 'invalid_request', message: /^the URL of the records database/ },
+      ],
+      [
+        `postgres://u:${secret}/@h:x/d`,
+        { code: 'invalid_request', message: /^the URL of the records database/ },
+      ],
+    ] as const) {
+      const failing = open(href);
+      const error: unknown = await failing.migrate().catch((reason: unknown) => reason);
+      expect(error).toMatchObject({ code: expected.code, message: expect.stringMatching(expected.message) });
+      expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain(secret);
+      await failing.close();
+    }
+    expect(warnings.join('\n')).not.toContain(secret);
+    expect(() => openPostgresRecords({ url: `mysql://u:${secret}@h/d` })).toThrow(
+      expect.objectContaining({
+        message: 'the URL of the records database must begin with postgres:// or postgresql://',
+      }),
+    );
+  });
+
+  test('hold every text in a column that is compared byte by byte', async () => {
+    const { rows } = await admin.query<{ name: string; collation: string | null }>(
+      `select table_name || '.' || column_name as name, collation_name as collation
+       from information_schema.columns where table_schema = current_schema() and data_type = 'text'`,
+    );
+    expect(rows.length).toBeGreaterThan(15);
+    expect(rows.filter(({ collation }) => collation !== 'C')).toEqual([]);
+  });
+
+  test('work by a unix socket, and under a database that is stricter by default', async () => {
+    const name = `strict_${schemas}`;
+    await admin.query(`create database ${name}`);
+    await admin.query(`alter database ${name} set default_transaction_isolation = 'serializable'`);
+    const strict = server.socketUrl.replace('/postgres?', `/${name}?`);
+    const [one, two] = [open(strict), open(strict)];
+    await Promise.all([one.migrate(), two.migrate()]);
+    const ends = Array.from({ length: 20 }, (_, at) =>
+      (at % 2 ? one : two).previews.end('run_1', 1, 0, STONE),
+    );
+    expect(new Set(await Promise.all(ends))).toEqual(new Set([1]));
+    await Promise.all([one.close(), two.close()]);
+  });
+
+  test('fail with service_unavailable once the server is gone, and close all the same', async () => {
+    const own = await startPostgres();
+    const gone = open(own.url);
+    await gone.migrate();
+    await own.stop();
+    await expect(gone.runs.get('run_1')).rejects.toMatchObject(BROKEN);
+    await expect(gone.runs.create(run('run_1'))).rejects.toMatchObject(BROKEN);
+    await expect(gone.previews.end('run_1', 1, 0, STONE)).rejects.toMatchObject(BROKEN);
+    await gone.close();
+  });
+
+  /** Resolves once a statement of ours waits for another's lock. */
+  async function waitForLock(): Promise<void> {
+    for (;;) {
+      const { rows } = await admin.query(
+        "select 1 from pg_stat_activity where application_name = 'porthole' and wait_event_type = 'Lock'",
+      );
+      if (rows.length > 0) return;
+    }
+  }
+});

@@ -1,0 +1,139 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import type { Records, RunRecord } from '#core/ports/records.ts';
+
+const RUN: RunRecord = {
+  id: 'run_1',
+  owner: { user: 'alice', org: 'acme' },
+  title: null,
+  sandboxId: 'box',
+  autoApproveTools: false,
+  status: 'running',
+  tokenKid: 'key-1',
+  createdAt: new Date('2026-03-01T12:00:00.000Z'),
+  completedAt: null,
+};
+
+describe('the SQLite file', () => {
+  let folder: string;
+  let file: string;
+  const opened: { close(): unknown }[] = [];
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'porthole-records-'));
+    file = join(folder, 'records.db');
+  });
+  afterEach(async () => {
+    for (const each of opened.splice(0)) await each.close();
+    await rm(folder, { recursive: true });
+  });
+
+  function open(busyTimeoutMs?: number): Records {
+    const records = openSqliteRecords({ file, busyTimeoutMs });
+    opened.push(records);
+    return records;
+  }
+
+  /** Another process, as far as SQLite can tell. */
+  function openDirectly(): DatabaseSync {
+    const database = new DatabaseSync(file, { timeout: 0 });
+    opened.push(database);
+    return database;
+  }
+
+  test('and its write-ahead log are for their owner alone', async () => {
+    const records = open();
+    await records.migrate();
+    await records.runs.create(RUN);
+    for (const name of ['records.db', 'records.db-wal', 'records.db-shm']) {
+      expect([name, (await stat(join(folder, name))).mode & 0o777]).toEqual([name, 0o600]);
+    }
+  });
+
+  test('stays as it was when somebody has opened it to others', async () => {
+    await open().migrate();
+    await chmod(file, 0o640);
+    await open().migrate();
+    expect((await stat(file)).mode & 0o777).toBe(0o640);
+  });
+
+  test('has a write-ahead log, which is gone after the last close', async () => {
+    const records = open();
+    await records.migrate();
+    expect(openDirectly().prepare('pragma journal_mode').get()).toMatchObject({ journal_mode: 'wal' });
+    opened.pop()?.close();
+    await records.close();
+    await expect(stat(`${file}-wal`)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  test('is read while another process writes', async () => {
+    const records = open(0);
+    await records.migrate();
+    await records.runs.create(RUN);
+    openDirectly().exec("begin immediate; update runs set title = 'uncommitted'");
+    expect(await records.runs.get('run_1')).toEqual(RUN);
+  });
+
+  test('is waited for while another process writes, and the rest of the server goes on', async () => {
+    const records = open();
+    await records.migrate();
+    const other = openDirectly();
+    other.exec('begin immediate');
+    const waiting = Promise.all([
+      records.runs.create(RUN),
+      records.previews.end('run_1', 3000, 0, {
+        tokenSha256: 'a',
+        runId: 'run_1',
+        reason: 'stopped',
+        at: new Date(),
+      }),
+    ]);
+    // That this line is reached in time is the point: SQLite's own wait would hold this very thread.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(other.prepare('select count(*) as n from runs').get()).toMatchObject({ n: 0 });
+    other.exec('commit');
+    expect((await waiting)[1]).toBe(1);
+    expect(await records.runs.get('run_1')).toEqual(RUN);
+  });
+
+  test('that stays busy is service_unavailable, and nothing was written', async () => {
+    const records = open(20);
+    await records.migrate();
+    const other = openDirectly();
+    other.exec('begin immediate');
+    await expect(records.runs.create(RUN)).rejects.toMatchObject({
+      code: 'service_unavailable',
+      message: 'the records file is in use by another process: try again',
+      cause: { errstr: 'database is locked' },
+    });
+    other.exec('rollback');
+    expect(await records.runs.get('run_1')).toBeUndefined();
+    await records.runs.create(RUN);
+  });
+
+  test('that is something else is refused and left alone', async () => {
+    await writeFile(file, 'this is no database, but somebody needs it'.repeat(100));
+    const { mtimeMs } = await stat(file);
+    await expect(open().migrate()).rejects.toMatchObject({
+      code: 'service_unavailable',
+      message: 'the records file is not an SQLite database: name another one',
+    });
+    expect((await stat(file)).mtimeMs).toBe(mtimeMs);
+  });
+
+  test('in a missing folder is refused without saying where, and opened once the folder is there', async () => {
+    const records = openSqliteRecords({ file: join(folder, 'later', 'records.db') });
+    opened.push(records);
+    await expect(records.migrate()).rejects.toMatchObject({
+      code: 'service_unavailable',
+      message: 'the records file cannot be opened: make its folder, and let the server write to it',
+    });
+    await mkdir(join(folder, 'later'));
+    await records.migrate();
+    expect(await records.runs.get('run_1')).toBeUndefined();
+  });
+});
