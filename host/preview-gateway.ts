@@ -6,7 +6,7 @@ import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import { slidingExpiry } from '#core/rules/preview-lifetime.ts';
-import { tokenSha256 } from '#core/rules/preview-token.ts';
+import { isPreviewToken, tokenSha256 } from '#core/rules/preview-token.ts';
 import type { Logger } from '#handlers/services.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -71,6 +71,8 @@ export function createPreviewGateway({
 }
 
 async function lookUpEnded(records: Records, token: string): Promise<PreviewLookup> {
+  // Hosts of the zone that name no token at all need no look-up.
+  if (!isPreviewToken(token)) return { kind: 'unknown' };
   const tombstone = await records.previews.tombstone(tokenSha256(token));
   return tombstone === undefined ? { kind: 'unknown' } : { kind: 'ended', reason: tombstone.reason };
 }

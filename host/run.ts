@@ -28,8 +28,8 @@ export async function run(began: number): Promise<void> {
   }
   endOnSignal(host);
   say(greeting(host, (performance.now() - began) / 1_000));
-  const { kind, warnings } = await host.isolation();
-  say(`  Sandboxes     local, ${kind === 'none' ? 'NOT ISOLATED' : `kept apart by ${kind}`}\n`);
+  const { isolation, warnings } = await host.isolation();
+  say(`  Sandboxes     local, ${isolation === 'none' ? 'NOT ISOLATED' : `kept apart by ${isolation}`}\n`);
   for (const warning of warnings) say(`  WARNING       ${warning}\n`);
   say('\n');
 }

@@ -1,12 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { once } from 'node:events';
-import {
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createAuthenticator } from '#adapters/auth/configured-authenticator.ts';
@@ -15,6 +9,7 @@ import { openLocalPlane } from '#adapters/gateway/plane/local-plane.ts';
 import { createLoopbackPlane } from '#adapters/gateway/plane/loopback-plane.ts';
 import { deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
 import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
+import type { Isolation } from '#adapters/local/isolation.ts';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { randomIds } from '#adapters/system/random-ids.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
@@ -42,7 +37,7 @@ export interface Host {
   readonly port: number;
   readonly services: Services;
   /** What sandboxes are kept apart by, and what that leaves open. */
-  isolation(): Promise<{ readonly kind: string; readonly warnings: readonly string[] }>;
+  isolation(): Promise<Isolation>;
   /** Resolves once what the last host left undone has been finished. */
   readonly recovered: Promise<void>;
   /** Ends gracefully: answers what was asked, loses no record, leaves the sandboxes running. */
@@ -60,7 +55,7 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
     records.migrate(),
   ]);
   const tokens = createSignedTokens(deriveKeySet(jwks));
-  const provider = await createLocalProvider({ dataDir: folder.path, log });
+  const provider = createLocalProvider({ dataDir: folder.path });
   const metrics = createMetrics();
   const scheme = config.publicUrl?.protocol === 'https:' ? 'https' : 'http';
   let listening = 0;
@@ -78,6 +73,12 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
   const plane = localPlane ?? loopbackPlane;
   if (plane === undefined) throw new TypeError('unreachable: one of the two planes is made');
 
+  let warnings: readonly string[] = [];
+  const isolation = provider.probe().then((found) => {
+    warnings = found.warnings;
+    return found;
+  });
+
   const authenticator = createAuthenticator({ ...config, tokens, records, clock });
   let openapi: object | undefined;
   const services: Services = {
@@ -90,7 +91,7 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
     preview: config.preview,
     authenticator,
     log,
-    warnings: () => provider.warnings,
+    warnings: () => warnings,
     metrics: metrics.expose,
     openapi: () =>
       (openapi ??= openapiDocument(ROUTES, { secured: authenticator.withoutCredential === undefined })),
@@ -124,12 +125,7 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
       const host = req.headers.host ?? '';
       const preview = gateway && parsePreviewHost(host, config.preview.zoneSuffix);
       if (gateway !== undefined && preview !== undefined && preview.kind !== 'foreign') {
-        gateway.handleRequest(
-          req,
-          res,
-          preview.kind === 'token' ? preview.token : undefined,
-          expectsContinue,
-        );
+        gateway.handleRequest(req, res, preview.kind === 'token' ? preview.token : '', expectsContinue);
       } else if (!isKnownHost(host)) {
         refuse(res, 'unknown_host', UNKNOWN_HOST);
       } else {
@@ -141,7 +137,7 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
       const host = req.headers.host ?? '';
       const preview = gateway && parsePreviewHost(host, config.preview.zoneSuffix);
       if (gateway !== undefined && preview !== undefined && preview.kind !== 'foreign') {
-        gateway.handleUpgrade(req, socket, head, preview.kind === 'token' ? preview.token : undefined);
+        gateway.handleUpgrade(req, socket, head, preview.kind === 'token' ? preview.token : '');
       } else if (!isKnownHost(host)) {
         refuseUpgrade(socket, 'unknown_host', UNKNOWN_HOST);
       } else {
@@ -179,10 +175,7 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
     port,
     services,
     recovered,
-    isolation: async () => {
-      const kind = await provider.probe();
-      return { kind, warnings: provider.warnings };
-    },
+    isolation: () => isolation,
     async close() {
       stopping.abort();
       await reaper.stop();

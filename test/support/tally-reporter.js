@@ -1,3 +1,5 @@
+import { writeSync } from 'node:fs';
+
 /** Ends the run with one line that a script can read, and says why each skipped suite did not run. */
 export default class TallyReporter {
   onRunComplete(_contexts, results) {
@@ -9,9 +11,11 @@ export default class TallyReporter {
         if (test.status === 'pending' && reason) reasons.add(reason);
       }
     }
-    for (const reason of reasons) process.stdout.write(`skipped: ${reason}\n`);
+    const lines = [...reasons].map((reason) => `skipped: ${reason}\n`);
     // A suite that fails to load has no tests to count, and is a failure all the same.
     const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
-    process.stdout.write(`${results.numPassedTests} passed, ${failed} failed, ${skipped} skipped\n`);
+    lines.push(`${results.numPassedTests} passed, ${failed} failed, ${skipped} skipped\n`);
+    // After jest's own summary, so that it is the last line of all.
+    process.once('exit', () => writeSync(1, lines.join('')));
   }
 }
