@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+
+export interface HostProcess {
+  readonly child: ChildProcess;
+  readonly port: number;
+  /** Everything it printed so far, both streams. */
+  output(): string;
+  /** Sends a signal and waits for the end; resolves to the exit code, or the signal's name. */
+  end(signal?: NodeJS.Signals): Promise<number | string | null>;
+}
+
+export interface HostProcessOptions {
+  readonly dataDir: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly uid?: number;
+  readonly gid?: number;
+  readonly cwd?: string;
+}
+
+const MAIN = new URL('../../host/main.ts', import.meta.url).pathname;
+
+/** The host as a process of its own, as `npm start` runs it, once it says that it is up. */
+export async function startHostProcess({
+  dataDir,
+  environment = {},
+  cwd,
+  ...user
+}: HostProcessOptions): Promise<HostProcess> {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      HOME: process.env['HOME'] ?? '/',
+      PORT: '0',
+      PORTHOLE_DATA_DIR: dataDir,
+      ...environment,
+    },
+    ...(cwd === undefined ? {} : { cwd }),
+    ...user,
+  });
+  let text = '';
+  child.stderr?.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
+  const port = await new Promise<number>((resolve, reject) => {
+    lines.on('line', (line) => {
+      text += `${line}\n`;
+      const found = /^\s+API\s+http:\/\/.*:(\d+)$/.exec(line)?.[1];
+      if (found !== undefined) resolve(Number(found));
+    });
+    child.once('exit', (code) => reject(new Error(`the host ended with ${code} before it was up:\n${text}`)));
+  });
+  return {
+    child,
+    port,
+    output: () => text,
+    async end(signal = 'SIGTERM') {
+      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode ?? child.signalCode;
+      const ended = once(child, 'exit');
+      child.kill(signal);
+      await ended;
+      return child.exitCode ?? child.signalCode;
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import { request, type IncomingHttpHeaders } from 'node:http';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Clock } from '#core/ports/clock.ts';
+import { readConfig } from '#host/config/config.ts';
+import { createLogger } from '#host/logger.ts';
+import { type Host, startHost } from '#host/start-host.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** The body as JSON; throws where it is none. */
+  json<T = Record<string, unknown>>(): T;
+}
+
+export interface Call {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The Host header; the connection goes to the host all the same. */
+  readonly host?: string;
+  readonly token?: string;
+}
+
+export interface TestHost {
+  readonly host: Host;
+  readonly dataDir: string;
+  /** Everything that was logged, one JSON line each. */
+  readonly logged: string[];
+  call(method: string, path: string, call?: Call): Promise<Answer>;
+  /** Ends the host and its sandboxes, and removes the folder. */
+  end(): Promise<void>;
+  /** Ends the host only, gracefully. */
+  close(): Promise<void>;
+}
+
+/** One request over HTTP to a port of 127.0.0.1, with any Host. */
+export function call(
+  port: number,
+  method: string,
+  path: string,
+  { body, headers = {}, host, token }: Call = {},
+): Promise<Answer> {
+  const payload =
+    body === undefined
+      ? undefined
+      : typeof body === 'string' || body instanceof Buffer
+        ? body
+        : JSON.stringify(body);
+  const isJson = payload !== undefined && typeof body !== 'string' && !(body instanceof Buffer);
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      {
+        host: '127.0.0.1',
+        port,
+        method,
+        path,
+        agent: false,
+        headers: {
+          ...(host === undefined ? {} : { host }),
+          ...(isJson ? { 'content-type': 'application/json' } : {}),
+          ...(payload === undefined ? {} : { 'content-length': Buffer.byteLength(payload) }),
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+          ...headers,
+        },
+      },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.once('error', reject);
+        response.once('end', () => {
+          const text = Buffer.concat(chunks).toString();
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            text,
+            json: <T>() => JSON.parse(text) as T,
+          });
+        });
+      },
+    );
+    outgoing.once('error', reject);
+    outgoing.end(payload);
+  });
+}
+
+/** A real host in this process, on a free port and a folder of its own. */
+export async function startTestHost(
+  environment: Readonly<Record<string, string>> = {},
+  { dataDir, clock }: { readonly dataDir?: string; readonly clock?: Clock } = {},
+): Promise<TestHost> {
+  const folder = dataDir ?? (await mkdtemp(join(tmpdir(), 'porthole-test-')));
+  const logged: string[] = [];
+  const config = readConfig({ PORT: '0', PORTHOLE_DATA_DIR: folder, LOG_LEVEL: 'debug', ...environment });
+  const secrets = [config.serviceKey, ...Object.keys(config.apiKeys)].filter(
+    (secret) => secret !== undefined,
+  );
+  const log = await createLogger({
+    level: config.logLevel,
+    secrets,
+    destination: { write: (line) => void logged.push(line) },
+  });
+  const host = await startHost(config, log, clock);
+  return {
+    host,
+    dataDir: folder,
+    logged,
+    call: (method, path, options) => call(host.port, method, path, options),
+    close: () => host.close(),
+    async end() {
+      await host.recovered;
+      for await (const id of host.services.provider.list()) await host.services.provider.destroy(id);
+      await host.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
