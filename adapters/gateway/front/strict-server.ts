@@ -1,0 +1,91 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { ClientConnection, type Turn } from './client-connection.ts';
+import { rejectHostileHead } from './hostile-head.ts';
+import { type ClientError, parseFailure } from './parse-failure.ts';
+
+/** Options of the one server that faces clients, API and previews alike. Times in milliseconds, sizes in bytes. */
+export const strictServerOptions: ServerOptions = {
+  insecureHTTPParser: false,
+  // Judged with the rest of the head, where a missing Host gets an answer that says so.
+  requireHostHeader: false,
+  maxHeaderSize: 32 * 1024,
+  // A head that trickles in is cut off; a body may stream for as long as it likes.
+  headersTimeout: 15_000,
+  requestTimeout: 0,
+  connectionsCheckingInterval: 2_500,
+  keepAliveTimeout: 60_000,
+  noDelay: true,
+  // Finds peers that are gone without a word, since WebSockets and event streams have no idle timeout.
+  keepAlive: true,
+  keepAliveInitialDelay: 30_000,
+  optimizeEmptyRequests: true,
+  // Anything else that asks for an upgrade (h2c) arrives as a plain request, and is refused as one.
+  shouldUpgradeCallback: (req) => req.headers.upgrade?.toLowerCase() === 'websocket',
+};
+
+export interface FrontHandlers {
+  /** `expectsContinue`: the client holds its body back until it is told to go on (`res.writeContinue()`). */
+  request(req: IncomingMessage, res: ServerResponse, expectsContinue: boolean): void;
+  /** A WebSocket handshake; `head` is what the client sent after it. */
+  upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void;
+}
+
+/**
+ * The strict front: handlers see well-formed heads only, one request of a connection at a time. Everything else is
+ * answered here with `{error, code}` and the connection ends. Not listening yet.
+ */
+export function createStrictServer(handlers: FrontHandlers): Server {
+  const connections = new WeakMap<Duplex, ClientConnection>();
+  const connectionOf = (socket: Duplex): ClientConnection => {
+    let connection = connections.get(socket);
+    if (connection === undefined) {
+      connection = new ClientConnection(socket);
+      connections.set(socket, connection);
+    }
+    return connection;
+  };
+  const turn: Turn = (req, res, expectsContinue) => {
+    const refusal = rejectHostileHead(req);
+    if (refusal === undefined) handlers.request(req, res, expectsContinue);
+    else connectionOf(req.socket).refuse(refusal);
+  };
+
+  const server = createServer(strictServerOptions, (req, res) => {
+    connectionOf(req.socket).serve(req, res, false, turn);
+  });
+  // No silent limit: a header past Node's own count would be invisible to the checks and yet frame the request.
+  server.maxHeadersCount = 0;
+  server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => {
+    connectionOf(req.socket).serve(req, res, true, turn);
+  });
+  server.on('upgrade', (req: IncomingMessage, socket: Duplex, head: Buffer) => {
+    // Node leaves the socket without a listener; an error on it must not end the process.
+    socket.on('error', () => socket.destroy());
+    const connection = connectionOf(socket);
+    const refusal = rejectHostileHead(req);
+    if (!connection.mayUpgrade()) socket.destroy();
+    else if (refusal !== undefined) connection.refuse(refusal);
+    else handlers.upgrade(req, socket, head);
+  });
+  server.on('connect', (req: IncomingMessage, socket: Duplex) => {
+    socket.on('error', () => socket.destroy());
+    const refusal = rejectHostileHead(req);
+    const connection = connectionOf(socket);
+    if (refusal === undefined || !connection.mayUpgrade()) socket.destroy();
+    else connection.refuse(refusal);
+  });
+  server.on('clientError', (error: ClientError, socket: Duplex) => {
+    // A connection that never said anything (a browser's preconnect) is closed without a word.
+    const silent = (socket as Socket).bytesRead === 0;
+    connectionOf(socket).broken(silent ? undefined : parseFailure(error));
+  });
+  return server;
+}

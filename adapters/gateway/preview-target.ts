@@ -1,0 +1,14 @@
+/** Where a live preview leads. */
+export interface PreviewTarget {
+  readonly runId: string;
+  readonly sandboxId: string;
+  readonly targetPort: number;
+  /** The capability; never logged, never a label. */
+  readonly token: string;
+}
+
+/** What the store of previews knows of a token. */
+export type PreviewLookup =
+  | { readonly kind: 'live'; readonly target: PreviewTarget }
+  | { readonly kind: 'ended'; readonly reason: 'stopped' | 'expired' | 'orphaned' }
+  | { readonly kind: 'unknown' };

@@ -1,0 +1,61 @@
+import { type IncomingMessage, STATUS_CODES, type ServerResponse } from 'node:http';
+import { type PreviewStatus, type StatusPageContext, statusPage, statusPageBody } from './status-page.ts';
+
+/** How long the rest of a request's body is read and dropped before its connection is given up. */
+const DRAIN_MS = 5_000;
+
+/** Answers with one of our own pages. `close`: the connection ends with it. */
+export function answerWithPage(
+  req: IncomingMessage,
+  res: ServerResponse,
+  status: PreviewStatus,
+  context: StatusPageContext = {},
+  close = false,
+): void {
+  const page = statusPage(status, context);
+  const { type, body } = statusPageBody(page, req.headers.accept);
+  const headers: Record<string, string | number> = {
+    ...page.headers,
+    'Content-Type': type,
+    'Content-Length': Buffer.byteLength(body),
+  };
+  if (close) headers['Connection'] = 'close';
+  res.writeHead(page.statusCode, headers);
+  res.end(req.method === 'HEAD' ? undefined : body);
+  dropRest(req);
+}
+
+/** The same as Latin-1 bytes, for a connection that Node has handed over. It ends with them. */
+export function rawPageAnswer(
+  req: IncomingMessage,
+  status: PreviewStatus,
+  context: StatusPageContext = {},
+): { statusCode: number; bytes: string } {
+  const page = statusPage(status, context);
+  const { type, body } = statusPageBody(page, req.headers.accept);
+  const bytes = Buffer.from(body);
+  const headers = {
+    ...page.headers,
+    'Content-Type': type,
+    'Content-Length': bytes.length,
+    Connection: 'close',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `HTTP/1.1 ${page.statusCode} ${STATUS_CODES[page.statusCode] ?? ''}\r\n${lines.join('')}\r\n`;
+  return { statusCode: page.statusCode, bytes: head + bytes.toString('latin1') };
+}
+
+/**
+ * Reads and drops what is left of a request that has been answered early, so that the client gets the answer and the
+ * connection stays in step. A client that goes on sending loses the connection.
+ */
+export function dropRest(req: IncomingMessage): void {
+  if (req.complete || req.readableEnded) return;
+  req.resume();
+  const timer = setTimeout(() => {
+    if (!req.complete) req.socket.destroy();
+  }, DRAIN_MS);
+  const done = (): void => clearTimeout(timer);
+  req.once('end', done);
+  req.once('close', done);
+}

@@ -1,0 +1,99 @@
+import type { ResponseFault } from './response-fault.ts';
+
+/** Bytes. Node's own client stops at 16 KiB; large Set-Cookie and Content-Security-Policy headers pass it. */
+export const MAX_HEAD = 64 * 1024;
+
+export interface ResponseHead {
+  readonly status: number;
+  readonly reason: string;
+  /** Name, value, name, value … in the order sent; bytes above 0x7f as Latin-1. */
+  readonly rawHeaders: readonly string[];
+  /** What its Connection headers say, in lower case; empty when there is none. */
+  readonly connection: string;
+  readonly contentLength: number | undefined;
+  readonly chunked: boolean;
+  /** Whether the server keeps the connection open after this response. */
+  readonly keepAlive: boolean;
+}
+
+const STATUS_LINE = /HTTP\/1\.([01]) ([1-5]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?\r\n/y;
+const HEADER_LINE = /([\w!#$%&'*+.^`|~-]+):([\t\x20-\x7e\x80-\xff]*)\r\n/y;
+const BARE_LINE_FEED = /(?:^|[^\r])\n/;
+
+/**
+ * Reads a whole response head, strictly. `text` is Latin-1 and ends with the empty line. Every pattern is linear in the
+ * input.
+ */
+export function parseResponseHead(text: string): ResponseHead | ResponseFault {
+  STATUS_LINE.lastIndex = 0;
+  const start = STATUS_LINE.exec(text);
+  if (start === null) return BARE_LINE_FEED.test(text) ? 'bare_line_feed' : 'not_http';
+  const http11 = start[1] === '1';
+  const status = Number(start[2]);
+  const rawHeaders: string[] = [];
+  let connection = '';
+  let contentLength: number | undefined;
+  let chunked = false;
+  let at = start[0].length;
+  const end = text.length - 2;
+  while (at < end) {
+    HEADER_LINE.lastIndex = at;
+    const line = HEADER_LINE.exec(text);
+    if (line === null) return headerFault(text, at);
+    at += line[0].length;
+    const name = line[1] as string;
+    const value = trimSpace(line[2] as string);
+    rawHeaders.push(name, value);
+    switch (name.length) {
+      case 10:
+        if (name.toLowerCase() === 'connection') connection += `,${value.toLowerCase()}`;
+        break;
+      case 14:
+        if (name.toLowerCase() !== 'content-length') break;
+        if (contentLength !== undefined || chunked) return 'ambiguous_length';
+        if (!/^\d{1,15}$/.test(value)) return 'bad_length';
+        contentLength = Number(value);
+        break;
+      case 17:
+        if (name.toLowerCase() !== 'transfer-encoding') break;
+        if (contentLength !== undefined || chunked) return 'ambiguous_length';
+        if (!http11 || value.toLowerCase() !== 'chunked') return 'bad_transfer_encoding';
+        chunked = true;
+        break;
+      default:
+    }
+  }
+  const keepAlive = http11
+    ? !namesOption(connection, 'close')
+    : namesOption(connection, 'keep-alive') && !namesOption(connection, 'close');
+  return { status, reason: start[3] ?? '', rawHeaders, connection, contentLength, chunked, keepAlive };
+}
+
+/** Whether the first bytes of an answer can still become a status line. */
+export function mayStartResponse(text: string): boolean {
+  return 'HTTP/1.'.startsWith(text.slice(0, 7));
+}
+
+/** Whether a Connection value (lower case) lists this option. */
+export function namesOption(connection: string, option: string): boolean {
+  return connection !== '' && connection.split(',').some((listed) => listed.trim() === option);
+}
+
+function headerFault(text: string, at: number): ResponseFault {
+  const first = text.charCodeAt(at);
+  if (first === 0x20 || first === 0x09) return 'folded_header';
+  return BARE_LINE_FEED.test(text.slice(Math.max(at - 1, 0))) ? 'bare_line_feed' : 'bad_header';
+}
+
+/** Without the optional white space around it (spaces and tabs alone: 0xa0 is a part of the value). */
+function trimSpace(value: string): string {
+  let start = 0;
+  let end = value.length;
+  while (start < end && isSpace(value.charCodeAt(start))) start += 1;
+  while (end > start && isSpace(value.charCodeAt(end - 1))) end -= 1;
+  return value.slice(start, end);
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x09;
+}

@@ -1,0 +1,108 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+
+/** A median with the 95 % interval that the ranks of its sample give (binomial; the extremes where there are few values). */
+export interface Estimate {
+  readonly median: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** One comparison: ratios of pairs measured next to each other, and what they are made of. */
+export interface BenchResult {
+  readonly name: string;
+  readonly ratio: Estimate;
+  readonly pairs: number;
+  /** Met when the worse end of the interval is on the right side; undefined where there is only a figure to know. */
+  readonly goal: { readonly at: 'least' | 'most'; readonly value: number } | undefined;
+  readonly met: boolean | undefined;
+  /** Absolute medians by arm, good for this machine at this moment only. */
+  readonly absolute: Readonly<Record<string, { readonly median: number; readonly unit: string }>>;
+}
+
+/** One round of an arm; resolves with its figure. */
+export type Arm = () => Promise<number>;
+
+export function estimate(values: readonly number[]): Estimate {
+  if (values.length === 0) throw new RangeError('an estimate needs at least one value');
+  const sorted = [...values].sort((a, b) => a - b);
+  const n = sorted.length;
+  // Normal approximation of the binomial ranks, rounded outwards.
+  const spread = (1.96 * Math.sqrt(n)) / 2;
+  const at = (rank: number): number => sorted[Math.min(Math.max(rank, 0), n - 1)] as number;
+  const median = (at(Math.floor((n - 1) / 2)) + at(Math.ceil((n - 1) / 2))) / 2;
+  return { median, low: at(Math.floor(n / 2 - spread)), high: at(Math.ceil(n / 2 + spread)) };
+}
+
+/** Runs the arms in turn, `rounds` times: A B C A B C … The figures of one index belong together. */
+export async function interleave<Name extends string>(
+  arms: Readonly<Record<Name, Arm>>,
+  rounds: number,
+): Promise<Record<Name, number[]>> {
+  const names = Object.keys(arms) as Name[];
+  const figures = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>;
+  for (let round = 0; round < rounds; round += 1) {
+    // Neighbours change from round to round, so that no arm always follows the heaviest one.
+    const order = round % 2 === 0 ? names : names.toReversed();
+    for (const name of order) figures[name].push(await arms[name]());
+  }
+  return figures;
+}
+
+/** Compares arm `a` with arm `b`, pair by pair. */
+export function compare(
+  name: string,
+  figures: Readonly<Record<string, readonly number[]>>,
+  [a, b]: readonly [string, string],
+  unit: string,
+  goal?: BenchResult['goal'],
+): BenchResult {
+  const above = figures[a] ?? [];
+  const below = figures[b] ?? [];
+  const ratios = above.map((value, at) => value / (below[at] as number));
+  const ratio = estimate(ratios);
+  const absolute = {
+    [a]: { median: estimate(above).median, unit },
+    [b]: { median: estimate(below).median, unit },
+  };
+  const met = goal && (goal.at === 'least' ? ratio.low >= goal.value : ratio.high <= goal.value);
+  return { name, ratio, pairs: ratios.length, goal, met, absolute };
+}
+
+/** A process of its own, so that no arm shares an event loop with another. It sends one message once it is ready. */
+export interface Worker<Ready> {
+  readonly ready: Ready;
+  /** Sends `message` and resolves with the next answer. */
+  ask(message: unknown): Promise<unknown>;
+  stop(): Promise<void>;
+}
+
+export async function startWorker<Ready>(module: URL, args: readonly string[] = []): Promise<Worker<Ready>> {
+  const child: ChildProcess = fork(module, [...args], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const answer = async (): Promise<unknown> => {
+    const ended = new AbortController();
+    const exit = (code: number | null): void =>
+      ended.abort(new Error(`${module.pathname} ended with ${code}`));
+    child.once('exit', exit);
+    try {
+      const [message] = (await once(child, 'message', { signal: ended.signal })) as [unknown];
+      return message;
+    } finally {
+      child.off('exit', exit);
+    }
+  };
+  return {
+    ready: (await answer()) as Ready,
+    ask(message) {
+      const answered = answer();
+      child.send(message as object);
+      return answered;
+    },
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, 'exit');
+      child.kill();
+      await exited;
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+
+/** nginx with one worker in front of `upstreamPort`, keep-alive and WebSocket on. */
+export interface Nginx {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/** Undefined where nginx is not installed. */
+export async function startNginx(upstreamPort: number): Promise<Nginx | undefined> {
+  const folder = await mkdtemp(join(tmpdir(), 'porthole-nginx-'));
+  const port = await freePort();
+  const file = join(folder, 'nginx.conf');
+  await writeFile(file, config(folder, port, upstreamPort));
+  const child = spawn('nginx', ['-e', join(folder, 'error.log'), '-p', folder, '-c', file], {
+    stdio: 'ignore',
+  });
+  const started = await Promise.race([
+    once(child, 'error').then(() => false),
+    once(child, 'exit').then(() => false),
+    answers(port),
+  ]);
+  if (!started) {
+    await rm(folder, { recursive: true, force: true });
+    return undefined;
+  }
+  return {
+    port,
+    async stop() {
+      await end(child);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function config(folder: string, port: number, upstreamPort: number): string {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((name) => `${name}_temp_path ${folder}/${name};`)
+    .join('\n  ');
+  return `
+daemon off;
+worker_processes 1;
+pid ${folder}/pid;
+events { worker_connections 1024; }
+http {
+  access_log off;
+  client_max_body_size 0;
+  ${temporary}
+  upstream app { server 127.0.0.1:${upstreamPort}; keepalive 64; }
+  map $http_upgrade $connection_upgrade { default upgrade; '' ''; }
+  server {
+    listen 127.0.0.1:${port};
+    keepalive_requests 100000000;
+    location / {
+      proxy_pass http://app;
+      proxy_http_version 1.1;
+      proxy_set_header Host localhost:${upstreamPort};
+      proxy_set_header Upgrade $http_upgrade;
+      proxy_set_header Connection $connection_upgrade;
+      proxy_buffering on;
+      proxy_max_temp_file_size 0;
+      proxy_request_buffering off;
+    }
+  }
+}
+`;
+}
+
+async function answers(port: number): Promise<boolean> {
+  for (;;) {
+    const socket = connect(port, '127.0.0.1');
+    const up = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    );
+    socket.destroy();
+    if (up) return true;
+    await after(20);
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGQUIT');
+  await exited;
+}
