@@ -43,9 +43,13 @@ export interface PageRequest {
 }
 
 export interface RunRecords {
+  /** `internal_error`, and nothing changed, when the id is taken: ids are fresh, so that is a mistake. */
   create(run: RunRecord): Promise<void>;
   get(id: string): Promise<RunRecord | undefined>;
-  /** Newest first; of one owner, or of everybody when `owner` is undefined. */
+  /**
+   * Newest first; of one owner, or of everybody when `owner` is undefined. `invalid_request` on a limit out of range
+   * and on an `after` that no page gave.
+   */
   list(owner: Owner | undefined, page: PageRequest): Promise<Page<RunRecord>>;
   /** Marks it completed at `at` if it runs; returns the record as it then stands, with the first completion's time. */
   complete(id: string, at: Date): Promise<RunRecord | undefined>;
@@ -54,15 +58,19 @@ export interface RunRecords {
 }
 
 export interface SandboxRecords {
-  /** Inserts it. False, and nothing changed, when the id is taken by a sandbox that is not destroyed. */
+  /**
+   * Inserts it. False, and nothing changed, when the id is taken by a sandbox that is not observed to be destroyed;
+   * from one that is, it takes over the id, and every column.
+   */
   create(sandbox: SandboxRecord): Promise<boolean>;
   /** Undefined for unknown ids; destroyed ones are kept, so that their end is known for certain. */
   get(id: string): Promise<SandboxRecord | undefined>;
+  /** Does nothing for an unknown id, as `setObserved`. */
   setDesired(id: string, desired: DesiredState): Promise<void>;
   setObserved(id: string, observed: ObservedState): Promise<void>;
-  /** Every sandbox whose desired and observed states differ, and every one that is not destroyed. */
+  /** Newest first: every sandbox but those that are both wanted and observed to be destroyed. */
   live(page: PageRequest): Promise<Page<SandboxRecord>>;
-  /** The ids among `ids` that are known to be destroyed. Unknown ids are not among them. */
+  /** The ids among `ids` that are observed to be destroyed. Unknown ids are not among them. */
   destroyedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
@@ -81,8 +89,8 @@ export interface PreviewRecords {
   /** How often this run's port has been stopped explicitly: 0 at first. */
   generation(runId: string, targetPort: number): Promise<number>;
   /**
-   * In one transaction: moves the generation from `from` to `from + 1`, if it still is `from`, and leaves the tombstone.
-   * Returns the generation that then stands.
+   * In one transaction: moves the generation from `from` to `from + 1`, if it still is `from`, and leaves the tombstone
+   * in any case, as `bury` does. Returns the generation that then stands.
    */
   end(runId: string, targetPort: number, from: number, tombstone: Tombstone): Promise<number>;
   /** Leaves or replaces tombstones; a `stopped` one is never replaced by a weaker reason. */
@@ -96,7 +104,9 @@ export interface PreviewRecords {
 
 /**
  * The durable memory of runs, sandboxes and ended previews. Nothing that a live preview needs is in here.
- * Every method is one transaction; times are stored as RFC 3339 UTC text with milliseconds.
+ * Every method is one transaction; times are stored as RFC 3339 UTC text with milliseconds. Each may fail with
+ * `service_unavailable` when the database cannot be reached or used, and with `invalid_request` on a text that holds
+ * U+0000. A write that fails with `service_unavailable` may have taken effect.
  */
 export interface Records {
   readonly runs: RunRecords;

@@ -9,15 +9,24 @@ export interface ConnectionPoolOptions {
   readonly url: string;
   readonly size: number;
   readonly log?: RecordsLog | undefined;
+  /**
+   * How long an answer is waited for, in milliseconds.
+   * @default 30000
+   */
+  readonly queryTimeoutMs?: number | undefined;
 }
 
-/** Every wait has an end: for a connection, and for an answer. In milliseconds. */
+/** How long a connection is waited for, be it a new one or one that others use. In milliseconds. */
 const CONNECT_TIMEOUT_MS = 5_000;
-const QUERY_TIMEOUT_MS = 30_000;
 const IDLE_TIMEOUT_MS = 30_000;
 
 /** A pool of `pg` in the shape that Kysely asks for. `pg` is loaded here and not before. */
-export async function connectionPool({ url, size, log }: ConnectionPoolOptions): Promise<PostgresPool> {
+export async function connectionPool({
+  url,
+  size,
+  log,
+  queryTimeoutMs = 30_000,
+}: ConnectionPoolOptions): Promise<PostgresPool> {
   const { default: pg } = await import('pg');
   const options = {
     connectionString: url,
@@ -25,7 +34,7 @@ export async function connectionPool({ url, size, log }: ConnectionPoolOptions):
     max: size,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
-    query_timeout: QUERY_TIMEOUT_MS,
+    query_timeout: queryTimeoutMs,
     keepAlive: true,
   };
   try {

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { inspect } from 'node:util';
 import { Client } from 'pg';
+import { connectionPool } from '#adapters/sql/postgres/connection-pool.ts';
 import { openPostgresRecords } from '#adapters/sql/postgres/open-postgres-records.ts';
 import type { Records, RunRecord, Tombstone } from '#core/ports/records.ts';
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
@@ -136,6 +137,19 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
     await admin.query('commit');
     expect(await ending).toBe(1);
     expect(await records.previews.generation('run_1', 1)).toBe(1);
+    expect(warnings.join('\n')).toContain('terminating connection due to administrator command');
+  });
+
+  test('do not use a connection again on which an answer did not come in time', async () => {
+    const pool = await connectionPool({ url: url.href, size: 1, queryTimeoutMs: 100 });
+    const slow = await pool.connect();
+    await expect(slow.query('select pg_sleep(60)', [])).rejects.toThrow('Query read timeout');
+    await expect(slow.query('rollback', [])).rejects.toThrow('Query read timeout');
+    slow.release();
+    const next = await pool.connect();
+    expect((await next.query('select 1 as one', [])).rows).toEqual([{ one: 1 }]);
+    next.release();
+    await pool.end();
   });
 
   test('go again after a deadlock, from which the database saves one side', async () => {

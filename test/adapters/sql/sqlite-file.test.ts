@@ -3,6 +3,8 @@ import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { Kysely, sql } from 'kysely';
+import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite-dialect.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records, RunRecord } from '#core/ports/records.ts';
 
@@ -70,6 +72,20 @@ describe('the SQLite file', () => {
     await expect(stat(`${file}-wal`)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
+  test('is used with these settings, without a wait that holds the thread among them', async () => {
+    const db = new Kysely({ dialect: nodeSqliteDialect({ file, busyTimeoutMs: 5000 }) });
+    opened.push({ close: () => db.destroy() });
+    const setting = async (name: string): Promise<unknown> =>
+      Object.values(
+        (await sql<Record<string, unknown>>`pragma ${sql.raw(name)}`.execute(db)).rows[0] ?? {},
+      )[0];
+    expect(await setting('journal_mode')).toBe('wal');
+    expect(await setting('foreign_keys')).toBe(1);
+    expect(await setting('busy_timeout')).toBe(0);
+    // 1 is NORMAL.
+    expect(await setting('synchronous')).toBe(1);
+  });
+
   test('is read while another process writes', async () => {
     const records = open(0);
     await records.migrate();
@@ -100,6 +116,16 @@ describe('the SQLite file', () => {
     expect(await records.runs.get('run_1')).toEqual(RUN);
   });
 
+  test('of an older version is migrated once by two instances that both find it so', async () => {
+    openDirectly().exec(
+      'pragma journal_mode = wal; create table schema_migrations (name text primary key, applied_at text)',
+    );
+    await Promise.all([open().migrate(), open().migrate()]);
+    expect(openDirectly().prepare('select name from schema_migrations').all()).toEqual([
+      { name: '0001-runs-sandboxes-previews' },
+    ]);
+  });
+
   test('that stays busy is service_unavailable, and nothing was written', async () => {
     const records = open(20);
     await records.migrate();
@@ -118,7 +144,8 @@ describe('the SQLite file', () => {
   test('that is something else is refused and left alone', async () => {
     await writeFile(file, 'this is no database, but somebody needs it'.repeat(100));
     const { mtimeMs } = await stat(file);
-    await expect(open().migrate()).rejects.toMatchObject({
+    // Only a busy file is waited for: with this much patience, anything else that is would never come back.
+    await expect(open(1e9).migrate()).rejects.toMatchObject({
       code: 'service_unavailable',
       message: 'the records file is not an SQLite database: name another one',
     });
