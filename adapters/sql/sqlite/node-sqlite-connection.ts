@@ -36,8 +36,7 @@ export class NodeSqliteConnection implements DatabaseConnection {
     });
   }
 
-  // oxlint-disable-next-line require-yield
-  async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
+  streamQuery(): never {
     throw new Error('records are read in pages: a stream would hold the only connection');
   }
 
