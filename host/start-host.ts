@@ -179,8 +179,8 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
     async close() {
       stopping.abort();
       await reaper.stop();
-      await closeServer(server, app);
-      await gateway?.close();
+      // Together: the server counts the gateway's open WebSockets among its own connections.
+      await Promise.all([closeServer(server, app), gateway?.close()]);
       await loopbackPlane?.closeAll();
       await recovered;
       await provider.close();
