@@ -1,0 +1,29 @@
+import type { Socket } from 'node:net';
+import { PortholeError } from '#core/errors.ts';
+import { FRAME } from './init/frames.ts';
+import { request } from './init-client.ts';
+
+/** What a caller gets for a port that refuses on both addresses. */
+export function nothingListens(id: string, port: number): PortholeError {
+  return new PortholeError(
+    'nothing_listens',
+    `Nothing listens on port ${port} in sandbox ${id}. Start a server there, on 127.0.0.1, ::1 or all addresses.`,
+  );
+}
+
+/** The slower way to a port: the init connects, and carries the bytes over its socket. Works wherever exec works. */
+export async function dialThroughInit(
+  id: string,
+  folder: string,
+  port: number,
+  signal?: AbortSignal,
+): Promise<Socket> {
+  const { socket, answer, rest } = await request(id, folder, { op: 'dial', port }, signal);
+  if (answer.type === FRAME.ok) {
+    socket.removeAllListeners('end');
+    if (rest.length > 0) socket.unshift(rest);
+    return socket;
+  }
+  socket.destroy();
+  throw nothingListens(id, port);
+}

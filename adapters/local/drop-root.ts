@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import type { LaunchPlan } from './launch.ts';
+import { spareFolder } from './launch.ts';
+import type { Sources } from './sandbox-view.ts';
+
+/** Unused by distributions, systemd, container engines and subordinate uids; 16 million of them follow. */
+const FIRST = 0x7000_0000;
+
+/**
+ * The user a sandbox runs as where the host is root: root without capabilities could still write what belongs to root, /proc/sys
+ * for one. Each sandbox has a user of its own, so that none uses up another's share of what the kernel counts by user.
+ * Undefined for an ordinary host, whose sandboxes can do no more than it.
+ */
+export function ownerOf(id: string): number | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  return FIRST + createHash('sha256').update(id).digest().readUIntBE(0, 3);
+}
+
+/** Shows files where an ordinary user can reach them: root's own folders are often closed to everybody else. */
+const STAGE = `set -e
+at=$1; uid=$2; shift 2
+mount -t tmpfs -o mode=0755,size=1m tmpfs "$at"
+while [ "$1" != -- ]; do
+  if [ -d "$1" ]; then mkdir "$at/$2"; else : >"$at/$2"; fi
+  mount --bind "$1" "$at/$2"
+  shift 2
+done
+shift
+cd /
+exec setpriv --reuid "$uid" --regid "$uid" --clear-groups --inh-caps=-all -- "$@"`;
+
+/**
+ * Makes a launch of an ordinary user's out of one of root's: `build` gets the sources as they will be found, and returns the command
+ * line to run as that user.
+ */
+export function dropRoot(
+  plan: LaunchPlan,
+  build: (sources: Sources, at: string[]) => string[],
+): {
+  argv: string[];
+  sources: Sources;
+} {
+  if (plan.owner === undefined) return { argv: build(plan.sources, []), sources: plan.sources };
+  const named = Object.entries(plan.sources) as [string, string][];
+  const at = spareFolder(named.map(([, path]) => path));
+  const sources = Object.fromEntries(named.map(([name]) => [name, `${at}/${name}`])) as unknown as Sources;
+  const stage = ['unshare', '--mount', '--', 'sh', '-c', STAGE, 'sh', at, String(plan.owner)];
+  const pairs = named.flatMap(([name, path]) => [path, name]);
+  return { argv: [...stage, ...pairs, '--', ...build(sources, [at])], sources };
+}

@@ -1,0 +1,98 @@
+/**
+ * The init of a sandbox: the first process of ours inside it. It listens on the socket that the host opened (descriptor 3) and runs
+ * one operation a connection. Started as `node main.js <InitSettings as JSON>`; its files import nothing but Node.
+ */
+import { createServer, type Socket } from 'node:net';
+import { closeInherited } from './close-inherited.ts';
+import { findProgram } from './find-program.ts';
+import { FRAME, FrameReader, frame, type InitRequest } from './frames.ts';
+import type { Operation } from './operation.ts';
+import { Groups } from './operation.ts';
+import { relayPort } from './relay-port.ts';
+import { runCommand } from './run-command.ts';
+
+/** What the host tells an init about its place. */
+export interface InitSettings {
+  /** The environment of every command; a request adds to it. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The folder that `/workspace` stands for where there is no file system of our own. */
+  readonly workspace?: string;
+  /** The folder of node-pty's native part; without it there are no terminals. */
+  readonly pty?: string;
+}
+
+type Exec = Extract<InitRequest, { op: 'exec' }>;
+
+const LISTENER = 3;
+const settings = JSON.parse(process.argv[2] as string) as InitSettings;
+const groups = new Groups();
+
+function place(path: string): string {
+  const folder = settings.workspace;
+  if (folder === undefined) return path;
+  return path === '/workspace' || path.startsWith('/workspace/') ? folder + path.slice(10) : path;
+}
+
+async function execute(request: Exec, connection: Socket): Promise<Operation | undefined> {
+  const env = { ...settings.env, ...request.env };
+  const located = { ...request, env, cwd: place(request.cwd) };
+  const found =
+    request.tty !== null && settings.pty === undefined
+      ? { code: 126, reason: 'no terminals: node-pty is not installed for this platform' }
+      : findProgram(request.argv[0], env['PATH'] ?? '', located.cwd);
+  if ('reason' in found) {
+    connection.write(frame(FRAME.ok));
+    connection.write(frame(FRAME.stderr, `${found.reason}\n`));
+    connection.end(frame(FRAME.exit, JSON.stringify({ code: found.code })));
+    return undefined;
+  }
+  let operation: Operation;
+  if (request.tty === null) operation = runCommand(located, found.file, connection);
+  else {
+    const { runTerminal } = await import('./run-terminal.ts');
+    operation = runTerminal(located, found.file, connection, settings.pty);
+  }
+  if (settings.workspace !== undefined && operation.group !== undefined) groups.add(operation.group);
+  return operation;
+}
+
+function serve(connection: Socket): void {
+  const reader = new FrameReader();
+  let operation: Promise<Operation | undefined> | undefined;
+  const begin = (payload: Buffer): void => {
+    const request = JSON.parse(payload.toString()) as InitRequest;
+    if (request.op === 'ping') connection.end(frame(FRAME.ok));
+    else if (request.op === 'exec') {
+      connection.on('end', () => connection.destroy());
+      operation = execute(request, connection);
+      operation.catch(() => connection.destroy());
+    } else {
+      connection.off('data', take);
+      relayPort(request.port, connection);
+    }
+  };
+  let started = false;
+  const take = (chunk: Buffer): void => {
+    for (const { type, payload } of reader.read(chunk)) {
+      if (started) void operation?.then((one) => one?.frame(type, payload));
+      else begin(payload);
+      started = true;
+    }
+  };
+  connection.on('data', take);
+  connection.on('error', () => {});
+  connection.on('close', () => {
+    void operation?.then((one) => one?.gone()).catch(() => {});
+  });
+}
+
+// One command that goes wrong in a way nobody foresaw must not end all the others, and the servers they left behind.
+process.on('uncaughtException', () => {});
+process.on('SIGHUP', () => {});
+process.on('SIGTERM', () => {
+  groups.end();
+  process.exit(0);
+});
+
+closeInherited(LISTENER);
+createServer({ allowHalfOpen: true }, serve).listen({ fd: LISTENER });

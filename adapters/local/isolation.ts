@@ -1,0 +1,47 @@
+import type { Launcher } from './launch.ts';
+import { launchBubblewrap } from './launch-bubblewrap.ts';
+import { launchPlain } from './launch-plain.ts';
+import { launchUnshare } from './launch-unshare.ts';
+
+export type IsolationKind = 'bubblewrap' | 'unshare' | 'none';
+
+export const LAUNCHERS: Readonly<Record<IsolationKind, Launcher>> = {
+  bubblewrap: launchBubblewrap,
+  unshare: launchUnshare,
+  none: launchPlain,
+};
+
+export interface Isolation {
+  readonly isolation: IsolationKind;
+  /** For the log at start and for GET /health; empty when sandboxes are isolated. */
+  readonly warnings: readonly string[];
+}
+
+const NOT_ISOLATED =
+  'Sandboxes are NOT isolated: commands run as ordinary child processes. They can read and write every file that this user can, ' +
+  'see all processes, and reach every port of this machine, the Porthole API among them. Run only code that you trust. ';
+
+/**
+ * The strongest isolation that works here, found by starting it: `attempt` resolves to undefined when it worked, or to the reason
+ * why it did not.
+ */
+export async function findIsolation(
+  attempt: (kind: 'bubblewrap' | 'unshare') => Promise<string | undefined>,
+): Promise<Isolation> {
+  if (process.platform !== 'linux') {
+    return { isolation: 'none', warnings: [`${NOT_ISOLATED}Isolation needs Linux.`] };
+  }
+  const reasons: string[] = [];
+  for (const kind of ['bubblewrap', 'unshare'] as const) {
+    const reason = await attempt(kind);
+    if (reason === undefined) return { isolation: kind, warnings: [] };
+    reasons.push(`${kind}: ${reason}`);
+  }
+  const remedy = 'Install bubblewrap (apt-get install bubblewrap) and allow unprivileged user namespaces.';
+  return { isolation: 'none', warnings: [`${NOT_ISOLATED}${remedy} What was tried: ${reasons.join('; ')}`] };
+}
+
+/** What a host that was told to do without isolation has to say. */
+export function withoutIsolation(): Isolation {
+  return { isolation: 'none', warnings: [`${NOT_ISOLATED}It was switched off.`] };
+}

@@ -1,0 +1,38 @@
+import { dropRoot } from './drop-root.ts';
+import type { Launcher } from './launch.ts';
+import { INSIDE } from './runtime-files.ts';
+import { PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
+
+function flags(entry: ViewEntry): string[] {
+  if (entry.kind === 'link') return ['--symlink', entry.to, entry.at];
+  if (entry.kind === 'memory') return ['--perms', entry.mode, '--tmpfs', entry.at];
+  return [entry.writable ? '--bind' : '--ro-bind', entry.from, entry.at];
+}
+
+/**
+ * Two bubblewraps, one in the other. The outer one owns the network namespace and shows the whole host; only the inner one is the
+ * sandbox. The inner one's parent process stays between the two, out of the sandbox's reach, and lets the dialer in. As
+ * the network belongs to the outer user namespace, nothing inside can change it.
+ */
+export const launchBubblewrap: Launcher = (plan) => {
+  const { argv, sources } = dropRoot(plan, (sources) => {
+    const outer = ['bwrap', '--unshare-user', '--unshare-net', '--dev-bind', '/', '/', '--'];
+    const inner = ['bwrap', '--unshare-user', '--uid', String(INSIDE.uid), '--gid', String(INSIDE.gid)];
+    inner.push(
+      '--unshare-pid',
+      '--unshare-ipc',
+      '--unshare-uts',
+      '--unshare-cgroup-try',
+      '--cap-drop',
+      'ALL',
+    );
+    inner.push('--hostname', plan.id.slice(0, 63), '--die-with-parent', '--new-session', '--clearenv');
+    inner.push('--proc', '/proc');
+    for (const name of PROC_READ_ONLY) inner.push('--ro-bind-try', `/proc/${name}`, `/proc/${name}`);
+    inner.push('--dev', '/dev');
+    for (const entry of sandboxView(sources)) inner.push(...flags(entry));
+    inner.push('--chdir', '/', '--remount-ro', '/', '--');
+    return [...outer, ...inner, ...plan.command];
+  });
+  return { argv, dialer: { node: sources.node, runtime: sources.runtime } };
+};

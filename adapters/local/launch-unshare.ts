@@ -1,0 +1,90 @@
+import { dropRoot } from './drop-root.ts';
+import { type Launcher, spareFolder } from './launch.ts';
+import { INSIDE } from './runtime-files.ts';
+import { PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
+
+/**
+ * In the outer user namespace, which owns the network: brings `lo` up with whatever the machine has, then starts the sandbox and
+ * ends with it. The descriptor of the init's socket is for the init alone, or connecting to a dead one would hang.
+ */
+const OUTER = `ip link set lo up 2>/dev/null ||
+perl -e 'use Socket; socket(S, AF_INET, SOCK_DGRAM, 0) && ioctl(S, 0x8914, pack("a16 s x22", "lo", 0x49)) or exit 1' 2>/dev/null ||
+python3 -c 'import fcntl, socket, struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh22x", b"lo", 0x49))' 2>/dev/null ||
+{ echo "cannot bring lo up: none of ip, perl and python3 can" >&2; exit 1; }
+setpriv --pdeathsig KILL -- "$@" &
+exec 3<&-
+wait $!`;
+
+/**
+ * Builds the sandbox's file system and moves into it. Runs as root of the inner user namespace, which may mount and no more. Of its
+ * capabilities it keeps the one without which the kernel lets no namespace be made in which this root is an ordinary user.
+ */
+const INNER = `set -e
+at=$1; host=$2; shift 2
+read_only() {
+  mount -o remount,bind,ro,nosuid "$1" 2>/dev/null || mount -o remount,bind,ro,nosuid,nodev "$1" 2>/dev/null ||
+    mount -o remount,bind,ro,nosuid,nodev,noexec "$1"
+}
+show() {
+  if [ -d "$1" ]; then mkdir -p "$at$2"; else mkdir -p "$at\${2%/*}"; : >"$at$2"; fi
+  mount --rbind "$1" "$at$2"
+}
+mount --make-rprivate /
+mount -t tmpfs -o mode=0755 tmpfs "$at"
+mkdir "$at/proc" "$at/dev"
+mount -t proc -o nosuid,nodev,noexec proc "$at/proc"
+hostname "$host"
+mount -t tmpfs -o mode=0755 tmpfs "$at/dev"
+for name in null zero full random urandom tty; do show "/dev/$name" "/dev/$name"; done
+mkdir "$at/dev/pts"
+mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$at/dev/pts"
+ln -s pts/ptmx "$at/dev/ptmx"
+ln -s /proc/self/fd "$at/dev/fd"
+ln -s /proc/self/fd/0 "$at/dev/stdin"
+ln -s /proc/self/fd/1 "$at/dev/stdout"
+ln -s /proc/self/fd/2 "$at/dev/stderr"
+for name in ${PROC_READ_ONLY.join(' ')}; do
+  if [ -e "$at/proc/$name" ]; then mount --bind "$at/proc/$name" "$at/proc/$name"; read_only "$at/proc/$name"; fi
+done
+while [ "$1" != -- ]; do
+  case $1 in
+    ro) show "$2" "$3"; read_only "$at$3" ;;
+    rw) show "$2" "$3" ;;
+    link) mkdir -p "$at\${3%/*}"; ln -s "$2" "$at$3" ;;
+    memory) mkdir -p "$at$3"; mount -t tmpfs -o "mode=$2,nosuid,nodev" tmpfs "$at$3" ;;
+  esac
+  shift 3
+done
+shift
+mkdir "$at/.host"
+cd "$at"
+pivot_root . .host
+cd /
+umount -l /.host
+rmdir /.host
+mount -o remount,bind,ro,nosuid /dev
+mount -o remount,bind,ro,nosuid,nodev /
+exec setpriv --no-new-privs --bounding-set=-all,+setfcap --inh-caps=-all -- "$@"`;
+
+/** The shell that stays pid 1 reaps orphans; killing the sandbox's init ends it, and with it everything. */
+const FIRST = '"$@"; exit $?';
+
+function line(entry: ViewEntry): string[] {
+  if (entry.kind === 'link') return ['link', entry.to, entry.at];
+  if (entry.kind === 'memory') return ['memory', entry.mode, entry.at];
+  return [entry.writable ? 'rw' : 'ro', entry.from, entry.at];
+}
+
+/** The same sandbox as bubblewrap's, through util-linux alone, for machines that have nothing else. */
+export const launchUnshare: Launcher = (plan) => {
+  const { argv, sources } = dropRoot(plan, (sources, taken) => {
+    const at = spareFolder([...Object.values(sources as unknown as Record<string, string>), ...taken]);
+    const outer = ['unshare', '--user', '--map-root-user', '--net', '--mount', '--', 'sh', '-c', OUTER, 'sh'];
+    const inner = ['unshare', '--user', '--map-root-user', '--mount', '--pid', '--ipc', '--uts', '--cgroup'];
+    inner.push('--fork', '--kill-child', '--', 'sh', '-c', INNER, 'sh', at, plan.id.slice(0, 63));
+    const view = sandboxView(sources).flatMap(line);
+    const user = ['unshare', '--user', `--map-user=${INSIDE.uid}`, `--map-group=${INSIDE.gid}`, '--'];
+    return [...outer, ...inner, ...view, '--', 'setsid', 'sh', '-c', FIRST, 'sh', ...user, ...plan.command];
+  });
+  return { argv, dialer: { node: sources.node, runtime: sources.runtime } };
+};

@@ -1,0 +1,31 @@
+import type { Sources } from './sandbox-view.ts';
+
+/** What a launcher is told about the sandbox it is to start. */
+export interface LaunchPlan {
+  readonly id: string;
+  readonly sources: Sources;
+  /** The uid and gid that it runs with where the host is root. */
+  readonly owner: number | undefined;
+  /** What runs inside; the init, or a trial. */
+  readonly command: readonly string[];
+}
+
+/** A command line that becomes the sandbox: its process ends when the sandbox ends, and the sandbox with it. */
+export type Launcher = (plan: LaunchPlan) => {
+  readonly argv: string[];
+  /** Node and our runtime as a process that joins the sandbox's network finds them. */
+  readonly dialer: { readonly node: string; readonly runtime: string };
+};
+
+/**
+ * A folder that every machine has and that none of `paths` lies in, to put a file system of our own on: the host's stays as it is,
+ * as each launch has mounts of its own.
+ * @throws Error when all are taken
+ */
+export function spareFolder(paths: readonly string[]): string {
+  const free = ['/mnt', '/media', '/srv', '/opt', '/run'].find(
+    (folder) => !paths.some((path) => path === folder || path.startsWith(`${folder}/`)),
+  );
+  if (free === undefined) throw new Error(`no spare folder beside ${paths.join(', ')}`);
+  return free;
+}

@@ -1,0 +1,220 @@
+/**
+ * The `local` SandboxProvider: sandboxes are processes of this machine, isolated by bubblewrap, else by unshare, else not at all.
+ *
+ *     const provider = createLocalProvider({ dataDir });
+ *     const { isolation, warnings } = await provider.probe();   // found by trying; begun at creation, cached
+ *
+ * `dial` gives a `net.Socket`; a sandbox's `podName` is its id; `image` is refused. Sandboxes outlive the host, and the next one
+ * with the same `dataDir` finds them running. `close()` ends only what this process started for itself.
+ */
+import { mkdirSync, readdirSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { dirname, join, resolve } from 'node:path';
+import { PortholeError } from '#core/errors.ts';
+import type {
+  ExecCommand,
+  ExecProcess,
+  SandboxObservation,
+  SandboxProvider,
+  SandboxSpec,
+} from '#core/ports/sandbox-provider.ts';
+import { dialLoopback } from './dial-loopback.ts';
+import { dialThroughInit, nothingListens } from './dial-through-init.ts';
+import { ownerOf } from './drop-root.ts';
+import { endProcesses } from './end-processes.ts';
+import { readCommand } from './exec-request.ts';
+import { startCommand } from './exec-process.ts';
+import { findIsolation, type Isolation, type IsolationKind, withoutIsolation } from './isolation.ts';
+import { isAlive } from './process-identity.ts';
+import { removeFolder } from './remove-folder.ts';
+import { SandboxDialers } from './sandbox-dialers.ts';
+import { SandboxFolder, type StartRecord } from './sandbox-folder.ts';
+import { Serial } from './serial.ts';
+import { SandboxStarter } from './start-sandbox.ts';
+
+export interface LocalProviderOptions {
+  /** Holds all sandboxes; made if it is not there. */
+  readonly dataDir: string;
+  /** @default the strongest that works on this machine */
+  readonly isolation?: IsolationKind | undefined;
+  /** A folder shown read-only as `/node_modules` in every sandbox, where `node` finds packages without a network. */
+  readonly nodeModules?: string | undefined;
+}
+
+export interface LocalProvider extends SandboxProvider {
+  readonly name: 'local';
+  /** How sandboxes are isolated here, and what to warn of. Found once, by starting one; never rejects. */
+  probe(): Promise<Isolation>;
+}
+
+/** Makes the folders and begins to try out isolation, without waiting for it: a host is up before that is known. */
+export function createLocalProvider(options: LocalProviderOptions): LocalProvider {
+  const root = join(resolve(options.dataDir), 'sandboxes');
+  mkdirSync(root, { recursive: true, mode: 0o700 });
+  return new FolderProvider(root, options);
+}
+
+const SANDBOX_ID = /^[a-z2-7]{1,128}$/;
+
+class FolderProvider implements LocalProvider {
+  readonly name = 'local';
+  readonly #root: string;
+  readonly #starter: SandboxStarter;
+  readonly #isolation: Promise<Isolation>;
+  readonly #serial = new Serial();
+  readonly #dialers = new SandboxDialers();
+
+  constructor(root: string, { isolation, nodeModules }: LocalProviderOptions) {
+    this.#root = root;
+    this.#starter = new SandboxStarter(dirname(root), nodeModules);
+    this.#isolation =
+      isolation === undefined
+        ? findIsolation((kind) => this.#starter.attempt(kind))
+        : Promise.resolve(isolation === 'none' ? withoutIsolation() : { isolation, warnings: [] });
+  }
+
+  probe(): Promise<Isolation> {
+    return this.#isolation;
+  }
+
+  async create({ id, image }: SandboxSpec, signal?: AbortSignal): Promise<void> {
+    if (image !== undefined) {
+      throw new PortholeError(
+        'image_not_supported',
+        `Image ${image}: sandboxes on this machine have no images. Leave it out, or use the docker or kubernetes provider.`,
+      );
+    }
+    if (!SANDBOX_ID.test(id)) {
+      throw new PortholeError(
+        'invalid_request',
+        `Sandbox id ${id}: must be 1 to 128 characters of a-z and 2-7.`,
+      );
+    }
+    await this.#serial.run(id, async () => {
+      const folder = new SandboxFolder(this.#root, id);
+      if (folder.has('destroying')) await this.#remove(id, folder);
+      const fresh = !folder.exists();
+      try {
+        await this.#start(id, folder, signal);
+      } catch (error) {
+        if (fresh) await this.#remove(id, folder);
+        throw error;
+      }
+    });
+  }
+
+  async inspect(id: string, signal?: AbortSignal): Promise<SandboxObservation> {
+    signal?.throwIfAborted();
+    return { podName: id, ...this.#observe(id) };
+  }
+
+  async stop(id: string, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    await this.#serial.run(id, () => this.#end(id, this.#known(id)));
+  }
+
+  async resume(id: string, signal?: AbortSignal): Promise<void> {
+    await this.#serial.run(id, () => this.#start(id, this.#known(id), signal));
+  }
+
+  async destroy(id: string, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    if (!SANDBOX_ID.test(id)) return;
+    await this.#serial.run(id, async () => {
+      const folder = new SandboxFolder(this.#root, id);
+      if (folder.exists()) await this.#remove(id, folder);
+    });
+  }
+
+  async exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
+    signal?.throwIfAborted();
+    const { folder } = this.#running(id);
+    return startCommand(id, folder.path, readCommand(command), signal);
+  }
+
+  async dial(id: string, port: number, signal?: AbortSignal): Promise<Socket> {
+    signal?.throwIfAborted();
+    if (!Number.isInteger(port) || port < 1 || port > 65_535) {
+      throw new PortholeError('invalid_port', `Port ${port}: must be a whole number from 1 to 65535.`);
+    }
+    const { folder, started } = this.#running(id);
+    let socket: Socket | undefined;
+    if (started.isolation === 'none') socket = await dialLoopback(port, signal);
+    else {
+      const dialer = await this.#dialers.get(id, started);
+      if (dialer === undefined) return dialThroughInit(id, folder.path, port, signal);
+      socket = await dialer.dial(port, signal);
+    }
+    if (socket === undefined) throw nothingListens(id, port);
+    return socket;
+  }
+
+  async *list(signal?: AbortSignal): AsyncIterable<string> {
+    for (const name of readdirSync(this.#root)) {
+      signal?.throwIfAborted();
+      if (SANDBOX_ID.test(name)) yield name;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#isolation;
+    await this.#dialers.close();
+  }
+
+  #observe(id: string): Omit<SandboxObservation, 'podName'> {
+    const folder = new SandboxFolder(this.#root, id);
+    if (!SANDBOX_ID.test(id) || !folder.exists()) return { state: 'absent' };
+    if (folder.has('destroying')) return { state: 'stopped', reason: 'its removal has begun' };
+    if (!folder.has('made')) return { state: 'creating' };
+    const started = folder.started();
+    if (started === undefined) return { state: 'stopped' };
+    return isAlive(started.process)
+      ? { state: 'running' }
+      : { state: 'stopped', reason: 'its processes have ended' };
+  }
+
+  #known(id: string): SandboxFolder {
+    const folder = new SandboxFolder(this.#root, id);
+    if (SANDBOX_ID.test(id) && folder.exists() && !folder.has('destroying')) return folder;
+    throw new PortholeError(
+      'sandbox_not_found',
+      `Sandbox ${id}: there is none. List the sandboxes, or create one.`,
+    );
+  }
+
+  #running(id: string): { folder: SandboxFolder; started: StartRecord } {
+    const folder = this.#known(id);
+    const started = folder.started();
+    if (started !== undefined && isAlive(started.process) && folder.has('made')) return { folder, started };
+    const state = folder.has('made') ? 'is stopped. Resume it first.' : 'is still being created. Try again.';
+    throw new PortholeError('sandbox_not_running', `Sandbox ${id} ${state}`);
+  }
+
+  async #start(id: string, folder: SandboxFolder, signal: AbortSignal | undefined): Promise<void> {
+    const { isolation } = await this.#isolation;
+    signal?.throwIfAborted();
+    const started = folder.exists() ? folder.started() : undefined;
+    if (started !== undefined && isAlive(started.process)) {
+      if (folder.has('made')) return;
+      // A host died while this one was coming up: nobody has used it yet.
+      await this.#end(id, folder);
+    }
+    folder.make(isolation === 'none' ? undefined : ownerOf(id));
+    await this.#starter.start(id, folder, isolation, signal);
+    folder.mark('made');
+  }
+
+  async #end(id: string, folder: SandboxFolder): Promise<void> {
+    this.#dialers.drop(id);
+    const started = folder.started();
+    if (started !== undefined) await endProcesses(id, started);
+    folder.forgetStarted();
+  }
+
+  async #remove(id: string, folder: SandboxFolder): Promise<void> {
+    // The end is on record before it begins, so that whoever comes after a crash goes on with it.
+    folder.mark('destroying');
+    await this.#end(id, folder);
+    await removeFolder(folder.path);
+  }
+}

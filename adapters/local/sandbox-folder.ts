@@ -1,0 +1,67 @@
+import { lchownSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { IsolationKind } from './isolation.ts';
+import type { ProcessIdentity } from './process-identity.ts';
+
+/** What was started for a sandbox. Written before it may do anything, so that no crash leaves a process that nobody knows. */
+export interface StartRecord {
+  readonly isolation: IsolationKind;
+  readonly process: ProcessIdentity;
+  /** Node and the runtime's folder as seen from where the dialer runs. */
+  readonly dialer: { readonly node: string; readonly runtime: string };
+}
+
+/** A sandbox's folder on the host: `workspace/` is shown inside, all else never is. */
+export class SandboxFolder {
+  readonly path: string;
+  readonly workspace: string;
+  readonly home: string;
+
+  constructor(root: string, id: string) {
+    this.path = join(root, id);
+    this.workspace = join(this.path, 'workspace');
+    this.home = join(this.path, 'home');
+  }
+
+  exists(): boolean {
+    return statSync(this.path, { throwIfNoEntry: false }) !== undefined;
+  }
+
+  /** Makes the folders; safe to repeat. `owner` is given where commands run as another user than the host. */
+  make(owner: number | undefined): void {
+    // `home` is only used where there is no isolation; elsewhere HOME is in memory.
+    mkdirSync(this.home, { recursive: true, mode: 0o700 });
+    for (const folder of [this.workspace, join(this.workspace, 'outputs')]) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      if (owner !== undefined) lchownSync(folder, owner, owner);
+    }
+  }
+
+  /** `made`: it has run once, so it is stopped rather than half-made. `destroying`: its end has begun. */
+  mark(name: 'made' | 'destroying'): void {
+    writeFileSync(join(this.path, name), '');
+  }
+
+  has(name: 'made' | 'destroying'): boolean {
+    return statSync(join(this.path, name), { throwIfNoEntry: false }) !== undefined;
+  }
+
+  record(started: StartRecord): void {
+    const file = join(this.path, 'process.json');
+    writeFileSync(`${file}.new`, JSON.stringify(started));
+    renameSync(`${file}.new`, file);
+  }
+
+  /** Undefined when nothing was started, or when what is written there cannot be read. */
+  started(): StartRecord | undefined {
+    try {
+      return JSON.parse(readFileSync(join(this.path, 'process.json'), 'utf8')) as StartRecord;
+    } catch {
+      return undefined;
+    }
+  }
+
+  forgetStarted(): void {
+    rmSync(join(this.path, 'process.json'), { force: true });
+  }
+}

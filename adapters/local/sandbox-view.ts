@@ -1,0 +1,126 @@
+import { existsSync, lstatSync, readFileSync, readlinkSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { INSIDE } from './runtime-files.ts';
+
+/** What of the host a sandbox is shown, by name, so that it can be shown from another place. */
+export interface Sources {
+  readonly node: string;
+  readonly runtime: string;
+  readonly workspace: string;
+  readonly npm?: string;
+  readonly pty?: string;
+  readonly nodeModules?: string;
+}
+
+/** One line of a sandbox's file system. Everything that is not listed does not exist inside. */
+export type ViewEntry =
+  | { readonly kind: 'show'; readonly from: string; readonly at: string; readonly writable: boolean }
+  | { readonly kind: 'link'; readonly to: string; readonly at: string }
+  | { readonly kind: 'memory'; readonly at: string; readonly mode: string };
+
+/** The pieces of /etc that programs need; never the whole: it holds `shadow`, keys and host names. */
+const ETC = [
+  'alternatives',
+  'ca-certificates',
+  'ld.so.cache',
+  'ld.so.conf',
+  'ld.so.conf.d',
+  'localtime',
+  'mime.types',
+  'nsswitch.conf',
+  'pki/tls/certs',
+  'protocols',
+  'services',
+  'ssl/certs',
+  'ssl/openssl.cnf',
+  'terminfo',
+];
+
+/** Of /proc: what a process with the host's uid 0 could do harm with even without capabilities. */
+export const PROC_READ_ONLY = ['sys', 'sysrq-trigger', 'irq', 'bus', 'fs'] as const;
+
+const OURS = '/opt/porthole';
+
+/** Where things are inside. */
+export const INSIDE_PATHS = {
+  node: '/opt/node/bin/node',
+  init: `${OURS}/js/main.js`,
+  pty: `${OURS}/pty`,
+} as const;
+
+/** The environment of every command: nothing of the host's. */
+export function insideEnvironment(id: string): Record<string, string> {
+  return {
+    PATH: '/opt/node/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    HOME: INSIDE.home,
+    USER: 'sandbox',
+    LANG: 'C.UTF-8',
+    WORKSPACE: '/workspace',
+    SANDBOX_ID: id,
+  };
+}
+
+export function sandboxView(sources: Sources): ViewEntry[] {
+  const show = (from: string, at: string, writable = false): ViewEntry => ({
+    kind: 'show',
+    from,
+    at,
+    writable,
+  });
+  const entries: ViewEntry[] = [show('/usr', '/usr')];
+  for (const name of ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32']) {
+    const stat = lstatSync(`/${name}`, { throwIfNoEntry: false });
+    if (stat?.isSymbolicLink()) entries.push({ kind: 'link', to: readlinkSync(`/${name}`), at: `/${name}` });
+    else if (stat?.isDirectory()) entries.push(show(`/${name}`, `/${name}`));
+  }
+  for (const name of ETC) if (existsSync(`/etc/${name}`)) entries.push(show(`/etc/${name}`, `/etc/${name}`));
+  for (const name of ['passwd', 'group', 'hosts']) {
+    entries.push(show(join(sources.runtime, 'etc', name), `/etc/${name}`));
+  }
+  entries.push(
+    show(sources.node, INSIDE_PATHS.node),
+    show(join(sources.runtime, 'js'), `${OURS}/js`),
+    { kind: 'memory', at: '/tmp', mode: '1777' },
+    { kind: 'memory', at: '/var/tmp', mode: '1777' },
+    { kind: 'memory', at: '/dev/shm', mode: '1777' },
+    { kind: 'memory', at: INSIDE.home, mode: '0755' },
+    show(sources.workspace, '/workspace', true),
+  );
+  if (sources.pty !== undefined) entries.push(show(sources.pty, INSIDE_PATHS.pty));
+  if (sources.nodeModules !== undefined) entries.push(show(sources.nodeModules, '/node_modules'));
+  if (sources.npm !== undefined) {
+    entries.push(show(sources.npm, '/opt/node/lib/node_modules/npm'));
+    for (const name of ['npm', 'npx']) {
+      entries.push({
+        kind: 'link',
+        to: `../lib/node_modules/npm/bin/${name}-cli.js`,
+        at: `/opt/node/bin/${name}`,
+      });
+    }
+  }
+  return entries;
+}
+
+/** The npm that started us: the `node` package alone brings none. Undefined for another package manager. */
+export function findNpm(execPath = process.env['npm_execpath']): string | undefined {
+  if (execPath === undefined) return undefined;
+  const root = dirname(dirname(execPath));
+  try {
+    const { name } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { name?: unknown };
+    return name === 'npm' ? root : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The folder of node-pty's native part for this platform. Undefined where it is not installed. */
+export function findPty(): string | undefined {
+  try {
+    const wrapper = createRequire(import.meta.url).resolve('@lydell/node-pty');
+    const native = `@lydell/node-pty-${process.platform}-${process.arch}/pty.node`;
+    return dirname(createRequire(wrapper).resolve(native));
+  } catch {
+    return undefined;
+  }
+}

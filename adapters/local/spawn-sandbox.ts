@@ -1,0 +1,58 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Server } from 'node:net';
+import { identify, type ProcessIdentity } from './process-identity.ts';
+
+/** Of the host's environment nothing goes along, or it could be read through /proc/1/environ. */
+export const SYSTEM_PATH = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
+
+/** Waits for the word before it becomes the sandbox: a host that dies before it has written down the pid leaves nothing. */
+const GATE = 'read -r word && [ "$word" = go ] || exit 1; exec "$@" </dev/null';
+
+const MOST_ERROR_TEXT = 2048;
+
+export interface Spawned {
+  readonly process: ProcessIdentity;
+  /** Lets it start. */
+  go(): void;
+  /** Resolves when it has ended, to its exit code and what it said on stderr (cut at 2 KiB). */
+  readonly ended: Promise<{ code: number | null; said: string }>;
+  /** Lets go of it once it runs: its stderr is not read any more, and it keeps this process from nothing. */
+  release(): void;
+}
+
+/** Node passes descriptors on by number, and tells a listener's number only here. */
+function descriptorOf(listener: Server): number {
+  return (listener as unknown as { readonly _handle: { readonly fd: number } })._handle.fd;
+}
+
+/** Starts a sandbox's outermost process in a session of its own, so that it outlives this host. */
+export async function spawnSandbox(argv: readonly string[], listener?: Server): Promise<Spawned> {
+  const child: ChildProcess = spawn('sh', ['-c', GATE, 'sh', ...argv], {
+    cwd: '/',
+    env: SYSTEM_PATH,
+    detached: true,
+    stdio: ['pipe', 'ignore', 'pipe', listener === undefined ? 'ignore' : descriptorOf(listener)],
+  });
+  let said = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    if (said.length < MOST_ERROR_TEXT) said += chunk.toString().slice(0, MOST_ERROR_TEXT - said.length);
+  });
+  child.stderr?.on('error', () => {});
+  child.stdin?.on('error', () => {});
+  const ended = new Promise<{ code: number | null; said: string }>((resolve) => {
+    child.once('exit', (code) => resolve({ code, said: said.trim() }));
+  });
+  await once(child, 'spawn');
+  const process = identify(child.pid as number);
+  if (process === undefined) throw new Error('the process was gone before it began');
+  return {
+    process,
+    ended,
+    go: () => child.stdin?.end('go\n'),
+    release: () => {
+      child.stderr?.destroy();
+      child.unref();
+    },
+  };
+}

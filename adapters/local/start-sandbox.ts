@@ -1,0 +1,143 @@
+import { lchownSync, mkdirSync, mkdtempSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+import { PortholeError } from '#core/errors.ts';
+import { ownerOf } from './drop-root.ts';
+import { endProcesses } from './end-processes.ts';
+import type { InitSettings } from './init/main.ts';
+import { request } from './init-client.ts';
+import { openInitSocket } from './init-socket.ts';
+import { type IsolationKind, LAUNCHERS } from './isolation.ts';
+import { removeFolder } from './remove-folder.ts';
+import { writeRuntimeFiles } from './runtime-files.ts';
+import type { SandboxFolder, StartRecord } from './sandbox-folder.ts';
+import { findNpm, findPty, INSIDE_PATHS, insideEnvironment, type Sources } from './sandbox-view.ts';
+import { spawnSandbox } from './spawn-sandbox.ts';
+
+/** Keeps an init small: 24 to 29 MiB of private memory after 200 MB of output instead of several times that. */
+const SMALL = ['--max-semi-space-size=1', '--max-old-space-size=24'];
+
+/** The longest a trial may take, in ms; it takes about 30. */
+const TRIAL = 10_000;
+
+/** Starts sandboxes in their folders, and tries out whether that works. */
+export class SandboxStarter {
+  readonly #dataDir: string;
+  readonly #nodeModules: string | undefined;
+  #shared: Omit<Sources, 'workspace'> | undefined;
+
+  constructor(dataDir: string, nodeModules: string | undefined) {
+    this.#dataDir = dataDir;
+    this.#nodeModules = nodeModules;
+  }
+
+  /** Starts the init in a folder that `make` has prepared, and resolves once it answers. */
+  async start(
+    id: string,
+    folder: SandboxFolder,
+    isolation: IsolationKind,
+    signal?: AbortSignal,
+  ): Promise<StartRecord> {
+    const sources = this.#sources(folder.workspace);
+    const command = isolation === 'none' ? plainInit(id, sources) : isolatedInit(id, sources);
+    const launch = LAUNCHERS[isolation]({ id, sources, owner: ownerOf(id), command });
+    const listener = await openInitSocket(folder.path);
+    const spawned = await spawnSandbox(launch.argv, listener).finally(() => listener.close());
+    const started: StartRecord = { isolation, process: spawned.process, dialer: launch.dialer };
+    folder.record(started);
+    const ended = new AbortController();
+    const answer = request(
+      id,
+      folder.path,
+      { op: 'ping' },
+      AbortSignal.any([ended.signal, ...(signal === undefined ? [] : [signal])]),
+    );
+    spawned.go();
+    void spawned.ended.finally(() => ended.abort());
+    try {
+      const { socket } = await answer;
+      socket.destroy();
+    } catch (error) {
+      await endProcesses(id, started);
+      folder.forgetStarted();
+      signal?.throwIfAborted();
+      const { code, said } = await spawned.ended;
+      throw new PortholeError(
+        'exec_transport_error',
+        `Sandbox ${id} does not start. Try again; the cause is in Porthole's log.`,
+        { cause: new Error(`exit code ${code}: ${said}`, { cause: error }) },
+      );
+    } finally {
+      spawned.release();
+    }
+    return started;
+  }
+
+  /** Starts a sandbox that ends at once. Undefined when that worked, else what went wrong. */
+  async attempt(kind: 'bubblewrap' | 'unshare'): Promise<string | undefined> {
+    const folder = mkdtempSync(join(this.#dataDir, 'trial-'));
+    try {
+      const owner = ownerOf('trial');
+      const workspace = join(folder, 'workspace');
+      mkdirSync(workspace);
+      if (owner !== undefined) lchownSync(workspace, owner, owner);
+      const sources = this.#sources(workspace);
+      const command = [INSIDE_PATHS.node, '--version'];
+      const { argv } = LAUNCHERS[kind]({ id: 'trial', sources, owner, command });
+      const spawned = await spawnSandbox(argv);
+      spawned.go();
+      const late = after(TRIAL, { code: null, said: `no end after ${TRIAL} ms` }, { ref: false });
+      const { code, said } = await Promise.race([spawned.ended, late]);
+      if (code === 0) return undefined;
+      await endProcesses('trial', {
+        isolation: kind,
+        process: spawned.process,
+        dialer: { node: '', runtime: '' },
+      });
+      return said === '' ? `exit code ${code}` : said;
+    } catch (error) {
+      return (error as Error).message;
+    } finally {
+      await removeFolder(folder);
+    }
+  }
+
+  #sources(workspace: string): Sources {
+    const npm = findNpm();
+    const pty = findPty();
+    this.#shared ??= {
+      node: process.execPath,
+      runtime: writeRuntimeFiles(this.#dataDir),
+      ...(npm === undefined ? {} : { npm }),
+      ...(pty === undefined ? {} : { pty }),
+      ...(this.#nodeModules === undefined ? {} : { nodeModules: this.#nodeModules }),
+    };
+    return { ...this.#shared, workspace };
+  }
+}
+
+function initCommand(node: string, script: string, settings: InitSettings): string[] {
+  return [node, ...SMALL, script, JSON.stringify(settings)];
+}
+
+function isolatedInit(id: string, sources: Sources): string[] {
+  const env = insideEnvironment(id);
+  const pty = sources.pty === undefined ? {} : { pty: INSIDE_PATHS.pty };
+  return initCommand(INSIDE_PATHS.node, INSIDE_PATHS.init, { env, ...pty });
+}
+
+/** Without isolation commands find their programs and temporary files where the host does; HOME is the sandbox's own all the same. */
+function plainInit(id: string, sources: Sources): string[] {
+  const env = {
+    ...insideEnvironment(id),
+    PATH: `${dirname(sources.node)}:${process.env['PATH'] ?? ''}`,
+    HOME: join(dirname(sources.workspace), 'home'),
+    WORKSPACE: sources.workspace,
+  };
+  const pty = sources.pty === undefined ? {} : { pty: sources.pty };
+  return initCommand(sources.node, join(sources.runtime, 'js', 'main.js'), {
+    env,
+    workspace: sources.workspace,
+    ...pty,
+  });
+}
