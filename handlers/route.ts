@@ -24,7 +24,7 @@ export interface RouteRequest<Params, Query, Body> {
   readonly caller: Caller;
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** The unread body, for routes that stream it. */
-  stream(): Readable;
+  readonly stream: () => Readable;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal | undefined;
 }
@@ -61,7 +61,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
 export function defineRoute<Params = unknown, Query = unknown, Body = unknown>(
   route: Route<Params, Query, Body>,
 ): Route {
-  return route as unknown as Route;
+  return route as Route;
 }
 
 /** A JSON answer. */

@@ -27,9 +27,9 @@ export interface Services {
   readonly authenticator: Authenticator;
   readonly log: Logger;
   /** What `GET /health` warns of. */
-  warnings(): readonly string[];
+  readonly warnings: () => readonly string[];
   /** The OpenAPI document of all routes. */
-  openapi(): object;
+  readonly openapi: () => object;
   /** The metrics in Prometheus' text format. */
-  metrics(): Promise<{ contentType: string; text: string }>;
+  readonly metrics: () => Promise<{ contentType: string; text: string }>;
 }

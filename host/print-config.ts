@@ -7,6 +7,6 @@ for (const [name, schema] of Object.entries(EnvironmentSchema.shape)) {
   const shown =
     fallback === undefined || (Array.isArray(fallback) && fallback.length === 0)
       ? ''
-      : ` (default: ${String(fallback)})`;
+      : ` (default: ${JSON.stringify(fallback)})`;
   process.stdout.write(`${name}${shown}\n    ${schema.description ?? ''}\n`);
 }

@@ -1,4 +1,4 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { ERROR_CATALOGUE, type ErrorCode } from '#core/errors.ts';
 
@@ -7,7 +7,7 @@ function errorText(code: ErrorCode, message: string): string {
 }
 
 /** Answers a request that reaches no function, and ends its connection. */
-export function refuse(res: ServerResponse<IncomingMessage>, code: ErrorCode, message: string): void {
+export function refuse(res: ServerResponse, code: ErrorCode, message: string): void {
   const body = errorText(code, message);
   res.writeHead(ERROR_CATALOGUE[code].status, {
     'content-type': 'application/json',

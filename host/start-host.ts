@@ -92,7 +92,7 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
     authenticator,
     log,
     warnings: () => warnings,
-    metrics: metrics.expose,
+    metrics: () => metrics.expose(),
     openapi: () =>
       (openapi ??= openapiDocument(ROUTES, { secured: authenticator.withoutCredential === undefined })),
   };

@@ -11,6 +11,10 @@ export interface LoadTask {
   readonly host: string;
   /** Seconds of small requests, or the number of WebSocket round trips. */
   readonly amount: number;
+  /** Of small requests; default `/`. */
+  readonly path?: string;
+  /** Bearer token of small requests. */
+  readonly token?: string;
 }
 
 process.on('message', (task: LoadTask) => {
@@ -19,10 +23,13 @@ process.on('message', (task: LoadTask) => {
 process.send?.('ready');
 
 /** Requests a second, bytes a second, or microseconds a round trip (median). */
-async function run({ kind, port, host, amount }: LoadTask): Promise<number> {
+async function run({ kind, port, host, amount, path, token }: LoadTask): Promise<number> {
   switch (kind) {
     case 'json':
-      return json(port, host, amount);
+      return json(port, amount, path, {
+        host,
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      });
     case 'download':
       return download(port, host);
     case 'upload':
@@ -34,12 +41,17 @@ async function run({ kind, port, host, amount }: LoadTask): Promise<number> {
   }
 }
 
-async function json(port: number, host: string, seconds: number): Promise<number> {
+async function json(
+  port: number,
+  seconds: number,
+  path = '/',
+  headers: Record<string, string> = {},
+): Promise<number> {
   const result = await autocannon({
-    url: `http://127.0.0.1:${port}/`,
+    url: `http://127.0.0.1:${port}${path}`,
     connections: 32,
     duration: seconds,
-    headers: { host },
+    headers,
   });
   if (result.non2xx > 0 || result.errors > 0) {
     throw new Error(`${result.non2xx} answers were not 2xx and ${result.errors} requests failed`);

@@ -15,7 +15,7 @@ export interface RunningCommand {
   /** 0–255; 128 + n after signal n; 124 after the time limit. */
   readonly exitCode: Promise<number>;
   /** True once the time limit has struck. */
-  timedOut(): boolean;
+  readonly timedOut: () => boolean;
 }
 
 /** Between SIGTERM and SIGKILL. Below 5 s, because clients give up 5 s after their own time limit. */

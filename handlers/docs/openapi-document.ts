@@ -130,7 +130,7 @@ function requestBody(route: Route, components: Record<string, Json>): Json {
     };
   }
   const schema = toSchema(route.body, 'input', components);
-  const required = route.body.safeParse({}).success === false;
+  const required = !route.body.safeParse({}).success;
   return { requestBody: { required, content: { 'application/json': { schema } } } };
 }
 

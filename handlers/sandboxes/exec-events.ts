@@ -6,10 +6,8 @@ import type { RunningCommand } from '#core/use-cases/execute-command.ts';
  * A running command as the bridge's event stream. A reader that stops, stops the command; a reader that goes away ends it. What cannot be
  * known (a lost connection) is an `error`, never an exit code.
  */
-export function execEvents(
-  { process, exitCode, timedOut }: RunningCommand,
-  timeoutMs: number | undefined,
-): Readable {
+export function execEvents(command: RunningCommand, timeoutMs: number | undefined): Readable {
+  const { process } = command;
   const outputs = [process.stdout, process.stderr];
   const events = new Readable({
     highWaterMark: 64 * 1024,
@@ -29,26 +27,33 @@ export function execEvents(
   };
   forward('stdout', process.stdout);
   forward('stderr', process.stderr);
-  exitCode.then(
-    (code) => {
-      if (timedOut())
-        events.push(
-          frame('stderr', Buffer.from(`Command timed out after ${timeoutMs}ms\n`).toString('base64')),
-        );
-      events.push(frame('exit', JSON.stringify({ exit_code: code })));
-      events.push(null);
-    },
-    (error: unknown) => {
-      const known = error instanceof PortholeError;
-      const body = {
+  void lastFrames(command, timeoutMs).then((frames) => {
+    if (events.destroyed) return false;
+    events.push(frames);
+    return events.push(null);
+  });
+  return events;
+}
+
+/** How it ended: exactly one `exit` or `error`, and before it the word that the time limit struck. Never rejects. */
+async function lastFrames(
+  { exitCode, timedOut }: RunningCommand,
+  timeoutMs: number | undefined,
+): Promise<string> {
+  try {
+    const exit = frame('exit', JSON.stringify({ exit_code: await exitCode }));
+    if (!timedOut()) return exit;
+    return frame('stderr', Buffer.from(`Command timed out after ${timeoutMs}ms\n`).toString('base64')) + exit;
+  } catch (error) {
+    const known = error instanceof PortholeError;
+    return frame(
+      'error',
+      JSON.stringify({
         error: known ? error.message : 'The connection to the sandbox was lost: run the command again.',
         code: known ? error.code : 'exec_transport_error',
-      };
-      events.push(frame('error', JSON.stringify(body)));
-      events.push(null);
-    },
-  );
-  return events;
+      }),
+    );
+  }
 }
 
 function frame(event: string, data: string): string {
