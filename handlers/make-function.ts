@@ -1,4 +1,4 @@
-import { middy } from '@middy/core';
+import middy from '@middy/core';
 import { PassThrough, Readable } from 'node:stream';
 import type { HttpEvent, HttpResponse } from './http-event.ts';
 import { authenticate } from './middleware/authenticate.ts';

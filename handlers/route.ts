@@ -61,7 +61,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
 export function defineRoute<Params = unknown, Query = unknown, Body = unknown>(
   route: Route<Params, Query, Body>,
 ): Route {
-  return route as Route;
+  return route;
 }
 
 /** A JSON answer. */
