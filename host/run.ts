@@ -28,9 +28,8 @@ export async function run(began: number): Promise<void> {
   }
   endOnSignal(host);
   say(greeting(host, (performance.now() - began) / 1_000));
-  const { isolation, warnings } = await host.isolation();
-  say(`  Sandboxes     local, ${isolation === 'none' ? 'NOT ISOLATED' : `kept apart by ${isolation}`}\n`);
-  for (const warning of warnings) say(`  WARNING       ${warning}\n`);
+  say(`  Sandboxes     ${await host.describe()}\n`);
+  for (const warning of host.services.warnings()) say(`  WARNING       ${warning}\n`);
   say('\n');
 }
 

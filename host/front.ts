@@ -1,0 +1,57 @@
+import type { RequestListener, Server } from 'node:http';
+import { createStrictServer } from '#adapters/gateway/front/strict-server.ts';
+import type { PreviewProxy } from '#adapters/gateway/preview-proxy.ts';
+import { parsePreviewHost } from '#core/rules/preview-token.ts';
+import { refuse, refuseUpgrade } from './refuse.ts';
+
+export interface FrontOptions {
+  /** Serves the hosts of the preview zone; without it there are none. */
+  readonly gateway: PreviewProxy | undefined;
+  readonly zone: string;
+  /** Whether the API answers to a Host header. */
+  readonly isKnownHost: (hostHeader: string) => boolean;
+}
+
+export interface Front {
+  readonly server: Server;
+  /** Hands over the listener of the functions. */
+  serveApi(listener: RequestListener): void;
+}
+
+const UNKNOWN_HOST =
+  'This Host is not served here. Use localhost, or name the host in PORTHOLE_ALLOWED_HOSTS or PORTHOLE_PUBLIC_URL.';
+
+/** The one server that faces clients. The Host decides who serves: the preview gateway, the functions, or nobody. */
+export function createFront({ gateway, zone, isKnownHost }: FrontOptions): Front {
+  let api: RequestListener | undefined;
+  /** The token that a preview host names; the empty string for a host of the zone that names none. */
+  const previewToken = (host: string): string | undefined => {
+    if (gateway === undefined) return undefined;
+    const preview = parsePreviewHost(host, zone);
+    if (preview.kind === 'foreign') return undefined;
+    return preview.kind === 'token' ? preview.token : '';
+  };
+  const server = createStrictServer({
+    request(req, res, expectsContinue) {
+      const host = req.headers.host ?? '';
+      const token = previewToken(host);
+      if (token !== undefined) return gateway?.handleRequest(req, res, token, expectsContinue);
+      if (!isKnownHost(host)) return refuse(res, 'unknown_host', UNKNOWN_HOST);
+      if (expectsContinue) res.writeContinue();
+      api?.(req, res);
+    },
+    upgrade(req, socket, head) {
+      const host = req.headers.host ?? '';
+      const token = previewToken(host);
+      if (token !== undefined) return gateway?.handleUpgrade(req, socket, head, token);
+      if (!isKnownHost(host)) return refuseUpgrade(socket, 'unknown_host', UNKNOWN_HOST);
+      refuseUpgrade(socket, 'not_found', 'There is no WebSocket here: GET /v1/openapi lists the routes.');
+    },
+  });
+  return {
+    server,
+    serveApi(listener) {
+      api = listener;
+    },
+  };
+}

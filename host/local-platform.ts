@@ -1,0 +1,86 @@
+import { join } from 'node:path';
+import { type LocalPlane, openLocalPlane } from '#adapters/gateway/plane/local-plane.ts';
+import { createLoopbackPlane } from '#adapters/gateway/plane/loopback-plane.ts';
+import { createLocalProvider } from '#adapters/local/local-provider.ts';
+import type { Clock } from '#core/ports/clock.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { Logger } from '#handlers/services.ts';
+import type { Config } from './config/config.ts';
+import type { Metrics } from './metrics.ts';
+import type { Platform } from './platform.ts';
+import { createPreviewGateway } from './preview-gateway.ts';
+import { recoverSandboxes } from './recover-sandboxes.ts';
+
+export interface LocalPlatformDeps {
+  readonly folder: string;
+  readonly records: Records;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** One machine: sandboxes as processes, previews through the gateway in this process, or on loopback ports where URLs are switched off. */
+export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps): Promise<Platform> {
+  const { folder, records, clock, log, metrics } = deps;
+  const provider = createLocalProvider({ dataDir: folder });
+  const isolation = provider.probe();
+  let warnings: readonly string[] = [];
+  const learned = (async () => {
+    ({ warnings } = await isolation);
+  })();
+
+  const scheme = config.publicUrl?.protocol === 'https:' ? 'https' : 'http';
+  let port = publicPort(config.publicUrl);
+  const common = { maxTotal: config.preview.maxTotal, clock, provider };
+  const openPreviews = async (): Promise<
+    Pick<Platform, 'plane' | 'gateway'> & { readonly end: () => Promise<void> }
+  > => {
+    if (!config.preview.enabled) {
+      const plane = createLoopbackPlane(common);
+      return { plane, gateway: undefined, end: () => plane.closeAll() };
+    }
+    const plane: LocalPlane = await openLocalPlane({
+      ...common,
+      folder: join(folder, 'previews'),
+      zone: config.preview.zoneSuffix,
+      address: () => ({ scheme, port: port ?? config.port }),
+    });
+    const gateway = createPreviewGateway({
+      plane,
+      records,
+      provider,
+      clock,
+      preview: config.preview,
+      scheme,
+      log,
+      metrics,
+    });
+    return { plane, gateway, end: () => gateway.close() };
+  };
+  const { plane, gateway, end } = await openPreviews();
+
+  return {
+    provider,
+    plane,
+    gateway,
+    warnings: () => warnings,
+    async describe() {
+      const { isolation: kind } = await isolation;
+      return `local, ${kind === 'none' ? 'NOT ISOLATED' : `kept apart by ${kind}`}`;
+    },
+    listening(actual) {
+      port ??= actual;
+    },
+    recover: (signal) => recoverSandboxes({ records, provider, log }, signal),
+    async close() {
+      await learned;
+      await end();
+      await provider.close();
+    },
+  };
+}
+
+function publicPort(publicUrl: URL | undefined): number | undefined {
+  if (publicUrl === undefined) return undefined;
+  return publicUrl.port === '' ? (publicUrl.protocol === 'https:' ? 443 : 80) : Number(publicUrl.port);
+}
