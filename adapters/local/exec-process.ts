@@ -16,8 +16,9 @@ export async function startCommand(
   folder: string,
   command: Exec,
   signal?: AbortSignal,
+  answerWithin?: number,
 ): Promise<ExecProcess> {
-  return new RemoteCommand(id, await request(id, folder, command, signal), command, signal);
+  return new RemoteCommand(id, await request(id, folder, command, signal, answerWithin), command, signal);
 }
 
 class RemoteCommand implements ExecProcess {

@@ -4,7 +4,7 @@ import { FRAME, FrameReader, frame, type InitRequest, MAX_REQUEST } from './init
 import { connectToInit } from './init-socket.ts';
 
 /** How long an init may take to answer, in ms. It answers within one; a busy machine may need a second to start one. */
-const PATIENCE = 10_000;
+export const ANSWER_WITHIN = 10_000;
 
 export function transportError(id: string, what: string, cause?: unknown): PortholeError {
   return new PortholeError(
@@ -26,13 +26,14 @@ export interface Accepted {
 
 /**
  * Sends a request and waits for its answer. The socket comes back paused.
- * @throws PortholeError `exec_transport_error` when the init cannot be reached, breaks the rules, or takes longer than 10 s
+ * @throws PortholeError `exec_transport_error` when the init cannot be reached, breaks the rules, or does not answer in time
  */
 export async function request(
   id: string,
   folder: string,
   message: InitRequest,
   signal?: AbortSignal,
+  answerWithin = ANSWER_WITHIN,
 ): Promise<Accepted> {
   const text = JSON.stringify(message);
   if (Buffer.byteLength(text) > MAX_REQUEST) {
@@ -72,7 +73,7 @@ export async function request(
         fail(transportError(id, 'its init breaks the protocol', error));
       }
     };
-    const timer = setTimeout(() => fail(transportError(id, 'its init does not answer')), PATIENCE);
+    const timer = setTimeout(() => fail(transportError(id, 'its init does not answer')), answerWithin);
     socket.on('error', () => {});
     socket.on('close', lost);
     socket.on('end', () => socket.destroy());

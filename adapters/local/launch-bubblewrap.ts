@@ -12,27 +12,25 @@ function flags(entry: ViewEntry): string[] {
 /**
  * Two bubblewraps, one in the other. The outer one owns the network namespace and shows the whole host; only the inner one is the
  * sandbox. The inner one's parent process stays between the two, out of the sandbox's reach, and lets the dialer in. As
- * the network belongs to the outer user namespace, nothing inside can change it.
+ * the network belongs to the outer user namespace, nothing inside can change it. The inner one takes its flags from a descriptor: its
+ * command line shows inside, as that of pid 1, and is not to tell where things lie on the host.
  */
 export const launchBubblewrap: Launcher = (plan) => {
-  const { argv, sources } = dropRoot(plan, (sources) => {
-    const outer = ['bwrap', '--unshare-user', '--unshare-net', '--dev-bind', '/', '/', '--'];
-    const inner = ['bwrap', '--unshare-user', '--uid', String(INSIDE.uid), '--gid', String(INSIDE.gid)];
-    inner.push(
-      '--unshare-pid',
-      '--unshare-ipc',
-      '--unshare-uts',
-      '--unshare-cgroup-try',
-      '--cap-drop',
-      'ALL',
-    );
-    inner.push('--hostname', plan.id.slice(0, 63), '--die-with-parent', '--new-session', '--clearenv');
-    inner.push('--proc', '/proc');
-    for (const name of PROC_READ_ONLY) inner.push('--ro-bind-try', `/proc/${name}`, `/proc/${name}`);
-    inner.push('--dev', '/dev');
-    for (const entry of sandboxView(sources)) inner.push(...flags(entry));
-    inner.push('--chdir', '/', '--remount-ro', '/', '--');
-    return [...outer, ...inner, ...plan.command];
-  });
-  return { argv, dialer: { node: sources.node, runtime: sources.runtime } };
+  const { argv, sources } = dropRoot(plan, () => [
+    ...['bwrap', '--unshare-user', '--unshare-net', '--dev-bind', '/', '/', '--'],
+    ...['bwrap', '--args', '4', '--', ...plan.command],
+  ]);
+  const inner = ['--unshare-user', '--uid', String(INSIDE.uid), '--gid', String(INSIDE.gid)];
+  inner.push('--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--cap-drop', 'ALL');
+  inner.push('--hostname', plan.id.slice(0, 63), '--die-with-parent', '--new-session', '--clearenv');
+  inner.push('--proc', '/proc');
+  for (const name of PROC_READ_ONLY) inner.push('--ro-bind-try', `/proc/${name}`, `/proc/${name}`);
+  inner.push('--dev', '/dev');
+  for (const entry of sandboxView(sources)) inner.push(...flags(entry));
+  inner.push('--chdir', '/', '--remount-ro', '/');
+  return {
+    argv,
+    input: inner.map((flag) => `${flag}\0`).join(''),
+    dialer: { node: sources.node, runtime: sources.runtime },
+  };
 };

@@ -13,6 +13,8 @@ export interface LaunchPlan {
 /** A command line that becomes the sandbox: its process ends when the sandbox ends, and the sandbox with it. */
 export type Launcher = (plan: LaunchPlan) => {
   readonly argv: string[];
+  /** What it reads from descriptor 4, where given: arguments that must not show in a command line. */
+  readonly input?: string;
   /** Node and our runtime as a process that joins the sandbox's network finds them. */
   readonly dialer: { readonly node: string; readonly runtime: string };
 };

@@ -39,6 +39,8 @@ export interface LocalProviderOptions {
   readonly isolation?: IsolationKind | undefined;
   /** A folder shown read-only as `/node_modules` in every sandbox, where `node` finds packages without a network. */
   readonly nodeModules?: string | undefined;
+  /** How long a sandbox may take to begin a command, in ms. @default 10,000 */
+  readonly answerWithin?: number | undefined;
 }
 
 export interface LocalProvider extends SandboxProvider {
@@ -63,8 +65,10 @@ class FolderProvider implements LocalProvider {
   readonly #isolation: Promise<Isolation>;
   readonly #serial = new Serial();
   readonly #dialers = new SandboxDialers();
+  readonly #answerWithin: number | undefined;
 
-  constructor(root: string, { isolation, nodeModules }: LocalProviderOptions) {
+  constructor(root: string, { isolation, nodeModules, answerWithin }: LocalProviderOptions) {
+    this.#answerWithin = answerWithin;
     this.#root = root;
     this.#starter = new SandboxStarter(dirname(root), nodeModules);
     this.#isolation =
@@ -129,7 +133,7 @@ class FolderProvider implements LocalProvider {
   async exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
     signal?.throwIfAborted();
     const { folder } = this.#running(id);
-    return startCommand(id, folder.path, readCommand(command), signal);
+    return startCommand(id, folder.path, readCommand(command), signal, this.#answerWithin);
   }
 
   async dial(id: string, port: number, signal?: AbortSignal): Promise<Socket> {

@@ -1,13 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Server } from 'node:net';
+import type { Launcher } from './launch.ts';
 import { identify, type ProcessIdentity } from './process-identity.ts';
 
 /** Of the host's environment nothing goes along, or it could be read through /proc/1/environ. */
 export const SYSTEM_PATH = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
 
 /** Waits for the word before it becomes the sandbox: a host that dies before it has written down the pid leaves nothing. */
-const GATE = 'read -r word && [ "$word" = go ] || exit 1; exec "$@" </dev/null';
+const GATE = 'read -r word && [ "$word" = go ] || exit 1; exec "$@"';
+
+/** Where the rest of what it is told goes. */
+const TO_DESCRIPTOR_4 = '4<&0 </dev/null';
+const NOWHERE = '</dev/null';
 
 const MOST_ERROR_TEXT = 2048;
 
@@ -27,8 +32,12 @@ function descriptorOf(listener: Server): number {
 }
 
 /** Starts a sandbox's outermost process in a session of its own, so that it outlives this host. */
-export async function spawnSandbox(argv: readonly string[], listener?: Server): Promise<Spawned> {
-  const child: ChildProcess = spawn('sh', ['-c', GATE, 'sh', ...argv], {
+export async function spawnSandbox(
+  { argv, input }: Pick<ReturnType<Launcher>, 'argv' | 'input'>,
+  listener?: Server,
+): Promise<Spawned> {
+  const gate = `${GATE} ${input === undefined ? NOWHERE : TO_DESCRIPTOR_4}`;
+  const child: ChildProcess = spawn('sh', ['-c', gate, 'sh', ...argv], {
     cwd: '/',
     env: SYSTEM_PATH,
     detached: true,
@@ -49,7 +58,7 @@ export async function spawnSandbox(argv: readonly string[], listener?: Server): 
   return {
     process,
     ended,
-    go: () => child.stdin?.end('go\n'),
+    go: () => child.stdin?.end(`go\n${input ?? ''}`),
     release: () => {
       child.stderr?.destroy();
       child.unref();

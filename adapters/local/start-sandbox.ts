@@ -1,4 +1,4 @@
-import { lchownSync, mkdirSync, mkdtempSync } from 'node:fs';
+import { lchownSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { PortholeError } from '#core/errors.ts';
@@ -8,7 +8,6 @@ import type { InitSettings } from './init/main.ts';
 import { request } from './init-client.ts';
 import { openInitSocket } from './init-socket.ts';
 import { type IsolationKind, LAUNCHERS } from './isolation.ts';
-import { removeFolder } from './remove-folder.ts';
 import { writeRuntimeFiles } from './runtime-files.ts';
 import type { SandboxFolder, StartRecord } from './sandbox-folder.ts';
 import { findNpm, findPty, INSIDE_PATHS, insideEnvironment, type Sources } from './sandbox-view.ts';
@@ -42,7 +41,7 @@ export class SandboxStarter {
     const command = isolation === 'none' ? plainInit(id, sources) : isolatedInit(id, sources);
     const launch = LAUNCHERS[isolation]({ id, sources, owner: ownerOf(id), command });
     const listener = await openInitSocket(folder.path);
-    const spawned = await spawnSandbox(launch.argv, listener).finally(() => listener.close());
+    const spawned = await spawnSandbox(launch, listener).finally(() => listener.close());
     const started: StartRecord = { isolation, process: spawned.process, dialer: launch.dialer };
     folder.record(started);
     const ended = new AbortController();
@@ -75,16 +74,15 @@ export class SandboxStarter {
 
   /** Starts a sandbox that ends at once. Undefined when that worked, else what went wrong. */
   async attempt(kind: 'bubblewrap' | 'unshare'): Promise<string | undefined> {
-    const folder = mkdtempSync(join(this.#dataDir, 'trial-'));
     try {
       const owner = ownerOf('trial');
-      const workspace = join(folder, 'workspace');
-      mkdirSync(workspace);
+      const workspace = join(this.#dataDir, 'trial');
+      mkdirSync(workspace, { recursive: true });
       if (owner !== undefined) lchownSync(workspace, owner, owner);
       const sources = this.#sources(workspace);
       const command = [INSIDE_PATHS.node, '--version'];
-      const { argv } = LAUNCHERS[kind]({ id: 'trial', sources, owner, command });
-      const spawned = await spawnSandbox(argv);
+      const launch = LAUNCHERS[kind]({ id: 'trial', sources, owner, command });
+      const spawned = await spawnSandbox(launch);
       spawned.go();
       const late = after(TRIAL, { code: null, said: `no end after ${TRIAL} ms` }, { ref: false });
       const { code, said } = await Promise.race([spawned.ended, late]);
@@ -97,8 +95,6 @@ export class SandboxStarter {
       return said === '' ? `exit code ${code}` : said;
     } catch (error) {
       return (error as Error).message;
-    } finally {
-      await removeFolder(folder);
     }
   }
 

@@ -261,15 +261,11 @@ export function sandboxProviderContract(open: () => Promise<SandboxProvider>, tr
   describe('ending a command', () => {
     test('kill sends its signal to the whole process group', async () => {
       const process = await provider.exec(id, {
-        argv: [
-          'sh',
-          '-c',
-          'sh -c "echo child; exec sleep 1000" kill-child: & echo parent; wait',
-          'kill-parent:',
-        ],
+        argv: ['sh', '-c', `sh -c "echo child; sleep 1000; :" kill-${id}: & wait`],
       });
       process.stderr.resume();
       await until(process.stdout, 'child');
+      expect(await lives(provider, id, `kill-${id}`)).toBe(true);
       process.kill('SIGTERM');
       process.stdout.resume();
       expect(await process.exited).toEqual({ signal: 'SIGTERM' });

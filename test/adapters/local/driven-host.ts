@@ -1,0 +1,111 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, constants, copyFileSync, cpSync, mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { IsolationKind } from '#adapters/local/isolation.ts';
+import type { ExecCommand, ExecExit, SandboxObservation } from '#core/ports/sandbox-provider.ts';
+
+const REPO = resolve(import.meta.dirname, '../../..');
+
+/** Nobody else's user here. */
+const ORDINARY = 61_234;
+
+export interface HostPlace {
+  /** A folder of the test's own; the host's data, code and home lie in it. */
+  readonly folder: string;
+  readonly isolation: IsolationKind;
+  readonly as: 'root' | 'ordinary user';
+}
+
+/** Puts the code where the host's user can read it, and gives it a data folder and a home. */
+export function prepare({ folder, as }: HostPlace): void {
+  chmodSync(folder, 0o755);
+  const code = join(folder, 'code');
+  for (const part of ['core', 'adapters/local', 'test/adapters/local']) {
+    cpSync(join(REPO, part), join(code, part), { recursive: true });
+  }
+  copyFileSync(join(REPO, 'package.json'), join(code, 'package.json'));
+  copyFileSync(process.execPath, join(folder, 'node'), constants.COPYFILE_FICLONE);
+  for (const name of ['data', 'home']) {
+    mkdirSync(join(folder, name), { mode: 0o700 });
+    if (as === 'ordinary user' && process.getuid?.() === 0) chownSync(join(folder, name), ORDINARY, ORDINARY);
+  }
+}
+
+export interface Outcome {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exit: ExecExit;
+}
+
+/** A running host process, called like a provider. A call that fails rejects with an Error whose message is the code. */
+export class DrivenHost {
+  readonly #child: ChildProcess;
+  readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(reason: Error): void }>();
+  #next = 0;
+
+  static async start({ folder, isolation, as }: HostPlace, secret = ''): Promise<DrivenHost> {
+    const drops = as === 'ordinary user' && process.getuid?.() === 0;
+    const script = join(folder, 'code/test/adapters/local/host-driver.ts');
+    const child = spawn(
+      join(folder, 'node'),
+      ['--disable-warning=ExperimentalWarning', script, join(folder, 'data'), isolation],
+      {
+        ...(drops ? { uid: ORDINARY, gid: ORDINARY } : {}),
+        cwd: folder,
+        env: { PATH: process.env['PATH'], HOME: join(folder, 'home'), HOST_SECRET: secret },
+        stdio: ['pipe', 'pipe', 'inherit'],
+      },
+    );
+    const host = new DrivenHost(child);
+    await host.#answer(-1);
+    return host;
+  }
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+    createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
+      const { n, value, failed } = JSON.parse(line) as { n: number; value?: unknown; failed?: string };
+      const waiting = this.#waiting.get(n);
+      this.#waiting.delete(n);
+      if (failed === undefined) waiting?.resolve(value);
+      else waiting?.reject(new Error(failed));
+    });
+    child.once('exit', () => {
+      for (const one of this.#waiting.values()) one.reject(new Error('the host is gone'));
+    });
+  }
+
+  create = (id: string): Promise<void> => this.#call('create', id);
+  stop = (id: string): Promise<void> => this.#call('stop', id);
+  resume = (id: string): Promise<void> => this.#call('resume', id);
+  destroy = (id: string): Promise<void> => this.#call('destroy', id);
+  inspect = (id: string): Promise<SandboxObservation> => this.#call('inspect', id);
+  list = (): Promise<string[]> => this.#call('list');
+  run = (id: string, ...argv: ExecCommand['argv']): Promise<Outcome> => this.#call('run', id, argv);
+  talk = (id: string, port: number, word: string): Promise<string> => this.#call('talk', id, port, word);
+
+  /** Runs a shell script, and returns what it printed on stdout and stderr together. */
+  async shell(id: string, script: string): Promise<string> {
+    return (await this.run(id, 'sh', '-c', `exec 2>&1; ${script}`)).stdout;
+  }
+
+  /** Ends the host as a power cut would. */
+  async kill(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    this.#child.kill('SIGKILL');
+    await once(this.#child, 'exit');
+  }
+
+  #answer(n: number): Promise<unknown> {
+    return new Promise((resolve, reject) => this.#waiting.set(n, { resolve, reject }));
+  }
+
+  #call<T>(method: string, ...args: unknown[]): Promise<T> {
+    const n = this.#next++;
+    const answer = this.#answer(n);
+    this.#child.stdin?.write(`${JSON.stringify({ n, method, args })}\n`);
+    return answer as Promise<T>;
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * A host in a process of its own, to be run as another user and to be killed: `node host-driver.ts <dataDir> <isolation>`. Takes
+ * calls as JSON lines on stdin, `{n, method, args}`, and answers `{n, value}` or `{n, failed}` with the error's code.
+ */
+import { createInterface } from 'node:readline';
+import { createLocalProvider } from '#adapters/local/local-provider.ts';
+import type { IsolationKind } from '#adapters/local/isolation.ts';
+import type { ExecCommand } from '#core/ports/sandbox-provider.ts';
+
+const [dataDir = '', isolation] = process.argv.slice(2);
+const provider = createLocalProvider({ dataDir, isolation: isolation as IsolationKind, answerWithin: 1000 });
+
+const text = async (stream: AsyncIterable<unknown>): Promise<string> => {
+  let all = '';
+  for await (const chunk of stream) all += String(chunk);
+  return all;
+};
+
+const methods = {
+  create: (id: string) => provider.create({ id }),
+  stop: (id: string) => provider.stop(id),
+  resume: (id: string) => provider.resume(id),
+  destroy: (id: string) => provider.destroy(id),
+  inspect: (id: string) => provider.inspect(id),
+  async list() {
+    const ids: string[] = [];
+    for await (const id of provider.list()) ids.push(id);
+    return ids;
+  },
+  async run(id: string, argv: ExecCommand['argv']) {
+    const command = await provider.exec(id, { argv });
+    const [stdout, stderr, exit] = await Promise.all([
+      text(command.stdout),
+      text(command.stderr),
+      command.exited,
+    ]);
+    return { stdout, stderr, exit };
+  },
+  async talk(id: string, port: number, word: string) {
+    const stream = await provider.dial(id, port);
+    stream.write(word);
+    let heard = '';
+    for await (const chunk of stream) {
+      heard += String(chunk);
+      if (heard.endsWith(word)) break;
+    }
+    return heard;
+  },
+} as const;
+
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { n, method, args } = JSON.parse(line) as { n: number; method: keyof typeof methods; args: never[] };
+  const call = methods[method] as (...args: never[]) => Promise<unknown>;
+  call(...args).then(
+    (value) => process.stdout.write(`${JSON.stringify({ n, value })}\n`),
+    (error: unknown) => {
+      const { code, message } = error as { code?: string; message: string };
+      process.stdout.write(`${JSON.stringify({ n, failed: code ?? message })}\n`);
+    },
+  );
+});
+process.stdin.on('end', () => process.exit(0));
+process.stdout.write('{"n":-1,"value":"up"}\n');

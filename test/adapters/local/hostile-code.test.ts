@@ -1,0 +1,237 @@
+/** Hostile code in a sandbox, with the host run as root and as an ordinary user: each test tries. */
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { DrivenHost, prepare } from '#test/adapters/local/driven-host.ts';
+import { comesTrue, processesWith } from '#test/adapters/local/host-processes.ts';
+import { missingFor } from '#test/adapters/local/machine.ts';
+import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
+import { suite } from '#test/support/suite.ts';
+
+const isRoot = process.getuid?.() === 0;
+
+for (const isolation of ['bubblewrap', 'unshare'] as const) {
+  for (const as of ['root', 'ordinary user'] as const) {
+    const notRoot = as === 'root' && !isRoot ? 'the tests must run as root: sudo npm test' : undefined;
+    suite(`hostile code, ${isolation}, host run as ${as}`, missingFor(isolation) ?? notRoot, () => {
+      const folder = mkdtempSync(join(tmpdir(), 'porthole-hostile-'));
+      const place = { folder, isolation, as };
+      const secret = randomBytes(16).toString('hex');
+      const attacker = sandboxId();
+      const neighbour = sandboxId();
+      const victim = join(folder, 'victim');
+      let host: DrivenHost;
+      let listener: Server;
+      let hostPort: number;
+
+      beforeAll(async () => {
+        prepare(place);
+        writeFileSync(join(folder, 'home', 'secret'), secret);
+        mkdirSync(victim);
+        writeFileSync(join(victim, 'file'), secret);
+        host = await DrivenHost.start(place, secret);
+        await Promise.all([host.create(attacker), host.create(neighbour)]);
+        listener = createServer((socket) => socket.end(secret));
+        await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+        hostPort = (listener.address() as { port: number }).port;
+        await serve(neighbour, 3000);
+      });
+      afterAll(async () => {
+        await host.destroy(attacker);
+        await host.destroy(neighbour);
+        await host.kill();
+        listener.close();
+        rmSync(folder, { recursive: true });
+      });
+
+      /** A server that greets with the sandbox's id and echoes. */
+      async function serve(id: string, port: number): Promise<void> {
+        const server = `require('net').createServer((c) => { c.on('error', () => {}); c.write(process.env.SANDBOX_ID + ':'); c.pipe(c); }).listen(${port}, '127.0.0.1')`;
+        const probe = `const t = () => { const c = require('net').connect(${port}, '127.0.0.1'); c.on('connect', () => process.exit()); c.on('error', () => setTimeout(t, 10)); }; t();`;
+        await host.shell(id, `nohup node -e "${server}" >/dev/null & node -e "${probe}"`);
+      }
+
+      /** Connects from inside and prints what it hears, or the error's code. */
+      const connect = (id: string, target: string): Promise<string> =>
+        host.shell(
+          id,
+          `node -e "const c = require('net').connect(${target}); c.on('data', (d) => process.stdout.write(String(d))); c.on('error', (e) => process.stdout.write(e.code)); setTimeout(() => process.exit(), 300)"`,
+        );
+
+      /** Calls until it fails; what it tests for takes a moment to come about. */
+      async function untilItFails(call: () => Promise<unknown>): Promise<void> {
+        for (let round = 0; round < 100; round++) await call();
+      }
+
+      test.each([
+        'vm/swappiness',
+        'kernel/core_pattern',
+        'kernel/domainname',
+        'net/ipv4/ip_forward',
+        'user/max_user_namespaces',
+      ])('cannot write /proc/sys/%s', async (name) => {
+        const before = readFileSync(`/proc/sys/${name}`, 'utf8').trim();
+        const said = await host.shell(attacker, `echo 1 > /proc/sys/${name} && echo written`);
+        expect(said).not.toContain('written');
+        expect(readFileSync(`/proc/sys/${name}`, 'utf8').trim()).toBe(before);
+      });
+
+      test('cannot write anything below /proc/sys, nor /proc/sysrq-trigger', async () => {
+        const said = await host.shell(
+          attacker,
+          'find /proc/sys /proc/sysrq-trigger -type f -writable 2>/dev/null | head',
+        );
+        expect(said).toBe('');
+      });
+
+      test('cannot make /proc/sys writable in namespaces of its own', async () => {
+        const tries = [
+          'unshare -Ur --mount umount /proc/sys && echo undone',
+          'unshare -Ur --mount mount -o remount,bind,rw /proc/sys && echo undone',
+          'unshare -Ur --mount --pid --fork mount -t proc proc /tmp && echo undone',
+          'unshare -Ur --mount mount -o remount,bind,rw /usr && echo undone',
+        ];
+        for (const attempt of tries) expect(await host.shell(attacker, attempt)).not.toContain('undone');
+      });
+
+      test('cannot find anything of the host’s environment in any process', async () => {
+        const seen = await host.shell(attacker, "cat /proc/*/environ /proc/*/cmdline | tr '\\0' '\\n'");
+        expect(seen).toContain(`SANDBOX_ID=${attacker}`);
+        expect(seen).not.toContain(secret);
+        expect(seen).not.toContain('HOST_SECRET');
+        expect(seen).not.toContain(folder);
+      });
+
+      test('gets no descriptor but its own three', async () => {
+        expect(await host.shell(attacker, 'ls /proc/$$/fd')).toBe('0\n1\n2\n');
+      });
+
+      test.each([
+        '/etc/shadow',
+        '/etc/gshadow',
+        '/etc/machine-id',
+        '/etc/ssh',
+        '/root',
+        '/sys',
+        '/boot',
+        '/run/docker.sock',
+      ])('cannot see %s', async (path) => {
+        expect(await host.shell(attacker, `cat ${path} || ls -d ${path} || echo blind`)).toContain('blind');
+      });
+
+      test('cannot read the host’s HOME or its data', async () => {
+        for (const path of [join(folder, 'home', 'secret'), join(folder, 'data'), folder]) {
+          expect(await host.shell(attacker, `cat ${path} || ls ${path} || echo blind`)).toContain('blind');
+        }
+        expect(await host.shell(attacker, `cat /proc/1/root${folder}/home/secret || echo blind`)).toContain(
+          'blind',
+        );
+        expect(await host.shell(attacker, 'echo "$HOME"')).toBe('/home/sandbox\n');
+      });
+
+      test.each([
+        '/usr',
+        '/etc',
+        '/opt/porthole/js',
+        '/opt/node/bin',
+        '/',
+        '/etc/passwd',
+        '/opt/node/bin/node',
+      ])('cannot write %s', async (path) => {
+        const attempt = `if [ -d ${path} ]; then touch ${path}/x; else echo x >> ${path}; fi && echo written`;
+        expect(await host.shell(attacker, attempt)).not.toContain('written');
+      });
+
+      test('cannot see another sandbox’s processes', async () => {
+        expect(await host.shell(neighbour, 'cat /proc/*/cmdline')).toContain('createServer');
+        expect(await host.shell(attacker, 'cat /proc/*/cmdline')).not.toContain('createServer');
+        expect(await host.shell(attacker, "cat /proc/*/environ | tr '\\0' '\\n'")).not.toContain(neighbour);
+      });
+
+      test('cannot reach another sandbox’s port', async () => {
+        expect(await host.talk(neighbour, 3000, 'ping')).toBe(`${neighbour}:ping`);
+        expect(await connect(attacker, "3000, '127.0.0.1'")).toBe('ECONNREFUSED');
+      });
+
+      test('cannot reach a listener on the host’s loopback', async () => {
+        expect(await connect(attacker, `${hostPort}, '127.0.0.1'`)).toBe('ECONNREFUSED');
+      });
+
+      test('cannot reach beyond this machine', async () => {
+        expect(await connect(attacker, "80, '198.18.0.1'")).toBe('ENETUNREACH');
+      });
+
+      test('cannot change its network', async () => {
+        expect(await host.shell(attacker, 'ip link set lo down && echo down')).not.toContain('down\n');
+      });
+
+      test('cannot see the process that dials into it', async () => {
+        await serve(attacker, 3100);
+        expect(await host.talk(attacker, 3100, 'ping')).toBe(`${attacker}:ping`);
+        expect(processesWith('dialer.js').length).toBeGreaterThan(0);
+        expect(await host.shell(attacker, 'cat /proc/*/cmdline')).not.toContain('dialer.js');
+      });
+
+      test('cannot outlive its sandbox by double fork, setsid and nohup', async () => {
+        const mark = `outlive-${attacker}`;
+        await host.shell(
+          attacker,
+          `for i in 1 2 3; do (trap '' HUP TERM INT; setsid nohup sh -c 'trap "" TERM HUP; while :; do sleep 1000; done' ${mark} >/dev/null & ) & done; wait`,
+        );
+        expect(await comesTrue(() => processesWith(mark).length >= 3)).toBe(true);
+        await host.stop(attacker);
+        expect(processesWith(mark)).toEqual([]);
+        await host.resume(attacker);
+      });
+
+      test('ends only itself when it kills everything it can, and can be resumed', async () => {
+        await expect(host.shell(attacker, 'kill -9 -1; kill -9 1 2; sleep 1000')).rejects.toThrow(
+          /exec_transport_error/,
+        );
+        expect(await host.talk(neighbour, 3000, 'ping')).toBe(`${neighbour}:ping`);
+        await host.stop(attacker);
+        await host.resume(attacker);
+        expect(await host.shell(attacker, 'echo back')).toBe('back\n');
+      });
+
+      test('gets a bounded error, and holds nobody up, when it freezes its init', async () => {
+        const frozen = host.shell(attacker, 'kill -STOP $PPID; sleep 1000');
+        await expect(untilItFails(() => host.shell(attacker, 'echo never'))).rejects.toThrow(
+          /exec_transport_error/,
+        );
+        expect(await host.shell(neighbour, 'echo fine')).toBe('fine\n');
+        await host.stop(attacker);
+        await expect(frozen).rejects.toThrow(/exec_transport_error/);
+        await host.resume(attacker);
+        expect(await host.shell(attacker, 'echo back')).toBe('back\n');
+      });
+
+      test('cannot take the listening socket’s place: its file is not inside', async () => {
+        expect(await host.shell(attacker, 'find / -xdev -type s 2>/dev/null')).toBe('');
+      });
+
+      test('cannot lead stop, resume or destroy out of its folder by links, depth or closed folders', async () => {
+        const id = sandboxId();
+        await host.create(id);
+        await host.shell(
+          id,
+          `cd /workspace && rm -rf outputs && ln -s ${victim} outputs && ln -s ${victim} link && ln -s / root && mkdir -p shut/a && touch shut/a/b && chmod 0 shut/a/b shut/a shut`,
+        );
+        const dig = `for (let i = 0; i < 600; i++) { require('fs').mkdirSync('ddddddddddddddd'); process.chdir('ddddddddddddddd'); }`;
+        await host.shell(
+          id,
+          `cd /workspace && for round in 1 2 3 4 5 6 7 8 9; do node -e "${dig}"; cd -P "$(printf 'ddddddddddddddd/%.0s' $(seq 200))"; done; echo dug`,
+        );
+        await host.stop(id);
+        await host.resume(id);
+        await host.destroy(id);
+        expect(await host.inspect(id)).toMatchObject({ state: 'absent' });
+        expect(await host.list()).not.toContain(id);
+        expect(readFileSync(join(victim, 'file'), 'utf8')).toBe(secret);
+      });
+    });
+  }
+}
