@@ -1,0 +1,327 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { request } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { suite } from '#test/support/suite.ts';
+import { BUSYBOX_IMAGE } from './bed/bed-images.ts';
+import { bedPlan } from './bed/bed-plan.ts';
+import { bedCluster } from './bed/cluster.ts';
+import { image } from './bed/image.ts';
+import { machineMissing } from './bed/machine-missing.ts';
+import { isAlive, machineProcesses } from './bed/machine-processes.ts';
+import { BED_GATEWAY, STORAGE_CLASS } from './bed/objects.ts';
+import { cacheFolder, isBuilt } from './bed/program-cache.ts';
+import { PROGRAMS } from './bed/programs.ts';
+import { bedProcesses, traces } from './bed/traces.ts';
+
+const MINUTE = 60_000;
+const cache = cacheFolder();
+const folder = mkdtempSync(join(tmpdir(), 'porthole-bed-test-'));
+// A bed of its own, beside the one that other suites may be using.
+const place = { runFolder: join(folder, 'bed'), number: 1 };
+const bed = bedPlan(place.number);
+const cluster = bedCluster(place, cache);
+
+function missing(): string | undefined {
+  const built = PROGRAMS.every((program) => isBuilt(program, cache));
+  return machineMissing(cache)[0] ?? (built ? undefined : 'its programs are not built: npm run cluster:up');
+}
+
+/** Runs `up` or `down` for the bed of this suite; kills it as soon as its output holds `killedAt`. */
+async function script(name: 'up' | 'down', killedAt?: string): Promise<{ status: unknown; output: string }> {
+  const own = { PORTHOLE_CLUSTER_DIR: place.runFolder, PORTHOLE_CLUSTER_NUMBER: String(place.number) };
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'bed', `${name}.ts`)], {
+    env: { ...process.env, KUBECONFIG: '', ...own },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  const read = (text: string): void => {
+    output += text;
+    if (killedAt !== undefined && output.includes(killedAt)) child.kill('SIGKILL');
+  };
+  child.stdout.setEncoding('utf8').on('data', read);
+  child.stderr.setEncoding('utf8').on('data', read);
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+  return { status: code ?? signal, output };
+}
+
+const ours = () => machineProcesses().filter(({ runFolder }) => runFolder === place.runFolder);
+
+/** A page through the gateway's HTTPS listener, whose certificate is checked. */
+async function page(hostname: string): Promise<{ status: number | undefined; body: string }> {
+  const { https, caFile } = cluster.gateway;
+  const outgoing = request({
+    ...https,
+    ca: readFileSync(caFile),
+    servername: hostname,
+    headers: { host: hostname },
+    agent: false,
+  });
+  outgoing.end();
+  const [response] = (await once(outgoing, 'response')) as [NodeJS.ReadableStream & { statusCode?: number }];
+  response.setEncoding('utf8');
+  let body = '';
+  for await (const text of response) body += String(text);
+  return { status: response.statusCode, body };
+}
+
+/** The page once its route is live, which no event tells; the last answer after ten seconds. */
+async function livePage(hostname: string): Promise<{ status: number | undefined; body: string }> {
+  for (const deadline = Date.now() + 10_000; ; await pause(50)) {
+    const answer = await page(hostname);
+    if (answer.status === 200 || Date.now() > deadline) return answer;
+  }
+}
+
+const hostname = 'web.preview.test';
+
+/** A locked-down pod that serves a page from its own volume, with its Service and its route. */
+const web = {
+  apiVersion: 'v1',
+  kind: 'List',
+  items: [
+    {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name: 'web' },
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'web', labels: { app: 'web' } },
+      spec: {
+        securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: 'RuntimeDefault' } },
+        containers: [
+          {
+            name: 'web',
+            image: BUSYBOX_IMAGE,
+            command: ['sh', '-c', 'echo a page > /data/index.html && exec httpd -f -p 3000 -h /data'],
+            securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+            resources: { limits: { cpu: '500m', memory: '64Mi' } },
+            readinessProbe: { tcpSocket: { port: 3000 }, periodSeconds: 1 },
+            volumeMounts: [{ name: 'data', mountPath: '/data' }],
+          },
+        ],
+        volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'web' } }],
+      },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'web-service' },
+      spec: { selector: { app: 'web' }, ports: [{ port: 80, targetPort: 3000 }] },
+    },
+    {
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'HTTPRoute',
+      metadata: { name: 'web' },
+      spec: {
+        parentRefs: [{ name: BED_GATEWAY.name, namespace: BED_GATEWAY.namespace, sectionName: 'https' }],
+        hostnames: [hostname],
+        rules: [{ backendRefs: [{ name: 'web-service', port: 80 }] }],
+      },
+    },
+  ],
+};
+
+const noRefusedNamespace = {
+  apiVersion: 'v1',
+  kind: 'List',
+  items: [
+    {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicy',
+      metadata: { name: 'names' },
+      spec: {
+        matchConstraints: {
+          resourceRules: [
+            { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['namespaces'] },
+          ],
+        },
+        validations: [
+          { expression: "object.metadata.name != 'refused'", message: 'no namespace of this name' },
+        ],
+      },
+    },
+    {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicyBinding',
+      metadata: { name: 'names' },
+      spec: { policyName: 'names', validationActions: ['Deny'] },
+    },
+  ],
+};
+
+async function startWeb(): Promise<void> {
+  await cluster.kubectl(['apply', '--filename=-'], JSON.stringify(web));
+  await cluster.kubectl(['wait', 'pod/web', '--for=condition=Ready', '--timeout=60s']);
+}
+
+const inPod = async (...argv: string[]): Promise<string> => cluster.kubectl(['exec', 'web', '--', ...argv]);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+suite('the test cluster, once it is up', missing(), () => {
+  beforeAll(async () => {
+    expect(await script('up')).toMatchObject({ status: 0 });
+    await startWeb();
+  }, 3 * MINUTE);
+
+  afterAll(async () => {
+    await script('down');
+  }, MINUTE);
+
+  it('is left as it is by another up', async () => {
+    const before = ours();
+    expect(await script('up')).toMatchObject({ status: 0, output: expect.stringContaining('is up') });
+    expect(ours()).toEqual(before);
+    expect(before).toHaveLength(2);
+  });
+
+  it('serves a pod over HTTPS under the host name of its route, and nothing under another', async () => {
+    expect(await livePage(hostname)).toEqual({ status: 200, body: 'a page\n' });
+    expect(await page('other.preview.test')).toMatchObject({ status: 404 });
+  });
+
+  it('runs commands in a pod as the pod’s own user', async () => {
+    expect(await inPod('id', '-u')).toBe('1000\n');
+  });
+
+  it('keeps what a non-root pod writes to its claim when the pod is replaced', async () => {
+    await inPod('sh', '-c', 'echo kept > /data/note');
+    await cluster.kubectl(['delete', 'pod', 'web', '--now']);
+    await startWeb();
+    expect(await inPod('cat', '/data/note')).toBe('kept\n');
+    const claim = await cluster.kubectl(['get', 'pvc', 'web', '--output=jsonpath={.spec.storageClassName}']);
+    expect(claim).toBe(STORAGE_CLASS);
+  });
+
+  it('resolves and routes Services from pods', async () => {
+    expect(await inPod('wget', '-qO-', 'http://web-service.default.svc.cluster.local/')).toBe('a page\n');
+  });
+
+  it('lets pods reach the API server at its service address', async () => {
+    const token = '/var/run/secrets/kubernetes.io/serviceaccount/token';
+    const get = `wget -qO- --no-check-certificate --header "Authorization: Bearer $(cat ${token})"`;
+    expect(await inPod('sh', '-c', `${get} https://${bed.apiServiceAddress}/version`)).toContain('"v1.34.4"');
+  });
+
+  it('lets pods reach a listener of this machine', async () => {
+    const server = createServer((_request, response) => response.end('from the host'));
+    server.listen(0, cluster.hostAddress);
+    try {
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      expect(await inPod('wget', '-qO-', `http://${cluster.hostAddress}:${port}/`)).toBe('from the host');
+    } finally {
+      server.close();
+    }
+  });
+
+  it('runs an image that a suite has made', async () => {
+    const file = join(folder, 'made.tar');
+    const busybox = readFileSync('/bin/busybox');
+    const root = [{ kind: 'file', path: 'busybox', mode: 0o755, content: busybox } as const];
+    const reference = 'porthole.test/made:1';
+    writeFileSync(
+      file,
+      image({ reference, root, entrypoint: ['/busybox', 'echo', 'made'], user: '1000:1000' }),
+    );
+    await cluster.importImage(file);
+    await cluster.kubectl(['run', 'made', `--image=${reference}`, '--restart=Never']);
+    await cluster.kubectl(['wait', 'pod/made', '--for=jsonpath={.status.phase}=Succeeded', '--timeout=60s']);
+    expect(await cluster.kubectl(['logs', 'made'])).toBe('made\n');
+  });
+
+  it('judges by RBAC', async () => {
+    await expect(cluster.kubectl(['get', 'pods', '--as=somebody'])).rejects.toThrow('Forbidden');
+  });
+
+  it('judges by quotas', async () => {
+    await cluster.kubectl(['create', 'namespace', 'counted']);
+    const inNamespace = (...argv: string[]) => cluster.kubectl([...argv, '--namespace=counted']);
+    await inNamespace('create', 'quota', 'none', '--hard=count/services=0');
+    await inNamespace('wait', 'quota/none', '--for=jsonpath={.status.hard}', '--timeout=30s');
+    await expect(inNamespace('create', 'service', 'clusterip', 'one', '--tcp=80')).rejects.toThrow(
+      'exceeded quota',
+    );
+  });
+
+  it('judges by admission policies', async () => {
+    await cluster.kubectl(['apply', '--filename=-'], JSON.stringify(noRefusedNamespace));
+    const create = ['create', 'namespace', 'refused', '--dry-run=server'];
+    // A policy applies a moment after it is made, which no event tells.
+    const refusal = async (): Promise<string> => {
+      for (const deadline = Date.now() + 10_000; ; await pause(50)) {
+        const answer = await cluster.kubectl(create).catch(String);
+        if (answer.includes('denied request') || Date.now() > deadline) return answer;
+      }
+    };
+    expect(await refusal()).toContain('no namespace of this name');
+  });
+});
+
+suite('taking the test cluster down', missing(), () => {
+  afterAll(async () => {
+    await script('down');
+  }, MINUTE);
+
+  it(
+    'leaves no process, link, route, mount, cgroup, folder or kernel setting, pods and volumes included',
+    async () => {
+      const before = await traces();
+      expect(await script('up')).toMatchObject({ status: 0 });
+      await startWeb();
+      const during = await traces();
+      expect(during.links).not.toEqual(before.links);
+      const [first = { pid: 0 }] = ours().toReversed();
+      const processes = bedProcesses(first.pid, bed.cgroup);
+      expect(processes.length).toBeGreaterThan(12);
+      expect(await script('down')).toMatchObject({ status: 0 });
+      expect(processes.filter(isAlive)).toEqual([]);
+      expect(ours()).toEqual([]);
+      expect(await traces()).toEqual(before);
+      expect(() => readFileSync(place.runFolder)).toThrow('ENOENT');
+    },
+    3 * MINUTE,
+  );
+
+  describe.each(['writing keys', 'starting the components', 'containerd', 'kubelet', 'the node is ready'])(
+    'after up was killed at “%s”',
+    (moment) => {
+      it(
+        'leaves nothing either',
+        async () => {
+          const before = await traces();
+          expect(await script('up', moment)).toMatchObject({ status: 'SIGKILL' });
+          expect(await script('down')).toMatchObject({ status: 0 });
+          expect(ours()).toEqual([]);
+          expect(await traces()).toEqual(before);
+        },
+        2 * MINUTE,
+      );
+    },
+  );
+
+  it('does nothing where there is no bed', async () => {
+    expect(await script('down')).toEqual({ status: 0, output: 'the test cluster is down\n' });
+  });
+
+  it(
+    'is not needed before an up that was interrupted is run again',
+    async () => {
+      expect(await script('up', 'kube-apiserver')).toMatchObject({ status: 'SIGKILL' });
+      const before = ours();
+      expect(await script('up')).toMatchObject({ status: 0 });
+      expect(ours()).toEqual(before);
+    },
+    3 * MINUTE,
+  );
+});
