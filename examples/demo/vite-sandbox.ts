@@ -1,0 +1,52 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import type { PortholeApi } from './porthole-api.ts';
+
+const PROJECT = join(import.meta.dirname, '../vite-project');
+/** Most bytes of one `PUT …/file/…`. */
+const MOST_BYTES = 32 * 1024 * 1024;
+
+/** Where Vite listens unless told otherwise. */
+export const VITE_PORT = 5173;
+
+/** Sends a gzipped tar into `folder` below /workspace, in pieces that the API takes, and unpacks it there. */
+export async function unpackInto(
+  api: PortholeApi,
+  sandbox: string,
+  folder: string,
+  packed: Buffer,
+): Promise<void> {
+  const pieces: string[] = [];
+  for (let at = 0; at < packed.length; at += MOST_BYTES) {
+    const piece = `piece-${pieces.length}`;
+    await api.write(sandbox, `${folder}/${piece}`, packed.subarray(at, at + MOST_BYTES));
+    pieces.push(piece);
+  }
+  const unpack = `cat ${pieces.join(' ')} | tar -xzf - --no-same-owner && rm ${pieces.join(' ')}`;
+  const { exitCode, output } = await api.exec(sandbox, ['sh', '-c', unpack], folder);
+  if (exitCode !== 0) throw new Error(`Vite could not be unpacked in the sandbox: ${output.trim()}`);
+}
+
+/** The files of the example project: path → text. */
+export function projectFiles(): ReadonlyMap<string, string> {
+  const entries = readdirSync(PROJECT, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && !entry.parentPath.includes('node_modules'));
+  return new Map(
+    files
+      .map((entry) => join(entry.parentPath, entry.name))
+      .map((file) => [relative(PROJECT, file), readFileSync(file, 'utf8')]),
+  );
+}
+
+/** Starts the dev server and leaves it running: what a command left in the background goes on until the sandbox stops. */
+export async function startDevServer(api: PortholeApi, sandbox: string, folder: string): Promise<void> {
+  // `node --run dev` is `npm run dev` where there is no npm.
+  const start = '(node --run dev > ../dev.log 2>&1 &)';
+  const { exitCode, output } = await api.exec(sandbox, ['sh', '-c', start], folder);
+  if (exitCode !== 0) throw new Error(`The dev server could not be started: ${output.trim()}`);
+}
+
+/** What the dev server has printed so far. */
+export function devServerLog(api: PortholeApi, sandbox: string): Promise<string> {
+  return api.read(sandbox, 'dev.log').catch(() => '');
+}
