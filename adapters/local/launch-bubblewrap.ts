@@ -16,10 +16,9 @@ function flags(entry: ViewEntry): string[] {
  * command line shows inside, as that of pid 1, and is not to tell where things lie on the host.
  */
 export const launchBubblewrap: Launcher = (plan) => {
-  const { argv, sources } = dropRoot(plan, () => [
-    ...['bwrap', '--unshare-user', '--unshare-net', '--dev-bind', '/', '/', '--'],
-    ...['bwrap', '--args', '4', '--', ...plan.command],
-  ]);
+  const outer = ['bwrap', '--unshare-user', '--unshare-net', '--dev-bind', '/', '/', '--'];
+  const shown = ['bwrap', '--args', '4', '--', ...plan.command];
+  const { argv, sources } = dropRoot(plan, () => [...outer, ...shown]);
   const inner = ['--unshare-user', '--uid', String(INSIDE.uid), '--gid', String(INSIDE.gid)];
   inner.push('--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--cap-drop', 'ALL');
   inner.push('--hostname', plan.id.slice(0, 63), '--die-with-parent', '--new-session', '--clearenv');

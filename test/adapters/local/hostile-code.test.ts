@@ -221,10 +221,8 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
           `cd /workspace && rm -rf outputs && ln -s ${victim} outputs && ln -s ${victim} link && ln -s / root && mkdir -p shut/a && touch shut/a/b && chmod 0 shut/a/b shut/a shut`,
         );
         const dig = `for (let i = 0; i < 600; i++) { require('fs').mkdirSync('ddddddddddddddd'); process.chdir('ddddddddddddddd'); }`;
-        await host.shell(
-          id,
-          `cd /workspace && for round in 1 2 3 4 5 6 7 8 9; do node -e "${dig}"; cd -P "$(printf 'ddddddddddddddd/%.0s' $(seq 200))"; done; echo dug`,
-        );
+        const deeper = `cd /workspace && node -e "${dig}" && echo dug`;
+        expect(await host.shell(id, deeper)).toBe('dug\n');
         await host.stop(id);
         await host.resume(id);
         await host.destroy(id);
