@@ -101,7 +101,7 @@ class FolderProvider implements LocalProvider {
       try {
         await this.#start(id, folder, signal);
       } catch (error) {
-        if (fresh) await this.#remove(id, folder);
+        if (fresh && folder.exists()) await this.#remove(id, folder);
         throw error;
       }
     });

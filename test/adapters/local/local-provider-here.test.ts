@@ -1,0 +1,109 @@
+/** What is particular to this machine: long paths, the view, the trial, the slower way to a port. */
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { dialThroughInit } from '#adapters/local/dial-through-init.ts';
+import { createLocalProvider, type LocalProvider } from '#adapters/local/local-provider.ts';
+import { comesTrue, processesWith } from '#test/adapters/local/host-processes.ts';
+import { missingFor } from '#test/adapters/local/machine.ts';
+import { codeOf, run, sandboxId, serve, talk } from '#test/contracts/sandbox-provider.contract.ts';
+import { suite } from '#test/support/suite.ts';
+
+suite('local provider on this machine', missingFor('bubblewrap'), () => {
+  const base = mkdtempSync(join(tmpdir(), 'porthole-here-'));
+  const dataDir = join(base, 'a'.repeat(120));
+  const modules = join(base, 'modules');
+  const id = sandboxId();
+  let provider: LocalProvider;
+
+  beforeAll(async () => {
+    mkdirSync(join(modules, 'greeting'), { recursive: true });
+    writeFileSync(join(modules, 'greeting', 'index.js'), "module.exports = 'hello';");
+    provider = createLocalProvider({ dataDir, nodeModules: modules });
+    await provider.create({ id });
+  });
+  afterAll(async () => {
+    await provider.destroy(id);
+    await provider.close();
+    rmSync(base, { recursive: true });
+  });
+
+  test('finds by trying that sandboxes are isolated', async () => {
+    expect(await provider.probe()).toEqual({ isolation: 'bubblewrap', warnings: [] });
+  });
+
+  test('works in a folder whose path is longer than a socket’s address', async () => {
+    expect(dataDir.length).toBeGreaterThan(108);
+    expect((await run(provider, id, ['echo', 'hello'])).stdout).toBe('hello\n');
+  });
+
+  test('refuses an image', async () => {
+    expect(await codeOf(provider.create({ id: sandboxId(), image: 'debian:12' }))).toBe(
+      'image_not_supported',
+    );
+    expect(readdirSync(join(dataDir, 'sandboxes'))).toEqual([id]);
+  });
+
+  test('shows the running Node as node', async () => {
+    expect((await run(provider, id, ['node', '--version'])).stdout).toBe(`${process.version}\n`);
+  });
+
+  test('shows nodeModules as /node_modules, where node finds packages', async () => {
+    const { stdout } = await run(provider, id, ['node', '-p', "require('greeting')"]);
+    expect(stdout).toBe('hello\n');
+  });
+
+  test('builds the environment from nothing', async () => {
+    const { stdout } = await run(provider, id, ['env']);
+    const names = new Set(
+      stdout
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => line.split('=')[0]),
+    );
+    expect(names).toEqual(new Set(['HOME', 'LANG', 'PATH', 'SANDBOX_ID', 'USER', 'WORKSPACE']));
+  });
+
+  test('has lo and nothing else for a network', async () => {
+    const { stdout } = await run(provider, id, [
+      'node',
+      '-p',
+      "Object.keys(require('os').networkInterfaces()).join()",
+    ]);
+    expect(stdout).toBe('lo\n');
+  });
+
+  test('reaches a port through the init as well, where sockets cannot be handed over', async () => {
+    const port = await serve(provider, id, 'slow');
+    const folder = join(dataDir, 'sandboxes', id);
+    expect(await talk(await dialThroughInit(id, folder, port), 'ping')).toBe('slow:ping');
+    expect(await codeOf(dialThroughInit(id, folder, 1))).toBe('nothing_listens');
+  });
+
+  test.each(['at once', 'while it starts'])('leaves nothing of a create that is aborted %s', async (when) => {
+    const other = sandboxId();
+    const abort = new AbortController();
+    const creating = provider.create({ id: other }, abort.signal);
+    creating.catch(() => {});
+    const record = join(dataDir, 'sandboxes', other, 'process.json');
+    if (when === 'while it starts') expect(await comesTrue(() => existsSync(record))).toBe(true);
+    abort.abort(new Error('never mind'));
+    await expect(creating).rejects.toThrow('never mind');
+    expect(await provider.inspect(other)).toMatchObject({ state: 'absent' });
+    expect(existsSync(join(dataDir, 'sandboxes', other))).toBe(false);
+    expect(processesWith(other)).toEqual([]);
+  });
+
+  test.each([
+    ['a relative cwd', { argv: ['true'], cwd: 'here' }],
+    ['a zero byte in an argument', { argv: ['echo', 'a\0b'] }],
+    ['a zero byte in a variable', { argv: ['true'], env: { A: 'a\0b' } }],
+    ['a variable without a name', { argv: ['true'], env: { '': 'x' } }],
+    ['a variable’s name with =', { argv: ['true'], env: { 'A=B': 'x' } }],
+    ['a terminal without columns', { argv: ['true'], tty: { cols: 0, rows: 24 } }],
+    ['a command of 5 MB', { argv: ['echo', 'a'.repeat(5_000_000)] }],
+  ] as const)('refuses %s as invalid_request', async (_title, command) => {
+    expect(await codeOf(provider.exec(id, command))).toBe('invalid_request');
+  });
+});
