@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { request } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -11,13 +11,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { suite } from '#test/support/suite.ts';
 import { BUSYBOX_IMAGE } from './bed/bed-images.ts';
 import { bedPlan } from './bed/bed-plan.ts';
+import { buildProgram } from './bed/build-program.ts';
 import { bedCluster } from './bed/cluster.ts';
 import { image } from './bed/image.ts';
-import { machineMissing } from './bed/machine-missing.ts';
+import { goMissing, machineMissing } from './bed/machine-missing.ts';
 import { isAlive, machineProcesses } from './bed/machine-processes.ts';
 import { BED_GATEWAY, STORAGE_CLASS } from './bed/objects.ts';
-import { cacheFolder, isBuilt } from './bed/program-cache.ts';
-import { PROGRAMS } from './bed/programs.ts';
+import { buildName, cacheFolder, isBuilt } from './bed/program-cache.ts';
+import { type Program, PROGRAMS } from './bed/programs.ts';
 import { bedProcesses, traces } from './bed/traces.ts';
 
 const MINUTE = 60_000;
@@ -182,7 +183,7 @@ suite('the test cluster, once it is up', missing(), () => {
     const before = ours();
     expect(await script('up')).toMatchObject({ status: 0, output: expect.stringContaining('is up') });
     expect(ours()).toEqual(before);
-    expect(before).toHaveLength(2);
+    expect(before).toHaveLength(3);
   });
 
   it('serves a pod over HTTPS under the host name of its route, and nothing under another', async () => {
@@ -324,4 +325,49 @@ suite('taking the test cluster down', missing(), () => {
     },
     3 * MINUTE,
   );
+});
+
+suite('building a program of the test cluster', machineMissing(cache)[0] ?? goMissing(), () => {
+  const source = join(folder, 'source');
+  const own = join(folder, 'cache');
+  const program: Program = {
+    name: 'greeter',
+    folder: source,
+    main: '.',
+    variables: { 'main.greeting': 'hello' },
+    takes: 'a second',
+    keeps: {},
+  };
+
+  function write(body: string): void {
+    mkdirSync(source, { recursive: true });
+    writeFileSync(join(source, 'go.mod'), 'module porthole.test/greeter\n\ngo 1.24\n');
+    writeFileSync(
+      join(source, 'main.go'),
+      `package main\n\nvar greeting string\n\nfunc main() { ${body} }\n`,
+    );
+  }
+
+  it('puts a program into the cache once, by a name that changes with its source', async () => {
+    write('print(greeting)');
+    const lines: string[] = [];
+    await buildProgram(program, own, (line) => lines.push(line));
+    await buildProgram(program, own, (line) => lines.push(line));
+    expect(lines).toEqual([
+      'building greeter (the first time a second)',
+      expect.stringMatching(/^built greeter in \d+ s$/),
+    ]);
+    const first = buildName(program);
+    expect(readdirSync(join(own, 'programs'))).toEqual([first]);
+    write('print(greeting, 2)');
+    expect(isBuilt(program, own)).toBe(false);
+    expect(buildName(program)).toMatch(/^greeter-[0-9a-f]{16}$/);
+  });
+
+  it('leaves nothing of a build that fails, and says why it failed', async () => {
+    write('print(unknown)');
+    const before = readdirSync(join(own, 'programs'));
+    await expect(buildProgram(program, own, () => {})).rejects.toThrow('undefined: unknown');
+    expect(readdirSync(join(own, 'programs'))).toEqual(before);
+  });
 });

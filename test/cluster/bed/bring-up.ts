@@ -14,22 +14,31 @@ import { LOG_FOLDER, type MachineStatus, STATUS_FILE } from './machine-plan.ts';
 import { machineArguments, machineProcesses } from './machine-processes.ts';
 import { machineMissing } from './machine-missing.ts';
 import { BED_GATEWAY } from './objects.ts';
-import { programsFolder } from './program-cache.ts';
+import { buildName, programsFolder } from './program-cache.ts';
 import { PROGRAMS } from './programs.ts';
 import { isOther, takeDown } from './take-down.ts';
 
 /** What the machine lacks; each problem names its remedy. */
 export class BedMissing extends Error {}
 
-/** Written last: a bed that has this file has served. */
+/** Written last, with the names of the builds: a bed that has this file has served, and by these programs. */
 const SERVED_FILE = 'served';
 
 /** Milliseconds after which a machine that reports neither success nor failure is given up. */
 const PATIENCE_MS = 180_000;
 
-/** Whether a bed is up and has served. */
+/** Whether a bed is up, has served, and is of today's programs. */
 export function isUp({ runFolder }: BedPlace): boolean {
-  return existsSync(join(runFolder, SERVED_FILE)) && carries(runFolder);
+  return served(runFolder) === builds() && readStatus(runFolder)?.phase === 'running' && carries(runFolder);
+}
+
+function builds(): string {
+  return PROGRAMS.map(buildName).join(' ');
+}
+
+function served(runFolder: string): string | undefined {
+  const file = join(runFolder, SERVED_FILE);
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
 }
 
 /**
@@ -43,12 +52,14 @@ export async function bringUp(place: BedPlace, cache: string, report: Report): P
     if (isUp(place)) return report(`the bed in ${place.runFolder} is up`);
     for (const program of PROGRAMS) await buildProgram(program, cache, report);
     const bed = bedPlan(place.number);
-    if (!carries(place.runFolder) || readStatus(place.runFolder)?.phase === 'failed') {
+    // One that has served is here because it has failed since, or is of other programs.
+    const startsStill = carries(place.runFolder) && served(place.runFolder) === undefined;
+    if (!startsStill || readStatus(place.runFolder)?.phase === 'failed') {
       await startMachine(place, bed, programsFolder(cache), report);
     }
     await machineRuns(place.runFolder, report);
     await serves(bedKubectl(adminKubeconfig(place.runFolder), place.runFolder, cache), bed, report);
-    await writeFile(join(place.runFolder, SERVED_FILE), '');
+    await writeFile(join(place.runFolder, SERVED_FILE), builds());
   });
 }
 
@@ -67,19 +78,24 @@ async function startMachine(place: BedPlace, bed: BedPlan, programs: string, rep
   makeCgroups(bed.cgroup);
   const hostNetwork = openSync('/proc/self/ns/net', 'r');
   const log = openSync(join(place.runFolder, LOG_FOLDER, 'machine.log'), 'a');
-  const namespaces = ['--mount', '--net', '--pid', '--ipc', '--uts'];
-  const child = spawn(
-    'unshare',
-    [
-      ...namespaces,
-      '--fork',
-      '--kill-child',
-      '--mount-proc',
-      process.execPath,
-      ...machineArguments(place.number, place.runFolder),
-    ],
-    { cwd: place.runFolder, detached: true, stdio: ['ignore', log, log, hostNetwork] },
-  );
+  const namespaces = [
+    '--mount',
+    '--net',
+    '--pid',
+    '--ipc',
+    '--uts',
+    '--mount-proc',
+    '--fork',
+    '--kill-child',
+  ];
+  // The first process in a namespace inherits orphans, such as containerd's shims. A shell collects them; Node cannot.
+  const collect = ['sh', '-c', '"$@" & wait $!', 'sh'];
+  const machine = [process.execPath, ...machineArguments(place.number, place.runFolder)];
+  const child = spawn('unshare', [...namespaces, ...collect, ...machine], {
+    cwd: place.runFolder,
+    detached: true,
+    stdio: ['ignore', log, log, hostNetwork],
+  });
   const spawned = new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
     child.once('error', reject);

@@ -132,6 +132,8 @@ function proxy(bed: BedPlan): object {
     healthzBindAddress: '127.0.0.1:10256',
     hostnameOverride: bed.nodeName,
     metricsBindAddress: '127.0.0.1:10249',
+    // Its default of one second is what a new endpoint would wait.
+    nftables: { minSyncPeriod: '50ms' },
   };
 }
 

@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import type { Missing } from '#test/support/suite.ts';
 import { BUSYBOX } from './bed-images.ts';
 import { CNI_PLUGINS } from './configurations.ts';
 import { isBuilt } from './program-cache.ts';
@@ -28,12 +29,15 @@ export function machineMissing(cache: string): string[] {
   if (packages.length > 0) {
     problems.push(`programs of Debian packages are missing: apt-get install ${packages.join(' ')}`);
   }
-  if (!PROGRAMS.every((program) => isBuilt(program, cache)) && !isThere('go')) {
-    problems.push(
-      'Go is missing, which builds the test cluster: install Go 1.25 or later from https://go.dev/dl',
-    );
-  }
+  const go = goMissing();
+  if (go !== undefined && !PROGRAMS.every((program) => isBuilt(program, cache))) problems.push(go);
   return problems;
+}
+
+/** Why nothing can be built, with the remedy. What is in the cache needs no Go. */
+export function goMissing(): Missing {
+  if (isThere('go')) return undefined;
+  return 'Go is missing, which builds the test cluster: install Go 1.25 or later from https://go.dev/dl';
 }
 
 /** Whether a program is on the path, or a file at its full path. */

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 /** A name that no later process has: the id, and the clock ticks from the boot to its start. */
@@ -7,7 +7,7 @@ export interface ProcessIdentity {
   readonly startTime: string;
 }
 
-/** A process that carries a bed's machine: `unshare`, which made its namespaces, or the first process in them. */
+/** A process that carries a bed's machine: `unshare`, which made its namespaces, and the first two in them. */
 export interface MachineProcess extends ProcessIdentity {
   readonly runFolder: string;
   readonly number: number;
@@ -23,12 +23,12 @@ export function machineArguments(number: number, runFolder: string): string[] {
 }
 
 /**
- * The processes of all beds that are up. They are known by their own command lines, so there is no record that could
- * be lost, or that could name a process which has since become another.
+ * The processes of all beds of this user that are up. They are known by their own command lines, so there is no record
+ * that could be lost, or that could name a process which has since become another.
  */
 export function machineProcesses(): MachineProcess[] {
   return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
+    .filter((name) => /^\d+$/.test(name) && owner(name) === process.geteuid?.())
     .flatMap((name) => {
       const [program = '', number = '', plan = ''] = commandLine(name).slice(-3);
       if (basename(program) !== 'machine.ts' || basename(plan) !== basename(planFile(''))) return [];
@@ -44,6 +44,10 @@ export function identity(pid: number): ProcessIdentity {
 export function isAlive({ pid, startTime }: ProcessIdentity): boolean {
   const now = processState(pid);
   return now.startTime === startTime && now.state !== 'Z';
+}
+
+function owner(pid: string): number | undefined {
+  return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid;
 }
 
 function commandLine(pid: string): string[] {

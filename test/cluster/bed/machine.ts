@@ -1,5 +1,5 @@
 /**
- * The first process of a bed, in process, mount and network namespaces of its own: it prepares them, starts the
+ * The first program of a bed, in process, mount and network namespaces of its own: it prepares them, starts the
  * components in order and keeps a status file. When it ends, the kernel ends everything else in those namespaces
  * with it: containers, their mounts, their network devices. Started as `node machine.ts PLAN` in the run folder,
  * with the host's network namespace as file descriptor 3.

@@ -24,9 +24,7 @@ if (own !== undefined) {
   try {
     const place = sharedBed();
     await bringUp(place, cacheFolder(), say);
-    say(
-      `up: export KUBECONFIG=${adminKubeconfig(place.runFolder)} to look around; npm run cluster:down ends it`,
-    );
+    say(`up; its kubeconfig is ${adminKubeconfig(place.runFolder)}; npm run cluster:down ends it`);
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     process.exitCode = error instanceof BedMissing ? 2 : 1;
