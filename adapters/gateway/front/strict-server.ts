@@ -26,7 +26,6 @@ export const strictServerOptions: ServerOptions = {
   // Finds peers that are gone without a word, since WebSockets and event streams have no idle timeout.
   keepAlive: true,
   keepAliveInitialDelay: 30_000,
-  optimizeEmptyRequests: true,
   // Anything else that asks for an upgrade (h2c) arrives as a plain request, and is refused as one.
   shouldUpgradeCallback: (req) => req.headers.upgrade?.toLowerCase() === 'websocket',
 };

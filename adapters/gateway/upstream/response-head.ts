@@ -27,7 +27,7 @@ const BARE_LINE_FEED = /(?:^|[^\r])\n/;
 export function parseResponseHead(text: string): ResponseHead | ResponseFault {
   STATUS_LINE.lastIndex = 0;
   const start = STATUS_LINE.exec(text);
-  if (start === null) return BARE_LINE_FEED.test(text) ? 'bare_line_feed' : 'not_http';
+  if (start === null) return headFault(text, 0);
   const http11 = start[1] === '1';
   const status = Number(start[2]);
   const rawHeaders: string[] = [];
@@ -39,7 +39,7 @@ export function parseResponseHead(text: string): ResponseHead | ResponseFault {
   while (at < end) {
     HEADER_LINE.lastIndex = at;
     const line = HEADER_LINE.exec(text);
-    if (line === null) return headerFault(text, at);
+    if (line === null) return headFault(text, at);
     at += line[0].length;
     const name = line[1] as string;
     const value = trimSpace(line[2] as string);
@@ -79,10 +79,12 @@ export function namesOption(connection: string, option: string): boolean {
   return connection !== '' && connection.split(',').some((listed) => listed.trim() === option);
 }
 
-function headerFault(text: string, at: number): ResponseFault {
-  const first = text.charCodeAt(at);
-  if (first === 0x20 || first === 0x09) return 'folded_header';
-  return BARE_LINE_FEED.test(text.slice(Math.max(at - 1, 0))) ? 'bare_line_feed' : 'bad_header';
+/** Names what is wrong at `at`, in an order that does not depend on how much of the head has been seen. */
+function headFault(text: string, at: number): ResponseFault {
+  if (!mayStartResponse(text)) return 'not_http';
+  if (BARE_LINE_FEED.test(text)) return 'bare_line_feed';
+  if (at === 0) return 'not_http';
+  return isSpace(text.charCodeAt(at)) ? 'folded_header' : 'bad_header';
 }
 
 /** Without the optional white space around it (spaces and tabs alone: 0xa0 is a part of the value). */

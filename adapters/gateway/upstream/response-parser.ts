@@ -84,10 +84,10 @@ export class ResponseParser {
   /** No end of head in sight yet: keeps the bytes, unless they can no longer become a head. */
   #awaitHead(buffer: Buffer, searched: number, end: number): void {
     if (end > MAX_HEAD || buffer.length > MAX_HEAD) return this.#fault('head_too_large');
+    if (!mayStartResponse(buffer.toString('latin1', 0, 7))) return this.#fault('not_http');
     for (let at = buffer.indexOf(0x0a, searched); at >= 0; at = buffer.indexOf(0x0a, at + 1)) {
       if (buffer[at - 1] !== 0x0d) return this.#fault('bare_line_feed');
     }
-    if (!mayStartResponse(buffer.toString('latin1', 0, 7))) return this.#fault('not_http');
     this.#pending = buffer;
   }
 
