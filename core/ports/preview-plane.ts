@@ -62,7 +62,10 @@ export interface PreviewPlane {
    */
   open(spec: PreviewSpec, signal?: AbortSignal): Promise<{ preview: Preview; created: boolean }>;
 
-  /** Resolves once the URL serves, or says why it does not (bounded by `ReadyTimeoutSeconds`). */
+  /**
+   * Confirms what `open` made, and resolves once the URL serves, or says why it does not (bounded by `ReadyTimeoutSeconds`). A plane may keep
+   * what is not confirmed from serving and from being touched, and may forget it in a crash; it is listed and counted all the same.
+   */
   serves(preview: Preview, signal?: AbortSignal): Promise<Readiness>;
 
   find(token: string, signal?: AbortSignal): Promise<Preview | undefined>;

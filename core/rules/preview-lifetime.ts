@@ -21,3 +21,17 @@ export function slidingExpiry(now: Date, limit: Date | undefined, options: Lifet
 export function clampExpiry(wanted: Date, limit: Date | undefined): Date {
   return limit !== undefined && limit < wanted ? limit : wanted;
 }
+
+/**
+ * Whether its longest life is over at `now`. Age counts from `createdAt`, which the store wrote, so a forged or future-dated max-until prolongs nothing;
+ * one that cannot be read is undefined and constrains nothing.
+ */
+export function isPastMaximum(
+  preview: { readonly createdAt: Date; readonly maxUntil: Date | undefined },
+  options: LifetimeOptions,
+  now: Date,
+): boolean {
+  return (
+    now >= maxUntil(preview.createdAt, options) || (preview.maxUntil !== undefined && now >= preview.maxUntil)
+  );
+}

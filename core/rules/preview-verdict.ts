@@ -1,5 +1,5 @@
 import type { LifetimeOptions } from './preview-lifetime.ts';
-import { maxUntil } from './preview-lifetime.ts';
+import { isPastMaximum } from './preview-lifetime.ts';
 
 /** What the reaper may know of a preview. Times that could not be read are undefined and constrain nothing. */
 export interface ObservedPreview {
@@ -15,10 +15,7 @@ export interface ObservedPreview {
 
 export type PreviewVerdict = 'stopped' | 'orphaned' | 'max_lifetime' | 'idle' | 'alive';
 
-/**
- * What becomes of a preview at `now`: stopped > orphan > past its maximum > idle > alive. Age counts from `createdAt`, which the
- * store wrote, so a forged or future-dated max-until prolongs nothing.
- */
+/** What becomes of a preview at `now`: stopped > orphan > past its maximum > idle > alive. */
 export function previewVerdict(
   preview: ObservedPreview,
   options: LifetimeOptions & { readonly keepAfterRun: boolean },
@@ -27,8 +24,7 @@ export function previewVerdict(
   if (preview.stopped) return 'stopped';
   if (preview.sandbox === 'destroyed') return 'orphaned';
   if (!options.keepAfterRun && preview.run === 'completed') return 'orphaned';
-  if (now >= maxUntil(preview.createdAt, options)) return 'max_lifetime';
-  if (preview.maxUntil !== undefined && now >= preview.maxUntil) return 'max_lifetime';
+  if (isPastMaximum(preview, options, now)) return 'max_lifetime';
   if (preview.expiresAt !== undefined && now >= preview.expiresAt) return 'idle';
   return 'alive';
 }

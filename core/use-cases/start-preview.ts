@@ -1,21 +1,15 @@
 import { PortholeError } from '../errors.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Preview, PreviewPlane, Readiness } from '../ports/preview-plane.ts';
-import type { Records, RunRecord } from '../ports/records.ts';
+import type { Preview, Readiness } from '../ports/preview-plane.ts';
+import type { RunRecord } from '../ports/records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
-import type { Tokens } from '../ports/tokens.ts';
 import type { PreviewOptions } from '../preview-options.ts';
 import { isPastCap } from '../rules/preview-cap.ts';
-import { maxUntil, slidingExpiry } from '../rules/preview-lifetime.ts';
-import { tokenSha256 } from '../rules/preview-token.ts';
+import { isPastMaximum, maxUntil, slidingExpiry } from '../rules/preview-lifetime.ts';
 import { checkTargetPort } from '../rules/target-port.ts';
+import { revokePreview, type RevokePreviewDeps } from './revoke-preview.ts';
 
-export interface StartPreviewDeps {
-  readonly records: Records;
-  readonly plane: PreviewPlane;
-  readonly provider: SandboxProvider;
-  readonly tokens: Tokens;
-  readonly clock: Clock;
+export interface StartPreviewDeps extends RevokePreviewDeps {
+  readonly provider: Pick<SandboxProvider, 'inspect'>;
   readonly preview: PreviewOptions;
 }
 
@@ -24,7 +18,7 @@ export interface StartedPreview {
   readonly readiness: Readiness;
 }
 
-/** A start that loses against stops this often in a row gives up; each loss means that somebody stopped it in that instant. */
+/** A start that loses against stops or reapers this often in a row gives up; each loss means that somebody ended it in that instant. */
 const MAX_ATTEMPTS = 4;
 
 /**
@@ -46,11 +40,11 @@ export async function startPreview(
     );
   }
   const podName = await boundPod(deps, run, signal);
-  if (rotate) await endGeneration(deps, run, targetPort, signal);
+  if (rotate) await revokePreview(deps, { run, targetPort });
 
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const preview = await openCurrent(deps, run, targetPort, podName, signal);
-    if (preview !== undefined) return { preview, readiness: await deps.plane.serves(preview, signal) };
+    const started = await startOnce(deps, run, targetPort, podName, signal);
+    if (started !== undefined) return started;
   }
   throw new PortholeError(
     'preview_conflict',
@@ -58,19 +52,19 @@ export async function startPreview(
   );
 }
 
-/** The preview of the present generation, kept within the cap; undefined when a stop or a reap came in between. */
-async function openCurrent(
+/** The preview of the present generation, live once it serves; undefined when a stop or a reap came in between. */
+async function startOnce(
   deps: StartPreviewDeps,
   run: RunRecord,
   targetPort: number,
   podName: string,
   signal: AbortSignal | undefined,
-): Promise<Preview | undefined> {
+): Promise<StartedPreview | undefined> {
   const { plane, records, tokens, clock } = deps;
   const generation = await records.previews.generation(run.id, targetPort);
   const startedAt = clock.now();
   const limit = maxUntil(startedAt, deps.preview);
-  const { preview: opened, created } = await plane.open(
+  const { preview, created } = await plane.open(
     {
       token: tokens.preview(run.tokenKid, run.id, targetPort, generation),
       runId: run.id,
@@ -84,30 +78,58 @@ async function openCurrent(
     },
     signal,
   );
-  await withdrawPastCap(deps, run, opened, signal);
-  // A stop that read this generation may have found nothing to delete, because we had not created it yet.
-  if ((await records.previews.generation(run.id, targetPort)) !== generation) {
-    await plane.close(opened, { uid: opened.uid }, signal);
-    return undefined;
+  try {
+    if (!(await mayStay(deps, run, preview, generation))) return undefined;
+  } catch (error) {
+    // Nobody will hear of what this start has made, unless another start has met it since.
+    if (created) await withdraw(deps, preview).catch(() => undefined);
+    throw error;
   }
-  if (created || !plane.hasUrls) return opened;
-  return plane.touch(opened.token, run.id, slidingExpiry(clock.now(), opened.maxUntil, deps.preview), signal);
+  const readiness = await plane.serves(preview, signal);
+  // The last word: what is answered was live after everything else had been done.
+  if (!created && plane.hasUrls) {
+    const expiry = slidingExpiry(clock.now(), preview.maxUntil, deps.preview);
+    const kept = await plane.touch(preview.token, run.id, expiry, signal);
+    return kept && { preview: kept, readiness };
+  }
+  const found = await plane.find(preview.token, signal);
+  return found?.uid === preview.uid ? { preview: found, readiness } : undefined;
 }
 
-async function withdrawPastCap(
-  { plane, preview: options }: StartPreviewDeps,
+/**
+ * Whether the start may go on with what it opened. False, and it is gone, when it belongs to the past: a stop that read this generation may have
+ * found nothing to delete, because we had not created it yet.
+ * @throws PortholeError `too_many_previews`
+ */
+async function mayStay(
+  deps: StartPreviewDeps,
   run: RunRecord,
-  mine: Preview,
-  signal: AbortSignal | undefined,
-): Promise<void> {
+  opened: Preview,
+  generation: number,
+): Promise<boolean> {
+  const { plane, records, clock, preview: options } = deps;
+  if (plane.hasUrls && isPastMaximum(opened, options, clock.now())) {
+    // The reaper would end it within a minute: the caller is better served by a new life under the same URL.
+    await withdraw(deps, opened);
+    return false;
+  }
   const live: Preview[] = [];
-  for await (const preview of plane.list({ runId: run.id }, signal)) live.push(preview);
-  if (!isPastCap(mine, live, options.maxPerRun)) return;
-  await plane.close(mine, { uid: mine.uid }, signal);
-  throw new PortholeError(
-    'too_many_previews',
-    `Run ${run.id} already has ${options.maxPerRun} live previews, which is the most a run may have: stop one first.`,
-  );
+  for await (const preview of plane.list({ runId: run.id })) live.push(preview);
+  if (isPastCap(opened, live, options.maxPerRun)) {
+    if (!(await withdraw(deps, opened)) && (await plane.find(opened.token))?.uid === opened.uid) return false;
+    throw new PortholeError(
+      'too_many_previews',
+      `Run ${run.id} already has ${options.maxPerRun} live previews, which is the most a run may have: stop one first.`,
+    );
+  }
+  if ((await records.previews.generation(run.id, opened.targetPort)) === generation) return true;
+  await plane.close(opened, { uid: opened.uid });
+  return false;
+}
+
+/** Only as it was opened: whoever has confirmed or kept it since judged by what stands now, and counts on it. */
+function withdraw({ plane }: StartPreviewDeps, { name, uid, version }: Preview): Promise<boolean> {
+  return plane.close({ name }, { uid, version });
 }
 
 async function boundPod(
@@ -122,23 +144,4 @@ async function boundPod(
     `No bound sandbox for run ${run.id}: sandbox ${run.sandboxId} is ${state}${reason ? ` (${reason})` : ''}. ` +
       (state === 'absent' ? 'Make a new run.' : 'Try again once it runs.'),
   );
-}
-
-/** Ends the present URL of the port, live or not, so that the next one is new. */
-async function endGeneration(
-  { records, plane, tokens, clock }: StartPreviewDeps,
-  run: RunRecord,
-  targetPort: number,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const generation = await records.previews.generation(run.id, targetPort);
-  const token = tokens.preview(run.tokenKid, run.id, targetPort, generation);
-  await records.previews.end(run.id, targetPort, generation, {
-    tokenSha256: tokenSha256(token),
-    runId: run.id,
-    reason: 'stopped',
-    at: clock.now(),
-  });
-  const live = await plane.find(token, signal);
-  if (live !== undefined) await plane.close(live, { uid: live.uid }, signal);
 }

@@ -11,7 +11,8 @@ import type {
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { clampExpiry } from '#core/rules/preview-lifetime.ts';
 import { previewHost, previewName } from '#core/rules/preview-token.ts';
-import { openPreviewFiles, type PreviewFiles } from './preview-files.ts';
+import { creationTimes } from './creation-times.ts';
+import { openPreviewFiles, type PreviewFiles, type StoredPreview } from './preview-files.ts';
 
 export interface LocalPlaneOptions {
   /** Where the previews' files live; made if missing. */
@@ -27,7 +28,7 @@ export interface LocalPlaneOptions {
 
 /** The previews of one machine: what the gateway routes by, and what outlives a restart of the host. */
 export interface LocalPlane extends PreviewPlane {
-  /** The live preview under a token, without a round trip: asked by the gateway for every request. */
+  /** The serving preview under a token, without a round trip: asked by the gateway for every request. */
   lookup(token: string): Preview | undefined;
   /** Hears of every preview that ends, so that its open connections can be cut. */
   onClosed(listener: (preview: Preview) => void): void;
@@ -39,33 +40,49 @@ const PROBE_MS = 2_000;
 /**
  * A PreviewPlane in memory, one small file a preview behind it. All of it happens on one thread and every change is one rename, so each call is
  * atomic and a crash leaves a preview either as it was or as it should be.
+ *
+ * What `open` makes counts and is listed, but it is in memory alone, serves nothing and cannot be kept alive until `serves` confirms it. So a start that loses
+ * against a stop never brings the stopped URL back, not even for a moment, and a crash in the middle of a start leaves nothing.
  */
 export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalPlane> {
   const { zone, maxTotal, clock, provider, address } = options;
   const files: PreviewFiles = await openPreviewFiles(options.folder);
   const live = new Map(files.all().map((stored) => [stored.name, stored]));
+  /** The names of those that no start has confirmed yet. */
+  const unconfirmed = new Set<string>();
   const listeners: ((preview: Preview) => void)[] = [];
+  const nextCreation = creationTimes(
+    clock,
+    [...live.values()].map(({ createdAt }) => createdAt),
+  );
 
-  const withUrl = (stored: Omit<Preview, 'url'>): Preview => {
+  const withUrl = (stored: StoredPreview): Preview => {
     const { scheme, port } = address();
     const isDefault = port === (scheme === 'https' ? 443 : 80);
     return { ...stored, url: `${scheme}://${previewHost(stored.token, zone)}${isDefault ? '' : `:${port}`}` };
   };
-  const put = (stored: Omit<Preview, 'url'>) => {
-    files.put(stored);
-    live.set(stored.name, stored);
-    return withUrl(stored);
+  /** Every write is a new version, so that whoever judged an older one does not act on it. */
+  const write = (stored: StoredPreview) => {
+    const next = { ...stored, version: String(Number(stored.version) + 1) };
+    files.put(next);
+    live.set(next.name, next);
+    unconfirmed.delete(next.name);
+    return next;
   };
   const byToken = (token: string) => {
     const stored = live.get(previewName(token));
     return stored?.token === token ? stored : undefined;
+  };
+  const serving = (token: string) => {
+    const stored = byToken(token);
+    return stored !== undefined && !unconfirmed.has(stored.name) ? stored : undefined;
   };
 
   return {
     hasUrls: true,
 
     lookup: (token) => {
-      const stored = byToken(token);
+      const stored = serving(token);
       return stored && withUrl(stored);
     },
     onClosed: (listener) => void listeners.push(listener),
@@ -79,19 +96,22 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
           `All ${maxTotal} previews that may live at once are taken: stop one first.`,
         );
       }
-      const createdAt = clock.now();
       const stored = {
         ...spec,
         name: previewName(spec.token),
-        createdAt,
+        createdAt: nextCreation(),
         localPort: 0,
         uid: randomUUID(),
         version: '1',
       };
-      return { preview: put(stored), created: true };
+      live.set(stored.name, stored);
+      unconfirmed.add(stored.name);
+      return { preview: withUrl(stored), created: true };
     },
 
     async serves(preview, signal): Promise<Readiness> {
+      const stored = live.get(preview.name);
+      if (stored?.uid === preview.uid && unconfirmed.has(stored.name)) write(stored);
       const limit = AbortSignal.timeout(PROBE_MS);
       try {
         const probe = await provider.dial(
@@ -115,11 +135,11 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
     },
 
     async touch(token, runId, expiresAt) {
-      const stored = byToken(token);
+      const stored = serving(token);
       if (stored === undefined || stored.runId !== runId) return undefined;
       const moved = clampExpiry(expiresAt, stored.maxUntil);
       if (stored.expiresAt !== undefined && moved <= stored.expiresAt) return withUrl(stored);
-      return put({ ...stored, expiresAt: moved, version: String(Number(stored.version) + 1) });
+      return withUrl(write({ ...stored, expiresAt: moved }));
     },
 
     async close({ name }, { uid, version }: ClosePrecondition = {}) {
@@ -127,14 +147,15 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
       if (stored === undefined) return false;
       if (uid !== undefined && uid !== stored.uid) return false;
       if (version !== undefined && version !== stored.version) return false;
-      files.remove(name);
+      if (!unconfirmed.delete(name)) files.remove(name);
       live.delete(name);
       for (const listener of listeners) listener(withUrl(stored));
       return true;
     },
 
     async *list({ runId } = {}) {
-      for (const stored of [...live.values()]) {
+      const present = [...live.values()];
+      for (const stored of present) {
         if (runId === undefined || stored.runId === runId) yield withUrl(stored);
       }
     },

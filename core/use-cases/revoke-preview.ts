@@ -1,0 +1,37 @@
+import type { Clock } from '../ports/clock.ts';
+import type { PreviewPlane } from '../ports/preview-plane.ts';
+import type { Records, RunRecord } from '../ports/records.ts';
+import type { Tokens } from '../ports/tokens.ts';
+import { tokenSha256 } from '../rules/preview-token.ts';
+
+export interface RevokePreviewDeps {
+  readonly records: Records;
+  readonly plane: PreviewPlane;
+  readonly tokens: Tokens;
+  readonly clock: Clock;
+}
+
+/**
+ * Ends a URL of the run's port for good, live or not: the given one, or the present one. The generation moves and the tombstone is written before
+ * anything is deleted, so a crash in between is finished by the client's retry or by the reaper, never undone. For the same reason no signal stops it halfway.
+ */
+export async function revokePreview(
+  { records, plane, tokens, clock }: RevokePreviewDeps,
+  { run, targetPort, token }: { run: RunRecord; targetPort: number; token?: string },
+): Promise<void> {
+  const generation = await records.previews.generation(run.id, targetPort);
+  const current = tokens.preview(run.tokenKid, run.id, targetPort, generation);
+  const revoked = token ?? current;
+  const tombstone = {
+    tokenSha256: tokenSha256(revoked),
+    runId: run.id,
+    reason: 'stopped',
+    at: clock.now(),
+  } as const;
+  if (revoked === current) await records.previews.end(run.id, targetPort, generation, tombstone);
+  else await records.previews.bury([tombstone]);
+  // Looked up only now: what stood under the token before may have been reaped and started anew in the meantime. Whatever is made after
+  // this look is withdrawn by its own start, which checks the generation again.
+  const live = await plane.find(revoked);
+  if (live !== undefined) await plane.close(live, { uid: live.uid });
+}
