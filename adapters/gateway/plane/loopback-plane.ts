@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { PortholeError } from '#core/errors.ts';
 import type { Clock } from '#core/ports/clock.ts';
-import type { Preview, PreviewPlane } from '#core/ports/preview-plane.ts';
+import type { Preview, PreviewPlane, PreviewSpec } from '#core/ports/preview-plane.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { previewName } from '#core/rules/preview-token.ts';
+import { creationTimes } from './creation-times.ts';
 
 export interface LoopbackPlaneOptions {
   readonly maxTotal: number;
@@ -14,10 +16,13 @@ export interface LoopbackPlaneOptions {
 }
 
 interface Session {
-  readonly preview: Preview;
+  preview: Preview;
   readonly server: Server;
   readonly connections: Set<Socket>;
 }
+
+const MADE = '1';
+const CONFIRMED = '2';
 
 /**
  * The plane of `Sandbox:Preview:Enabled=false`: each session is a listener on a free loopback port, its bytes carried by `dial`. It has no URL and no expiry, and
@@ -32,6 +37,31 @@ export function createLoopbackPlane({
   /** Listeners on their way up, so that simultaneous opens of one token meet. */
   const opening = new Map<string, Promise<Session>>();
 
+  const nextCreation = creationTimes(clock);
+
+  const begin = async (spec: PreviewSpec, name: string): Promise<Session> => {
+    try {
+      const { server, connections, port } = await listen(provider, spec.sandboxId, spec.targetPort);
+      const preview: Preview = {
+        ...spec,
+        name,
+        createdAt: nextCreation(),
+        expiresAt: undefined,
+        maxUntil: undefined,
+        url: null,
+        localPort: port,
+        uid: randomUUID(),
+        version: MADE,
+      };
+      const session = { preview, server, connections };
+      sessions.set(name, session);
+      return session;
+    } finally {
+      // In the same turn as the entry above: none is ever counted twice.
+      opening.delete(name);
+    }
+  };
+
   const end = async ({ server, connections, preview }: Session) => {
     sessions.delete(preview.name);
     const closed = once(server, 'close');
@@ -45,55 +75,43 @@ export function createLoopbackPlane({
 
     async open(spec) {
       const name = previewName(spec.token);
-      const present = sessions.get(name) ?? (await opening.get(name));
+      // Nothing may be awaited between the look and the entry: two who found nothing would both listen.
+      const present = sessions.get(name);
       if (present !== undefined) return { preview: present.preview, created: false };
+      const underWay = opening.get(name);
+      if (underWay !== undefined) return { preview: (await underWay).preview, created: false };
       if (sessions.size + opening.size >= maxTotal) {
         throw new PortholeError(
           'too_many_previews',
           `All ${maxTotal} sessions that may be open at once are taken: stop one first.`,
         );
       }
-      const pending = listen(provider, spec.sandboxId, spec.targetPort).then(
-        ({ server, connections, port }) => {
-          const now = clock.now();
-          const preview: Preview = {
-            ...spec,
-            name,
-            createdAt: now,
-            expiresAt: undefined,
-            maxUntil: undefined,
-            url: null,
-            localPort: port,
-            uid: randomUUID(),
-            version: '1',
-          };
-          const session = { preview, server, connections };
-          sessions.set(name, session);
-          return session;
-        },
-      );
+      const pending = begin(spec, name);
       opening.set(name, pending);
-      try {
-        return { preview: (await pending).preview, created: true };
-      } finally {
-        opening.delete(name);
-      }
+      return { preview: (await pending).preview, created: true };
     },
 
-    serves: () => Promise.resolve({ ready: true }),
+    async serves({ name, uid }) {
+      const session = sessions.get(name);
+      // A new version, so that a start that judged it as it was made does not withdraw what another one has confirmed.
+      if (session?.preview.uid === uid) session.preview = { ...session.preview, version: CONFIRMED };
+      return { ready: true };
+    },
     find: (token) => Promise.resolve(sessions.get(previewName(token))?.preview),
     touch: () => Promise.resolve(undefined),
 
-    async close({ name }, { uid } = {}) {
+    async close({ name }, { uid, version } = {}) {
       const session = sessions.get(name);
-      if (session === undefined || (uid !== undefined && uid !== session.preview.uid)) return false;
+      if (session === undefined) return false;
+      if (uid !== undefined && uid !== session.preview.uid) return false;
+      if (version !== undefined && version !== session.preview.version) return false;
       await end(session);
       return true;
     },
 
     async *list({ runId } = {}) {
-      for (const { preview } of [...sessions.values()])
-        if (runId === undefined || preview.runId === runId) yield preview;
+      const present = [...sessions.values()];
+      for (const { preview } of present) if (runId === undefined || preview.runId === runId) yield preview;
     },
 
     sweep: () => Promise.resolve(0),
@@ -114,21 +132,30 @@ async function listen(
     connections.add(client);
     client.once('close', () => connections.delete(client));
     client.on('error', () => client.destroy());
-    provider.dial(sandboxId, targetPort).then(
-      (upstream) => {
-        if (client.destroyed) return void upstream.destroy();
-        upstream.on('error', () => client.destroy());
-        upstream.once('close', () => client.destroy());
-        client.once('close', () => upstream.destroy());
-        client.pipe(upstream);
-        upstream.pipe(client);
-        client.resume();
-      },
-      // Nothing listens: what a closed port would do.
-      () => client.resetAndDestroy(),
-    );
+    void carry(client, provider.dial(sandboxId, targetPort));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return { server, connections, port: (server.address() as AddressInfo).port };
+}
+
+async function carry(client: Socket, dialled: Promise<Duplex>): Promise<void> {
+  let upstream: Duplex;
+  try {
+    upstream = await dialled;
+  } catch {
+    // Nothing listens: what a closed port would do.
+    client.resetAndDestroy();
+    return;
+  }
+  if (client.destroyed) {
+    upstream.destroy();
+    return;
+  }
+  upstream.on('error', () => client.destroy());
+  upstream.once('close', () => client.destroy());
+  client.once('close', () => upstream.destroy());
+  client.pipe(upstream);
+  upstream.pipe(client);
+  client.resume();
 }
