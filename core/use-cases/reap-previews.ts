@@ -38,18 +38,21 @@ const END_REASON: Record<Exclude<PreviewVerdict, 'alive'>, EndReason> = {
 
 /**
  * One pass over all previews: ends those whose time has come. Safe to repeat and to run twice at once: each delete carries
- * the version that was judged, so a keepalive that lands in between wins.
+ * the version that was judged, so a keepalive that lands in between wins. One that cannot be deleted does not save the others.
+ * @throws AggregateError at the end of the pass, when some could not be deleted: the next pass finds them again
  */
 export async function reapPreviews(deps: ReapPreviewsDeps, signal?: AbortSignal): Promise<ReapReport> {
   const { plane, records, clock } = deps;
   const total = { seen: 0, reaped: 0, lost: 0 };
   if (!plane.hasUrls) return { ...total, swept: 0 };
+  const failures: unknown[] = [];
   let batch: Preview[] = [];
   const judge = async () => {
     const result = await reapBatch(deps, batch, signal);
     total.seen += batch.length;
     total.reaped += result.reaped;
     total.lost += result.lost;
+    failures.push(...result.failures);
     batch = [];
   };
   for await (const preview of plane.list({}, signal)) {
@@ -59,6 +62,9 @@ export async function reapPreviews(deps: ReapPreviewsDeps, signal?: AbortSignal)
   if (batch.length > 0) await judge();
   const swept = await plane.sweep(clock.now(), signal);
   await records.previews.forget(new Date(clock.now().getTime() - TOMBSTONE_HOURS * 3_600_000));
+  if (failures.length > 0) {
+    throw new AggregateError(failures, `${failures.length} previews whose time has come could not be ended`);
+  }
   return { ...total, swept };
 }
 
@@ -66,7 +72,7 @@ async function reapBatch(
   { plane, records, clock, preview: options, reaped }: ReapPreviewsDeps,
   batch: readonly Preview[],
   signal: AbortSignal | undefined,
-): Promise<{ reaped: number; lost: number }> {
+): Promise<{ reaped: number; lost: number; failures: readonly unknown[] }> {
   const hashes = new Map(batch.map((preview) => [preview, tokenSha256(preview.token)]));
   const [stopped, destroyed, completed] = await Promise.all([
     records.previews.stoppedAmong([...hashes.values()]),
@@ -92,7 +98,7 @@ async function reapBatch(
     );
     if (verdict !== 'alive') dead.push({ preview, verdict, hash });
   }
-  if (dead.length === 0) return { reaped: 0, lost: 0 };
+  if (dead.length === 0) return { reaped: 0, lost: 0, failures: [] };
   // First the tombstones: only `stopped` ones bind, so one that is written for a preview that a keepalive then saves does no harm.
   await records.previews.bury(
     dead.map(({ preview, verdict, hash }) => ({
@@ -102,7 +108,7 @@ async function reapBatch(
       at: now,
     })),
   );
-  const closed = await Promise.all(
+  const closed = await Promise.allSettled(
     dead.map(async ({ preview, verdict }) => {
       // What was stopped goes even if it was touched since: stopping is final.
       const precondition =
@@ -112,6 +118,11 @@ async function reapBatch(
       return gone;
     }),
   );
-  const count = closed.filter(Boolean).length;
-  return { reaped: count, lost: closed.length - count };
+  const result = { reaped: 0, lost: 0, failures: [] as unknown[] };
+  for (const close of closed) {
+    if (close.status === 'rejected') result.failures.push(close.reason);
+    else if (close.value) result.reaped += 1;
+    else result.lost += 1;
+  }
+  return result;
 }
