@@ -71,7 +71,7 @@ export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps)
     listening(actual) {
       port ??= actual;
     },
-    recover: (signal) => recoverSandboxes({ records, provider, log }, signal),
+    recover: (signal) => recoverSandboxes({ records, provider, clock, log }, signal),
     async close() {
       await learned;
       await end();

@@ -1,3 +1,4 @@
+import type { Clock } from '#core/ports/clock.ts';
 import type { Records, SandboxRecord } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { destroySandbox } from '#core/use-cases/destroy-sandbox.ts';
@@ -6,21 +7,26 @@ import type { Logger } from '#handlers/services.ts';
 export interface RecoverDeps {
   readonly records: Records;
   readonly provider: SandboxProvider;
+  /** The one that dates the records of sandboxes. */
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
  * After a start on one machine: finishes what the last host left undone. Creations that nobody was told of and deletions that were asked for are carried
- * out to the end, running sandboxes that died with the machine start again on their files, and what no record knows is removed.
+ * out to the end, running sandboxes that died with the machine start again on their files, and what no record knows is removed. Requests are served meanwhile:
+ * what they make is left to them.
  */
 export async function recoverSandboxes(deps: RecoverDeps, signal: AbortSignal): Promise<void> {
-  const { records, provider, log } = deps;
+  const { records, provider, clock, log } = deps;
+  const began = clock.now();
   const known = new Set<string>();
   let after: string | undefined;
   do {
     const page = await records.sandboxes.live({ limit: 500, ...(after === undefined ? {} : { after }) });
     for (const sandbox of page.items) {
       known.add(sandbox.id);
+      if (sandbox.createdAt >= began) continue;
       signal.throwIfAborted();
       await recover(deps, sandbox, signal).catch((error: unknown) => {
         log.error({ err: error, sandbox_id: sandbox.id }, 'sandbox not recovered');
