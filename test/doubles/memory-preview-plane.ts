@@ -1,0 +1,105 @@
+import { PortholeError } from '#core/errors.ts';
+import type { Clock } from '#core/ports/clock.ts';
+import type { Preview, PreviewPlane, Readiness } from '#core/ports/preview-plane.ts';
+import { clampExpiry } from '#core/rules/preview-lifetime.ts';
+import { previewName } from '#core/rules/preview-token.ts';
+
+export interface MemoryPlaneOptions {
+  readonly clock: Clock;
+  /** All live previews together. */
+  readonly maxTotal?: number;
+  /** What listens in the sandboxes. */
+  readonly readiness?: (preview: Preview) => Readiness;
+}
+
+/** A plane whose store can be looked into, and spoilt. */
+export interface MemoryPlane extends PreviewPlane {
+  /** What is stored, by name. */
+  readonly stored: Map<string, Preview>;
+  /** Half-made objects, by the time they were made. */
+  readonly halfMade: Date[];
+  /** Whether a request to the token's URL would reach the sandbox. */
+  reaches(token: string): boolean;
+}
+
+const HALF_MADE_MS = 120_000;
+
+/**
+ * The plainest plane there can be, as a store across a network would do it: every method is one atomic step, and what `open` makes serves at once. `interleaved`
+ * puts a pause before and after each step.
+ */
+export function memoryPreviewPlane({
+  clock,
+  maxTotal = Number.POSITIVE_INFINITY,
+  readiness = () => ({ ready: true }),
+}: MemoryPlaneOptions): MemoryPlane {
+  const stored = new Map<string, Preview>();
+  const halfMade: Date[] = [];
+  let writes = 0;
+  let newest = 0;
+  const byToken = (token: string) => stored.get(previewName(token));
+  const write = (preview: Preview) => {
+    const written = { ...preview, version: `v${(writes += 1)}` };
+    stored.set(written.name, written);
+    return written;
+  };
+
+  return {
+    hasUrls: true,
+    stored,
+    halfMade,
+    reaches: (token) => byToken(token) !== undefined,
+
+    async open(spec) {
+      const present = byToken(spec.token);
+      if (present !== undefined) return { preview: present, created: false };
+      if (stored.size >= maxTotal) throw new PortholeError('too_many_previews', 'The plane is full.');
+      newest = Math.max(newest + 1, clock.now().getTime());
+      const preview = write({
+        ...spec,
+        name: previewName(spec.token),
+        createdAt: new Date(newest),
+        url: `http://${spec.token}-preview.test`,
+        localPort: 0,
+        uid: `uid-${writes + 1}`,
+        version: '',
+      });
+      return { preview, created: true };
+    },
+
+    async serves(preview, signal) {
+      signal?.throwIfAborted();
+      return readiness(preview);
+    },
+
+    find: async (token) => byToken(token),
+
+    async touch(token, runId, expiresAt) {
+      const present = byToken(token);
+      if (present?.runId !== runId) return undefined;
+      const moved = clampExpiry(expiresAt, present.maxUntil);
+      if (present.expiresAt !== undefined && moved <= present.expiresAt) return present;
+      return write({ ...present, expiresAt: moved });
+    },
+
+    async close({ name }, { uid, version } = {}) {
+      const present = stored.get(name);
+      if (present === undefined) return false;
+      if (uid !== undefined && uid !== present.uid) return false;
+      if (version !== undefined && version !== present.version) return false;
+      return stored.delete(name);
+    },
+
+    async *list({ runId } = {}) {
+      const present = [...stored.values()];
+      for (const preview of present) if (runId === undefined || preview.runId === runId) yield preview;
+    },
+
+    async sweep(now) {
+      const before = halfMade.length;
+      const young = halfMade.filter((made) => now.getTime() - made.getTime() < HALF_MADE_MS);
+      halfMade.splice(0, before, ...young);
+      return before - young.length;
+    },
+  };
+}

@@ -1,0 +1,18 @@
+import type { Ids } from '#core/ports/ids.ts';
+
+const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
+
+/** Ids of the real form that count from 1, so that a failure can be read and repeated. */
+export function numberedIds(): Ids {
+  const counts = { run: 0, sandbox: 0, request: 0 };
+  return {
+    run: () => `run_${String((counts.run += 1)).padStart(26, '0')}`,
+    sandbox: () => inBase32((counts.sandbox += 1)).padStart(26, 'a'),
+    request: () => `request-${(counts.request += 1)}`,
+  };
+}
+
+function inBase32(count: number): string {
+  const digit = BASE32[count % 32] as string;
+  return count < 32 ? digit : inBase32(Math.floor(count / 32)) + digit;
+}

@@ -1,0 +1,28 @@
+import { createHash } from 'node:crypto';
+import { PortholeError } from '#core/errors.ts';
+import type { Tokens } from '#core/ports/tokens.ts';
+import { formatPreviewToken } from '#core/rules/preview-token.ts';
+
+/** Tokens without a secret: the same in every process, and worth nothing. The first of `kids` is the present one. */
+export function plainTokens(kids: readonly [string, ...string[]] = ['key-1']): Tokens {
+  return {
+    currentKid: () => kids[0],
+    preview(kid, runId, targetPort, generation) {
+      if (!kids.includes(kid)) throw new PortholeError('internal_error', `There is no key ${kid}.`);
+      const text = JSON.stringify([kid, runId, targetPort, generation]);
+      return formatPreviewToken(createHash('sha256').update(text).digest());
+    },
+    signAgent: async ({ runId, expiresAt }) =>
+      Buffer.from(JSON.stringify({ kid: kids[0], runId, expiresAt })).toString('base64url'),
+    async verifyAgent(token, now) {
+      try {
+        const claims = JSON.parse(Buffer.from(token, 'base64url').toString()) as Record<string, string>;
+        const { kid = '', runId = '', expiresAt = '' } = claims;
+        const end = new Date(expiresAt);
+        return kids.includes(kid) && end > now ? { runId, expiresAt: end } : undefined;
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
