@@ -168,7 +168,12 @@ function failures(route: Route): Json {
       status,
       {
         description: of.map((code) => `\`${code}\``).join(', '),
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+        content: {
+          'application/json': {
+            schema: { $ref: '#/components/schemas/Error' },
+            example: { error: 'What is wrong, the value, and the remedy.', code: of[0] },
+          },
+        },
       },
     ]),
   );
@@ -180,7 +185,12 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output', components: Record<
     $schema: _,
     $defs,
     ...result
-  } = z.toJSONSchema(schema, { io, target: 'draft-2020-12', unrepresentable: 'any' }) as Json & {
+  } = z.toJSONSchema(schema, {
+    io,
+    target: 'draft-2020-12',
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => withoutNoise(jsonSchema),
+  }) as Json & {
     $defs?: Record<string, Json>;
   };
   const relinked = relink({ ...result, ...($defs === undefined ? {} : { $defs }) }) as Json & {
@@ -189,9 +199,17 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output', components: Record<
   for (const [id, definition] of Object.entries(relinked.$defs ?? {})) components[id] = withoutId(definition);
   const { $defs: _moved, ...own } = relinked;
   const id = schema.meta()?.id;
-  if (id === undefined) return own;
+  // One that stands among its own definitions has moved already, and is nothing but a reference to there.
+  if (id === undefined || own['$ref'] !== undefined) return own;
   components[id] = withoutId(own);
   return { $ref: `#/components/schemas/${id}` };
+}
+
+/** Takes out what the format or JavaScript's numbers say already, and what readers and their examples would only stumble over. */
+function withoutNoise(schema: Json): void {
+  if (schema['format'] === 'date-time') delete schema['pattern'];
+  if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
+  if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
 }
 
 function withoutId({ id: _id, ...schema }: Json): Json {

@@ -16,6 +16,7 @@ const PAGE = `<!doctype html>
 <title>Porthole API</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="/v1/openapi/assets/swagger-ui.css">
+<style>body{margin:0}html.dark-mode{background:#1c2022;color:#e4e6e6;color-scheme:dark}</style>
 </head>
 <body>
 <div id="viewer"></div>
@@ -26,9 +27,13 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-/** Passes the page's own \`?token=\` on to the document, and takes it out of the address bar. */
+/** Passes the page's own `?token=` on to the document, takes it out of the address bar, and is dark where the person likes it so. */
 const START = `const token = new URLSearchParams(location.search).get('token');
 history.replaceState(null, '', location.pathname);
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const paint = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+dark.addEventListener('change', paint);
+paint();
 window.ui = SwaggerUIBundle({
   url: '/v1/openapi.json',
   dom_id: '#viewer',

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { suite } from '#test/support/suite.ts';
+import { openSandbox, openWitness, type Witness } from './app-in-sandbox.ts';
+
+const MEBIBYTE = 1_048_576;
+
+suite('an ordinary server in a sandbox, in a real browser', chromiumMissing, () => {
+  let porthole: TestHost;
+  let browser: Browser;
+  let page: Page;
+  let witness: Witness;
+
+  beforeAll(async () => {
+    [porthole, browser] = await Promise.all([startTestHost(), launchChromium()]);
+    witness = await openWitness(porthole);
+    page = await browser.newPage();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await porthole?.end();
+  });
+
+  test('python3 -m http.server on 127.0.0.1 shows its page, and an edit after a reload', async () => {
+    const { api, sandbox, url, serve } = await openSandbox(porthole);
+    await api.write(sandbox, 'index.html', '<title>plain</title><h1>A plain page</h1>');
+    await serve('python3 -m http.server 3000 --bind 127.0.0.1');
+    await page.goto(url);
+    expect(await page.textContent('h1')).toBe('A plain page');
+    await api.write(sandbox, 'index.html', '<title>plain</title><h1>An edited page</h1>');
+    await page.reload();
+    expect(await page.textContent('h1')).toBe('An edited page');
+  });
+
+  test('server-sent events arrive one by one', async () => {
+    await page.goto(witness.url);
+    const got = await page.evaluate(`new Promise((resolve) => {
+      const got = [];
+      new EventSource('/events').onmessage = ({ data, target }) => {
+        got.push(data);
+        if (got.length < 3) return fetch('/next-event');
+        target.close();
+        resolve(got);
+      };
+    })`);
+    expect(got).toEqual(['1', '2', '3']);
+  });
+
+  test('a WebSocket opens, and its first message arrives', async () => {
+    await page.goto(witness.url);
+    expect(await page.evaluate(FIRST_MESSAGE(witness.url.replace('http', 'ws')))).toBe('welcome');
+  });
+
+  test('a download of 48 MiB arrives whole', async () => {
+    await page.goto(witness.url);
+    const bytes = 48 * MEBIBYTE;
+    const got = `fetch('/download?bytes=${bytes}').then((it) => it.arrayBuffer()).then((it) => it.byteLength)`;
+    expect(await page.evaluate(got)).toBe(bytes);
+  });
+
+  test('an upload of 48 MiB arrives whole', async () => {
+    await page.goto(witness.url);
+    const bytes = 48 * MEBIBYTE;
+    const sent = `fetch('/upload', { method: 'POST', body: new Uint8Array(${bytes}) }).then((it) => it.text())`;
+    expect(await page.evaluate(sent)).toBe(String(bytes));
+  });
+});
+
+const FIRST_MESSAGE = (url: string) => `new Promise((resolve) => {
+  const socket = new WebSocket('${url}');
+  socket.onmessage = ({ data }) => resolve(data);
+  socket.onclose = ({ code }) => resolve(code);
+})`;
