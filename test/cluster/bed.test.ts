@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { suite } from '#test/support/suite.ts';
 import { BUSYBOX_IMAGE } from './bed/bed-images.ts';
 import { bedPlan } from './bed/bed-plan.ts';
+import { isUp } from './bed/bring-up.ts';
 import { buildProgram } from './bed/build-program.ts';
 import { bedCluster } from './bed/cluster.ts';
 import { image } from './bed/image.ts';
@@ -282,8 +283,7 @@ suite('taking the test cluster down', missing(), () => {
       await startWeb();
       const during = await traces();
       expect(during.links).not.toEqual(before.links);
-      const [first = { pid: 0 }] = ours().toReversed();
-      const processes = bedProcesses(first.pid, bed.cgroup);
+      const processes = bedProcesses(ours(), bed.cgroup);
       expect(processes.length).toBeGreaterThan(12);
       expect(await script('down')).toMatchObject({ status: 0 });
       expect(processes.filter(isAlive)).toEqual([]);
@@ -325,6 +325,26 @@ suite('taking the test cluster down', missing(), () => {
     },
     3 * MINUTE,
   );
+
+  it(
+    'is not needed before the next up when a component has ended',
+    async () => {
+      expect(await script('up')).toMatchObject({ status: 0 });
+      const before = ours();
+      const processes = bedProcesses(before, bed.cgroup);
+      const dns = processes.find(({ pid }) =>
+        readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('/coredns\0'),
+      );
+      if (dns === undefined) throw new Error('no CoreDNS runs');
+      process.kill(dns.pid, 'SIGKILL');
+      for (const deadline = Date.now() + 10_000; isUp(place) && Date.now() < deadline; ) await pause(20);
+      expect(isUp(place)).toBe(false);
+      expect(await script('up')).toMatchObject({ status: 0 });
+      expect(ours()).not.toEqual(before);
+      expect(before.filter(isAlive)).toEqual([]);
+    },
+    3 * MINUTE,
+  );
 });
 
 suite('building a program of the test cluster', machineMissing(cache)[0] ?? goMissing(), () => {
@@ -362,6 +382,15 @@ suite('building a program of the test cluster', machineMissing(cache)[0] ?? goMi
     write('print(greeting, 2)');
     expect(isBuilt(program, own)).toBe(false);
     expect(buildName(program)).toMatch(/^greeter-[0-9a-f]{16}$/);
+  });
+
+  it('takes nothing over from a build that was interrupted', async () => {
+    const half = join(own, 'programs', 'building-greeter', 'result');
+    mkdirSync(half, { recursive: true });
+    writeFileSync(join(half, 'half'), '');
+    await buildProgram(program, own, () => {});
+    expect(readdirSync(join(own, 'programs', buildName(program)))).toEqual(['greeter']);
+    expect(readdirSync(join(own, 'programs'))).not.toContain('building-greeter');
   });
 
   it('leaves nothing of a build that fails, and says why it failed', async () => {

@@ -76,10 +76,7 @@ function podNetwork(bed: BedPlan): object {
   return {
     cniVersion: '0.4.0',
     name: 'pods',
-    plugins: [
-      { type: 'ptp', ipMasq: false, ipam },
-      { type: 'portmap', capabilities: { portMappings: true } },
-    ],
+    plugins: [{ type: 'ptp', ipMasq: false, ipam }],
   };
 }
 

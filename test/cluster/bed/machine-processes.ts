@@ -36,6 +36,11 @@ export function machineProcesses(): MachineProcess[] {
     });
 }
 
+/** Whether the bed of a run folder is up, or coming up. */
+export function isCarried(runFolder: string): boolean {
+  return machineProcesses().some((process) => process.runFolder === runFolder);
+}
+
 export function identity(pid: number): ProcessIdentity {
   return { pid, startTime: processState(pid).startTime };
 }

@@ -1,8 +1,8 @@
 /**
  * The first program of a bed, in process, mount and network namespaces of its own: it prepares them, starts the
  * components in order and keeps a status file. When it ends, the kernel ends everything else in those namespaces
- * with it: containers, their mounts, their network devices. Started as `node machine.ts PLAN` in the run folder,
- * with the host's network namespace as file descriptor 3.
+ * with it: containers, their mounts, their network devices. Started as `node machine.ts NUMBER PLAN` in the run
+ * folder, with the host's network namespace as file descriptor 3.
  */
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, openSync, readFileSync, renameSync, watch, writeFileSync } from 'node:fs';
@@ -23,8 +23,10 @@ const plan = JSON.parse(readFileSync(process.argv.at(-1) ?? '', 'utf8')) as Mach
 const ready: string[] = [];
 let problem: string | undefined;
 
+/** Writes the status in one step. A problem, once there, stays. */
 function report(phase: MachineStatus['phase']): void {
-  const status: MachineStatus = { phase, ready, ...(problem === undefined ? {} : { problem }) };
+  const status: MachineStatus =
+    problem === undefined ? { phase, ready } : { phase: 'failed', ready, problem };
   writeFileSync(`${STATUS_FILE}.new`, JSON.stringify(status));
   renameSync(`${STATUS_FILE}.new`, STATUS_FILE);
 }
@@ -75,7 +77,6 @@ async function start(component: Component): Promise<void> {
       throw new Error(text);
     });
     await Promise.race([early, component.ready === undefined ? undefined : untilReady(component.ready)]);
-    early.catch(() => {});
   }
   ready.push(component.name);
   report('starting');
@@ -106,7 +107,7 @@ async function boot(): Promise<void> {
 report('starting');
 try {
   await boot();
-  if (problem === undefined) report('running');
+  report('running');
 } catch (error) {
   fail(error instanceof Error ? error.message : String(error));
 }

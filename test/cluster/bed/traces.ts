@@ -52,13 +52,15 @@ export async function traces(): Promise<Traces> {
   };
 }
 
-/** Processes of a bed: those in the namespace of its first process, and those of its pods. */
-export function bedProcesses(firstProcess: number, cgroup: string): ProcessIdentity[] {
-  const namespace = processNamespace(firstProcess);
+/** Processes of a bed: those in the namespace that its carriers made, and those of its pods. */
+export function bedProcesses(carriers: readonly ProcessIdentity[], cgroup: string): ProcessIdentity[] {
+  const namespaces = new Set(carriers.map(({ pid }) => processNamespace(pid)));
+  // The outermost carrier is still in the host's namespace.
+  for (const foreign of ['', processNamespace(process.pid)]) namespaces.delete(foreign);
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
-    .filter((pid) => processNamespace(pid) === namespace || cgroupsOf(pid).includes(`/${cgroup}/`))
+    .filter((pid) => namespaces.has(processNamespace(pid)) || cgroupsOf(pid).includes(`/${cgroup}/`))
     .map((pid) => identity(pid));
 }
 
