@@ -229,6 +229,20 @@ export async function openRaw(port: number): Promise<RawClient> {
   };
 }
 
+/**
+ * Resolves once `figure` has become positive and then stood still for two looks in a row: no event tells when every buffer
+ * on the way is full.
+ */
+export async function standsStill(figure: () => number): Promise<number> {
+  let before = 0;
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const now = figure();
+    if (now > 0 && now === before) return now;
+    before = now;
+  }
+}
+
 /** The status codes of the responses in `text`, in order. */
 export function statusesOf(text: string): number[] {
   return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]));

@@ -17,7 +17,7 @@ const INJECTED = `${OK}Content-Length: 8\r\nX-Injected: yes\r\n\r\ninjected`;
 
 let open: Listener[] = [];
 afterEach(async () => {
-  for (const listener of open.reverse()) await listener.close();
+  for (const listener of open.toReversed()) await listener.close();
   open = [];
 });
 
