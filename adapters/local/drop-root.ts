@@ -1,10 +1,24 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { LaunchPlan } from './launch.ts';
 import { spareFolder } from './launch.ts';
 import type { Sources } from './sandbox-view.ts';
 
+/** The last user id that is nobody's, for machines with few of them. */
+const NOBODY = 65_534;
+
 /** Unused by distributions, systemd, container engines and subordinate uids; 16 million of them follow. */
 const FIRST = 0x7000_0000;
+const LAST = FIRST + 0xff_ffff;
+
+/** Whether this user namespace has such a user: in a rootless container there are often 65,536 and no more. */
+function hasUser(uid: number): boolean {
+  const map = readFileSync('/proc/self/uid_map', 'utf8').trim().split('\n');
+  return map.some((line) => {
+    const [first = 0, , count = 0] = line.trim().split(/\s+/).map(Number);
+    return uid >= first && uid < first + count;
+  });
+}
 
 /**
  * The user a sandbox runs as where the host is root: root without capabilities could still write what belongs to root, /proc/sys
@@ -12,7 +26,8 @@ const FIRST = 0x7000_0000;
  * Undefined for an ordinary host, whose sandboxes can do no more than it.
  */
 export function ownerOf(id: string): number | undefined {
-  if (process.getuid?.() !== 0) return undefined;
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return undefined;
+  if (!hasUser(LAST)) return NOBODY;
   return FIRST + createHash('sha256').update(id).digest().readUIntBE(0, 3);
 }
 

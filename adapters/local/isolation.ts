@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Launcher } from './launch.ts';
 import { launchBubblewrap } from './launch-bubblewrap.ts';
 import { launchPlain } from './launch-plain.ts';
@@ -31,6 +32,8 @@ export async function findIsolation(
   if (process.platform !== 'linux') {
     return { isolation: 'none', warnings: [`${NOT_ISOLATED}Isolation needs Linux.`] };
   }
+  // The host comes up first.
+  await setImmediate();
   const reasons: string[] = [];
   for (const kind of ['bubblewrap', 'unshare'] as const) {
     const reason = await attempt(kind);

@@ -14,14 +14,16 @@ const ETC = {
   hosts: '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n',
 } as const;
 
-function plainJavaScript(): Record<string, string> {
-  const files: Record<string, string> = { 'package.json': '{"type":"module"}\n' };
-  for (const name of readdirSync(SOURCES)) {
-    if (!name.endsWith('.ts')) continue;
-    const plain = stripTypeScriptTypes(readFileSync(join(SOURCES, name), 'utf8'));
-    files[name.replace(/ts$/, 'js')] = plain.replaceAll(/'(\.\/[a-z-]+)\.ts'/g, "'$1.js'");
-  }
-  return files;
+function sources(): [string, string][] {
+  const names = readdirSync(SOURCES).filter((name) => name.endsWith('.ts'));
+  return names.map((name) => [name, readFileSync(join(SOURCES, name), 'utf8')]);
+}
+
+function plainJavaScript(files: readonly [string, string][]): [string, string][] {
+  return files.map(([name, text]) => [
+    `js/${name.replace(/ts$/, 'js')}`,
+    stripTypeScriptTypes(text).replaceAll(/'(\.\/[a-z-]+)\.ts'/g, "'$1.js'"),
+  ]);
 }
 
 /**
@@ -29,15 +31,18 @@ function plainJavaScript(): Record<string, string> {
  * is plain JavaScript: to strip types inside would cost it tens of milliseconds and as much memory again.
  */
 export function writeRuntimeFiles(dataDir: string): string {
-  const files = [
-    ...Object.entries(plainJavaScript()).map(([name, text]) => [`js/${name}`, text] as const),
-    ...Object.entries(ETC).map(([name, text]) => [`etc/${name}`, text] as const),
-  ];
-  const digest = createHash('sha256').update(JSON.stringify(files)).digest('hex').slice(0, 16);
+  const scripts = sources();
+  const content = JSON.stringify([process.version, scripts, ETC]);
+  const digest = createHash('sha256').update(content).digest('hex').slice(0, 16);
   const folder = join(dataDir, 'runtime', digest);
   if (existsSync(folder)) return folder;
   const fresh = `${folder}.${process.pid}`;
   for (const part of ['js', 'etc']) mkdirSync(join(fresh, part), { recursive: true, mode: 0o755 });
+  const files = [
+    ...plainJavaScript(scripts),
+    ['js/package.json', '{"type":"module"}\n'] as const,
+    ...Object.entries(ETC).map(([name, text]) => [`etc/${name}`, text] as const),
+  ];
   for (const [name, text] of files) writeFileSync(join(fresh, name), text, { mode: 0o644 });
   try {
     renameSync(fresh, folder);

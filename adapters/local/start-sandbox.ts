@@ -119,7 +119,7 @@ function initCommand(node: string, script: string, settings: InitSettings): stri
 function isolatedInit(id: string, sources: Sources): string[] {
   const env = insideEnvironment(id);
   const pty = sources.pty === undefined ? {} : { pty: INSIDE_PATHS.pty };
-  return initCommand(INSIDE_PATHS.node, INSIDE_PATHS.init, { env, ...pty });
+  return initCommand(INSIDE_PATHS.node, INSIDE_PATHS.init, { env, pipes: '/dev/shm', ...pty });
 }
 
 /** Without isolation commands find their programs and temporary files where the host does; HOME is the sandbox's own all the same. */
@@ -134,6 +134,7 @@ function plainInit(id: string, sources: Sources): string[] {
   return initCommand(sources.node, join(sources.runtime, 'js', 'main.js'), {
     env,
     workspace: sources.workspace,
+    ...(process.platform === 'linux' ? { pipes: env.HOME } : {}),
     ...pty,
   });
 }

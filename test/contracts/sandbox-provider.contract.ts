@@ -159,6 +159,15 @@ export function sandboxProviderContract(open: () => Promise<SandboxProvider>, tr
       });
     });
 
+    test('can open /dev/stdout and /dev/stderr', async () => {
+      const script = 'echo out > /dev/stdout; echo err > /dev/stderr';
+      expect(await run(provider, id, ['sh', '-c', script])).toEqual({
+        exit: { code: 0 },
+        stdout: 'out\n',
+        stderr: 'err\n',
+      });
+    });
+
     test('get their arguments as they are, without a shell', async () => {
       const { stdout } = await run(provider, id, ['printf', '%s|', '$HOME', 'a b', '', '*', 'ü\n']);
       expect(stdout).toBe('$HOME|a b||*|ü\n|');

@@ -8,6 +8,7 @@ import { findProgram } from './find-program.ts';
 import { FRAME, FrameReader, frame, type InitRequest } from './frames.ts';
 import type { Operation } from './operation.ts';
 import { Groups } from './operation.ts';
+import { Pipes } from './pipes.ts';
 import { relayPort } from './relay-port.ts';
 import { runCommand } from './run-command.ts';
 
@@ -17,6 +18,8 @@ export interface InitSettings {
   readonly env: Readonly<Record<string, string>>;
   /** The folder that `/workspace` stands for where there is no file system of our own. */
   readonly workspace?: string;
+  /** A folder to make pipes in; without it commands get sockets. */
+  readonly pipes?: string;
   /** The folder of node-pty's native part; without it there are no terminals. */
   readonly pty?: string;
 }
@@ -26,11 +29,19 @@ type Exec = Extract<InitRequest, { op: 'exec' }>;
 const LISTENER = 3;
 const settings = JSON.parse(process.argv[2] as string) as InitSettings;
 const groups = new Groups();
+const pipes = settings.pipes === undefined ? undefined : new Pipes(settings.pipes);
 
 function place(path: string): string {
   const folder = settings.workspace;
   if (folder === undefined) return path;
   return path === '/workspace' || path.startsWith('/workspace/') ? folder + path.slice(10) : path;
+}
+
+/** What a shell would say of a program that cannot be started. */
+function refuse(connection: Socket, code: number, reason: string): void {
+  connection.write(frame(FRAME.ok));
+  connection.write(frame(FRAME.stderr, `${reason}\n`));
+  connection.end(frame(FRAME.exit, JSON.stringify({ code })));
 }
 
 async function execute(request: Exec, connection: Socket): Promise<Operation | undefined> {
@@ -41,13 +52,11 @@ async function execute(request: Exec, connection: Socket): Promise<Operation | u
       ? { code: 126, reason: 'no terminals: node-pty is not installed for this platform' }
       : findProgram(request.argv[0], env['PATH'] ?? '', located.cwd);
   if ('reason' in found) {
-    connection.write(frame(FRAME.ok));
-    connection.write(frame(FRAME.stderr, `${found.reason}\n`));
-    connection.end(frame(FRAME.exit, JSON.stringify({ code: found.code })));
+    refuse(connection, found.code, found.reason);
     return undefined;
   }
   let operation: Operation;
-  if (request.tty === null) operation = runCommand(located, found.file, connection);
+  if (request.tty === null) operation = await runCommand(located, found.file, connection, pipes);
   else {
     const { runTerminal } = await import('./run-terminal.ts');
     operation = runTerminal(located, found.file, connection, settings.pty);
@@ -65,7 +74,7 @@ function serve(connection: Socket): void {
     else if (request.op === 'exec') {
       connection.on('end', () => connection.destroy());
       operation = execute(request, connection);
-      operation.catch(() => connection.destroy());
+      operation.catch((error: Error) => refuse(connection, 126, `${request.argv[0]}: ${error.message}`));
     } else {
       connection.off('data', take);
       relayPort(request.port, connection);

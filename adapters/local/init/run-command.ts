@@ -1,30 +1,50 @@
-import { spawn } from 'node:child_process';
-import type { Socket } from 'node:net';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { FRAME, type InitRequest } from './frames.ts';
 import type { Operation } from './operation.ts';
 import { signalGroup } from './operation.ts';
 import { Outlet } from './outlet.ts';
+import type { Pipes } from './pipes.ts';
 import { whenSilent } from './settle.ts';
 
 type Exec = Extract<InitRequest, { op: 'exec' }>;
 
 /** Runs a command on pipes, in a session and process group of its own. */
-export function runCommand(request: Exec, file: string, connection: Socket): Operation {
+export async function runCommand(
+  request: Exec,
+  file: string,
+  connection: Socket,
+  pipes: Pipes | undefined,
+): Promise<Operation> {
   const outlet = new Outlet(connection);
-  const child = spawn(file, request.argv.slice(1), {
-    argv0: request.argv[0],
-    cwd: request.cwd,
-    env: { ...request.env },
-    detached: true,
-    stdio: [request.stdin ? 'pipe' : 'ignore', 'pipe', 'pipe'],
-  });
+  const [out, err] = (await pipes?.take(2)) ?? [];
+  let child: ChildProcess;
+  try {
+    child = spawn(file, request.argv.slice(1), {
+      argv0: request.argv[0],
+      cwd: request.cwd,
+      env: { ...request.env },
+      detached: true,
+      stdio: [request.stdin ? 'pipe' : 'ignore', out?.theirs ?? 'pipe', err?.theirs ?? 'pipe'],
+    });
+  } catch (error) {
+    // Node throws some refusals of the system, and reports others by an event.
+    for (const pipe of [out, err]) if (pipe !== undefined) closeSync(pipe.ours);
+    throw error;
+  } finally {
+    for (const pipe of [out, err]) if (pipe !== undefined) closeSync(pipe.theirs);
+  }
+  const { stdin } = child;
+  const stdout = out === undefined ? child.stdout : new Socket({ fd: out.ours, writable: false });
+  const stderr = err === undefined ? child.stderr : new Socket({ fd: err.ours, writable: false });
   outlet.send(FRAME.ok);
   let running = child.pid !== undefined;
 
-  if (child.stdout !== null) outlet.take(child.stdout, FRAME.stdout);
-  if (child.stderr !== null) outlet.take(child.stderr, FRAME.stderr);
+  if (stdout !== null) outlet.take(stdout, FRAME.stdout);
+  if (stderr !== null) outlet.take(stderr, FRAME.stderr);
   // A command that closes its stdin early is none of our business: what comes for it is acknowledged and dropped.
-  child.stdin?.on('error', () => {});
+  stdin?.on('error', () => {});
 
   child.on('error', (error) => {
     if (child.pid !== undefined) return;
@@ -47,9 +67,9 @@ export function runCommand(request: Exec, file: string, connection: Socket): Ope
           size.writeUInt32BE(payload.length);
           outlet.send(FRAME.stdinAck, size);
         };
-        if (child.stdin?.writable) child.stdin.write(payload, acknowledge);
+        if (stdin?.writable) stdin.write(payload, acknowledge);
         else acknowledge();
-      } else if (type === FRAME.stdinEnd) child.stdin?.end();
+      } else if (type === FRAME.stdinEnd) stdin?.end();
       else if (type === FRAME.signal && running && child.pid !== undefined) {
         signalGroup(child.pid, payload.toString());
       }

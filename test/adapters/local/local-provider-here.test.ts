@@ -4,10 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { dialThroughInit } from '#adapters/local/dial-through-init.ts';
+import { Dialer } from '#adapters/local/dialer.ts';
 import { createLocalProvider, type LocalProvider } from '#adapters/local/local-provider.ts';
 import { comesTrue, processesWith } from '#test/adapters/local/host-processes.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
-import { codeOf, run, sandboxId, serve, talk } from '#test/contracts/sandbox-provider.contract.ts';
+import {
+  codeOf,
+  eventually,
+  run,
+  sandboxId,
+  serve,
+  talk,
+} from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('local provider on this machine', missingFor('bubblewrap'), () => {
@@ -79,6 +87,30 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
     const folder = join(dataDir, 'sandboxes', id);
     expect(await talk(await dialThroughInit(id, folder, port), 'ping')).toBe('slow:ping');
     expect(await codeOf(dialThroughInit(id, folder, 1))).toBe('nothing_listens');
+  });
+
+  test('has no dialer where its namespace cannot be entered, so that the slower way is taken', async () => {
+    const place = { id, node: process.execPath, runtime: dataDir, owner: undefined };
+    expect(await Dialer.start({ ...place, holder: { pid: 2 ** 30, start: '' } })).toBeUndefined();
+  });
+
+  test('says as a shell would that an argument is too long for the system', async () => {
+    for (const tty of [undefined, { cols: 80, rows: 24 }]) {
+      const { exit } = await run(provider, id, ['true', 'a'.repeat(200_000)], { tty });
+      expect(exit.code).not.toBe(0);
+    }
+    const { exit, stderr } = await run(provider, id, ['true', 'a'.repeat(200_000)]);
+    expect(exit).toEqual({ code: 126 });
+    expect(stderr).toContain('E2BIG');
+  });
+
+  test('holds no descriptor of commands that have ended', async () => {
+    const count = async (): Promise<number> =>
+      Number((await run(provider, id, ['sh', '-c', 'ls /proc/$PPID/fd | wc -l'])).stdout);
+    await run(provider, id, ['true']);
+    const before = await count();
+    await Promise.all(Array.from({ length: 40 }, () => run(provider, id, ['echo'], { input: 'x' })));
+    expect(await eventually(async () => (await count()) <= before + 1)).toBe(true);
   });
 
   test.each(['at once', 'while it starts'])('leaves nothing of a create that is aborted %s', async (when) => {
