@@ -13,6 +13,12 @@ export interface OidcOptions {
 /** Asymmetric algorithms only: with a symmetric one, whoever can verify could also sign. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
 const DISCOVERY_MS = 5_000;
+/** Its keys cannot be had: too late, not at all (jose has no code of its own for an answer that is not 200), or not as a key set. */
+const ISSUER_AT_FAULT: ReadonlySet<string> = new Set([
+  errors.JWKSTimeout.code,
+  errors.JWKSInvalid.code,
+  errors.JOSEError.code,
+]);
 
 /**
  * Verifies bearer tokens of one issuer; its keys are discovered (OpenID Connect Discovery 1.0, section 4) at the first token and cached.
@@ -51,8 +57,8 @@ export function createOidcVerifier(
         return undefined;
       return { kind: 'person', user: payload.sub, org, admin: payload[options.adminClaim] === true };
     } catch (error) {
-      const isUnreachable = error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError);
-      if (isUnreachable) throw unavailable(options.issuer, error);
+      if (!(error instanceof errors.JOSEError) || ISSUER_AT_FAULT.has(error.code))
+        throw unavailable(options.issuer, error);
       return undefined;
     }
   };
