@@ -90,5 +90,12 @@ async function readJwks(file: string): Promise<Jwks | undefined> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
-  return JwksSchema.parse(JSON.parse(text));
+  try {
+    return JwksSchema.parse(JSON.parse(text));
+  } catch {
+    // The parser's own words may repeat a part of the key.
+    throw new Error(
+      `${file} is not a key set: put the right file back, or remove it and accept that agent tokens and preview URLs change.`,
+    );
+  }
 }

@@ -30,6 +30,7 @@ export function createSignedTokens(keys: KeySet): Tokens {
         .sign(keys.current.agent),
 
     async verifyAgent(token, now): Promise<AgentClaims | undefined> {
+      if (!token.split('.').every(isCanonical)) return undefined;
       try {
         const { payload } = await jwtVerify(
           token,
@@ -49,4 +50,9 @@ export function createSignedTokens(keys: KeySet): Tokens {
       }
     },
   };
+}
+
+/** Whether it is the one spelling of its bytes: decoders ignore spare bits and foreign characters, so one token would have many. */
+function isCanonical(base64url: string): boolean {
+  return Buffer.from(base64url, 'base64url').toString('base64url') === base64url;
 }
