@@ -44,7 +44,6 @@ const END_REASON: Record<Exclude<PreviewVerdict, 'alive'>, EndReason> = {
 export async function reapPreviews(deps: ReapPreviewsDeps, signal?: AbortSignal): Promise<ReapReport> {
   const { plane, records, clock } = deps;
   const total = { seen: 0, reaped: 0, lost: 0 };
-  if (!plane.hasUrls) return { ...total, swept: 0 };
   const failures: unknown[] = [];
   let batch: Preview[] = [];
   const judge = async () => {
@@ -96,6 +95,8 @@ async function reapBatch(
       options,
       now,
     );
+    // Loopback sessions do not expire; but one whose sandbox is gone would hold its place for as long as the host runs.
+    if (!plane.hasUrls && verdict !== 'orphaned') continue;
     if (verdict !== 'alive') dead.push({ preview, verdict, hash });
   }
   if (dead.length === 0) return { reaped: 0, lost: 0, failures: [] };

@@ -12,6 +12,7 @@ import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { clampExpiry } from '#core/rules/preview-lifetime.ts';
 import { previewHost, previewName } from '#core/rules/preview-token.ts';
 import { creationTimes } from './creation-times.ts';
+import { probeApp } from './probe-app.ts';
 import { openPreviewFiles, type PreviewFiles, type StoredPreview } from './preview-files.ts';
 
 export interface LocalPlaneOptions {
@@ -33,9 +34,6 @@ export interface LocalPlane extends PreviewPlane {
   /** Hears of every preview that ends, so that its open connections can be cut. */
   onClosed(listener: (preview: Preview) => void): void;
 }
-
-/** Long enough for a connection within the machine; a server that takes longer to accept does not listen yet. */
-const PROBE_MS = 2_000;
 
 /**
  * A PreviewPlane in memory, one small file a preview behind it. All of it happens on one thread and every change is one rename, so each call is
@@ -112,21 +110,7 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
     async serves(preview, signal): Promise<Readiness> {
       const stored = live.get(preview.name);
       if (stored?.uid === preview.uid && unconfirmed.has(stored.name)) write(stored);
-      const limit = AbortSignal.timeout(PROBE_MS);
-      try {
-        const probe = await provider.dial(
-          preview.sandboxId,
-          preview.targetPort,
-          signal === undefined ? limit : AbortSignal.any([signal, limit]),
-        );
-        probe.destroy();
-        return { ready: true };
-      } catch (error) {
-        signal?.throwIfAborted();
-        const code = error instanceof PortholeError ? error.code : undefined;
-        const isGone = code === 'sandbox_not_running' || code === 'sandbox_not_found';
-        return { ready: false, reason: isGone ? 'sandbox_stopped' : 'nothing_listens' };
-      }
+      return probeApp(provider, preview, signal);
     },
 
     async find(token) {

@@ -8,6 +8,7 @@ import type { Preview, PreviewPlane, PreviewSpec } from '#core/ports/preview-pla
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { previewName } from '#core/rules/preview-token.ts';
 import { creationTimes } from './creation-times.ts';
+import { probeApp } from './probe-app.ts';
 
 export interface LoopbackPlaneOptions {
   readonly maxTotal: number;
@@ -91,11 +92,12 @@ export function createLoopbackPlane({
       return { preview: (await pending).preview, created: true };
     },
 
-    async serves({ name, uid }) {
+    async serves(preview, signal) {
+      const { name, uid } = preview;
       const session = sessions.get(name);
       // A new version, so that a start that judged it as it was made does not withdraw what another one has confirmed.
       if (session?.preview.uid === uid) session.preview = { ...session.preview, version: CONFIRMED };
-      return { ready: true };
+      return probeApp(provider, preview, signal);
     },
     find: (token) => Promise.resolve(sessions.get(previewName(token))?.preview),
     touch: () => Promise.resolve(undefined),
