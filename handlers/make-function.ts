@@ -15,6 +15,8 @@ export type PortholeFunction = (event: HttpEvent, context: object) => Promise<Ht
 export interface FunctionOptions {
   /** The origin under which people reach Porthole, where that differs from the Host that arrives here. */
   readonly publicOrigin?: string | undefined;
+  /** Takes secrets out of error messages. @default what has the form of a token */
+  readonly redact?: ((text: string) => string) | undefined;
 }
 
 /** Makes the function of one route. The order of the chain is the order of this list. */
@@ -25,7 +27,7 @@ export function makeFunction(
 ): PortholeFunction {
   const chain: Step[] = [
     // Around everything, so that whatever a later step throws becomes an answer.
-    renderErrors(services.log, route.id),
+    renderErrors(services.log, route.id, options.redact),
     // Before the credential: a browser acting for a foreign page must not even find out whether one is good.
     guardOrigin({ page: route.page, publicOrigin: options.publicOrigin }),
     // Before the input: strangers cannot make us read and parse a body.

@@ -1,7 +1,9 @@
-import type { RequestListener, Server } from 'node:http';
+import type { IncomingHttpHeaders, RequestListener, Server } from 'node:http';
 import { createStrictServer } from '#adapters/gateway/front/strict-server.ts';
 import type { PreviewProxy } from '#adapters/gateway/preview-proxy.ts';
+import { PortholeError } from '#core/errors.ts';
 import { parsePreviewHost } from '#core/rules/preview-token.ts';
+import { checkOrigin } from '#handlers/middleware/guard-origin.ts';
 import { refuse, refuseUpgrade } from './refuse.ts';
 
 export interface FrontOptions {
@@ -10,6 +12,8 @@ export interface FrontOptions {
   readonly zone: string;
   /** Whether the API answers to a Host header. */
   readonly isKnownHost: (hostHeader: string) => boolean;
+  /** The origin under which people reach Porthole, where that differs from the Host that arrives here. */
+  readonly publicOrigin?: string | undefined;
 }
 
 export interface Front {
@@ -22,7 +26,7 @@ const UNKNOWN_HOST =
   'This Host is not served here. Use localhost, or name the host in PORTHOLE_ALLOWED_HOSTS or PORTHOLE_PUBLIC_URL.';
 
 /** The one server that faces clients. The Host decides who serves: the preview gateway, the functions, or nobody. */
-export function createFront({ gateway, zone, isKnownHost }: FrontOptions): Front {
+export function createFront({ gateway, zone, isKnownHost, publicOrigin }: FrontOptions): Front {
   let api: RequestListener | undefined;
   /** The token that a preview host names; the empty string for a host of the zone that names none. */
   const previewToken = (host: string): string | undefined => {
@@ -45,6 +49,9 @@ export function createFront({ gateway, zone, isKnownHost }: FrontOptions): Front
       const token = previewToken(host);
       if (token !== undefined) return gateway?.handleUpgrade(req, socket, head, token);
       if (!isKnownHost(host)) return refuseUpgrade(socket, 'unknown_host', UNKNOWN_HOST);
+      // WebSockets know no CORS: whoever serves one here must never have to remember this check.
+      const foreign = foreignOrigin(req.headers, publicOrigin);
+      if (foreign !== undefined) return refuseUpgrade(socket, foreign.code, foreign.message);
       refuseUpgrade(socket, 'not_found', 'There is no WebSocket here: GET /v1/openapi lists the routes.');
     },
   });
@@ -54,4 +61,17 @@ export function createFront({ gateway, zone, isKnownHost }: FrontOptions): Front
       api = listener;
     },
   };
+}
+
+function foreignOrigin(
+  headers: IncomingHttpHeaders,
+  publicOrigin: string | undefined,
+): PortholeError | undefined {
+  try {
+    checkOrigin(headers as Record<string, string | undefined>, { publicOrigin });
+    return undefined;
+  } catch (error) {
+    if (error instanceof PortholeError) return error;
+    throw error;
+  }
 }

@@ -2,6 +2,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { dropRest } from '#adapters/gateway/status-answer.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http-event.ts';
 import { makeFunction, type FunctionOptions, type PortholeFunction } from '#handlers/make-function.ts';
@@ -56,6 +57,8 @@ export function createFunctionHost({
   ) => {
     const { method } = event.requestContext.http;
     const requestId = event.requestContext.requestId ?? '';
+    // An answer that came before the end of the body must not leave the connection out of step.
+    dropRest(reply.request.raw);
     return send(reply, response, requestId).then(
       () => record(operation, method, response.statusCode, requestId, began),
       (error: unknown) => {
@@ -77,7 +80,13 @@ export function createFunctionHost({
     const event = toEvent(request, reply, services.ids.request());
     return finish(
       reply,
-      errorResponse(translate(error), event.requestContext.requestId, services.log, UNMATCHED),
+      errorResponse(
+        translate(error),
+        event.requestContext.requestId,
+        services.log,
+        UNMATCHED,
+        options.redact,
+      ),
       event,
       UNMATCHED,
       began,
@@ -141,7 +150,8 @@ function toEvent(request: FastifyRequest, reply: FastifyReply, requestId: string
 
 /** The tail of a wildcard is handed on as it came, still encoded: the function decodes it once and in full. */
 function pathParameters({ params }: FastifyRequest, rawPath: string): Record<string, string> {
-  const named = params as Record<string, string>;
+  // fastify hands over none when it gives up on a URL before it has found a route.
+  const named = (params ?? {}) as Record<string, string>;
   if (named['*'] === undefined) return named;
   const { '*': tail, ...rest } = named;
   const marker = rawPath.indexOf('/file/');

@@ -1,14 +1,5 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
-
-/** What no log line may hold, wherever it came from: preview tokens (also within host names), signed tokens, bearer headers. */
-const SECRETS: readonly [RegExp, string][] = [
-  [/\b[a-z]{3,10}-[a-z]{3,10}-[a-z]{3,10}-[a-z2-7]{26}\b/g, '[preview token]'],
-  [/\beyJ[\w-]+\.[\w-]+\.[\w-]+/g, '[signed token]'],
-  [/\b(bearer\s+)[^\s"\\]+/gi, '$1[redacted]'],
-  [/([?&]token=)[^&\s"\\]+/gi, '$1[redacted]'],
-  // The password of a URL, as database drivers like to repeat it.
-  [/(\/\/[^/:@\s"\\]+:)[^@/\s"\\]+(@)/g, '$1[redacted]$2'],
-];
+import { secretRedactor } from '#core/rules/redact-secrets.ts';
 
 export interface LoggerOptions {
   readonly level: string;
@@ -20,20 +11,13 @@ export interface LoggerOptions {
 
 /** Structured logs. Nothing secret is handed to the logger in the first place; this takes out what got there by accident. */
 export async function createLogger({ level, secrets, destination }: LoggerOptions): Promise<Logger> {
-  const known = secrets.filter((secret) => secret.length >= 4);
-  const redact = (line: string) => {
-    let clean = line;
-    for (const secret of known) clean = clean.replaceAll(secret, '[redacted]');
-    for (const [pattern, replacement] of SECRETS) clean = clean.replace(pattern, replacement);
-    return clean;
-  };
   return pino(
     {
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      hooks: { streamWrite: redact },
+      hooks: { streamWrite: secretRedactor(secrets) },
     },
     destination ?? (await standardOutput()),
   );

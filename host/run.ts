@@ -1,4 +1,4 @@
-import { ConfigError, readConfig } from './config/config.ts';
+import { ConfigError, readConfig, secretsOf } from './config/config.ts';
 import { DataFolderInUse } from './data-folder.ts';
 import { createLogger } from './logger.ts';
 import { type Host, startHost } from './start-host.ts';
@@ -11,15 +11,7 @@ export async function run(began: number): Promise<void> {
   let host: Host;
   try {
     const config = readConfig(process.env);
-    const secrets = [
-      config.serviceKey,
-      ...Object.keys(config.apiKeys),
-      ...(config.signingKeys?.keys.map((key) => key.k) ?? []),
-    ];
-    const log = await createLogger({
-      level: config.logLevel,
-      secrets: secrets.filter((secret) => secret !== undefined),
-    });
+    const log = await createLogger({ level: config.logLevel, secrets: secretsOf(config) });
     host = await startHost(config, log);
   } catch (error) {
     process.stderr.write(`${explain(error)}\n`);

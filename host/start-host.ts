@@ -9,10 +9,11 @@ import { randomIds } from '#adapters/system/random-ids.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
 import type { Clock } from '#core/ports/clock.ts';
 import { openapiDocument } from '#handlers/docs/openapi-document.ts';
+import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import { reap } from '#handlers/reaper.ts';
 import { ROUTES } from '#handlers/routes.ts';
 import type { Logger, Services } from '#handlers/services.ts';
-import type { Config } from './config/config.ts';
+import { type Config, secretsOf } from './config/config.ts';
 import { openDataFolder } from './data-folder.ts';
 import { createFront } from './front.ts';
 import { createFunctionHost } from './function-host.ts';
@@ -90,12 +91,14 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
         publicUrl: config.publicUrl,
         allowedHosts: config.allowedHosts,
       }),
+      publicOrigin: config.publicUrl?.origin,
     });
     const app = createFunctionHost({
       routes: ROUTES,
       services,
       metrics,
       publicOrigin: config.publicUrl?.origin,
+      redact: secretRedactor(secretsOf(config)),
       serve: (listener) => {
         front.serveApi(listener);
         return front.server;

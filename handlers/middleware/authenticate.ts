@@ -18,7 +18,7 @@ export async function identify(
   const credential = presentedCredential(event, route.access === 'key');
   if (credential === undefined) {
     if (authenticator.withoutCredential !== undefined) return authenticator.withoutCredential;
-    if (route.access === 'local' && isLoopback(event.requestContext.http.sourceIp)) return undefined;
+    if (route.access === 'local' && comesFromThisMachine(event)) return undefined;
     throw new PortholeError('unauthorized', 'Unauthorized');
   }
   const caller = await authenticator.judge(credential);
@@ -40,7 +40,12 @@ function presentedCredential(event: HttpEvent, inQuery: boolean): string | undef
   return new URLSearchParams(event.rawQueryString).get('token') ?? undefined;
 }
 
-function isLoopback(address: string | undefined): boolean {
+/** What proxies add. Behind one on the same machine every request comes from a loopback address. */
+const FORWARDED = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'];
+
+function comesFromThisMachine({ headers, requestContext }: HttpEvent): boolean {
+  const address = requestContext.http.sourceIp;
+  if (FORWARDED.some((name) => headers[name] !== undefined)) return false;
   return address !== undefined && (/^(::ffff:)?127\./.test(address) || address === '::1');
 }
 

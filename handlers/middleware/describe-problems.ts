@@ -16,7 +16,11 @@ function describe(issue: z.core.$ZodIssue, input: unknown, where: string): strin
   }
   const name = issue.path.length === 0 ? where : issue.path.map(String).join('.');
   const got = name !== where && SECRET.test(name) ? '' : valueAt(input, issue.path);
-  return `${name}: ${issue.message.replace(/\.$/, '')}${got}.`;
+  // zod says the type it got; we say the value.
+  const message = issue.message
+    .replace(/^Invalid input: (expected [^,]+), received .*$/, '$1')
+    .replace(/\.$/, '');
+  return `${name}: ${message}${got}.`;
 }
 
 function valueAt(input: unknown, path: readonly PropertyKey[]): string {

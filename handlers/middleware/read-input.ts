@@ -76,8 +76,15 @@ async function readBody(event: HttpEvent): Promise<string> {
     },
   });
   const source = event.bodyStream();
-  source.once('error', (error) => counted.destroy(error));
+  source.once('error', () => counted.destroy(cutOff()));
+  source.once('close', () => {
+    if (!source.readableEnded) counted.destroy(cutOff());
+  });
   return readText(source.pipe(counted));
+}
+
+function cutOff(): PortholeError {
+  return new PortholeError('invalid_request', 'The request was cut off: send it again.');
 }
 
 function tooLarge(): PortholeError {

@@ -1,8 +1,11 @@
 import { type ErrorCode, PortholeError } from '#core/errors.ts';
+import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import type { HttpResponse } from '../http-event.ts';
 import { json } from '../route.ts';
 import type { Logger } from '../services.ts';
 import type { Step } from './step.ts';
+
+const byForm = secretRedactor([]);
 
 /** The one shape of an error answer. */
 export interface ErrorBody {
@@ -12,21 +15,26 @@ export interface ErrorBody {
   readonly request_id?: string;
 }
 
-/** `{error, code}` of a known error; anything else is a blank 500 whose cause stays in the log. */
+/**
+ * `{error, code}` of a known error; anything else is a blank 500 whose cause stays in the log.
+ * @param redact takes secrets out of messages, which repeat what was sent, and people paste keys into the wrong field
+ */
 export function errorResponse(
   error: unknown,
   requestId: string | undefined,
   log: Logger,
   operation: string,
+  redact = byForm,
 ): HttpResponse {
   if (error instanceof PortholeError && error.status < 500) {
-    return json(error.status, { error: error.message, code: error.code } satisfies ErrorBody, hints(error));
+    const body: ErrorBody = { error: redact(error.message), code: error.code };
+    return json(error.status, body, hints(error));
   }
   log.error({ err: error, request_id: requestId, operation }, 'request failed');
   const body: ErrorBody =
     error instanceof PortholeError
       ? {
-          error: error.message,
+          error: redact(error.message),
           code: error.code,
           ...(requestId === undefined ? {} : { request_id: requestId }),
         }
@@ -45,14 +53,22 @@ export function errorResponse(
 function hints(error: PortholeError): Record<string, string> {
   if (error.code === 'too_many_previews' || error.code === 'service_unavailable')
     return { 'retry-after': '5' };
+  // RFC 9110 section 15.5.2: a 401 says how to authenticate.
+  if (error.code === 'unauthorized') return { 'www-authenticate': 'Bearer' };
   return {};
 }
 
 /** Turns whatever a later step throws into an answer. */
-export function renderErrors(log: Logger, operation: string): Step {
+export function renderErrors(log: Logger, operation: string, redact = byForm): Step {
   return {
     onError: (request) => {
-      request.response = errorResponse(request.error, request.event.requestContext.requestId, log, operation);
+      request.response = errorResponse(
+        request.error,
+        request.event.requestContext.requestId,
+        log,
+        operation,
+        redact,
+      );
     },
   };
 }

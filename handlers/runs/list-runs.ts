@@ -3,6 +3,8 @@ import { ownerOf, requirePerson } from '#core/callers.ts';
 import { defineRoute, json } from '../route.ts';
 import { RunDto, toRunDto } from './run-dto.ts';
 
+const LIMIT = 'must be a whole number from 1 to 1000';
+
 export const listRunsRoute = defineRoute({
   id: 'listRuns',
   method: 'GET',
@@ -11,7 +13,7 @@ export const listRunsRoute = defineRoute({
   summary: 'List your runs, newest first',
   access: 'caller',
   query: z.object({
-    limit: z.coerce.number('must be a number').int('must be a whole number').min(1).max(1000).default(100),
+    limit: z.coerce.number(LIMIT).int(LIMIT).min(1, LIMIT).max(1000, LIMIT).default(100),
     after: z.string().max(500).optional().describe('`next` of the page before'),
   }),
   responses: {

@@ -14,7 +14,7 @@ const Body = z
     timeout_ms: z
       .number('must be a number')
       .positive('must be positive')
-      .max(2_147_483_647)
+      .max(2_147_483_647, 'must be at most 2147483647')
       .optional()
       .describe('Milliseconds; none: no limit'),
     cwd: z.string('must be a string').optional().describe('Within /workspace, the default'),

@@ -37,7 +37,15 @@ export const writeFileRoute = defineRoute({
     const path = absolutePath(params.path);
     const announced = Number(headers['content-length'] ?? 0);
     if (announced > MAX_FILE_BYTES) throw tooLarge(announced);
-    await writeWorkspaceFile(services, sandbox.id, path, limited(stream()), signal);
+    const upload = stream();
+    const content = limited(upload);
+    try {
+      await writeWorkspaceFile(services, sandbox.id, path, content, signal);
+    } finally {
+      // What was not read must not hold the connection back.
+      upload.unpipe();
+      content.destroy();
+    }
     return json(200, { ok: true });
   },
 });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { JwksSchema } from '#adapters/keys/key-set.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
+import { closestName } from './closest-name.ts';
 
 /** A configuration that cannot be used: every problem, one line each. */
 export class ConfigError extends Error {
@@ -172,23 +173,22 @@ export interface Config {
 /** @throws ConfigError naming every problem at once */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = [...unknownNames(environment)];
-  const set = Object.fromEntries(
-    Object.entries(environment).filter(([name]) => name in EnvironmentSchema.shape),
-  );
-  const { success, data: env, error } = EnvironmentSchema.safeParse(set);
-  if (!success) {
-    for (const issue of error.issues)
-      problems.push(
-        `${issue.path
-          .map(String)
-          .join(' ▸ ')
-          .replace(/(PORTHOLE_API_KEYS) ▸ [^▸]+/, '$1 ▸ (a key)')}: ${issue.message}`,
-      );
-    throw new ConfigError(problems);
+  const read: Record<string, unknown> = {};
+  // One by one, so that a bad variable does not hide what is wrong between the others.
+  for (const [name, schema] of Object.entries(EnvironmentSchema.shape)) {
+    const { success, data, error } = schema.safeParse(environment[name]);
+    if (success) read[name] = data;
+    else problems.push(...error.issues.map((issue) => `${place(name, issue.path)}: ${issue.message}`));
   }
-  problems.push(...contradictions(env));
+  problems.push(...contradictions(read as Partial<Environment>, environment));
   if (problems.length > 0) throw new ConfigError(problems);
-  return Object.freeze(shape(env));
+  return Object.freeze(shape(read as Environment));
+}
+
+/** Where a problem is; never the key that it is about. */
+function place(name: string, path: readonly PropertyKey[]): string {
+  const inner = name === 'PORTHOLE_API_KEYS' && path.length > 0 ? ['(a key)', ...path.slice(1)] : path;
+  return [name, ...inner.map(String)].join(' ▸ ');
 }
 
 function shape(env: Environment): Config {
@@ -232,27 +232,43 @@ function shape(env: Environment): Config {
   };
 }
 
+/** What must turn up nowhere: not in a log, not in an answer. */
+export function secretsOf({ serviceKey, apiKeys, signingKeys }: Config): readonly string[] {
+  return [
+    ...(serviceKey === undefined ? [] : [serviceKey]),
+    ...Object.keys(apiKeys),
+    ...(signingKeys?.keys.map(({ k }) => k) ?? []),
+  ];
+}
+
 /** Problems between variables that are each fine alone. */
-function contradictions(env: Environment): string[] {
+function contradictions(
+  env: Partial<Environment>,
+  given: Readonly<Record<string, string | undefined>>,
+): string[] {
   const problems: string[] = [];
+  // As given: a key that cannot be read has its own line already.
   const isSecured =
-    env.SANDBOX_API_KEY !== undefined || env.PORTHOLE_API_KEYS !== undefined || env.OIDC_ISSUER !== undefined;
-  if (!isSecured && !isLoopback(env.HOST)) {
+    given['SANDBOX_API_KEY'] !== undefined ||
+    given['PORTHOLE_API_KEYS'] !== undefined ||
+    given['OIDC_ISSUER'] !== undefined;
+  if (!isSecured && env.HOST !== undefined && !isLoopback(env.HOST)) {
     problems.push(
       `HOST: ${env.HOST} is not a loopback address, and nothing is configured to tell callers apart: set SANDBOX_API_KEY, PORTHOLE_API_KEYS or OIDC_ISSUER, or listen on 127.0.0.1`,
     );
   }
-  if ((env.OIDC_ISSUER === undefined) !== (env.OIDC_AUDIENCE === undefined)) {
+  if ((given['OIDC_ISSUER'] === undefined) !== (given['OIDC_AUDIENCE'] === undefined)) {
     problems.push('OIDC_ISSUER and OIDC_AUDIENCE: set both or neither');
   }
-  if (env.DATABASE_URL !== undefined && env.PORTHOLE_SIGNING_KEYS === undefined) {
+  if (given['DATABASE_URL'] !== undefined && given['PORTHOLE_SIGNING_KEYS'] === undefined) {
     problems.push(
       'PORTHOLE_SIGNING_KEYS: required with DATABASE_URL, so that every instance signs with the same keys',
     );
   }
-  if (env.Sandbox__Preview__AllowedPortMin > env.Sandbox__Preview__AllowedPortMax) {
+  const { Sandbox__Preview__AllowedPortMin: min, Sandbox__Preview__AllowedPortMax: max } = env;
+  if (min !== undefined && max !== undefined && min > max) {
     problems.push(
-      `Sandbox__Preview__AllowedPortMin: ${env.Sandbox__Preview__AllowedPortMin} is above Sandbox__Preview__AllowedPortMax (${env.Sandbox__Preview__AllowedPortMax})`,
+      `Sandbox__Preview__AllowedPortMin: ${min} is above Sandbox__Preview__AllowedPortMax (${max})`,
     );
   }
   return problems;
@@ -273,7 +289,7 @@ function unknownNames(environment: Readonly<Record<string, string | undefined>>)
         !ELSEWHERE.has(name),
     )
     .map((name) => {
-      const close = known.find((candidate) => candidate.toLowerCase() === name.toLowerCase());
+      const close = closestName(name, known);
       return `${name}: not a setting of Porthole${close === undefined ? ' (npm run config lists them)' : `; did you mean ${close}?`}`;
     });
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '#core/ports/clock.ts';
-import { readConfig } from '#host/config/config.ts';
+import { readConfig, secretsOf } from '#host/config/config.ts';
 import { createLogger } from '#host/logger.ts';
 import { type Host, startHost } from '#host/start-host.ts';
 
@@ -93,12 +93,9 @@ export async function startTestHost(
   const folder = dataDir ?? (await mkdtemp(join(tmpdir(), 'porthole-test-')));
   const logged: string[] = [];
   const config = readConfig({ PORT: '0', PORTHOLE_DATA_DIR: folder, LOG_LEVEL: 'debug', ...environment });
-  const secrets = [config.serviceKey, ...Object.keys(config.apiKeys)].filter(
-    (secret) => secret !== undefined,
-  );
   const log = await createLogger({
     level: config.logLevel,
-    secrets,
+    secrets: secretsOf(config),
     destination: { write: (line) => void logged.push(line) },
   });
   const host = await startHost(config, log, clock);

@@ -1,0 +1,28 @@
+/** What no log line and no error may hold, wherever it came from: preview tokens (also within host names), signed tokens, bearer headers, passwords of URLs. */
+const SECRETS: readonly [RegExp, string][] = [
+  [/\b[a-z]{3,10}-[a-z]{3,10}-[a-z]{3,10}-[a-z2-7]{26}\b/gi, '[preview token]'],
+  [/\beyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?/g, '[signed token]'],
+  [/\b(bearer\s+)[^\s"\\]+/gi, '$1[redacted]'],
+  [/([?&]token=)[^&\s"\\]+/gi, '$1[redacted]'],
+  // As database drivers like to repeat it.
+  [/(\/\/[^/:@\s"\\]+:)[^@/\s"\\]+(@)/g, '$1[redacted]$2'],
+];
+
+/** Shorter ones would take innocent words out of every line. */
+const MIN_LENGTH = 4;
+
+/** Takes secrets out of a text: the `known` ones (also as JSON writes them), and whatever has the form of one. */
+export function secretRedactor(known: readonly string[]): (text: string) => string {
+  const literal = new Set<string>();
+  for (const secret of known) {
+    if (secret.length < MIN_LENGTH) continue;
+    literal.add(secret);
+    literal.add(JSON.stringify(secret).slice(1, -1));
+  }
+  return (text) => {
+    let clean = text;
+    for (const secret of literal) clean = clean.replaceAll(secret, '[redacted]');
+    for (const [pattern, replacement] of SECRETS) clean = clean.replace(pattern, replacement);
+    return clean;
+  };
+}
