@@ -1,0 +1,63 @@
+import { ApiObject, App, Chart } from 'cdk8s';
+import { Construct } from 'constructs';
+import { formatTime, SANDBOX_LABELS, sandboxIdLabels, sandboxObjectName } from './names.ts';
+
+export interface SandboxClaimProps {
+  readonly namespace: string;
+  readonly sandboxId: string;
+  /** SandboxWarmPool in the same namespace that the sandbox is taken from. */
+  readonly warmPool: string;
+  /**
+   * When the claim ends by itself.
+   * @default - never
+   */
+  readonly shutdownTime?: Date;
+  /**
+   * What becomes of claim and sandbox then. With every policy the sandbox's volume goes.
+   * @default 'Delete'
+   */
+  readonly shutdownPolicy?: 'Delete' | 'DeleteForeground' | 'Retain';
+}
+
+/**
+ * A sandbox out of a warm pool of agent-sandbox. Its pod gets the label that previews select by the one way that survives suspend and resume:
+ * `additionalPodMetadata`. No environment and no volumes of its own, because either makes every claim a cold start.
+ */
+export class SandboxClaim extends Construct {
+  readonly claim: ApiObject;
+  readonly shutdownPolicy: 'Delete' | 'DeleteForeground' | 'Retain';
+
+  /** @throws Error that names the property whose value cannot be used */
+  constructor(scope: Construct, id: string, props: SandboxClaimProps) {
+    super(scope, id);
+    if (props.warmPool === '') {
+      throw new Error(
+        'SandboxClaim.warmPool must name a SandboxWarmPool; one of 0 replicas makes every claim cold.',
+      );
+    }
+    this.shutdownPolicy = props.shutdownPolicy ?? 'Delete';
+    this.claim = new ApiObject(this, 'claim', {
+      apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
+      kind: 'SandboxClaim',
+      metadata: {
+        name: sandboxObjectName(props.sandboxId),
+        namespace: props.namespace,
+        labels: { ...SANDBOX_LABELS, ...sandboxIdLabels(props.sandboxId) },
+      },
+      spec: {
+        warmPoolRef: { name: props.warmPool },
+        additionalPodMetadata: { labels: sandboxIdLabels(props.sandboxId) },
+        lifecycle: {
+          shutdownPolicy: this.shutdownPolicy,
+          ...(props.shutdownTime !== undefined && { shutdownTime: formatTime(props.shutdownTime) }),
+        },
+      },
+    });
+  }
+}
+
+/** The manifest of a claim, without an app around it. */
+export function sandboxClaimManifest(props: SandboxClaimProps): object {
+  const chart = new Chart(new App(), 'sandboxes', { disableResourceNameHashes: true });
+  return new SandboxClaim(chart, props.sandboxId, props).claim.toJson() as object;
+}

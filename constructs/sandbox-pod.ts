@@ -1,0 +1,176 @@
+import { ApiObject, App, Chart, Duration, JsonPatch, Size } from 'cdk8s';
+import * as kplus from 'cdk8s-plus-28';
+import { Construct } from 'constructs';
+import { SANDBOX_LABELS, SANDBOX_POD_LABELS, sandboxIdLabels, sandboxObjectName } from './names.ts';
+
+export interface SandboxPodProps {
+  readonly namespace: string;
+  readonly sandboxId: string;
+  readonly image: string;
+  /**
+   * What keeps the pod running; commands come later, by exec.
+   * @default ['sleep', 'infinity']
+   */
+  readonly command?: readonly string[];
+  /**
+   * Most CPU it may use, in thousandths of a core.
+   * @default 2000
+   */
+  readonly cpuLimitMillis?: number;
+  /**
+   * CPU it is sure to get, in thousandths of a core.
+   * @default 100
+   */
+  readonly cpuRequestMillis?: number;
+  /**
+   * Memory in MiB, both sure and most: a sandbox that is promised less than it may use is killed when its node runs full.
+   * @default 2048
+   */
+  readonly memoryMebibytes?: number;
+  /**
+   * Size of /workspace in MiB.
+   * @default 10240
+   */
+  readonly workspaceMebibytes?: number;
+  /**
+   * Most that /tmp and the home folder may each hold, in MiB.
+   * @default 2048
+   */
+  readonly scratchMebibytes?: number;
+  /**
+   * StorageClass of /workspace.
+   * @default - the cluster's default
+   */
+  readonly storageClass?: string;
+  /**
+   * User and group that everything runs as; never 0.
+   * @default 1000
+   */
+  readonly user?: number;
+}
+
+const HOME = '/home/sandbox';
+
+/**
+ * A sandbox as a pod on a volume of its own. It runs as an ordinary user without capabilities, privilege escalation or a service account's token, under the
+ * runtime's seccomp profile, within limits; only /workspace, which outlives the pod, its home and /tmp can be written to.
+ */
+export class SandboxPod extends Construct {
+  readonly pod: ApiObject;
+  readonly volumeClaim: ApiObject;
+
+  /** @throws Error that names the property whose value cannot be used */
+  constructor(scope: Construct, id: string, props: SandboxPodProps) {
+    super(scope, id);
+    const {
+      sandboxId,
+      namespace,
+      image,
+      command = ['sleep', 'infinity'],
+      cpuLimitMillis = 2_000,
+      cpuRequestMillis = 100,
+      memoryMebibytes = 2_048,
+      workspaceMebibytes = 10_240,
+      scratchMebibytes = 2_048,
+      storageClass,
+      user = 1_000,
+    } = props;
+    if (image.trim() === '') throw new Error('SandboxPod.image must name a container image, got nothing.');
+    if (command.length === 0) throw new Error('SandboxPod.command must name a program, got nothing.');
+    const whole = {
+      cpuLimitMillis,
+      cpuRequestMillis,
+      memoryMebibytes,
+      workspaceMebibytes,
+      scratchMebibytes,
+      user,
+    };
+    for (const [property, value] of Object.entries(whole)) {
+      if (!Number.isSafeInteger(value) || value < 1) {
+        throw new Error(`SandboxPod.${property} must be a whole number above 0, got ${value}.`);
+      }
+    }
+    if (cpuRequestMillis > cpuLimitMillis) {
+      throw new Error(
+        `SandboxPod.cpuRequestMillis (${cpuRequestMillis}) must not be above cpuLimitMillis (${cpuLimitMillis}).`,
+      );
+    }
+
+    const name = sandboxObjectName(sandboxId);
+    const metadata = { name, namespace, labels: { ...SANDBOX_LABELS, ...sandboxIdLabels(sandboxId) } };
+    const claim = new kplus.PersistentVolumeClaim(this, 'workspace', {
+      metadata,
+      accessModes: [kplus.PersistentVolumeAccessMode.READ_WRITE_ONCE],
+      storage: Size.mebibytes(workspaceMebibytes),
+      ...(storageClass !== undefined && { storageClassName: storageClass }),
+    });
+    const memory = Size.mebibytes(memoryMebibytes);
+    const pod = new kplus.Pod(this, 'pod', {
+      metadata: { ...metadata, labels: { ...metadata.labels, ...SANDBOX_POD_LABELS } },
+      automountServiceAccountToken: false,
+      restartPolicy: kplus.RestartPolicy.ALWAYS,
+      terminationGracePeriod: Duration.seconds(2),
+      securityContext: {
+        ensureNonRoot: true,
+        user,
+        group: user,
+        fsGroup: user,
+        fsGroupChangePolicy: kplus.FsGroupChangePolicy.ON_ROOT_MISMATCH,
+      },
+    });
+    const container = pod.addContainer({
+      name: 'sandbox',
+      image,
+      command: [...command],
+      workingDir: '/workspace',
+      envVariables: {
+        HOME: kplus.EnvValue.fromValue(HOME),
+        WORKSPACE: kplus.EnvValue.fromValue('/workspace'),
+        SANDBOX_ID: kplus.EnvValue.fromValue(sandboxId),
+      },
+      imagePullPolicy: kplus.ImagePullPolicy.IF_NOT_PRESENT,
+      resources: {
+        cpu: {
+          request: kplus.Cpu.millis(cpuRequestMillis),
+          limit: kplus.Cpu.millis(cpuLimitMillis),
+        },
+        memory: { request: memory, limit: memory },
+      },
+      securityContext: {
+        ensureNonRoot: true,
+        allowPrivilegeEscalation: false,
+        privileged: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: [kplus.Capability.ALL] },
+        seccompProfile: { type: kplus.SeccompProfileType.RUNTIME_DEFAULT },
+      },
+    });
+    const scratch = (volume: string) =>
+      kplus.Volume.fromEmptyDir(this, volume, volume, { sizeLimit: Size.mebibytes(scratchMebibytes) });
+    // The class declares what its interface has as optional.
+    const stored = claim as kplus.IPersistentVolumeClaim;
+    const files = kplus.Volume.fromPersistentVolumeClaim(this, 'files', stored, { name: 'workspace' });
+    container.mount('/workspace', files);
+    container.mount('/tmp', scratch('tmp'));
+    container.mount(HOME, scratch('home'));
+
+    this.volumeClaim = ApiObject.of(claim);
+    this.pod = ApiObject.of(pod);
+    this.pod.addJsonPatch(
+      // The pause process becomes the parent of what commands leave behind, and buries it.
+      JsonPatch.add('/spec/shareProcessNamespace', true),
+      // Other Services of the namespace are none of its business.
+      JsonPatch.add('/spec/enableServiceLinks', false),
+    );
+  }
+}
+
+/** Both manifests of a sandbox, without an app around them. */
+export function sandboxPodManifests(props: SandboxPodProps): {
+  readonly pod: object;
+  readonly volumeClaim: object;
+} {
+  const chart = new Chart(new App(), 'sandboxes', { disableResourceNameHashes: true });
+  const { pod, volumeClaim } = new SandboxPod(chart, props.sandboxId, props);
+  return { pod: pod.toJson() as object, volumeClaim: volumeClaim.toJson() as object };
+}
