@@ -15,8 +15,8 @@ const SERVER = `require('net').createServer((c) => { c.on('error', () => {}); c.
 
 for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
   suite(`a host that is killed, ${isolation}`, missingFor(isolation), () => {
-    const folder = mkdtempSync(join(tmpdir(), 'porthole-adopt-'));
-    const place: HostPlace = { folder, isolation, as: 'root' };
+    let folder: string;
+    let place: HostPlace;
     const hosts: DrivenHost[] = [];
     const start = async (): Promise<DrivenHost> => {
       const host = await DrivenHost.start(place);
@@ -24,7 +24,11 @@ for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
       return host;
     };
 
-    beforeAll(() => prepare(place));
+    beforeAll(() => {
+      folder = mkdtempSync(join(tmpdir(), 'porthole-adopt-'));
+      place = { folder, isolation, as: 'root' };
+      prepare(place);
+    });
     afterEach(async () => {
       for (const host of hosts.splice(0)) await host.kill();
     });

@@ -15,6 +15,7 @@ export interface HostPlace {
   /** A folder of the test's own; the host's data, code and home lie in it. */
   readonly folder: string;
   readonly isolation: IsolationKind;
+  /** The tests' own user, root in CI, or one without rights. */
   readonly as: 'root' | 'ordinary user';
 }
 

@@ -17,17 +17,19 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
   for (const as of ['root', 'ordinary user'] as const) {
     const notRoot = as === 'root' && !isRoot ? 'the tests must run as root: sudo npm test' : undefined;
     suite(`hostile code, ${isolation}, host run as ${as}`, missingFor(isolation) ?? notRoot, () => {
-      const folder = mkdtempSync(join(tmpdir(), 'porthole-hostile-'));
-      const place = { folder, isolation, as };
       const secret = randomBytes(16).toString('hex');
       const attacker = sandboxId();
       const neighbour = sandboxId();
-      const victim = join(folder, 'victim');
+      let folder: string;
+      let victim: string;
       let host: DrivenHost;
       let listener: Server;
       let hostPort: number;
 
       beforeAll(async () => {
+        folder = mkdtempSync(join(tmpdir(), 'porthole-hostile-'));
+        victim = join(folder, 'victim');
+        const place = { folder, isolation, as };
         prepare(place);
         writeFileSync(join(folder, 'home', 'secret'), secret);
         mkdirSync(victim);

@@ -19,13 +19,15 @@ import {
 import { suite } from '#test/support/suite.ts';
 
 suite('local provider on this machine', missingFor('bubblewrap'), () => {
-  const base = mkdtempSync(join(tmpdir(), 'porthole-here-'));
-  const dataDir = join(base, 'a'.repeat(120));
-  const modules = join(base, 'modules');
+  let base: string;
+  let dataDir: string;
   const id = sandboxId();
   let provider: LocalProvider;
 
   beforeAll(async () => {
+    base = mkdtempSync(join(tmpdir(), 'porthole-here-'));
+    dataDir = join(base, 'a'.repeat(120));
+    const modules = join(base, 'modules');
     mkdirSync(join(modules, 'greeting'), { recursive: true });
     writeFileSync(join(modules, 'greeting', 'index.js'), "module.exports = 'hello';");
     provider = createLocalProvider({ dataDir, nodeModules: modules });
