@@ -10,6 +10,7 @@ import type { Metrics } from './metrics.ts';
 import type { Platform } from './platform.ts';
 import { createPreviewGateway } from './preview-gateway.ts';
 import { recoverSandboxes } from './recover-sandboxes.ts';
+import { stopSandboxes } from './stop-sandboxes.ts';
 
 export interface LocalPlatformDeps {
   readonly folder: string;
@@ -75,6 +76,7 @@ export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps)
     async close() {
       await learned;
       await end();
+      await stopSandboxes({ provider, log });
       await provider.close();
     },
   };

@@ -16,6 +16,6 @@ export interface Platform {
   listening(port: number): void;
   /** Finishes what an earlier process left undone, where nobody else does. */
   recover(signal: AbortSignal): Promise<void>;
-  /** Lets go of connections and listeners; sandboxes and previews stay. */
+  /** Lets go of connections and listeners. On one machine sandboxes stop running; their files and the previews stay. */
   close(): Promise<void>;
 }

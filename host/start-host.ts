@@ -33,7 +33,7 @@ export interface Host {
   describe(): Promise<string>;
   /** Resolves once what the last host left undone has been finished. */
   readonly recovered: Promise<void>;
-  /** Ends gracefully: answers what was asked, loses no record, leaves the sandboxes running. */
+  /** Ends gracefully: answers what was asked, loses no record, keeps files and URLs for the next start. */
   close(): Promise<void>;
 }
 

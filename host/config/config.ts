@@ -180,7 +180,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     if (success) read[name] = data;
     else problems.push(...error.issues.map((issue) => `${place(name, issue.path)}: ${issue.message}`));
   }
-  problems.push(...contradictions(read as Partial<Environment>, environment));
+  problems.push(...contradictions(read, environment));
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(shape(read as Environment));
 }
