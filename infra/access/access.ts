@@ -1,0 +1,22 @@
+import * as kubernetes from '@pulumi/kubernetes';
+import * as pulumi from '@pulumi/pulumi';
+import type { StackConfig } from '../stack-config/stack-config-schema.ts';
+import { accessPlan } from './access.plan.ts';
+
+/** Service accounts of the functions and of the reaper, and what they may do. */
+export class Access extends pulumi.ComponentResource {
+  constructor(name: string, args: Pick<StackConfig, 'namespaces'>, opts?: pulumi.ComponentResourceOptions) {
+    super('porthole:infra:Access', name, {}, opts);
+    const { ServiceAccount } = kubernetes.core.v1;
+    const { Role, RoleBinding } = kubernetes.rbac.v1;
+    const bindings = accessPlan(args).map(({ id, serviceAccount, role, binding }) => {
+      const account = new ServiceAccount(`${name}-${id}`, serviceAccount, { parent: this });
+      const granted = new Role(`${name}-${id}-role`, role, { parent: this });
+      return new RoleBinding(`${name}-${id}-binding`, binding, {
+        parent: this,
+        dependsOn: [account, granted],
+      });
+    });
+    this.registerOutputs({ bindings: bindings.map(({ id }) => id) });
+  }
+}

@@ -1,0 +1,20 @@
+import type { StackConfig } from '../stack-config/stack-config-schema.ts';
+import { foreignObjectsPlan } from './foreign-objects.plan.ts';
+import { previewRoutesPlan } from './preview-routes.plan.ts';
+import { previewServicesPlan } from './preview-services.plan.ts';
+import { sandboxPodsPlan } from './sandbox-pods.plan.ts';
+
+/** Every admission policy of the stack, by the id that its resources are named after. */
+export function admissionPlan(config: Pick<StackConfig, 'zone' | 'namespaces' | 'gateway' | 'preview'>) {
+  return {
+    'preview-routes': previewRoutesPlan(config),
+    'preview-services': previewServicesPlan(config),
+    'sandbox-pods': sandboxPodsPlan(config),
+    'foreign-objects': foreignObjectsPlan(config),
+  };
+}
+
+/** Puts a policy in force: what it refuses is refused. */
+export function bindingPlan({ metadata }: { metadata: { name: string; labels: Record<string, string> } }) {
+  return { metadata, spec: { policyName: metadata.name, validationActions: ['Deny'] } };
+}

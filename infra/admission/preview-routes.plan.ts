@@ -1,0 +1,130 @@
+import { ANNOTATIONS, PREVIEW_LABELS } from '../../constructs/names.ts';
+import { LISTENERS } from '../gateway/gateway.plan.ts';
+import { STACK_LABELS } from '../labels.ts';
+import type { StackConfig } from '../stack-config/stack-config-schema.ts';
+import { hasLabels, inPreviewsNamespace, isOurs, quote } from './expressions.ts';
+
+/** How far the clocks of a function and of the API server may be apart. */
+const SKEW_SECONDS = 60;
+
+/** RFC 3339 in UTC, as the functions write it. */
+const TIME = String.raw`^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}(\\.\\d{1,9})?Z$`;
+
+/** What a preview is, from its start to its end. */
+const FIXED = ['run', 'owner', 'sandbox', 'targetPort', 'startedAt', 'maxUntil'] as const;
+
+/**
+ * What the API server refuses of preview routes, whoever sends them: so that a bug in a function, or its stolen
+ * credentials, cannot publish another host, reach another port, outlive the hard cap or ride on another Gateway.
+ */
+export function previewRoutesPlan({
+  zone,
+  namespaces,
+  gateway,
+  preview,
+}: Pick<StackConfig, 'zone' | 'namespaces' | 'gateway' | 'preview'>) {
+  const annotation = (id: keyof typeof ANNOTATIONS) =>
+    `variables.notes[?${quote(ANNOTATIONS[id])}].orValue('')`;
+  const before = (id: keyof typeof ANNOTATIONS) =>
+    `oldObject.?metadata.?annotations[?${quote(ANNOTATIONS[id])}].orValue('')`;
+  const { allowedPortMin, allowedPortMax, maxLifetimeHours } = preview;
+  const host = `-preview.${zone}`;
+  const listener = LISTENERS.previews;
+  const isParent = [
+    `p.?group.orValue('gateway.networking.k8s.io') == 'gateway.networking.k8s.io'`,
+    `p.?kind.orValue('Gateway') == 'Gateway'`,
+    `p.name == ${quote(gateway.name)}`,
+    `p.?namespace.orValue(request.namespace) == ${quote(namespaces.gateway)}`,
+    `p.?sectionName.orValue(${quote(listener)}) == ${quote(listener)}`,
+  ].join(' && ');
+
+  return {
+    metadata: { name: 'porthole-preview-routes', labels: STACK_LABELS },
+    spec: {
+      failurePolicy: 'Fail',
+      matchConstraints: inPreviewsNamespace(namespaces, {
+        apiGroups: ['gateway.networking.k8s.io'],
+        resources: ['httproutes'],
+        operations: ['CREATE', 'UPDATE'],
+      }),
+      matchConditions: [
+        {
+          name: 'a-preview-or-by-the-functions',
+          expression: `(${isOurs(namespaces)}) || (${hasLabels('object', PREVIEW_LABELS)})`,
+        },
+        // What is being deleted only loses its finalizers, and must never be held back.
+        { name: 'not-being-deleted', expression: '!has(object.metadata.deletionTimestamp)' },
+      ],
+      variables: [
+        { name: 'notes', expression: 'object.?metadata.?annotations.orValue({})' },
+        { name: 'hosts', expression: 'object.spec.?hostnames.orValue([])' },
+        { name: 'parents', expression: 'object.spec.?parentRefs.orValue([])' },
+        { name: 'rules', expression: 'object.spec.?rules.orValue([])' },
+        {
+          name: 'hasTimes',
+          expression: ['startedAt', 'expiresAt', 'maxUntil']
+            .map((id) => `${annotation(id as keyof typeof ANNOTATIONS)}.matches('${TIME}')`)
+            .join(' && '),
+        },
+      ],
+      validations: [
+        {
+          expression: hasLabels('object', PREVIEW_LABELS),
+          message: 'not a preview: the functions make and change no other route',
+        },
+        {
+          expression: [
+            'size(variables.hosts) == 1',
+            `variables.hosts[0].endsWith(${quote(host)})`,
+            `variables.hosts[0].matches('^[a-z0-9][a-z0-9-]*[a-z0-9]-preview[.]')`,
+            `variables.hosts[0].indexOf('.') == size(variables.hosts[0]) - ${zone.length + 1}`,
+          ].join(' && '),
+          message: `foreign hostname: a preview has one, {token}${host}`,
+        },
+        {
+          expression: `size(variables.parents) == 1 && variables.parents.all(p, ${isParent})`,
+          message: `another parent: a preview hangs on ${namespaces.gateway}/${gateway.name}, listener ${listener}, alone`,
+        },
+        {
+          expression: `${annotation('targetPort')}.matches('^[0-9]{1,5}$') && int(${annotation('targetPort')}) >= ${allowedPortMin} && int(${annotation('targetPort')}) <= ${allowedPortMax}`,
+          message: `port out of range: a preview exposes ${allowedPortMin} to ${allowedPortMax}`,
+        },
+        {
+          expression: 'variables.hasTimes',
+          message: 'unreadable times: started-at, expires-at and max-until are RFC 3339 in UTC',
+        },
+        {
+          expression: `!variables.hasTimes || timestamp(${annotation('expiresAt')}) <= timestamp(${annotation('maxUntil')})`,
+          message: 'expiry past max-until',
+        },
+        {
+          expression: `!variables.hasTimes || timestamp(${annotation('maxUntil')}) <= timestamp(object.metadata.creationTimestamp) + duration('${maxLifetimeHours * 3600 + SKEW_SECONDS}s')`,
+          message: `max-until past the longest life of ${maxLifetimeHours} hours`,
+        },
+        {
+          expression: [
+            'size(variables.rules) == 1',
+            `variables.rules.all(r, size(r.?backendRefs.orValue([])) == 1 && r.backendRefs.all(b, ${[
+              `b.?group.orValue('') == ''`,
+              `b.?kind.orValue('Service') == 'Service'`,
+              'b.name == object.metadata.name',
+              '!has(b.namespace)',
+              'b.?port.orValue(0) == 80',
+              'size(b.?filters.orValue([])) == 0',
+            ].join(' && ')}))`,
+          ].join(' && '),
+          message: 'foreign backend: a preview leads to port 80 of the Service of its own name',
+        },
+        {
+          expression: `variables.rules.all(r, r.?filters.orValue([]).all(f, f.type in ['URLRewrite', 'RequestHeaderModifier', 'ResponseHeaderModifier']))`,
+          message:
+            'foreign filter: a preview rewrites its host and sets headers, and neither mirrors nor redirects',
+        },
+        {
+          expression: `request.operation == 'CREATE' || (object.spec == oldObject.spec && ${FIXED.map((id) => `${annotation(id)} == ${before(id)}`).join(' && ')})`,
+          message: 'changed identity: of a standing preview only the expiry moves',
+        },
+      ],
+    },
+  };
+}

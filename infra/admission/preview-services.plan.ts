@@ -1,0 +1,49 @@
+import { LABELS, PREVIEW_LABELS } from '../../constructs/names.ts';
+import { STACK_LABELS } from '../labels.ts';
+import type { StackConfig } from '../stack-config/stack-config-schema.ts';
+import { hasLabels, inPreviewsNamespace, isOurs, quote } from './expressions.ts';
+
+/** What the API server refuses of previews' Services: they lead to a sandbox's allowed ports, from inside the cluster, and nowhere else. */
+export function previewServicesPlan({ namespaces, preview }: Pick<StackConfig, 'namespaces' | 'preview'>) {
+  const { allowedPortMin, allowedPortMax } = preview;
+  return {
+    metadata: { name: 'porthole-preview-services', labels: STACK_LABELS },
+    spec: {
+      failurePolicy: 'Fail',
+      matchConstraints: inPreviewsNamespace(namespaces, {
+        apiGroups: [''],
+        resources: ['services'],
+        operations: ['CREATE', 'UPDATE'],
+      }),
+      matchConditions: [
+        {
+          name: 'a-preview-or-by-the-functions',
+          expression: `(${isOurs(namespaces)}) || (${hasLabels('object', PREVIEW_LABELS)})`,
+        },
+        { name: 'not-being-deleted', expression: '!has(object.metadata.deletionTimestamp)' },
+      ],
+      validations: [
+        {
+          expression: hasLabels('object', PREVIEW_LABELS),
+          message: 'not a preview: the functions make and change no other Service',
+        },
+        {
+          expression: `object.spec.?type.orValue('ClusterIP') == 'ClusterIP' && size(object.spec.?externalIPs.orValue([])) == 0`,
+          message: "foreign type: a preview's Service is reached from inside the cluster alone",
+        },
+        {
+          expression: `object.spec.?selector[?${quote(LABELS.sandbox)}].orValue('') != ''`,
+          message: `foreign selector: a preview's Service selects one sandbox, by ${LABELS.sandbox}`,
+        },
+        {
+          expression: `size(object.spec.?ports.orValue([])) == 1 && object.spec.ports.all(p, p.port == 80 && type(p.targetPort) == int && int(p.targetPort) >= ${allowedPortMin} && int(p.targetPort) <= ${allowedPortMax})`,
+          message: `port out of range: a preview's Service leads from 80 to ${allowedPortMin} to ${allowedPortMax}`,
+        },
+        {
+          expression: `request.operation == 'CREATE' || object.spec == oldObject.spec`,
+          message: 'changed identity: a standing preview keeps its Service as it is',
+        },
+      ],
+    },
+  };
+}

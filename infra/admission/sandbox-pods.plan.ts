@@ -1,0 +1,72 @@
+import { LABELS, SANDBOX_LABELS } from '../../constructs/names.ts';
+import { STACK_LABELS } from '../labels.ts';
+import type { StackConfig } from '../stack-config/stack-config-schema.ts';
+import { hasLabels, inPreviewsNamespace, isOurs, quote } from './expressions.ts';
+
+/**
+ * What the API server refuses of the pods that the functions make. Whoever may make pods may otherwise read every
+ * Secret of the namespace, take any service account of it, or leave the container.
+ */
+export function sandboxPodsPlan({ namespaces }: Pick<StackConfig, 'namespaces'>) {
+  return {
+    metadata: { name: 'porthole-sandbox-pods', labels: STACK_LABELS },
+    spec: {
+      failurePolicy: 'Fail',
+      matchConstraints: inPreviewsNamespace(namespaces, {
+        apiGroups: [''],
+        resources: ['pods'],
+        operations: ['CREATE'],
+      }),
+      matchConditions: [{ name: 'by-the-functions', expression: isOurs(namespaces) }],
+      variables: [
+        {
+          name: 'containers',
+          expression: 'object.spec.containers + object.spec.?initContainers.orValue([])',
+        },
+      ],
+      validations: [
+        {
+          expression: `${hasLabels('object', SANDBOX_LABELS)} && object.?metadata.?labels[?${quote(LABELS.sandbox)}].orValue('') != ''`,
+          message:
+            'not a sandbox: the functions make no other pod, and the network policies know sandboxes by their labels',
+        },
+        {
+          expression: `object.spec.?automountServiceAccountToken.orValue(true) == false && object.spec.?serviceAccountName.orValue('default') == 'default'`,
+          message: 'service account: a sandbox has none',
+        },
+        {
+          expression: ['hostNetwork', 'hostPID', 'hostIPC']
+            .map((field) => `object.spec.?${field}.orValue(false) == false`)
+            .join(' && '),
+          message: 'host namespace: a sandbox shares none with its node',
+        },
+        {
+          expression: `object.spec.?volumes.orValue([]).all(v, has(v.emptyDir) || has(v.persistentVolumeClaim))`,
+          message:
+            'foreign volume: a sandbox mounts its own volumes, and no Secret, ConfigMap or path of its node',
+        },
+        {
+          expression: `variables.containers.all(c, size(c.?envFrom.orValue([])) == 0 && c.?env.orValue([]).all(e, !has(e.valueFrom) || has(e.valueFrom.fieldRef)))`,
+          message: 'foreign environment: a sandbox takes none from Secrets or ConfigMaps',
+        },
+        {
+          expression: `variables.containers.all(c, ${[
+            'c.?securityContext.?privileged.orValue(false) == false',
+            'c.?securityContext.?allowPrivilegeEscalation.orValue(true) == false',
+            `'ALL' in c.?securityContext.?capabilities.?drop.orValue([])`,
+            'size(c.?securityContext.?capabilities.?add.orValue([])) == 0',
+          ].join(' && ')}) && object.spec.?securityContext.?runAsNonRoot.orValue(false)`,
+          message: 'privileged: a sandbox runs as an ordinary user without capabilities',
+        },
+        {
+          expression: `variables.containers.all(c, 'cpu' in c.?resources.?limits.orValue({}) && 'memory' in c.?resources.?limits.orValue({}))`,
+          message: 'no limits: a sandbox has limits of CPU and memory',
+        },
+        {
+          expression: `!has(object.spec.nodeName)`,
+          message: 'chosen node: the scheduler places sandboxes',
+        },
+      ],
+    },
+  };
+}

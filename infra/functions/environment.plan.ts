@@ -1,0 +1,59 @@
+import type { StackConfig } from '../stack-config/stack-config-schema.ts';
+
+/** Port that the functions listen on inside their pod. */
+export const FUNCTIONS_PORT = 8787;
+
+/** The only places a pod of the functions may write to. */
+export const DATA_FOLDER = '/var/lib/porthole';
+
+/** The address people use, without the port where it is the usual one. */
+export function apiUrl({ apiHost, gateway }: Pick<StackConfig, 'apiHost' | 'gateway'>): string {
+  return new URL(`https://${apiHost}:${gateway.port}`).origin;
+}
+
+/** The functions' environment, by the exact names that they read. */
+export function environmentPlan(
+  config: Pick<StackConfig, 'zone' | 'apiHost' | 'gateway' | 'namespaces' | 'preview' | 'functions' | 'oidc'>,
+): Record<string, string> {
+  const { zone, gateway, namespaces, preview, functions, oidc } = config;
+  return {
+    HOST: '0.0.0.0',
+    PORT: String(FUNCTIONS_PORT),
+    PORTHOLE_DATA_DIR: DATA_FOLDER,
+    PORTHOLE_PUBLIC_URL: apiUrl(config),
+    LOG_LEVEL: functions.logLevel,
+    ...(oidc && {
+      OIDC_ISSUER: oidc.issuer,
+      OIDC_AUDIENCE: oidc.audience,
+      OIDC_ORG_CLAIM: oidc.orgClaim,
+      OIDC_ADMIN_CLAIM: oidc.adminClaim,
+    }),
+    Sandbox__Preview__Enabled: 'true',
+    Sandbox__Preview__ZoneSuffix: zone,
+    Sandbox__Preview__GatewayName: gateway.name,
+    Sandbox__Preview__GatewayNamespace: namespaces.gateway,
+    Sandbox__Preview__Namespace: namespaces.previews,
+    Sandbox__Preview__IdleTimeoutMinutes: String(preview.idleTimeoutMinutes),
+    Sandbox__Preview__MaxLifetimeHours: String(preview.maxLifetimeHours),
+    Sandbox__Preview__KeepAfterRun: String(preview.keepAfterRun),
+    Sandbox__Preview__AllowedPortMin: String(preview.allowedPortMin),
+    Sandbox__Preview__AllowedPortMax: String(preview.allowedPortMax),
+    Sandbox__Preview__AutoApprove: String(preview.autoApprove),
+    Sandbox__Preview__MaxPerRun: String(preview.maxPerRun),
+    Sandbox__Preview__MaxTotal: String(preview.maxTotal),
+    Sandbox__Preview__ReadyTimeoutSeconds: String(preview.readyTimeoutSeconds),
+  };
+}
+
+/** The part of the environment that is secret; undefined where others keep the Secret. */
+export function secretsPlan(
+  config: Pick<StackConfig, 'functions' | 'databaseUrl' | 'signingKeys' | 'serviceKey' | 'apiKeys'>,
+): Record<string, string> | undefined {
+  if (config.functions.existingSecret !== undefined) return undefined;
+  return {
+    ...(config.databaseUrl !== undefined && { DATABASE_URL: config.databaseUrl }),
+    ...(config.signingKeys !== undefined && { PORTHOLE_SIGNING_KEYS: config.signingKeys }),
+    ...(config.serviceKey !== undefined && { SANDBOX_API_KEY: config.serviceKey }),
+    ...(config.apiKeys !== undefined && { PORTHOLE_API_KEYS: config.apiKeys }),
+  };
+}

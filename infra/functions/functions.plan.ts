@@ -1,0 +1,105 @@
+import { componentLabels, STACK_LABELS } from '../labels.ts';
+import type { StackConfig } from '../stack-config/stack-config-schema.ts';
+import { FUNCTIONS_PORT } from './environment.plan.ts';
+import { podPlan } from './pod.plan.ts';
+
+/** Service, Deployment and their guardians carry this name. */
+export const FUNCTIONS_NAME = 'porthole';
+
+/** Longest that a stream may take to end when its pod does. */
+const DRAIN_SECONDS = 60;
+/** By then every gateway has taken a terminating pod out of its rotation. */
+const LEAVE_ROTATION_SECONDS = 5;
+
+type FunctionsConfig = Pick<StackConfig, 'apiHost' | 'namespaces' | 'functions'>;
+
+export function deploymentPlan(config: FunctionsConfig) {
+  const { functions, apiHost } = config;
+  const pod = podPlan(config, 'functions');
+  const matchLabels = componentLabels('functions');
+  const health = {
+    // Any other Host is refused: a foreign page could otherwise reach the API under a name of its own.
+    httpGet: { path: '/health', port: 'http', httpHeaders: [{ name: 'Host', value: apiHost }] },
+    timeoutSeconds: 3,
+  };
+  return {
+    metadata: metadata(config),
+    spec: {
+      replicas: functions.replicas,
+      revisionHistoryLimit: 3,
+      selector: { matchLabels },
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+      template: {
+        metadata: { labels: pod.labels },
+        spec: {
+          ...pod.spec,
+          terminationGracePeriodSeconds: LEAVE_ROTATION_SECONDS + DRAIN_SECONDS,
+          topologySpreadConstraints: ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map(
+            (topologyKey) => ({
+              topologyKey,
+              maxSkew: 1,
+              // Spread is wanted, but a small cluster must still run them all.
+              whenUnsatisfiable: 'ScheduleAnyway',
+              labelSelector: { matchLabels },
+              matchLabelKeys: ['pod-template-hash'],
+            }),
+          ),
+          containers: [
+            {
+              ...pod.container,
+              name: 'functions',
+              ports: [{ name: 'http', containerPort: FUNCTIONS_PORT, protocol: 'TCP' }],
+              startupProbe: { ...health, periodSeconds: 1, failureThreshold: 60 },
+              readinessProbe: { ...health, periodSeconds: 5, failureThreshold: 2 },
+              livenessProbe: { ...health, periodSeconds: 10, failureThreshold: 6 },
+              lifecycle: { preStop: { sleep: { seconds: LEAVE_ROTATION_SECONDS } } },
+            },
+          ],
+        },
+      },
+    },
+  };
+}
+
+export function servicePlan(config: FunctionsConfig) {
+  return {
+    metadata: metadata(config),
+    spec: {
+      type: 'ClusterIP',
+      selector: componentLabels('functions'),
+      ports: [{ name: 'http', port: 80, targetPort: 'http', protocol: 'TCP', appProtocol: 'http' }],
+    },
+  };
+}
+
+/** A drained node takes one pod at a time. */
+export function disruptionBudgetPlan(config: FunctionsConfig) {
+  return {
+    metadata: metadata(config),
+    spec: { maxUnavailable: 1, selector: { matchLabels: componentLabels('functions') } },
+  };
+}
+
+/** Undefined where there is nothing to scale between. */
+export function autoscalerPlan(config: FunctionsConfig) {
+  const { replicas, maxReplicas } = config.functions;
+  if (maxReplicas === replicas) return undefined;
+  return {
+    metadata: metadata(config),
+    spec: {
+      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: FUNCTIONS_NAME },
+      minReplicas: replicas,
+      maxReplicas,
+      metrics: [
+        {
+          type: 'Resource',
+          resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 70 } },
+        },
+      ],
+    },
+  };
+}
+
+function metadata({ namespaces }: FunctionsConfig) {
+  return { name: FUNCTIONS_NAME, namespace: namespaces.functions, labels: STACK_LABELS };
+}

@@ -1,0 +1,63 @@
+import * as kubernetes from '@pulumi/kubernetes';
+import * as pulumi from '@pulumi/pulumi';
+import { STACK_LABELS } from '../labels.ts';
+import type { StackConfig } from '../stack-config/stack-config-schema.ts';
+import { environmentPlan, secretsPlan } from './environment.plan.ts';
+import { autoscalerPlan, deploymentPlan, disruptionBudgetPlan, servicePlan } from './functions.plan.ts';
+import { ENVIRONMENT_NAME } from './pod.plan.ts';
+
+/** The stateless functions: their environment, their pods, and the Service in front of them. */
+export class Functions extends pulumi.ComponentResource {
+  readonly service: kubernetes.core.v1.Service;
+  /** What any other pod with the same environment needs to be there first. */
+  readonly environment: readonly pulumi.Resource[];
+
+  constructor(name: string, args: StackConfig, opts?: pulumi.ComponentResourceOptions) {
+    super('porthole:infra:Functions', name, {}, opts);
+    const parent = { parent: this };
+    const metadata = {
+      name: ENVIRONMENT_NAME,
+      namespace: args.namespaces.functions,
+      labels: STACK_LABELS,
+    };
+    const settings = new kubernetes.core.v1.ConfigMap(
+      `${name}-environment`,
+      { metadata, data: environmentPlan(args) },
+      parent,
+    );
+    const secrets = secretsPlan(args);
+    this.environment = [
+      settings,
+      ...(secrets === undefined
+        ? []
+        : [
+            new kubernetes.core.v1.Secret(
+              `${name}-secrets`,
+              { metadata, type: 'Opaque', stringData: pulumi.secret(secrets) },
+              parent,
+            ),
+          ]),
+    ];
+    const deployment = new kubernetes.apps.v1.Deployment(name, deploymentPlan(args), {
+      parent: this,
+      dependsOn: [...this.environment],
+      // After the first roll-out the autoscaler, or whoever operates it, decides.
+      ignoreChanges: ['spec.replicas'],
+    });
+    const after = { parent: this, dependsOn: [deployment] };
+    const { PodDisruptionBudget } = kubernetes.policy.v1;
+    const { HorizontalPodAutoscaler } = kubernetes.autoscaling.v2;
+    const scaling = autoscalerPlan(args);
+    const guardians = [
+      new PodDisruptionBudget(`${name}-budget`, disruptionBudgetPlan(args), after),
+      ...(scaling === undefined ? [] : [new HorizontalPodAutoscaler(`${name}-autoscaler`, scaling, after)]),
+    ];
+    // A Service is ready once it has pods: it waits for them.
+    this.service = new kubernetes.core.v1.Service(`${name}-service`, servicePlan(args), after);
+    this.registerOutputs({
+      deployment: deployment.id,
+      service: this.service.id,
+      guardians: guardians.map(({ id }) => id),
+    });
+  }
+}

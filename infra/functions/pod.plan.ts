@@ -1,0 +1,54 @@
+import { SERVICE_ACCOUNTS } from '../access/access.plan.ts';
+import { componentLabels } from '../labels.ts';
+import type { StackConfig } from '../stack-config/stack-config-schema.ts';
+import { DATA_FOLDER } from './environment.plan.ts';
+
+/** ConfigMap and Secret that every pod of the stack takes its environment from. */
+export const ENVIRONMENT_NAME = 'porthole';
+
+/** An unprivileged user that no image needs to know. */
+const USER = 10_001;
+
+/** What the pods of the functions and of the reaper have in common: no privilege, and nothing to write to but two empty folders. */
+export function podPlan(
+  { functions }: Pick<StackConfig, 'functions'>,
+  component: keyof typeof SERVICE_ACCOUNTS,
+) {
+  const secret = functions.existingSecret ?? ENVIRONMENT_NAME;
+  return {
+    labels: componentLabels(component),
+    spec: {
+      serviceAccountName: SERVICE_ACCOUNTS[component],
+      automountServiceAccountToken: true,
+      enableServiceLinks: false,
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: USER,
+        runAsGroup: USER,
+        fsGroup: USER,
+        seccompProfile: { type: 'RuntimeDefault' },
+      },
+      volumes: [
+        { name: 'data', emptyDir: {} },
+        { name: 'tmp', emptyDir: {} },
+      ],
+    },
+    container: {
+      image: functions.image,
+      envFrom: [{ configMapRef: { name: ENVIRONMENT_NAME } }, { secretRef: { name: secret } }],
+      resources: {
+        requests: { cpu: functions.cpu, memory: functions.memory },
+        limits: { memory: functions.memory },
+      },
+      securityContext: {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      },
+      volumeMounts: [
+        { name: 'data', mountPath: DATA_FOLDER },
+        { name: 'tmp', mountPath: '/tmp' },
+      ],
+    },
+  };
+}

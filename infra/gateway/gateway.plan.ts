@@ -1,0 +1,82 @@
+import { NAMESPACE_NAME, STACK_LABELS } from '../labels.ts';
+import type { StackConfig } from '../stack-config/stack-config-schema.ts';
+
+/** Names of the Gateway's listeners; a preview's route may attach to the first alone. */
+export const LISTENERS = { previews: 'previews', api: 'api' } as const;
+
+type GatewayConfig = Pick<StackConfig, 'zone' | 'apiHost' | 'namespaces' | 'gateway' | 'certificates'>;
+
+/**
+ * The shared Gateway: one wildcard listener for every preview, one for the API, HTTPS alone. Only routes of our own
+ * namespaces attach.
+ */
+export function gatewayPlan(config: GatewayConfig) {
+  const { zone, apiHost, namespaces, gateway, certificates } = config;
+  return {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'Gateway',
+    metadata: {
+      name: gateway.name,
+      namespace: namespaces.gateway,
+      labels: STACK_LABELS,
+      // Its address is an output of the stack: an update ends when it has one.
+      annotations: { 'pulumi.com/waitFor': 'condition=Programmed' },
+    },
+    spec: {
+      gatewayClassName: gateway.className,
+      listeners: [
+        listener(LISTENERS.previews, `*.${zone}`, certificates.previewSecret, [
+          namespaces.previews,
+          namespaces.functions,
+        ]),
+        listener(LISTENERS.api, apiHost, certificates.apiSecret, [namespaces.functions]),
+      ],
+    },
+  };
+
+  function listener(name: string, hostname: string, secret: string, from: readonly string[]) {
+    return {
+      name,
+      hostname,
+      port: gateway.port,
+      protocol: 'HTTPS',
+      tls: { mode: 'Terminate', certificateRefs: [{ kind: 'Secret', name: secret }] },
+      allowedRoutes: {
+        kinds: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute' }],
+        namespaces: {
+          from: 'Selector',
+          selector: {
+            matchExpressions: [{ key: NAMESPACE_NAME, operator: 'In', values: [...new Set(from)] }],
+          },
+        },
+      },
+    };
+  }
+}
+
+/**
+ * cert-manager Certificates that fill the listeners' Secrets: none without an issuer, one where both are the same
+ * Secret. A wildcard one for all previews, because transparency logs would publish the name in each single one.
+ */
+export function certificatesPlan({ zone, apiHost, namespaces, certificates }: GatewayConfig) {
+  const { issuer, previewSecret, apiSecret } = certificates;
+  if (issuer === undefined) return [];
+  const wanted =
+    previewSecret === apiSecret
+      ? [{ secretName: previewSecret, dnsNames: [`*.${zone}`, apiHost] }]
+      : [
+          { secretName: previewSecret, dnsNames: [`*.${zone}`] },
+          { secretName: apiSecret, dnsNames: [apiHost] },
+        ];
+  return wanted.map(({ secretName, dnsNames }) => ({
+    apiVersion: 'cert-manager.io/v1',
+    kind: 'Certificate',
+    metadata: { name: secretName, namespace: namespaces.gateway, labels: STACK_LABELS },
+    spec: {
+      secretName,
+      dnsNames,
+      issuerRef: { group: 'cert-manager.io', ...issuer },
+      privateKey: { algorithm: 'ECDSA', size: 256, rotationPolicy: 'Always' },
+    },
+  }));
+}

@@ -1,0 +1,73 @@
+import { LABELS, SANDBOX_LABELS } from '../../constructs/names.ts';
+import { NAMESPACE_NAME, STACK_LABELS } from '../labels.ts';
+import type { StackConfig } from '../stack-config/stack-config-schema.ts';
+import { exceptionsOf } from './address-range.ts';
+
+type NetworkConfig = Pick<StackConfig, 'namespaces' | 'gateway' | 'preview' | 'sandboxes'>;
+
+const CLOSED = { policyTypes: ['Ingress', 'Egress'] };
+
+/** Nothing goes in or out of a sandbox but what another policy lets through: policies only ever add. */
+export function closedPlan(config: NetworkConfig) {
+  return policy(config, 'porthole-sandboxes-closed', CLOSED);
+}
+
+/** A pod that waits in a warm pool belongs to no sandbox yet, and is closed all the same; undefined where there is none. */
+export function closedWarmPlan(config: NetworkConfig) {
+  if (Object.keys(config.sandboxes.templates).length === 0) return undefined;
+  const { metadata, spec } = policy(config, 'porthole-warm-sandboxes-closed', CLOSED);
+  return { metadata, spec: { ...spec, podSelector: { matchLabels: SANDBOX_LABELS } } };
+}
+
+/** The gateway's own pods reach the ports that previews may expose, the very range that the API checks. */
+export function fromGatewayPlan(config: NetworkConfig) {
+  const { gateway, preview } = config;
+  return policy(config, 'porthole-previews-from-gateway', {
+    policyTypes: ['Ingress'],
+    ingress: [
+      {
+        from: [
+          {
+            namespaceSelector: { matchLabels: { [NAMESPACE_NAME]: gateway.podNamespace } },
+            podSelector: { matchLabels: gateway.podLabels },
+          },
+        ],
+        ports: [{ protocol: 'TCP', port: preview.allowedPortMin, endPort: preview.allowedPortMax }],
+      },
+    ],
+  });
+}
+
+/** What sandboxes may reach, and the cluster's DNS to find it; undefined where that is nothing. */
+export function egressPlan(config: NetworkConfig) {
+  const { egress } = config.sandboxes;
+  if (egress.length === 0) return undefined;
+  return policy(config, 'porthole-sandboxes-egress', {
+    policyTypes: ['Egress'],
+    egress: [
+      { to: egress.map((cidr) => ({ ipBlock: { cidr, except: exceptionsOf(cidr) } })) },
+      {
+        to: [
+          {
+            namespaceSelector: { matchLabels: { [NAMESPACE_NAME]: 'kube-system' } },
+            podSelector: { matchLabels: { 'k8s-app': 'kube-dns' } },
+          },
+        ],
+        ports: [
+          { protocol: 'UDP', port: 53 },
+          { protocol: 'TCP', port: 53 },
+        ],
+      },
+    ],
+  });
+}
+
+/** Whoever makes the pod of a sandbox, it bears this label. */
+const OF_A_SANDBOX = { matchExpressions: [{ key: LABELS.sandbox, operator: 'Exists' }] };
+
+function policy<Rules extends object>({ namespaces }: NetworkConfig, name: string, rules: Rules) {
+  return {
+    metadata: { name, namespace: namespaces.previews, labels: STACK_LABELS },
+    spec: { podSelector: OF_A_SANDBOX, ...rules },
+  };
+}

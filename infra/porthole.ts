@@ -1,0 +1,64 @@
+import * as kubernetes from '@pulumi/kubernetes';
+import * as pulumi from '@pulumi/pulumi';
+import { Access } from './access/access.ts';
+import { Admission } from './admission/admission.ts';
+import { apiUrl } from './functions/environment.plan.ts';
+import { Functions } from './functions/functions.ts';
+import { Gateway } from './gateway/gateway.ts';
+import { Namespaces } from './namespaces/namespaces.ts';
+import { Network } from './network/network.ts';
+import { Quota } from './quota/quota.ts';
+import { Reaper } from './reaper/reaper.ts';
+import { Routes } from './routes/routes.ts';
+import { Sandboxes } from './sandboxes/sandboxes.ts';
+import type { StackConfig } from './stack-config/stack-config-schema.ts';
+
+/** Porthole on a cluster: one child a concern. Every guard stands before the first function starts. */
+export class Porthole extends pulumi.ComponentResource {
+  readonly apiUrl: string;
+  readonly previewZone: string;
+  readonly gatewayAddress: pulumi.Output<string | undefined>;
+
+  constructor(name: string, args: StackConfig, opts?: pulumi.ComponentResourceOptions) {
+    super('porthole:infra:Porthole', name, {}, opts);
+    const provider = new kubernetes.Provider(
+      `${name}-cluster`,
+      {
+        ...(args.context !== undefined && { context: args.context }),
+        // Otherwise a changed setting would replace the ConfigMap, and whatever names it.
+        enableConfigMapMutable: true,
+        enableSecretMutable: true,
+      },
+      { parent: this },
+    );
+    const own = { parent: this, providers: [provider] };
+    const namespaces = new Namespaces(`${name}-namespaces`, args, own);
+    const within = { ...own, dependsOn: [...namespaces.made] };
+
+    const gateway = new Gateway(`${name}-gateway`, args, within);
+    const guards = [
+      new Network(`${name}-network`, args, within),
+      new Quota(`${name}-quota`, args, within),
+      new Admission(`${name}-admission`, args, within),
+      new Access(`${name}-access`, args, within),
+    ];
+    const guarded = { ...own, dependsOn: guards };
+    const sandboxes = new Sandboxes(`${name}-sandboxes`, args, guarded);
+    const functions = new Functions(`${name}-functions`, args, guarded);
+    const reaper = new Reaper(`${name}-reaper`, args, {
+      ...own,
+      dependsOn: [...guards, ...functions.environment],
+    });
+    const routes = new Routes(`${name}-routes`, args, { ...own, dependsOn: [gateway, functions] });
+
+    this.apiUrl = apiUrl(args);
+    this.previewZone = args.zone;
+    this.gatewayAddress = gateway.address;
+    this.registerOutputs({
+      apiUrl: this.apiUrl,
+      previewZone: this.previewZone,
+      gatewayAddress: this.gatewayAddress,
+      parts: [namespaces, gateway, ...guards, sandboxes, functions, reaper, routes].map(({ urn }) => urn),
+    });
+  }
+}

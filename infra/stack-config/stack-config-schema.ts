@@ -1,0 +1,179 @@
+import { z } from 'zod';
+import { reachesMetadataOnly } from '../network/address-range.ts';
+
+const text = z.string().trim().min(1, 'must not be empty');
+const whole = (min: number, max: number) => {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z.int(message).min(min, message).max(max, message);
+};
+/** RFC 1123: names of namespaces, Secrets, templates. */
+const label = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be a lower-case DNS label of at most 63 characters');
+const dnsName = z
+  .string()
+  .regex(
+    /^(?=.{1,200}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/,
+    'must be a lower-case DNS name of two labels or more',
+  );
+const quantity = z
+  .string()
+  .regex(/^\d+(\.\d+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$/, 'must be a Kubernetes quantity, e.g. 500m or 1Gi');
+const addressRange = z
+  .union([z.cidrv4(), z.cidrv6()], 'must be an address range, e.g. 203.0.113.0/24')
+  .refine(
+    (range) => !reachesMetadataOnly(range),
+    'holds nothing but metadata addresses, which no sandbox may ever reach',
+  );
+/** A value of more than one part reaches the program as JSON, however the stack file spells it. */
+const structured = <T extends z.ZodType>(schema: T) =>
+  z
+    .string()
+    .transform((value, context) => {
+      try {
+        return JSON.parse(value) as unknown;
+      } catch {
+        context.addIssue('must be a structure of keys and values');
+        return z.NEVER;
+      }
+    })
+    .pipe(schema);
+const group = <T extends z.ZodRawShape>(shape: T) => {
+  const schema = z.strictObject(shape);
+  return structured(schema).prefault('{}');
+};
+
+const Namespaces = {
+  previews: label.default('agentweaver').describe('Where previews and sandboxes live'),
+  gateway: label.default('agentweaver').describe('Where the shared Gateway lives'),
+  functions: label
+    .default('porthole')
+    .describe('Where the functions live, apart from what sandboxes could touch'),
+  existing: z
+    .array(label)
+    .default([])
+    .describe('Those of the three that stand already: neither made nor deleted here'),
+};
+
+const Gateway = {
+  name: label.default('agentweaver-preview-gateway').describe('Name of the shared Gateway'),
+  className: label.describe('GatewayClass that serves it'),
+  port: whole(1, 65_535).default(443).describe('Port of the HTTPS listeners'),
+  podNamespace: label.describe("Namespace of the gateway's own pods: the only ones let in to sandboxes"),
+  podLabels: z
+    .record(text, z.string())
+    .refine((labels) => Object.keys(labels).length > 0, 'must name a label or more')
+    .describe("Labels of the gateway's own pods"),
+};
+
+const Certificates = {
+  previewSecret: label
+    .default('porthole-preview-tls')
+    .describe("TLS Secret for `*.{zone}`, in the Gateway's namespace"),
+  apiSecret: label
+    .default('porthole-api-tls')
+    .describe("TLS Secret for the API's host, in the Gateway's namespace"),
+  issuer: z
+    .strictObject({
+      name: label.describe('cert-manager issuer that fills both Secrets; without it they stand already'),
+      kind: z.enum(['ClusterIssuer', 'Issuer']).default('ClusterIssuer').describe('Its kind'),
+    })
+    .optional(),
+};
+
+/** The reference's own keys in lower camel case; the defaults are those of the functions. */
+const Preview = {
+  idleTimeoutMinutes: whole(1, 10_080)
+    .default(30)
+    .describe('A preview that is not kept alive this long ends'),
+  maxLifetimeHours: whole(1, 720).default(8).describe('A preview ends after this, whatever happens'),
+  keepAfterRun: z.boolean().default(true).describe('Whether previews outlive their run'),
+  allowedPortMin: whole(1, 65_535).default(3000).describe('Lowest port a preview may expose'),
+  allowedPortMax: whole(1, 65_535).default(9000).describe('Highest port a preview may expose'),
+  autoApprove: z
+    .boolean()
+    .default(false)
+    .describe('Open what agents ask for without a person; keep false in production'),
+  maxPerRun: whole(1, 1_000).default(3).describe('Live previews a run may have'),
+  maxTotal: whole(1, 100_000).default(20).describe('Live previews of everybody together'),
+  readyTimeoutSeconds: whole(1, 300).default(10).describe('Longest wait for a URL to serve'),
+};
+
+const Functions = {
+  image: text.describe('Image of the function host; pinned by digest in production'),
+  replicas: whole(1, 100).default(2).describe('Pods at first; afterwards the autoscaler decides'),
+  maxReplicas: whole(1, 100).default(10).describe('Most pods the autoscaler may run'),
+  cpu: quantity.default('250m').describe('CPU that a pod requests'),
+  memory: quantity.default('512Mi').describe('Memory that a pod requests and may use'),
+  logLevel: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .describe('Least severe log line to write'),
+  existingSecret: label
+    .optional()
+    .describe(
+      'Secret with DATABASE_URL, PORTHOLE_SIGNING_KEYS and the like, kept by others, instead of the secret keys below',
+    ),
+};
+
+const Oidc = z.strictObject({
+  issuer: z
+    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+    .describe('OpenID Connect issuer whose bearer tokens are accepted'),
+  audience: text.describe('The audience those tokens must name'),
+  orgClaim: text.default('org').describe('The claim that names the org'),
+  adminClaim: text.default('admin').describe('The claim that is true for admins'),
+});
+
+const Template = z.strictObject({
+  image: text.describe('Image of the sandbox'),
+  cpu: quantity.default('1').describe('CPU limit'),
+  memory: quantity.default('1Gi').describe('Memory limit'),
+  storage: quantity.default('1Gi').describe('Size of `/workspace`'),
+  runtimeClassName: label.optional().describe('RuntimeClass of stronger isolation, e.g. gvisor'),
+});
+
+const WarmPool = z.strictObject({
+  template: label.describe('Its SandboxTemplate, a key of `templates`'),
+  replicas: whole(0, 100)
+    .default(0)
+    .describe('Sandboxes kept ready; 0 makes claims of the template possible without any'),
+});
+
+const Sandboxes = {
+  templates: z.record(label, Template).default({}).describe('SandboxTemplates of agent-sandbox, by name'),
+  warmPools: z.record(label, WarmPool).default({}).describe('SandboxWarmPools, by name'),
+  egress: z
+    .array(addressRange)
+    .default([])
+    .describe('Address ranges that sandboxes may reach; none by default, metadata addresses never'),
+  otherRoutes: whole(0, 100_000)
+    .default(0)
+    .describe("HTTPRoutes of others in the previews' namespace, so that the quota leaves them room"),
+};
+
+/** Every key of a stack file, without its `porthole:`. */
+export const StackConfigSchema = z.strictObject({
+  zone: dnsName.describe('Previews are `{token}-preview.{zone}`; a registrable domain of its own'),
+  apiHost: dnsName.describe('Host of the API and the console, outside the zone'),
+  context: text.optional().describe('Context of the kubeconfig; the current one by default'),
+  namespaces: group(Namespaces),
+  gateway: structured(z.strictObject(Gateway)),
+  certificates: group(Certificates),
+  preview: group(Preview),
+  functions: structured(z.strictObject(Functions)),
+  oidc: structured(Oidc).optional(),
+  sandboxes: group(Sandboxes),
+  databaseUrl: z
+    .url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })
+    .optional()
+    .describe('PostgreSQL for the records (secret); required with more than one replica'),
+  signingKeys: text.optional().describe('JWKS of symmetric keys, the first signs (secret); required'),
+  serviceKey: text.optional().describe('The key of the service itself, an admin (secret)'),
+  apiKeys: text.optional().describe('Keys of people, JSON `{key: {user, org, admin?}}` (secret)'),
+});
+
+export type StackConfig = z.infer<typeof StackConfigSchema>;
+
+/** Keys that hold secrets: refused in clear text. */
+export const SECRET_KEYS = ['databaseUrl', 'signingKeys', 'serviceKey', 'apiKeys'] as const;

@@ -1,0 +1,115 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { type Engine, type Registered, startEngine } from './engine.ts';
+import type { Registration } from './registration.ts';
+import type { Properties } from './wire-values.ts';
+
+const require = createRequire(import.meta.url);
+
+/** The values of a stack file. */
+export interface StackFile {
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Keys that the file holds encrypted, with their values in clear. */
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+export interface ProgramRun {
+  readonly project: string;
+  readonly stack: string;
+  /** The program's entry, an absolute path. */
+  readonly main: string;
+  readonly stackFile: StackFile;
+  readonly dryRun: boolean;
+  readonly register: (registration: Registration) => Promise<Registered>;
+}
+
+export interface ProgramResult {
+  readonly succeeded: boolean;
+  /** Everything that was registered, in order. */
+  readonly registrations: readonly Registration[];
+  /** What the program exports. */
+  readonly outputs: Properties;
+  /** What components registered as their outputs, by URN. */
+  readonly componentOutputs: ReadonlyMap<string, Properties>;
+  readonly log: Engine['log'];
+  /** What the program wrote by itself. */
+  readonly output: string;
+}
+
+/** Runs a program the way the command line's language host does, against an engine of our own. */
+export async function runProgram(run: ProgramRun): Promise<ProgramResult> {
+  const registrations: Registration[] = [];
+  const engine = await startEngine({
+    ...run,
+    register: (registration) => {
+      registrations.push(registration);
+      return run.register(registration);
+    },
+  });
+  try {
+    const { code, output } = await node(run, engine.address);
+    const stack = registrations.find(({ type }) => type === 'pulumi:pulumi:Stack');
+    return {
+      succeeded: code === 0,
+      registrations,
+      outputs: engine.outputs.get(stack?.urn ?? '') ?? {},
+      componentOutputs: engine.outputs,
+      log: engine.log,
+      output,
+    };
+  } finally {
+    engine.close();
+  }
+}
+
+async function node(run: ProgramRun, address: string): Promise<{ code: number | null; output: string }> {
+  const { config, secrets } = run.stackFile;
+  const flags = {
+    engine: address,
+    monitor: address,
+    organization: 'organization',
+    parallel: '16',
+    project: run.project,
+    pwd: dirname(run.main),
+    stack: run.stack,
+  };
+  const child = spawn(
+    process.execPath,
+    [
+      join(dirname(require.resolve('@pulumi/pulumi')), 'cmd/run'),
+      ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
+      ...(run.dryRun ? ['--dry-run'] : []),
+      run.main,
+    ],
+    {
+      env: {
+        PATH: process.env['PATH'],
+        HOME: process.env['HOME'],
+        PULUMI_NODEJS_TYPESCRIPT: 'false',
+        PULUMI_CONFIG: JSON.stringify(texts({ ...config, ...secrets })),
+        PULUMI_CONFIG_SECRET_KEYS: JSON.stringify(Object.keys(secrets)),
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, output };
+}
+
+/** The command line hands every value over as text; what has parts, as JSON. */
+function texts(values: Readonly<Record<string, unknown>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? value : JSON.stringify(value),
+    ]),
+  );
+}
