@@ -1,0 +1,448 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { serve } from './support/commands.ts';
+import { ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
+import { pinnedClock } from './support/pinned-clock.ts';
+import { type MadeRun, makeRun, startPreview, verdict, visit } from './support/runs.ts';
+
+const TOKEN = /^[a-z]{3,10}-[a-z]{3,10}-[a-z]{3,10}-[a-z2-7]{26}$/;
+const NOWHERE = 'swift-falcon-amber-aaaaaaaaaaaaaaaaaaaaaaaaaa';
+
+describe('the preview routes', () => {
+  const clock = pinnedClock();
+  let porthole: TestHost;
+  let run: MadeRun;
+  let other: MadeRun;
+  const of = (runId: string) => `/api/runs/${runId}/sandbox`;
+  const start = (body: unknown, token: string | undefined = ALICE, runId = run.runId) =>
+    porthole.call('POST', `${of(runId)}/port-forward`, { body, ...(token === '' ? {} : { token }) });
+  const stop = (session: string, token = ALICE, runId = run.runId) =>
+    porthole.call('DELETE', `${of(runId)}/port-forward/${session}`, { token });
+  const keepAlive = (session: string, token = ALICE, runId = run.runId) =>
+    porthole.call('POST', `${of(runId)}/preview/${session}/keepalive`, { token });
+  const list = (token = ALICE, runId = run.runId) =>
+    porthole.call('GET', `${of(runId)}/port-forward`, { token });
+
+  beforeAll(async () => {
+    porthole = await startTestHost(PEOPLE, { clock });
+    run = await makeRun(porthole, ALICE);
+    other = await makeRun(porthole, BOB);
+  });
+  afterEach(async () => {
+    const { plane } = porthole.host.services;
+    for await (const preview of plane.list()) await plane.close(preview);
+  });
+  afterAll(() => porthole.end());
+
+  test('start answers the whole DTO in both casings', async () => {
+    const answer = await start({ target_port: 3000 });
+    const body = answer.json();
+    const token = String(body['session_id']);
+    const keepalive = `/api/runs/${run.runId}/sandbox/preview/${token}/keepalive`;
+    const url = `http://${token}-preview.localhost:${porthole.host.port}`;
+    expect(answer.status).toBe(200);
+    expect(answer.headers['content-type']).toBe('application/json');
+    expect(token).toMatch(TOKEN);
+    expect(body).toEqual({
+      session_id: token,
+      local_port: 0,
+      target_port: 3000,
+      pod_name: run.sandboxId,
+      started_at: '2030-03-01T12:00:00.000Z',
+      preview_url: url,
+      previewUrl: url,
+      keepalive_url: keepalive,
+      keepaliveUrl: keepalive,
+      expires_at: '2030-03-01T12:30:00.000Z',
+      max_until: '2030-03-01T20:00:00.000Z',
+      ready: false,
+      reason: 'nothing_listens',
+    });
+  });
+
+  test('start says ready, without a reason, once a server listens', async () => {
+    await serve(porthole, run.sandboxId, 3456, 'hello', ALICE);
+    const started = await startPreview(porthole, run.runId, 3456, ALICE);
+    expect(started).toMatchObject({ ready: true });
+    expect(started).not.toHaveProperty('reason');
+    const page = await visit(porthole, started.session_id, porthole.host.port);
+    expect([page.status, page.text]).toEqual([200, 'hello']);
+  });
+
+  test.each([
+    ['target_port', { target_port: 3001 }],
+    ['targetPort, as legacy clients spell it', { targetPort: 3001 }],
+    ['the lowest port', { target_port: 3000 }],
+    ['the highest port', { target_port: 9000 }],
+  ])('start takes %s', async (_name, body) => {
+    expect((await start(body)).status).toBe(200);
+  });
+
+  test('a second start returns the same URL and moves the expiry, never the maximum', async () => {
+    const first = await startPreview(porthole, run.runId, 3000, ALICE);
+    clock.advance({ minutes: 10 });
+    const second = await startPreview(porthole, run.runId, 3000, ALICE);
+    expect(second.session_id).toBe(first.session_id);
+    expect(second.started_at).toBe(first.started_at);
+    expect(Date.parse(second.expires_at ?? '') - Date.parse(first.expires_at ?? '')).toBe(600_000);
+    expect(second.max_until).toBe(first.max_until);
+  });
+
+  test('each port of a run, and each run, has a URL of its own', async () => {
+    const sessions = [
+      await startPreview(porthole, run.runId, 3000, ALICE),
+      await startPreview(porthole, run.runId, 3001, ALICE),
+      await startPreview(porthole, other.runId, 3000, BOB),
+    ].map(({ session_id }) => session_id);
+    expect(new Set(sessions).size).toBe(3);
+  });
+
+  test('rotate ends the present URL and opens another one', async () => {
+    const first = await startPreview(porthole, run.runId, 3000, ALICE);
+    const second = await startPreview(porthole, run.runId, 3000, ALICE, { rotate: true });
+    expect(second.session_id).not.toBe(first.session_id);
+    expect((await list()).json<unknown[]>()).toHaveLength(1);
+    expect(verdict(await visit(porthole, first.session_id, porthole.host.port))).toEqual([410, 'stopped']);
+    expect(verdict(await visit(porthole, second.session_id, porthole.host.port))).toEqual([
+      502,
+      'nothing_listens',
+    ]);
+  });
+
+  test('32 simultaneous starts of one port give one session', async () => {
+    const sessions = await Promise.all(
+      Array.from({ length: 32 }, () => startPreview(porthole, run.runId, 3000, ALICE)),
+    );
+    expect(new Set(sessions.map(({ session_id }) => session_id)).size).toBe(1);
+    expect((await list()).json<unknown[]>()).toHaveLength(1);
+  });
+
+  test('the fourth preview of a run is refused, and the refused one serves nothing', async () => {
+    for (const port of [3000, 3001, 3002]) await startPreview(porthole, run.runId, port, ALICE);
+    const fourth = await start({ target_port: 3003 });
+    expect(verdict(fourth)).toEqual([429, 'too_many_previews']);
+    expect(fourth.json()).toEqual({
+      error: `Run ${run.runId} already has 3 live previews, which is the most a run may have: stop one first.`,
+      code: 'too_many_previews',
+    });
+    expect(fourth.headers['retry-after']).toBe('5');
+    expect((await list()).json<{ target_port: number }[]>().map((each) => each.target_port)).toEqual([
+      3000, 3001, 3002,
+    ]);
+    // A live one is still returned, and a stopped one makes room.
+    const again = await startPreview(porthole, run.runId, 3002, ALICE);
+    await stop(again.session_id);
+    expect((await start({ target_port: 3003 })).status).toBe(200);
+  });
+
+  test('simultaneous starts of five ports leave exactly three', async () => {
+    const answers = await Promise.all(
+      [3000, 3001, 3002, 3003, 3004].map((port) => start({ target_port: port })),
+    );
+    const statuses = answers.map(({ status }) => status).sort((a, b) => a - b);
+    expect(statuses).toEqual([200, 200, 200, 429, 429]);
+    expect((await list()).json<unknown[]>()).toHaveLength(3);
+  });
+
+  describe('the order of checks', () => {
+    test.each<[string, string, string, unknown, [number, string]]>([
+      ['nobody, with a bad body', '', 'own', { target_port: 'x' }, [401, 'unauthorized']],
+      [
+        'a wrong key on an own run',
+        'wrong-key-0123456789',
+        'own',
+        { target_port: 3000 },
+        [401, 'unauthorized'],
+      ],
+      [
+        'a body that is not of the schema, on a foreign run',
+        BOB,
+        'own',
+        { target_port: 'x' },
+        [400, 'invalid_request'],
+      ],
+      [
+        'an unreadable run id with a port out of range',
+        ALICE,
+        'run%20x',
+        { target_port: 2999 },
+        [400, 'invalid_run_id'],
+      ],
+      [
+        'an unknown run with a port out of range',
+        ALICE,
+        'run_nothere',
+        { target_port: 2999 },
+        [404, 'run_not_found'],
+      ],
+      ['a foreign run with a port out of range', BOB, 'own', { target_port: 2999 }, [403, 'foreign_run']],
+      [
+        'an own run with a port out of range',
+        ALICE,
+        'own',
+        { target_port: 2999 },
+        [400, 'port_out_of_range'],
+      ],
+    ])('%s', async (_name, token, runId, body, expected) => {
+      expect(verdict(await start(body, token, runId === 'own' ? run.runId : runId))).toEqual(expected);
+    });
+
+    test('a port out of range comes before a missing sandbox, and that before the cap', async () => {
+      const doomed = await makeRun(porthole, ALICE);
+      for (const port of [3000, 3001, 3002]) await startPreview(porthole, doomed.runId, port, ALICE);
+      const gone = await porthole.call('DELETE', `/v1/sandbox/${doomed.sandboxId}`, { token: ALICE });
+      expect(gone.status).toBe(204);
+      expect(verdict(await start({ target_port: 9001 }, ALICE, doomed.runId))).toEqual([
+        400,
+        'port_out_of_range',
+      ]);
+      expect(verdict(await start({ target_port: 3003 }, ALICE, doomed.runId))).toEqual([
+        409,
+        'no_bound_sandbox',
+      ]);
+    });
+  });
+
+  describe('keepalive', () => {
+    test('moves the expiry one idle window on, and says the token', async () => {
+      const { session_id } = await startPreview(porthole, run.runId, 3000, ALICE);
+      clock.advance({ minutes: 20 });
+      const kept = await keepAlive(session_id);
+      expect(kept.status).toBe(200);
+      expect(kept.json()).toEqual({
+        token: session_id,
+        kept_alive: true,
+        expires_at: new Date(clock.now().getTime() + 30 * 60_000).toISOString(),
+      });
+    });
+
+    test('never moves the expiry past the maximum', async () => {
+      const { session_id, max_until } = await startPreview(porthole, run.runId, 3000, ALICE);
+      clock.advance({ hours: 7, minutes: 50 });
+      expect((await keepAlive(session_id)).json()).toMatchObject({ expires_at: max_until });
+    });
+
+    test.each<[string, () => Promise<{ session: string; runId: string; token: string }>, [number, string]]>([
+      [
+        'a foreign run',
+        async () => ({ session: NOWHERE, runId: run.runId, token: BOB }),
+        [403, 'foreign_run'],
+      ],
+      [
+        'an unknown run',
+        async () => ({ session: NOWHERE, runId: 'run_nothere', token: ALICE }),
+        [404, 'run_not_found'],
+      ],
+      [
+        'an unknown token',
+        async () => ({ session: NOWHERE, runId: run.runId, token: ALICE }),
+        [404, 'preview_not_found'],
+      ],
+      [
+        'the token of another run',
+        async () => ({
+          session: (await startPreview(porthole, other.runId, 3000, BOB)).session_id,
+          runId: run.runId,
+          token: ALICE,
+        }),
+        [404, 'preview_not_found'],
+      ],
+      [
+        'a token with a trailing dot',
+        async () => ({
+          session: `${(await startPreview(porthole, run.runId, 3000, ALICE)).session_id}.`,
+          runId: run.runId,
+          token: ALICE,
+        }),
+        [404, 'preview_not_found'],
+      ],
+      [
+        'a token in capitals',
+        async () => ({
+          session: (await startPreview(porthole, run.runId, 3000, ALICE)).session_id.toUpperCase(),
+          runId: run.runId,
+          token: ALICE,
+        }),
+        [404, 'preview_not_found'],
+      ],
+    ])('refuses %s', async (_name, given, expected) => {
+      const { session, runId, token } = await given();
+      expect(verdict(await keepAlive(session, token, runId))).toEqual(expected);
+    });
+
+    test('the token of another run does not move that run’s expiry', async () => {
+      const foreign = await startPreview(porthole, other.runId, 3000, BOB);
+      clock.advance({ minutes: 5 });
+      await keepAlive(foreign.session_id);
+      expect((await list(BOB, other.runId)).json<unknown[]>()).toMatchObject([
+        { expires_at: foreign.expires_at },
+      ]);
+    });
+  });
+
+  describe('stop', () => {
+    test('answers the session, revokes the URL, and the next start has a new one', async () => {
+      const first = await startPreview(porthole, run.runId, 3000, ALICE);
+      const stopped = await stop(first.session_id);
+      expect(stopped.status).toBe(200);
+      expect(stopped.json()).toEqual({ session_id: first.session_id, stopped: true });
+      expect(verdict(await visit(porthole, first.session_id, porthole.host.port))).toEqual([410, 'stopped']);
+      const second = await startPreview(porthole, run.runId, 3000, ALICE);
+      expect(second.session_id).not.toBe(first.session_id);
+      expect(verdict(await visit(porthole, first.session_id, porthole.host.port))).toEqual([410, 'stopped']);
+      expect(verdict(await keepAlive(first.session_id))).toEqual([404, 'preview_not_found']);
+    });
+
+    test('a second stop is 404', async () => {
+      const { session_id } = await startPreview(porthole, run.runId, 3000, ALICE);
+      await stop(session_id);
+      expect(verdict(await stop(session_id))).toEqual([404, 'preview_not_found']);
+    });
+
+    test.each<[string, string, () => string, [number, string]]>([
+      ['a foreign run', BOB, () => run.runId, [403, 'foreign_run']],
+      ['an unknown run', ALICE, () => 'run_nothere', [404, 'run_not_found']],
+      ['a token of another run', BOB, () => other.runId, [404, 'preview_not_found']],
+    ])('refuses %s and leaves the preview alone', async (_name, token, runId, expected) => {
+      const { session_id } = await startPreview(porthole, run.runId, 3000, ALICE);
+      expect(verdict(await stop(session_id, token, runId()))).toEqual(expected);
+      expect((await list()).json<unknown[]>()).toHaveLength(1);
+    });
+  });
+
+  describe('list', () => {
+    test('answers the whole DTO of each live preview of the run, oldest first', async () => {
+      const first = await startPreview(porthole, run.runId, 3005, ALICE);
+      clock.advance({ seconds: 1 });
+      const second = await startPreview(porthole, run.runId, 3000, ALICE);
+      await startPreview(porthole, other.runId, 3000, BOB);
+      const withoutReadiness = ({ ready: _ready, reason: _reason, ...dto }: typeof first) => dto;
+      expect((await list()).json()).toEqual([withoutReadiness(first), withoutReadiness(second)]);
+    });
+
+    test.each<[string, string, () => string, [number, string]]>([
+      ['a foreign run', BOB, () => run.runId, [403, 'foreign_run']],
+      ['an unknown run', ALICE, () => 'run_nothere', [404, 'run_not_found']],
+      ['an unreadable run id', ALICE, () => 'x'.repeat(65), [400, 'invalid_run_id']],
+    ])('refuses %s', async (_name, token, runId, expected) => {
+      expect(verdict(await list(token, runId()))).toEqual(expected);
+    });
+  });
+
+  describe('the agent’s route', () => {
+    const startAsAgent = (token: string, runId: string, body: unknown = { target_port: 3000 }) =>
+      porthole.call('POST', `${of(runId)}/preview`, { body, token });
+
+    test.each<[string, () => string]>([
+      ['the owner', () => ALICE],
+      ['the run’s own agent', () => run.agentToken],
+    ])('answers %s 403 approval_required while nothing approves', async (_name, token) => {
+      const answer = await startAsAgent(token(), run.runId);
+      expect(verdict(answer)).toEqual([403, 'approval_required']);
+      expect(answer.json<{ error: string }>().error).toContain('auto_approve_tools');
+      expect((await list()).json()).toEqual([]);
+    });
+
+    test('judges the port before the approval', async () => {
+      expect(verdict(await startAsAgent(run.agentToken, run.runId, { target_port: 2999 }))).toEqual([
+        400,
+        'port_out_of_range',
+      ]);
+    });
+
+    describe('of a run that approves its tools', () => {
+      let approved: MadeRun;
+      beforeAll(async () => {
+        approved = await makeRun(porthole, ALICE, { auto_approve_tools: true });
+      });
+
+      test.each<[string, () => string, number]>([
+        ['the owner', () => ALICE, 200],
+        ['an admin, the service', () => SERVICE_KEY, 200],
+        ['the run’s own agent', () => approved.agentToken, 200],
+        ['another person', () => BOB, 403],
+        ['the agent of another run', () => run.agentToken, 403],
+      ])('%s gets %#', async (_name, token, status) => {
+        expect((await startAsAgent(token(), approved.runId)).status).toBe(status);
+      });
+
+      test('owner and agent get the same URL', async () => {
+        const byAgent = (await startAsAgent(approved.agentToken, approved.runId)).json();
+        const byOwner = await startPreview(porthole, approved.runId, 3000, ALICE);
+        expect(byAgent['session_id']).toBe(byOwner.session_id);
+      });
+
+      test('an unknown run is 404', async () => {
+        expect(verdict(await startAsAgent(ALICE, 'run_nothere'))).toEqual([404, 'run_not_found']);
+      });
+
+      test('the agent’s token is dead once the run completes', async () => {
+        const ended = await makeRun(porthole, ALICE, { auto_approve_tools: true });
+        await porthole.call('POST', `/api/runs/${ended.runId}/complete`, { token: ALICE });
+        expect(verdict(await startAsAgent(ended.agentToken, ended.runId))).toEqual([401, 'unauthorized']);
+      });
+    });
+  });
+
+  test('a completed run keeps its preview, and its owner may start another one', async () => {
+    const ended = await makeRun(porthole, ALICE);
+    const { session_id } = await startPreview(porthole, ended.runId, 3000, ALICE);
+    await porthole.call('POST', `/api/runs/${ended.runId}/complete`, { token: ALICE });
+    expect((await keepAlive(session_id, ALICE, ended.runId)).status).toBe(200);
+    expect((await start({ target_port: 3001 }, ALICE, ended.runId)).status).toBe(200);
+  });
+});
+
+describe('the installation’s own settings', () => {
+  let porthole: TestHost;
+  beforeAll(async () => {
+    porthole = await startTestHost({
+      SANDBOX_PREVIEW_AUTO_APPROVE: 'true',
+      Sandbox__Preview__MaxTotal: '2',
+      Sandbox__Preview__AllowedPortMin: '4000',
+      Sandbox__Preview__AllowedPortMax: '4010',
+      Sandbox__Preview__ZoneSuffix: 'previews.example.test',
+      PORTHOLE_PUBLIC_URL: 'https://porthole.example.test',
+    });
+  });
+  afterAll(() => porthole.end());
+
+  test('SANDBOX_PREVIEW_AUTO_APPROVE opens the agent’s route, the zone and the public URL form the URL', async () => {
+    const run = await makeRun(porthole);
+    const answer = await porthole.call('POST', `/api/runs/${run.runId}/sandbox/preview`, {
+      body: { target_port: 4000 },
+      token: run.agentToken,
+    });
+    const { session_id, preview_url } = answer.json();
+    expect(answer.status).toBe(200);
+    expect(preview_url).toBe(`https://${String(session_id)}-preview.previews.example.test`);
+  });
+
+  test.each([
+    ['below its own range', 3999],
+    ['above its own range', 4011],
+  ])('refuses a port %s', async (_name, port) => {
+    const run = await makeRun(porthole);
+    const answer = await porthole.call('POST', `/api/runs/${run.runId}/sandbox/port-forward`, {
+      body: { target_port: port },
+    });
+    expect(verdict(answer)).toEqual([400, 'port_out_of_range']);
+    expect(answer.json<{ error: string }>().error).toBe(
+      `preview port must be between 4000 and 4010, got ${port}: start the server on a port in that range.`,
+    );
+  });
+
+  test('MaxTotal caps the previews of all runs together', async () => {
+    const { plane } = porthole.host.services;
+    for await (const preview of plane.list()) await plane.close(preview);
+    for (const port of [4000, 4001]) await startPreview(porthole, (await makeRun(porthole)).runId, port);
+    const third = await makeRun(porthole);
+    const answer = await porthole.call('POST', `/api/runs/${third.runId}/sandbox/port-forward`, {
+      body: { target_port: 4000 },
+    });
+    expect(verdict(answer)).toEqual([429, 'too_many_previews']);
+    expect(answer.json<{ error: string }>().error).toBe(
+      'All 2 previews that may live at once are taken: stop one first.',
+    );
+  });
+});

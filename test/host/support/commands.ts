@@ -1,0 +1,71 @@
+import { as, type Callable } from './runs.ts';
+
+/** One event of an exec stream, as it stood on the wire. */
+export interface ExecEvent {
+  readonly event: string;
+  readonly data: string;
+}
+
+/** What a command did, put together from its events. */
+export interface CommandResult {
+  readonly stdout: Buffer;
+  readonly stderr: Buffer;
+  readonly exitCode: number | undefined;
+  readonly events: readonly ExecEvent[];
+}
+
+/** Reads a whole exec stream; throws on a byte that is not of the form `event: x\ndata: y\n\n`. */
+export function readEvents(text: string): ExecEvent[] {
+  const frames = text.split('\n\n');
+  if (frames.pop() !== '') throw new Error(`the stream ends in the middle of an event: ${text.slice(-80)}`);
+  return frames.map((frame) => {
+    const parts = /^event: ([a-z]+)\ndata: ([^\n]*)$/.exec(frame);
+    if (parts === null) throw new Error(`not an event: ${JSON.stringify(frame.slice(0, 200))}`);
+    return { event: parts[1] ?? '', data: parts[2] ?? '' };
+  });
+}
+
+/** Runs a command in a sandbox to its end. */
+export async function execute(
+  porthole: Callable,
+  sandboxId: string,
+  argv: readonly string[],
+  { token, ...more }: { readonly token?: string; readonly timeout_ms?: number; readonly cwd?: string } = {},
+): Promise<CommandResult> {
+  const answer = await porthole.call('POST', `/v1/sandbox/${sandboxId}/exec`, {
+    body: { argv, ...more },
+    ...as(token),
+  });
+  if (answer.status !== 200) throw new Error(`no exec: ${answer.status} ${answer.text}`);
+  const events = readEvents(answer.text);
+  const bytesOf = (name: string) =>
+    Buffer.concat(
+      events.filter(({ event }) => event === name).map(({ data }) => Buffer.from(data, 'base64')),
+    );
+  const exit = events.find(({ event }) => event === 'exit');
+  return {
+    stdout: bytesOf('stdout'),
+    stderr: bytesOf('stderr'),
+    exitCode: exit && (JSON.parse(exit.data) as { exit_code: number }).exit_code,
+    events,
+  };
+}
+
+/** Starts a web server in the background of a sandbox that answers `says` to everything; resolves once it listens. */
+export async function serve(
+  porthole: Callable,
+  sandboxId: string,
+  port: number,
+  says: string,
+  token?: string,
+): Promise<void> {
+  const program = `require('node:http').createServer((q, r) => r.end(${JSON.stringify(says)})).listen(${port}, '127.0.0.1', () => require('node:fs').writeFileSync('up-${port}', ''))`;
+  const script = `node -e "$1" >/dev/null 2>&1 </dev/null & n=0; while [ ! -e up-${port} ] && [ $n -lt 500 ]; do sleep 0.02; n=$((n+1)); done; [ -e up-${port} ]`;
+  const { exitCode, stderr } = await execute(
+    porthole,
+    sandboxId,
+    ['sh', '-c', script, 'sh', program],
+    as(token),
+  );
+  if (exitCode !== 0) throw new Error(`no server on port ${port}: ${stderr.toString()}`);
+}
