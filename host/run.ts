@@ -54,11 +54,17 @@ function explain(error: unknown): string {
   return `Porthole could not start: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
 }
 
+/** npm passes a Ctrl-C on although the terminal has sent it already: what comes this close is the same one. */
+const SAME_SIGNAL_MS = 500;
+
 function endOnSignal(host: Host): void {
-  let ending = false;
+  let asked: number | undefined;
   const end = (signal: NodeJS.Signals) => {
-    if (ending) process.exit(128 + (signal === 'SIGINT' ? 2 : 15));
-    ending = true;
+    if (asked !== undefined) {
+      if (performance.now() - asked > SAME_SIGNAL_MS) process.exit(128 + (signal === 'SIGINT' ? 2 : 15));
+      return;
+    }
+    asked = performance.now();
     host.close().then(
       () => process.exit(0),
       (error: unknown) => {

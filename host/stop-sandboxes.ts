@@ -15,9 +15,12 @@ export async function stopSandboxes({
   const ending: Promise<void>[] = [];
   for await (const id of provider.list()) {
     ending.push(
-      provider.stop(id).catch((error: unknown) => log.error({ err: error, sandbox_id: id }, 'sandbox not stopped')),
+      provider
+        .stop(id)
+        .catch((error: unknown) => log.error({ err: error, sandbox_id: id }, 'sandbox not stopped')),
     );
   }
   await Promise.all(ending);
-  if (ending.length > 0) log.info({ sandboxes: ending.length }, 'sandboxes stopped; the next start resumes them');
+  if (ending.length > 0)
+    log.info({ sandboxes: ending.length }, 'sandboxes stopped; the next start resumes them');
 }

@@ -16,8 +16,13 @@ const Body = z
       .positive('must be positive')
       .max(2_147_483_647, 'must be at most 2147483647')
       .optional()
-      .describe('Milliseconds; none: no limit'),
-    cwd: z.string('must be a string').optional().describe('Within /workspace, the default'),
+      .describe('Milliseconds; none: no limit')
+      .meta({ example: 10_000 }),
+    cwd: z
+      .string('must be a string')
+      .optional()
+      .describe('Within /workspace, the default')
+      .meta({ example: '/workspace' }),
   })
   .meta({ id: 'ExecRequest' });
 
