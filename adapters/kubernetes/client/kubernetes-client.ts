@@ -1,0 +1,232 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ClusterAccess } from './cluster-access.ts';
+import type { Collection } from './collection.ts';
+import { openExchanges } from './exchange.ts';
+import { gate } from './gate.ts';
+import { errorFromAnswer, errorFromFailure, KubernetesError } from './kubernetes-error.ts';
+import type { JsonPatchOperation, KubernetesObject } from './kubernetes-object.ts';
+import { listPages, type ListQuery } from './list-pages.ts';
+import { type Repetition, retryDelay } from './retry-delay.ts';
+import { createServerTime, type ServerTime } from './server-time.ts';
+
+export interface KubernetesClientOptions {
+  readonly access: ClusterAccess;
+  /** Our own clock, for the comparison with the server's. */
+  readonly now?: () => Date;
+  /** Longest wait for one answer, in milliseconds. */
+  readonly tryTimeoutMs?: number;
+  /** Longest time for a call with all its repetitions, in milliseconds. */
+  readonly callTimeoutMs?: number;
+  /** Connections to the API server at most. */
+  readonly connections?: number;
+  /** Deletions under way at once at most. */
+  readonly deletes?: number;
+}
+
+export interface DeleteOptions {
+  /** Only this very object. */
+  readonly uid?: string | undefined;
+  /** Only while it is as it was then. */
+  readonly resourceVersion?: string | undefined;
+  readonly propagation?: 'Background' | 'Foreground' | 'Orphan' | undefined;
+}
+
+/**
+ * The few calls that Porthole makes, as they are: one round trip each, JSON in and out, connections kept. A call that failed in passing is repeated at most four
+ * times, only where a repetition is safe, and never past its time. Every failure is a KubernetesError; an aborted signal rejects with its own reason.
+ */
+export interface KubernetesClient {
+  get<T extends KubernetesObject>(from: Collection, name: string, signal?: AbortSignal): Promise<T>;
+  /** Page by page, each object once, through an expired `continue`. */
+  list<T extends KubernetesObject>(
+    from: Collection,
+    query?: ListQuery,
+    signal?: AbortSignal,
+  ): AsyncGenerator<T, void, undefined>;
+  /** Never repeated while in doubt: whoever calls it knows how to find out, by name, uid and annotations. */
+  create<T extends KubernetesObject>(into: Collection, object: object, signal?: AbortSignal): Promise<T>;
+  /** Give it a `test`, so that a repetition is safe. */
+  jsonPatch<T extends KubernetesObject>(
+    into: Collection,
+    name: string,
+    operations: readonly JsonPatchOperation[],
+    signal?: AbortSignal,
+  ): Promise<T>;
+  mergePatch<T extends KubernetesObject>(
+    into: Collection,
+    name: string,
+    change: object,
+    signal?: AbortSignal,
+  ): Promise<T>;
+  /** True when this call removed it; false when it was gone, or a precondition does not hold. */
+  delete(from: Collection, name: string, options?: DeleteOptions, signal?: AbortSignal): Promise<boolean>;
+  readonly time: ServerTime;
+  /** Lets go of the connections. */
+  close(): void;
+}
+
+/** One exchange with the API server. */
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  /** For messages: what is done to what. */
+  readonly what: string;
+  readonly repetition: Repetition;
+  readonly accept?: string;
+  readonly type?: string;
+  readonly body?: unknown;
+}
+
+const JSON_TYPE = 'application/json';
+
+export function createKubernetesClient(options: KubernetesClientOptions): KubernetesClient {
+  const {
+    access,
+    now = () => new Date(),
+    tryTimeoutMs = 10_000,
+    callTimeoutMs = 30_000,
+    connections = 32,
+    deletes = 8,
+  } = options;
+  const time = createServerTime();
+  const oneOfFew = gate(deletes);
+  const server = openExchanges(access, connections);
+
+  /** One try. Answers with the body's text, or throws what went wrong. */
+  const tryOnce = async (call: Call, limit: AbortSignal, refreshToken: boolean): Promise<string> => {
+    const headers: Record<string, string> = { accept: call.accept ?? JSON_TYPE };
+    if (access.token !== undefined) headers['authorization'] = `Bearer ${await access.token(refreshToken)}`;
+    if (call.body !== undefined) headers['content-type'] = call.type ?? JSON_TYPE;
+    const sentAt = now().getTime();
+    const answer = await server.exchange(
+      {
+        method: call.method,
+        path: call.path,
+        headers,
+        body: call.body === undefined ? undefined : JSON.stringify(call.body),
+      },
+      AbortSignal.any([limit, AbortSignal.timeout(tryTimeoutMs)]),
+    );
+    time.observe(answer.headers.date, sentAt, now().getTime());
+    if (answer.status < 400) return answer.body;
+    throw errorFromAnswer(call.what, answer.status, answer.headers['retry-after'], answer.body);
+  };
+
+  const send = async (call: Call, signal: AbortSignal | undefined): Promise<string> => {
+    signal?.throwIfAborted();
+    const deadline = AbortSignal.timeout(callTimeoutMs);
+    const limit = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
+    const endsAt = performance.now() + callTimeoutMs;
+    let inDoubt = false;
+    let refused = false;
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await tryOnce(call, limit, refused);
+      } catch (failure) {
+        signal?.throwIfAborted();
+        const error =
+          failure instanceof KubernetesError ? failure : errorFromFailure(call.what, failure);
+        inDoubt ||= error.inDoubt;
+        if (error.status === 401 && !refused && access.token !== undefined) {
+          refused = true;
+          continue;
+        }
+        const delay = deadline.aborted ? undefined : retryDelay(error, tries, call.repetition, Math.random());
+        if (delay === undefined || performance.now() + delay >= endsAt) throw withDoubt(error, inDoubt);
+        await pause(delay, undefined, { signal: limit }).catch(() => signal?.throwIfAborted());
+      }
+    }
+  };
+  const parsed = async <T>(call: Call, signal: AbortSignal | undefined): Promise<T> =>
+    JSON.parse(await send(call, signal)) as T;
+
+  return {
+    time,
+
+    get: (from, name, signal) =>
+      parsed(
+        { method: 'GET', path: `${from.path}/${name}`, what: `get ${from.plural} ${name}`, repetition: 'always' },
+        signal,
+      ),
+
+    list: (from, query = {}, signal) => listPages((call) => parsed(call, signal), from, query),
+
+    create: (into, object, signal) =>
+      parsed(
+        {
+          method: 'POST',
+          path: into.path,
+          what: `create ${into.plural}`,
+          repetition: 'unless-in-doubt',
+          body: object,
+        },
+        signal,
+      ),
+
+    jsonPatch: (into, name, operations, signal) =>
+      parsed(
+        {
+          method: 'PATCH',
+          path: `${into.path}/${name}`,
+          what: `patch ${into.plural} ${name}`,
+          repetition: 'always',
+          type: 'application/json-patch+json',
+          body: operations,
+        },
+        signal,
+      ),
+
+    mergePatch: (into, name, change, signal) =>
+      parsed(
+        {
+          method: 'PATCH',
+          path: `${into.path}/${name}`,
+          what: `patch ${into.plural} ${name}`,
+          repetition: 'always',
+          type: 'application/merge-patch+json',
+          body: change,
+        },
+        signal,
+      ),
+
+    delete: (from, name, { uid, resourceVersion, propagation } = {}, signal) =>
+      oneOfFew(async () => {
+        const call: Call = {
+          method: 'DELETE',
+          path: `${from.path}/${name}`,
+          what: `delete ${from.plural} ${name}`,
+          repetition: 'always',
+          body: {
+            apiVersion: 'v1',
+            kind: 'DeleteOptions',
+            ...((uid !== undefined || resourceVersion !== undefined) && {
+              preconditions: {
+                ...(uid !== undefined && { uid }),
+                ...(resourceVersion !== undefined && { resourceVersion }),
+              },
+            }),
+            ...(propagation !== undefined && { propagationPolicy: propagation }),
+          },
+        };
+        try {
+          await send(call, signal);
+          return true;
+        } catch (error) {
+          if (!(error instanceof KubernetesError)) throw error;
+          // Gone after a try whose answer was lost: that try did it.
+          if (error.status === 404) return error.inDoubt;
+          if (error.status === 409) return false;
+          throw error;
+        }
+      }),
+
+    close: () => server.close(),
+  };
+}
+
+/** A call is in doubt as soon as one of its tries was. */
+function withDoubt(error: KubernetesError, inDoubt: boolean): KubernetesError {
+  if (error.inDoubt || !inDoubt) return error;
+  const { message, status, reason, retryAfterMs, continueAt, cause } = error;
+  return new KubernetesError(message, { status, reason, inDoubt: true, retryAfterMs, continueAt, cause });
+}

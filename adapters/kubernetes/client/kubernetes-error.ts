@@ -1,0 +1,100 @@
+import { ExchangeFailure } from './exchange.ts';
+import type { Status } from './kubernetes-object.ts';
+
+/** A call to the API server that did not succeed. The message never holds a credential. */
+export class KubernetesError extends Error {
+  /** The HTTP status; 0 where there was no answer. */
+  readonly status: number;
+  /** The API server's own word, e.g. `AlreadyExists`, `NotFound`, `Conflict`; `NoAnswer` where there was none. */
+  readonly reason: string;
+  /** Whether the call may have taken effect all the same. */
+  readonly inDoubt: boolean;
+  /** How long the server asked to wait, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+  /** Where a list that has expired can be taken up again, inconsistently. */
+  readonly continueAt: string | undefined;
+
+  constructor(
+    message: string,
+    facts: {
+      status: number;
+      reason: string;
+      inDoubt: boolean;
+      retryAfterMs?: number | undefined;
+      continueAt?: string | undefined;
+      cause?: unknown;
+    },
+  ) {
+    super(message, { cause: facts.cause });
+    this.name = 'KubernetesError';
+    this.status = facts.status;
+    this.reason = facts.reason;
+    this.inDoubt = facts.inDoubt;
+    this.retryAfterMs = facts.retryAfterMs;
+    this.continueAt = facts.continueAt;
+  }
+}
+
+/** What an answer with an error status says. */
+export function errorFromAnswer(
+  what: string,
+  status: number,
+  retryAfter: string | undefined,
+  body: string,
+): KubernetesError {
+  const told = parseStatus(body);
+  const seconds = told?.details?.retryAfterSeconds ?? Number(retryAfter ?? Number.NaN);
+  const message = told?.message ?? body.slice(0, 200);
+  return new KubernetesError(`${what}: ${status} ${message}`.trimEnd(), {
+    status,
+    reason: told?.reason ?? reasonOf(status),
+    // Whoever stands in between may have lost the answer of a call that went through.
+    inDoubt: status >= 500,
+    retryAfterMs: Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined,
+    continueAt: told?.metadata?.continue || undefined,
+  });
+}
+
+/** A call that got no answer. */
+export function errorFromFailure(what: string, cause: unknown): KubernetesError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new KubernetesError(`${what}: no answer from the API server (${why})`, {
+    status: 0,
+    reason: 'NoAnswer',
+    inDoubt: cause instanceof ExchangeFailure && cause.maybeSent,
+    cause,
+  });
+}
+
+export function isReason(error: unknown, ...reasons: readonly string[]): error is KubernetesError {
+  return error instanceof KubernetesError && reasons.includes(error.reason);
+}
+
+function parseStatus(body: string): Status | undefined {
+  try {
+    const told = JSON.parse(body) as Status | null;
+    return told?.kind === 'Status' ? told : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Proxies answer without a Status. */
+function reasonOf(status: number): string {
+  switch (status) {
+    case 401:
+      return 'Unauthorized';
+    case 403:
+      return 'Forbidden';
+    case 404:
+      return 'NotFound';
+    case 409:
+      return 'Conflict';
+    case 410:
+      return 'Expired';
+    case 429:
+      return 'TooManyRequests';
+    default:
+      return status >= 500 ? 'InternalError' : 'BadRequest';
+  }
+}

@@ -1,0 +1,33 @@
+import type { KubernetesError } from './kubernetes-error.ts';
+
+/** A call is tried this often in all. */
+export const MAX_TRIES = 5;
+
+const FIRST_MS = 50;
+
+/**
+ * When a call may be repeated: `always`, where a repetition changes nothing; or only while the failed one has certainly not taken effect.
+ */
+export type Repetition = 'always' | 'unless-in-doubt';
+
+/**
+ * How long to wait before the next try, in milliseconds; undefined when there shall be none. `tries` have failed so far; `random` is from 0 to 1.
+ * What the server asks for is waited for in full; otherwise the wait doubles, by half at random, so that many who failed together do not come back together.
+ */
+export function retryDelay(
+  error: KubernetesError,
+  tries: number,
+  repetition: Repetition,
+  random: number,
+): number | undefined {
+  if (tries >= MAX_TRIES || !mayPass(error)) return undefined;
+  if (error.inDoubt && repetition !== 'always') return undefined;
+  const grown = FIRST_MS * 2 ** (tries - 1) * (0.5 + random / 2);
+  return Math.max(error.retryAfterMs ?? 0, grown);
+}
+
+function mayPass({ status, reason }: KubernetesError): boolean {
+  if (status === 0 || status === 429 || status >= 500) return true;
+  // Two writers of one object, or of one quota: the API server asks to try again.
+  return status === 409 && reason === 'Conflict';
+}

@@ -1,0 +1,32 @@
+type Labels = Readonly<Record<string, string>>;
+
+/**
+ * What a label selector selects, as kube-apiserver reads it: `notin` and `!=` select objects without the label too.
+ * @throws Error on what is no selector
+ */
+export function labelSelector(text: string): (labels: Labels) => boolean {
+  const terms = text === '' ? [] : text.split(/,(?![^(]*\))/).map(term);
+  return (labels) => terms.every((matches) => matches(labels));
+}
+
+const KEY = String.raw`[A-Za-z0-9./_-]+`;
+
+function term(text: string): (labels: Labels) => boolean {
+  const set = new RegExp(`^(${KEY}) (in|notin) \\(([^()]+)\\)$`).exec(text);
+  if (set !== null) {
+    const [, key, operator, values] = set as unknown as [string, string, string, string];
+    const among = new Set(values.split(','));
+    return (labels) => among.has(labels[key] ?? '') === (operator === 'in');
+  }
+  const equality = new RegExp(`^(${KEY})(=|==|!=)([A-Za-z0-9._-]*)$`).exec(text);
+  if (equality !== null) {
+    const [, key, operator, value] = equality as unknown as [string, string, string, string];
+    return (labels) => (labels[key] === value) === (operator !== '!=');
+  }
+  const existence = new RegExp(`^(!?)(${KEY})$`).exec(text);
+  if (existence !== null) {
+    const [, not, key] = existence as unknown as [string, string, string];
+    return (labels) => Object.hasOwn(labels, key) === (not === '');
+  }
+  throw new Error(`unable to parse requirement: ${text}`);
+}
