@@ -83,20 +83,19 @@ export async function writeWorkspaceFile(
   signal?: AbortSignal,
 ): Promise<void> {
   const absolute = resolveWorkspacePath(path, 'path');
-  const process = await provider.exec(
-    sandboxId,
-    { argv: ['sh', '-c', WRITE, 'sh', below(absolute)], stdin: true },
-    signal,
-  );
+  signal?.throwIfAborted();
+  // Without the signal: it would kill the script before its trap has removed the temporary file.
+  const process = await provider.exec(sandboxId, {
+    argv: ['sh', '-c', WRITE, 'sh', below(absolute)],
+    stdin: true,
+  });
   process.stdout.resume();
   try {
     await ready(process, absolute, 'workspace_archive_write_error', 'write failed');
     if (process.stdin === null) throw new TypeError('exec was asked for stdin and gave none');
-    await feed(content, process.stdin);
+    await feed(content, process.stdin, signal);
   } catch (error) {
-    // SIGTERM and not SIGKILL: the script's trap removes the temporary file.
-    process.kill('SIGTERM');
-    await process.exited.catch(() => undefined);
+    await endScript(process);
     throw error;
   }
   await succeeded(process, absolute, 'workspace_archive_write_error', 'write failed');
@@ -106,15 +105,27 @@ export async function writeWorkspaceFile(
  * Copies with back-pressure, and ends the target only when the source has ended well: an end is what makes the file, so a broken upload
  * must never look like one (which is why this is no `pipeline`).
  */
-async function feed(content: Readable, target: Writable): Promise<void> {
+async function feed(content: Readable, target: Writable, signal: AbortSignal | undefined): Promise<void> {
   const broken = new AbortController();
   target.once('error', (error) => broken.abort(error));
+  const over = signal === undefined ? broken.signal : AbortSignal.any([broken.signal, signal]);
   for await (const chunk of content) {
-    broken.signal.throwIfAborted();
-    if (!target.write(chunk)) await once(target, 'drain', { signal: broken.signal });
+    over.throwIfAborted();
+    if (!target.write(chunk)) await once(target, 'drain', { signal: over });
   }
-  broken.signal.throwIfAborted();
+  over.throwIfAborted();
   target.end();
+}
+
+/** Enough for a shell to run its trap. */
+const GRACE_MS = 2_000;
+
+/** SIGTERM first: the script's trap removes the temporary file. */
+async function endScript(process: ExecProcess): Promise<void> {
+  process.kill('SIGTERM');
+  const grace = setTimeout(() => process.kill('SIGKILL'), GRACE_MS);
+  await process.exited.catch(() => undefined);
+  clearTimeout(grace);
 }
 
 function below(absolute: string): string {

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { PortholeError } from '#core/errors.ts';
 import type { RunningCommand } from '#core/use-cases/execute-command.ts';
 
@@ -27,7 +28,9 @@ export function execEvents(command: RunningCommand, timeoutMs: number | undefine
   };
   forward('stdout', process.stdout);
   forward('stderr', process.stderr);
-  void lastFrames(command, timeoutMs).then((frames) => {
+  // The end may be known before the last output has been read; it is told after it.
+  const drained = Promise.allSettled(outputs.map((output) => finished(output)));
+  void Promise.all([lastFrames(command, timeoutMs), drained]).then(([frames]) => {
     if (events.destroyed) return false;
     events.push(frames);
     return events.push(null);
