@@ -55,6 +55,8 @@ export function dropRest(req: IncomingMessage): void {
   const timer = setTimeout(() => {
     if (!req.complete) req.socket.destroy();
   }, DRAIN_MS);
+  // Nobody waits for it: a host that ends has ended the connection already.
+  timer.unref();
   const done = (): void => clearTimeout(timer);
   req.once('end', done);
   req.once('close', done);
