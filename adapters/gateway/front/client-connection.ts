@@ -64,7 +64,7 @@ export class ClientConnection {
 
   #take(req: IncomingMessage, res: ServerResponse, expectsContinue: boolean, turn: Turn): void {
     this.#active = { req, res };
-    res.once('close', () => this.#next());
+    res.on('close', () => this.#next());
     turn(req, res, expectsContinue);
   }
 
