@@ -1,8 +1,13 @@
 import { userName } from '../access/access.plan.ts';
-import { NAMESPACE_NAME } from '../labels.ts';
+import { NAMESPACE_NAME, STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 
 type Namespaces = Pick<StackConfig, 'namespaces'>['namespaces'];
+
+/** Policies belong to no namespace: the functions' tells two stacks of one cluster apart. */
+export function policyMetadata({ functions }: Namespaces, id: string) {
+  return { name: `${functions}-${id}`, labels: STACK_LABELS };
+}
 
 /** A text as CEL spells it. */
 export const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;

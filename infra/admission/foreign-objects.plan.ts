@@ -1,13 +1,12 @@
 import { LABELS, PREVIEW_LABELS } from '../../constructs/names.ts';
-import { STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { hasLabels, inPreviewsNamespace, isOurs } from './expressions.ts';
+import { hasLabels, inPreviewsNamespace, isOurs, policyMetadata } from './expressions.ts';
 
 /** What Porthole did not make, its functions and its reaper neither change nor delete, whatever their roles would allow. */
 export function foreignObjectsPlan({ namespaces }: Pick<StackConfig, 'namespaces'>) {
   const managedBy = { [LABELS.managedBy]: PREVIEW_LABELS[LABELS.managedBy] };
   return {
-    metadata: { name: 'porthole-foreign-objects', labels: STACK_LABELS },
+    metadata: policyMetadata(namespaces, 'foreign-objects'),
     spec: {
       failurePolicy: 'Fail',
       matchConstraints: inPreviewsNamespace(namespaces, {

@@ -1,8 +1,7 @@
 import { ANNOTATIONS, PREVIEW_LABELS } from '../../constructs/names.ts';
 import { LISTENERS } from '../gateway/gateway.plan.ts';
-import { STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { hasLabels, inPreviewsNamespace, isOurs, quote } from './expressions.ts';
+import { hasLabels, inPreviewsNamespace, isOurs, policyMetadata, quote } from './expressions.ts';
 
 /** How far the clocks of a function and of the API server may be apart. */
 const SKEW_SECONDS = 60;
@@ -39,7 +38,7 @@ export function previewRoutesPlan({
   ].join(' && ');
 
   return {
-    metadata: { name: 'porthole-preview-routes', labels: STACK_LABELS },
+    metadata: policyMetadata(namespaces, 'preview-routes'),
     spec: {
       failurePolicy: 'Fail',
       matchConstraints: inPreviewsNamespace(namespaces, {

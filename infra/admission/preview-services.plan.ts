@@ -1,13 +1,12 @@
 import { LABELS, PREVIEW_LABELS } from '../../constructs/names.ts';
-import { STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { hasLabels, inPreviewsNamespace, isOurs, quote } from './expressions.ts';
+import { hasLabels, inPreviewsNamespace, isOurs, policyMetadata, quote } from './expressions.ts';
 
 /** What the API server refuses of previews' Services: they lead to a sandbox's allowed ports, from inside the cluster, and nowhere else. */
 export function previewServicesPlan({ namespaces, preview }: Pick<StackConfig, 'namespaces' | 'preview'>) {
   const { allowedPortMin, allowedPortMax } = preview;
   return {
-    metadata: { name: 'porthole-preview-services', labels: STACK_LABELS },
+    metadata: policyMetadata(namespaces, 'preview-services'),
     spec: {
       failurePolicy: 'Fail',
       matchConstraints: inPreviewsNamespace(namespaces, {

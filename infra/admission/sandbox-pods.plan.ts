@@ -1,7 +1,6 @@
-import { LABELS, SANDBOX_LABELS } from '../../constructs/names.ts';
-import { STACK_LABELS } from '../labels.ts';
+import { LABELS, SANDBOX_LABELS, SANDBOX_POD_LABELS } from '../../constructs/names.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { hasLabels, inPreviewsNamespace, isOurs, quote } from './expressions.ts';
+import { hasLabels, inPreviewsNamespace, isOurs, policyMetadata, quote } from './expressions.ts';
 
 /**
  * What the API server refuses of the pods that the functions make. Whoever may make pods may otherwise read every
@@ -9,7 +8,7 @@ import { hasLabels, inPreviewsNamespace, isOurs, quote } from './expressions.ts'
  */
 export function sandboxPodsPlan({ namespaces }: Pick<StackConfig, 'namespaces'>) {
   return {
-    metadata: { name: 'porthole-sandbox-pods', labels: STACK_LABELS },
+    metadata: policyMetadata(namespaces, 'sandbox-pods'),
     spec: {
       failurePolicy: 'Fail',
       matchConstraints: inPreviewsNamespace(namespaces, {
@@ -26,7 +25,7 @@ export function sandboxPodsPlan({ namespaces }: Pick<StackConfig, 'namespaces'>)
       ],
       validations: [
         {
-          expression: `${hasLabels('object', SANDBOX_LABELS)} && object.?metadata.?labels[?${quote(LABELS.sandbox)}].orValue('') != ''`,
+          expression: `${hasLabels('object', { ...SANDBOX_LABELS, ...SANDBOX_POD_LABELS })} && object.?metadata.?labels[?${quote(LABELS.sandbox)}].orValue('') != ''`,
           message:
             'not a sandbox: the functions make no other pod, and the network policies know sandboxes by their labels',
         },

@@ -1,22 +1,13 @@
-import { LABELS, SANDBOX_LABELS } from '../../constructs/names.ts';
+import { SANDBOX_POD_LABELS } from '../../constructs/names.ts';
 import { NAMESPACE_NAME, STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { exceptionsOf } from './address-range.ts';
 
 type NetworkConfig = Pick<StackConfig, 'namespaces' | 'gateway' | 'preview' | 'sandboxes'>;
 
-const CLOSED = { policyTypes: ['Ingress', 'Egress'] };
-
 /** Nothing goes in or out of a sandbox but what another policy lets through: policies only ever add. */
 export function closedPlan(config: NetworkConfig) {
-  return policy(config, 'porthole-sandboxes-closed', CLOSED);
-}
-
-/** A pod that waits in a warm pool belongs to no sandbox yet, and is closed all the same; undefined where there is none. */
-export function closedWarmPlan(config: NetworkConfig) {
-  if (Object.keys(config.sandboxes.templates).length === 0) return undefined;
-  const { metadata, spec } = policy(config, 'porthole-warm-sandboxes-closed', CLOSED);
-  return { metadata, spec: { ...spec, podSelector: { matchLabels: SANDBOX_LABELS } } };
+  return policy(config, 'porthole-sandboxes-closed', { policyTypes: ['Ingress', 'Egress'] });
 }
 
 /** The gateway's own pods reach the ports that previews may expose, the very range that the API checks. */
@@ -62,12 +53,9 @@ export function egressPlan(config: NetworkConfig) {
   });
 }
 
-/** Whoever makes the pod of a sandbox, it bears this label. */
-const OF_A_SANDBOX = { matchExpressions: [{ key: LABELS.sandbox, operator: 'Exists' }] };
-
 function policy<Rules extends object>({ namespaces }: NetworkConfig, name: string, rules: Rules) {
   return {
     metadata: { name, namespace: namespaces.previews, labels: STACK_LABELS },
-    spec: { podSelector: OF_A_SANDBOX, ...rules },
+    spec: { podSelector: { matchLabels: SANDBOX_POD_LABELS }, ...rules },
   };
 }

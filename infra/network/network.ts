@@ -1,7 +1,7 @@
 import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { closedPlan, closedWarmPlan, egressPlan, fromGatewayPlan } from './network.plan.ts';
+import { closedPlan, egressPlan, fromGatewayPlan } from './network.plan.ts';
 
 /** What goes in and out of sandboxes. */
 export class Network extends pulumi.ComponentResource {
@@ -12,18 +12,14 @@ export class Network extends pulumi.ComponentResource {
   ) {
     super('porthole:infra:Network', name, {}, opts);
     const { NetworkPolicy } = kubernetes.networking.v1;
-    const warm = closedWarmPlan(args);
-    const closed = [
-      new NetworkPolicy(`${name}-closed`, closedPlan(args), { parent: this }),
-      ...(warm === undefined ? [] : [new NetworkPolicy(`${name}-warm-closed`, warm, { parent: this })]),
-    ];
+    const closed = new NetworkPolicy(`${name}-closed`, closedPlan(args), { parent: this });
     // Nothing is opened before everything is closed.
-    const opening = { parent: this, dependsOn: closed };
+    const opening = { parent: this, dependsOn: [closed] };
     const egress = egressPlan(args);
     const opened = [
       new NetworkPolicy(`${name}-from-gateway`, fromGatewayPlan(args), opening),
       ...(egress === undefined ? [] : [new NetworkPolicy(`${name}-egress`, egress, opening)]),
     ];
-    this.registerOutputs({ policies: [...closed, ...opened].map(({ id }) => id) });
+    this.registerOutputs({ policies: [closed, ...opened].map(({ id }) => id) });
   }
 }

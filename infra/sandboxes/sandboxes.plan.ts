@@ -1,4 +1,4 @@
-import { SANDBOX_LABELS } from '../../constructs/names.ts';
+import { SANDBOX_POD_LABELS } from '../../constructs/names.ts';
 import { STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 
@@ -24,7 +24,7 @@ export function templatesPlan({ namespaces, sandboxes }: SandboxesConfig) {
       volumeClaimTemplatesPolicy: 'Disallowed',
       podTemplate: {
         // A pod that waits in a warm pool is closed off as well as a claimed one.
-        metadata: { labels: SANDBOX_LABELS },
+        metadata: { labels: SANDBOX_POD_LABELS },
         spec: {
           automountServiceAccountToken: false,
           enableServiceLinks: false,

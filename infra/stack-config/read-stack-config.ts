@@ -94,6 +94,12 @@ function contradictions(config: StackConfig): string[] {
       problem('namespaces.existing', `${existing} is none of the three namespaces`);
     }
   }
+  if (config.certificates.issuer === undefined && !namespaces.existing.includes(namespaces.gateway)) {
+    problem(
+      'certificates.issuer',
+      `without an issuer both TLS Secrets stand already, so namespaces.existing must list their namespace, ${namespaces.gateway}`,
+    );
+  }
   for (const [pool, { template }] of Object.entries(sandboxes.warmPools)) {
     if (!(template in sandboxes.templates)) {
       problem(`sandboxes.warmPools.${pool}.template`, `there is no template ${template}`);

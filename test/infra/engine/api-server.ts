@@ -1,0 +1,222 @@
+import { Agent, request } from 'undici';
+
+export interface KubernetesObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly resourceVersion?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly [field: string]: unknown;
+}
+
+export type ObjectKey = Pick<KubernetesObject, 'apiVersion' | 'kind'> & {
+  readonly name: string;
+  readonly namespace?: string | undefined;
+};
+
+/** What an API server answered instead of doing what it was asked. */
+export class ApiError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(`${status}: ${message}`);
+    this.name = 'ApiError';
+    this.status = status;
+  }
+}
+
+interface Kubeconfig {
+  readonly clusters: readonly [
+    { readonly cluster: { readonly server: string; readonly 'certificate-authority-data'?: string } },
+  ];
+  readonly users: readonly [
+    {
+      readonly user: {
+        readonly token?: string;
+        readonly 'client-certificate-data'?: string;
+        readonly 'client-key-data'?: string;
+      };
+    },
+  ];
+}
+
+const FIELD_MANAGER = 'pulumi-kubernetes';
+/** Longest wait for a condition, or for an object to be gone. */
+const PATIENCE_MS = 60_000;
+
+/** The few requests that applying a stack takes. */
+export class ApiServer {
+  readonly #server: string;
+  readonly #agent: Agent;
+  readonly #headers: Record<string, string>;
+  readonly #kinds = new Map<string, Promise<Map<string, { plural: string; namespaced: boolean }>>>();
+
+  /** @param kubeconfig JSON, as `kubectl config view --raw --minify --output=json` prints it */
+  constructor(kubeconfig: string) {
+    const { clusters, users } = JSON.parse(kubeconfig) as Kubeconfig;
+    const { cluster } = clusters[0];
+    const { user } = users[0];
+    const bytes = (data: string | undefined) =>
+      data === undefined ? undefined : Buffer.from(data, 'base64');
+    this.#server = cluster.server;
+    this.#headers = user.token === undefined ? {} : { authorization: `Bearer ${user.token}` };
+    this.#agent = new Agent({
+      connect: {
+        ...definedOnly({
+          ca: bytes(cluster['certificate-authority-data']),
+          cert: bytes(user['client-certificate-data']),
+          key: bytes(user['client-key-data']),
+        }),
+      },
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  /** Server-side apply. With `dryRun` it only tells what the object would be. */
+  async apply(object: KubernetesObject, { dryRun = false } = {}): Promise<KubernetesObject> {
+    const query = `fieldManager=${FIELD_MANAGER}&force=true${dryRun ? '&dryRun=All' : ''}`;
+    return (await this.#json(
+      'PATCH',
+      `${await this.#path(keyOf(object))}?${query}`,
+      object,
+    )) as KubernetesObject;
+  }
+
+  async read(key: ObjectKey): Promise<KubernetesObject | undefined> {
+    try {
+      return (await this.#json('GET', await this.#path(key))) as KubernetesObject;
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  /** Deletes the object and all it owns, and waits until it is gone. */
+  async remove(key: ObjectKey): Promise<void> {
+    const path = await this.#path(key);
+    const before = await this.read(key);
+    if (before === undefined) return;
+    try {
+      await this.#json('DELETE', path, {
+        apiVersion: 'v1',
+        kind: 'DeleteOptions',
+        propagationPolicy: 'Foreground',
+      });
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 404)) throw error;
+    }
+    await this.#until(key, before, ({ type }) => type === 'DELETED', 'be gone');
+  }
+
+  /** Resolves once the object's condition is True. */
+  async untilCondition(object: KubernetesObject, condition: string): Promise<KubernetesObject> {
+    return this.#until(
+      keyOf(object),
+      object,
+      ({ object: seen }) => isTrue(seen, condition),
+      `have the condition ${condition}`,
+    );
+  }
+
+  async #until(
+    key: ObjectKey,
+    since: KubernetesObject,
+    holds: (event: { type: string; object: KubernetesObject }) => boolean,
+    what: string,
+  ): Promise<KubernetesObject> {
+    const path = await this.#path(key);
+    const at = path.lastIndexOf('/');
+    const query = new URLSearchParams({
+      watch: '1',
+      fieldSelector: `metadata.name=${key.name}`,
+      resourceVersion: since.metadata.resourceVersion ?? '',
+    });
+    if (holds({ type: 'SINCE', object: since })) return since;
+    const { statusCode, body } = await request(`${this.#server}${path.slice(0, at)}?${query.toString()}`, {
+      dispatcher: this.#agent,
+      headers: this.#headers,
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
+    if (statusCode !== 200) throw new ApiError(statusCode, await body.text());
+    try {
+      for await (const line of lines(body)) {
+        const event = JSON.parse(line) as { type: string; object: KubernetesObject };
+        if (holds(event)) return event.object;
+      }
+    } catch (error) {
+      if (!(error instanceof Error && error.name === 'TimeoutError')) throw error;
+    }
+    throw new Error(`${key.kind} ${key.name} did not ${what} within ${PATIENCE_MS / 1000} s`);
+  }
+
+  async #json(method: 'GET' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<unknown> {
+    const type = method === 'PATCH' ? 'application/apply-patch+yaml' : 'application/json';
+    const response = await request(`${this.#server}${path}`, {
+      method,
+      dispatcher: this.#agent,
+      headers: { ...this.#headers, 'content-type': type },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const answer = (await response.body.json()) as { message?: string };
+    if (response.statusCode >= 300) {
+      throw new ApiError(response.statusCode, answer.message ?? JSON.stringify(answer));
+    }
+    return answer;
+  }
+
+  async #path({ apiVersion, kind, name, namespace }: ObjectKey): Promise<string> {
+    const base = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+    let kinds = this.#kinds.get(base);
+    if (kinds === undefined) {
+      kinds = this.#discover(base);
+      this.#kinds.set(base, kinds);
+    }
+    const found = (await kinds).get(kind);
+    if (found === undefined) throw new Error(`the API server has no ${kind} in ${apiVersion}`);
+    const within = found.namespaced ? `/namespaces/${namespace ?? 'default'}` : '';
+    return `${base}${within}/${found.plural}/${name}`;
+  }
+
+  async #discover(base: string): Promise<Map<string, { plural: string; namespaced: boolean }>> {
+    const { resources } = (await this.#json('GET', base)) as {
+      resources: readonly { name: string; kind: string; namespaced: boolean }[];
+    };
+    return new Map(
+      resources
+        .filter(({ name }) => !name.includes('/'))
+        .map(({ name, kind, namespaced }) => [kind, { plural: name, namespaced }]),
+    );
+  }
+}
+
+export function keyOf({ apiVersion, kind, metadata }: KubernetesObject): ObjectKey {
+  return { apiVersion, kind, name: metadata.name, namespace: metadata.namespace };
+}
+
+function isTrue(object: KubernetesObject, condition: string): boolean {
+  const { conditions = [] } = (object['status'] ?? {}) as {
+    conditions?: readonly { type: string; status: string }[];
+  };
+  return conditions.some(({ type, status }) => type === condition && status === 'True');
+}
+
+function definedOnly<T extends object>(record: T) {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined));
+}
+
+async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const bytes of body) {
+    rest += decoder.decode(bytes, { stream: true });
+    const whole = rest.split('\n');
+    rest = whole.pop() ?? '';
+    yield* whole;
+  }
+}

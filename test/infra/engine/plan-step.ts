@@ -1,0 +1,106 @@
+import type { Registration } from './registration.ts';
+import { isRecord, type Properties } from './wire-values.ts';
+
+/** A resource as the state keeps it: secrets sealed, nothing read from a cluster. */
+export interface ResourceState {
+  readonly urn: string;
+  readonly type: string;
+  readonly name: string;
+  readonly custom: boolean;
+  readonly id: string | undefined;
+  readonly inputs: Properties;
+  /** URNs that must outlive it: what it depends on, its parent, its provider. */
+  readonly needs: readonly string[];
+}
+
+export type Step =
+  | { readonly op: 'create' }
+  | { readonly op: 'same' }
+  | { readonly op: 'update' | 'replace'; readonly paths: readonly string[] };
+
+/** Fields that the API server lets nobody change; the name and the namespace, besides, are what the object is. */
+const IMMUTABLE: Readonly<Record<string, readonly string[]>> = {
+  'kubernetes:apps/v1:Deployment': ['spec.selector'],
+  'kubernetes:rbac.authorization.k8s.io/v1:RoleBinding': ['roleRef'],
+  'kubernetes:core/v1:Secret': ['type'],
+};
+const IDENTITY = ['apiVersion', 'kind', 'metadata.name', 'metadata.namespace'];
+
+/** What a provider must be told, so that a change of these does not replace the object. */
+const MUTABLE_ON_REQUEST: Readonly<
+  Record<string, { readonly option: string; readonly fields: readonly string[] }>
+> = {
+  'kubernetes:core/v1:ConfigMap': { option: 'enableConfigMapMutable', fields: ['data', 'binaryData'] },
+  'kubernetes:core/v1:Secret': { option: 'enableSecretMutable', fields: ['data', 'stringData'] },
+};
+
+/** What becomes of a resource, from the inputs alone. `inputs` are sealed as the state's own are. */
+export function planStep(
+  old: ResourceState | undefined,
+  next: Pick<Registration, 'type' | 'ignoreChanges'>,
+  inputs: Properties,
+  provider: Properties,
+): Step {
+  if (old === undefined) return { op: 'create' };
+  const wanted = next.ignoreChanges.reduce(
+    (each: Properties, path) => withValueAt(each, path, valueAt(old.inputs, path)),
+    inputs,
+  );
+  const paths = changedPaths(old.inputs, wanted);
+  if (paths.length === 0) return { op: 'same' };
+  const onRequest = MUTABLE_ON_REQUEST[next.type];
+  const fixed = [
+    ...IDENTITY,
+    ...(IMMUTABLE[next.type] ?? []),
+    ...(onRequest !== undefined && String(provider[onRequest.option]) !== 'true' ? onRequest.fields : []),
+  ];
+  const isFixed = (path: string) =>
+    fixed.some((each) => path === each || path.startsWith(`${each}.`) || path.startsWith(`${each}[`));
+  return { op: paths.some(isFixed) ? 'replace' : 'update', paths };
+}
+
+/** Paths at which two values differ, as deep as both have parts. */
+export function changedPaths(before: unknown, after: unknown, at = ''): string[] {
+  if (Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
+    return before.flatMap((each, index) => changedPaths(each, after[index], `${at}[${index}]`));
+  }
+  if (isRecord(before) && isRecord(after)) {
+    return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) =>
+      changedPaths(before[key], after[key], at === '' ? key : `${at}.${key}`),
+    );
+  }
+  return JSON.stringify(before) === JSON.stringify(after) ? [] : [at];
+}
+
+/** The value at a path of keys, e.g. `spec.replicas`. */
+export function valueAt(value: unknown, path: string): unknown {
+  return path.split('.').reduce((each: unknown, key) => (isRecord(each) ? each[key] : undefined), value);
+}
+
+/** A copy with another value at the path; without the key where that is undefined. */
+export function withValueAt(value: Properties, path: string, next: unknown): Properties {
+  const [key = '', ...rest] = path.split('.');
+  const { [key]: inner, ...others } = value;
+  if (rest.length > 0) {
+    return { ...others, [key]: withValueAt(isRecord(inner) ? inner : {}, rest.join('.'), next) };
+  }
+  return next === undefined ? others : { ...others, [key]: next };
+}
+
+/** An order in which everything goes before what it needs. */
+export function deletionOrder(resources: readonly ResourceState[]): ResourceState[] {
+  const left = new Map(resources.map((each) => [each.urn, each]));
+  const order: ResourceState[] = [];
+  while (left.size > 0) {
+    const needed = new Set(
+      [...left.values()].flatMap(({ urn, needs }) => needs.filter((need) => need !== urn)),
+    );
+    const free = [...left.values()].filter(({ urn }) => !needed.has(urn));
+    if (free.length === 0) throw new Error(`resources need each other: ${[...left.keys()].join(', ')}`);
+    for (const each of free) {
+      order.push(each);
+      left.delete(each.urn);
+    }
+  }
+  return order;
+}

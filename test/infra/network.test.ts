@@ -1,0 +1,94 @@
+import { describe, expect, test } from '@jest/globals';
+import { contains, exceptionsOf, reachesMetadataOnly } from '../../infra/network/address-range.ts';
+import { closedPlan, egressPlan, fromGatewayPlan } from '../../infra/network/network.plan.ts';
+import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
+import { stackFile, values } from './support/stack-files.ts';
+
+const config = (more: Readonly<Record<string, unknown>> = {}) =>
+  readStackConfig(values(stackFile(more)), () => true);
+
+describe('a range that sandboxes may reach', () => {
+  test.each([
+    ['10.0.0.0/8', '10.1.2.0/24', true],
+    ['10.0.0.0/8', '11.0.0.0/24', false],
+    ['10.1.2.0/24', '10.0.0.0/8', false],
+    ['::/0', 'fd00:ec2::254/128', true],
+    ['0.0.0.0/0', '::/0', false],
+  ])('%s and %s: the second lies within the first is %s', (outer, inner, within) => {
+    expect(contains(outer, inner)).toBe(within);
+  });
+
+  test('of the whole internet leaves out private addresses and metadata', () => {
+    expect(exceptionsOf('0.0.0.0/0')).toEqual([
+      '169.254.0.0/16',
+      '168.63.129.16/32',
+      '0.0.0.0/8',
+      '10.0.0.0/8',
+      '100.64.0.0/10',
+      '127.0.0.0/8',
+      '172.16.0.0/12',
+      '192.0.0.0/24',
+      '192.168.0.0/16',
+      '198.18.0.0/15',
+      '224.0.0.0/4',
+      '240.0.0.0/4',
+    ]);
+    expect(exceptionsOf('::/0')).toEqual([
+      'fe80::/10',
+      '::/127',
+      '::ffff:0:0/96',
+      '64:ff9b::/96',
+      'fc00::/7',
+      'ff00::/8',
+    ]);
+  });
+
+  test('that was named although it is private leaves out metadata alone', () => {
+    expect(exceptionsOf('10.20.0.0/16')).toEqual([]);
+    expect(exceptionsOf('10.0.0.0/8')).toEqual([]);
+    expect(exceptionsOf('100.64.0.0/10')).toEqual(['100.100.100.200/32']);
+    expect(exceptionsOf('fc00::/7')).toEqual(['fd00:ec2::254/128']);
+  });
+
+  test('of metadata alone is known as such', () => {
+    expect(reachesMetadataOnly('169.254.169.254/32')).toBe(true);
+    expect(reachesMetadataOnly('fd00:ec2::254/128')).toBe(true);
+    expect(reachesMetadataOnly('169.0.0.0/8')).toBe(false);
+  });
+});
+
+describe('the network of sandboxes', () => {
+  test('is closed both ways for every pod that is a sandbox', () => {
+    expect(closedPlan(config()).spec).toEqual({
+      podSelector: { matchLabels: { 'porthole.sandbox.users.io/role': 'sandbox' } },
+      policyTypes: ['Ingress', 'Egress'],
+    });
+  });
+
+  test("lets the gateway's pods in, on the configured range alone", () => {
+    const { spec } = fromGatewayPlan(
+      config({ 'porthole:preview': { allowedPortMin: 4000, allowedPortMax: 4999 } }),
+    );
+    expect(spec).toEqual({
+      podSelector: { matchLabels: { 'porthole.sandbox.users.io/role': 'sandbox' } },
+      policyTypes: ['Ingress'],
+      ingress: [
+        {
+          from: [
+            {
+              namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'traefik' } },
+              podSelector: { matchLabels: { app: 'traefik' } },
+            },
+          ],
+          ports: [{ protocol: 'TCP', port: 4000, endPort: 4999 }],
+        },
+      ],
+    });
+  });
+
+  test('lets nothing out unless the stack says where to', () => {
+    expect(egressPlan(config())).toBeUndefined();
+    const open = egressPlan(config({ 'porthole:sandboxes': { egress: ['203.0.113.0/24'] } }));
+    expect(open?.spec.egress[0]?.to).toEqual([{ ipBlock: { cidr: '203.0.113.0/24', except: [] } }]);
+  });
+});

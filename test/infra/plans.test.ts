@@ -1,0 +1,207 @@
+import { describe, expect, test } from '@jest/globals';
+import { accessPlan } from '../../infra/access/access.plan.ts';
+import { autoscalerPlan, deploymentPlan } from '../../infra/functions/functions.plan.ts';
+import { certificatesPlan, gatewayPlan } from '../../infra/gateway/gateway.plan.ts';
+import { namespacesPlan } from '../../infra/namespaces/namespaces.plan.ts';
+import { quotaPlan } from '../../infra/quota/quota.plan.ts';
+import { apiRoutePlan, fallbackRoutePlan } from '../../infra/routes/routes.plan.ts';
+import { templatesPlan, warmPoolsPlan } from '../../infra/sandboxes/sandboxes.plan.ts';
+import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
+import { stackFile, values } from './support/stack-files.ts';
+
+const config = (more: Readonly<Record<string, unknown>> = {}) =>
+  readStackConfig(values(stackFile(more)), () => true);
+
+describe('namespaces', () => {
+  test('are made once each, and none that stands already', () => {
+    const names = (more = {}) => namespacesPlan(config(more)).map(({ metadata }) => metadata.name);
+    expect(names()).toEqual(['agentweaver', 'porthole']);
+    expect(names({ 'porthole:namespaces': { existing: ['agentweaver'] } })).toEqual(['porthole']);
+    expect(names({ 'porthole:namespaces': { gateway: 'edge' } })).toEqual([
+      'agentweaver',
+      'edge',
+      'porthole',
+    ]);
+  });
+
+  test("hold pods to the restricted standard, but where a gateway's own pods may run", () => {
+    const enforced = namespacesPlan(config({ 'porthole:namespaces': { gateway: 'edge' } })).map(
+      ({ metadata }) => (metadata.labels as Record<string, string>)['pod-security.kubernetes.io/enforce'],
+    );
+    expect(enforced).toEqual(['restricted', undefined, 'restricted']);
+  });
+});
+
+describe('the gateway', () => {
+  test('has a wildcard HTTPS listener for previews and one for the API, each open to our own routes alone', () => {
+    const { metadata, spec } = gatewayPlan(config());
+    expect(metadata).toMatchObject({ name: 'agentweaver-preview-gateway', namespace: 'agentweaver' });
+    const from = (names: readonly string[]) => ({
+      kinds: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute' }],
+      namespaces: {
+        from: 'Selector',
+        selector: {
+          matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: names }],
+        },
+      },
+    });
+    const tls = (name: string) => ({ mode: 'Terminate', certificateRefs: [{ kind: 'Secret', name }] });
+    expect(spec).toEqual({
+      gatewayClassName: 'traefik',
+      listeners: [
+        {
+          name: 'previews',
+          hostname: '*.preview.test',
+          port: 443,
+          protocol: 'HTTPS',
+          tls: tls('porthole-preview-tls'),
+          allowedRoutes: from(['agentweaver', 'porthole']),
+        },
+        {
+          name: 'api',
+          hostname: 'porthole.example.com',
+          port: 443,
+          protocol: 'HTTPS',
+          tls: tls('porthole-api-tls'),
+          allowedRoutes: from(['porthole']),
+        },
+      ],
+    });
+  });
+
+  test('takes its certificates from an issuer, one for each Secret', () => {
+    const names = (certificates: object) =>
+      certificatesPlan(config({ 'porthole:certificates': certificates })).map(({ spec }) => [
+        spec.secretName,
+        spec.dnsNames,
+      ]);
+    const issuer = { name: 'letsencrypt' };
+    expect(names({ issuer })).toEqual([
+      ['porthole-preview-tls', ['*.preview.test']],
+      ['porthole-api-tls', ['porthole.example.com']],
+    ]);
+    expect(names({ issuer, previewSecret: 'tls', apiSecret: 'tls' })).toEqual([
+      ['tls', ['*.preview.test', 'porthole.example.com']],
+    ]);
+  });
+
+  test('takes existing Secrets as they are', () => {
+    const given = config({
+      'porthole:certificates': {},
+      'porthole:namespaces': { existing: ['agentweaver'] },
+    });
+    expect(certificatesPlan(given)).toEqual([]);
+  });
+});
+
+describe('the fixed routes', () => {
+  test('lead the API and every unclaimed host of the zone to the functions, each on its own listener', () => {
+    const read = ({ spec }: ReturnType<typeof apiRoutePlan>) => [
+      spec.hostnames,
+      spec.parentRefs[0]?.sectionName,
+      spec.rules[0]?.backendRefs,
+    ];
+    expect(read(apiRoutePlan(config()))).toEqual([
+      ['porthole.example.com'],
+      'api',
+      [{ name: 'porthole', port: 80 }],
+    ]);
+    expect(read(fallbackRoutePlan(config()))).toEqual([
+      ['*.preview.test'],
+      'previews',
+      [{ name: 'porthole', port: 80 }],
+    ]);
+  });
+});
+
+describe('the global cap', () => {
+  const hard = (more: Readonly<Record<string, unknown>>) => quotaPlan(config(more)).spec.hard;
+
+  test.each([
+    ['counts previews alone while the fixed routes stand elsewhere', {}, '20'],
+    ['counts the fixed routes in where they share the namespace', { functions: 'agentweaver' }, '22'],
+  ])('%s', (_, namespaces, routes) => {
+    expect(hard({ 'porthole:namespaces': namespaces })).toEqual({
+      'count/httproutes.gateway.networking.k8s.io': routes,
+    });
+  });
+
+  test('leaves room for the routes of others', () => {
+    expect(hard({ 'porthole:sandboxes': { otherRoutes: 3 }, 'porthole:preview': { maxTotal: 5 } })).toEqual({
+      'count/httproutes.gateway.networking.k8s.io': '8',
+    });
+  });
+});
+
+describe('access', () => {
+  test('grants no wildcard, no Secret, and nothing outside of the previews’ namespace', () => {
+    for (const { role, binding } of accessPlan(config())) {
+      expect(role.metadata.namespace).toBe('agentweaver');
+      expect(binding.roleRef.kind).toBe('Role');
+      const words = role.rules.flatMap(({ apiGroups, resources, verbs }) => [
+        ...apiGroups,
+        ...resources,
+        ...verbs,
+      ]);
+      for (const word of [
+        '*',
+        'secrets',
+        'configmaps',
+        'serviceaccounts/token',
+        'escalate',
+        'bind',
+        'impersonate',
+      ])
+        expect(words).not.toContain(word);
+    }
+  });
+});
+
+describe('the functions', () => {
+  test('are probed by the one Host that they answer to', () => {
+    const [container] = deploymentPlan(config()).spec.template.spec.containers;
+    expect(container?.readinessProbe.httpGet).toEqual({
+      path: '/health',
+      port: 'http',
+      httpHeaders: [{ name: 'Host', value: 'porthole.example.com' }],
+    });
+  });
+
+  test('are scaled between the first and the most replicas, where these differ', () => {
+    const scaling = autoscalerPlan(config());
+    expect([scaling?.spec.minReplicas, scaling?.spec.maxReplicas]).toEqual([2, 10]);
+    expect(
+      autoscalerPlan(config({ 'porthole:functions': { image: 'x', replicas: 3, maxReplicas: 3 } })),
+    ).toBeUndefined();
+  });
+});
+
+describe('sandboxes from templates', () => {
+  const given = config({
+    'porthole:sandboxes': {
+      templates: { node: { image: 'sandbox@sha256:1', runtimeClassName: 'gvisor' } },
+      warmPools: { ready: { template: 'node', replicas: 2 } },
+    },
+  });
+
+  test('are made only where the stack asks for them', () => {
+    expect(templatesPlan(config())).toEqual([]);
+    expect(warmPoolsPlan(config())).toEqual([]);
+    expect(warmPoolsPlan(given).map(({ metadata, spec }) => [metadata.name, spec])).toEqual([
+      ['ready', { replicas: 2, sandboxTemplateRef: { name: 'node' } }],
+    ]);
+  });
+
+  test('leave the network to this stack, and bear the label that closes it', () => {
+    const [template] = templatesPlan(given);
+    expect(template?.spec.networkPolicyManagement).toBe('Unmanaged');
+    expect(template?.spec.podTemplate.metadata.labels).toEqual({
+      'porthole.sandbox.users.io/role': 'sandbox',
+    });
+    expect(template?.spec.podTemplate.spec).toMatchObject({
+      automountServiceAccountToken: false,
+      runtimeClassName: 'gvisor',
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    });
+  });
+});

@@ -1,0 +1,40 @@
+import { join } from 'node:path';
+import type { StackFile } from '../engine/run-program.ts';
+
+/** The program's entry. */
+export const MAIN = join(import.meta.dirname, '../../../infra/main.ts');
+
+export const DATABASE_URL = 'postgres://porthole:hunter2@db.example.com/porthole';
+export const SIGNING_KEYS = JSON.stringify({
+  keys: [{ kty: 'oct', kid: 'one', k: 'c2lnbmluZy1rZXktb2YtdGhpcnR5LXR3by1ieXRlcyE' }],
+});
+export const SERVICE_KEY = 'service-key-of-the-tests';
+
+/** The least that a stack file must hold, with more on top. */
+export function stackFile(more: Readonly<Record<string, unknown>> = {}): StackFile {
+  return {
+    config: {
+      'porthole:zone': 'preview.test',
+      'porthole:apiHost': 'porthole.example.com',
+      'porthole:gateway': { className: 'traefik', podNamespace: 'traefik', podLabels: { app: 'traefik' } },
+      'porthole:certificates': { issuer: { name: 'letsencrypt' } },
+      'porthole:functions': { image: 'registry.example.com/functions@sha256:0123' },
+      ...more,
+    },
+    secrets: {
+      'porthole:databaseUrl': DATABASE_URL,
+      'porthole:signingKeys': SIGNING_KEYS,
+      'porthole:serviceKey': SERVICE_KEY,
+    },
+  };
+}
+
+/** The values as the program reads them. */
+export function values({ config, secrets }: StackFile): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries({ ...config, ...secrets }).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? value : JSON.stringify(value),
+    ]),
+  );
+}
