@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import * as fc from 'fast-check';
+import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
+import { codeOf, HOUR, MINUTE, NOON, previewHouse } from './preview-house.ts';
+
+describe('keeping a preview alive', () => {
+  let house: Awaited<ReturnType<typeof previewHouse>>;
+  beforeEach(async () => {
+    house = await previewHouse();
+  });
+  afterEach(() => house.records.close());
+
+  test('gives it another half an hour from now', async () => {
+    const run = await house.makeRun();
+    const { preview } = await house.start(run);
+    house.clock.advance(10 * MINUTE);
+    expect((await house.keep(run, preview.token)).expiresAt?.toISOString()).toBe('2026-03-01T12:40:00.000Z');
+  });
+
+  test('every minute carries it to its maximum, and not past it', async () => {
+    const run = await house.makeRun();
+    const { preview } = await house.start(run);
+    for (let minute = 1; minute < 8 * 60; minute += 1) {
+      house.clock.advance(MINUTE);
+      await house.keep(run, preview.token);
+      if (minute % 60 === 0) expect((await house.reap()).reaped).toBe(0);
+    }
+    expect((await house.plane.find(preview.token))?.expiresAt?.toISOString()).toBe(
+      '2026-03-01T20:00:00.000Z',
+    );
+    house.clock.advance(MINUTE - 1);
+    expect((await house.reap()).reaped).toBe(0);
+    house.clock.advance(1);
+    expect((await house.reap()).reaped).toBe(1);
+  });
+
+  test('never moves the expiry back, nor past the maximum, whatever the clock does', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: -HOUR, max: 2 * HOUR }), { maxLength: 12 }),
+        async (steps) => {
+          const run = await house.makeRun();
+          const began = house.clock.now().getTime();
+          const { preview } = await house.start(run);
+          let before = preview.expiresAt as Date;
+          for (const step of steps) {
+            house.clock.advance(step);
+            const { expiresAt } = await house.keep(run, preview.token);
+            expect(expiresAt?.getTime()).toBeGreaterThanOrEqual(before.getTime());
+            expect(expiresAt?.getTime()).toBeLessThanOrEqual(began + 8 * HOUR);
+            before = expiresAt as Date;
+          }
+          await house.plane.close(preview);
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test('of a gone preview, an unknown one or a foreign one is not found, and brings nothing back', async () => {
+    const [mine, other] = [await house.makeRun(), await house.makeRun()];
+    const { preview: gone } = await house.start(mine);
+    const { preview: foreign } = await house.start(other);
+    await house.stop(mine, gone.token);
+    house.clock.advance(MINUTE);
+    const unknown = house.tokens.preview('key-1', mine.id, 4000, 0);
+    for (const token of [gone.token, unknown, foreign.token]) {
+      expect(await codeOf(house.keep(mine, token))).toBe('preview_not_found');
+    }
+    expect(house.plane.stored.size).toBe(1);
+    expect((await house.plane.find(foreign.token))?.expiresAt).toEqual(
+      new Date(NOON.getTime() + 30 * MINUTE),
+    );
+  });
+
+  test('is refused where previews are loopback sessions', async () => {
+    const run = await house.makeRun();
+    const plane = { ...house.plane, hasUrls: false };
+    expect(await codeOf(keepPreviewAlive({ ...house.deps, plane }, { run, token: 'any' }))).toBe(
+      'preview_not_enabled',
+    );
+  });
+});
