@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { PortholeError } from '#core/errors.ts';
 import type { Preview, PreviewPlane, PreviewSpec } from '#core/ports/preview-plane.ts';
 import { formatPreviewToken, previewName } from '#core/rules/preview-token.ts';

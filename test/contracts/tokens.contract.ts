@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { PortholeError } from '#core/errors.ts';
 import type { Tokens } from '#core/ports/tokens.ts';
 import { isPreviewToken } from '#core/rules/preview-token.ts';

@@ -6,31 +6,25 @@ import { collect } from '#test/support/collect.ts';
 export type Turn = (label: string) => Promise<void>;
 
 /**
- * A plane as it is met across a network: others may act between the call and its effect, and between the effect and its answer. `did` hears of each effect in the
- * very turn in which it happens.
- */
-export function interleavedPlane<P extends PreviewPlane>(
-  plane: P,
-  turn: Turn,
-  did: <M extends keyof PreviewPlane>(method: M, args: unknown[], result: unknown) => void = () => undefined,
-): PreviewPlane {
-  const around =
-    <Args extends unknown[], Result>(method: keyof PreviewPlane, call: (...args: Args) => Promise<Result>) =>
-    async (...args: Args): Promise<Result> => {
+ * A plane as it is met across a network: others may act between the call and its effect, and between the effect and its answer. */
+export function interleavedPlane(plane: PreviewPlane, turn: Turn): PreviewPlane {
+  const around = <M extends Exclude<keyof PreviewPlane, 'hasUrls' | 'list'>>(method: M): PreviewPlane[M] => {
+    const call = async (...args: unknown[]): Promise<unknown> => {
       await turn(`${method} asked`);
-      const result = await call(...args);
-      did(method, args, result);
+      const result: unknown = await Reflect.apply(plane[method], plane, args);
       await turn(`${method} answered`);
       return result;
     };
+    return call as PreviewPlane[M];
+  };
   return {
     hasUrls: plane.hasUrls,
-    open: around('open', plane.open),
-    serves: around('serves', plane.serves),
-    find: around('find', plane.find),
-    touch: around('touch', plane.touch),
-    close: around('close', plane.close),
-    sweep: around('sweep', plane.sweep),
+    open: around('open'),
+    serves: around('serves'),
+    find: around('find'),
+    touch: around('touch'),
+    close: around('close'),
+    sweep: around('sweep'),
     async *list(filter, signal) {
       await turn('list asked');
       const seen = await collect(plane.list(filter, signal));

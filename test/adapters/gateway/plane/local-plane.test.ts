@@ -63,11 +63,11 @@ previewPlaneContract(
         mkdirSync(join(folder, 'a-folder.json'));
         return async () =>
           readdirSync(folder)
+            .toSorted((a, b) => (a < b ? -1 : 1))
             .map((file) => [
               file,
               statSync(join(folder, file)).isFile() && readFileSync(join(folder, file), 'utf8'),
-            ])
-            .sort();
+            ]);
       },
       async leaveHalfMade(at) {
         const file = join(folder, `preview-${at.getTime()}.json.half`);

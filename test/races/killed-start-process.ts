@@ -1,0 +1,62 @@
+/**
+ * A process that makes a run on the data folder named by the first argument, and then starts and stops its previews without end. With a second argument it kills itself at that step, counted in
+ * calls of ports: before a call or after its effect. Without any it ends once it is loaded. It says what it would have answered a client, once it would have answered.
+ */
+import { writeSync } from 'node:fs';
+import { systemClock } from '#adapters/system/system-clock.ts';
+import { LOCAL } from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
+import { createRun } from '#core/use-cases/create-run.ts';
+import { startPreview } from '#core/use-cases/start-preview.ts';
+import { stopPreview } from '#core/use-cases/stop-preview.ts';
+import { interleavedPlane, interleavedRecords } from '#test/doubles/interleaved.ts';
+import { openHouse } from './data-folder-house.ts';
+
+const [dataDir, killAt] = process.argv.slice(2);
+if (dataDir === undefined) process.exit();
+
+let step = 0;
+const turn = async () => {
+  step += 1;
+  if (String(step) === killAt) process.kill(process.pid, 'SIGKILL');
+};
+function say(...words: readonly (string | number)[]): void {
+  writeSync(1, `${words.join(' ')}\n`);
+}
+
+// Loaded and ready; the folder is not touched before its turn has come.
+say('ready');
+for await (const _ of process.stdin);
+
+const house = await openHouse(dataDir, systemClock, turn);
+const deps = {
+  ...house,
+  plane: interleavedPlane(house.plane, turn),
+  records: interleavedRecords(house.records, turn),
+};
+say('go');
+const { run } = await createRun(deps, LOCAL, { autoApproveTools: false });
+say('run', run.id, run.sandboxId);
+
+async function start(targetPort: number, rotate = false): Promise<string | undefined> {
+  try {
+    const { preview } = await startPreview(deps, { run, targetPort, rotate });
+    say('started', run.id, targetPort, preview.token);
+    return preview.token;
+  } catch (error) {
+    if (error instanceof PortholeError && error.status < 500) return undefined;
+    throw error;
+  }
+}
+
+for (;;) {
+  const [token] = await Promise.all([start(3000), start(3001), start(3000), start(3002), start(3003)]);
+  await start(3001);
+  if (token !== undefined) {
+    say('stopping', token);
+    await stopPreview(deps, { run, token });
+    say('stopped', token);
+  }
+  say('stopping', run.id, 3002);
+  await start(3002, true);
+}

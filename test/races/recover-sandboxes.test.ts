@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import type { Records, SandboxRecord } from '#core/ports/records.ts';
+import { createSandbox } from '#core/use-cases/create-sandbox.ts';
+import { recoverSandboxes } from '#host/recover-sandboxes.ts';
+import { numberedIds } from '#test/doubles/numbered-ids.ts';
+import { pinnedClock } from '#test/doubles/pinned-clock.ts';
+import { collect } from '#test/support/collect.ts';
+import { folderProvider } from './folder-provider.ts';
+
+const NOON = new Date('2026-03-01T12:00:00.000Z');
+const OWNER = { user: 'alice', org: 'acme' };
+
+describe('recovery', () => {
+  let folder: string;
+  let records: Records;
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'porthole-recovery-'));
+    records = openSqliteRecords({ file: ':memory:' });
+    await records.migrate();
+  });
+  afterEach(async () => {
+    await records.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const silent = () => undefined;
+  const log = { debug: silent, info: silent, warn: silent, error: silent };
+  const signal = new AbortController().signal;
+  const leave = (id: string, change: Partial<SandboxRecord>) =>
+    records.sandboxes.create({
+      id,
+      owner: OWNER,
+      image: null,
+      desired: 'running',
+      observed: 'running',
+      createdAt: NOON,
+      ...change,
+    });
+
+  test('finishes what the last host left undone, and removes strays', async () => {
+    const clock = pinnedClock(new Date(NOON.getTime() + 1));
+    const provider = folderProvider(folder);
+    for (const id of ['whole', 'half', 'unwanted', 'stray']) await provider.create({ id });
+    await leave('whole', {});
+    await leave('half', { observed: 'creating' });
+    await leave('unwanted', { desired: 'destroyed' });
+    await leave('lost', {});
+    await recoverSandboxes({ records, provider, clock, log }, signal);
+    expect(await collect(provider.list())).toEqual(['whole']);
+    const { items } = await records.sandboxes.live({ limit: 10 });
+    expect(items.map(({ id }) => id)).toEqual(['whole']);
+  });
+
+  test('leaves a sandbox to the request that makes it meanwhile', async () => {
+    const clock = pinnedClock(NOON);
+    const recovering: Promise<void>[] = [];
+    const provider = folderProvider(folder, async () => {
+      // In the middle of the creation, with the record and half of the folder there.
+      recovering.push(recoverSandboxes({ records, provider: folderProvider(folder), clock, log }, signal));
+      await Promise.all(recovering);
+    });
+    mkdirSync(join(folder, 'stray'));
+    const { id } = await createSandbox(
+      { records, provider, clock, ids: numberedIds() },
+      { owner: OWNER },
+      async (sandbox) => sandbox,
+    );
+    expect(recovering).toHaveLength(1);
+    expect(await collect(provider.list())).toEqual([id]);
+    expect((await records.sandboxes.get(id))?.observed).toBe('running');
+  });
+});
