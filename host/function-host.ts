@@ -38,6 +38,8 @@ export function createFunctionHost({
     // The server is ours; fastify must not close its connections behind our back.
     forceCloseConnections: false,
     requestTimeout: 0,
+    // Broken requests are answered by the strict front; a second answer would go out as that of an earlier request.
+    clientErrorHandler: () => undefined,
   });
   // Functions read bodies themselves, and only once they know the caller.
   app.removeAllContentTypeParsers();
