@@ -80,7 +80,8 @@ export function sandboxObjectName(sandboxId: string): string {
   return `sandbox-${createHash('sha256').update(sandboxId).digest('hex').slice(0, 40)}`;
 }
 
-const SLOT_MS = 600_000;
+/** How coarse the labels of times are: a reaper that asks for what is due names a handful of slots. */
+export const SLOT_MS = 600_000;
 
 /** The ten minutes in which a time falls, counted from 1970. */
 export function timeSlot(time: Date): string {

@@ -48,6 +48,13 @@ export interface ClosePrecondition {
   readonly version?: string | undefined;
 }
 
+export interface PreviewFilter {
+  /** Of this run alone. */
+  readonly runId?: string | undefined;
+  /** A plane may leave out those whose expiry certainly lies after this instant, and saves itself the work where it can. */
+  readonly dueBefore?: Date | undefined;
+}
+
 /**
  * Where previews live. One preview a token: the name, derived from the token, makes the store the judge of simultaneous opens.
  * Objects that are not ours, or that cannot be read, are never returned and never touched.
@@ -83,8 +90,8 @@ export interface PreviewPlane {
     signal?: AbortSignal,
   ): Promise<boolean>;
 
-  /** All previews, or those of one run, in no particular order. */
-  list(filter?: { runId?: string | undefined }, signal?: AbortSignal): AsyncIterable<Preview>;
+  /** All previews, or those that the filter lets through, in no particular order. */
+  list(filter?: PreviewFilter, signal?: AbortSignal): AsyncIterable<Preview>;
 
   /** Removes what a crash left half-made, older than two minutes at `now`; says how many. */
   sweep(now: Date, signal?: AbortSignal): Promise<number>;

@@ -55,7 +55,11 @@ export function openExchanges(access: ClusterAccess, connections: number): Excha
       })
     : new HttpAgent(pool);
   const request = isTls ? httpsRequest : httpRequest;
-  const target = { host: hostname.replace(/^\[|\]$/g, ''), agent, ...(port !== '' && { port: Number(port) }) };
+  const target = {
+    host: hostname.replace(/^\[|\]$/g, ''),
+    agent,
+    ...(port !== '' && { port: Number(port) }),
+  };
 
   return {
     exchange: ({ method, path, headers, body }, signal) =>

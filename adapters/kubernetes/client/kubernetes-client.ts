@@ -5,6 +5,7 @@ import { openExchanges } from './exchange.ts';
 import { gate } from './gate.ts';
 import { errorFromAnswer, errorFromFailure, KubernetesError } from './kubernetes-error.ts';
 import type { JsonPatchOperation, KubernetesObject } from './kubernetes-object.ts';
+import { type DeleteOptions, removeObject } from './remove-object.ts';
 import { listPages, type ListQuery } from './list-pages.ts';
 import { type Repetition, retryDelay } from './retry-delay.ts';
 import { createServerTime, type ServerTime } from './server-time.ts';
@@ -21,14 +22,6 @@ export interface KubernetesClientOptions {
   readonly connections?: number;
   /** Deletions under way at once at most. */
   readonly deletes?: number;
-}
-
-export interface DeleteOptions {
-  /** Only this very object. */
-  readonly uid?: string | undefined;
-  /** Only while it is as it was then. */
-  readonly resourceVersion?: string | undefined;
-  readonly propagation?: 'Background' | 'Foreground' | 'Orphan' | undefined;
 }
 
 /**
@@ -78,6 +71,7 @@ export interface Call {
 }
 
 const JSON_TYPE = 'application/json';
+const REPEAT: Repetition = { inDoubt: true, conflict: false };
 
 export function createKubernetesClient(options: KubernetesClientOptions): KubernetesClient {
   const {
@@ -124,8 +118,7 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
         return await tryOnce(call, limit, refused);
       } catch (failure) {
         signal?.throwIfAborted();
-        const error =
-          failure instanceof KubernetesError ? failure : errorFromFailure(call.what, failure);
+        const error = failure instanceof KubernetesError ? failure : errorFromFailure(call.what, failure);
         inDoubt ||= error.inDoubt;
         if (error.status === 401 && !refused && access.token !== undefined) {
           refused = true;
@@ -140,14 +133,19 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
   const parsed = async <T>(call: Call, signal: AbortSignal | undefined): Promise<T> =>
     JSON.parse(await send(call, signal)) as T;
 
+  const get = <T extends KubernetesObject>(
+    from: Collection,
+    name: string,
+    signal?: AbortSignal,
+  ): Promise<T> =>
+    parsed(
+      { method: 'GET', path: `${from.path}/${name}`, what: `get ${from.plural} ${name}`, repetition: REPEAT },
+      signal,
+    );
+
   return {
     time,
-
-    get: (from, name, signal) =>
-      parsed(
-        { method: 'GET', path: `${from.path}/${name}`, what: `get ${from.plural} ${name}`, repetition: 'always' },
-        signal,
-      ),
+    get,
 
     list: (from, query = {}, signal) => listPages((call) => parsed(call, signal), from, query),
 
@@ -157,7 +155,7 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
           method: 'POST',
           path: into.path,
           what: `create ${into.plural}`,
-          repetition: 'unless-in-doubt',
+          repetition: { inDoubt: false, conflict: true },
           body: object,
         },
         signal,
@@ -169,7 +167,7 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
           method: 'PATCH',
           path: `${into.path}/${name}`,
           what: `patch ${into.plural} ${name}`,
-          repetition: 'always',
+          repetition: { inDoubt: true, conflict: true },
           type: 'application/json-patch+json',
           body: operations,
         },
@@ -182,43 +180,15 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
           method: 'PATCH',
           path: `${into.path}/${name}`,
           what: `patch ${into.plural} ${name}`,
-          repetition: 'always',
+          repetition: REPEAT,
           type: 'application/merge-patch+json',
           body: change,
         },
         signal,
       ),
 
-    delete: (from, name, { uid, resourceVersion, propagation } = {}, signal) =>
-      oneOfFew(async () => {
-        const call: Call = {
-          method: 'DELETE',
-          path: `${from.path}/${name}`,
-          what: `delete ${from.plural} ${name}`,
-          repetition: 'always',
-          body: {
-            apiVersion: 'v1',
-            kind: 'DeleteOptions',
-            ...((uid !== undefined || resourceVersion !== undefined) && {
-              preconditions: {
-                ...(uid !== undefined && { uid }),
-                ...(resourceVersion !== undefined && { resourceVersion }),
-              },
-            }),
-            ...(propagation !== undefined && { propagationPolicy: propagation }),
-          },
-        };
-        try {
-          await send(call, signal);
-          return true;
-        } catch (error) {
-          if (!(error instanceof KubernetesError)) throw error;
-          // Gone after a try whose answer was lost: that try did it.
-          if (error.status === 404) return error.inDoubt;
-          if (error.status === 409) return false;
-          throw error;
-        }
-      }),
+    delete: (from, name, options = {}, signal) =>
+      oneOfFew(() => removeObject({ send, get }, from, name, options, signal)),
 
     close: () => server.close(),
   };

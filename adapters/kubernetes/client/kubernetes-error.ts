@@ -1,7 +1,10 @@
+import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import { ExchangeFailure } from './exchange.ts';
 import type { Status } from './kubernetes-object.ts';
 
-/** A call to the API server that did not succeed. The message never holds a credential. */
+const redact = secretRedactor([]);
+
+/** A call to the API server that did not succeed. The message holds no credential, and no preview token: routes bear those in their hosts. */
 export class KubernetesError extends Error {
   /** The HTTP status; 0 where there was no answer. */
   readonly status: number;
@@ -25,7 +28,7 @@ export class KubernetesError extends Error {
       cause?: unknown;
     },
   ) {
-    super(message, { cause: facts.cause });
+    super(redact(message), { cause: facts.cause });
     this.name = 'KubernetesError';
     this.status = facts.status;
     this.reason = facts.reason;

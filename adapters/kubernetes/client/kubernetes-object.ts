@@ -15,7 +15,11 @@ export interface ObjectMeta {
   readonly deletionTimestamp?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  readonly ownerReferences?: readonly { readonly kind: string; readonly name: string; readonly uid: string }[];
+  readonly ownerReferences?: readonly {
+    readonly kind: string;
+    readonly name: string;
+    readonly uid: string;
+  }[];
 }
 
 /** What an API server answers instead of an object. */

@@ -43,9 +43,9 @@ export async function* listPages<T extends KubernetesObject>(
     try {
       page = await send({
         method: 'GET',
-        path: `${from.path}?${query}`,
+        path: `${from.path}?${query.toString()}`,
         what: `list ${from.plural}`,
-        repetition: 'always',
+        repetition: { inDoubt: true, conflict: false },
         ...(metadataOnly && { accept: METADATA_ONLY }),
       });
     } catch (error) {

@@ -5,10 +5,13 @@ export const MAX_TRIES = 5;
 
 const FIRST_MS = 50;
 
-/**
- * When a call may be repeated: `always`, where a repetition changes nothing; or only while the failed one has certainly not taken effect.
- */
-export type Repetition = 'always' | 'unless-in-doubt';
+/** When a call may be repeated. */
+export interface Repetition {
+  /** Also when the failed one may have taken effect: where a repetition changes nothing. */
+  readonly inDoubt: boolean;
+  /** Also after a 409 `Conflict`: where that means two writers of one object, or of one quota, and not a precondition that fails for good. */
+  readonly conflict: boolean;
+}
 
 /**
  * How long to wait before the next try, in milliseconds; undefined when there shall be none. `tries` have failed so far; `random` is from 0 to 1.
@@ -20,14 +23,10 @@ export function retryDelay(
   repetition: Repetition,
   random: number,
 ): number | undefined {
-  if (tries >= MAX_TRIES || !mayPass(error)) return undefined;
-  if (error.inDoubt && repetition !== 'always') return undefined;
+  if (tries >= MAX_TRIES || (error.inDoubt && !repetition.inDoubt)) return undefined;
+  const { status, reason } = error;
+  const mayPass = status === 0 || status === 429 || status >= 500;
+  if (!mayPass && !(repetition.conflict && status === 409 && reason === 'Conflict')) return undefined;
   const grown = FIRST_MS * 2 ** (tries - 1) * (0.5 + random / 2);
   return Math.max(error.retryAfterMs ?? 0, grown);
-}
-
-function mayPass({ status, reason }: KubernetesError): boolean {
-  if (status === 0 || status === 429 || status >= 500) return true;
-  // Two writers of one object, or of one quota: the API server asks to try again.
-  return status === 409 && reason === 'Conflict';
 }

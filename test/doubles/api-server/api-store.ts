@@ -16,7 +16,11 @@ export interface ApiStoreOptions {
   /** Most objects of a kind, as a ResourceQuota `count/…` has it. */
   readonly quota?: Readonly<Record<string, number>>;
   /** Why an admission policy refuses it; undefined to let it pass. */
-  readonly admit?: (plural: string, object: StoredObject, old: StoredObject | undefined) => string | undefined;
+  readonly admit?: (
+    plural: string,
+    object: StoredObject,
+    old: StoredObject | undefined,
+  ) => string | undefined;
 }
 
 /** The objects of one namespace, with the rules by which an API server changes them. Each method is atomic. */
@@ -84,7 +88,11 @@ export function createApiStore({ now, quota = {}, admit }: ApiStoreOptions): Api
       const object = structuredClone(body) as StoredObject;
       const { apiVersion, kind } = KINDS[plural] ?? {};
       if (object.apiVersion !== apiVersion || object.kind !== kind) {
-        throw new Refusal(400, 'BadRequest', `${object.kind} in version "${object.apiVersion}" cannot be handled`);
+        throw new Refusal(
+          400,
+          'BadRequest',
+          `${object.kind} in version "${object.apiVersion}" cannot be handled`,
+        );
       }
       if (object.metadata.resourceVersion) {
         throw new Refusal(400, 'BadRequest', 'resourceVersion should not be set on objects to be created');
@@ -101,7 +109,9 @@ export function createApiStore({ now, quota = {}, admit }: ApiStoreOptions): Api
           `${plural} "${name}" is forbidden: exceeded quota: previews, requested: count/${plural}=1, used: count/${plural}=${most}, limited: count/${plural}=${most}`,
         );
       }
-      const creationTimestamp = now().toISOString().replace(/\.\d{3}Z$/, 'Z');
+      const creationTimestamp = now()
+        .toISOString()
+        .replace(/\.\d{3}Z$/, 'Z');
       object.metadata = { ...object.metadata, uid: randomUUID(), generation: 1, creationTimestamp };
       return store('ADDED', plural, object);
     },
@@ -118,7 +128,11 @@ export function createApiStore({ now, quota = {}, admit }: ApiStoreOptions): Api
           throw new Refusal(422, 'Invalid', 'the server rejected our request due to an error in our request');
         }
       } else {
-        throw new Refusal(415, 'UnsupportedMediaType', `the body of the request was in an unknown format: ${type}`);
+        throw new Refusal(
+          415,
+          'UnsupportedMediaType',
+          `the body of the request was in an unknown format: ${type}`,
+        );
       }
       const { resourceVersion, uid } = next.metadata;
       if (resourceVersion !== old.metadata.resourceVersion || uid !== old.metadata.uid) {
@@ -138,7 +152,9 @@ export function createApiStore({ now, quota = {}, admit }: ApiStoreOptions): Api
 
     delete(plural, name, body) {
       const object = existing(plural, name);
-      const { preconditions = {} } = (body ?? {}) as { preconditions?: { uid?: string; resourceVersion?: string } };
+      const { preconditions = {} } = (body ?? {}) as {
+        preconditions?: { uid?: string; resourceVersion?: string };
+      };
       for (const key of ['uid', 'resourceVersion'] as const) {
         if (preconditions[key] !== undefined && preconditions[key] !== object.metadata[key]) {
           throw new Refusal(
@@ -162,7 +178,10 @@ export function createApiStore({ now, quota = {}, admit }: ApiStoreOptions): Api
           if (offered !== undefined) {
             // What the real server offers: on from the same key, in what stands now.
             const from = kept?.[0]?.metadata.name ?? '';
-            snapshots.set(offered, sorted(plural).filter((object) => object.metadata.name >= from));
+            snapshots.set(
+              offered,
+              sorted(plural).filter((object) => object.metadata.name >= from),
+            );
           }
           expired = undefined;
           throw new Refusal(410, 'Expired', 'The provided continue parameter is too old.', offered);
@@ -190,10 +209,12 @@ export function createApiStore({ now, quota = {}, admit }: ApiStoreOptions): Api
     },
 
     collectGarbage() {
-      const uids = new Set([...kinds.values()].flatMap((objects) => [...objects.values()].map((o) => o.metadata.uid)));
+      const uids = new Set(
+        [...kinds.values()].flatMap((objects) => [...objects.values()].map((o) => o.metadata.uid)),
+      );
       let removed = 0;
       for (const [plural, objects] of kinds) {
-        for (const object of [...objects.values()]) {
+        for (const object of objects.values()) {
           const owners = object.metadata.ownerReferences ?? [];
           if (owners.length === 0 || owners.some(({ uid }) => uids.has(uid))) continue;
           store('DELETED', plural, object);

@@ -52,8 +52,17 @@ export async function startFakeApiServer(options: FakeApiServerOptions): Promise
   const calls: ApiCall[] = [];
   let token = TOKEN;
 
-  const answer = (res: ServerResponse, status: number, body: object, headers: Record<string, string> = {}) => {
-    res.writeHead(status, { 'content-type': 'application/json', date: options.now().toUTCString(), ...headers });
+  const answer = (
+    res: ServerResponse,
+    status: number,
+    body: object,
+    headers: Record<string, string> = {},
+  ) => {
+    res.writeHead(status, {
+      'content-type': 'application/json',
+      date: options.now().toUTCString(),
+      ...headers,
+    });
     res.end(JSON.stringify(body));
   };
   const fail = (req: IncomingMessage, res: ServerResponse, call: ApiCall, fault: Fault) => {
@@ -63,7 +72,12 @@ export async function startFakeApiServer(options: FakeApiServerOptions): Promise
     }
     const { status, retryAfterSeconds } = fault;
     call.status = status;
-    const reason = { 409: 'Conflict', 429: 'TooManyRequests', 500: 'InternalError', 503: 'ServiceUnavailable' }[status];
+    const reason = {
+      409: 'Conflict',
+      429: 'TooManyRequests',
+      500: 'InternalError',
+      503: 'ServiceUnavailable',
+    }[status];
     const refusal = new Refusal(status, reason, 'a fault');
     answer(
       res,
@@ -77,9 +91,12 @@ export async function startFakeApiServer(options: FakeApiServerOptions): Promise
     const url = new URL(req.url ?? '/', 'http://api');
     const matched = PATH.exec(url.pathname);
     const [, group, version, namespace, plural = '', name] = matched ?? [];
-    const verb = { GET: name === undefined ? 'list' : 'get', POST: 'create', PATCH: 'patch', DELETE: 'delete' }[
-      req.method ?? ''
-    ];
+    const verb = {
+      GET: name === undefined ? 'list' : 'get',
+      POST: 'create',
+      PATCH: 'patch',
+      DELETE: 'delete',
+    }[req.method ?? ''];
     const call: ApiCall = { verb: verb ?? '', plural, name, at: performance.now(), status: 0 };
     calls.push(call);
     let text = '';
@@ -151,7 +168,13 @@ function perform(
       return store.patch(plural, name ?? '', req.headers['content-type'] ?? '', body);
     case 'delete': {
       const { metadata } = store.delete(plural, name ?? '', body);
-      return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details: { name, uid: metadata.uid } };
+      return {
+        kind: 'Status',
+        apiVersion: 'v1',
+        metadata: {},
+        status: 'Success',
+        details: { name, uid: metadata.uid },
+      };
     }
     case 'list': {
       const { items, continue: next } = store.list(plural, query);
@@ -171,6 +194,7 @@ function perform(
         })),
       };
     }
+    case undefined:
     default:
       throw new Refusal(405, 'MethodNotAllowed', `${verb} is not supported`);
   }

@@ -13,7 +13,8 @@ function applyOne(root: { document: Json }, { op, path, from, value }: Record<st
   const at = place(root, path);
   switch (op) {
     case 'test':
-      if (JSON.stringify(at.get()) !== JSON.stringify(value)) throw new Error(`testing value ${String(path)} failed`);
+      if (JSON.stringify(at.get()) !== JSON.stringify(value))
+        throw new Error(`testing value ${String(path)} failed`);
       return;
     case 'add':
       return at.set(value as Json);

@@ -46,13 +46,15 @@ export function validate(plural: string, object: StoredObject): void {
   };
   if (!(plural === 'services' ? LABEL : SUBDOMAIN).test(name)) wrong('metadata.name', name);
   for (const [key, value] of Object.entries(labels)) {
-    if (!QUALIFIED.test(key) || typeof value !== 'string' || !VALUE.test(value)) wrong('metadata.labels', value);
+    if (!QUALIFIED.test(key) || typeof value !== 'string' || !VALUE.test(value))
+      wrong('metadata.labels', value);
   }
   for (const [key, value] of Object.entries(annotations)) {
     if (!QUALIFIED.test(key) || typeof value !== 'string') wrong('metadata.annotations', value);
   }
   for (const owner of ownerReferences) {
-    if (!owner.apiVersion || !owner.kind || !owner.name || !owner.uid) wrong('metadata.ownerReferences', owner);
+    if (!owner.apiVersion || !owner.kind || !owner.name || !owner.uid)
+      wrong('metadata.ownerReferences', owner);
   }
   const spec = object.spec ?? {};
   if (plural === 'services') {

@@ -1,0 +1,69 @@
+import type { Collection } from './collection.ts';
+import { KubernetesError } from './kubernetes-error.ts';
+import type { Call } from './kubernetes-client.ts';
+import type { KubernetesObject } from './kubernetes-object.ts';
+import { MAX_TRIES } from './retry-delay.ts';
+
+export interface DeleteOptions {
+  /** Only this very object. */
+  readonly uid?: string | undefined;
+  /** Only while it is as it was then. */
+  readonly resourceVersion?: string | undefined;
+  readonly propagation?: 'Background' | 'Foreground' | 'Orphan' | undefined;
+}
+
+interface Calls {
+  readonly send: (call: Call, signal: AbortSignal | undefined) => Promise<string>;
+  readonly get: (from: Collection, name: string, signal?: AbortSignal) => Promise<KubernetesObject>;
+}
+
+/**
+ * Deletes an object. True when this call removed it; false when it was gone, or a precondition does not hold. A refusal is only believed after a look: what still
+ * stands as it was asked for is asked for again.
+ */
+export async function removeObject(
+  { send, get }: Calls,
+  from: Collection,
+  name: string,
+  { uid, resourceVersion, propagation }: DeleteOptions,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const preconditions = {
+    ...(uid !== undefined && { uid }),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+  };
+  const call: Call = {
+    method: 'DELETE',
+    path: `${from.path}/${name}`,
+    what: `delete ${from.plural} ${name}`,
+    repetition: { inDoubt: true, conflict: false },
+    body: {
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      preconditions,
+      ...(propagation !== undefined && { propagationPolicy: propagation }),
+    },
+  };
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await send(call, signal);
+      return true;
+    } catch (error) {
+      if (!(error instanceof KubernetesError)) throw error;
+      // Gone after a try whose answer was lost: that try did it.
+      if (error.status === 404) return error.inDoubt;
+      if (error.status !== 409) throw error;
+      const standing = await get(from, name, signal).catch(absent);
+      if (standing === undefined) return error.inDoubt;
+      const { metadata } = standing;
+      if (uid !== undefined && uid !== metadata.uid) return false;
+      if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) return false;
+      if (tries === MAX_TRIES) throw error;
+    }
+  }
+}
+
+function absent(error: unknown): undefined {
+  if (error instanceof KubernetesError && error.status === 404) return undefined;
+  throw error;
+}

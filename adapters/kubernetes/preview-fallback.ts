@@ -1,0 +1,69 @@
+import { endWith } from '#adapters/gateway/front/raw-answer.ts';
+import type { PreviewProxy } from '#adapters/gateway/preview-proxy.ts';
+import { answerWithPage, rawPageAnswer } from '#adapters/gateway/status-answer.ts';
+import type { PreviewStatus, StatusPageContext } from '#adapters/gateway/status-page.ts';
+import type { PreviewPlane } from '#core/ports/preview-plane.ts';
+import type { PreviewRecords } from '#core/ports/records.ts';
+import { isPreviewToken, tokenFingerprint, tokenSha256 } from '#core/rules/preview-token.ts';
+
+export interface PreviewFallbackDeps {
+  readonly plane: Pick<PreviewPlane, 'find'>;
+  readonly records: Pick<PreviewRecords, 'tombstone'>;
+  readonly log: { warn(fields: object, message: string): void };
+}
+
+interface Page {
+  readonly status: PreviewStatus;
+  readonly context?: StatusPageContext;
+}
+
+/** Anybody can ask for any host, and each look costs the API server and the database one read: so many at once, and the rest is told to come back. */
+const MAX_LOOKS = 64;
+const LOOK_MS = 5_000;
+
+/**
+ * What answers, in a cluster, for every host of the zone that the Gateway has no route for: one that is starting, ended or unknown. Its answers bear
+ * `X-Porthole-Status`, by which a start that waits for its own route knows them.
+ */
+export function createPreviewFallback({ plane, records, log }: PreviewFallbackDeps): PreviewProxy {
+  let looking = 0;
+
+  const look = async (token: string): Promise<Page> => {
+    // Hosts of the zone that name no token at all need no look.
+    if (!isPreviewToken(token)) return { status: 'unknown' };
+    if (looking >= MAX_LOOKS) return { status: 'unreachable' };
+    looking += 1;
+    try {
+      const [tombstone, live] = await Promise.all([
+        records.tombstone(tokenSha256(token)),
+        plane.find(token, AbortSignal.timeout(LOOK_MS)),
+      ]);
+      // Only an explicit stop is final: what expired may have been started again, under the same URL.
+      if (tombstone?.reason === 'stopped') return { status: 'stopped' };
+      if (live !== undefined) return { status: 'starting', context: { targetPort: live.targetPort } };
+      return { status: tombstone?.reason ?? 'unknown' };
+    } catch (error) {
+      log.warn({ preview: tokenFingerprint(token), err: error }, 'a preview could not be looked up');
+      return { status: 'unreachable' };
+    } finally {
+      looking -= 1;
+    }
+  };
+
+  return {
+    handleRequest(req, res, token, expectsContinue = false) {
+      void (async () => {
+        const { status, context } = await look(token);
+        if (!res.destroyed) answerWithPage(req, res, status, context, expectsContinue);
+      })();
+    },
+    handleUpgrade(req, socket, _head, token) {
+      void (async () => {
+        const { status, context } = await look(token);
+        if (!socket.destroyed) endWith(socket, rawPageAnswer(req, status, context).bytes);
+      })();
+    },
+    revoke: () => undefined,
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,183 @@
+import { LABELS, labelValue, PREVIEW_LABELS, selector, SLOT_MS, timeSlots } from '#constructs/names.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { Clock } from '#core/ports/clock.ts';
+import type { Preview, PreviewPlane } from '#core/ports/preview-plane.ts';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { PreviewOptions } from '#core/preview-options.ts';
+import { previewName } from '#core/rules/preview-token.ts';
+import type { KubernetesClient } from './client/kubernetes-client.ts';
+import { isReason, KubernetesError } from './client/kubernetes-error.ts';
+import { closePreview } from './previews/close-preview.ts';
+import { keepPreview } from './previews/keep-preview.ts';
+import { openPreview } from './previews/open-preview.ts';
+import { createPreviewStore, type StoredRoute } from './previews/preview-store.ts';
+import { awaitReadiness } from './previews/readiness/await-readiness.ts';
+import type { GatewayProbe } from './previews/readiness/gateway-probe.ts';
+import { createProbeTimes } from './previews/readiness/probe-times.ts';
+import { isRouteAccepted } from './previews/readiness/route-conditions.ts';
+import { sweepHalves } from './previews/sweep-halves.ts';
+
+export interface KubernetesPlaneOptions {
+  readonly client: KubernetesClient;
+  readonly preview: PreviewOptions;
+  readonly clock: Clock;
+  readonly provider: Pick<SandboxProvider, 'dial'>;
+  /** How the gateway is asked whether it serves; undefined where it cannot be reached from here. */
+  readonly probe: GatewayProbe | undefined;
+  /**
+   * The gateway's listener for previews.
+   * @default - every listener whose hostname fits
+   */
+  readonly listener?: string | undefined;
+  /** @default 'headless' */
+  readonly serviceKind?: 'headless' | 'clusterip' | undefined;
+  /**
+   * Where people reach the gateway.
+   * @default 443
+   */
+  readonly publicPort?: number | undefined;
+}
+
+/** Slots that a selector names at most. Expiries beyond are listed, and judged by their exact time. */
+const MAX_SLOTS = 288;
+
+/**
+ * Previews as Services and HTTPRoutes of one namespace. The API server is the only memory: a function can die between any two calls, and two that act at once are
+ * told apart by names, uids and resource versions.
+ */
+export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewPlane {
+  const { client, preview: config, clock, provider, probe, listener, publicPort = 443 } = options;
+  const { namespace, zoneSuffix: zone } = config;
+  const gateway = {
+    name: config.gatewayName,
+    namespace: config.gatewayNamespace,
+    ...(listener !== undefined && { sectionName: listener }),
+  };
+  const store = createPreviewStore({
+    client,
+    namespace,
+    zone,
+    urlOf: (host) => `https://${host}${publicPort === 443 ? '' : `:${publicPort}`}`,
+  });
+  const times = createProbeTimes();
+
+  const route = async (name: string, signal?: AbortSignal): Promise<StoredRoute | undefined> => {
+    try {
+      return await client.get<StoredRoute>(store.routes, name, signal);
+    } catch (error) {
+      if (isReason(error, 'NotFound')) return undefined;
+      throw error;
+    }
+  };
+  const find = async (token: string, signal?: AbortSignal): Promise<Preview | undefined> => {
+    const found = await route(previewName(token), signal);
+    const preview = found && store.read(found);
+    return preview?.token === token ? preview : undefined;
+  };
+
+  return {
+    hasUrls: true,
+
+    open: (spec, signal) =>
+      inPorthole(async () => {
+        const opened = await openPreview(
+          {
+            store,
+            namespace,
+            zone,
+            gateway,
+            publicPort,
+            serviceKind: options.serviceKind ?? 'headless',
+            now: () => clock.now(),
+            maxTotal: config.maxTotal,
+          },
+          spec,
+          signal,
+        );
+        const preview = store.read(opened.route);
+        if (preview === undefined) throw new Error('the API server changed the preview that was made');
+        return { preview, created: opened.created };
+      }),
+
+    serves: (preview, signal) =>
+      inPorthole(() =>
+        awaitReadiness(
+          {
+            probe,
+            times,
+            provider,
+            timeoutMs: config.readyTimeoutSeconds * 1_000,
+            isAccepted: (found) => isRouteAccepted(found, gateway),
+            route: async ({ name, uid }, limit) => {
+              const found = await route(name, limit);
+              return found?.metadata.uid === uid ? found : undefined;
+            },
+          },
+          preview,
+          signal,
+        ),
+      ),
+
+    find: (token, signal) => inPorthole(() => find(token, signal)),
+
+    touch: (token, runId, expiresAt, signal) =>
+      inPorthole(async () => {
+        const keepalive = { name: previewName(token), runId, expiresAt };
+        const kept = await keepPreview(store, keepalive, config.maxLifetimeHours, signal);
+        const preview = kept && store.read(kept);
+        return preview?.token === token ? preview : undefined;
+      }),
+
+    close: (preview, precondition, signal) =>
+      inPorthole(() => closePreview(store, preview, precondition, signal)),
+
+    async *list({ runId, dueBefore } = {}, signal) {
+      const terms = [selector(PREVIEW_LABELS)];
+      if (runId !== undefined) terms.push(`${LABELS.run}=${labelValue(runId)}`);
+      if (dueBefore !== undefined) terms.push(dueSelector(store.toStore(dueBefore), config));
+      try {
+        const query = { labelSelector: terms.join(',') };
+        for await (const found of client.list<StoredRoute>(store.routes, query, signal)) {
+          const preview = store.read(found);
+          if (preview !== undefined && (runId === undefined || preview.runId === runId)) yield preview;
+        }
+      } catch (error) {
+        throw asPortholeError(error);
+      }
+    },
+
+    sweep: (now, signal) => inPorthole(() => sweepHalves(store, now, signal)),
+  };
+}
+
+/** All but those whose expiry certainly lies after `time`: an expiry is at most one idle window away, and whatever claims more is looked at. */
+function dueSelector(time: Date, { idleTimeoutMinutes }: PreviewOptions): string {
+  const next = new Date(time.getTime() + SLOT_MS);
+  const last = new Date(time.getTime() + idleTimeoutMinutes * 60_000 + SLOT_MS);
+  const later = timeSlots(next, last).slice(0, MAX_SLOTS);
+  return `${LABELS.dueSlot} notin (${later.join(',')})`;
+}
+
+async function inPorthole<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    throw asPortholeError(error);
+  }
+}
+
+/** What the API server says stays in the cause, for the log: it may name hosts. */
+function asPortholeError(error: unknown): unknown {
+  if (!(error instanceof KubernetesError)) return error;
+  const { status } = error;
+  if (status === 0 || status === 409 || status === 429 || status >= 500) {
+    return new PortholeError('service_unavailable', 'The cluster does not answer at the moment: try again.', {
+      cause: error,
+    });
+  }
+  return new PortholeError(
+    'internal_error',
+    `The cluster refuses what Porthole asks of it (${status} ${error.reason}): see the log for its reason.`,
+    { cause: error },
+  );
+}

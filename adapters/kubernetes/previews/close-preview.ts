@@ -1,0 +1,59 @@
+import { ANNOTATIONS } from '#constructs/names.ts';
+import type { ClosePrecondition, Preview } from '#core/ports/preview-plane.ts';
+import { isReason } from '../client/kubernetes-error.ts';
+import type { PreviewStore, StoredRoute, StoredService } from './preview-store.ts';
+import { type Foundation, foundationOf, isOurs } from './read-preview.ts';
+
+/** A Service that cannot be removed at once is left to the sweep. */
+const SERVICE_MS = 5_000;
+
+/**
+ * Deletes a preview's route, and then the Service it stood on, if nobody has claimed that since. A preview that came from the store spares a look at its route,
+ * where the precondition names that very one.
+ * @returns whether this call ended it
+ */
+export async function closePreview(
+  store: PreviewStore,
+  preview: Pick<Preview, 'name'>,
+  { uid: wanted, version }: ClosePrecondition = {},
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const { client, routes } = store;
+  const { name } = preview;
+  let uid = wanted;
+  let foundation = store.foundation(preview);
+  if (foundation === undefined || foundation.routeUid !== wanted) {
+    const route = await client.get<StoredRoute>(routes, name, signal).catch(absent);
+    if (route === undefined || store.read(route) === undefined) return false;
+    if (wanted !== undefined && wanted !== route.metadata.uid) return false;
+    ({ uid } = route.metadata);
+    foundation = foundationOf(route);
+  }
+  if (!(await client.delete(routes, name, { uid, resourceVersion: version }, signal))) return false;
+  if (foundation !== undefined) {
+    // Nobody is served by it any more: that the preview has ended does not depend on it.
+    await removeService(store, foundation).catch(() => undefined);
+  }
+  return true;
+}
+
+async function removeService({ client, services }: PreviewStore, foundation: Foundation): Promise<void> {
+  const { name, uid, version, attempt } = foundation;
+  const limit = AbortSignal.timeout(SERVICE_MS);
+  if (
+    version !== undefined &&
+    (await client.delete(services, name, { uid, resourceVersion: version }, limit))
+  ) {
+    return;
+  }
+  // Gone, claimed by another start, or written to by somebody who minds Services: only the last is still ours to remove.
+  const found = await client.get<StoredService>(services, name, limit).catch(absent);
+  if (found === undefined || found.metadata.uid !== uid || !isOurs(found)) return;
+  if (found.metadata.annotations?.[ANNOTATIONS.attempt] !== attempt) return;
+  await client.delete(services, name, { uid, resourceVersion: found.metadata.resourceVersion }, limit);
+}
+
+function absent(error: unknown): undefined {
+  if (isReason(error, 'NotFound')) return undefined;
+  throw error;
+}

@@ -1,0 +1,137 @@
+import { ANNOTATIONS, formatTime, LABELS, parseTime, timeSlot } from '#constructs/names.ts';
+import { clampExpiry } from '#core/rules/preview-lifetime.ts';
+import { isReason, KubernetesError } from '../client/kubernetes-error.ts';
+import { type JsonPatchOperation, pointer } from '../client/kubernetes-object.ts';
+import type { PreviewStore, StoredRoute } from './preview-store.ts';
+
+export interface Keepalive {
+  readonly name: string;
+  readonly runId: string;
+  /** By our own clock. */
+  readonly expiresAt: Date;
+}
+
+const RUN = pointer('metadata', 'annotations', ANNOTATIONS.run);
+const EXPIRES_AT = pointer('metadata', 'annotations', ANNOTATIONS.expiresAt);
+const PREVIOUS = pointer('metadata', 'annotations', ANNOTATIONS.previousExpiresAt);
+const DUE_SLOT = pointer('metadata', 'labels', LABELS.dueSlot);
+
+/** Whoever keeps losing against other keepalives need not win: they keep it alive as well. */
+const MAX_CORRECTIONS = 5;
+
+/**
+ * Moves the expiry of a run's preview in one JSON Patch. It never makes what is gone, and its `test` refuses foreign runs. The same patch copies the expiry that
+ * it replaces, so its answer tells whether it went back or past the end of the preview's life: then, and only then, a second one corrects it.
+ *
+ * An admission policy that refuses an expiry past max-until makes that one read and a second patch, in the last idle window alone.
+ */
+export async function keepPreview(
+  store: PreviewStore,
+  { name, runId, expiresAt }: Keepalive,
+  maxLifetimeHours: number,
+  signal?: AbortSignal,
+): Promise<StoredRoute | undefined> {
+  const { client, routes, toStore } = store;
+  const sent = toStore(expiresAt);
+  let route: StoredRoute;
+  try {
+    route = await client.jsonPatch(
+      routes,
+      name,
+      [
+        { op: 'test', path: RUN, value: runId },
+        { op: 'copy', from: EXPIRES_AT, path: PREVIOUS },
+        ...move(sent),
+      ],
+      signal,
+    );
+  } catch (error) {
+    if (isReason(error, 'NotFound')) return undefined;
+    if (!isRefusal(error)) throw error;
+    const found = await find(store, name, signal);
+    if (found === undefined || annotation(found, ANNOTATIONS.run) !== runId) return undefined;
+    return raise(
+      store,
+      found,
+      { runId, atLeast: endOf(found, toStore(expiresAt), maxLifetimeHours) },
+      signal,
+    );
+  }
+  // The first answer of a process tells how far the API server's clock is ahead.
+  const wanted = endOf(route, toStore(expiresAt), maxLifetimeHours);
+  const previous = parseTime(annotation(route, ANNOTATIONS.previousExpiresAt));
+  const right = previous !== undefined && previous > wanted ? previous : wanted;
+  if (right.getTime() === sent.getTime()) return route;
+  return raise(store, route, { runId, atLeast: right, written: sent }, signal);
+}
+
+/**
+ * Raises the expiry to `atLeast`. A value that we have just `written` ourselves is replaced, also by an earlier one; anybody else's only by a later one.
+ */
+async function raise(
+  store: PreviewStore,
+  route: StoredRoute,
+  { runId, atLeast, written }: { runId: string; atLeast: Date; written?: Date },
+  signal: AbortSignal | undefined,
+): Promise<StoredRoute | undefined> {
+  let standing: StoredRoute | undefined = route;
+  for (let corrections = 0; standing !== undefined && corrections < MAX_CORRECTIONS; corrections += 1) {
+    const text = annotation(standing, ANNOTATIONS.expiresAt);
+    const present = parseTime(text);
+    const isOwn = written !== undefined && present?.getTime() === written.getTime();
+    if (!isOwn && present !== undefined && present >= atLeast) return standing;
+    try {
+      return await store.client.jsonPatch(
+        store.routes,
+        standing.metadata.name,
+        [
+          { op: 'test', path: RUN, value: runId },
+          { op: 'test', path: pointer('metadata', 'uid'), value: standing.metadata.uid },
+          ...(text === undefined ? [] : [{ op: 'test', path: EXPIRES_AT, value: text } as const]),
+          ...move(atLeast),
+        ],
+        signal,
+      );
+    } catch (error) {
+      if (isReason(error, 'NotFound')) return undefined;
+      if (!isRefusal(error)) throw error;
+      const found = await find(store, standing.metadata.name, signal);
+      standing = found?.metadata.uid === standing.metadata.uid ? found : undefined;
+    }
+  }
+  return standing;
+}
+
+function move(expiresAt: Date): JsonPatchOperation[] {
+  return [
+    { op: 'add', path: EXPIRES_AT, value: formatTime(expiresAt) },
+    { op: 'add', path: DUE_SLOT, value: timeSlot(expiresAt) },
+  ];
+}
+
+/** `wanted`, but never past max-until, nor past the longest life counted from when the API server made it. */
+function endOf(route: StoredRoute, wanted: Date, maxLifetimeHours: number): Date {
+  const created = Date.parse(route.metadata.creationTimestamp);
+  const oldest = Number.isNaN(created) ? undefined : new Date(created + maxLifetimeHours * 3_600_000);
+  return clampExpiry(clampExpiry(wanted, parseTime(annotation(route, ANNOTATIONS.maxUntil))), oldest);
+}
+
+function annotation(route: StoredRoute, name: string): string | undefined {
+  return route.metadata.annotations?.[name];
+}
+
+function find(
+  { client, routes }: PreviewStore,
+  name: string,
+  signal: AbortSignal | undefined,
+): Promise<StoredRoute | undefined> {
+  return client.get<StoredRoute>(routes, name, signal).catch((error: unknown) => {
+    if (isReason(error, 'NotFound')) return undefined;
+    throw error;
+  });
+}
+
+/** A `test` that failed, or a policy that said no: both answer 4xx, and only a look tells them apart. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof KubernetesError && [400, 403, 422].includes(error.status);
+}

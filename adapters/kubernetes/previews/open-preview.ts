@@ -1,0 +1,272 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { ANNOTATIONS, formatTime } from '#constructs/names.ts';
+import { type PreviewGateway, type PreviewProps, previewManifests } from '#constructs/preview.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { PreviewSpec } from '#core/ports/preview-plane.ts';
+import { previewHost, previewName } from '#core/rules/preview-token.ts';
+import { isReason, KubernetesError } from '../client/kubernetes-error.ts';
+import { type KubernetesObject, pointer } from '../client/kubernetes-object.ts';
+import { retryDelay } from '../client/retry-delay.ts';
+import type { PreviewStore, StoredRoute, StoredService } from './preview-store.ts';
+import { foundationOf, isOurs } from './read-preview.ts';
+
+export interface OpenPreviewOptions {
+  readonly store: PreviewStore;
+  readonly namespace: string;
+  readonly zone: string;
+  readonly gateway: PreviewGateway;
+  readonly serviceKind: 'headless' | 'clusterip';
+  readonly publicPort: number;
+  readonly now: () => Date;
+  /** For the message: how many previews may live at once. */
+  readonly maxTotal: number;
+}
+
+/** How often a start goes round after it has lost an answer or a race. */
+const MAX_ROUNDS = 8;
+/** A start that has lost a race waits so long, in milliseconds, and longer each time. */
+const RACE_MS = 10;
+/** A start that finds another one halfway waits so long for its route, in milliseconds, before it helps itself. */
+const OTHERS_ROUTE_MS = [10, 20, 40, 80];
+/** The quota learns of what was deleted a little later. */
+const QUOTA_MS = [100, 300, 600];
+const ROLLBACK_MS = 5_000;
+/** A round finds out first what the one before has done. */
+const REPEAT = { inDoubt: true, conflict: false };
+
+/**
+ * Makes a preview's Service and then its route, so that no route ever stands without its Service, or finds the route that stands.
+ *
+ * Names judge between simultaneous starts. Between starts and whoever removes a Service, the Service's `resourceVersion` judges: a start that will put a route on
+ * a Service that it did not just make writes its own attempt into it first, and a Service is only removed as it was before that.
+ *
+ * @throws PortholeError `too_many_previews`, `preview_conflict`; KubernetesError
+ */
+export async function openPreview(
+  options: OpenPreviewOptions,
+  spec: PreviewSpec,
+  signal?: AbortSignal,
+): Promise<Opened> {
+  const start = new Start(options, spec, signal);
+  let faults = 0;
+  for (let round = 1; ; round += 1) {
+    const result = await start.round();
+    if (!(result instanceof KubernetesError)) return result;
+    if (result.inDoubt) faults += 1;
+    const delay = result.inDoubt ? retryDelay(result, faults, REPEAT, Math.random()) : RACE_MS * round;
+    if (delay === undefined) throw result;
+    if (round === MAX_ROUNDS) throw contended(start.name, result);
+    await pause(delay, undefined, signal && { signal });
+  }
+}
+
+export interface Opened {
+  readonly route: StoredRoute;
+  readonly created: boolean;
+}
+
+/** One call of `open`, known by its attempt through all rounds. */
+class Start {
+  readonly name: string;
+  readonly #options: OpenPreviewOptions;
+  readonly #spec: PreviewSpec;
+  readonly #signal: AbortSignal | undefined;
+  readonly #id = randomUUID();
+  #claims = 0;
+
+  constructor(options: OpenPreviewOptions, spec: PreviewSpec, signal: AbortSignal | undefined) {
+    this.#options = options;
+    this.#spec = spec;
+    this.#signal = signal;
+    this.name = previewName(spec.token);
+  }
+
+  /** What is opened; or the error, of a lost answer or a lost race, after which another round may succeed. */
+  async round(): Promise<Opened | KubernetesError> {
+    const { client, services } = this.#options.store;
+    let service: StoredService;
+    try {
+      service = await client.create(services, this.#manifests().service, this.#signal);
+    } catch (error) {
+      if (!isReason(error, 'AlreadyExists') && !isInDoubt(error)) throw error;
+      const standing = await this.#standing();
+      if (standing !== undefined) return standing;
+      const claimed = await this.#claim();
+      if (claimed instanceof KubernetesError) return isInDoubt(error) ? error : claimed;
+      if ('route' in claimed) return claimed;
+      ({ service } = claimed);
+    }
+    return this.#putRoute(service);
+  }
+
+  /** New with every claim, so that the Service's version moves. */
+  get #attempt(): string {
+    return `${this.#id}.${this.#claims}`;
+  }
+
+  #isOwn({ metadata: { annotations } }: KubernetesObject): boolean {
+    return annotations?.[ANNOTATIONS.attempt]?.startsWith(`${this.#id}.`) ?? false;
+  }
+
+  /** Times by the API server's clock, which the first answer tells. */
+  #manifests() {
+    const { store, namespace, zone, gateway, serviceKind, publicPort } = this.#options;
+    const { token, startedAt, expiresAt, maxUntil, ...rest } = this.#spec;
+    const props: PreviewProps = {
+      ...rest,
+      name: this.name,
+      namespace,
+      gateway,
+      hostname: previewHost(token, zone),
+      publicPort,
+      startedAt: store.toStore(startedAt),
+      expiresAt: store.toStore(expiresAt),
+      maxUntil: store.toStore(maxUntil),
+      attempt: this.#attempt,
+      serviceKind,
+    };
+    return previewManifests(props);
+  }
+
+  async #standing(signal = this.#signal): Promise<Opened | undefined> {
+    const { client, routes, read } = this.#options.store;
+    const route = await client.get<StoredRoute>(routes, this.name, signal).catch(absent);
+    if (route === undefined || route.metadata.deletionTimestamp !== undefined) return undefined;
+    if (read(route)?.token !== this.#spec.token) throw taken(this.name);
+    return { route, created: this.#isOwn(route) };
+  }
+
+  /**
+   * The right to put a route on the Service that stands already: a start left it behind, is halfway itself, or it is our own whose answer was lost. Another
+   * start's route, if one appears meanwhile; an error when the race for it was lost.
+   */
+  async #claim(): Promise<Opened | { service: StoredService } | KubernetesError> {
+    const { client, services, toStore } = this.#options.store;
+    try {
+      const found = await client.get<StoredService>(services, this.name, this.#signal);
+      const attempt = found.metadata.annotations?.[ANNOTATIONS.attempt];
+      if (!isOurs(found) || attempt === undefined) throw taken(this.name);
+      for (const delay of this.#isOwn(found) ? [] : OTHERS_ROUTE_MS) {
+        await pause(delay, undefined, this.#signal && { signal: this.#signal });
+        const standing = await this.#standing();
+        if (standing !== undefined) return standing;
+      }
+      this.#claims += 1;
+      const note = (name: string) => pointer('metadata', 'annotations', name);
+      const service = await client.jsonPatch<StoredService>(
+        services,
+        this.name,
+        [
+          { op: 'test', path: pointer('metadata', 'uid'), value: found.metadata.uid },
+          { op: 'test', path: note(ANNOTATIONS.attempt), value: attempt },
+          { op: 'add', path: note(ANNOTATIONS.attempt), value: this.#attempt },
+          { op: 'add', path: note(ANNOTATIONS.attemptAt), value: formatTime(toStore(this.#options.now())) },
+        ],
+        this.#signal,
+      );
+      return { service };
+    } catch (error) {
+      if (error instanceof KubernetesError) return error;
+      throw error;
+    }
+  }
+
+  async #putRoute(service: StoredService): Promise<Opened | KubernetesError> {
+    try {
+      return { route: await this.#createRoute(service), created: true };
+    } catch (error) {
+      // In doubt, the Service stays under a route that may yet appear; if none does, it is swept.
+      if (isInDoubt(error)) return (await this.#standing()) ?? error;
+      if (isReason(error, 'AlreadyExists')) return (await this.#otherRoute(service)) ?? error;
+      await (this.#signal?.aborted ? this.#withdraw(service) : this.#removeService(service));
+      throw isQuota(error) ? tooMany(this.#options.maxTotal, error) : error;
+    }
+  }
+
+  async #createRoute(service: StoredService): Promise<StoredRoute> {
+    const { client, routes } = this.#options.store;
+    const manifest = this.#manifests().route(service.metadata);
+    for (let refusals = 0; ; refusals += 1) {
+      try {
+        return await client.create<StoredRoute>(routes, manifest, this.#signal);
+      } catch (error) {
+        const delay = isQuota(error) ? QUOTA_MS[refusals] : undefined;
+        if (delay === undefined) throw error;
+        await pause(delay, undefined, this.#signal && { signal: this.#signal });
+      }
+    }
+  }
+
+  /** The route that stood there before ours could. */
+  async #otherRoute(service: StoredService): Promise<Opened | undefined> {
+    const { client, services, routes } = this.#options.store;
+    const standing = await this.#standing().catch(async (error: unknown) => {
+      await this.#removeService(service);
+      throw error;
+    });
+    const foundation = standing && foundationOf(standing.route);
+    if (standing === undefined || foundation?.uid === service.metadata.uid) return standing;
+    // It stands on another Service than ours: on the one of our name today, or on one that is gone, and then it is as good as gone itself.
+    const present = await client.get<StoredService>(services, this.name, this.#signal).catch(absent);
+    if (present?.metadata.uid === foundation?.uid) return standing;
+    await client.delete(routes, this.name, { uid: standing.route.metadata.uid }, this.#signal);
+    return undefined;
+  }
+
+  /** For a start whose caller has gone away while the route was being made: takes back what has certainly been made. */
+  async #withdraw(service: StoredService): Promise<void> {
+    const { client, routes } = this.#options.store;
+    const limit = AbortSignal.timeout(ROLLBACK_MS);
+    const standing = await this.#standing(limit).catch(() => undefined);
+    if (standing === undefined || !standing.created) return;
+    const { uid, resourceVersion } = standing.route.metadata;
+    const gone = await client.delete(routes, this.name, { uid, resourceVersion }, limit).catch(() => false);
+    if (gone) await this.#removeService(service);
+  }
+
+  /** In a little time of its own. Whoever has claimed it since, keeps it. */
+  async #removeService({ metadata: { name, uid, resourceVersion } }: StoredService): Promise<void> {
+    const { client, services } = this.#options.store;
+    await client
+      .delete(services, name, { uid, resourceVersion }, AbortSignal.timeout(ROLLBACK_MS))
+      // What cannot be removed now is swept.
+      .catch(() => false);
+  }
+}
+
+function isInDoubt(error: unknown): error is KubernetesError {
+  return error instanceof KubernetesError && error.inDoubt;
+}
+
+function isQuota(error: unknown): boolean {
+  return isReason(error, 'Forbidden') && /exceeded quota/.test(error.message);
+}
+
+function absent(error: unknown): undefined {
+  if (isReason(error, 'NotFound')) return undefined;
+  throw error;
+}
+
+function taken(name: string): PortholeError {
+  return new PortholeError(
+    'preview_conflict',
+    `An object that is not Porthole's stands where this preview belongs: remove the Service and the HTTPRoute ${name}.`,
+  );
+}
+
+function contended(name: string, cause: unknown): PortholeError {
+  return new PortholeError(
+    'preview_conflict',
+    `Preview ${name} is being started and stopped by others at the same time: try again.`,
+    { cause },
+  );
+}
+
+function tooMany(maxTotal: number, cause: unknown): PortholeError {
+  return new PortholeError(
+    'too_many_previews',
+    `All ${maxTotal} previews that may live at once are taken: stop one first.`,
+    { cause },
+  );
+}

@@ -1,0 +1,66 @@
+import type { Preview } from '#core/ports/preview-plane.ts';
+import { collection, type Collection, HTTP_ROUTES, SERVICES } from '../client/collection.ts';
+import type { KubernetesClient } from '../client/kubernetes-client.ts';
+import type { KubernetesObject } from '../client/kubernetes-object.ts';
+import { type Foundation, foundationOf, readPreview } from './read-preview.ts';
+
+export type StoredService = KubernetesObject;
+
+export interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly observedGeneration?: number;
+}
+
+export interface StoredRoute extends KubernetesObject {
+  readonly spec?: { readonly hostnames?: readonly string[] };
+  readonly status?: {
+    readonly parents?: readonly {
+      readonly parentRef?: { readonly name?: string; readonly namespace?: string };
+      readonly conditions?: readonly Condition[];
+    }[];
+  };
+}
+
+/** Where previews are kept: two collections of one namespace, and the clock that their times are written by. */
+export interface PreviewStore {
+  readonly client: KubernetesClient;
+  readonly services: Collection;
+  readonly routes: Collection;
+  /** An instant of our clock, by the API server's. */
+  readonly toStore: (time: Date) => Date;
+  /** An instant of the API server's clock, by ours. */
+  readonly fromStore: (time: Date) => Date;
+  /** The preview that a route is; undefined for what is not ours, cannot be read, or is already going. */
+  readonly read: (route: StoredRoute) => Preview | undefined;
+  /** What a preview that came from `read` stands on: spares a look at its route. */
+  readonly foundation: (preview: Pick<Preview, 'name'>) => Foundation | undefined;
+}
+
+export interface PreviewStoreOptions {
+  readonly client: KubernetesClient;
+  readonly namespace: string;
+  readonly zone: string;
+  /** Where people reach a host, e.g. `https://` and the host. */
+  readonly urlOf: (host: string) => string;
+}
+
+export function createPreviewStore({ client, namespace, zone, urlOf }: PreviewStoreOptions): PreviewStore {
+  const move = (time: Date, by: number) => (by === 0 ? time : new Date(time.getTime() + by));
+  const fromStore = (time: Date) => move(time, -client.time.ahead());
+  const foundations = new WeakMap<Pick<Preview, 'name'>, Foundation>();
+  return {
+    client,
+    services: collection(SERVICES, namespace),
+    routes: collection(HTTP_ROUTES, namespace),
+    toStore: (time) => move(time, client.time.ahead()),
+    fromStore,
+    read(route) {
+      const preview = readPreview(route, { zone, urlOf, fromStore });
+      const foundation = foundationOf(route);
+      if (preview !== undefined && foundation !== undefined) foundations.set(preview, foundation);
+      return preview;
+    },
+    foundation: (preview) => foundations.get(preview),
+  };
+}

@@ -1,0 +1,99 @@
+import { ANNOTATIONS, parseTime, PREVIEW_LABELS } from '#constructs/names.ts';
+import type { Preview } from '#core/ports/preview-plane.ts';
+import { parsePreviewHost, previewHost, previewName } from '#core/rules/preview-token.ts';
+import { RUN_ID } from '#core/rules/run-id.ts';
+import type { KubernetesObject } from '../client/kubernetes-object.ts';
+import type { StoredRoute } from './preview-store.ts';
+
+export interface ReadPreviewOptions {
+  readonly zone: string;
+  readonly urlOf: (host: string) => string;
+  readonly fromStore: (time: Date) => Date;
+}
+
+/** Whether an object bears the labels of what previews consist of. */
+export function isOurs({ metadata: { labels } }: KubernetesObject): boolean {
+  return Object.entries(PREVIEW_LABELS).every(([name, value]) => labels?.[name] === value);
+}
+
+/**
+ * The preview that a route is. Undefined for anything that is not, in every respect, as we make it: it is then somebody else's, and not touched. Times alone
+ * may be unreadable; they then constrain nothing.
+ */
+export function readPreview(
+  route: StoredRoute,
+  { zone, urlOf, fromStore }: ReadPreviewOptions,
+): Preview | undefined {
+  const { metadata, spec } = route;
+  const { annotations = {}, name } = metadata;
+  if (!isOurs(route) || metadata.deletionTimestamp !== undefined) return undefined;
+  const [hostname, ...more] = spec?.hostnames ?? [];
+  if (hostname === undefined || more.length > 0) return undefined;
+  const host = parsePreviewHost(hostname, zone);
+  if (host.kind !== 'token' || previewHost(host.token, zone) !== hostname) return undefined;
+  if (previewName(host.token) !== name) return undefined;
+
+  const runId = annotations[ANNOTATIONS.run];
+  const owner = annotations[ANNOTATIONS.owner];
+  const sandboxId = annotations[ANNOTATIONS.sandbox];
+  const podName = annotations[ANNOTATIONS.pod];
+  const targetPort = readPort(annotations[ANNOTATIONS.targetPort]);
+  if (runId === undefined || !RUN_ID.test(runId)) return undefined;
+  if (!owner || !sandboxId || !podName || targetPort === undefined) return undefined;
+
+  const time = (text: string | undefined) => {
+    const stored = parseTime(text);
+    return stored && fromStore(stored);
+  };
+  const createdAt = time(metadata.creationTimestamp);
+  if (createdAt === undefined) return undefined;
+  return {
+    name,
+    token: host.token,
+    runId,
+    owner,
+    sandboxId,
+    podName,
+    targetPort,
+    createdAt,
+    startedAt: time(annotations[ANNOTATIONS.startedAt]) ?? createdAt,
+    expiresAt: time(annotations[ANNOTATIONS.expiresAt]),
+    maxUntil: time(annotations[ANNOTATIONS.maxUntil]),
+    url: urlOf(hostname),
+    localPort: 0,
+    uid: metadata.uid,
+    version: metadata.resourceVersion,
+  };
+}
+
+function readPort(text: string | undefined): number | undefined {
+  if (text === undefined || !/^[1-9]\d{0,4}$/.test(text)) return undefined;
+  const port = Number(text);
+  return port <= 65_535 ? port : undefined;
+}
+
+/** What a route stands on: its Service, as it was when the route was put on it. */
+export interface Foundation {
+  readonly name: string;
+  /** Of the route. */
+  readonly routeUid: string;
+  /** Of the Service. */
+  readonly uid: string;
+  readonly version: string | undefined;
+  /** The start that put the route on it. */
+  readonly attempt: string | undefined;
+}
+
+/** Undefined where the route says of no Service of its own name that it owns it. */
+export function foundationOf({ metadata }: StoredRoute): Foundation | undefined {
+  const { name, ownerReferences = [], annotations = {} } = metadata;
+  const owner = ownerReferences.find((each) => each.kind === 'Service' && each.name === name);
+  if (owner === undefined) return undefined;
+  return {
+    name,
+    routeUid: metadata.uid,
+    uid: owner.uid,
+    version: annotations[ANNOTATIONS.serviceVersion],
+    attempt: annotations[ANNOTATIONS.attempt],
+  };
+}

@@ -1,0 +1,148 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { PortholeError } from '#core/errors.ts';
+import type { Preview, Readiness } from '#core/ports/preview-plane.ts';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { StoredRoute } from '../preview-store.ts';
+import type { Answerer, GatewayProbe } from './gateway-probe.ts';
+import type { ProbeTimes } from './probe-times.ts';
+
+export interface ReadinessDeps {
+  /** Undefined where the gateway cannot be probed: then its own word on the route has to do. */
+  readonly probe: GatewayProbe | undefined;
+  readonly times: ProbeTimes;
+  readonly provider: Pick<SandboxProvider, 'dial'>;
+  /** The preview's route as it stands; undefined when it, or that very one, is gone. */
+  readonly route: (preview: Preview, signal: AbortSignal) => Promise<StoredRoute | undefined>;
+  readonly isAccepted: (route: StoredRoute) => boolean;
+  readonly timeoutMs: number;
+}
+
+type Behind = 'listens' | 'silent' | 'stopped' | 'unknown';
+
+/** The sandbox is asked once, and for no longer than this, in milliseconds. */
+const DIAL_MS = 2_000;
+/** The first time that a start which goes on looks whether its preview still stands; then each time twice as late. */
+const LOOK_MS = 250;
+
+/**
+ * Resolves once the preview's URL serves through every proxy of the gateway; or says why it does not. It waits for the route and not for the app: where nothing
+ * listens it says so as soon as the route is there.
+ */
+export async function awaitReadiness(
+  deps: ReadinessDeps,
+  preview: Preview,
+  signal?: AbortSignal,
+): Promise<Readiness> {
+  signal?.throwIfAborted();
+  const over = AbortSignal.timeout(deps.timeoutMs);
+  const done = new AbortController();
+  const limit = AbortSignal.any([over, done.signal, ...(signal === undefined ? [] : [signal])]);
+  const wait = new Wait(deps, preview, limit);
+  try {
+    return await wait.run();
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (!over.aborted) throw error;
+    return wait.verdict();
+  } finally {
+    done.abort();
+  }
+}
+
+class Wait {
+  readonly #deps: ReadinessDeps;
+  readonly #preview: Preview;
+  readonly #signal: AbortSignal;
+  readonly #hostname: string;
+  readonly #startedAt = performance.now();
+  #behind: Behind = 'unknown';
+  readonly #asked: Promise<void>;
+  /** Whether the route, at the last look, was certainly in the gateway. */
+  #isRouted = false;
+
+  constructor(deps: ReadinessDeps, preview: Preview, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#preview = preview;
+    this.#signal = signal;
+    this.#hostname = new URL(preview.url ?? 'http://preview.invalid').hostname;
+    this.#asked = this.#askSandbox();
+  }
+
+  async run(): Promise<Readiness> {
+    const { probe, times } = this.#deps;
+    const waiting = new Set(await probe?.proxies());
+    let lookAt = LOOK_MS;
+    for (const at of times.schedule()) {
+      const early = at - this.#elapsed();
+      if (early > 0) await pause(early, undefined, { signal: this.#signal });
+      const sentAt = at === 0 ? 0 : this.#elapsed();
+      const readiness = probe === undefined ? await this.#askRoute() : await this.#askGateway(probe, waiting);
+      if (readiness?.ready) times.learn(sentAt);
+      if (readiness !== undefined) return readiness;
+      if (this.#behind === 'stopped') return this.verdict();
+      if (this.#elapsed() < lookAt) continue;
+      lookAt = this.#elapsed() * 2;
+      if ((await this.#deps.route(this.#preview, this.#signal)) === undefined) return this.verdict();
+    }
+    return this.verdict();
+  }
+
+  /** Why it is not ready, as far as is known now. */
+  verdict(): Readiness {
+    if (this.#behind === 'stopped') return { ready: false, reason: 'sandbox_stopped' };
+    return { ready: false, reason: this.#isRouted ? 'nothing_listens' : 'starting' };
+  }
+
+  #elapsed(): number {
+    return performance.now() - this.#startedAt;
+  }
+
+  /** Asks those proxies that have not served yet. */
+  async #askGateway(probe: GatewayProbe, waiting: Set<string>): Promise<Readiness | undefined> {
+    // A name that does not resolve yet may do so later.
+    if (waiting.size === 0) for (const proxy of await probe.proxies()) waiting.add(proxy);
+    const answers = await Promise.all(
+      [...waiting].map(async (proxy): Promise<Answerer> => {
+        const answer = await probe.ask(proxy, this.#hostname, this.#signal);
+        if (answer === 'app') waiting.delete(proxy);
+        return answer;
+      }),
+    );
+    if (answers.length === 0) return undefined;
+    if (waiting.size === 0) return { ready: true };
+    this.#isRouted = answers.every((answer) => answer === 'app' || answer === 'route');
+    const mayBeRouted = answers.every((answer) => answer !== 'nothing' && answer !== 'nobody');
+    if (!mayBeRouted) return undefined;
+    await this.#asked;
+    if (this.#behind !== 'silent') return undefined;
+    this.#isRouted ||= await this.#isAccepted();
+    return this.#isRouted ? this.verdict() : undefined;
+  }
+
+  /** Without a probe: what the gateway says of the route, and whether anything listens behind it. */
+  async #askRoute(): Promise<Readiness | undefined> {
+    this.#isRouted = await this.#isAccepted();
+    if (!this.#isRouted) return undefined;
+    await this.#asked;
+    return this.#behind === 'listens' || this.#behind === 'unknown' ? { ready: true } : this.verdict();
+  }
+
+  async #isAccepted(): Promise<boolean> {
+    const route = await this.#deps.route(this.#preview, this.#signal);
+    return route !== undefined && this.#deps.isAccepted(route);
+  }
+
+  async #askSandbox(): Promise<void> {
+    const { sandboxId, targetPort } = this.#preview;
+    const limit = AbortSignal.any([this.#signal, AbortSignal.timeout(DIAL_MS)]);
+    try {
+      const stream = await this.#deps.provider.dial(sandboxId, targetPort, limit);
+      stream.on('error', () => undefined).destroy();
+      this.#behind = 'listens';
+    } catch (error) {
+      const code = error instanceof PortholeError ? error.code : undefined;
+      if (code === 'nothing_listens') this.#behind = 'silent';
+      if (code === 'sandbox_not_running' || code === 'sandbox_not_found') this.#behind = 'stopped';
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import { lookup } from 'node:dns/promises';
+import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { ROUTE_RESPONSE_HEADERS } from '#constructs/preview.ts';
+
+export interface GatewayProbeOptions {
+  /** Host name or address of the gateway, as this process reaches it. A name of several addresses stands for so many proxies, and all of them must serve. */
+  readonly host: string;
+  readonly port: number;
+  /** Without it the gateway is spoken to in plain HTTP. */
+  readonly tls?: {
+    /** PEM of the authority behind the gateway's certificate; without it the system's. */
+    readonly ca?: string | undefined;
+    /** Whether its certificate must be good for the preview's host. */
+    readonly verify: boolean;
+  };
+}
+
+/**
+ * Who answered a request to a preview's host: the app behind it; its route, because nobody answered behind it; the gateway itself, which may or may not have the
+ * route; `nothing` of the preview at all, so the route is not there yet; or nobody.
+ */
+export type Answerer = 'app' | 'route' | 'gateway' | 'nothing' | 'nobody';
+
+export interface GatewayProbe {
+  /** Every proxy that must serve a route. */
+  proxies(): Promise<readonly string[]>;
+  /** Asks one proxy for the host's page and looks at the head of the answer alone. Never rejects, but when the signal aborts. */
+  ask(proxy: string, hostname: string, signal: AbortSignal): Promise<Answerer>;
+}
+
+/** A gateway that cannot be connected to within this is not asked any longer, in milliseconds. */
+const CONNECT_MS = 1_000;
+
+export function createGatewayProbe({ host, port, tls }: GatewayProbeOptions): GatewayProbe {
+  return {
+    async proxies() {
+      const found = await lookup(host, { all: true }).catch(() => []);
+      return [...new Set(found.map(({ address }) => address))];
+    },
+
+    ask: (proxy, hostname, signal) =>
+      new Promise((resolve, reject) => {
+        const options = {
+          host: proxy,
+          port,
+          path: '/',
+          agent: false,
+          signal,
+          setHost: false,
+          headers: { host: hostname, accept: '*/*', 'user-agent': 'porthole-readiness', connection: 'close' },
+        };
+        const outgoing: ClientRequest =
+          tls === undefined
+            ? httpRequest(options)
+            : httpsRequest({
+                ...options,
+                servername: hostname,
+                rejectUnauthorized: tls.verify,
+                ...(tls.ca !== undefined && { ca: tls.ca }),
+              });
+        const slow = setTimeout(() => outgoing.destroy(), CONNECT_MS);
+        outgoing.once('socket', (socket) => socket.once('connect', () => clearTimeout(slow)));
+        outgoing.once('close', () => clearTimeout(slow));
+        outgoing.on('error', () => {
+          if (signal.aborted) reject(signal.reason as Error);
+          else resolve('nobody');
+        });
+        outgoing.once('response', (response) => {
+          // The head says it all.
+          resolve(answerer(response));
+          response.destroy();
+        });
+        outgoing.end();
+      }),
+  };
+}
+
+/** An answer that bears what the route sets has come through it. Gateways that set nothing on their own errors leave it open. */
+export function answerer({
+  statusCode = 0,
+  headers,
+}: Pick<IncomingMessage, 'statusCode' | 'headers'>): Answerer {
+  if (headers['x-porthole-status'] !== undefined) return 'nothing';
+  const isGatewayError = statusCode === 502 || statusCode === 503 || statusCode === 504;
+  const cameThroughRoute = Object.entries(ROUTE_RESPONSE_HEADERS).every(
+    ([name, value]) => headers[name.toLowerCase()] === value,
+  );
+  if (cameThroughRoute) return isGatewayError ? 'route' : 'app';
+  if (isGatewayError) return 'gateway';
+  return statusCode === 404 ? 'nothing' : 'app';
+}

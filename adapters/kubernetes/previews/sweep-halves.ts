@@ -1,0 +1,62 @@
+import { ANNOTATIONS, LABELS, parseTime, PREVIEW_LABELS, selector, timeSlots } from '#constructs/names.ts';
+import { isReason } from '../client/kubernetes-error.ts';
+import type { PreviewStore, StoredRoute, StoredService } from './preview-store.ts';
+import { isOurs } from './read-preview.ts';
+
+const MINUTE = 60_000;
+/** A start that has not put its route on its Service after this long never will. */
+const HALF_MADE_MS = 2 * MINUTE;
+/** Most passes look only at what was made lately, which is where starts that crashed are. */
+const LATELY_MS = 30 * MINUTE;
+/** Every so often one looks at everything: also at what a stop left that crashed after a long life. */
+const EVERYTHING_EVERY_MINUTES = 10;
+
+/** Removes the Services that have borne no route for two minutes at `now`; says how many. Their ages are judged by the API server's clock. */
+export async function sweepHalves(store: PreviewStore, now: Date, signal?: AbortSignal): Promise<number> {
+  const { client, services, routes } = store;
+  const everything = Math.floor(now.getTime() / MINUTE) % EVERYTHING_EVERY_MINUTES === 0;
+  const lately = timeSlots(new Date(now.getTime() - LATELY_MS), new Date(now.getTime() + LATELY_MS));
+  const labelSelector = everything
+    ? selector(PREVIEW_LABELS)
+    : `${selector(PREVIEW_LABELS)},${LABELS.madeSlot} in (${lately.join(',')})`;
+  const query = { labelSelector, metadataOnly: true };
+
+  const old: StoredService[] = [];
+  for await (const service of client.list<StoredService>(services, query, signal)) {
+    const age = store.toStore(now).getTime() - lastStart(service);
+    if (isOurs(service) && service.metadata.deletionTimestamp === undefined && age >= HALF_MADE_MS) {
+      old.push(service);
+    }
+  }
+  if (old.length === 0) return 0;
+  // The Services first: a route that is made meanwhile is seen.
+  const routed = new Set<string>();
+  for await (const route of client.list<StoredRoute>(routes, query, signal)) routed.add(route.metadata.name);
+
+  const removed = await Promise.all(
+    old
+      .filter(({ metadata: { name } }) => !routed.has(name))
+      .map(async ({ metadata: { name, uid, resourceVersion } }) => {
+        // A route may bear another slot than its Service.
+        if (await stands(store, name, signal)) return false;
+        return client.delete(services, name, { uid, resourceVersion }, signal);
+      }),
+  );
+  return removed.filter(Boolean).length;
+}
+
+async function stands({ client, routes }: PreviewStore, name: string, signal: AbortSignal | undefined) {
+  try {
+    await client.get(routes, name, signal);
+    return true;
+  } catch (error) {
+    if (isReason(error, 'NotFound')) return false;
+    throw error;
+  }
+}
+
+/** When a start last made or claimed it. What cannot be read was never claimed. */
+function lastStart({ metadata: { creationTimestamp, annotations } }: StoredService): number {
+  const claimed = parseTime(annotations?.[ANNOTATIONS.attemptAt]);
+  return Math.max(Date.parse(creationTimestamp), claimed?.getTime() ?? 0);
+}

@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { ANNOTATIONS } from '#constructs/names.ts';
+import { previewManifests } from '#constructs/preview.ts';
+import { formatPreviewToken, previewHost, previewName } from '#core/rules/preview-token.ts';
+import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';
+import { BOX, NAMESPACE, NOON, planeBed, promptGateway, ZONE } from './plane-bed.ts';
+
+interface Manifest {
+  metadata: {
+    name: string;
+    creationTimestamp?: string;
+    labels?: Record<string, string>;
+    annotations: Record<string, string>;
+  };
+  spec: { hostnames: string[] };
+}
+
+/** A preview's Service and route, as an earlier function made them. */
+function manifests(seed: string): { service: Manifest; route: Manifest } {
+  const token = formatPreviewToken(createHash('sha256').update(seed).digest());
+  const { service, route } = previewManifests({
+    name: previewName(token),
+    namespace: NAMESPACE,
+    gateway: { name: 'gateway', namespace: 'gateways' },
+    hostname: previewHost(token, ZONE),
+    targetPort: BOX.listens,
+    runId: 'run_contract',
+    owner: 'alice',
+    sandboxId: BOX.id,
+    podName: BOX.podName,
+    startedAt: NOON,
+    expiresAt: NOON,
+    maxUntil: NOON,
+    attempt: 'earlier.0',
+  });
+  return { service: service as Manifest, route: route({ uid: 'gone', resourceVersion: '1' }) as Manifest };
+}
+
+/** What makes a route somebody else's, or unreadable. */
+const SPOILT: Readonly<Record<string, (route: Manifest) => void>> = {
+  'no labels': ({ metadata }) => delete metadata.labels,
+  'another zone': ({ spec }) => (spec.hostnames = ['a-preview.other.test']),
+  'another name': ({ metadata }) => (metadata.name = 'preview-0123456789abcdef0123'),
+  'two hosts': ({ spec }) => spec.hostnames.push('second.test'),
+  'no host': ({ spec }) => (spec.hostnames = []),
+  'no run': ({ metadata }) => delete metadata.annotations[ANNOTATIONS.run],
+  'a run that is none': ({ metadata }) => (metadata.annotations[ANNOTATIONS.run] = 'run/1'),
+  'no owner': ({ metadata }) => delete metadata.annotations[ANNOTATIONS.owner],
+  'no sandbox': ({ metadata }) => delete metadata.annotations[ANNOTATIONS.sandbox],
+  'no pod': ({ metadata }) => delete metadata.annotations[ANNOTATIONS.pod],
+  'no port': ({ metadata }) => delete metadata.annotations[ANNOTATIONS.targetPort],
+  'a port that is none': ({ metadata }) => (metadata.annotations[ANNOTATIONS.targetPort] = '65536'),
+};
+
+previewPlaneContract(
+  'the cluster',
+  async () => {
+    const bed = await planeBed();
+    const { store } = bed.server;
+    const gateway = promptGateway(bed.server);
+    return {
+      plane: bed.plane,
+      capacity: 40,
+      sandbox: BOX,
+      now: () => NOON,
+      reaches: async (preview) => {
+        const { hostname } = new URL(preview.url ?? '');
+        return (await gateway.ask('proxy', hostname, AbortSignal.timeout(1_000))) === 'app';
+      },
+      reopen: async () => bed.another().plane,
+      async plantForeign() {
+        for (const [seed, spoil] of Object.entries(SPOILT)) {
+          const { route } = manifests(seed);
+          route.metadata.creationTimestamp = '2026-01-01T00:00:00Z';
+          spoil(route);
+          store.plant('httproutes', route);
+        }
+        const { service } = manifests('a Service of somebody');
+        service.metadata = { ...service.metadata, labels: {}, creationTimestamp: '2026-01-01T00:00:00Z' };
+        store.plant('services', service);
+        return async () => structuredClone([store.all('services'), store.all('httproutes')]);
+      },
+      async leaveHalfMade(at) {
+        const { service } = manifests(at.toISOString());
+        service.metadata.creationTimestamp = at.toISOString().replace(/\.\d{3}/, '');
+        service.metadata.annotations[ANNOTATIONS.attemptAt] = at.toISOString();
+        store.plant('services', service);
+      },
+      dispose: () => bed.close(),
+    };
+  },
+  { runs: 100 },
+);
