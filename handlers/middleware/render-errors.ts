@@ -31,24 +31,23 @@ export function errorResponse(
     return json(error.status, body, hints(error));
   }
   log.error({ err: error, request_id: requestId, operation }, 'request failed');
-  const body: ErrorBody =
-    error instanceof PortholeError
-      ? {
-          error: redact(error.message),
-          code: error.code,
-          ...(requestId === undefined ? {} : { request_id: requestId }),
-        }
-      : {
-          error: 'Something went wrong on our side. The log has the details under this request_id.',
-          code: 'internal_error',
-          ...(requestId === undefined ? {} : { request_id: requestId }),
-        };
-  return json(
-    error instanceof PortholeError ? error.status : 500,
-    body,
-    error instanceof PortholeError ? hints(error) : {},
-  );
+  const known = error instanceof PortholeError ? error : BLANK;
+  const body: ErrorBody = {
+    error: redact(known.message),
+    code: known.code,
+    ...(requestId === undefined ? {} : { request_id: requestId }),
+  };
+  return json(known.status, body, hints(known));
 }
+
+/** What a caller hears of an error that we did not foresee. */
+const BLANK = new PortholeError(
+  'internal_error',
+  'Something went wrong on our side. The log has the details under this request_id.',
+);
+
+/** nginx's status for a client that went away before its answer: for logs and metrics, nobody is there to read it. */
+const CLIENT_GONE = 499;
 
 function hints(error: PortholeError): Record<string, string> {
   if (error.code === 'too_many_previews' || error.code === 'service_unavailable')
@@ -62,6 +61,10 @@ function hints(error: PortholeError): Record<string, string> {
 export function renderErrors(log: Logger, operation: string, redact = byForm): Step {
   return {
     onError: (request) => {
+      if (isAbort(request.error) && request.event.signal?.aborted === true) {
+        request.response = { statusCode: CLIENT_GONE, headers: {} };
+        return;
+      }
       request.response = errorResponse(
         request.error,
         request.event.requestContext.requestId,
@@ -71,4 +74,8 @@ export function renderErrors(log: Logger, operation: string, redact = byForm): S
       );
     },
   };
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError';
 }
