@@ -12,6 +12,7 @@ export const keepPreviewAliveRoute = defineRoute({
   summary: 'Keep a preview alive',
   description: 'Moves its expiry one idle window on, never past its maximum lifetime.',
   access: 'caller',
+  agents: true,
   params: RunPath.extend({ token: z.string().max(200).describe('`session_id` of the preview') }),
   responses: {
     200: {
@@ -23,7 +24,7 @@ export const keepPreviewAliveRoute = defineRoute({
   },
   errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'preview_not_found', 'preview_not_enabled'],
   async handle({ params, caller, signal }, services) {
-    const run = await findRun(services, caller, params.id);
+    const run = await findRun(services, caller, params.id, { agents: true });
     const kept = await keepPreviewAlive(services, { run, token: params.token }, signal);
     return json(200, {
       token: kept.token,

@@ -13,11 +13,12 @@ export const listPortForwardsRoute = defineRoute({
   summary: "List a run's live previews",
   description: 'Previews and legacy sessions alike, oldest first.',
   access: 'caller',
+  agents: true,
   params: RunPath,
   responses: { 200: { description: 'The live previews', schema: z.array(PreviewDto) } },
   errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
   async handle({ params, caller, signal }, services) {
-    const run = await findRun(services, caller, params.id);
+    const run = await findRun(services, caller, params.id, { agents: true });
     const live: Preview[] = [];
     for await (const preview of services.plane.list({ runId: run.id }, signal)) live.push(preview);
     live.sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || a.targetPort - b.targetPort);

@@ -12,6 +12,7 @@ export const stopPortForwardRoute = defineRoute({
   summary: 'Stop a preview',
   description: 'Its URL is revoked for good: the next start of the port gets a new one.',
   access: 'caller',
+  agents: true,
   params: RunPath.extend({ sessionId: z.string().max(200).describe('`session_id` of the preview') }),
   responses: {
     200: {
@@ -21,7 +22,7 @@ export const stopPortForwardRoute = defineRoute({
   },
   errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'preview_not_found'],
   async handle({ params, caller, signal }, services) {
-    const run = await findRun(services, caller, params.id);
+    const run = await findRun(services, caller, params.id, { agents: true });
     await stopPreview(services, { run, token: params.sessionId }, signal);
     return json(200, { session_id: params.sessionId, stopped: true });
   },
