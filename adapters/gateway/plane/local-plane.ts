@@ -137,10 +137,12 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
       return true;
     },
 
-    async *list({ runId } = {}) {
+    async *list({ runId, dueBefore } = {}) {
       const present = [...live.values()];
       for (const stored of present) {
-        if (runId === undefined || stored.runId === runId) yield withUrl(stored);
+        if (runId !== undefined && stored.runId !== runId) continue;
+        const { expiresAt } = stored;
+        if (dueBefore === undefined || expiresAt === undefined || expiresAt <= dueBefore) yield withUrl(stored);
       }
     },
 
