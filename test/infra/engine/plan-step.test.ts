@@ -1,0 +1,85 @@
+import { describe, expect, test } from '@jest/globals';
+import { changedPaths, deletionOrder, planStep, type ResourceState } from './plan-step.ts';
+import { seal, Secret } from './wire-values.ts';
+
+const state = (more: Partial<ResourceState>): ResourceState => ({
+  urn: 'urn',
+  type: 'kubernetes:core/v1:ConfigMap',
+  name: 'settings',
+  custom: true,
+  id: 'ns/settings',
+  inputs: { metadata: { name: 'settings' }, data: { a: '1' } },
+  needs: [],
+  ...more,
+});
+const step = (old: ResourceState | undefined, inputs: object, ignoreChanges: string[] = [], provider = {}) =>
+  planStep(
+    old,
+    { type: old?.type ?? 'kubernetes:core/v1:ConfigMap', ignoreChanges },
+    { ...inputs },
+    provider,
+  );
+
+describe('what becomes of a resource', () => {
+  const changed = { metadata: { name: 'settings' }, data: { a: '2' } };
+
+  test('that is new: it is created', () => {
+    expect(step(undefined, changed)).toEqual({ op: 'create' });
+  });
+
+  test('whose inputs are the same: nothing', () => {
+    expect(step(state({}), state({}).inputs)).toEqual({ op: 'same' });
+  });
+
+  test('whose data changed: replaced, unless the provider was told that it may change in place', () => {
+    expect(step(state({}), changed)).toEqual({ op: 'replace', paths: ['data.a'] });
+    expect(step(state({}), changed, [], { enableConfigMapMutable: 'true' })).toEqual({
+      op: 'update',
+      paths: ['data.a'],
+    });
+  });
+
+  test('that has another name: replaced', () => {
+    expect(step(state({}), { metadata: { name: 'other' }, data: { a: '1' } })).toEqual({
+      op: 'replace',
+      paths: ['metadata.name'],
+    });
+  });
+
+  test('of which only ignored fields changed: nothing', () => {
+    const old = state({
+      type: 'kubernetes:apps/v1:Deployment',
+      inputs: { spec: { replicas: 2, paused: false } },
+    });
+    expect(step(old, { spec: { replicas: 5, paused: false } }, ['spec.replicas'])).toEqual({ op: 'same' });
+    expect(step(old, { spec: { replicas: 5, paused: true } }, ['spec.replicas'])).toEqual({
+      op: 'update',
+      paths: ['spec.paused'],
+    });
+  });
+});
+
+test('two values differ at their deepest paths', () => {
+  expect(changedPaths({ a: [{ b: 1 }, { b: 2 }], c: 1 }, { a: [{ b: 1 }, { b: 3 }], d: 1 })).toEqual([
+    'a[1].b',
+    'c',
+    'd',
+  ]);
+});
+
+test('a sealed secret tells that it changed, and nothing else', () => {
+  const before = seal({ password: new Secret('hunter2') }, 'key');
+  expect(JSON.stringify(before)).not.toContain('hunter2');
+  expect(seal({ password: new Secret('hunter2') }, 'key')).toEqual(before);
+  expect(seal({ password: new Secret('hunter3') }, 'key')).not.toEqual(before);
+});
+
+test('everything is deleted before what it needs', () => {
+  const chain = [
+    state({ urn: 'namespace' }),
+    state({ urn: 'component', needs: ['namespace'] }),
+    state({ urn: 'object', needs: ['component'] }),
+    state({ urn: 'route', needs: ['object', 'namespace'] }),
+  ];
+  expect(deletionOrder(chain).map(({ urn }) => urn)).toEqual(['route', 'object', 'component', 'namespace']);
+});

@@ -1,0 +1,208 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import type { Registration } from './engine/registration.ts';
+import { type ProgramResult, runProgram } from './engine/run-program.ts';
+import { pathsWhere, Secret, UNKNOWN } from './engine/wire-values.ts';
+import { DATABASE_URL, MAIN, SERVICE_KEY, SIGNING_KEYS, stackFile } from './support/stack-files.ts';
+
+/** Runs the program against an engine that answers with the inputs, as one does that makes nothing. */
+async function run(more: Readonly<Record<string, unknown>> = {}, dryRun = true): Promise<ProgramResult> {
+  return runProgram({
+    project: 'porthole',
+    stack: 'test',
+    main: MAIN,
+    stackFile: stackFile(more),
+    dryRun,
+    register: ({ custom, name, inputs }) =>
+      Promise.resolve({ id: custom && !dryRun ? name : undefined, outputs: inputs }),
+  });
+}
+
+const component = (concern: string) => `porthole:infra:${concern}`;
+const shortType = ({ type }: Registration) => type.replace(/^kubernetes:/, '');
+
+describe('the program', () => {
+  let result: ProgramResult;
+  beforeAll(async () => {
+    result = await run();
+  });
+  const named = (name: string, type?: string): Registration => {
+    const found = result.registrations.find(
+      (each) => each.name === name && (type === undefined || shortType(each) === type),
+    );
+    if (found === undefined) throw new Error(`nothing is named ${name}`);
+    return found;
+  };
+
+  test('runs to its end without a word', () => {
+    expect({ succeeded: result.succeeded, log: result.log, output: result.output }).toEqual({
+      succeeded: true,
+      log: [],
+      output: '',
+    });
+  });
+
+  test('declares these objects, under these names', () => {
+    const objects = result.registrations.filter(({ type }) => type.startsWith('kubernetes:'));
+    const namespace = ({ metadata }: { metadata?: { namespace?: string } }) => metadata?.namespace ?? '-';
+    expect(
+      objects
+        .map((each) => {
+          const { name } = each.inputs['metadata'] as { name: string };
+          return `${shortType(each)} ${namespace(each.inputs)}/${name}`;
+        })
+        .toSorted(),
+    ).toEqual([
+      'admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy -/porthole-foreign-objects',
+      'admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy -/porthole-preview-routes',
+      'admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy -/porthole-preview-services',
+      'admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy -/porthole-sandbox-pods',
+      'admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding -/porthole-foreign-objects',
+      'admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding -/porthole-preview-routes',
+      'admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding -/porthole-preview-services',
+      'admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding -/porthole-sandbox-pods',
+      'apps/v1:Deployment porthole/porthole',
+      'autoscaling/v2:HorizontalPodAutoscaler porthole/porthole',
+      'batch/v1:CronJob porthole/porthole-reaper',
+      'cert-manager.io/v1:Certificate agentweaver/porthole-api-tls',
+      'cert-manager.io/v1:Certificate agentweaver/porthole-preview-tls',
+      'core/v1:ConfigMap porthole/porthole',
+      'core/v1:Namespace -/agentweaver',
+      'core/v1:Namespace -/porthole',
+      'core/v1:ResourceQuota agentweaver/porthole-previews',
+      'core/v1:Secret porthole/porthole',
+      'core/v1:Service porthole/porthole',
+      'core/v1:ServiceAccount porthole/porthole',
+      'core/v1:ServiceAccount porthole/porthole-reaper',
+      'gateway.networking.k8s.io/v1:Gateway agentweaver/agentweaver-preview-gateway',
+      'gateway.networking.k8s.io/v1:HTTPRoute porthole/porthole-api',
+      'gateway.networking.k8s.io/v1:HTTPRoute porthole/porthole-fallback',
+      'networking.k8s.io/v1:NetworkPolicy agentweaver/porthole-previews-from-gateway',
+      'networking.k8s.io/v1:NetworkPolicy agentweaver/porthole-sandboxes-closed',
+      'policy/v1:PodDisruptionBudget porthole/porthole',
+      'rbac.authorization.k8s.io/v1:Role agentweaver/porthole',
+      'rbac.authorization.k8s.io/v1:Role agentweaver/porthole-reaper',
+      'rbac.authorization.k8s.io/v1:RoleBinding agentweaver/porthole',
+      'rbac.authorization.k8s.io/v1:RoleBinding agentweaver/porthole-reaper',
+    ]);
+  });
+
+  test('has one component a concern below the stack, and every object below its component', () => {
+    const root = named('porthole', component('Porthole'));
+    const concerns = result.registrations.filter(({ parent }) => parent === root.urn && parent !== '');
+    expect(concerns.map(shortType).toSorted()).toEqual([
+      ...['Access', 'Admission', 'Functions', 'Gateway', 'Namespaces', 'Network', 'Quota'].map(component),
+      ...['Reaper', 'Routes', 'Sandboxes'].map(component),
+      'pulumi:providers:kubernetes',
+    ]);
+    const components = new Set(concerns.map(({ urn }) => urn));
+    const objects = result.registrations.filter(({ type }) => type.startsWith('kubernetes:'));
+    for (const each of objects) expect(components).toContain(each.parent);
+  });
+
+  test('talks to the cluster through the one provider that changes ConfigMaps and Secrets in place', () => {
+    const provider = named('porthole-cluster');
+    expect(provider.inputs).toMatchObject({ enableConfigMapMutable: 'true', enableSecretMutable: 'true' });
+    const objects = result.registrations.filter(({ type }) => type.startsWith('kubernetes:'));
+    for (const each of objects) expect(each.provider).toContain(provider.urn);
+  });
+
+  test.each([
+    ['porthole-network', 'porthole-namespaces-agentweaver'],
+    ['porthole-gateway', 'porthole-namespaces-agentweaver'],
+    ['porthole-network-from-gateway', 'porthole-network-closed'],
+    ['porthole-admission-preview-routes-binding', 'porthole-admission-preview-routes'],
+    ['porthole-functions', 'porthole-network-closed'],
+    ['porthole-functions', 'porthole-quota'],
+    ['porthole-functions', 'porthole-admission-preview-routes-binding'],
+    ['porthole-functions', 'porthole-access-functions-binding'],
+    ['porthole-reaper', 'porthole-access-reaper-binding'],
+    ['porthole-reaper', 'porthole-functions-environment'],
+    ['porthole-functions-service', 'porthole-functions'],
+    ['porthole-routes', 'porthole-functions-service'],
+    ['porthole-routes', 'porthole-gateway'],
+  ])('makes %s after %s', (later, earlier) => {
+    const urns = result.registrations.filter(({ name }) => name === earlier).map(({ urn }) => urn);
+    expect(urns).not.toEqual([]);
+    const needed = result.registrations
+      .filter(({ name }) => name === later)
+      .flatMap(({ dependencies }) => dependencies);
+    expect(needed.some((urn) => urns.includes(urn))).toBe(true);
+  });
+
+  test('keeps secrets in the one Secret, and marks them as such', () => {
+    const secret = named('porthole-functions-secrets');
+    const data = secret.inputs['stringData'];
+    expect((data as Secret).reveal()).toEqual({
+      DATABASE_URL,
+      PORTHOLE_SIGNING_KEYS: SIGNING_KEYS,
+      SANDBOX_API_KEY: SERVICE_KEY,
+    });
+    const elsewhere = JSON.stringify(result.registrations.map(({ inputs }) => inputs));
+    for (const value of [DATABASE_URL, SIGNING_KEYS, SERVICE_KEY]) {
+      expect(elsewhere).not.toContain(JSON.stringify(value).slice(1, -1));
+    }
+  });
+
+  test('leaves the number of replicas alone once they run', () => {
+    expect(named('porthole-functions', 'apps/v1:Deployment').ignoreChanges).toEqual(['spec.replicas']);
+  });
+
+  test('uses nothing that a preview cannot know, but for the address of the gateway', () => {
+    for (const { inputs } of result.registrations) {
+      expect(pathsWhere(inputs, (value) => value === UNKNOWN)).toEqual([]);
+    }
+    expect(result.outputs).toEqual({
+      apiUrl: 'https://porthole.example.com',
+      previewZone: 'preview.test',
+      gatewayAddress: UNKNOWN,
+    });
+  });
+});
+
+describe('the program of a stack that asks for more', () => {
+  test('declares templates before their pools, and what sandboxes may reach', async () => {
+    const { registrations } = await run({
+      'porthole:sandboxes': {
+        templates: { node: { image: 'sandbox@sha256:1' } },
+        warmPools: { ready: { template: 'node', replicas: 2 } },
+        egress: ['0.0.0.0/0'],
+      },
+    });
+    const find = (name: string) => registrations.find((each) => each.name === name);
+    const template = find('porthole-sandboxes-template-node');
+    expect(template?.type).toBe('kubernetes:extensions.agents.x-k8s.io/v1beta1:SandboxTemplate');
+    expect(find('porthole-sandboxes-pool-ready')?.dependencies).toContain(template?.urn);
+    expect(find('porthole-network-egress')?.dependencies).toContain(find('porthole-network-closed')?.urn);
+  });
+
+  test('declares no Secret where others keep it', async () => {
+    const file = stackFile({ 'porthole:functions': { image: 'x', existingSecret: 'kept' } });
+    const { registrations, succeeded } = await runProgram({
+      project: 'porthole',
+      stack: 'test',
+      main: MAIN,
+      stackFile: { ...file, secrets: {} },
+      dryRun: true,
+      register: ({ inputs }) => Promise.resolve({ id: undefined, outputs: inputs }),
+    });
+    expect(succeeded).toBe(true);
+    expect(registrations.filter(({ type }) => type === 'kubernetes:core/v1:Secret')).toEqual([]);
+  });
+});
+
+test('a stack file that cannot be used ends the program before it declares anything, with every problem', async () => {
+  const { succeeded, registrations, log } = await run({
+    'porthole:zone': 'UPPER',
+    'porthole:functions': { image: 'x', replicas: 0 },
+  });
+  expect(succeeded).toBe(false);
+  expect(registrations.map(({ type }) => type)).toEqual(['pulumi:pulumi:Stack']);
+  expect(log).toEqual([
+    {
+      severity: 'error',
+      message: `The stack's configuration has 2 problems:
+  - porthole:zone: must be a lower-case DNS name of two labels or more
+  - porthole:functions.replicas: must be a whole number from 1 to 100`,
+    },
+  ]);
+});
