@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe } from '@jest/globals';
+import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
+import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
+import { createKubernetesClient, type KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
+import { createGatewayProbe } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
+import { systemClock } from '#adapters/system/system-clock.ts';
+import { PREVIEW_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
+import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
+import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';
+import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-bed.ts';
+import { suite } from '#test/support/suite.ts';
+import { BUSYBOX_IMAGE } from './bed/bed-images.ts';
+import { GATEWAY_ZONE } from './bed/bed-plan.ts';
+import { type Cluster, cluster, missing } from './bed/cluster.ts';
+import { BED_GATEWAY } from './bed/objects.ts';
+
+const NAMESPACE = `plane-${process.pid}`;
+const CAPACITY = 40;
+const MINUTE = 60_000;
+/** How long the gateway may take to hear of a route. */
+const PROGRAMMED_MS = 3_000;
+
+const preview = {
+  ...PREVIEW,
+  namespace: NAMESPACE,
+  zoneSuffix: GATEWAY_ZONE,
+  gatewayName: BED_GATEWAY.name,
+  gatewayNamespace: BED_GATEWAY.namespace,
+};
+const sandbox = { ...BOX, podName: sandboxObjectName(BOX.id) };
+
+let here: Cluster;
+let client: KubernetesClient;
+
+/** One namespace for all, with the quota that caps previews and a sandbox pod that serves on one port. */
+async function furnish(): Promise<void> {
+  const { pod, volumeClaim } = sandboxPodManifests({
+    namespace: NAMESPACE,
+    sandboxId: BOX.id,
+    image: BUSYBOX_IMAGE,
+    command: ['sh', '-c', `echo a page > index.html && exec httpd -f -p ${BOX.listens} -h /workspace`],
+    memoryMebibytes: 64,
+  });
+  const quota = {
+    apiVersion: 'v1',
+    kind: 'ResourceQuota',
+    metadata: { name: 'previews', namespace: NAMESPACE },
+    spec: { hard: { 'count/httproutes.gateway.networking.k8s.io': String(CAPACITY) } },
+  };
+  const items = [quota, volumeClaim, pod];
+  await here.kubectl(['create', 'namespace', NAMESPACE]);
+  await here.kubectl(['apply', '--filename=-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+  const inNamespace = `--namespace=${NAMESPACE}`;
+  await here.kubectl(['wait', inNamespace, `pod/${sandbox.podName}`, '--for=condition=Ready', '--timeout=60s']);
+  await here.kubectl(['wait', inNamespace, 'quota/previews', '--for=jsonpath={.status.hard}', '--timeout=30s']);
+}
+
+async function harness() {
+  const { host, port } = here.gateway.https;
+  const probe = createGatewayProbe({
+    host,
+    port,
+    tls: { ca: readFileSync(here.gateway.caFile, 'utf8'), verify: true },
+  });
+  const own = () =>
+    createKubernetesPlane({
+      client,
+      preview,
+      clock: systemClock,
+      provider: { dial },
+      probe,
+      listener: 'https',
+      publicPort: port,
+    });
+  const routes = collection(HTTP_ROUTES, NAMESPACE);
+  const services = collection(SERVICES, NAMESPACE);
+  return {
+    plane: own(),
+    capacity: CAPACITY,
+    sandbox,
+    now: () => new Date(),
+    reopen: async () => own(),
+    /** The gateway's word, once it had the time to hear what the API server says. */
+    async reaches({ name, url }: { name: string; url: string | null }) {
+      const { hostname } = new URL(url ?? '');
+      const stands = await client.get(routes, name).then(
+        () => true,
+        () => false,
+      );
+      for (const deadline = Date.now() + PROGRAMMED_MS; ; await pause(20)) {
+        const isServed = (await probe.ask(host, hostname, AbortSignal.timeout(MINUTE))) === 'app';
+        if (isServed === stands || Date.now() > deadline) return isServed;
+      }
+    },
+    async dispose() {
+      const all = { labelSelector: selector(PREVIEW_LABELS) };
+      for (const kind of [routes, services]) {
+        for await (const { metadata } of client.list(kind, all)) await client.delete(kind, metadata.name);
+      }
+    },
+  };
+}
+
+suite('previews on a real API server, through a real Gateway', missing(), () => {
+  beforeAll(async () => {
+    here = await cluster();
+    client = createKubernetesClient({ access: await readKubeconfig(here.kubeconfig) });
+    await furnish();
+  }, 2 * MINUTE);
+
+  afterAll(async () => {
+    await here.kubectl(['delete', 'namespace', NAMESPACE, '--wait=false']);
+    client.close();
+  });
+
+  describe('the plane', () => previewPlaneContract('the cluster', harness, { runs: 5 }));
+});
