@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { clampExpiry, maxUntil, slidingExpiry } from '#core/rules/preview-lifetime.ts';
 import { type ObservedPreview, previewVerdict } from '#core/rules/preview-verdict.ts';
 

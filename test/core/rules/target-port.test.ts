@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { checkTargetPort } from '#core/rules/target-port.ts';
 
 const RANGE = { allowedPortMin: 3000, allowedPortMax: 9000 };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { posix } from 'node:path';
 import { shellCommand, shellQuote } from '#core/rules/shell-quote.ts';
 import { resolveWorkspacePath } from '#core/rules/workspace-path.ts';
