@@ -142,7 +142,8 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
       for (const stored of present) {
         if (runId !== undefined && stored.runId !== runId) continue;
         const { expiresAt } = stored;
-        if (dueBefore === undefined || expiresAt === undefined || expiresAt <= dueBefore) yield withUrl(stored);
+        if (dueBefore === undefined || expiresAt === undefined || expiresAt <= dueBefore)
+          yield withUrl(stored);
       }
     },
 
