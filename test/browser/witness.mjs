@@ -10,7 +10,9 @@ function remember({ method, url, headers }, upgrade) {
   if (url !== '/seen') seen.push({ method, url, headers, upgrade });
 }
 
-const server = createServer(async (req, res) => {
+const server = createServer((req, res) => void answer(req, res));
+
+async function answer(req, res) {
   remember(req, false);
   const { pathname, searchParams } = new URL(req.url, 'http://localhost');
   if (pathname === '/seen') res.end(JSON.stringify(seen));
@@ -38,7 +40,7 @@ const server = createServer(async (req, res) => {
     for await (const chunk of req) bytes += chunk.length;
     res.end(String(bytes));
   } else res.setHeader('content-type', 'text/html').end(PAGE);
-});
+}
 
 let events = 0;
 let sendNext = () => undefined;
