@@ -1,0 +1,39 @@
+import type { StackValidationPolicy } from '@pulumi/policy';
+import { isNetworkPolicy } from './kinds.ts';
+import { settingsOf } from './settings.ts';
+
+interface Port {
+  readonly protocol?: string;
+  readonly port?: number | string;
+  readonly endPort?: number;
+}
+
+export const networkRange: StackValidationPolicy = {
+  name: 'network-range',
+  description: 'Sandboxes are let in to on exactly the ports that previews may expose.',
+  remediationSteps:
+    'Set preview.allowedPortMin and preview.allowedPortMax; the program derives the network policy from them.',
+  validateStack({ resources }, report) {
+    const settings = settingsOf(resources);
+    if (settings === undefined) return;
+    const wanted = `TCP ${settings['Sandbox__Preview__AllowedPortMin']} to ${settings['Sandbox__Preview__AllowedPortMax']}`;
+    let found = false;
+    for (const { type, props, urn } of resources) {
+      if (!isNetworkPolicy(type)) continue;
+      const { spec } = props as {
+        spec?: { ingress?: readonly { from?: readonly object[]; ports?: readonly Port[] }[] };
+      };
+      for (const { from = [], ports = [] } of spec?.ingress ?? []) {
+        found = true;
+        const range = ports.map(
+          (each) => `${each.protocol ?? 'TCP'} ${each.port} to ${each.endPort ?? each.port}`,
+        );
+        if (range.join() !== wanted) {
+          report(`It lets in ${range.join(', ') || 'every port'}; previews may expose ${wanted}.`, urn);
+        }
+        if (from.length === 0) report('It lets everybody in.', urn);
+      }
+    }
+    if (!found) report(`No network policy lets the gateway in to ${wanted}.`);
+  },
+};

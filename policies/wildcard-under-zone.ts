@@ -1,0 +1,34 @@
+import type { StackValidationPolicy } from '@pulumi/policy';
+import { isGateway, isRoute } from './kinds.ts';
+import { settingsOf } from './settings.ts';
+
+export const wildcardUnderZone: StackValidationPolicy = {
+  name: 'wildcard-under-zone',
+  description:
+    'The one wildcard is that of the preview zone; every other host is named, and a listener has one.',
+  remediationSteps: 'Set zone, and name the host of everything else.',
+  validateStack({ resources }, report) {
+    const settings = settingsOf(resources);
+    if (settings === undefined) return;
+    const zone = `*.${settings['Sandbox__Preview__ZoneSuffix']}`;
+    for (const { type, props, urn } of resources) {
+      for (const host of hostsOf(type, props)) {
+        if (host === undefined) report('It takes every host.', urn);
+        else if (host.includes('*') && host !== zone) report(`It takes ${host}; the zone is ${zone}.`, urn);
+      }
+    }
+  },
+};
+
+function hostsOf(type: string, props: object): readonly (string | undefined)[] {
+  if (isGateway(type)) {
+    const { spec } = props as { spec?: { listeners?: readonly { hostname?: string }[] } };
+    return (spec?.listeners ?? []).map(({ hostname }) => hostname);
+  }
+  if (isRoute(type)) {
+    const { spec } = props as { spec?: { hostnames?: readonly string[] } };
+    const hosts = spec?.hostnames ?? [];
+    return hosts.length === 0 ? [undefined] : hosts;
+  }
+  return [];
+}

@@ -1,0 +1,126 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Client, ServiceError } from '@grpc/grpc-js';
+import type { AnalyzeResponse } from '@pulumi/pulumi/proto/analyzer_pb.js';
+import { AnalyzerClient, analyzers, grpc } from '../../infra/engine/protocol.ts';
+import type { Registration } from '../../infra/engine/registration.ts';
+import { encode } from '../../infra/engine/wire-values.ts';
+
+const PACK = join(import.meta.dirname, '../../../policies');
+const LOADER = join(dirname(createRequire(import.meta.url).resolve('@pulumi/pulumi')), 'cmd/run-policy-pack');
+
+/** What of a resource a policy may look at. */
+export type Judged = Pick<Registration, 'urn' | 'type' | 'name' | 'inputs'>;
+
+export interface Verdict {
+  readonly policy: string;
+  readonly level: 'advisory' | 'mandatory';
+  readonly message: string;
+  readonly urn: string;
+}
+
+export interface PolicyPack {
+  readonly policies: readonly string[];
+  /** What the policies of single resources have against one, before it is made. */
+  judge(resource: Judged): Promise<readonly Verdict[]>;
+  /** What the policies of whole stacks have against all of them, at the end. */
+  judgeStack(resources: readonly Judged[]): Promise<readonly Verdict[]>;
+  close(): Promise<void>;
+}
+
+type Call = (
+  request: unknown,
+  callback: (error: ServiceError | null, response: AnalyzeResponse) => void,
+) => void;
+
+/**
+ * Starts the pack as Pulumi's command line does: its loader in the pack's folder, the port on its standard output.
+ * @param disabled policies that the configuration of the pack turns off
+ */
+export async function startPolicyPack(disabled: readonly string[] = []): Promise<PolicyPack> {
+  const child = spawn(process.execPath, [LOADER, '127.0.0.1:0', '.'], {
+    cwd: PACK,
+    env: {
+      PATH: process.env['PATH'],
+      NODE_OPTIONS: `--require=${join(import.meta.dirname, 'hide-typescript.cjs')}`,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'close');
+  const first = await Promise.race([once(createInterface({ input: child.stdout }), 'line'), ended]);
+  const port = Number(first[0]);
+  if (child.exitCode !== null || !Number.isInteger(port))
+    throw new Error(`the pack did not start: ${first.join(' ')}`);
+  const client = new AnalyzerClient(`127.0.0.1:${port}`, grpc.credentials.createInsecure());
+
+  const call = async <Response>(method: string, request: unknown): Promise<Response> =>
+    new Promise((resolve, reject) => {
+      const send = (client as Client & Record<string, Call>)[method] as Call;
+      send.call(client, request, (error, response) =>
+        error === null ? resolve(response as Response) : reject(error),
+      );
+    });
+
+  const config = new analyzers.ConfigureAnalyzerRequest();
+  for (const name of disabled) {
+    config
+      .getPolicyconfigMap()
+      .set(
+        name,
+        new analyzers.PolicyConfig()
+          .setEnforcementlevel(analyzers.EnforcementLevel.DISABLED)
+          .setProperties(encode({})),
+      );
+  }
+  await call('configure', config);
+  const info = await call<{ getPoliciesList(): { getName(): string }[] }>(
+    'getAnalyzerInfo',
+    new (
+      AnalyzerClient.service['getAnalyzerInfo'] as unknown as { requestType: new () => unknown }
+    ).requestType(),
+  );
+
+  return {
+    policies: info.getPoliciesList().map((policy) => policy.getName()),
+    async judge({ urn, type, name, inputs }) {
+      const request = new analyzers.AnalyzeRequest()
+        .setUrn(urn)
+        .setType(type)
+        .setName(name)
+        .setProperties(encode(inputs))
+        .setOptions(new analyzers.AnalyzerResourceOptions());
+      return verdicts(await call('analyze', request));
+    },
+    async judgeStack(resources) {
+      const request = new analyzers.AnalyzeStackRequest().setResourcesList(
+        resources.map(({ urn, type, name, inputs }) =>
+          new analyzers.AnalyzerResource()
+            .setUrn(urn)
+            .setType(type)
+            .setName(name)
+            .setProperties(encode(inputs))
+            .setOptions(new analyzers.AnalyzerResourceOptions()),
+        ),
+      );
+      return verdicts(await call('analyzeStack', request));
+    },
+    async close() {
+      client.close();
+      child.kill();
+      await ended;
+    },
+  };
+}
+
+function verdicts(response: AnalyzeResponse): Verdict[] {
+  return response.getDiagnosticsList().map((diagnostic) => ({
+    policy: diagnostic.getPolicyname(),
+    level:
+      diagnostic.getEnforcementlevel() === analyzers.EnforcementLevel.ADVISORY ? 'advisory' : 'mandatory',
+    message: diagnostic.getMessage(),
+    urn: diagnostic.getUrn(),
+  }));
+}

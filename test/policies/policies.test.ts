@@ -1,0 +1,314 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { withValueAt } from '../infra/engine/plan-step.ts';
+import { type Properties, UNKNOWN } from '../infra/engine/wire-values.ts';
+import { type Judged, type PolicyPack, startPolicyPack } from './engine/policy-pack.ts';
+
+const FOLDER = join(import.meta.dirname, '../../policies');
+const DIGEST = `sha256:${'0'.repeat(64)}`;
+
+const judged = (type: string, inputs: object): Judged => ({
+  urn: `urn:pulumi:test::porthole::kubernetes:${type}::it`,
+  type: `kubernetes:${type}`,
+  name: 'it',
+  inputs: { ...inputs },
+});
+const changed = (resource: Judged, path: string, value: unknown): Judged => ({
+  ...resource,
+  inputs: withValueAt(resource.inputs, path, value),
+});
+
+const container = {
+  name: 'sandbox',
+  image: `registry.example.com/sandbox@${DIGEST}`,
+  resources: { limits: { cpu: '1', memory: '1Gi' } },
+  securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+};
+const podSpec = {
+  automountServiceAccountToken: false,
+  securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+  containers: [container],
+  volumes: [{ name: 'tmp', emptyDir: {} }],
+};
+const template = judged('extensions.agents.x-k8s.io/v1beta1:SandboxTemplate', {
+  spec: { networkPolicyManagement: 'Unmanaged', podTemplate: { spec: podSpec } },
+});
+const deployment = judged('apps/v1:Deployment', { spec: { template: { spec: podSpec } } });
+const job = judged('batch/v1:CronJob', { spec: { jobTemplate: { spec: { template: { spec: podSpec } } } } });
+const pod = judged('core/v1:Pod', { spec: podSpec });
+const pool = judged('extensions.agents.x-k8s.io/v1beta1:SandboxWarmPool', { spec: { replicas: 50 } });
+const gateway = judged('gateway.networking.k8s.io/v1:Gateway', {
+  spec: {
+    listeners: [
+      {
+        name: 'previews',
+        hostname: '*.preview.test',
+        protocol: 'HTTPS',
+        tls: { mode: 'Terminate', certificateRefs: [{ name: 'tls' }] },
+      },
+    ],
+  },
+});
+const role = judged('rbac.authorization.k8s.io/v1:Role', {
+  rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }],
+});
+const settings = judged('core/v1:ConfigMap', {
+  data: {
+    Sandbox__Preview__ZoneSuffix: 'preview.test',
+    Sandbox__Preview__AllowedPortMin: '3000',
+    Sandbox__Preview__AllowedPortMax: '9000',
+  },
+});
+const networkPolicy = judged('networking.k8s.io/v1:NetworkPolicy', {
+  spec: {
+    ingress: [{ from: [{ podSelector: {} }], ports: [{ protocol: 'TCP', port: 3000, endPort: 9000 }] }],
+  },
+});
+const route = judged('gateway.networking.k8s.io/v1:HTTPRoute', { spec: { hostnames: ['*.preview.test'] } });
+const containers = (more: Properties) => [{ ...container, ...more }];
+const ports = (...given: object[]) => [{ from: [{ podSelector: {} }], ports: given }];
+const listeners = (...given: object[]) => given;
+
+let pack: PolicyPack;
+beforeAll(async () => {
+  pack = await startPolicyPack();
+});
+afterAll(() => pack.close());
+
+test('the pack serves one policy a file, each named after it', () => {
+  const sources = readdirSync(FOLDER)
+    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => readFileSync(join(FOLDER, file), 'utf8').includes('remediationSteps'))
+    .map((file) => file.replace(/\.ts$/, ''));
+  expect([...pack.policies].toSorted()).toEqual(sources.toSorted());
+});
+
+test('the pack imports nothing of ours', () => {
+  const imports = readdirSync(FOLDER)
+    .filter((file) => file.endsWith('.ts') || file.endsWith('.js'))
+    .flatMap((file) => [...readFileSync(join(FOLDER, file), 'utf8').matchAll(/(?:from|import) '([^']+)'/g)])
+    .map((match) => match[1] as string);
+  expect(imports.filter((from) => !from.startsWith('./') && from !== '@pulumi/policy')).toEqual([]);
+});
+
+describe('a resource', () => {
+  test.each([template, deployment, job, pod, pool, gateway, role])(
+    'that complies passes: $type',
+    async (resource) => {
+      expect(await pack.judge(resource)).toEqual([]);
+    },
+  );
+
+  const inTemplate = 'spec.podTemplate.spec';
+  test.each<[policy: string, what: string, resource: Judged]>([
+    ['bounded-warm-pools', 'a pool past the maximum', changed(pool, 'spec.replicas', 51)],
+    ['bounded-warm-pools', 'a pool of unsaid size', changed(pool, 'spec', {})],
+    ['no-host-access', "the node's network", changed(deployment, 'spec.template.spec.hostNetwork', true)],
+    ['no-host-access', "the node's processes", changed(pod, 'spec.hostPID', true)],
+    ['no-host-access', "the node's memory", changed(template, `${inTemplate}.hostIPC`, true)],
+    [
+      'no-host-access',
+      'a path of the node',
+      changed(pod, 'spec.volumes', [{ name: 'root', hostPath: { path: '/' } }]),
+    ],
+    [
+      'no-wildcard-rbac',
+      'every verb',
+      changed(role, 'rules', [{ apiGroups: [''], resources: ['pods'], verbs: ['*'] }]),
+    ],
+    [
+      'no-wildcard-rbac',
+      'every resource',
+      changed(role, 'rules', [{ apiGroups: [''], resources: ['*'], verbs: ['get'] }]),
+    ],
+    [
+      'no-wildcard-rbac',
+      'every subresource',
+      changed(role, 'rules', [{ apiGroups: [''], resources: ['*/scale'], verbs: ['get'] }]),
+    ],
+    [
+      'no-wildcard-rbac',
+      'every group',
+      changed(role, 'rules', [{ apiGroups: ['*'], resources: ['pods'], verbs: ['get'] }]),
+    ],
+    [
+      'pinned-images',
+      'an image by tag',
+      changed(pod, 'spec.containers', containers({ image: 'sandbox:latest' })),
+    ],
+    [
+      'pinned-images',
+      'an image by tag for the start',
+      changed(pod, 'spec.initContainers', containers({ image: 'setup:1' })),
+    ],
+    [
+      'sandbox-limits',
+      'no limit of memory',
+      changed(template, `${inTemplate}.containers`, containers({ resources: { limits: { cpu: '1' } } })),
+    ],
+    [
+      'sandbox-no-token',
+      'the token, which is the default',
+      changed(template, `${inTemplate}.automountServiceAccountToken`, undefined),
+    ],
+    [
+      'tls-listeners',
+      'a listener in clear text',
+      changed(
+        gateway,
+        'spec.listeners',
+        listeners({ name: 'http', hostname: '*.preview.test', protocol: 'HTTP' }),
+      ),
+    ],
+    [
+      'tls-listeners',
+      'a listener without certificate',
+      changed(gateway, 'spec.listeners', listeners({ name: 'a', protocol: 'HTTPS', tls: {} })),
+    ],
+    [
+      'tls-listeners',
+      'a listener that passes TLS through',
+      changed(
+        gateway,
+        'spec.listeners',
+        listeners({ name: 'a', protocol: 'HTTPS', tls: { mode: 'Passthrough', certificateRefs: [{}] } }),
+      ),
+    ],
+    [
+      'unmanaged-templates',
+      'a managed template',
+      changed(template, 'spec.networkPolicyManagement', 'Managed'),
+    ],
+    [
+      'unmanaged-templates',
+      'a template that says nothing',
+      changed(template, 'spec.networkPolicyManagement', undefined),
+    ],
+    [
+      'unmanaged-templates',
+      'a template with a policy of its own',
+      changed(template, 'spec.networkPolicy', { egress: [] }),
+    ],
+    [
+      'unprivileged-pods',
+      'root',
+      changed(job, 'spec.jobTemplate.spec.template.spec.securityContext.runAsNonRoot', undefined),
+    ],
+    [
+      'unprivileged-pods',
+      'root in a container',
+      changed(
+        pod,
+        'spec.containers',
+        containers({ securityContext: { ...container.securityContext, runAsNonRoot: false } }),
+      ),
+    ],
+    ['unprivileged-pods', 'no seccomp profile', changed(pod, 'spec.securityContext', { runAsNonRoot: true })],
+    [
+      'unprivileged-pods',
+      'privilege',
+      changed(
+        pod,
+        'spec.containers',
+        containers({ securityContext: { ...container.securityContext, privileged: true } }),
+      ),
+    ],
+    [
+      'unprivileged-pods',
+      'escalation',
+      changed(pod, 'spec.containers', containers({ securityContext: { capabilities: { drop: ['ALL'] } } })),
+    ],
+    [
+      'unprivileged-pods',
+      'capabilities',
+      changed(pod, 'spec.containers', containers({ securityContext: { allowPrivilegeEscalation: false } })),
+    ],
+  ])('is stopped by %s alone: %s', async (policy, _, resource) => {
+    const found = await pack.judge(resource);
+    expect(found.map(({ policy, level }) => [policy, level])).toEqual([[policy, 'mandatory']]);
+  });
+
+  test.each<[policy: string, resource: Judged]>([
+    ['bounded-warm-pools', changed(pool, 'spec.replicas', UNKNOWN)],
+    ['no-host-access', changed(pod, 'spec.hostNetwork', UNKNOWN)],
+    ['no-wildcard-rbac', changed(role, 'rules', UNKNOWN)],
+    ['pinned-images', changed(pod, 'spec.containers', containers({ image: UNKNOWN }))],
+    ['sandbox-limits', changed(template, `${inTemplate}.containers`, containers({ resources: UNKNOWN }))],
+    ['sandbox-no-token', changed(template, `${inTemplate}.automountServiceAccountToken`, UNKNOWN)],
+    ['tls-listeners', changed(gateway, 'spec.listeners', UNKNOWN)],
+    ['unmanaged-templates', changed(template, 'spec.networkPolicyManagement', UNKNOWN)],
+    ['unprivileged-pods', changed(pod, 'spec.securityContext', UNKNOWN)],
+  ])('is left to the update by %s while a preview cannot know', async (policy, resource) => {
+    const found = await pack.judge(resource);
+    expect(found.map(({ policy, level }) => [policy, level])).toEqual([[policy, 'advisory']]);
+    expect(found[0]?.message).toContain('during preview');
+  });
+});
+
+describe('a stack', () => {
+  const complies = [settings, networkPolicy, gateway, route];
+  const other = (changedOne: Judged) =>
+    complies.map((each) => (each.type === changedOne.type ? changedOne : each));
+
+  test('that complies passes', async () => {
+    expect(await pack.judgeStack(complies)).toEqual([]);
+  });
+
+  test('that is nothing of ours passes', async () => {
+    const foreign = judged('core/v1:ConfigMap', { data: { COLOUR: 'red' } });
+    expect(await pack.judgeStack([foreign, changed(route, 'spec.hostnames', ['*.example.com'])])).toEqual([]);
+  });
+
+  test.each<[policy: string, what: string, resources: readonly Judged[]]>([
+    [
+      'network-range',
+      'a wider range',
+      other(changed(networkPolicy, 'spec.ingress', ports({ protocol: 'TCP', port: 3000, endPort: 9001 }))),
+    ],
+    [
+      'network-range',
+      'a range of UDP',
+      other(changed(networkPolicy, 'spec.ingress', ports({ protocol: 'UDP', port: 3000, endPort: 9000 }))),
+    ],
+    [
+      'network-range',
+      'a second range',
+      other(changed(networkPolicy, 'spec.ingress', ports({ port: 3000, endPort: 9000 }, { port: 22 }))),
+    ],
+    ['network-range', 'every port', other(changed(networkPolicy, 'spec.ingress', [{ from: [{}] }]))],
+    [
+      'network-range',
+      'everybody',
+      other(changed(networkPolicy, 'spec.ingress', [{ ports: [{ port: 3000, endPort: 9000 }] }])),
+    ],
+    ['network-range', 'nobody', [settings, gateway, route]],
+    [
+      'wildcard-under-zone',
+      'the wildcard of another zone',
+      other(changed(route, 'spec.hostnames', ['*.example.com'])),
+    ],
+    [
+      'wildcard-under-zone',
+      'a wildcard above the zone',
+      other(changed(gateway, 'spec.listeners', [{ name: 'a', hostname: '*.test' }])),
+    ],
+    [
+      'wildcard-under-zone',
+      'a listener for every host',
+      other(changed(gateway, 'spec.listeners', [{ name: 'a' }])),
+    ],
+    ['wildcard-under-zone', 'a route for every host', other(changed(route, 'spec.hostnames', []))],
+  ])('is stopped by %s alone: %s', async (policy, _, resources) => {
+    const found = await pack.judgeStack(resources);
+    expect(found.map(({ policy, level }) => [policy, level])).toEqual([[policy, 'mandatory']]);
+  });
+
+  test.each<[policy: string, resources: readonly Judged[]]>([
+    ['network-range', other(changed(networkPolicy, 'spec.ingress', UNKNOWN))],
+    ['wildcard-under-zone', other(changed(route, 'spec.hostnames', UNKNOWN))],
+  ])('is left to the update by %s while a preview cannot know', async (policy, resources) => {
+    const found = await pack.judgeStack(resources);
+    expect(found.map(({ policy, level }) => [policy, level])).toEqual([[policy, 'advisory']]);
+  });
+});
