@@ -11,13 +11,14 @@ const SECRETS: readonly [RegExp, string][] = [
 /** Shorter ones would take innocent words out of every line. */
 const MIN_LENGTH = 4;
 
-/** Takes secrets out of a text: the `known` ones (also as JSON writes them), and whatever has the form of one. */
+/** Takes secrets out of a text: the `known` ones (also as JSON and URLs write them), and whatever has the form of one. */
 export function secretRedactor(known: readonly string[]): (text: string) => string {
   const literal = new Set<string>();
   for (const secret of known) {
     if (secret.length < MIN_LENGTH) continue;
     literal.add(secret);
     literal.add(JSON.stringify(secret).slice(1, -1));
+    literal.add(encodeURIComponent(secret));
   }
   return (text) => {
     let clean = text;

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { defineRoute, json } from '../route.ts';
 
 export const openapiJsonRoute = defineRoute({
@@ -8,6 +9,6 @@ export const openapiJsonRoute = defineRoute({
   summary: 'This document',
   access: 'key',
   page: true,
-  responses: { 200: { description: 'OpenAPI 3.1', contentType: 'application/json' } },
+  responses: { 200: { description: 'OpenAPI 3.1', schema: z.looseObject({ openapi: z.string() }) } },
   handle: (_request, { openapi }) => Promise.resolve(json(200, openapi())),
 });

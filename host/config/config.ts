@@ -178,11 +178,16 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   for (const [name, schema] of Object.entries(EnvironmentSchema.shape)) {
     const { success, data, error } = schema.safeParse(environment[name]);
     if (success) read[name] = data;
-    else problems.push(...error.issues.map((issue) => `${place(name, issue.path)}: ${issue.message}`));
+    else problems.push(...error.issues.map((issue) => `${place(name, issue.path)}: ${messageOf(issue)}`));
   }
   problems.push(...contradictions(read, environment));
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(shape(read as Environment));
+}
+
+/** zod hides what is wrong with a key of a record behind a sentence of its own. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  return issue.code === 'invalid_key' ? issue.issues.map(({ message }) => message).join(', ') : issue.message;
 }
 
 /** Where a problem is; never the key that it is about. */
