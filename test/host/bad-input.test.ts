@@ -487,6 +487,25 @@ describe('bad input', () => {
     });
   });
 
+  test('a JSON body that is cut off leaves nothing, and is no failure of ours', async () => {
+    const before = await inventory(porthole);
+    const socket = connect(porthole.host.port, '127.0.0.1');
+    socket.write(
+      `POST /api/runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${ALICE}\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n`,
+    );
+    await new Promise((resolve) => socket.once('data', resolve));
+    const logged = porthole.logged.length;
+    socket.end('{"title":');
+    await new Promise((resolve) => socket.once('close', resolve));
+    for (let tries = 0; tries < 400 && porthole.logged.length === logged; tries += 1)
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(
+      porthole.logged.slice(logged).map((line) => (JSON.parse(line) as { level: string }).level),
+    ).not.toContain('error');
+    expect(porthole.logged.length).toBeGreaterThan(logged);
+    expect(await inventory(porthole)).toEqual(before);
+  });
+
   test('after all of that the host still answers', async () => {
     expect((await porthole.call('GET', '/health')).json()).toMatchObject({ ok: true });
     expect(porthole.logged.filter((line) => line.includes('"level":"error"'))).toEqual([]);

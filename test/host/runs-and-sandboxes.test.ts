@@ -195,6 +195,21 @@ describe('runs', () => {
         { target_port: 3000 },
         200,
       ],
+      ['lists the previews of its run', 'GET', '/api/runs/{run}/sandbox/port-forward', undefined, 200],
+      [
+        'keeps a preview of its run alive',
+        'POST',
+        '/api/runs/{run}/sandbox/preview/{session}/keepalive',
+        undefined,
+        200,
+      ],
+      [
+        'stops a preview of its run',
+        'DELETE',
+        '/api/runs/{run}/sandbox/port-forward/{session}',
+        undefined,
+        200,
+      ],
     ])('%s', async (_name, method, path, body, status) => {
       expect((await asAgent(method, path, body)).status).toBe(status);
     });
@@ -212,23 +227,29 @@ describe('runs', () => {
         { target_port: 3000 },
         [403, 'forbidden'],
       ],
-      ['lists previews', 'GET', '/api/runs/{run}/sandbox/port-forward', undefined, [403, 'forbidden']],
-      [
-        'stops a preview',
-        'DELETE',
-        '/api/runs/{run}/sandbox/port-forward/{session}',
-        undefined,
-        [403, 'forbidden'],
-      ],
-      [
-        'keeps a preview alive',
-        'POST',
-        '/api/runs/{run}/sandbox/preview/{session}/keepalive',
-        undefined,
-        [403, 'forbidden'],
-      ],
       ['reads metrics', 'GET', '/metrics', undefined, [403, 'forbidden']],
       ['reads the API document', 'GET', '/v1/openapi.json', undefined, [403, 'forbidden']],
+      [
+        'lists the previews of another run',
+        'GET',
+        '/api/runs/{other}/sandbox/port-forward',
+        undefined,
+        [403, 'foreign_run'],
+      ],
+      [
+        'stops a preview of another run',
+        'DELETE',
+        '/api/runs/{other}/sandbox/port-forward/{session}',
+        undefined,
+        [403, 'foreign_run'],
+      ],
+      [
+        'keeps a preview of another run alive',
+        'POST',
+        '/api/runs/{other}/sandbox/preview/{session}/keepalive',
+        undefined,
+        [403, 'foreign_run'],
+      ],
       ['reads another run of its owner', 'GET', '/api/runs/{other}', undefined, [403, 'foreign_run']],
       [
         'asks for a preview of another run',

@@ -38,8 +38,9 @@ describe('the OpenAPI document', () => {
           exclusiveMinimum: 0,
           maximum: 2_147_483_647,
           description: 'Milliseconds; none: no limit',
+          example: 10_000,
         },
-        cwd: { type: 'string', description: 'Within /workspace, the default' },
+        cwd: { type: 'string', description: 'Within /workspace, the default', example: '/workspace' },
       },
     });
   });

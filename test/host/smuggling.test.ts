@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { serve } from './support/commands.ts';
+import { inventory } from './support/inventory.ts';
+import { firstAnswer, rawExchange } from './support/raw-exchange.ts';
+import { makeRun, startPreview } from './support/runs.ts';
+
+/** What an attacker hides behind the first request: if it is ever answered, the two sides are out of step. */
+const HIDDEN = 'POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n';
+
+describe('ambiguous requests on the real host', () => {
+  let porthole: TestHost;
+  let previewHost: string;
+  beforeAll(async () => {
+    porthole = await startTestHost();
+    const { runId, sandboxId } = await makeRun(porthole);
+    await serve(porthole, sandboxId, 3468, 'the app');
+    const { session_id } = await startPreview(porthole, runId, 3468);
+    previewHost = `${session_id}-preview.localhost:${porthole.host.port}`;
+  });
+  afterAll(() => porthole.end());
+
+  const cases: [string, (host: string) => string][] = [
+    [
+      'CL.TE',
+      (host) =>
+        `POST / HTTP/1.1\r\nHost: ${host}\r\nContent-Length: ${5 + HIDDEN.length}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${HIDDEN}`,
+    ],
+    [
+      'TE.CL',
+      (host) =>
+        `POST / HTTP/1.1\r\nHost: ${host}\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n${HIDDEN.length.toString(16)}\r\n${HIDDEN}\r\n0\r\n\r\n`,
+    ],
+    [
+      'two lengths',
+      (host) =>
+        `POST / HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 0\r\nContent-Length: ${HIDDEN.length}\r\n\r\n${HIDDEN}`,
+    ],
+    [
+      'a list of lengths',
+      (host) => `POST / HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 0, ${HIDDEN.length}\r\n\r\n${HIDDEN}`,
+    ],
+    [
+      'a signed length',
+      (host) => `POST / HTTP/1.1\r\nHost: ${host}\r\nContent-Length: +${HIDDEN.length}\r\n\r\n${HIDDEN}`,
+    ],
+    [
+      'a hidden encoding',
+      (host) => `POST / HTTP/1.1\r\nHost: ${host}\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${HIDDEN}`,
+    ],
+    [
+      'two encodings',
+      (host) =>
+        `POST / HTTP/1.1\r\nHost: ${host}\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n${HIDDEN}`,
+    ],
+    [
+      'a space before the colon',
+      (host) => `POST / HTTP/1.1\r\nHost: ${host}\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n${HIDDEN}`,
+    ],
+    ['a bare LF', (host) => `GET / HTTP/1.1\nHost: ${host}\n\n${HIDDEN}`],
+    ['a folded header', (host) => `GET / HTTP/1.1\r\nHost: ${host}\r\nX-A: b\r\n c\r\n\r\n${HIDDEN}`],
+    ['a NUL in a value', (host) => `GET / HTTP/1.1\r\nHost: ${host}\r\nX-A: b\0c\r\n\r\n${HIDDEN}`],
+    ['two Hosts', (host) => `GET / HTTP/1.1\r\nHost: ${host}\r\nHost: localhost\r\n\r\n${HIDDEN}`],
+    [
+      'a length of a chunk that overflows',
+      (host) =>
+        `POST /api/runs HTTP/1.1\r\nHost: ${host}\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n${HIDDEN}`,
+    ],
+    [
+      'encoding in HTTP/1.0',
+      (host) => `POST / HTTP/1.0\r\nHost: ${host}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${HIDDEN}`,
+    ],
+    [
+      'an upgrade with a body',
+      (host) =>
+        `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nContent-Length: ${HIDDEN.length}\r\n\r\n${HIDDEN}`,
+    ],
+  ];
+
+  describe.each<[string, () => string]>([
+    ['to the API', () => 'localhost'],
+    ['to a preview', () => previewHost],
+  ])('%s', (_name, host) => {
+    test.each(cases)('%s: one refusal, then the end of the connection', async (_case, bytes) => {
+      const before = await inventory(porthole);
+      const answer = firstAnswer(await rawExchange(porthole.host.port, bytes(host())));
+      expect(answer.status).toBe(400);
+      expect(answer.answers).toBe(1);
+      expect(await inventory(porthole)).toEqual(before);
+    });
+  });
+
+  test('two honest requests on one connection are two answers, in order, from API and app', async () => {
+    const text = await rawExchange(
+      porthole.host.port,
+      `GET / HTTP/1.1\r\nHost: ${previewHost}\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
+    );
+    expect(firstAnswer(text)).toMatchObject({ status: 200, answers: 2 });
+    expect(text.indexOf('the app')).toBeLessThan(text.indexOf('{"ok":true'));
+  });
+});
