@@ -5,6 +5,7 @@ import type { Preview, PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import { previewName } from '#core/rules/preview-token.ts';
+import { gate } from './client/gate.ts';
 import type { KubernetesClient } from './client/kubernetes-client.ts';
 import { isReason, KubernetesError } from './client/kubernetes-error.ts';
 import { closePreview } from './previews/close-preview.ts';
@@ -41,6 +42,9 @@ export interface KubernetesPlaneOptions {
 /** Slots that a selector names at most. Expiries beyond are listed, and judged by their exact time. */
 const MAX_SLOTS = 288;
 
+/** Closes under way at once: a reaper that ends hundreds leaves the API server to others, too. */
+const CLOSES = 8;
+
 /**
  * Previews as Services and HTTPRoutes of one namespace. The API server is the only memory: a function can die between any two calls, and two that act at once are
  * told apart by names, uids and resource versions.
@@ -60,6 +64,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
     urlOf: (host) => `https://${host}${publicPort === 443 ? '' : `:${publicPort}`}`,
   });
   const times = createProbeTimes();
+  const oneOfFew = gate(CLOSES);
 
   const route = async (name: string, signal?: AbortSignal): Promise<StoredRoute | undefined> => {
     try {
@@ -129,7 +134,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
       }),
 
     close: (preview, precondition, signal) =>
-      inPorthole(() => closePreview(store, preview, precondition, signal)),
+      inPorthole(() => oneOfFew(() => closePreview(store, preview, precondition, signal))),
 
     async *list({ runId, dueBefore } = {}, signal) {
       const terms = [selector(PREVIEW_LABELS)];

@@ -45,12 +45,6 @@ export interface KubernetesClient {
     operations: readonly JsonPatchOperation[],
     signal?: AbortSignal,
   ): Promise<T>;
-  mergePatch<T extends KubernetesObject>(
-    into: Collection,
-    name: string,
-    change: object,
-    signal?: AbortSignal,
-  ): Promise<T>;
   /** True when this call removed it; false when it was gone, or a precondition does not hold. */
   delete(from: Collection, name: string, options?: DeleteOptions, signal?: AbortSignal): Promise<boolean>;
   readonly time: ServerTime;
@@ -71,7 +65,8 @@ export interface Call {
 }
 
 const JSON_TYPE = 'application/json';
-const REPEAT: Repetition = { inDoubt: true, conflict: false };
+/** Of what changes nothing, or only under a `test`. */
+const REPEAT: Repetition = { inDoubt: true, conflict: true };
 
 export function createKubernetesClient(options: KubernetesClientOptions): KubernetesClient {
   const {
@@ -167,22 +162,9 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
           method: 'PATCH',
           path: `${into.path}/${name}`,
           what: `patch ${into.plural} ${name}`,
-          repetition: { inDoubt: true, conflict: true },
+          repetition: REPEAT,
           type: 'application/json-patch+json',
           body: operations,
-        },
-        signal,
-      ),
-
-    mergePatch: (into, name, change, signal) =>
-      parsed(
-        {
-          method: 'PATCH',
-          path: `${into.path}/${name}`,
-          what: `patch ${into.plural} ${name}`,
-          repetition: REPEAT,
-          type: 'application/merge-patch+json',
-          body: change,
         },
         signal,
       ),

@@ -45,7 +45,7 @@ export async function* listPages<T extends KubernetesObject>(
         method: 'GET',
         path: `${from.path}?${query.toString()}`,
         what: `list ${from.plural}`,
-        repetition: { inDoubt: true, conflict: false },
+        repetition: { inDoubt: true, conflict: true },
         ...(metadataOnly && { accept: METADATA_ONLY }),
       });
     } catch (error) {

@@ -11,7 +11,7 @@ const FIRST_MS = 10;
 const DOUBLE_UNTIL_MS = 160;
 const GROWTH = 1.25;
 /** When the time is known: a few looks before, in case it has become shorter, and steps of this share of it from then on. */
-const EARLY_FACTOR = 4;
+const EARLY_FACTOR = 2.5;
 const EARLY_UNTIL = 0.75;
 const STEP = 0.05;
 const LATE_UNTIL = 1.5;

@@ -1,0 +1,157 @@
+import { describe, expect, test } from '@jest/globals';
+import { PortholeError } from '#core/errors.ts';
+import type { PreviewSpec } from '#core/ports/preview-plane.ts';
+import type { ApiCall, Fault } from '#test/doubles/api-server/fake-api-server.ts';
+import { collect } from '#test/support/collect.ts';
+import { NOON, type PlaneBed, planeBed } from './plane-bed.ts';
+
+const FAULTS: Readonly<Record<string, Fault>> = {
+  'no answer, before it took effect': { kind: 'silence', committed: false },
+  'no answer, after it took effect': { kind: 'silence', committed: true },
+  'a reset, before it took effect': { kind: 'reset', committed: false },
+  'a reset, after it took effect': { kind: 'reset', committed: true },
+  'a conflict': { kind: 'status', status: 409, committed: false },
+  'too many requests': { kind: 'status', status: 429, committed: false },
+  'an internal error, before it took effect': { kind: 'status', status: 500, committed: false },
+  'an internal error, after it took effect': { kind: 'status', status: 500, committed: true },
+  'unavailable, before it took effect': { kind: 'status', status: 503, committed: false },
+  'unavailable, after it took effect': { kind: 'status', status: 503, committed: true },
+};
+
+const CALLS = [
+  'create services',
+  'create httproutes',
+  'get services',
+  'get httproutes',
+  'list services',
+  'list httproutes',
+  'patch services',
+  'patch httproutes',
+  'delete services',
+  'delete httproutes',
+];
+
+const callOf = ({ verb, plural }: ApiCall) => `${verb} ${plural}`;
+
+/** Everything that a preview goes through; each step is told to happen, whether it can or not. */
+async function life({ plane, server }: PlaneBed, spec: PreviewSpec): Promise<string[]> {
+  const told: string[] = [];
+  const step = async (name: string, does: () => Promise<unknown>) => {
+    try {
+      told.push(`${name}: ${JSON.stringify(await does())}`);
+    } catch (error) {
+      if (!(error instanceof PortholeError)) throw error;
+      told.push(`${name}: ${error.code}`);
+    }
+  };
+  await step('open', async () => (await plane.open(spec)).created);
+  await step('again', async () => (await plane.open(spec)).created);
+  await step('touch', async () => {
+    const kept = await plane.touch(spec.token, spec.runId, new Date(spec.expiresAt.getTime() + 60_000));
+    return kept?.expiresAt;
+  });
+  await step('list', async () => (await collect(plane.list({ runId: spec.runId }))).length);
+  await step('find', async () => (await plane.find(spec.token))?.name !== undefined);
+  const name = server.store.all('httproutes')[0]?.metadata.name ?? 'none';
+  await step('close', () => plane.close({ name }));
+  return told;
+}
+
+/** Two passes of the sweep, three minutes later; what then stands half-made is a leak. */
+async function leaks({ server, another }: PlaneBed): Promise<string[]> {
+  server.fault = undefined;
+  const { plane } = another();
+  const later = new Date(NOON.getTime() + 180_000);
+  await plane.sweep(later);
+  await plane.sweep(later);
+  const names = (plural: string) => server.store.all(plural).map(({ metadata }) => metadata.name);
+  const [services, routes] = [names('services'), names('httproutes')];
+  return [
+    ...services.filter((name) => !routes.includes(name)),
+    ...routes.filter((name) => !services.includes(name)),
+  ];
+}
+
+async function inBed<T>(does: (bed: PlaneBed) => Promise<T>): Promise<T> {
+  const bed = await planeBed({ tryTimeoutMs: 400, callTimeoutMs: 3_000 });
+  try {
+    return await does(bed);
+  } finally {
+    await bed.close();
+  }
+}
+
+const SUCCESS = [
+  'open: true',
+  'again: false',
+  'touch: "2026-03-01T12:36:00.000Z"',
+  'list: 1',
+  'find: true',
+  'close: true',
+];
+
+describe.each(Object.entries(FAULTS))('%s', (_name, fault) => {
+  test.concurrent.each([1, 2, 3])(
+    'of any call, the %i. time it is made, is made up for and leaks nothing',
+    async (time) => {
+      const outcomes = await Promise.all(
+        CALLS.map((call) =>
+          inBed(async (bed) => {
+            let times = 0;
+            bed.server.fault = (each) => {
+              if (callOf(each) !== call) return undefined;
+              times += 1;
+              return times === time ? fault : undefined;
+            };
+            return { call, told: await life(bed, bed.spec()), leaks: await leaks(bed) };
+          }),
+        ),
+      );
+      expect(outcomes).toEqual(CALLS.map((call) => ({ call, told: SUCCESS, leaks: [] })));
+    },
+  );
+
+  test.concurrent('of one call for good is given up after five tries, and leaks nothing', async () => {
+    const outcomes = await Promise.all(
+      CALLS.map((call) =>
+        inBed(async (bed) => {
+          bed.server.fault = (each) => (callOf(each) === call ? fault : undefined);
+          const spec = bed.spec();
+          await bed.plane.open(spec).catch(() => undefined);
+          const tries = bed.server.calls.filter((each) => callOf(each) === call).length;
+          await life(bed, spec);
+          return { call, tooMany: tries > 5 ? tries : 0, leaks: await leaks(bed) };
+        }),
+      ),
+    );
+    expect(outcomes).toEqual(CALLS.map((call) => ({ call, tooMany: 0, leaks: [] })));
+  });
+});
+
+test('what the API server asks to wait for is waited for', async () => {
+  const bed = await planeBed();
+  try {
+    const fault: Fault = { kind: 'status', status: 429, retryAfterSeconds: 1, committed: false };
+    for (const call of ['create services', 'create httproutes', 'patch httproutes', 'delete httproutes']) {
+      let faults = 1;
+      bed.server.fault = (each) => (callOf(each) === call && faults-- > 0 ? fault : undefined);
+      const before = bed.server.calls.length;
+      await life(bed, bed.spec());
+      const [first, second] = bed.server.calls.slice(before).filter((each) => callOf(each) === call);
+      expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(990);
+    }
+  } finally {
+    await bed.close();
+  }
+});
+
+test('a wait that would pass the time of the call is not begun', async () => {
+  const bed = await planeBed({ callTimeoutMs: 500 });
+  try {
+    bed.server.fault = () => ({ kind: 'status', status: 429, retryAfterSeconds: 30, committed: false });
+    await expect(bed.plane.find(bed.spec().token)).rejects.toMatchObject({ code: 'service_unavailable' });
+    expect(bed.server.calls).toHaveLength(1);
+  } finally {
+    await bed.close();
+  }
+});

@@ -1,0 +1,237 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
+import type { Clock } from '#core/ports/clock.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { PreviewPlane } from '#core/ports/preview-plane.ts';
+import { previewName } from '#core/rules/preview-token.ts';
+import { reapPreviews } from '#core/use-cases/reap-previews.ts';
+import { pinnedClock } from '#test/doubles/pinned-clock.ts';
+import { collect } from '#test/support/collect.ts';
+import { NOON, type PlaneBed, planeBed, PREVIEW } from './plane-bed.ts';
+
+const MINUTE = 60_000;
+
+let records: Records;
+beforeEach(async () => {
+  records = openSqliteRecords({ file: ':memory:' });
+  await records.migrate();
+});
+afterEach(() => records.close());
+
+const reap = (plane: PreviewPlane, clock: Clock) => reapPreviews({ plane, clock, records, preview: PREVIEW });
+
+async function inBed(options: Parameters<typeof planeBed>[0], does: (bed: PlaneBed) => Promise<void>) {
+  const bed = await planeBed(options);
+  try {
+    await does(bed);
+  } finally {
+    await bed.close();
+  }
+}
+
+/** Replays the watch log: the routes that ever stood without the Service that owns them. */
+function orphansEver({ server }: PlaneBed): string[] {
+  const services = new Set<string>();
+  const routes = new Map<string, string>();
+  const orphans: string[] = [];
+  for (const { type, plural, object } of server.store.events) {
+    const { uid, name, ownerReferences = [] } = object.metadata;
+    const owner = ownerReferences[0]?.uid ?? '';
+    if (plural === 'services') type === 'DELETED' ? services.delete(uid) : services.add(uid);
+    else if (type === 'DELETED') routes.delete(uid);
+    else routes.set(uid, owner);
+    for (const standsOn of routes.values()) if (!services.has(standsOn)) orphans.push(name);
+  }
+  return orphans;
+}
+
+describe('two reapers and a keepalive at once', () => {
+  test('never lose a preview that was kept, end one twice, or bring one back (1,000 times)', async () => {
+    const clock = pinnedClock(NOON);
+    await inBed({ clock, maxTotal: 1_000 }, async (bed) => {
+      const reapers = [bed.another().plane, bed.another().plane];
+      for (let round = 0; round < 50; round += 1) {
+        const specs = Array.from({ length: 20 }, () => bed.spec());
+        await Promise.all(specs.map((spec) => bed.plane.open(spec)));
+        clock.advance(30 * MINUTE);
+        const expiry = new Date(clock.now().getTime() + 30 * MINUTE);
+        const [kept, ...reports] = await Promise.all([
+          Promise.all(specs.map(({ token, runId }) => bed.plane.touch(token, runId, expiry))),
+          ...reapers.map((plane) => reap(plane, clock)),
+        ]);
+        const survivors = await Promise.all(specs.map(({ token }) => bed.plane.find(token)));
+        expect(survivors.map((preview) => preview?.uid)).toEqual(kept.map((preview) => preview?.uid));
+        const ended = reports.reduce((sum, { reaped }) => sum + reaped, 0);
+        expect(ended).toBe(kept.filter((preview) => preview === undefined).length);
+        await Promise.all(survivors.map(async (preview) => preview && bed.plane.close(preview)));
+        expect(bed.server.store.all('services')).toEqual([]);
+      }
+    });
+  });
+});
+
+describe('starts and stops of the same previews at once', () => {
+  test('never leave a route without its Service, at no moment (1,000 starts)', async () => {
+    await inBed({ maxTotal: 1_000 }, async (bed) => {
+      const functions = [bed.plane, bed.another().plane, bed.another().plane];
+      const specs = Array.from({ length: 10 }, () => bed.spec());
+      let starts = 0;
+      const work = async (plane: PreviewPlane, at: number) => {
+        while (starts < 1_000) {
+          starts += 1;
+          const spec = specs[(starts * 7 + at) % specs.length] ?? bed.spec();
+          // Starts that lose too many races say so; they leave nothing all the same.
+          const { preview } = await plane.open(spec).catch(() => ({ preview: undefined }));
+          if (preview !== undefined) await plane.close(preview, starts % 2 === 0 ? { uid: preview.uid } : {});
+        }
+      };
+      await Promise.all(functions.flatMap((plane, at) => [work(plane, at), work(plane, at + 3)]));
+      expect(orphansEver(bed)).toEqual([]);
+      const later = new Date(NOON.getTime() + 3 * MINUTE);
+      for (const preview of await collect(bed.plane.list())) await bed.plane.close(preview);
+      await bed.plane.sweep(later);
+      expect([...bed.server.store.all('services'), ...bed.server.store.all('httproutes')]).toEqual([]);
+    });
+  });
+});
+
+describe('a reaper among 10,000 objects', () => {
+  test('ends its own dead ones and touches nothing foreign, two at once and through expired pages', async () => {
+    const clock = pinnedClock(NOON);
+    await inBed({ clock, maxTotal: 20_000 }, async (bed) => {
+      const { store } = bed.server;
+      const { preview: model } = await bed.plane.open(bed.spec());
+      const [modelRoute, modelService] = [
+        store.get('httproutes', model.name),
+        store.get('services', model.name),
+      ];
+      await bed.plane.close(model);
+
+      const dead = new Set<string>();
+      const others = new Set<string>();
+      for (let index = 0; index < 5_000; index += 1) {
+        const spec = bed.spec();
+        const name = previewName(spec.token);
+        const service = structuredClone(modelService);
+        service.metadata.name = name;
+        service.metadata.uid = `service-${index}`;
+        const route = structuredClone(modelRoute);
+        route.metadata.name = name;
+        route.metadata.uid = `route-${index}`;
+        route.metadata.ownerReferences = [
+          { apiVersion: 'v1', kind: 'Service', name, uid: service.metadata.uid },
+        ];
+        route.spec = { ...route.spec, hostnames: [`${spec.token}-preview.${PREVIEW.zoneSuffix}`] };
+        const notes = route.metadata.annotations ?? {};
+        switch (index % 10) {
+          case 0: // Somebody else's.
+            delete route.metadata.labels?.[LABELS.managedBy];
+            delete service.metadata.labels?.[LABELS.managedBy];
+            break;
+          case 1: // Beyond reading.
+            delete notes[ANNOTATIONS.targetPort];
+            break;
+          case 2: // From the future, but young.
+            notes[ANNOTATIONS.expiresAt] = '2030-01-01T00:00:00Z';
+            notes[ANNOTATIONS.maxUntil] = '2030-01-01T00:00:00Z';
+            break;
+          case 3: // From the future, and past its age.
+            notes[ANNOTATIONS.expiresAt] = '2030-01-01T00:00:00Z';
+            notes[ANNOTATIONS.maxUntil] = '2030-01-01T00:00:00Z';
+            route.metadata.creationTimestamp = '2026-03-01T02:00:00Z';
+            dead.add(name);
+            break;
+          case 4: // Times that nobody can read, past its age.
+            notes[ANNOTATIONS.expiresAt] = 'tomorrow';
+            notes[ANNOTATIONS.maxUntil] = 'later';
+            route.metadata.creationTimestamp = '2026-03-01T02:00:00Z';
+            dead.add(name);
+            break;
+          case 5: // Idle.
+            notes[ANNOTATIONS.expiresAt] = '2026-03-01T12:00:00Z';
+            dead.add(name);
+            break;
+          default: // Alive.
+        }
+        route.metadata.annotations = notes;
+        if (!dead.has(name)) others.add(name);
+        store.plant('services', service);
+        store.plant('httproutes', route);
+      }
+
+      const [one, two] = [bed.another(), bed.another()];
+      let lists = 0;
+      bed.server.fault = ({ verb, plural }) => {
+        if (verb === 'list' && plural === 'httproutes') {
+          lists += 1;
+          if (lists % 5 === 0) store.expireContinues(lists % 2 === 0);
+        }
+        return undefined;
+      };
+      const reports = await Promise.all([reap(one.plane, clock), reap(two.plane, clock)]);
+      expect(reports.reduce((sum, { reaped }) => sum + reaped, 0)).toBe(dead.size);
+      expect(dead.size).toBe(1_500);
+      const left = new Set(store.all('httproutes').map(({ metadata }) => metadata.name));
+      expect(left).toEqual(others);
+      expect(new Set(store.all('services').map(({ metadata }) => metadata.name))).toEqual(others);
+    });
+  });
+});
+
+describe('clocks that differ by five minutes', () => {
+  const SKEWS = [-5, 0, 5];
+  test.each(SKEWS.flatMap((handler) => SKEWS.map((reaper) => [handler, reaper] as const)))(
+    'function %i min and reaper %i min from the API server: nothing is ended a minute early, nor a minute late',
+    async (handlerSkew, reaperSkew) => {
+      const truth = pinnedClock(NOON);
+      const skewed = (minutes: number): Clock => ({
+        now: () => new Date(truth.now().getTime() + minutes * MINUTE),
+      });
+      await inBed({ serverClock: truth, clock: skewed(handlerSkew) }, async (bed) => {
+        const reaperClock = skewed(reaperSkew);
+        const { plane: reaper } = bed.another(reaperClock);
+        const passes = async (at: number) => {
+          truth.advance(NOON.getTime() + at - truth.now().getTime());
+          const { reaped, swept } = await reap(reaper, reaperClock);
+          return reaped + swept;
+        };
+        const { preview } = await bed.plane.open(bed.spec());
+        expect(await passes(29 * MINUTE)).toBe(0);
+        const handlerNow = truth.now().getTime() + handlerSkew * MINUTE;
+        await bed.plane.touch(preview.token, preview.runId, new Date(handlerNow + 30 * MINUTE));
+        expect(await passes(58 * MINUTE)).toBe(0);
+        expect(await passes(60 * MINUTE)).toBe(1);
+        expect(bed.server.store.all('services')).toEqual([]);
+      });
+    },
+  );
+
+  test.each(SKEWS)('a keepalive as the first call of a function %i min off is no different', async (skew) => {
+    const truth = pinnedClock(NOON);
+    await inBed({ clock: truth }, async (bed) => {
+      const { preview } = await bed.plane.open(bed.spec());
+      const clock: Clock = { now: () => new Date(truth.now().getTime() + skew * MINUTE) };
+      const { plane } = bed.another(clock);
+      await plane.touch(preview.token, preview.runId, new Date(clock.now().getTime() + 40 * MINUTE));
+      const kept = await bed.plane.find(preview.token);
+      const error = Math.abs((kept?.expiresAt?.getTime() ?? 0) - (NOON.getTime() + 40 * MINUTE));
+      expect(error).toBeLessThanOrEqual(2_000);
+    });
+  });
+
+  test('a start that is under way is not swept by a reaper whose clock is ahead', async () => {
+    const truth = pinnedClock(NOON);
+    await inBed({ clock: truth }, async (bed) => {
+      const clock: Clock = { now: () => new Date(truth.now().getTime() + 5 * MINUTE) };
+      const { plane: reaper } = bed.another(clock);
+      bed.server.fault = ({ verb, plural }) =>
+        verb === 'create' && plural === 'httproutes' ? { kind: 'reset', committed: false } : undefined;
+      await expect(bed.plane.open(bed.spec())).rejects.toMatchObject({ code: 'service_unavailable' });
+      expect(bed.server.store.all('services')).toHaveLength(1);
+      expect(await reaper.sweep(clock.now())).toBe(0);
+      truth.advance(2 * MINUTE);
+      expect(await reaper.sweep(clock.now())).toBe(1);
+    });
+  });
+});

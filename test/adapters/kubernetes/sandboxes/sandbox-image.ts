@@ -1,0 +1,106 @@
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import type { Cluster } from '#test/cluster/bed/cluster.ts';
+import { command } from '#test/cluster/bed/command.ts';
+import { image } from '#test/cluster/bed/image.ts';
+import type { TarEntry } from '#test/cluster/bed/tar.ts';
+
+/** dash as sh, bash, coreutils, tar, grep and node, as this machine has them. */
+export const SANDBOX_IMAGE = 'porthole.test/sandbox:1';
+
+const PROGRAMS = [
+  ...[
+    'bash',
+    'dash',
+    'grep',
+    'tar',
+    'cat',
+    'chmod',
+    'cp',
+    'date',
+    'dd',
+    'env',
+    'head',
+    'id',
+    'kill',
+    'ls',
+    'mkdir',
+  ],
+  ...[
+    'mktemp',
+    'mv',
+    'od',
+    'printf',
+    'ps',
+    'rm',
+    'seq',
+    'setsid',
+    'sleep',
+    'sort',
+    'stty',
+    'tail',
+    'test',
+    'touch',
+  ],
+  ...['tr', 'true', 'wc', 'yes', 'find', 'sed'],
+];
+
+/** Makes the image known to the cluster's nodes. */
+export async function importSandboxImage(cluster: Cluster): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'porthole-image-'));
+  try {
+    const archive = join(folder, 'image.tar');
+    writeFileSync(archive, image({ reference: SANDBOX_IMAGE, root: await rootEntries(), user: '1000:1000' }));
+    await cluster.importImage(archive);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function rootEntries(): Promise<TarEntry[]> {
+  const programs = PROGRAMS.map((name) => `/usr/bin/${name}`).filter((path) => existsSync(path));
+  programs.push(
+    ...['/bin/kill', '/bin/ps'].filter((path) => !programs.includes(`/usr${path}`) && existsSync(path)),
+  );
+  const node = process.execPath;
+  const libraries = new Set<string>();
+  for (const path of [...programs, node]) {
+    const listed = await command(['ldd', path]).catch(() => '');
+    for (const [, library = ''] of listed.matchAll(/(\/\S+\.so\S*)/g)) libraries.add(library);
+  }
+  const file = (path: string, from: string): TarEntry => ({
+    kind: 'file',
+    path,
+    mode: 0o755,
+    content: readFileSync(realpathSync(from)),
+  });
+  const folder = (path: string, mode = 0o755): TarEntry => ({ kind: 'folder', path, mode });
+  const link = (path: string, target: string): TarEntry => ({ kind: 'link', path, target });
+  const text = (path: string, content: string): TarEntry => ({
+    kind: 'file',
+    path,
+    mode: 0o644,
+    content: Buffer.from(content),
+  });
+  const parents = new Set<string>();
+  const placed = [...libraries].map((library) => `usr${library.replace(/^\/usr/, '')}`);
+  for (const path of placed) {
+    const parts = path.split('/').slice(0, -1);
+    parts.forEach((_, at) => parents.add(`${parts.slice(0, at + 1).join('/')}/`));
+  }
+  return [
+    ...new Set(['usr/', 'usr/bin/', 'usr/lib/', 'usr/lib64/', ...parents, 'etc/', 'proc/', 'dev/', 'sys/']),
+  ]
+    .map((path) => folder(path))
+    .concat(
+      folder('tmp/', 0o1777),
+      folder('workspace/', 0o777),
+      ...['bin', 'lib', 'lib64'].map((name) => link(name, `usr/${name}`)),
+      ...[...libraries].map((library, at) => file(placed[at] ?? '', library)),
+      ...programs.map((path) => file(`usr/bin/${basename(path)}`, path)),
+      link('usr/bin/sh', 'dash'),
+      file('usr/bin/node', node),
+      text('etc/passwd', 'root:x:0:0::/root:/bin/sh\nsandbox:x:1000:1000::/home/sandbox:/bin/sh\n'),
+    );
+}
