@@ -20,6 +20,8 @@ export interface Services {
   readonly records: Records;
   readonly plane: PreviewPlane;
   readonly provider: SandboxProvider;
+  /** Which installation the provider's sandboxes belong to. */
+  readonly place: string;
   readonly tokens: Tokens;
   readonly clock: Clock;
   readonly ids: Ids;

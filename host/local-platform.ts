@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type LocalPlane, openLocalPlane } from '#adapters/gateway/plane/local-plane.ts';
 import { createLoopbackPlane } from '#adapters/gateway/plane/loopback-plane.ts';
@@ -24,6 +25,7 @@ export interface LocalPlatformDeps {
 export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps): Promise<Platform> {
   const { folder, records, clock, log, metrics } = deps;
   const provider = createLocalProvider({ dataDir: folder });
+  const place = `local:${hostname()}:${folder}`;
   const isolation = provider.probe();
   let warnings: readonly string[] = [];
   const learned = (async () => {
@@ -62,6 +64,7 @@ export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps)
 
   return {
     provider,
+    place,
     plane,
     gateway,
     warnings: () => warnings,
@@ -72,7 +75,7 @@ export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps)
     listening(actual) {
       port ??= actual;
     },
-    recover: (signal) => recoverSandboxes({ records, provider, clock, log }, signal),
+    recover: (signal) => recoverSandboxes({ records, provider, place, clock, log }, signal),
     async close() {
       await learned;
       await end();

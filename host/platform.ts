@@ -5,6 +5,8 @@ import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 /** Where sandboxes and previews live, wired: all that differs between one machine and a cluster. */
 export interface Platform {
   readonly provider: SandboxProvider;
+  /** Which installation the provider's sandboxes belong to, among those that share a database. */
+  readonly place: string;
   readonly plane: PreviewPlane;
   /** The data path of previews, where this very process carries it. */
   readonly gateway: PreviewProxy | undefined;

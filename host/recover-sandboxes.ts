@@ -5,6 +5,7 @@ import { destroySandbox } from '#core/use-cases/destroy-sandbox.ts';
 import type { Logger } from '#handlers/services.ts';
 
 export interface RecoverDeps {
+  readonly place: string;
   readonly records: Records;
   readonly provider: SandboxProvider;
   /** The one that dates the records of sandboxes. */
@@ -18,12 +19,15 @@ export interface RecoverDeps {
  * what they make is left to them.
  */
 export async function recoverSandboxes(deps: RecoverDeps, signal: AbortSignal): Promise<void> {
-  const { records, provider, clock, log } = deps;
+  const { records, provider, place, clock, log } = deps;
   const began = clock.now();
   const known = new Set<string>();
   let after: string | undefined;
   do {
-    const page = await records.sandboxes.live({ limit: 500, ...(after === undefined ? {} : { after }) });
+    const page = await records.sandboxes.live(
+      { limit: 500, ...(after === undefined ? {} : { after }) },
+      place,
+    );
     for (const sandbox of page.items) {
       known.add(sandbox.id);
       if (sandbox.createdAt >= began) continue;

@@ -58,7 +58,7 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
     const metrics = createMetrics();
     const platform = await openLocalPlatform(config, { folder: folder.path, records, clock, log, metrics });
     opened.defer(() => platform.close());
-    const { provider, plane, gateway } = platform;
+    const { provider, place, plane, gateway } = platform;
 
     const authenticator = createAuthenticator({ ...config, tokens, records, clock });
     let openapi: object | undefined;
@@ -66,6 +66,7 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
       records,
       plane,
       provider,
+      place,
       tokens,
       clock,
       ids: randomIds,

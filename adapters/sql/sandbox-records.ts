@@ -38,14 +38,15 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
         await db.updateTable('sandboxes').set({ observed }).where('id', '=', id).execute();
       }),
 
-    live: (page) =>
+    live: (page, place) =>
       repeatable((db) =>
         keysetPage(
           db
             .selectFrom('sandboxes')
             .selectAll()
             // Literals and this very shape: both databases only then see that the index `sandboxes_live` serves it.
-            .where(sql<boolean>`not (desired = 'destroyed' and observed = 'destroyed')`),
+            .where(sql<boolean>`not (desired = 'destroyed' and observed = 'destroyed')`)
+            .$if(place !== undefined, (query) => query.where('place', '=', place as string)),
           page,
           toRecord,
         ),
@@ -70,6 +71,7 @@ function toRow(sandbox: SandboxRecord): SandboxesTable {
     owner_org: sandbox.owner.org,
     owner_user: sandbox.owner.user,
     image: sandbox.image,
+    place: sandbox.place,
     desired: sandbox.desired,
     observed: sandbox.observed,
     created_at: instantText(sandbox.createdAt),
@@ -81,6 +83,7 @@ function toRecord(row: Selectable<SandboxesTable>): SandboxRecord {
     id: row.id,
     owner: { user: row.owner_user, org: row.owner_org },
     image: row.image,
+    place: row.place,
     desired: row.desired,
     observed: row.observed,
     createdAt: new Date(row.created_at),

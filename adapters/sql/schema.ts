@@ -36,6 +36,7 @@ export interface SandboxesTable {
   owner_org: string;
   owner_user: string;
   image: string | null;
+  place: string;
   desired: DesiredState;
   observed: ObservedState;
   created_at: string;

@@ -25,6 +25,8 @@ export interface SandboxRecord {
   readonly id: string;
   readonly owner: Owner;
   readonly image: string | null;
+  /** Which installation's provider holds it: on a shared database nobody clears away the sandboxes of another. */
+  readonly place: string;
   readonly desired: DesiredState;
   readonly observed: ObservedState;
   readonly createdAt: Date;
@@ -69,7 +71,7 @@ export interface SandboxRecords {
   setDesired(id: string, desired: DesiredState): Promise<void>;
   setObserved(id: string, observed: ObservedState): Promise<void>;
   /** Newest first: every sandbox but those that are both wanted and observed to be destroyed. */
-  live(page: PageRequest): Promise<Page<SandboxRecord>>;
+  live(page: PageRequest, place?: string): Promise<Page<SandboxRecord>>;
   /** The ids among `ids` that are observed to be destroyed. Unknown ids are not among them. */
   destroyedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }

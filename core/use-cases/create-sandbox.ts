@@ -10,6 +10,8 @@ export interface CreateSandboxDeps {
   readonly provider: SandboxProvider;
   readonly clock: Clock;
   readonly ids: Ids;
+  /** Goes into the record: see SandboxRecord.place. */
+  readonly place: string;
 }
 
 export interface NewSandbox {
@@ -27,11 +29,12 @@ export async function createSandbox<T>(
   use: (sandbox: SandboxRecord) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
-  const { records, provider, clock, ids } = deps;
+  const { records, provider, clock, ids, place } = deps;
   const sandbox: SandboxRecord = {
     id: ids.sandbox(),
     owner,
     image: image ?? null,
+    place,
     desired: 'running',
     observed: 'creating',
     createdAt: clock.now(),

@@ -51,6 +51,7 @@ function sandbox(id: string, rest: Partial<SandboxRecord> = {}): SandboxRecord {
     id,
     owner: ALICE,
     image: null,
+    place: 'here',
     desired: 'running',
     observed: 'creating',
     createdAt: NOON,
@@ -304,6 +305,13 @@ export function recordsContract(
         await records.sandboxes.setDesired('none', 'running');
         await records.sandboxes.setObserved('none', 'running');
         expect(await records.sandboxes.get('none')).toBeUndefined();
+      });
+
+      test('of one place only, where it is asked for', async () => {
+        await records.sandboxes.create(sandbox('ours'));
+        await records.sandboxes.create(sandbox('theirs', { place: 'there' }));
+        const { items } = await records.sandboxes.live({ limit: 10 }, 'there');
+        expect(items).toEqual([sandbox('theirs', { place: 'there' })]);
       });
 
       test('live until they are both wanted and seen destroyed', async () => {

@@ -27,6 +27,7 @@ export async function openHouse(dataDir: string, clock: Clock, between?: () => P
     address: () => ({ scheme: 'http', port: 8787 }),
   });
   return {
+    place: 'here',
     records,
     plane,
     provider,

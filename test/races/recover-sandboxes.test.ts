@@ -35,6 +35,7 @@ describe('recovery', () => {
       id,
       owner: OWNER,
       image: null,
+      place: 'here',
       desired: 'running',
       observed: 'running',
       createdAt: NOON,
@@ -49,10 +50,11 @@ describe('recovery', () => {
     await leave('half', { observed: 'creating' });
     await leave('unwanted', { desired: 'destroyed' });
     await leave('lost', {});
-    await recoverSandboxes({ records, provider, clock, log }, signal);
+    await leave('elsewhere', { place: 'another machine', observed: 'creating' });
+    await recoverSandboxes({ records, place: 'here', provider, clock, log }, signal);
     expect(await collect(provider.list())).toEqual(['whole']);
     const { items } = await records.sandboxes.live({ limit: 10 });
-    expect(items.map(({ id }) => id)).toEqual(['whole']);
+    expect(items.map(({ id }) => id).toSorted()).toEqual(['elsewhere', 'whole']);
   });
 
   test('leaves a sandbox to the request that makes it meanwhile', async () => {
@@ -60,12 +62,14 @@ describe('recovery', () => {
     const recovering: Promise<void>[] = [];
     const provider = folderProvider(folder, async () => {
       // In the middle of the creation, with the record and half of the folder there.
-      recovering.push(recoverSandboxes({ records, provider: folderProvider(folder), clock, log }, signal));
+      recovering.push(
+        recoverSandboxes({ records, place: 'here', provider: folderProvider(folder), clock, log }, signal),
+      );
       await Promise.all(recovering);
     });
     mkdirSync(join(folder, 'stray'));
     const { id } = await createSandbox(
-      { records, provider, clock, ids: numberedIds() },
+      { records, place: 'here', provider, clock, ids: numberedIds() },
       { owner: OWNER },
       async (sandbox) => sandbox,
     );

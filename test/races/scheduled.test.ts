@@ -70,6 +70,7 @@ describe('in any order of their steps', () => {
         id: sandboxId,
         owner: OWNER,
         image: null,
+        place: 'here',
         desired: 'running',
         observed: 'running',
         createdAt: NOON,

@@ -30,6 +30,7 @@ export const runsSandboxesPreviews: Migration = {
       .addColumn('owner_org', text, (column) => column.notNull())
       .addColumn('owner_user', text, (column) => column.notNull())
       .addColumn('image', text)
+      .addColumn('place', text, (column) => column.notNull())
       .addColumn('desired', text, (column) => column.notNull())
       .addColumn('observed', text, (column) => column.notNull())
       .addColumn('created_at', text, (column) => column.notNull())

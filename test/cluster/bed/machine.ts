@@ -5,7 +5,16 @@
  * folder, with the host's network namespace as file descriptor 3.
  */
 import { spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, openSync, readFileSync, renameSync, watch, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { command } from './command.ts';
 import {
@@ -45,8 +54,10 @@ function openVolumes(): void {
   mkdirSync(plan.openedFolder, { recursive: true, mode: 0o755 });
   watch(plan.openedFolder, (_event, name) => {
     if (name === null) return;
+    const folder = join(plan.openedFolder, name);
     try {
-      chmodSync(join(plan.openedFolder, name), 0o777);
+      // Only where it is needed: a change of mode is an event of its own, and would call for the next one.
+      if ((statSync(folder).mode & 0o777) !== 0o777) chmodSync(folder, 0o777);
     } catch (error) {
       // A folder that is gone again needs no opening.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;

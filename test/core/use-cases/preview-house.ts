@@ -54,6 +54,7 @@ export async function previewHouse(change: Partial<PreviewOptions> = {}) {
       id: sandboxId,
       owner,
       image: null,
+      place: 'here',
       desired: 'running',
       observed: 'running',
       createdAt: clock.now(),
