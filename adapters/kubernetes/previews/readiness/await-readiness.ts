@@ -72,12 +72,14 @@ class Wait {
     const { probe, times } = this.#deps;
     const waiting = new Set(await probe?.proxies());
     let lookAt = LOOK_MS;
+    let failedAt = 0;
     for (const at of times.schedule()) {
       const early = at - this.#elapsed();
       if (early > 0) await pause(early, undefined, { signal: this.#signal });
       const sentAt = at === 0 ? 0 : this.#elapsed();
       const readiness = probe === undefined ? await this.#askRoute() : await this.#askGateway(probe, waiting);
-      if (readiness?.ready) times.learn(sentAt);
+      if (readiness?.ready) times.learn(sentAt, failedAt);
+      failedAt = sentAt;
       if (readiness !== undefined) return readiness;
       if (this.#behind === 'stopped') return this.verdict();
       if (this.#elapsed() < lookAt) continue;

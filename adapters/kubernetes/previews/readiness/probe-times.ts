@@ -2,8 +2,8 @@
 export interface ProbeTimes {
   /** The times of one start: begins at 0, grows without end. */
   schedule(): Generator<number, never, undefined>;
-  /** A start was found ready by the probe that was sent at `readyAt`; 0 teaches nothing, for that route stood already. */
-  learn(readyAt: number): void;
+  /** A start was found ready by the probe that was sent at `readyAt`, and not by the one at `failedAt`. A `readyAt` of 0 teaches nothing: that route stood already. */
+  learn(readyAt: number, failedAt: number): void;
 }
 
 const FIRST_MS = 10;
@@ -15,9 +15,15 @@ const EARLY_FACTOR = 2.5;
 const EARLY_UNTIL = 0.75;
 const STEP = 0.05;
 const LATE_UNTIL = 1.5;
+/** A route that was ready at the first look may have been ready sooner: looked into when that leaves so many steps open. */
+const OPEN_STEPS = 1.5;
+/** What was too early once need not be for ever: forgotten by this share of a step with each start. */
+const FORGOTTEN = 0.25;
 
 export function createProbeTimes(): ProbeTimes {
   let expected: number | undefined;
+  /** The latest time known to be too early. */
+  let tooEarly = 0;
   return {
     *schedule() {
       const due = expected;
@@ -30,11 +36,13 @@ export function createProbeTimes(): ProbeTimes {
       }
       for (; ; at = Math.max(at * (at < DOUBLE_UNTIL_MS ? 2 : GROWTH), FIRST_MS)) yield at;
     },
-    learn(readyAt) {
+    learn(readyAt, failedAt) {
       if (readyAt === 0) return;
-      // Found at the first look: it may be ready sooner still. Half a step back finds out, and costs one look when it is not.
-      const back = readyAt === expected ? Math.max(FIRST_MS, readyAt * STEP) / 2 : 0;
-      expected = Math.max(FIRST_MS, readyAt - back);
+      const step = Math.max(FIRST_MS, readyAt * STEP);
+      const known = tooEarly - step * FORGOTTEN;
+      tooEarly = known < readyAt ? Math.max(known, failedAt) : failedAt;
+      const open = readyAt - tooEarly;
+      expected = open > step * OPEN_STEPS ? tooEarly + open / 2 : readyAt;
     },
   };
 }

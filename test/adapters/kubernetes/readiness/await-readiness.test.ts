@@ -1,0 +1,204 @@
+import { describe, expect, test } from '@jest/globals';
+import { PassThrough } from 'node:stream';
+import {
+  awaitReadiness,
+  type ReadinessDeps,
+} from '#adapters/kubernetes/previews/readiness/await-readiness.ts';
+import type { Answerer } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
+import { createProbeTimes } from '#adapters/kubernetes/previews/readiness/probe-times.ts';
+import type { StoredRoute } from '#adapters/kubernetes/previews/preview-store.ts';
+import { PortholeError, type ErrorCode } from '#core/errors.ts';
+import type { Preview } from '#core/ports/preview-plane.ts';
+import { NOON } from '../plane-bed.ts';
+
+const PREVIEW: Preview = {
+  name: 'preview-0123456789abcdef0123',
+  token: 'calm-blue-otter-aaaaaaaaaaaaaaaaaaaaaaaaaa',
+  runId: 'run_1',
+  owner: 'alice',
+  sandboxId: 'box',
+  podName: 'box-pod',
+  targetPort: 3000,
+  createdAt: NOON,
+  startedAt: NOON,
+  expiresAt: NOON,
+  maxUntil: NOON,
+  url: 'https://calm-blue-otter-aaaaaaaaaaaaaaaaaaaaaaaaaa-preview.preview.test:8443',
+  localPort: 0,
+  uid: 'uid',
+  version: '1',
+};
+const ROUTE = { metadata: { name: PREVIEW.name, uid: 'uid' } } as StoredRoute;
+
+interface Scene {
+  /** What each proxy answers so many milliseconds after the start. */
+  readonly proxies?: Readonly<Record<string, (elapsed: number) => Answerer>>;
+  readonly dial?: ErrorCode | 'listens' | 'hangs';
+  readonly isAccepted?: boolean;
+  readonly isGone?: boolean;
+  readonly timeoutMs?: number;
+  readonly times?: ReadinessDeps['times'];
+}
+
+function scene({
+  proxies,
+  dial = 'listens',
+  isAccepted = true,
+  isGone = false,
+  timeoutMs = 5_000,
+  times,
+}: Scene) {
+  const startedAt = performance.now();
+  const asked: { proxy: string; at: number; answer: Answerer }[] = [];
+  let looks = 0;
+  const deps: ReadinessDeps = {
+    probe: proxies && {
+      proxies: async () => Object.keys(proxies),
+      async ask(proxy, hostname) {
+        expect(hostname).toBe('calm-blue-otter-aaaaaaaaaaaaaaaaaaaaaaaaaa-preview.preview.test');
+        const at = performance.now() - startedAt;
+        const answer = proxies[proxy]?.(at) ?? 'nobody';
+        asked.push({ proxy, at, answer });
+        return answer;
+      },
+    },
+    times: times ?? createProbeTimes(),
+    provider: {
+      async dial(_id, _port, signal) {
+        if (dial === 'listens') return new PassThrough();
+        if (dial !== 'hangs') throw new PortholeError(dial, 'as told');
+        return new Promise((_resolve, reject) => {
+          signal?.addEventListener('abort', () => reject(signal.reason as Error));
+        });
+      },
+    },
+    route: async () => {
+      looks += 1;
+      return isGone ? undefined : ROUTE;
+    },
+    isAccepted: () => isAccepted,
+    timeoutMs,
+  };
+  return { deps, asked, looks: () => looks };
+}
+
+const from = (readyAt: number, before: Answerer, then: Answerer) => (elapsed: number) =>
+  elapsed < readyAt ? before : then;
+
+describe('a start that waits for its route', () => {
+  test('is ready at the first answer of the app', async () => {
+    const { deps, asked, looks } = scene({ proxies: { one: from(0, 'app', 'app') } });
+    expect(await awaitReadiness(deps, PREVIEW)).toEqual({ ready: true });
+    expect(asked).toHaveLength(1);
+    expect(looks()).toBe(0);
+  });
+
+  test.each<[string, Scene, object]>([
+    [
+      'says that nothing listens as soon as the route answers for the app',
+      { proxies: { one: from(40, 'nothing', 'route') }, dial: 'nothing_listens' },
+      { ready: false, reason: 'nothing_listens' },
+    ],
+    [
+      "says that nothing listens when the gateway's own error hides the route, and the route is accepted",
+      { proxies: { one: from(0, 'gateway', 'gateway') }, dial: 'nothing_listens' },
+      { ready: false, reason: 'nothing_listens' },
+    ],
+    [
+      'says that the sandbox is stopped, whatever the gateway answers',
+      { proxies: { one: from(0, 'nothing', 'nothing') }, dial: 'sandbox_not_running' },
+      { ready: false, reason: 'sandbox_stopped' },
+    ],
+    [
+      'says that it is starting when the gateway has no route in time',
+      { proxies: { one: from(0, 'nothing', 'nothing') }, dial: 'nothing_listens', timeoutMs: 200 },
+      { ready: false, reason: 'starting' },
+    ],
+    [
+      'says that it is starting when the gateway errs and has not accepted the route',
+      {
+        proxies: { one: from(0, 'gateway', 'gateway') },
+        dial: 'nothing_listens',
+        isAccepted: false,
+        timeoutMs: 200,
+      },
+      { ready: false, reason: 'starting' },
+    ],
+    [
+      'says that it is starting when no gateway can be reached',
+      { proxies: {}, timeoutMs: 200 },
+      { ready: false, reason: 'starting' },
+    ],
+    [
+      'waits for an app whose pod the gateway does not know yet',
+      { proxies: { one: from(100, 'route', 'app') } },
+      { ready: true },
+    ],
+    [
+      'says that nothing listens where only loopback does',
+      { proxies: { one: from(0, 'route', 'route') }, timeoutMs: 200 },
+      { ready: false, reason: 'nothing_listens' },
+    ],
+    [
+      'does not wait for a sandbox that does not say whether anything listens',
+      { proxies: { one: from(30, 'nothing', 'app') }, dial: 'hangs' },
+      { ready: true },
+    ],
+    ['believes the route’s conditions where the gateway cannot be probed', {}, { ready: true }],
+    [
+      'believes the sandbox where the gateway cannot be probed',
+      { dial: 'nothing_listens' },
+      { ready: false, reason: 'nothing_listens' },
+    ],
+    [
+      'waits for the route’s conditions where the gateway cannot be probed',
+      { isAccepted: false, timeoutMs: 200 },
+      { ready: false, reason: 'starting' },
+    ],
+  ])('%s', async (_name, options, readiness) => {
+    expect(await awaitReadiness(scene(options).deps, PREVIEW)).toEqual(readiness);
+  });
+
+  test('ends soon when its preview is gone', async () => {
+    const { deps, looks } = scene({ proxies: { one: from(0, 'nothing', 'nothing') }, isGone: true });
+    expect(await awaitReadiness(deps, PREVIEW)).toEqual({ ready: false, reason: 'starting' });
+    expect(looks()).toBe(1);
+  });
+
+  test('waits for the last of three proxies, and asks each no longer than needed', async () => {
+    const { deps, asked } = scene({
+      proxies: {
+        one: from(0, 'nothing', 'app'),
+        two: from(30, 'nothing', 'app'),
+        three: from(120, 'nothing', 'app'),
+      },
+    });
+    expect(await awaitReadiness(deps, PREVIEW)).toEqual({ ready: true });
+    expect(asked.filter(({ proxy }) => proxy === 'one')).toHaveLength(1);
+    expect(asked.at(-1)).toMatchObject({ proxy: 'three', answer: 'app' });
+  });
+
+  test('rejects with the reason of whoever gives it up', async () => {
+    const { deps } = scene({ proxies: { one: from(0, 'nothing', 'nothing') } });
+    const caller = new AbortController();
+    const waiting = awaitReadiness(deps, PREVIEW, caller.signal);
+    caller.abort(new Error('gone home'));
+    await expect(waiting).rejects.toThrow('gone home');
+  });
+
+  test('never says ready before the route serves, through 500 starts of gateways that lag up to two seconds', async () => {
+    const early = await Promise.all(
+      Array.from({ length: 500 }, async (_, index) => {
+        const lag = (index * 37) % 2_000;
+        const { deps, asked } = scene({
+          proxies: {
+            one: (elapsed) => (elapsed < lag ? (index % 2 === 0 ? 'nothing' : 'gateway') : 'app'),
+          },
+        });
+        await awaitReadiness(deps, PREVIEW);
+        return asked.some(({ at, answer }) => answer === 'app' && at < lag);
+      }),
+    );
+    expect(early).not.toContain(true);
+  });
+});
