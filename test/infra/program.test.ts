@@ -17,6 +17,9 @@ async function run(more: Readonly<Record<string, unknown>> = {}, dryRun = true):
   });
 }
 
+/** Time that starting the program takes on a busy machine. */
+const PATIENT = 180_000;
+
 const component = (concern: string) => `porthole:infra:${concern}`;
 const shortType = ({ type }: Registration) => type.replace(/^kubernetes:/, '');
 
@@ -24,7 +27,7 @@ describe('the program', () => {
   let result: ProgramResult;
   beforeAll(async () => {
     result = await run();
-  });
+  }, PATIENT);
   const named = (name: string, type?: string): Registration => {
     const found = result.registrations.find(
       (each) => each.name === name && (type === undefined || shortType(each) === type),
@@ -160,49 +163,61 @@ describe('the program', () => {
 });
 
 describe('the program of a stack that asks for more', () => {
-  test('declares templates before their pools, and what sandboxes may reach', async () => {
-    const { registrations } = await run({
-      'porthole:sandboxes': {
-        templates: { node: { image: 'sandbox@sha256:1' } },
-        warmPools: { ready: { template: 'node', replicas: 2 } },
-        egress: ['0.0.0.0/0'],
-      },
-    });
-    const find = (name: string) => registrations.find((each) => each.name === name);
-    const template = find('porthole-sandboxes-template-node');
-    expect(template?.type).toBe('kubernetes:extensions.agents.x-k8s.io/v1beta1:SandboxTemplate');
-    expect(find('porthole-sandboxes-pool-ready')?.dependencies).toContain(template?.urn);
-    expect(find('porthole-network-egress')?.dependencies).toContain(find('porthole-network-closed')?.urn);
-  });
+  test(
+    'declares templates before their pools, and what sandboxes may reach',
+    async () => {
+      const { registrations } = await run({
+        'porthole:sandboxes': {
+          templates: { node: { image: 'sandbox@sha256:1' } },
+          warmPools: { ready: { template: 'node', replicas: 2 } },
+          egress: ['0.0.0.0/0'],
+        },
+      });
+      const find = (name: string) => registrations.find((each) => each.name === name);
+      const template = find('porthole-sandboxes-template-node');
+      expect(template?.type).toBe('kubernetes:extensions.agents.x-k8s.io/v1beta1:SandboxTemplate');
+      expect(find('porthole-sandboxes-pool-ready')?.dependencies).toContain(template?.urn);
+      expect(find('porthole-network-egress')?.dependencies).toContain(find('porthole-network-closed')?.urn);
+    },
+    PATIENT,
+  );
 
-  test('declares no Secret where others keep it', async () => {
-    const file = stackFile({ 'porthole:functions': { image: 'x', existingSecret: 'kept' } });
-    const { registrations, succeeded } = await runProgram({
-      project: 'porthole',
-      stack: 'test',
-      main: MAIN,
-      stackFile: { ...file, secrets: {} },
-      dryRun: true,
-      register: ({ inputs }) => Promise.resolve({ id: undefined, outputs: inputs }),
-    });
-    expect(succeeded).toBe(true);
-    expect(registrations.filter(({ type }) => type === 'kubernetes:core/v1:Secret')).toEqual([]);
-  });
+  test(
+    'declares no Secret where others keep it',
+    async () => {
+      const file = stackFile({ 'porthole:functions': { image: 'x', existingSecret: 'kept' } });
+      const { registrations, succeeded } = await runProgram({
+        project: 'porthole',
+        stack: 'test',
+        main: MAIN,
+        stackFile: { ...file, secrets: {} },
+        dryRun: true,
+        register: ({ inputs }) => Promise.resolve({ id: undefined, outputs: inputs }),
+      });
+      expect(succeeded).toBe(true);
+      expect(registrations.filter(({ type }) => type === 'kubernetes:core/v1:Secret')).toEqual([]);
+    },
+    PATIENT,
+  );
 });
 
-test('a stack file that cannot be used ends the program before it declares anything, with every problem', async () => {
-  const { succeeded, registrations, log } = await run({
-    'porthole:zone': 'UPPER',
-    'porthole:functions': { image: 'x', replicas: 0 },
-  });
-  expect(succeeded).toBe(false);
-  expect(registrations.map(({ type }) => type)).toEqual(['pulumi:pulumi:Stack']);
-  expect(log).toEqual([
-    {
-      severity: 'error',
-      message: `The stack's configuration has 2 problems:
+test(
+  'a stack file that cannot be used ends the program before it declares anything, with every problem',
+  async () => {
+    const { succeeded, registrations, log } = await run({
+      'porthole:zone': 'UPPER',
+      'porthole:functions': { image: 'x', replicas: 0 },
+    });
+    expect(succeeded).toBe(false);
+    expect(registrations.map(({ type }) => type)).toEqual(['pulumi:pulumi:Stack']);
+    expect(log).toEqual([
+      {
+        severity: 'error',
+        message: `The stack's configuration has 2 problems:
   - porthole:zone: must be a lower-case DNS name of two labels or more
   - porthole:functions.replicas: must be a whole number from 1 to 100`,
-    },
-  ]);
-});
+      },
+    ]);
+  },
+  PATIENT,
+);

@@ -20,15 +20,11 @@ export interface UpdateResult extends ProgramResult {
   readonly changes: readonly Change[];
 }
 
-/** What a policy pack has against a resource. */
-export type Judge = (registration: Registration) => Promise<readonly string[]>;
-
 export interface StackOptions {
   readonly project: string;
   readonly stack: string;
   readonly main: string;
   readonly cluster: ApiServer;
-  readonly judge?: Judge;
 }
 
 /** A stack that is updated without the command line: `pulumi preview`, `pulumi up` and `pulumi destroy`. */
@@ -63,12 +59,10 @@ export class Stack {
   }
 
   async #run(stackFile: StackFile, dryRun: boolean): Promise<UpdateResult> {
-    const { project, stack, main, judge } = this.#options;
+    const { project, stack, main } = this.#options;
     const changes: Change[] = [];
     const providers = new Map<string, Properties>();
     const register = async (registration: Registration): Promise<Registered> => {
-      const violations = (await judge?.(registration)) ?? [];
-      if (violations.length > 0) throw new Error(violations.join('\n'));
       if (registration.type.startsWith('pulumi:providers:')) {
         providers.set(`${registration.urn}::${registration.name}`, registration.inputs);
       }

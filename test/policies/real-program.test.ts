@@ -1,0 +1,104 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Yaml } from 'cdk8s';
+import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
+import { type ProgramResult, runProgram, type StackFile } from '../infra/engine/run-program.ts';
+import { MAIN, stackFile, values } from '../infra/support/stack-files.ts';
+import { type PolicyPack, startPolicyPack, type Verdict } from './engine/policy-pack.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+/** Time that starting a program takes on a busy machine. */
+const PATIENT = 180_000;
+
+const BROKEN = join(import.meta.dirname, 'programs/broken.ts');
+
+/** A stack file of this repository, with the secrets that nobody may commit. */
+function committed(stack: 'dev' | 'prod'): StackFile {
+  const [{ config }] = Yaml.load(join(ROOT, `Pulumi.${stack}.yaml`)) as [{ config: Record<string, unknown> }];
+  return { ...stackFile(), config };
+}
+
+/** Runs a program under a pack: a mandatory verdict stops it before the resource is made, as the command line does. */
+async function judged(
+  pack: PolicyPack,
+  main: string,
+  file: StackFile,
+): Promise<ProgramResult & { readonly verdicts: readonly Verdict[]; readonly made: readonly string[] }> {
+  const verdicts: Verdict[] = [];
+  const made: string[] = [];
+  const result = await runProgram({
+    project: 'porthole',
+    stack: 'test',
+    main,
+    stackFile: file,
+    dryRun: true,
+    register: async (registration) => {
+      const found = await pack.judge(registration);
+      verdicts.push(...found);
+      const [stopped] = found.filter(({ level }) => level === 'mandatory');
+      if (stopped !== undefined) throw new Error(`[${stopped.policy}] ${stopped.message}`);
+      made.push(registration.name);
+      return { id: undefined, outputs: registration.inputs };
+    },
+  });
+  verdicts.push(...(await pack.judgeStack(result.registrations)));
+  return { ...result, verdicts, made };
+}
+
+describe.each(['dev', 'prod'] as const)('the stack file of %s', (stack) => {
+  test('is one that the program accepts', () => {
+    expect(readStackConfig(values(committed(stack)), () => true).zone).toMatch(/^preview/);
+  });
+});
+
+describe('the pack', () => {
+  let pack: PolicyPack;
+  let lenient: PolicyPack;
+  beforeAll(async () => {
+    [pack, lenient] = await Promise.all([startPolicyPack(), startPolicyPack(['pinned-images'])]);
+  }, PATIENT);
+  afterAll(() => Promise.all([pack.close(), lenient.close()]));
+
+  test(
+    'passes everything that the real program declares for production',
+    async () => {
+      const { succeeded, verdicts, made } = await judged(pack, MAIN, committed('prod'));
+      expect({ succeeded, verdicts }).toEqual({ succeeded: true, verdicts: [] });
+      expect(made).toContain('porthole-sandboxes-template-sandbox');
+      expect(made).toContain('porthole-routes-fallback');
+    },
+    PATIENT,
+  );
+
+  test(
+    'stops the images of development, unless its configuration lets them pass',
+    async () => {
+      const { succeeded, registrations, verdicts } = await judged(lenient, MAIN, committed('dev'));
+      expect({ succeeded, verdicts }).toEqual({ succeeded: true, verdicts: [] });
+      const strict = await Promise.all(
+        registrations.map(async (each) =>
+          (await pack.judge(each)).map(({ policy, message }) => [policy, each.name, message.split('\n')[1]]),
+        ),
+      );
+      expect(strict.flat()).toEqual([
+        ['pinned-images', 'porthole-functions', 'The image of functions is porthole/functions:dev.'],
+        ['pinned-images', 'porthole-reaper', 'The image of reaper is porthole/functions:dev.'],
+      ]);
+    },
+    PATIENT,
+  );
+
+  test(
+    'stops a broken program before the resource is made, and says which policy and why',
+    async () => {
+      const { succeeded, made, log } = await judged(pack, BROKEN, committed('prod'));
+      expect(succeeded).toBe(false);
+      expect(made).toContain('porthole-network-closed');
+      expect(made).not.toContain('tap');
+      const messages = log.map(({ message }) => message).join('\n');
+      expect(messages).toContain('[no-wildcard-rbac]');
+      expect(messages).toContain('It grants * in apiGroups.');
+    },
+    PATIENT,
+  );
+});
