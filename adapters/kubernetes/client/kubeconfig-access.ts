@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { Yaml } from 'cdk8s';
@@ -52,6 +52,8 @@ export async function kubeconfigAccess(
 /** @throws Error as `kubeconfigAccess` */
 export async function readKubeconfig(path: string, context?: string): Promise<KubeconfigAccess> {
   const file = resolve(path);
+  // What is no file would be taken for a URL.
+  await access(file);
   const parsed = Kubeconfig.safeParse(Yaml.load(file)[0]);
   if (!parsed.success) {
     throw new Error(`${file} is no kubeconfig file: ${z.prettifyError(parsed.error)}`);

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ClusterAccess } from './cluster-access.ts';
 import type { Collection } from './collection.ts';
-import { openExchanges } from './exchange.ts';
+import { ExchangeFailure, openExchanges } from './exchange.ts';
 import { gate } from './gate.ts';
 import { errorFromAnswer, errorFromFailure, KubernetesError } from './kubernetes-error.ts';
 import type { JsonPatchOperation, KubernetesObject } from './kubernetes-object.ts';
@@ -81,8 +81,8 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
   const oneOfFew = gate(deletes);
   const server = openExchanges(access, connections);
 
-  /** One try. Answers with the body's text, or throws what went wrong. */
-  const tryOnce = async (call: Call, limit: AbortSignal, refreshToken: boolean): Promise<string> => {
+  /** One try: the JSON of the answer, or what went wrong, thrown. */
+  const tryOnce = async (call: Call, limit: AbortSignal, refreshToken: boolean): Promise<unknown> => {
     const headers: Record<string, string> = { accept: call.accept ?? JSON_TYPE };
     if (access.token !== undefined) headers['authorization'] = `Bearer ${await access.token(refreshToken)}`;
     if (call.body !== undefined) headers['content-type'] = call.type ?? JSON_TYPE;
@@ -97,11 +97,11 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
       AbortSignal.any([limit, AbortSignal.timeout(tryTimeoutMs)]),
     );
     time.observe(answer.headers.date, sentAt, now().getTime());
-    if (answer.status < 400) return answer.body;
+    if (answer.status < 400) return parse(answer.body);
     throw errorFromAnswer(call.what, answer.status, answer.headers['retry-after'], answer.body);
   };
 
-  const send = async (call: Call, signal: AbortSignal | undefined): Promise<string> => {
+  const send = async (call: Call, signal: AbortSignal | undefined): Promise<unknown> => {
     signal?.throwIfAborted();
     const deadline = AbortSignal.timeout(callTimeoutMs);
     const limit = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
@@ -126,7 +126,7 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
     }
   };
   const parsed = async <T>(call: Call, signal: AbortSignal | undefined): Promise<T> =>
-    JSON.parse(await send(call, signal)) as T;
+    (await send(call, signal)) as T;
 
   const get = <T extends KubernetesObject>(
     from: Collection,
@@ -174,6 +174,15 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
 
     close: () => server.close(),
   };
+}
+
+/** Somebody in between may answer for the API server, and not in its way. */
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch (error) {
+    throw new ExchangeFailure('what answered is no API server', true, error);
+  }
 }
 
 /** A call is in doubt as soon as one of its tries was. */

@@ -13,7 +13,7 @@ export interface DeleteOptions {
 }
 
 interface Calls {
-  readonly send: (call: Call, signal: AbortSignal | undefined) => Promise<string>;
+  readonly send: (call: Call, signal: AbortSignal | undefined) => Promise<unknown>;
   readonly get: (from: Collection, name: string, signal?: AbortSignal) => Promise<KubernetesObject>;
 }
 

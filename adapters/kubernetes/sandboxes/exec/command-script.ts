@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { shellQuote } from '#core/rules/shell-quote.ts';
 import type { CheckedCommand } from './check-command.ts';
 
 /**
@@ -32,7 +31,7 @@ _porthole=\${_porthole%.}
  * would kill or stop them otherwise. The command can be signalled as a group: all but the command ignores what a group is sent.
  */
 const RELAYED = `${READ_COMMAND}trap '' HUP INT QUIT TERM USR1 USR2
-relay() { cat; exec cat >/dev/null; }
+relay() { exec <&8 >&"$1" 2>/dev/null 3>&- 4>&- 5<&- 6>&- 7>&- 8<&-; cat; exec cat >/dev/null; }
 exec 3>&1 4>&2 5<&0
 _code=$(
   exec 6>&1
@@ -43,8 +42,8 @@ _code=$(
       printf '%s %s\\n' "$1" "$_code"
       printf '%s %s\\n' "$1" "$_code" >&9
       printf %s "$_code" >&6
-    } 9>&1 >&7 2>/dev/null 7>&- | { relay <&8 >&4 2>/dev/null 3>&- 4>&- 5<&- 6>&- 7>&- 8<&- & } 8<&0
-  } 7>&1 | { relay <&8 >&3 2>/dev/null 3>&- 4>&- 5<&- 6>&- 8<&- & } 8<&0
+    } 9>&1 >&7 2>/dev/null 7>&- | { relay 4 & } 8<&0
+  } 7>&1 | { relay 3 & } 8<&0
 )
 exit "$_code"`;
 
@@ -78,9 +77,14 @@ function startLines(
   const variables = Object.entries({ ...base, ...env }).map(([name, value]) => `${name}=${value}`);
   // Of a program whose name has an equals sign, env would make a variable.
   const program = argv[0].includes('=') ? ['sh', '-c', 'exec "$0" "$@"', ...argv] : argv;
-  const words = ['env', '--', ...variables, ...program].map(shellQuote).join(' ');
+  const words = ['env', '--', ...variables, ...program].map(quote).join(' ');
   const input = stdin || tty !== null ? '' : ' </dev/null';
-  return `cd -- ${shellQuote(cwd)} || exit 126\nexec ${words}${input}`;
+  return `cd -- ${quote(cwd)} || exit 126\nexec ${words}${input}`;
+}
+
+/** One word for any POSIX shell. */
+function quote(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 /** In lines of printable characters, which a terminal passes on as they are; every other byte is `\0ooo`, as printf's `%b` takes it. */

@@ -1,0 +1,226 @@
+import { Readable } from 'node:stream';
+import type { WebSocket } from 'ws';
+import type { ExecExit, ExecProcess } from '#core/ports/sandbox-provider.ts';
+import { type Heartbeat, startHeartbeat } from '../cluster/heartbeat.ts';
+import { readMessage, resizeMessage, stdinEnd, stdinMessage } from './channel-frames.ts';
+import { ChannelStdin } from './channel-stdin.ts';
+import type { CheckedCommand } from './check-command.ts';
+import type { CommandScript } from './command-script.ts';
+import { exitOf, MAX_STATUS, readExecStatus } from './exec-status.ts';
+import { EndScan, findHello, StartScan } from './output-scan.ts';
+import { transportError } from './transport-error.ts';
+
+export interface PodCommandContext {
+  /** Of the sandbox, for messages. */
+  readonly id: string;
+  readonly command: CheckedCommand;
+  readonly script: CommandScript;
+  /** Sends a signal to a process group of the pod; never rejects. */
+  readonly kill: (group: number, signal: string) => Promise<void>;
+  /** Whether the container that the command was started in still runs. */
+  readonly isUp: () => Promise<boolean>;
+}
+
+/** Read ahead of the reader, in bytes, for each stream. */
+const AHEAD = 64 * 1024;
+
+const PIECE = 32 * 1024;
+
+/** A command in a pod, on the WebSocket of its exec. @see ExecProcess for what it promises */
+export class PodCommand implements ExecProcess {
+  readonly stdin: ChannelStdin | null;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly exited: Promise<ExecExit>;
+  /** Resolves once the command has been handed over; rejects with what prevented it. */
+  readonly started: Promise<void>;
+  readonly #context: PodCommandContext;
+  readonly #socket: WebSocket;
+  readonly #signal: AbortSignal | undefined;
+  readonly #isTerminal: boolean;
+  readonly #heartbeat: Heartbeat;
+  readonly #full = new Set<Readable>();
+  readonly #ends: { readonly stdout: EndScan; readonly stderr: EndScan };
+  readonly #codes = new Map<'stdout' | 'stderr', number>();
+  readonly #start = Promise.withResolvers<void>();
+  readonly #end = Promise.withResolvers<ExecExit>();
+  #hello: Buffer | undefined = Buffer.alloc(0);
+  #echo: StartScan | undefined;
+  #group: number | undefined;
+  #kills: Promise<void> = Promise.resolve();
+  #isKilled = false;
+  #isOver = false;
+
+  constructor(context: PodCommandContext, socket: WebSocket, signal: AbortSignal | undefined) {
+    const { command, script, id } = context;
+    this.#context = context;
+    this.#socket = socket;
+    this.#signal = signal;
+    this.#isTerminal = command.tty !== null;
+    this.#echo = this.#isTerminal ? new StartScan(script.mark) : undefined;
+    this.#ends = { stdout: new EndScan(script.mark), stderr: new EndScan(script.mark) };
+    this.stdout = this.#output();
+    this.stderr = this.#output();
+    if (this.#isTerminal) this.stderr.push(null);
+    this.#heartbeat = startHeartbeat(socket, () => this.#lose('nothing is heard of the command any more'));
+    this.stdin =
+      command.stdin || this.#isTerminal
+        ? new ChannelStdin(socket, () => this.#heartbeat.sent(), this.#isTerminal)
+        : null;
+    this.exited = this.#end.promise;
+    this.started = this.#start.promise;
+    // Whoever only reads the output learns of a loss there; a promise that nobody awaits must not end the host.
+    this.exited.catch(() => {});
+    this.started.catch(() => {});
+
+    socket.on('message', (message: Buffer) => {
+      if (this.#isOver) return;
+      try {
+        this.#take(message);
+      } catch (error) {
+        this.#lose('its exec breaks the protocol', error);
+      }
+    });
+    socket.once('close', () => this.#lose('the connection to the command was lost'));
+    signal?.addEventListener('abort', this.#abort);
+    if (signal?.aborted) this.#abort();
+    else socket.resume();
+  }
+
+  kill(signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT' | 'SIGHUP'): void {
+    const group = this.#group;
+    if (this.#isOver || group === undefined) return;
+    if (signal === 'SIGKILL') this.#isKilled = true;
+    this.#kills = this.#kills.then(() => (this.#isOver ? undefined : this.#context.kill(group, signal)));
+  }
+
+  resize(cols: number, rows: number): void {
+    if (this.#isTerminal) this.#send(resizeMessage(cols, rows));
+  }
+
+  #send(message: Buffer): void {
+    if (!this.#isOver) this.#socket.send(message, () => {});
+  }
+
+  #output(): Readable {
+    const stream: Readable = new Readable({ highWaterMark: AHEAD, read: () => this.#release(stream) });
+    stream.on('close', () => this.#release(stream));
+    // Without a listener an error would end the host; whoever reads gets it all the same.
+    stream.on('error', () => {});
+    return stream;
+  }
+
+  #release(stream: Readable): void {
+    if (this.#full.delete(stream) && this.#full.size === 0) this.#socket.resume();
+  }
+
+  #push(stream: Readable, bytes: Buffer): void {
+    if (bytes.length === 0 || stream.destroyed || stream.push(bytes)) return;
+    this.#full.add(stream);
+    this.#socket.pause();
+  }
+
+  #take(message: Buffer): void {
+    const read = readMessage(message);
+    if (read === undefined || read.channel === 'close') return;
+    if (read.channel === 'status') return this.#ended(read.payload);
+    if (read.channel === 'stderr') return this.#pass('stderr', read.payload);
+    if (this.#hello !== undefined) return this.#greeted(read.payload);
+    this.#said(read.payload);
+  }
+
+  /** The shell tells its process id, and is handed the command. */
+  #greeted(bytes: Buffer): void {
+    const { script, command } = this.#context;
+    const heard = Buffer.concat([this.#hello ?? bytes, bytes]);
+    const hello = findHello(heard, script.mark);
+    this.#hello = hello === undefined ? heard : undefined;
+    if (hello === undefined) return;
+    this.#group = hello.pid;
+    if (command.tty !== null) this.#send(resizeMessage(command.tty.cols, command.tty.rows));
+    for (let at = 0; at < script.preamble.length; at += PIECE) {
+      this.#send(stdinMessage(script.preamble.subarray(at, at + PIECE)));
+    }
+    if (this.stdin === null) this.#send(stdinEnd());
+    if (!this.#isTerminal) this.#start.resolve();
+    this.#said(hello.rest);
+  }
+
+  #said(bytes: Buffer): void {
+    if (this.#echo !== undefined) {
+      const output = this.#echo.take(bytes);
+      if (output === undefined) return;
+      this.#echo = undefined;
+      this.#start.resolve();
+      this.#push(this.stdout, output);
+    } else this.#pass('stdout', bytes);
+  }
+
+  #pass(name: 'stdout' | 'stderr', bytes: Buffer): void {
+    const stream = this[name];
+    if (this.#isTerminal) return this.#push(stream, bytes);
+    if (this.#codes.has(name)) return;
+    const { output, code } = this.#ends[name].take(bytes);
+    for (const piece of output) this.#push(stream, piece);
+    if (code === undefined) return;
+    this.#codes.set(name, code);
+    stream.push(null);
+    if (this.#codes.size === 2) this.#finish(exitOf(code));
+  }
+
+  /** The shell itself has ended. Usually the command's end has been told before. */
+  #ended(payload: Buffer): void {
+    const status = readExecStatus(payload.subarray(0, MAX_STATUS).toString());
+    if (status.kind === 'failure') return this.#lose(`the command is lost: ${status.message}`);
+    if (this.#group === undefined) {
+      return this.#lose(`no command can be started: sh ended with code ${status.code}`);
+    }
+    for (const name of ['stdout', 'stderr'] as const) {
+      if (!this.#isTerminal && !this.#codes.has(name)) this.#push(this[name], this.#ends[name].rest());
+    }
+    const exit = exitOf(status.code);
+    // A sandbox that stops kills its commands, too; that is no end of theirs.
+    if (exit.signal === undefined || this.#isKilled) return this.#finish(exit);
+    this.#context.isUp().then(
+      (up) => (up ? this.#finish(exit) : this.#lose('it was stopped, and the command with it')),
+      (error: unknown) => this.#lose('the command is lost', error),
+    );
+  }
+
+  #finish(exit: ExecExit): void {
+    if (this.#isOver) return;
+    this.#close();
+    this.#start.resolve();
+    for (const [name, stream] of [['stdout', this.stdout], ['stderr', this.stderr]] as const) {
+      if (!this.#codes.has(name) && !(this.#isTerminal && name === 'stderr')) stream.push(null);
+    }
+    this.#end.resolve(exit);
+  }
+
+  #lose(what: string, cause?: unknown): void {
+    this.#fail(transportError(this.#context.id, what, cause));
+  }
+
+  /** A command that nobody hears any more is ended. */
+  #fail(error: unknown): void {
+    if (this.#isOver) return;
+    this.#close();
+    if (this.#group !== undefined) void this.#context.kill(this.#group, 'SIGKILL');
+    const { id } = this.#context;
+    const reason = error instanceof Error ? error : new Error(`Sandbox ${id}: aborted`, { cause: error });
+    this.stdout.destroy(reason);
+    this.stderr.destroy(reason);
+    this.#start.reject(reason);
+    this.#end.reject(error);
+  }
+
+  #close(): void {
+    this.#isOver = true;
+    this.#signal?.removeEventListener('abort', this.#abort);
+    this.#heartbeat.stop();
+    this.stdin?.destroy();
+    this.#socket.terminate();
+  }
+
+  readonly #abort = (): void => this.#fail(this.#signal?.reason);
+}

@@ -1,0 +1,179 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
+import type { Records, RunRecord } from '#core/ports/records.ts';
+import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
+import { startPreview } from '#core/use-cases/start-preview.ts';
+import { stopPreview } from '#core/use-cases/stop-preview.ts';
+import { pinnedClock, type PinnedClock } from '#test/doubles/pinned-clock.ts';
+import { plainTokens } from '#test/doubles/plain-tokens.ts';
+import { collect } from '#test/support/collect.ts';
+import { BOX, NOON, type PlaneBed, planeBed, PREVIEW } from './plane-bed.ts';
+
+const MINUTE = 60_000;
+const later = (minutes: number) => new Date(NOON.getTime() + minutes * MINUTE);
+
+describe('what the API server is asked', () => {
+  let records: Records;
+  let bed: PlaneBed;
+  let clock: PinnedClock;
+  beforeEach(async () => {
+    clock = pinnedClock(NOON);
+    records = openSqliteRecords({ file: ':memory:' });
+    await records.migrate();
+    bed = await planeBed({ clock });
+  });
+  afterEach(async () => {
+    await bed.close();
+    await records.close();
+  });
+  const run: RunRecord = {
+    id: 'run_1',
+    owner: { user: 'alice', org: 'acme' },
+    title: null,
+    sandboxId: BOX.id,
+    autoApproveTools: false,
+    status: 'running',
+    tokenKid: 'key-1',
+    createdAt: NOON,
+    completedAt: null,
+  };
+  const deps = () => ({
+    records,
+    clock,
+    plane: bed.plane,
+    tokens: plainTokens(),
+    preview: PREVIEW,
+    provider: { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const },
+  });
+  const callsOf = async (does: () => Promise<unknown>) => {
+    const before = bed.server.calls.length;
+    await does();
+    return bed.server.calls.slice(before).map(({ verb, plural }) => `${verb} ${plural}`);
+  };
+  const start = () => startPreview(deps(), { run, targetPort: BOX.listens });
+
+  test('by a first start: two reads and two writes, beside the look at the sandbox', async () => {
+    expect(await callsOf(start)).toEqual([
+      'create services',
+      'create httproutes',
+      'list httproutes',
+      'get httproutes',
+    ]);
+  });
+
+  test('by a start of what is live: two reads and two writes', async () => {
+    await start();
+    expect(await callsOf(start)).toEqual([
+      'create services',
+      'get httproutes',
+      'list httproutes',
+      'patch httproutes',
+    ]);
+  });
+
+  test('by a keepalive: one call', async () => {
+    const { preview } = await start();
+    clock.advance(MINUTE);
+    const calls = await callsOf(() => keepPreviewAlive(deps(), { run, token: preview.token }));
+    expect(calls).toEqual(['patch httproutes']);
+    expect((await bed.plane.find(preview.token))?.expiresAt).toEqual(later(31));
+  });
+
+  test('by a keepalive of a foreign run: a refused one, and a look', async () => {
+    const { preview } = await start();
+    const foreign = { ...run, id: 'run_2' };
+    const calls = await callsOf(async () => {
+      const kept = keepPreviewAlive(deps(), { run: foreign, token: preview.token });
+      await expect(kept).rejects.toMatchObject({ code: 'preview_not_found' });
+    });
+    expect(calls).toEqual(['patch httproutes', 'get httproutes']);
+  });
+
+  test('by a stop: two looks and two deletions', async () => {
+    const { preview } = await start();
+    const calls = await callsOf(() => stopPreview(deps(), { run, token: preview.token }));
+    expect(calls).toEqual(['get httproutes', 'get httproutes', 'delete httproutes', 'delete services']);
+  });
+
+  test('for what is due: those whose expiry may have come, and those whose times say nothing', async () => {
+    const specs = [5, 16, 29, 60].map((minutes) =>
+      bed.spec({ expiresAt: later(minutes), maxUntil: later(480) }),
+    );
+    const [soon, next, alive, far] = specs;
+    for (const spec of specs) await bed.plane.open(spec);
+    const { store } = bed.server;
+    const forged = bed.spec();
+    const { preview } = await bed.plane.open(forged);
+    store.patch('httproutes', preview.name, 'application/merge-patch+json', {
+      metadata: { labels: { [LABELS.dueSlot]: null }, annotations: { [ANNOTATIONS.expiresAt]: 'never' } },
+    });
+    const due = await collect(bed.plane.list({ dueBefore: later(6) }));
+    const tokens = due.map(({ token }) => token);
+    expect(tokens).toContain(soon?.token);
+    expect(tokens).not.toContain(next?.token);
+    expect(tokens).not.toContain(alive?.token);
+    // Further away than any idle window: nobody has earned that.
+    expect(tokens).toContain(far?.token);
+    expect(tokens).toContain(forged.token);
+  });
+});
+
+describe('a preview near the end of its life, under a policy that refuses an expiry past it', () => {
+  test('is kept alive until that end by a refused patch, one read and a second patch', async () => {
+    const bed = await planeBed({
+      admit: (plural, { metadata: { annotations = {} } }) =>
+        plural === 'httproutes' &&
+        Date.parse(annotations[ANNOTATIONS.expiresAt] ?? '') >
+          Date.parse(annotations[ANNOTATIONS.maxUntil] ?? '')
+          ? 'expiry past max-until'
+          : undefined,
+    });
+    try {
+      const spec = bed.spec();
+      await bed.plane.open(spec);
+      const before = bed.server.calls.length;
+      const kept = await bed.plane.touch(spec.token, spec.runId, new Date(spec.maxUntil.getTime() + MINUTE));
+      expect(kept?.expiresAt).toEqual(spec.maxUntil);
+      expect(bed.server.calls.slice(before).map(({ verb }) => verb)).toEqual(['patch', 'get', 'patch']);
+    } finally {
+      await bed.close();
+    }
+  });
+
+  test('is not kept alive past its age, whatever its max-until says', async () => {
+    const bed = await planeBed();
+    try {
+      const spec = bed.spec({ maxUntil: later(10_000) });
+      await bed.plane.open(spec);
+      const kept = await bed.plane.touch(spec.token, spec.runId, later(5_000));
+      expect(kept?.expiresAt).toEqual(later(480));
+    } finally {
+      await bed.close();
+    }
+  });
+});
+
+describe('a start that is given up by its caller', () => {
+  test.each(['create services', 'create httproutes'])(
+    'during %s leaves nothing but what is swept',
+    async (call) => {
+      const bed = await planeBed();
+      try {
+        const caller = new AbortController();
+        bed.server.fault = ({ verb, plural }) => {
+          if (`${verb} ${plural}` !== call) return undefined;
+          caller.abort(new Error('gone home'));
+          return undefined;
+        };
+        await expect(bed.plane.open(bed.spec(), caller.signal)).rejects.toThrow('gone home');
+        bed.server.fault = undefined;
+        await bed.plane.sweep(later(3));
+        expect(bed.server.store.all('httproutes')).toEqual([]);
+        expect(bed.server.store.all('services')).toEqual([]);
+      } finally {
+        await bed.close();
+      }
+    },
+  );
+});

@@ -1,0 +1,111 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { createPreviewFallback } from '#adapters/kubernetes/preview-fallback.ts';
+import type { Preview } from '#core/ports/preview-plane.ts';
+import type { EndReason } from '#core/ports/records.ts';
+import { tokenSha256 } from '#core/rules/preview-token.ts';
+
+const TOKEN = 'calm-blue-otter-aaaaaaaaaaaaaaaaaaaaaaaaaa';
+
+describe('the fallback for hosts without a route', () => {
+  let server: Server;
+  let url: string;
+  let live: boolean | 'cannot be asked' | 'hangs';
+  let ended: EndReason | undefined;
+  let looks: number;
+  let logged: string;
+  beforeEach(async () => {
+    [live, ended, looks, logged] = [false, undefined, 0, ''];
+    const fallback = createPreviewFallback({
+      plane: {
+        find: async (token, signal) => {
+          looks += 1;
+          if (live === 'cannot be asked') throw new Error('no API server');
+          if (live === 'hangs') await once(signal ?? new EventTarget(), 'abort');
+          return live ? ({ token, targetPort: 3000 } as Preview) : undefined;
+        },
+      },
+      records: {
+        tombstone: async (tokenHash) =>
+          ended && tokenHash === tokenSha256(TOKEN)
+            ? { tokenSha256: tokenHash, runId: 'run_1', reason: ended, at: new Date() }
+            : undefined,
+      },
+      log: {
+        warn: (fields, message) => {
+          logged += JSON.stringify([fields, message], (_key, value: unknown) =>
+            value instanceof Error ? value.message : value,
+          );
+        },
+      },
+    });
+    server = createServer((req, res) => fallback.handleRequest(req, res, String(req.headers['x-token'])));
+    server.on('upgrade', (req, socket, head) =>
+      fallback.handleUpgrade(req, socket, head, String(req.headers['x-token'])),
+    );
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  });
+  afterEach(async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
+
+  const ask = async (token = TOKEN) => {
+    const response = await fetch(url, { headers: { 'x-token': token, accept: 'application/json' } });
+    const { code } = (await response.json()) as { code: string };
+    return [response.status, response.headers.get('x-porthole-status'), code];
+  };
+
+  test.each<[string, boolean, EndReason | undefined, number, string]>([
+    ['a preview whose route the gateway does not have yet', true, undefined, 503, 'starting'],
+    ['a preview that has expired', false, 'expired', 410, 'expired'],
+    ['a preview that was stopped', false, 'stopped', 410, 'stopped'],
+    ['a preview whose sandbox is gone', false, 'orphaned', 410, 'orphaned'],
+    ['a preview that expired and was started again', true, 'expired', 503, 'starting'],
+    ['a preview whose stop is under way', true, 'stopped', 410, 'stopped'],
+    ['a token that nobody knows', false, undefined, 404, 'unknown'],
+  ])('%s', async (_name, isLive, reason, status, page) => {
+    [live, ended] = [isLive, reason];
+    expect(await ask()).toEqual([status, page, page]);
+  });
+
+  test('looks nothing up for a host that names no token', async () => {
+    expect(await ask('')).toEqual([404, 'unknown', 'unknown']);
+    expect(await ask('x'.repeat(70))).toEqual([404, 'unknown', 'unknown']);
+    expect(looks).toBe(0);
+  });
+
+  test('says so when it cannot look, and logs no token', async () => {
+    live = 'cannot be asked';
+    expect(await ask()).toEqual([502, 'unreachable', 'unreachable']);
+    expect(logged).toContain('no API server');
+    expect(logged).not.toContain(TOKEN);
+  });
+
+  test('looks for 64 at once, and tells the next to come back', async () => {
+    live = 'hangs';
+    const waiting = Array.from({ length: 64 }, () => fetch(url, { headers: { 'x-token': TOKEN } }));
+    while (looks < 64) await once(server, 'request');
+    expect(await ask()).toEqual([502, 'unreachable', 'unreachable']);
+    expect(looks).toBe(64);
+    server.closeAllConnections();
+    await Promise.allSettled(waiting);
+  });
+
+  test('answers a WebSocket handshake with the page, and ends the connection', async () => {
+    ended = 'stopped';
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.write(
+      `GET / HTTP/1.1\r\nHost: a\r\nX-Token: ${TOKEN}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+    );
+    let answer = '';
+    for await (const chunk of socket.setEncoding('latin1')) answer += String(chunk);
+    expect(answer).toMatch(/^HTTP\/1\.1 410 Gone\r\n/);
+    expect(answer).toContain('X-Porthole-Status: stopped\r\n');
+  });
+});

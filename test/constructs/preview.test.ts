@@ -1,0 +1,171 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, test } from '@jest/globals';
+import { App, Chart } from 'cdk8s';
+import { Preview, previewManifests, type PreviewProps } from '#constructs/preview.ts';
+
+const TOKEN = 'calm-blue-otter-aaaaaaaaaaaaaaaaaaaaaaaaaa';
+const PROPS: PreviewProps = {
+  name: 'preview-0123456789abcdef0123',
+  namespace: 'previews',
+  gateway: { name: 'gateway', namespace: 'gateways', sectionName: 'previews' },
+  hostname: `${TOKEN}-preview.example.com`,
+  targetPort: 3000,
+  runId: 'run_1',
+  owner: 'alice@example.com',
+  sandboxId: 'box',
+  podName: 'box-pod',
+  startedAt: new Date('2026-03-01T12:00:00Z'),
+  expiresAt: new Date('2026-03-01T12:30:00Z'),
+  maxUntil: new Date('2026-03-01T20:00:00Z'),
+  attempt: 'an-attempt.0',
+};
+const STORED = { uid: 'a-uid', resourceVersion: '42' };
+
+type Route = {
+  metadata: Record<string, unknown>;
+  spec: { rules: [{ filters: unknown[] }] } & Record<string, unknown>;
+};
+
+describe('the Service of a preview', () => {
+  test('leads port 80 to the target port of the sandbox’s pod, without a virtual IP', () => {
+    expect(previewManifests(PROPS).service).toMatchObject({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'preview-0123456789abcdef0123', namespace: 'previews' },
+      spec: {
+        clusterIP: 'None',
+        selector: { 'porthole.sandbox.users.io/sandbox': 'box' },
+        ports: [{ port: 80, targetPort: 3000, protocol: 'TCP' }],
+      },
+    });
+  });
+
+  test('has a virtual IP where a gateway needs one', () => {
+    const { service } = previewManifests({ ...PROPS, serviceKind: 'clusterip' });
+    expect((service as { spec: object }).spec).not.toHaveProperty('clusterIP');
+  });
+});
+
+describe('the route of a preview', () => {
+  const route = previewManifests(PROPS).route(STORED) as Route;
+
+  test('is owned by its Service, and hangs on one listener of the gateway, for one host', () => {
+    expect(route.metadata['ownerReferences']).toEqual([
+      { apiVersion: 'v1', kind: 'Service', name: 'preview-0123456789abcdef0123', uid: 'a-uid' },
+    ]);
+    expect(route.spec).toMatchObject({
+      parentRefs: [{ name: 'gateway', namespace: 'gateways', sectionName: 'previews' }],
+      hostnames: [`${TOKEN}-preview.example.com`],
+      rules: [
+        { backendRefs: [{ name: 'preview-0123456789abcdef0123', port: 80 }], timeouts: { request: '0s' } },
+      ],
+    });
+  });
+
+  test('rewrites Host, tells the app the public one, and sets what keeps the URL secret', () => {
+    expect(route.spec.rules[0].filters).toEqual([
+      { type: 'URLRewrite', urlRewrite: { hostname: 'localhost' } },
+      {
+        type: 'RequestHeaderModifier',
+        requestHeaderModifier: {
+          set: [
+            { name: 'X-Forwarded-Host', value: `${TOKEN}-preview.example.com` },
+            { name: 'X-Forwarded-Proto', value: 'https' },
+          ],
+        },
+      },
+      {
+        type: 'ResponseHeaderModifier',
+        responseHeaderModifier: {
+          set: [
+            { name: 'Referrer-Policy', value: 'no-referrer' },
+            { name: 'X-Robots-Tag', value: 'noindex, nofollow' },
+          ],
+        },
+      },
+    ]);
+  });
+
+  test('tells the app the public port where it is not the usual one', () => {
+    const other = previewManifests({ ...PROPS, publicPort: 8443 }).route(STORED);
+    expect(JSON.stringify(other)).toContain(`"${TOKEN}-preview.example.com:8443"`);
+  });
+
+  test('keeps its state in annotations', () => {
+    expect(route.metadata['annotations']).toEqual({
+      'porthole.sandbox.users.io/run': 'run_1',
+      'porthole.sandbox.users.io/owner': 'alice@example.com',
+      'porthole.sandbox.users.io/sandbox': 'box',
+      'porthole.sandbox.users.io/pod': 'box-pod',
+      'porthole.sandbox.users.io/target-port': '3000',
+      'porthole.sandbox.users.io/started-at': '2026-03-01T12:00:00.000Z',
+      'porthole.sandbox.users.io/expires-at': '2026-03-01T12:30:00.000Z',
+      'porthole.sandbox.users.io/max-until': '2026-03-01T20:00:00.000Z',
+      'porthole.sandbox.users.io/attempt': 'an-attempt.0',
+      'porthole.sandbox.users.io/service-version': '42',
+    });
+    expect(route.metadata['labels']).toEqual({
+      'app.kubernetes.io/managed-by': 'porthole',
+      'app.kubernetes.io/component': 'preview',
+      'porthole.sandbox.users.io/run': 'run_1',
+      'porthole.sandbox.users.io/made-slot': '2953944',
+      'porthole.sandbox.users.io/due-slot': '2953947',
+    });
+  });
+
+  test('bears the token in its host and nowhere in its metadata, nor does the Service', () => {
+    expect(JSON.stringify(route.metadata)).not.toContain(TOKEN);
+    expect(JSON.stringify(previewManifests(PROPS).service)).not.toContain(TOKEN);
+  });
+});
+
+describe('a preview that cannot be', () => {
+  test.each<[string, Partial<PreviewProps>, string]>([
+    ['a name that is no DNS label', { name: 'Preview' }, 'Preview.name must be a lower-case DNS label'],
+    ['port 0', { targetPort: 0 }, 'Preview.targetPort must be an integer between 1 and 65535, got 0.'],
+    ['port 65536', { targetPort: 65_536 }, 'got 65536.'],
+    ['half a port', { targetPort: 3000.5 }, 'got 3000.5.'],
+    ['a time that is none', { startedAt: new Date('never') }, 'Preview.startedAt is no time.'],
+    [
+      'an expiry past its maximum',
+      { expiresAt: new Date('2026-03-02T00:00:00Z') },
+      'Preview.expiresAt (2026-03-02T00:00:00.000Z) must not be past maxUntil (2026-03-01T20:00:00.000Z).',
+    ],
+  ])('says so: %s', (_name, change, message) => {
+    expect(() => previewManifests({ ...PROPS, ...change })).toThrow(message);
+  });
+
+  test.each([
+    '*.example.com',
+    'localhost',
+    `${TOKEN}-preview.example.com:80`,
+    `${TOKEN}-PREVIEW.example.com`,
+  ])('does not repeat the host: %s', (hostname) => {
+    let message = '';
+    try {
+      previewManifests({ ...PROPS, hostname });
+    } catch (error) {
+      ({ message } = error as Error);
+    }
+    expect(message).toBe('Preview.hostname must be a lower-case DNS name without wildcard or port.');
+  });
+});
+
+test('a preview in a chart shows what it has resolved, and is synthesised with the rest', () => {
+  const chart = new Chart(new App(), 'chart', { disableResourceNameHashes: true });
+  const preview = new Preview(chart, 'preview', PROPS);
+  preview.route(STORED);
+  expect(preview.serviceKind).toBe('headless');
+  expect((chart.toJson() as { kind: string }[]).map(({ kind }) => kind)).toEqual(['Service', 'HTTPRoute']);
+});
+
+test('the path of a preview does not load cdk8s-plus, which doubles the start', async () => {
+  const script = `
+    await import('#constructs/preview.ts');
+    const { createRequire } = await import('node:module');
+    const loaded = Object.keys(createRequire(import.meta.url).cache);
+    console.log(loaded.some((file) => file.includes('/cdk8s/')), loaded.some((file) => file.includes('cdk8s-plus')));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script]);
+  expect(stdout).toBe('true false\n');
+});

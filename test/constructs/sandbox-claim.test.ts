@@ -1,0 +1,42 @@
+import { expect, test } from '@jest/globals';
+import { sandboxClaimManifest } from '#constructs/sandbox-claim.ts';
+
+const PROPS = { namespace: 'previews', sandboxId: 'box', warmPool: 'python' };
+
+test('a claim takes a sandbox out of its pool and labels its pod, and asks for nothing that would make it cold', () => {
+  expect(sandboxClaimManifest(PROPS)).toEqual({
+    apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
+    kind: 'SandboxClaim',
+    metadata: {
+      name: 'sandbox-box',
+      namespace: 'previews',
+      labels: {
+        'app.kubernetes.io/managed-by': 'porthole',
+        'app.kubernetes.io/component': 'sandbox',
+        'porthole.sandbox.users.io/sandbox': 'box',
+      },
+    },
+    spec: {
+      warmPoolRef: { name: 'python' },
+      additionalPodMetadata: { labels: { 'porthole.sandbox.users.io/sandbox': 'box' } },
+      lifecycle: { shutdownPolicy: 'Delete' },
+    },
+  });
+});
+
+test('a claim ends when it is told to', () => {
+  const claim = sandboxClaimManifest({
+    ...PROPS,
+    shutdownTime: new Date('2026-03-01T12:00:00Z'),
+    shutdownPolicy: 'Retain',
+  });
+  expect(claim).toMatchObject({
+    spec: { lifecycle: { shutdownPolicy: 'Retain', shutdownTime: '2026-03-01T12:00:00.000Z' } },
+  });
+});
+
+test('a claim without a pool says what to name', () => {
+  expect(() => sandboxClaimManifest({ ...PROPS, warmPool: '' })).toThrow(
+    'SandboxClaim.warmPool must name a SandboxWarmPool; one of 0 replicas makes every claim cold.',
+  );
+});

@@ -1,0 +1,102 @@
+import { describe, expect, test } from '@jest/globals';
+import { sandboxPodManifests, type SandboxPodProps } from '#constructs/sandbox-pod.ts';
+
+const PROPS: SandboxPodProps = { namespace: 'previews', sandboxId: 'box', image: 'registry.test/sandbox:1' };
+const { pod, volumeClaim } = sandboxPodManifests(PROPS) as {
+  pod: {
+    metadata: { labels: object };
+    spec: { containers: [Record<string, unknown>] } & Record<string, unknown>;
+  };
+  volumeClaim: object;
+};
+const [container] = pod.spec.containers;
+
+describe('the pod of a sandbox', () => {
+  test('runs as an ordinary user without privileges, and cannot get any', () => {
+    expect(pod.spec).toMatchObject({
+      automountServiceAccountToken: false,
+      hostNetwork: false,
+      securityContext: { runAsNonRoot: true, runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000 },
+    });
+    expect(container['securityContext']).toEqual({
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+      privileged: false,
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+  });
+
+  test('knows nothing of the cluster around it', () => {
+    expect(pod.spec).toMatchObject({ enableServiceLinks: false });
+    expect(pod.spec).not.toHaveProperty('serviceAccountName');
+  });
+
+  test('has limits, and memory that is its own', () => {
+    expect(container['resources']).toEqual({
+      limits: { cpu: '2000m', memory: '2048Mi' },
+      requests: { cpu: '100m', memory: '2048Mi' },
+    });
+  });
+
+  test('writes to its workspace, its home and /tmp alone, and only the workspace lasts', () => {
+    expect(container['volumeMounts']).toEqual([
+      { name: 'workspace', mountPath: '/workspace' },
+      { name: 'tmp', mountPath: '/tmp' },
+      { name: 'home', mountPath: '/home/sandbox' },
+    ]);
+    expect(pod.spec['volumes']).toEqual([
+      { name: 'workspace', persistentVolumeClaim: { claimName: 'sandbox-box', readOnly: false } },
+      { name: 'tmp', emptyDir: { sizeLimit: '2048Mi' } },
+      { name: 'home', emptyDir: { sizeLimit: '2048Mi' } },
+    ]);
+    expect(volumeClaim).toMatchObject({
+      metadata: { name: 'sandbox-box' },
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '10Gi' } } },
+    });
+  });
+
+  test('is found by the labels that previews and network policies select', () => {
+    expect(pod.metadata.labels).toMatchObject({
+      'app.kubernetes.io/managed-by': 'porthole',
+      'app.kubernetes.io/component': 'sandbox',
+      'porthole.sandbox.users.io/role': 'sandbox',
+      'porthole.sandbox.users.io/sandbox': 'box',
+    });
+  });
+
+  test('takes a storage class, a user and a command', () => {
+    const other = sandboxPodManifests({
+      ...PROPS,
+      storageClass: 'fast',
+      user: 2000,
+      command: ['/bin/init', '--now'],
+    });
+    expect(other).toMatchObject({
+      volumeClaim: { spec: { storageClassName: 'fast' } },
+      pod: {
+        spec: { securityContext: { runAsUser: 2000 }, containers: [{ command: ['/bin/init', '--now'] }] },
+      },
+    });
+  });
+});
+
+test.each<[string, Partial<SandboxPodProps>, string]>([
+  ['no image', { image: ' ' }, 'SandboxPod.image must name a container image, got nothing.'],
+  ['no command', { command: [] }, 'SandboxPod.command must name a program, got nothing.'],
+  ['root', { user: 0 }, 'SandboxPod.user must be a whole number above 0, got 0.'],
+  ['no memory', { memoryMebibytes: 0 }, 'SandboxPod.memoryMebibytes must be a whole number above 0, got 0.'],
+  [
+    'half a core too little',
+    { cpuLimitMillis: 0.5 },
+    'SandboxPod.cpuLimitMillis must be a whole number above 0',
+  ],
+  [
+    'more CPU than it may use',
+    { cpuRequestMillis: 500, cpuLimitMillis: 200 },
+    'SandboxPod.cpuRequestMillis (500) must not be above cpuLimitMillis (200).',
+  ],
+])('a pod that cannot be says so: %s', (_name, change, message) => {
+  expect(() => sandboxPodManifests({ ...PROPS, ...change })).toThrow(message);
+});
