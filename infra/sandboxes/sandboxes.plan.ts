@@ -6,8 +6,11 @@ type SandboxesConfig = Pick<StackConfig, 'namespaces' | 'sandboxes'>;
 
 const API_VERSION = 'extensions.agents.x-k8s.io/v1beta1';
 
-/** The sandbox image's own unprivileged user. */
-const USER = 1000;
+/** The user that sandboxes run as, whoever makes them. */
+const USER = 1_000;
+const HOME = '/home/sandbox';
+/** Most that `/tmp` and the home folder may each hold. */
+const SCRATCH = '2Gi';
 
 /**
  * SandboxTemplates, by name. `Unmanaged`: the policy that agent-sandbox would make for a template reopens egress beside
@@ -28,26 +31,48 @@ export function templatesPlan({ namespaces, sandboxes }: SandboxesConfig) {
         spec: {
           automountServiceAccountToken: false,
           enableServiceLinks: false,
+          // The pause process becomes the parent of what commands leave behind, and buries it.
+          shareProcessNamespace: true,
+          terminationGracePeriodSeconds: 2,
           ...(template.runtimeClassName && { runtimeClassName: template.runtimeClassName }),
           securityContext: {
             runAsNonRoot: true,
             runAsUser: USER,
             runAsGroup: USER,
             fsGroup: USER,
+            fsGroupChangePolicy: 'OnRootMismatch',
             seccompProfile: { type: 'RuntimeDefault' },
           },
           containers: [
             {
               name: 'sandbox',
               image: template.image,
+              // Commands come later, by exec.
+              command: ['sleep', 'infinity'],
+              workingDir: '/workspace',
+              env: [
+                { name: 'HOME', value: HOME },
+                { name: 'WORKSPACE', value: '/workspace' },
+              ],
               resources: {
                 requests: { cpu: '100m', memory: template.memory },
                 limits: { cpu: template.cpu, memory: template.memory },
               },
-              securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
-              volumeMounts: [{ name: 'workspace', mountPath: '/workspace' }],
+              securityContext: {
+                runAsNonRoot: true,
+                privileged: false,
+                allowPrivilegeEscalation: false,
+                readOnlyRootFilesystem: true,
+                capabilities: { drop: ['ALL'] },
+              },
+              volumeMounts: [
+                { name: 'workspace', mountPath: '/workspace' },
+                { name: 'tmp', mountPath: '/tmp' },
+                { name: 'home', mountPath: HOME },
+              ],
             },
           ],
+          volumes: ['tmp', 'home'].map((name) => ({ name, emptyDir: { sizeLimit: SCRATCH } })),
         },
       },
       volumeClaimTemplates: [

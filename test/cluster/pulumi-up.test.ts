@@ -2,6 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
+import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
+import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
+import { systemClock } from '#adapters/system/system-clock.ts';
 import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
 import { previewManifests } from '#constructs/preview.ts';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
@@ -402,7 +407,12 @@ suite('pulumi up on a real cluster', missing(), () => {
 
     describe('of foreign objects', () => {
       const foreign = [
-        { apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: 80 }] } },
+        {
+          // Nothing is wrong with it but that Porthole did not make it.
+          apiVersion: 'v1',
+          kind: 'Service',
+          spec: { selector: { [LABELS.sandbox]: 'theirs' }, ports: [{ port: 80, targetPort: 3000 }] },
+        },
         {
           apiVersion: 'v1',
           kind: 'PersistentVolumeClaim',
@@ -537,6 +547,100 @@ suite('pulumi up on a real cluster', missing(), () => {
     });
   });
 
+  describe('with the token of their own account alone', () => {
+    const token = (at: number) =>
+      `swift-falcon-amber-${'abcdefghijklmnopqrstuvwxyz'.slice(at)}${'2'.repeat(at)}`;
+    const spec = (at: number) => ({
+      token: token(at),
+      runId: 'run_1',
+      owner: 'ann',
+      sandboxId: 'abc',
+      podName: 'sandbox-abc',
+      targetPort: 3000 + at,
+      startedAt: secondsFromNow(0),
+      expiresAt: secondsFromNow(1_800),
+      maxUntil: secondsFromNow(8 * 3_600),
+    });
+
+    /** What a function does, as this account. */
+    async function as(account: string) {
+      const secret = await bed.kubectl(['create', 'token', account, `--namespace=${NAMESPACES.functions}`]);
+      const { server, ca } = await readKubeconfig(bed.kubeconfig);
+      const client = createKubernetesClient({ access: { server, ca, token: async () => secret.trim() } });
+      const plane = createKubernetesPlane({
+        client,
+        preview: {
+          enabled: true,
+          zoneSuffix: ZONE,
+          gatewayName: 'agentweaver-preview-gateway',
+          gatewayNamespace: NAMESPACES.gateway,
+          namespace: NAMESPACES.previews,
+          idleTimeoutMinutes: 30,
+          maxLifetimeHours: 8,
+          keepAfterRun: true,
+          allowedPortMin: 3000,
+          allowedPortMax: 9000,
+          autoApprove: false,
+          maxPerRun: 3,
+          maxTotal: 3,
+          readyTimeoutSeconds: 10,
+        },
+        clock: systemClock,
+        provider: { dial: () => Promise.reject(new Error('nothing is dialled here')) },
+        probe: undefined,
+        listener: 'previews',
+        publicPort: bed.gateway.https.port,
+      });
+      return { client, plane };
+    }
+
+    test('functions take previews through their lives, within every bound, and the reaper ends them', async () => {
+      const functions = await as('porthole');
+      const reaper = await as('porthole-reaper');
+      try {
+        const { plane } = functions;
+        const opened = await plane.open(spec(0));
+        expect(opened.created).toBe(true);
+        expect((await plane.open(spec(0))).created).toBe(false);
+
+        const kept = await plane.touch(token(0), 'run_1', secondsFromNow(3_600));
+        expect(kept?.expiresAt?.getTime()).toBeGreaterThan(opened.preview.expiresAt?.getTime() ?? 0);
+        // The admission policy refuses an expiry past the end; the preview gets that end instead.
+        const last = await plane.touch(token(0), 'run_1', secondsFromNow(9 * 3_600));
+        const end = opened.preview.maxUntil?.getTime() ?? 0;
+        const granted = last?.expiresAt?.getTime() ?? 0;
+        // Age counts from when the API server made it, which it notes in whole seconds.
+        expect(granted).toBeGreaterThan(end - 1_000);
+        expect(granted).toBeLessThanOrEqual(end);
+        expect(await plane.touch(token(0), 'run_2', secondsFromNow(3_600))).toBeUndefined();
+
+        await plane.open(spec(1));
+        await plane.open(spec(2));
+        await expect(plane.open(spec(3))).rejects.toMatchObject({ code: 'too_many_previews' });
+
+        expect(await plane.close(opened.preview)).toBe(true);
+        expect(await plane.find(token(0))).toBeUndefined();
+
+        const left: string[] = [];
+        for await (const each of reaper.plane.list()) {
+          left.push(each.token);
+          expect(await reaper.plane.close(each, { version: each.version })).toBe(true);
+        }
+        expect(left.toSorted()).toEqual([token(1), token(2)].toSorted());
+        expect(await reaper.plane.sweep(new Date())).toBe(0);
+        for (const kind of [HTTP_ROUTES, SERVICES]) {
+          const found = functions.client.list(collection(kind, NAMESPACES.previews), {
+            labelSelector: LABELS.run,
+          });
+          for await (const { metadata } of found) throw new Error(`${metadata.name} was left`);
+        }
+      } finally {
+        functions.client.close();
+        reaper.client.close();
+      }
+    });
+  });
+
   test('the quota refuses the route past the cap on all previews, with a 403', async () => {
     const made = async (at: number) => {
       const manifests = previewManifests({
@@ -564,6 +668,15 @@ suite('pulumi up on a real cluster', missing(), () => {
         JSON.stringify(manifests.route(metadata)),
       );
     };
+    // The quota hears of what earlier suites deleted a little later.
+    const used = String.raw`jsonpath={.status.used.count/httproutes\.gateway\.networking\.k8s\.io}=0`;
+    await bed.kubectl([
+      'wait',
+      `--for=${used}`,
+      'quota/porthole-previews',
+      `--namespace=${NAMESPACES.previews}`,
+      '--timeout=60s',
+    ]);
     expect([await made(1), await made(2), await made(3)]).toEqual([undefined, undefined, undefined]);
     const refused = await made(4);
     expect(refused).toContain('(Forbidden)');

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import { accessPlan } from '../../infra/access/access.plan.ts';
 import { autoscalerPlan, deploymentPlan } from '../../infra/functions/functions.plan.ts';
 import { certificatesPlan, gatewayPlan } from '../../infra/gateway/gateway.plan.ts';
@@ -203,5 +204,31 @@ describe('sandboxes from templates', () => {
       runtimeClassName: 'gvisor',
       securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
     });
+  });
+
+  test('are as closed in as the pods that Porthole makes itself, and offer commands the same', () => {
+    const made = sandboxPodManifests({
+      namespace: 'agentweaver',
+      sandboxId: 'abc',
+      image: 'sandbox@sha256:1',
+    }).pod as {
+      spec: {
+        containers: Record<string, unknown>[];
+        securityContext: object;
+        shareProcessNamespace: boolean;
+      };
+    };
+    const [own] = made.spec.containers;
+    const [template] = templatesPlan(given);
+    const pod = template?.spec.podTemplate.spec;
+    const [container] = pod?.containers ?? [];
+    expect(container?.command).toEqual(own?.['command']);
+    expect(container?.workingDir).toBe(own?.['workingDir']);
+    expect(own?.['env']).toEqual(expect.arrayContaining(container?.env ?? []));
+    expect(container?.volumeMounts).toEqual(own?.['volumeMounts']);
+    const { seccompProfile, ...security } = (own?.['securityContext'] ?? {}) as { seccompProfile?: object };
+    expect(container?.securityContext).toEqual(security);
+    expect(pod?.securityContext).toEqual({ ...made.spec.securityContext, seccompProfile });
+    expect(pod?.shareProcessNamespace).toBe(made.spec.shareProcessNamespace);
   });
 });
