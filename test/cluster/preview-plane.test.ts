@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, describe } from '@jest/globals';
-import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { collection, HTTP_ROUTES, type Kind, SERVICES } from '#adapters/kubernetes/client/collection.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
-import { createKubernetesClient, type KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
+import {
+  createKubernetesClient,
+  type KubernetesClient,
+} from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
 import { createGatewayProbe } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
@@ -11,6 +14,8 @@ import { PREVIEW_LABELS, sandboxObjectName, selector } from '#constructs/names.t
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';
 import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-bed.ts';
+import { killWhileStarting, STARTS_AT_ONCE } from '#test/adapters/kubernetes/kill-while-starting.ts';
+import { collect } from '#test/support/collect.ts';
 import { suite } from '#test/support/suite.ts';
 import { BUSYBOX_IMAGE } from './bed/bed-images.ts';
 import { GATEWAY_ZONE } from './bed/bed-plan.ts';
@@ -18,6 +23,7 @@ import { type Cluster, cluster, missing } from './bed/cluster.ts';
 import { BED_GATEWAY } from './bed/objects.ts';
 
 const NAMESPACE = `plane-${process.pid}`;
+const UNCAPPED = `${NAMESPACE}-uncapped`;
 const CAPACITY = 40;
 const MINUTE = 60_000;
 /** How long the gateway may take to hear of a route. */
@@ -54,8 +60,20 @@ async function furnish(): Promise<void> {
   await here.kubectl(['create', 'namespace', NAMESPACE]);
   await here.kubectl(['apply', '--filename=-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
   const inNamespace = `--namespace=${NAMESPACE}`;
-  await here.kubectl(['wait', inNamespace, `pod/${sandbox.podName}`, '--for=condition=Ready', '--timeout=60s']);
-  await here.kubectl(['wait', inNamespace, 'quota/previews', '--for=jsonpath={.status.hard}', '--timeout=30s']);
+  await here.kubectl([
+    'wait',
+    inNamespace,
+    `pod/${sandbox.podName}`,
+    '--for=condition=Ready',
+    '--timeout=60s',
+  ]);
+  await here.kubectl([
+    'wait',
+    inNamespace,
+    'quota/previews',
+    '--for=jsonpath={.status.hard}',
+    '--timeout=30s',
+  ]);
 }
 
 async function harness() {
@@ -112,9 +130,42 @@ suite('previews on a real API server, through a real Gateway', missing(), () => 
   }, 2 * MINUTE);
 
   afterAll(async () => {
-    await here.kubectl(['delete', 'namespace', NAMESPACE, '--wait=false']);
+    await here.kubectl(['delete', 'namespace', NAMESPACE, UNCAPPED, '--ignore-not-found', '--wait=false']);
     client.close();
   });
 
   describe('the plane', () => previewPlaneContract('the cluster', harness, { runs: 5 }));
+
+  describe('a function', () => {
+    it(
+      'killed anywhere in a start has told of nothing that does not stand, and one pass removes its halves (200 starts)',
+      async () => {
+        const access = await readKubeconfig(here.kubeconfig);
+        const uncapped = { ...preview, namespace: UNCAPPED };
+        await here.kubectl(['create', 'namespace', UNCAPPED]);
+        const other = createKubernetesPlane({
+          client,
+          preview: uncapped,
+          clock: systemClock,
+          provider: { dial },
+          probe: undefined,
+        });
+        for (let kill = 0; kill < 200 / STARTS_AT_ONCE; kill += 1) {
+          const told = await killWhileStarting(access, uncapped, `kill ${process.pid} ${kill}`);
+          for (const token of told) expect(await other.find(token)).toBeDefined();
+        }
+        const names = async (kind: Kind) => {
+          const found = await collect(client.list(collection(kind, UNCAPPED), { metadataOnly: true }));
+          return found.map(({ metadata }) => metadata.name).sort();
+        };
+        const routes = await names(HTTP_ROUTES);
+        const services = await names(SERVICES);
+        expect(routes.filter((name) => !services.includes(name))).toEqual([]);
+        expect(services.length).toBeGreaterThan(routes.length);
+        expect(await other.sweep(new Date(Date.now() + 300_000))).toBe(services.length - routes.length);
+        expect(await names(SERVICES)).toEqual(routes);
+      },
+      5 * MINUTE,
+    );
+  });
 });
