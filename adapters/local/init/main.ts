@@ -24,6 +24,9 @@ export interface InitSettings {
   readonly pty?: string;
 }
 
+// Agents restart their servers with `pkill -f node`, which matches whole command lines: ours would end with them.
+process.title = 'porthole-init';
+
 type Exec = Extract<InitRequest, { op: 'exec' }>;
 
 const LISTENER = 3;
