@@ -51,7 +51,7 @@ while [ "$1" != -- ]; do
     ro) show "$2" "$3"; read_only "$at$3" ;;
     rw) show "$2" "$3" ;;
     link) mkdir -p "$at\${3%/*}"; ln -s "$2" "$at$3" ;;
-    memory) mkdir -p "$at$3"; mount -t tmpfs -o "mode=$2,nosuid,nodev" tmpfs "$at$3" ;;
+    memory) mkdir -p "$at$3"; mount -t tmpfs -o "$2,nosuid,nodev" tmpfs "$at$3" ;;
   esac
   shift 3
 done
@@ -71,11 +71,15 @@ const FIRST = '"$@"; exit $?';
 
 function line(entry: ViewEntry): string[] {
   if (entry.kind === 'link') return ['link', entry.to, entry.at];
-  if (entry.kind === 'memory') return ['memory', entry.mode, entry.at];
+  if (entry.kind === 'memory') return ['memory', `mode=${entry.mode},size=${entry.mebibytes}m`, entry.at];
   return [entry.writable ? 'rw' : 'ro', entry.from, entry.at];
 }
 
-/** The same sandbox as bubblewrap's, through util-linux alone, for machines that have nothing else. */
+/**
+ * The same sandbox as bubblewrap's, through util-linux alone, for machines that have nothing else. One thing less: most releases of
+ * util-linux cannot set a seccomp filter, so sockets of the family AF_VSOCK, which no namespace holds, can be made inside. On a virtual machine
+ * that loads them, they lead to the hypervisor's own services.
+ */
 export const launchUnshare: Launcher = (plan) => {
   const { argv, sources } = dropRoot(plan, (sources, taken) => {
     const at = spareFolder([...Object.values(sources as unknown as Record<string, string>), ...taken]);

@@ -15,6 +15,8 @@ export type Launcher = (plan: LaunchPlan) => {
   readonly argv: string[];
   /** What it reads from descriptor 4, where given: arguments that must not show in a command line. */
   readonly input?: string;
+  /** What it reads from descriptor 5, where given. */
+  readonly filter?: Uint8Array;
   /** Node and our runtime as a process that joins the sandbox's network finds them. */
   readonly dialer: { readonly node: string; readonly runtime: string };
 };

@@ -17,7 +17,7 @@ export interface Sources {
 export type ViewEntry =
   | { readonly kind: 'show'; readonly from: string; readonly at: string; readonly writable: boolean }
   | { readonly kind: 'link'; readonly to: string; readonly at: string }
-  | { readonly kind: 'memory'; readonly at: string; readonly mode: string };
+  | { readonly kind: 'memory'; readonly at: string; readonly mode: string; readonly mebibytes: number };
 
 /** The pieces of /etc that programs need; never the whole: it holds `shadow`, keys and host names. */
 const ETC = [
@@ -39,6 +39,12 @@ const ETC = [
 
 /** Of /proc: what a process with the host's uid 0 could do harm with even without capabilities. */
 export const PROC_READ_ONLY = ['sys', 'sysrq-trigger', 'irq', 'bus', 'fs'] as const;
+
+/**
+ * What each folder in memory may hold, in MiB; unbounded, each could take half of the machine. A build's temporary files, and in HOME the caches
+ * of npm (a few hundred MiB for a large application), fit; 64 is what container engines give to /dev/shm.
+ */
+export const MEMORY = { tmp: 1024, home: 512, varTmp: 64, shm: 64 } as const;
 
 const OURS = '/opt/porthole';
 
@@ -81,10 +87,10 @@ export function sandboxView(sources: Sources): ViewEntry[] {
   entries.push(
     show(sources.node, INSIDE_PATHS.node),
     show(join(sources.runtime, 'js'), `${OURS}/js`),
-    { kind: 'memory', at: '/tmp', mode: '1777' },
-    { kind: 'memory', at: '/var/tmp', mode: '1777' },
-    { kind: 'memory', at: '/dev/shm', mode: '1777' },
-    { kind: 'memory', at: INSIDE.home, mode: '0755' },
+    { kind: 'memory', at: '/tmp', mode: '1777', mebibytes: MEMORY.tmp },
+    { kind: 'memory', at: '/var/tmp', mode: '1777', mebibytes: MEMORY.varTmp },
+    { kind: 'memory', at: '/dev/shm', mode: '1777', mebibytes: MEMORY.shm },
+    { kind: 'memory', at: INSIDE.home, mode: '0755', mebibytes: MEMORY.home },
     show(sources.workspace, '/workspace', true),
   );
   if (sources.pty !== undefined) entries.push(show(sources.pty, INSIDE_PATHS.pty));

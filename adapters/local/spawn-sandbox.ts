@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Server } from 'node:net';
+import type { Writable } from 'node:stream';
 import type { Launcher } from './launch.ts';
 import { identify, type ProcessIdentity } from './process-identity.ts';
 
@@ -33,7 +34,7 @@ function descriptorOf(listener: Server): number {
 
 /** Starts a sandbox's outermost process in a session of its own, so that it outlives this host. */
 export async function spawnSandbox(
-  { argv, input }: Pick<ReturnType<Launcher>, 'argv' | 'input'>,
+  { argv, input, filter }: Pick<ReturnType<Launcher>, 'argv' | 'input' | 'filter'>,
   listener?: Server,
 ): Promise<Spawned> {
   const gate = `${GATE} ${input === undefined ? NOWHERE : TO_DESCRIPTOR_4}`;
@@ -41,8 +42,18 @@ export async function spawnSandbox(
     cwd: '/',
     env: SYSTEM_PATH,
     detached: true,
-    stdio: ['pipe', 'ignore', 'pipe', listener === undefined ? 'ignore' : descriptorOf(listener)],
+    stdio: [
+      'pipe',
+      'ignore',
+      'pipe',
+      listener === undefined ? 'ignore' : descriptorOf(listener),
+      ...(filter === undefined ? [] : (['ignore', 'pipe'] as const)),
+    ],
   });
+  const fifth = (child.stdio as readonly unknown[])[5] as Writable | undefined;
+  fifth?.on('error', () => {});
+  // Processes around the sandbox keep their end for life; ours would keep this host from ending.
+  fifth?.end(filter, () => fifth.destroy());
   let said = '';
   child.stderr?.on('data', (chunk: Buffer) => {
     if (said.length < MOST_ERROR_TEXT) said += chunk.toString().slice(0, MOST_ERROR_TEXT - said.length);

@@ -1,4 +1,4 @@
-import { lchownSync, mkdirSync } from 'node:fs';
+import { lchownSync, mkdtempSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { PortholeError } from '#core/errors.ts';
@@ -8,7 +8,9 @@ import type { InitSettings } from './init/main.ts';
 import { request } from './init-client.ts';
 import { openInitSocket } from './init-socket.ts';
 import { type IsolationKind, LAUNCHERS } from './isolation.ts';
+import { removeFolder } from './remove-folder.ts';
 import { writeRuntimeFiles } from './runtime-files.ts';
+import { limitProcesses } from './process-limit.ts';
 import type { SandboxFolder, StartRecord } from './sandbox-folder.ts';
 import { findNpm, findPty, INSIDE_PATHS, insideEnvironment, type Sources } from './sandbox-view.ts';
 import { spawnSandbox } from './spawn-sandbox.ts';
@@ -74,10 +76,11 @@ export class SandboxStarter {
 
   /** Starts a sandbox that ends at once. Undefined when that worked, else what went wrong. */
   async attempt(kind: 'bubblewrap' | 'unshare'): Promise<string | undefined> {
+    let workspace: string | undefined;
     try {
       const owner = ownerOf('trial');
-      const workspace = join(this.#dataDir, 'trial');
-      mkdirSync(workspace, { recursive: true });
+      // Of its own, as another host with the same data may be trying too.
+      workspace = mkdtempSync(join(this.#dataDir, 'trial-'));
       if (owner !== undefined) lchownSync(workspace, owner, owner);
       const sources = this.#sources(workspace);
       const command = [INSIDE_PATHS.node, '--version'];
@@ -95,6 +98,8 @@ export class SandboxStarter {
       return said === '' ? `exit code ${code}` : said;
     } catch (error) {
       return (error as Error).message;
+    } finally {
+      if (workspace !== undefined) await removeFolder(workspace).catch(() => {});
     }
   }
 
@@ -119,7 +124,9 @@ function initCommand(node: string, script: string, settings: InitSettings): stri
 function isolatedInit(id: string, sources: Sources): string[] {
   const env = insideEnvironment(id);
   const pty = sources.pty === undefined ? {} : { pty: INSIDE_PATHS.pty };
-  return initCommand(INSIDE_PATHS.node, INSIDE_PATHS.init, { env, pipes: '/dev/shm', ...pty });
+  return limitProcesses(
+    initCommand(INSIDE_PATHS.node, INSIDE_PATHS.init, { env, pipes: '/dev/shm', ...pty }),
+  );
 }
 
 /** Without isolation commands find their programs and temporary files where the host does; HOME is the sandbox's own all the same. */

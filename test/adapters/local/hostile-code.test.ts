@@ -170,6 +170,45 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         expect(await host.shell(attacker, 'ip link set lo down && echo down')).not.toContain('down\n');
       });
 
+      if (isolation === 'bubblewrap') {
+        test('cannot make a socket that leads to the hypervisor, and can make all others', async () => {
+          const make = (family: number): Promise<string> =>
+            host.shell(
+              attacker,
+              `python3 -c 'import errno, socket\ntry: socket.socket(${family}, socket.SOCK_STREAM); print("made")\nexcept OSError as e: print(errno.errorcode[e.errno])'`,
+            );
+          expect(await make(40)).toBe('EAFNOSUPPORT\n');
+          for (const family of [1, 2, 10]) expect(await make(family)).toBe('made\n');
+        });
+      }
+
+      test('can fill its folders in memory up to a bound, and goes on', async () => {
+        const room = 'df -BM --output=size /tmp /home/sandbox /var/tmp /dev/shm | tail -n +2';
+        expect((await host.shell(attacker, room)).split(/\s+/).filter(Boolean)).toEqual([
+          '1024M',
+          '512M',
+          '64M',
+          '64M',
+        ]);
+        const filled = await host.shell(
+          attacker,
+          'head -c 65M /dev/zero > /var/tmp/full; stat -c %s /var/tmp/full',
+        );
+        expect(filled).toContain('No space left on device');
+        expect(filled).toContain(`${64 * 2 ** 20}\n`);
+        expect(await host.shell(attacker, 'echo on')).toBe('on\n');
+        await host.shell(attacker, 'rm /var/tmp/full');
+      });
+
+      test('cannot put files into /dev, which has no bound', async () => {
+        expect(await host.shell(attacker, 'echo x > /dev/file && echo written')).not.toContain('written');
+      });
+
+      test('cannot have more than 4096 processes, nor raise that', async () => {
+        const script = 'ulimit -Hu; ulimit -Su; ulimit -u 4097 2>/dev/null || echo refused';
+        expect((await host.run(attacker, 'bash', '-c', script)).stdout).toBe('4096\n4096\nrefused\n');
+      });
+
       test('cannot see the process that dials into it', async () => {
         await serve(attacker, 3100);
         expect(await host.talk(attacker, 3100, 'ping')).toBe(`${attacker}:ping`);
@@ -197,6 +236,14 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         await host.stop(attacker);
         await host.resume(attacker);
         expect(await host.shell(attacker, 'echo back')).toBe('back\n');
+      });
+
+      test('ends its servers and nothing else by pkill -f node', async () => {
+        await serve(attacker, 3200);
+        expect(await host.run(attacker, 'pkill', '-f', 'node')).toMatchObject({ exit: { code: 0 } });
+        const gone = "while pgrep -f '[c]reateServer' >/dev/null; do sleep 0.01; done";
+        expect(await host.shell(attacker, `${gone}; cat /proc/$PPID/comm`)).toBe('porthole-init\n');
+        expect(await connect(attacker, "3200, '127.0.0.1'")).toBe('ECONNREFUSED');
       });
 
       test('gets a bounded error, and holds nobody up, when it freezes its init', async () => {

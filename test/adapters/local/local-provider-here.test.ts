@@ -43,6 +43,11 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
     expect(await provider.probe()).toEqual({ isolation: 'bubblewrap', warnings: [] });
   });
 
+  test('leaves nothing of trying behind', async () => {
+    await provider.probe();
+    expect(readdirSync(dataDir).toSorted()).toEqual(['runtime', 'sandboxes']);
+  });
+
   test('works in a folder whose path is longer than a socket’s address', async () => {
     expect(dataDir.length).toBeGreaterThan(108);
     expect((await run(provider, id, ['echo', 'hello'])).stdout).toBe('hello\n');
