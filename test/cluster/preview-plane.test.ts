@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -12,9 +13,12 @@ import { createGatewayProbe } from '#adapters/kubernetes/previews/readiness/gate
 import { systemClock } from '#adapters/system/system-clock.ts';
 import { PREVIEW_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
+import type { PreviewSpec } from '#core/ports/preview-plane.ts';
+import { formatPreviewToken } from '#core/rules/preview-token.ts';
 import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';
 import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-bed.ts';
 import { killWhileStarting, STARTS_AT_ONCE } from '#test/adapters/kubernetes/kill-while-starting.ts';
+import { raceReapers } from '#test/adapters/kubernetes/race-reapers.ts';
 import { collect } from '#test/support/collect.ts';
 import { suite } from '#test/support/suite.ts';
 import { BUSYBOX_IMAGE } from './bed/bed-images.ts';
@@ -40,6 +44,21 @@ const sandbox = { ...BOX, podName: sandboxObjectName(BOX.id) };
 
 let here: Cluster;
 let client: KubernetesClient;
+
+function previewSpec(seed: string): PreviewSpec {
+  const startedAt = new Date();
+  return {
+    token: formatPreviewToken(createHash('sha256').update(`${NAMESPACE} ${seed}`).digest()),
+    runId: 'run_1',
+    owner: 'alice',
+    sandboxId: sandbox.id,
+    podName: sandbox.podName,
+    targetPort: sandbox.listens,
+    startedAt,
+    expiresAt: new Date(startedAt.getTime() + 30 * MINUTE),
+    maxUntil: new Date(startedAt.getTime() + 480 * MINUTE),
+  };
+}
 
 /** One namespace for all, with the quota that caps previews and a sandbox pod that serves on one port. */
 async function furnish(): Promise<void> {
@@ -135,6 +154,30 @@ suite('previews on a real API server, through a real Gateway', missing(), () => 
   });
 
   describe('the plane', () => previewPlaneContract('the cluster', harness, { runs: 5 }));
+
+  describe('two reapers and a keepalive at once', () => {
+    it(
+      'never lose a preview that was kept, end one twice, or bring one back (1,000 times)',
+      async () => {
+        const { plane, reopen, dispose } = await harness();
+        let specs = 0;
+        await raceReapers({
+          plane,
+          reapers: [await reopen(), await reopen()],
+          preview,
+          spec: () => previewSpec(`race ${(specs += 1)}`),
+          races: 1_000,
+          atOnce: 20,
+          spreadMs: 60,
+        });
+        const all = { labelSelector: selector(PREVIEW_LABELS) };
+        expect(await collect(client.list(collection(HTTP_ROUTES, NAMESPACE), all))).toEqual([]);
+        expect(await collect(client.list(collection(SERVICES, NAMESPACE), all))).toEqual([]);
+        await dispose();
+      },
+      10 * MINUTE,
+    );
+  });
 
   describe('a function', () => {
     it(
