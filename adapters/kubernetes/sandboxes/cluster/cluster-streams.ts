@@ -46,7 +46,9 @@ export function openClusterStreams(access: ClusterAccess): ClusterStreams {
       })
     : new HttpAgent();
   const open = new Set<{ destroy(): void }>();
-  const held = <T extends { destroy(): void; once(event: 'close', listener: () => void): unknown }>(stream: T): T => {
+  const held = <T extends { destroy(): void; once(event: 'close', listener: () => void): unknown }>(
+    stream: T,
+  ): T => {
     open.add(stream);
     stream.once('close', () => open.delete(stream));
     return stream;
@@ -60,7 +62,8 @@ export function openClusterStreams(access: ClusterAccess): ClusterStreams {
       try {
         return await attempt(headers);
       } catch (error) {
-        const mayPass = error instanceof KubernetesError && error.status === 401 && access.token !== undefined;
+        const mayPass =
+          error instanceof KubernetesError && error.status === 401 && access.token !== undefined;
         if (refresh || !mayPass) throw error;
       }
     }
@@ -124,7 +127,14 @@ export function openClusterStreams(access: ClusterAccess): ClusterStreams {
             signal.throwIfAborted();
             const send = isTls ? httpsRequest : httpRequest;
             const request = send(
-              { host: server.hostname.replace(/^\[|\]$/g, ''), port: server.port, path, agent, signal, headers },
+              {
+                host: server.hostname.replace(/^\[|\]$/g, ''),
+                port: server.port,
+                path,
+                agent,
+                signal,
+                headers,
+              },
               (response) => {
                 request.setTimeout(0);
                 const { statusCode = 0, headers: told } = response;

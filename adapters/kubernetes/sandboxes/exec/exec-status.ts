@@ -14,7 +14,9 @@ interface Status {
   readonly status?: unknown;
   readonly message?: unknown;
   readonly reason?: unknown;
-  readonly details?: { readonly causes?: readonly { readonly reason?: unknown; readonly message?: unknown }[] };
+  readonly details?: {
+    readonly causes?: readonly { readonly reason?: unknown; readonly message?: unknown }[];
+  };
 }
 
 /** Reads the Status that comes on channel 3. Whatever is none is a failure: never an exit code of 0. */

@@ -71,7 +71,9 @@ export class EndScan {
     for (;;) {
       const at = bytes.indexOf(this.#mark, from);
       if (at < 0) return this.#hold(bytes, bytes.length - this.#startedAtEnd(bytes));
-      const code = bytes.subarray(at + this.#mark.length, at + this.#mark.length + LONGEST_CODE).toString('latin1');
+      const code = bytes
+        .subarray(at + this.#mark.length, at + this.#mark.length + LONGEST_CODE)
+        .toString('latin1');
       const ended = /^(\d{1,3})\n/.exec(code)?.[1];
       if (ended !== undefined) {
         this.#held = Buffer.alloc(0);

@@ -49,10 +49,12 @@ export class PodCommand implements ExecProcess {
   #group: number | undefined;
   #kills: Promise<void> = Promise.resolve();
   #isKilled = false;
+  /** The Status has come; the connection closes right behind it. */
+  #isTold = false;
   #isOver = false;
 
   constructor(context: PodCommandContext, socket: WebSocket, signal: AbortSignal | undefined) {
-    const { command, script, id } = context;
+    const { command, script } = context;
     this.#context = context;
     this.#socket = socket;
     this.#signal = signal;
@@ -81,7 +83,9 @@ export class PodCommand implements ExecProcess {
         this.#lose('its exec breaks the protocol', error);
       }
     });
-    socket.once('close', () => this.#lose('the connection to the command was lost'));
+    socket.once('close', () => {
+      if (!this.#isTold) this.#lose('the connection to the command was lost');
+    });
     signal?.addEventListener('abort', this.#abort);
     if (signal?.aborted) this.#abort();
     else socket.resume();
@@ -96,6 +100,11 @@ export class PodCommand implements ExecProcess {
 
   resize(cols: number, rows: number): void {
     if (this.#isTerminal) this.#send(resizeMessage(cols, rows));
+  }
+
+  /** Gives it up, and ends it where it runs. */
+  abandon(why: string): void {
+    this.#lose(why);
   }
 
   #send(message: Buffer): void {
@@ -170,6 +179,7 @@ export class PodCommand implements ExecProcess {
 
   /** The shell itself has ended. Usually the command's end has been told before. */
   #ended(payload: Buffer): void {
+    this.#isTold = true;
     const status = readExecStatus(payload.subarray(0, MAX_STATUS).toString());
     if (status.kind === 'failure') return this.#lose(`the command is lost: ${status.message}`);
     if (this.#group === undefined) {
@@ -191,7 +201,10 @@ export class PodCommand implements ExecProcess {
     if (this.#isOver) return;
     this.#close();
     this.#start.resolve();
-    for (const [name, stream] of [['stdout', this.stdout], ['stderr', this.stderr]] as const) {
+    for (const [name, stream] of [
+      ['stdout', this.stdout],
+      ['stderr', this.stderr],
+    ] as const) {
       if (!this.#codes.has(name) && !(this.#isTerminal && name === 'stderr')) stream.push(null);
     }
     this.#end.resolve(exit);

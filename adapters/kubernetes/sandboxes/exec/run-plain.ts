@@ -5,8 +5,8 @@ import { EXEC_SUBPROTOCOL, readMessage } from './channel-frames.ts';
 import { readExecStatus } from './exec-status.ts';
 import { execPath, type RunningPod } from './running-pod.ts';
 
-/** More output than this is dropped. */
-const MAX_OUTPUT = 64 * 1024;
+/** More output than this, in bytes, is dropped. */
+const MAX_OUTPUT = 4 * 1024 * 1024;
 
 export interface PlainOutcome {
   readonly code: number;
@@ -41,19 +41,21 @@ export async function runPlain(
 
 function outcome(socket: WebSocket): Promise<PlainOutcome> {
   return new Promise((resolve, reject) => {
-    let stdout = '';
+    const stdout: Buffer[] = [];
+    let bytes = 0;
     socket.on('message', (data: Buffer) => {
       try {
         const message = readMessage(data);
-        if (message?.channel === 'stdout') {
-          stdout = (stdout + message.payload.toString('latin1')).slice(0, MAX_OUTPUT);
+        if (message?.channel === 'stdout' && bytes < MAX_OUTPUT) {
+          stdout.push(message.payload);
+          bytes += message.payload.length;
         }
         if (message?.channel !== 'status') return;
         const status = readExecStatus(message.payload.toString());
         if (status.kind === 'failure') throw new Error(status.message);
-        resolve({ code: status.code, stdout });
+        resolve({ code: status.code, stdout: Buffer.concat(stdout).toString('latin1') });
       } catch (error) {
-        reject(error as Error);
+        reject(error);
       }
     });
     socket.once('close', () => reject(new Error('the connection was lost')));

@@ -30,5 +30,5 @@ export function execPath(
     tty: String(tty),
   });
   for (const argument of argv) query.append('command', argument);
-  return `${pods.path}/${name}/exec?${query}`;
+  return `${pods.path}/${name}/exec?${query.toString()}`;
 }

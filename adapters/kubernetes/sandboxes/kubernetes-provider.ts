@@ -1,0 +1,174 @@
+/**
+ * The `kubernetes` SandboxProvider: a sandbox is a pod and the volume claim of its `/workspace`. Both bear the same name; stopped is the claim without its pod.
+ * The claim comes first and is marked for deletion first: where there is none, or one on its way out, there is no sandbox.
+ */
+import type { Duplex } from 'node:stream';
+import { SANDBOX_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
+import type {
+  ExecCommand,
+  ExecProcess,
+  SandboxObservation,
+  SandboxProvider,
+  SandboxSpec,
+} from '#core/ports/sandbox-provider.ts';
+import type { ClusterAccess } from '../client/cluster-access.ts';
+import { type Collection, collection, PODS, VOLUME_CLAIMS } from '../client/collection.ts';
+import type { KubernetesClient } from '../client/kubernetes-client.ts';
+import type { KubernetesObject } from '../client/kubernetes-object.ts';
+import { find } from './cluster/await-object.ts';
+import { openClusterStreams } from './cluster/cluster-streams.ts';
+import type { RunningPod } from './exec/running-pod.ts';
+import { PodLife, type SandboxPodSettings } from './pods/pod-life.ts';
+import { PodShell } from './pods/pod-shell.ts';
+import type { Pod } from './pods/pod.ts';
+import { podState } from './pods/pod-state.ts';
+import { portError, sandboxNotFound, sandboxNotRunning } from './provider-errors.ts';
+import { checkSandboxId, isSandboxId, sandboxIdOf } from './sandbox-id.ts';
+
+export interface KubernetesProviderOptions {
+  /** Closed by whoever made it, after the provider. */
+  readonly client: KubernetesClient;
+  /** For streams, which have connections of their own. */
+  readonly access: ClusterAccess;
+  /** Where the sandboxes live. */
+  readonly namespace: string;
+  /** Image of sandboxes that ask for none. */
+  readonly image: string;
+  /** Limits, user, storage class. */
+  readonly pod?: SandboxPodSettings | undefined;
+  /** Longest time for a sandbox to come up or to go, in milliseconds. @default 180,000 */
+  readonly settleWithinMs?: number | undefined;
+}
+
+export function createKubernetesProvider(options: KubernetesProviderOptions): SandboxProvider {
+  return new PodProvider(options);
+}
+
+class PodProvider implements SandboxProvider {
+  readonly name = 'kubernetes';
+  readonly #client: KubernetesClient;
+  readonly #pods: Collection;
+  readonly #volumes: Collection;
+  readonly #life: PodLife;
+  readonly #shell: PodShell;
+
+  constructor({
+    client,
+    access,
+    namespace,
+    image,
+    pod = {},
+    settleWithinMs = 180_000,
+  }: KubernetesProviderOptions) {
+    const streams = openClusterStreams(access);
+    this.#client = client;
+    this.#pods = collection(PODS, namespace);
+    this.#volumes = collection(VOLUME_CLAIMS, namespace);
+    this.#life = new PodLife({ client, streams }, namespace, image, pod, settleWithinMs);
+    this.#shell = new PodShell(client, streams, this.#pods);
+  }
+
+  async create({ id, image }: SandboxSpec, signal?: AbortSignal): Promise<void> {
+    checkSandboxId(id);
+    await this.#told(id, async () => {
+      await this.#start(id, await this.#life.keepVolume(id, image, signal), signal);
+    });
+  }
+
+  inspect(id: string, signal?: AbortSignal): Promise<SandboxObservation> {
+    return this.#told(id, async () => {
+      const podName = sandboxObjectName(id);
+      const now = await this.#look(id, signal);
+      switch (now.state) {
+        case 'running':
+          return { state: 'running', podName };
+        case 'creating':
+          return { state: 'creating', podName, reason: now.reason };
+        case 'ended':
+        case 'ending':
+          return { state: 'stopped', podName, reason: now.reason };
+        case 'absent':
+          break;
+      }
+      const volume = isSandboxId(id) ? await find(this.#client, this.#volumes, podName, signal) : undefined;
+      if (volume === undefined || sandboxIdOf(volume.metadata) !== id) return { state: 'absent', podName };
+      const reason = volume.metadata.deletionTimestamp === undefined ? undefined : 'its removal has begun';
+      return { state: 'stopped', podName, ...(reason !== undefined && { reason }) };
+    });
+  }
+
+  stop(id: string, signal?: AbortSignal): Promise<void> {
+    return this.#told(id, async () => {
+      if (!isSandboxId(id)) throw sandboxNotFound(id);
+      await this.#life.volume(id, signal);
+      await this.#life.endPod(id, signal);
+    });
+  }
+
+  resume(id: string, signal?: AbortSignal): Promise<void> {
+    return this.#told(id, async () => {
+      if (!isSandboxId(id)) throw sandboxNotFound(id);
+      await this.#start(id, await this.#life.volume(id, signal), signal);
+    });
+  }
+
+  async destroy(id: string, signal?: AbortSignal): Promise<void> {
+    if (!isSandboxId(id)) return;
+    await this.#told(id, () => this.#life.remove(id, signal));
+  }
+
+  exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
+    return this.#told(id, () => this.#shell.exec(id, () => this.#running(id, signal), command, signal));
+  }
+
+  dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
+    return this.#told(id, () => this.#shell.dial(id, () => this.#running(id, signal), port, signal));
+  }
+
+  async *list(signal?: AbortSignal): AsyncIterable<string> {
+    const query = { labelSelector: selector(SANDBOX_LABELS), metadataOnly: true };
+    const seen = new Set<string>();
+    // Pods come second: one without its volume is what a crash in the middle of a removal can leave.
+    for (const from of [this.#volumes, this.#pods]) {
+      for await (const { metadata } of this.#client.list(from, query, signal)) {
+        const id = sandboxIdOf(metadata);
+        if (id === undefined || seen.has(id)) continue;
+        seen.add(id);
+        yield id;
+      }
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#shell.close();
+  }
+
+  async #start(id: string, volume: KubernetesObject, signal: AbortSignal | undefined): Promise<void> {
+    const pod = await this.#life.run(id, volume, signal);
+    await this.#life.within(signal, (until) => this.#shell.prepare(id, pod, until));
+  }
+
+  async #look(id: string, signal: AbortSignal | undefined) {
+    const pod = isSandboxId(id)
+      ? await find<Pod>(this.#client, this.#pods, sandboxObjectName(id), signal)
+      : undefined;
+    return podState(pod !== undefined && sandboxIdOf(pod.metadata) === id ? pod : undefined);
+  }
+
+  async #running(id: string, signal: AbortSignal | undefined): Promise<RunningPod> {
+    const now = await this.#look(id, signal);
+    if (now.state === 'running') return now.pod;
+    if (!isSandboxId(id)) throw sandboxNotFound(id);
+    if (now.state !== 'absent') throw sandboxNotRunning(id, now.reason);
+    await this.#life.volume(id, signal);
+    throw sandboxNotRunning(id, 'it is stopped; resume it first');
+  }
+
+  async #told<T>(id: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw portError(id, error);
+    }
+  }
+}

@@ -1,0 +1,166 @@
+import { DOMAIN, sandboxObjectName } from '#constructs/names.ts';
+import { sandboxPodManifests, type SandboxPodProps } from '#constructs/sandbox-pod.ts';
+import { PortholeError } from '#core/errors.ts';
+import { type Collection, collection, PODS, VOLUME_CLAIMS } from '../../client/collection.ts';
+import { isReason, KubernetesError } from '../../client/kubernetes-error.ts';
+import type { KubernetesObject } from '../../client/kubernetes-object.ts';
+import { awaitObject, find, type Watching } from '../cluster/await-object.ts';
+import type { RunningPod } from '../exec/running-pod.ts';
+import { sandboxNotFound, sandboxNotRunning } from '../provider-errors.ts';
+import { annotated, sandboxIdOf } from '../sandbox-id.ts';
+import { awaitPod } from './await-pod.ts';
+import type { Pod } from './pod.ts';
+import { podState } from './pod-state.ts';
+
+/** What is particular to the pods of an installation. */
+export type SandboxPodSettings = Omit<SandboxPodProps, 'namespace' | 'sandboxId' | 'image'>;
+
+/** On a sandbox's volume: what its pod is made of when it starts again. */
+const IMAGE = `${DOMAIN}/image`;
+
+/** A call whose answer was lost is made again this often; whether it took effect shows then. */
+const CREATE_TRIES = 3;
+
+/** Makes and removes the pod and the volume of a sandbox. Every step may be repeated, by anybody, after a crash anywhere. */
+export class PodLife {
+  readonly #watching: Watching;
+  readonly #pods: Collection;
+  readonly #volumes: Collection;
+  readonly #namespace: string;
+  readonly #image: string;
+  readonly #settings: SandboxPodSettings;
+  readonly #settleWithinMs: number;
+
+  constructor(
+    watching: Watching,
+    namespace: string,
+    image: string,
+    settings: SandboxPodSettings,
+    settleWithinMs: number,
+  ) {
+    this.#watching = watching;
+    this.#pods = collection(PODS, namespace);
+    this.#volumes = collection(VOLUME_CLAIMS, namespace);
+    this.#namespace = namespace;
+    this.#image = image;
+    this.#settings = settings;
+    this.#settleWithinMs = settleWithinMs;
+  }
+
+  /** The sandbox's volume, not on its way out. @throws PortholeError `sandbox_not_found` */
+  async volume(id: string, signal: AbortSignal | undefined): Promise<KubernetesObject> {
+    const volume = await find(this.#watching.client, this.#volumes, sandboxObjectName(id), signal);
+    const isOurs = volume !== undefined && sandboxIdOf(volume.metadata) === id;
+    if (!isOurs || volume.metadata.deletionTimestamp !== undefined) throw sandboxNotFound(id);
+    return volume;
+  }
+
+  /** Makes the sandbox's volume where there is none; one on its way out is seen off first. */
+  async keepVolume(
+    id: string,
+    image: string | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<KubernetesObject> {
+    const manifest = annotated(this.#manifests(id, image).volumeClaim, id, { [IMAGE]: image ?? this.#image });
+    const name = sandboxObjectName(id);
+    for (;;) {
+      const made = await this.#make(this.#volumes, manifest, signal);
+      const volume = made ?? (await find(this.#watching.client, this.#volumes, name, signal));
+      if (volume !== undefined && sandboxIdOf(volume.metadata) !== id) {
+        throw new PortholeError(
+          'internal_error',
+          `Sandbox ${id}: volume claim ${name} in namespace ${this.#namespace} is not Porthole's. Remove it, or use another namespace.`,
+        );
+      }
+      if (volume !== undefined && volume.metadata.deletionTimestamp === undefined) return volume;
+      await this.remove(id, signal);
+    }
+  }
+
+  /** Brings the pod up on the sandbox's volume. @throws PortholeError `sandbox_not_running` with what keeps it */
+  async run(id: string, volume: KubernetesObject, signal: AbortSignal | undefined): Promise<RunningPod> {
+    const { pod } = this.#manifests(id, volume.metadata.annotations?.[IMAGE]);
+    const name = sandboxObjectName(id);
+    for (;;) {
+      const found = await find<Pod>(this.#watching.client, this.#pods, name, signal);
+      const now = podState(found);
+      if (now.state === 'running') return now.pod;
+      if (now.state === 'ended' || now.state === 'ending') await this.endPod(id, signal);
+      else {
+        if (now.state === 'absent') await this.#make(this.#pods, annotated(pod, id), signal);
+        return this.within(signal, (until) =>
+          awaitPod(this.#watching, this.#pods, name, id, until, () =>
+            sandboxNotRunning(id, 'it was stopped while it came up'),
+          ),
+        );
+      }
+    }
+  }
+
+  /** Ends the pod; resolves once it has really gone. */
+  async endPod(id: string, signal: AbortSignal | undefined): Promise<void> {
+    await this.#removeObject(this.#pods, id, signal);
+  }
+
+  /** Removes pod and volume; resolves once both have really gone. The volume is marked first, so that nobody starts a pod on it any more. */
+  async remove(id: string, signal: AbortSignal | undefined): Promise<void> {
+    const { client } = this.#watching;
+    const name = sandboxObjectName(id);
+    const volume = await find(client, this.#volumes, name, signal);
+    if (volume !== undefined && sandboxIdOf(volume.metadata) === id) {
+      await client.delete(this.#volumes, name, { uid: volume.metadata.uid }, signal);
+    }
+    await this.endPod(id, signal);
+    await this.#removeObject(this.#volumes, id, signal);
+  }
+
+  /** Runs what waits, no longer than a sandbox may take to come up or to go. */
+  async within<T>(signal: AbortSignal | undefined, work: (until: AbortSignal) => Promise<T>): Promise<T> {
+    const limit = AbortSignal.timeout(this.#settleWithinMs);
+    return await work(signal === undefined ? limit : AbortSignal.any([signal, limit]));
+  }
+
+  #manifests(id: string, image: string | undefined) {
+    return sandboxPodManifests({
+      ...this.#settings,
+      namespace: this.#namespace,
+      sandboxId: id,
+      image: image ?? this.#image,
+    });
+  }
+
+  /** Makes an object; undefined where there is one already. */
+  async #make(
+    into: Collection,
+    manifest: object,
+    signal: AbortSignal | undefined,
+  ): Promise<KubernetesObject | undefined> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#watching.client.create(into, manifest, signal);
+      } catch (error) {
+        if (isReason(error, 'AlreadyExists')) return undefined;
+        const isUnknown = error instanceof KubernetesError && error.inDoubt;
+        if (!isUnknown || tries === CREATE_TRIES) throw error;
+      }
+    }
+  }
+
+  /** Deletes what is the sandbox's own and waits until it has gone; whoever comes after it under its name is left alone. */
+  async #removeObject(from: Collection, id: string, signal: AbortSignal | undefined): Promise<void> {
+    const name = sandboxObjectName(id);
+    const found = await find(this.#watching.client, from, name, signal);
+    if (found === undefined || sandboxIdOf(found.metadata) !== id) return;
+    const { uid } = found.metadata;
+    await this.#watching.client.delete(from, name, { uid }, signal);
+    await this.within(signal, (until) =>
+      awaitObject(
+        this.#watching,
+        from,
+        name,
+        (object) => (object === undefined || object.metadata.uid !== uid ? true : undefined),
+        until,
+      ),
+    );
+  }
+}

@@ -1,0 +1,130 @@
+import type { Duplex } from 'node:stream';
+import { PortholeError } from '#core/errors.ts';
+import type { ExecCommand, ExecProcess } from '#core/ports/sandbox-provider.ts';
+import type { Collection } from '../../client/collection.ts';
+import type { KubernetesClient } from '../../client/kubernetes-client.ts';
+import { find } from '../cluster/await-object.ts';
+import type { ClusterStreams } from '../cluster/cluster-streams.ts';
+import { createPodDialer, type PodDialer } from '../dial/dial-pod.ts';
+import { EXEC_SUBPROTOCOL } from '../exec/channel-frames.ts';
+import { checkCommand } from '../exec/check-command.ts';
+import { commandScript } from '../exec/command-script.ts';
+import { PodCommand } from '../exec/pod-command.ts';
+import { runPlain } from '../exec/run-plain.ts';
+import { execPath, type RunningPod } from '../exec/running-pod.ts';
+import { transportError } from '../exec/transport-error.ts';
+import type { Pod } from './pod.ts';
+import { podState } from './pod-state.ts';
+
+/** Longest time for a command to begin, for a signal to be sent, in milliseconds. */
+const BEGIN_MS = 30_000;
+
+/** A signal that could not be sent is tried again this often. */
+const KILL_TRIES = 3;
+
+const WORKSPACE = '/workspace';
+
+/** Finds the sandbox's pod; rejects as the port says where it cannot take commands. */
+export type Locate = () => Promise<RunningPod>;
+
+/** Commands in the pods of a namespace, and streams to their ports. */
+export class PodShell {
+  readonly #client: KubernetesClient;
+  readonly #streams: ClusterStreams;
+  readonly #pods: Collection;
+  readonly #dialer: PodDialer;
+  readonly #kills = new Set<Promise<void>>();
+
+  constructor(client: KubernetesClient, streams: ClusterStreams, pods: Collection) {
+    this.#client = client;
+    this.#streams = streams;
+    this.#pods = pods;
+    this.#dialer = createPodDialer(streams, pods);
+  }
+
+  async exec(id: string, locate: Locate, exec: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
+    signal?.throwIfAborted();
+    const command = checkCommand(exec);
+    const pod = await locate();
+    const script = commandScript(command, { WORKSPACE, SANDBOX_ID: id });
+    const path = execPath(this.#pods, pod, script.argv, { stdin: true, tty: command.tty !== null });
+    const socket = await this.#streams.socket(
+      { path, what: `exec in pods ${pod.name}` },
+      EXEC_SUBPROTOCOL,
+      signal,
+    );
+    const running = new PodCommand(
+      {
+        id,
+        command,
+        script,
+        kill: (group, name) => this.#kill(pod, group, name),
+        isUp: () => this.#isUp(pod),
+      },
+      socket,
+      signal,
+    );
+    const late = setTimeout(() => running.abandon('the command did not begin in time'), BEGIN_MS);
+    try {
+      await running.started;
+    } finally {
+      clearTimeout(late);
+    }
+    return running;
+  }
+
+  async dial(id: string, locate: Locate, port: number, signal?: AbortSignal): Promise<Duplex> {
+    signal?.throwIfAborted();
+    if (!Number.isInteger(port) || port < 1 || port > 65_535) {
+      throw new PortholeError('invalid_port', `Port ${port}: must be a whole number from 1 to 65535.`);
+    }
+    return this.#dialer.dial(id, await locate(), port, signal);
+  }
+
+  /** Makes the folder for outputs. That it can be made shows that commands run. */
+  async prepare(id: string, pod: RunningPod, signal: AbortSignal): Promise<void> {
+    const argv = ['mkdir', '-p', `${WORKSPACE}/outputs`];
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const { code } = await runPlain(this.#streams, this.#pods, pod, argv, signal);
+        if (code === 0) return;
+        throw transportError(id, `${argv.join(' ')} ends with code ${code}`);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (tries === 3)
+          throw error instanceof PortholeError ? error : transportError(id, 'no command runs', error);
+      }
+    }
+  }
+
+  /** Waits for signals that are on their way, and lets go of everything else. */
+  async close(): Promise<void> {
+    await Promise.all(this.#kills);
+    this.#streams.close();
+  }
+
+  async #isUp({ name, uid, containerId }: RunningPod): Promise<boolean> {
+    const now = podState(await find<Pod>(this.#client, this.#pods, name, AbortSignal.timeout(BEGIN_MS)));
+    return now.state === 'running' && now.pod.uid === uid && now.pod.containerId === containerId;
+  }
+
+  #kill(pod: RunningPod, group: number, signal: string): Promise<void> {
+    const killing = this.#sendSignal(pod, group, signal).finally(() => this.#kills.delete(killing));
+    this.#kills.add(killing);
+    return killing;
+  }
+
+  async #sendSignal(pod: RunningPod, group: number, signal: string): Promise<void> {
+    // Without the dashes dash takes the group for an option. busybox complains of them, and does as it is told.
+    const argv = ['sh', '-c', `kill -s ${signal.replace('SIG', '')} -- -${group}`];
+    for (let tries = 0; tries < KILL_TRIES; tries += 1) {
+      try {
+        await runPlain(this.#streams, this.#pods, pod, argv, AbortSignal.timeout(BEGIN_MS));
+        return;
+      } catch {
+        // A pod that has gone has taken the group with it.
+        if (!(await this.#isUp(pod).catch(() => true))) return;
+      }
+    }
+  }
+}

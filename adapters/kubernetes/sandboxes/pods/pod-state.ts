@@ -1,0 +1,52 @@
+import type { RunningPod } from '../exec/running-pod.ts';
+import type { Pod } from './pod.ts';
+
+/** What a pod is to its sandbox. */
+export type PodState =
+  | { readonly state: 'absent' }
+  | { readonly state: 'running'; readonly pod: RunningPod }
+  /** Comes up, unless it is hopeless: nothing but another pod would help. */
+  | { readonly state: 'creating'; readonly reason: string; readonly isHopeless: boolean }
+  /** It has ended and stays so. */
+  | { readonly state: 'ended'; readonly reason: string }
+  | { readonly state: 'ending'; readonly reason: string };
+
+/** The kubelet will say nothing else of such a container. */
+const HOPELESS = new Set(['InvalidImageName', 'ErrImageNeverPull']);
+
+export function podState(pod: Pod | undefined): PodState {
+  if (pod === undefined) return { state: 'absent' };
+  const { metadata, spec, status = {} } = pod;
+  if (metadata.deletionTimestamp !== undefined) return { state: 'ending', reason: 'it is being stopped' };
+  if (status.phase === 'Failed' || status.phase === 'Succeeded') {
+    return { state: 'ended', reason: told(status, `its pod has ${status.phase.toLowerCase()}`) };
+  }
+  const names = spec?.containers?.map(({ name }) => name) ?? [];
+  const container = names.includes('sandbox') ? 'sandbox' : names[0];
+  const found = status.containerStatuses?.find(({ name }) => name === container);
+  const condition = (type: string) => status.conditions?.find((each) => each.type === type);
+  const ready = condition('Ready');
+  if (ready?.status === 'True' && container !== undefined && found?.state?.running !== undefined) {
+    const { name, uid } = metadata;
+    return { state: 'running', pod: { name, uid, container, containerId: found.containerID ?? '' } };
+  }
+  const scheduled = condition('PodScheduled');
+  if (scheduled?.status === 'False') {
+    return { state: 'creating', reason: told(scheduled, 'it has no node yet'), isHopeless: false };
+  }
+  const held = found?.state?.waiting ?? found?.state?.terminated;
+  return {
+    state: 'creating',
+    reason: told(held ?? ready ?? {}, 'its pod is coming up'),
+    isHopeless: HOPELESS.has(held?.reason ?? ''),
+  };
+}
+
+/** The cluster's own words, bounded. */
+export function told(
+  { reason, message }: { readonly reason?: string; readonly message?: string },
+  otherwise: string,
+): string {
+  const words = [reason, message].filter(Boolean).join(': ');
+  return words === '' ? otherwise : words.slice(0, 500);
+}
