@@ -1,3 +1,4 @@
+import { homeRoute } from './docs/home.ts';
 import { openapiJsonRoute } from './docs/openapi-json.ts';
 import { openapiAssetRoute, openapiHtmlRoute, openapiPageRoute } from './docs/openapi-page.ts';
 import { healthRoute } from './ops/health.ts';
@@ -38,6 +39,7 @@ export const ROUTES: readonly Route[] = [
   deleteSandboxRoute,
   healthRoute,
   metricsRoute,
+  homeRoute,
   openapiJsonRoute,
   openapiPageRoute,
   openapiHtmlRoute,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type LocalPlane, openLocalPlane } from '#adapters/gateway/plane/local-plane.ts';
 import { createLoopbackPlane } from '#adapters/gateway/plane/loopback-plane.ts';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
+import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
 import type { Clock } from '#core/ports/clock.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { Logger } from '#handlers/services.ts';
@@ -24,9 +25,10 @@ export interface LocalPlatformDeps {
 /** One machine: sandboxes as processes, previews through the gateway in this process, or on loopback ports where URLs are switched off. */
 export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps): Promise<Platform> {
   const { folder, records, clock, log, metrics } = deps;
-  const provider = createLocalProvider({ dataDir: folder });
+  const local = createLocalProvider({ dataDir: folder });
+  const provider = revivingProvider(local, records);
   const place = `local:${hostname()}:${folder}`;
-  const isolation = provider.probe();
+  const isolation = local.probe();
   let warnings: readonly string[] = [];
   const learned = (async () => {
     ({ warnings } = await isolation);
@@ -75,7 +77,7 @@ export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps)
     listening(actual) {
       port ??= actual;
     },
-    recover: (signal) => recoverSandboxes({ records, provider, place, clock, log }, signal),
+    recover: (signal) => recoverSandboxes({ records, provider: local, place, clock, log }, signal),
     async close() {
       await learned;
       await end();

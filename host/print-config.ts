@@ -3,10 +3,14 @@ import { z } from 'zod';
 import { EnvironmentSchema } from './config/config.ts';
 
 for (const [name, schema] of Object.entries(EnvironmentSchema.shape)) {
-  const { default: fallback } = z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' });
+  const { default: fallback, enum: values } = z.toJSONSchema(schema, {
+    io: 'output',
+    unrepresentable: 'any',
+  });
   const shown =
     fallback === undefined || (Array.isArray(fallback) && fallback.length === 0)
       ? ''
       : ` (default: ${JSON.stringify(fallback)})`;
-  process.stdout.write(`${name}${shown}\n    ${schema.description ?? ''}\n`);
+  const choice = Array.isArray(values) ? `: ${values.join(', ')}` : '';
+  process.stdout.write(`${name}${shown}\n    ${schema.description ?? ''}${choice}\n`);
 }

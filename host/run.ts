@@ -1,5 +1,6 @@
-import { ConfigError, readConfig, secretsOf } from './config/config.ts';
-import { DataFolderInUse } from './data-folder.ts';
+import { type Config, ConfigError, readConfig, secretsOf } from './config/config.ts';
+import { DataFolderError } from './data-folder.ts';
+import { isWildcard } from './known-hosts.ts';
 import { createLogger } from './logger.ts';
 import { type Host, startHost } from './start-host.ts';
 
@@ -9,8 +10,9 @@ import { type Host, startHost } from './start-host.ts';
  */
 export async function run(began: number): Promise<void> {
   let host: Host;
+  let config: Config;
   try {
-    const config = readConfig(process.env);
+    config = readConfig(process.env);
     const log = await createLogger({ level: config.logLevel, secrets: secretsOf(config) });
     host = await startHost(config, log);
   } catch (error) {
@@ -19,23 +21,40 @@ export async function run(began: number): Promise<void> {
     return;
   }
   endOnSignal(host);
-  say(greeting(host, (performance.now() - began) / 1_000));
+  say(greeting(host, config, (performance.now() - began) / 1_000));
   say(`  Sandboxes     ${await host.describe()}\n`);
   for (const warning of host.services.warnings()) say(`  WARNING       ${warning}\n`);
   say('\n');
 }
 
-function greeting({ url }: Host, seconds: number): string {
+const DEFAULT_PORT = 8787;
+
+function greeting(
+  { url, services }: Host,
+  { host, port, publicUrl, preview }: Config,
+  seconds: number,
+): string {
+  const key =
+    services.authenticator.withoutCredential === undefined ? ` -H 'Authorization: Bearer <key>'` : '';
+  const env = port === DEFAULT_PORT ? '' : `PORT=${new URL(url).port} `;
+  const elsewhere =
+    isWildcard(host) && publicUrl === undefined && preview.zoneSuffix === 'localhost'
+      ? `
+  Listening on every address. Previews are reachable from this machine alone until PORTHOLE_PUBLIC_URL and
+  Sandbox__Preview__ZoneSuffix name a domain whose subdomains lead here.
+`
+      : '';
   return `
   Porthole is up (${seconds.toFixed(1)} s)
 
   API           ${url}
   Docs          ${url}/v1/openapi
   Health        ${url}/health
-
+${elsewhere}
   Try next, in another terminal:
-    npm run demo                        a Vite project in a sandbox, live in your browser
-    curl -X POST ${url}/api/runs   a run with a sandbox of its own
+    ${`${env}npm run demo`.padEnd(34)}a Vite project in a sandbox, live in your browser
+    curl -X POST${key} ${url}/api/runs
+                                      a run with a sandbox of its own
 
 `;
 }
@@ -45,7 +64,7 @@ function say(text: string): void {
 }
 
 function explain(error: unknown): string {
-  if (error instanceof ConfigError || error instanceof DataFolderInUse) return error.message;
+  if (error instanceof ConfigError || error instanceof DataFolderError) return error.message;
   const { code, port, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };
   if (code === 'EADDRINUSE')
     return `Port ${port} on ${address} is taken. Free it, or start Porthole on another one: PORT=${(port ?? 8787) + 1} npm start`;

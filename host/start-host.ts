@@ -17,7 +17,7 @@ import { type Config, secretsOf } from './config/config.ts';
 import { openDataFolder } from './data-folder.ts';
 import { createFront } from './front.ts';
 import { createFunctionHost } from './function-host.ts';
-import { knownHosts } from './known-hosts.ts';
+import { isWildcard, knownHosts } from './known-hosts.ts';
 import { openLocalPlatform } from './local-platform.ts';
 import { createMetrics } from './metrics.ts';
 import { openRecords } from './open-records.ts';
@@ -108,6 +108,8 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
     await app.ready();
     const port = await listen(front.server, config);
     platform.listening(port);
+    const url = `http://${hostInUrl(config.host)}:${port}`;
+    folder.announce(url);
     // Together: the server counts the gateway's open WebSockets among its own connections.
     opened.defer(async () => {
       await Promise.all([drain(front.server), gateway?.close()]);
@@ -126,7 +128,7 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
 
     const running = opened.move();
     return {
-      url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`,
+      url,
       port,
       services,
       recovered,
@@ -137,6 +139,12 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
     await opened.disposeAsync();
     throw error;
   }
+}
+
+/** What to put into a URL of this machine for an address to listen on. */
+function hostInUrl(host: string): string {
+  if (isWildcard(host)) return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
 }
 
 async function listen(server: Server, { host, port }: Config): Promise<number> {

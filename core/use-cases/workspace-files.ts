@@ -18,6 +18,7 @@ file=$root/$1
 const READ = `${PROLOGUE}
 [ -e "$file" ] || exit 44
 [ -d "$file" ] && exit 45
+[ -f "$file" ] || exit 47
 real=$(readlink -f -- "$file") || exit 44
 inside "$real"
 exec 3< "$real" || exit 46
@@ -47,6 +48,7 @@ const FAILURES: Record<number, (path: string) => PortholeError> = {
   43: () => new PortholeError('path_outside_workspace', 'path must resolve to a location within /workspace'),
   44: (path) => new PortholeError('workspace_read_not_found', `File not found: ${path}`),
   45: (path) => new PortholeError('invalid_request', `${path} is a directory: name a file in it.`),
+  47: (path) => new PortholeError('invalid_request', `${path} is no regular file: only those can be read.`),
 };
 
 export interface FileDeps {
@@ -65,7 +67,11 @@ export async function readWorkspaceFile(
 ): Promise<Readable> {
   const absolute = resolveWorkspacePath(path, 'path');
   const process = await provider.exec(sandboxId, { argv: ['sh', '-c', READ, 'sh', below(absolute)] }, signal);
-  await ready(process, absolute, 'exec_transport_error', 'read failed');
+  const script = watch(process);
+  if (!(await script.ready)) {
+    process.stdout.resume();
+    throw await script.failure(absolute, 'exec_transport_error', 'read failed');
+  }
   // Ended early (the reader went away): nothing must be left running.
   process.stdout.once('close', () => process.kill('SIGKILL'));
   return process.stdout;
@@ -90,31 +96,49 @@ export async function writeWorkspaceFile(
     stdin: true,
   });
   process.stdout.resume();
+  const script = watch(process);
+  const failure = () => script.failure(absolute, 'workspace_archive_write_error', 'write failed');
+  if (!(await script.ready)) throw await failure();
+  if (process.stdin === null) throw new TypeError('exec was asked for stdin and gave none');
   try {
-    await ready(process, absolute, 'workspace_archive_write_error', 'write failed');
-    if (process.stdin === null) throw new TypeError('exec was asked for stdin and gave none');
-    await feed(content, process.stdin, signal);
+    if (!(await feed(content, process.stdin, signal))) throw await failure();
   } catch (error) {
     await endScript(process);
     throw error;
   }
-  await succeeded(process, absolute, 'workspace_archive_write_error', 'write failed');
+  if ((await process.exited).code !== 0) throw await failure();
 }
 
 /**
  * Copies with back-pressure, and ends the target only when the source has ended well: an end is what makes the file, so a broken upload
- * must never look like one (which is why this is no `pipeline`).
+ * must never look like one (which is why this is no `pipeline`). False when the target took no more, because the writer in the sandbox has ended: its disk
+ * is full, or somebody killed it.
  */
-async function feed(content: Readable, target: Writable, signal: AbortSignal | undefined): Promise<void> {
-  const broken = new AbortController();
-  target.once('error', (error) => broken.abort(error));
-  const over = signal === undefined ? broken.signal : AbortSignal.any([broken.signal, signal]);
-  for await (const chunk of content) {
-    over.throwIfAborted();
-    if (!target.write(chunk)) await once(target, 'drain', { signal: over });
+async function feed(content: Readable, target: Writable, signal: AbortSignal | undefined): Promise<boolean> {
+  const gone = new AbortController();
+  target.once('error', () => gone.abort());
+  target.once('close', () => gone.abort());
+  const over = signal === undefined ? gone.signal : AbortSignal.any([gone.signal, signal]);
+  const leave = () => content.destroy(signal?.aborted === true ? abortError(signal) : undefined);
+  over.addEventListener('abort', leave, { once: true });
+  try {
+    for await (const chunk of content) {
+      if (over.aborted) break;
+      if (!target.write(chunk)) await once(target, 'drain', { signal: over });
+    }
+  } catch (error) {
+    if (!gone.signal.aborted) throw error;
+  } finally {
+    over.removeEventListener('abort', leave);
   }
-  over.throwIfAborted();
+  signal?.throwIfAborted();
+  if (gone.signal.aborted) return false;
   target.end();
+  return true;
+}
+
+function abortError(signal: AbortSignal): Error {
+  return signal.reason instanceof Error ? signal.reason : new Error('aborted', { cause: signal.reason });
 }
 
 /** Enough for a shell to run its trap. */
@@ -132,37 +156,39 @@ function below(absolute: string): string {
   return absolute.slice('/workspace'.length).replace(/^\//, '');
 }
 
-/** Waits for the script's word that the file is open, or for its failure. */
-async function ready(process: ExecProcess, path: string, code: ErrorCode, what: string): Promise<void> {
-  const said = await new Promise<string>((resolve) => {
-    let text = '';
-    process.stderr.setEncoding('utf8');
-    process.stderr.on('data', (chunk: string) => {
-      if (text.length < 4_096) text += chunk;
-      if (text.includes('ready\n')) resolve(text);
-    });
-    process.stderr.once('close', () => resolve(text));
-    process.stderr.once('end', () => resolve(text));
-  });
-  if (said.includes('ready\n')) return;
-  await succeeded(process, path, code, what, said);
-  throw new PortholeError(code, `${what}: ${path}: the shell in the sandbox said nothing.`);
+/** One of the scripts, as it runs. */
+interface Script {
+  /** True once it says that the file is open; false when it ended without saying so. */
+  readonly ready: Promise<boolean>;
+  /** Why it failed, once it has ended: by its exit code, else in the words of the sandbox's own tools. */
+  failure(path: string, code: ErrorCode, what: string): Promise<Error>;
 }
 
-async function succeeded(
-  process: ExecProcess,
-  path: string,
-  code: ErrorCode,
-  what: string,
-  said = '',
-): Promise<void> {
-  process.stdout.resume();
-  const exit = await process.exited;
-  if (exit.code === 0) return;
-  const failure = FAILURES[exit.code ?? -1];
-  if (failure !== undefined) throw failure(path);
-  throw new PortholeError(
-    code,
-    `${what}: ${path}: ${said.trim().slice(0, 200) || `exit ${exit.code ?? exit.signal}`}`,
-  );
+/** More than any tool has to say about one file. */
+const MAX_WORDS = 4_096;
+
+function watch(process: ExecProcess): Script {
+  const { promise: ready, resolve } = Promise.withResolvers<boolean>();
+  let said = '';
+  process.stderr.setEncoding('utf8');
+  process.stderr.on('data', (chunk: string) => {
+    if (said.length < MAX_WORDS) said += chunk;
+    if (said.includes(READY)) resolve(true);
+  });
+  process.stderr.once('close', () => resolve(false));
+  process.stderr.once('end', () => resolve(false));
+  return {
+    ready,
+    async failure(path, code, what) {
+      const exit = await process.exited.catch((error: unknown) => error as Error);
+      if (exit instanceof Error) return exit;
+      const known = FAILURES[exit.code ?? -1];
+      if (known !== undefined) return known(path);
+      // The tool's own reason follows the last colon of its last line: "cat: write error: No space left on device".
+      const reason = said.replace(READY, '').trim().split('\n').at(-1)?.split(': ').at(-1)?.slice(0, 200);
+      return new PortholeError(code, `${what}: ${path}: ${reason || `exit ${exit.code ?? exit.signal}`}`);
+    },
+  };
 }
+
+const READY = 'ready\n';

@@ -1,4 +1,4 @@
-import { text as readText } from 'node:stream/consumers';
+import { buffer as readBytes } from 'node:stream/consumers';
 import { Transform } from 'node:stream';
 import type { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
@@ -44,10 +44,17 @@ async function readJson(event: HttpEvent): Promise<unknown> {
   // No body at all is an empty object: every field that must be there is then named as missing.
   if (raw === '') return {};
   const type = event.headers['content-type'];
-  if (type === undefined || !/^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;|$)/i.test(type)) {
+  if (type === undefined || !JSON_TYPE.test(type)) {
     throw new PortholeError(
       'unsupported_media_type',
       `The body must be JSON, but its Content-Type is ${type === undefined ? 'missing' : JSON.stringify(type.slice(0, 100))}: send Content-Type: application/json.`,
+    );
+  }
+  const encoding = event.headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw new PortholeError(
+      'unsupported_media_type',
+      `The body must not be compressed, but its Content-Encoding is ${JSON.stringify(encoding.slice(0, 100))}: send it as it is.`,
     );
   }
   try {
@@ -56,6 +63,9 @@ async function readJson(event: HttpEvent): Promise<unknown> {
     throw new PortholeError('invalid_request', 'Invalid JSON body');
   }
 }
+
+/** JSON in UTF-8 (RFC 8259 section 8.1), with nothing behind it that we would have to guess at. */
+const JSON_TYPE = /^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;\s*charset=(?:utf-8|"utf-8")\s*)?$/i;
 
 async function readBody(event: HttpEvent): Promise<string> {
   if (event.bodyStream === undefined) {
@@ -80,7 +90,12 @@ async function readBody(event: HttpEvent): Promise<string> {
   source.once('close', () => {
     if (!source.readableEnded) counted.destroy(cutOff());
   });
-  return readText(source.pipe(counted));
+  const bytes = await readBytes(source.pipe(counted));
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new PortholeError('invalid_request', 'The body is not valid UTF-8: JSON must be.');
+  }
 }
 
 function cutOff(): PortholeError {

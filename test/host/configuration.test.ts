@@ -249,7 +249,7 @@ The configuration has 3 problems:
     const dataDir = join(folder, 'shared');
     const first = await startHostProcess({ dataDir });
     expect(await starting({}, dataDir)).toBe(
-      `the host ended with 1 before it was up:\nAnother Porthole already uses ${dataDir}. Stop it, or start this one with another PORTHOLE_DATA_DIR.\n`,
+      `the host ended with 1 before it was up:\nAnother Porthole already uses ${dataDir} and is at http://127.0.0.1:${first.port} (for the demo: PORT=${first.port} npm run demo). Use that one, stop it, or start this one with another PORTHOLE_DATA_DIR.\n`,
     );
     expect(first.child.exitCode).toBeNull();
     expect(await first.end()).toBe(0);
@@ -277,9 +277,10 @@ The configuration has 3 problems:
     for (const [name, { description }] of Object.entries(EnvironmentSchema.shape)) {
       expect(description).toMatch(/\w{2,}/);
       expect(stdout).toMatch(
-        new RegExp(`^${name}( \\(default: .*\\))?\\n {4}${escapeRegExp(description ?? '')}$`, 'm'),
+        new RegExp(`^${name}( \\(default: .*\\))?\\n {4}${escapeRegExp(description ?? '')}(: .*)?$`, 'm'),
       );
     }
+    expect(stdout).toContain('Where sandboxes live: local\n');
     expect(stdout).toContain('PORT (default: 8787)');
     expect(stdout).toContain('Sandbox__Preview__IdleTimeoutMinutes (default: 30)');
   });

@@ -5,7 +5,7 @@ import { type Answer, startTestHost, type TestHost } from '#test/support/in-proc
 import { execute } from './support/commands.ts';
 import { ADA_ADMIN, ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
 import { pinnedClock } from './support/pinned-clock.ts';
-import { type MadeRun, makeRun, startPreview, verdict } from './support/runs.ts';
+import { type MadeRun, makeRun, startPreview, verdict, stopSandbox } from './support/runs.ts';
 
 describe('runs', () => {
   const clock = pinnedClock();
@@ -351,7 +351,7 @@ describe('sandboxes', () => {
 
   test('stopped, it does not run, and its commands and files are 409', async () => {
     const id = await create();
-    await porthole.host.services.provider.stop(id);
+    await stopSandbox(porthole, id);
     expect((await porthole.call('GET', `/v1/sandbox/${id}/running`)).json()).toEqual({ running: false });
     const answers = [
       await porthole.call('POST', `/v1/sandbox/${id}/exec`, { body: { argv: ['true'] } }),

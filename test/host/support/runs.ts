@@ -1,4 +1,4 @@
-import type { Answer, Call } from '#test/support/in-process-host.ts';
+import type { Answer, Call, TestHost } from '#test/support/in-process-host.ts';
 
 /** Whoever can be called: a host in this process, or in its own. */
 export interface Callable {
@@ -66,4 +66,10 @@ export function verdict(answer: Answer): [number, unknown] {
 
 export function as(token: string | undefined): { token?: string } {
   return token === undefined ? {} : { token };
+}
+
+/** Stops a sandbox on purpose: one that only died would come back for its next command. */
+export async function stopSandbox({ host }: TestHost, id: string): Promise<void> {
+  await host.services.records.sandboxes.setDesired(id, 'stopped');
+  await host.services.provider.stop(id);
 }

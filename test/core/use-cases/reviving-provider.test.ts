@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { execute } from '../../host/support/commands.ts';
+
+let porthole: TestHost;
+beforeAll(async () => {
+  porthole = await startTestHost();
+});
+afterAll(() => porthole.end());
+
+const makeSandbox = async () =>
+  (await porthole.call('POST', '/v1/sandbox', { body: {} })).json<{ id: string }>().id;
+/** Ends the sandbox from within, as its own code can. */
+const die = (id: string) => execute(porthole, id, ['sh', '-c', 'echo kept > file; kill -9 2; sleep 60']);
+
+test('a sandbox that died by itself runs the next command, on its files', async () => {
+  const id = await makeSandbox();
+  await die(id);
+  const { stdout, exitCode } = await execute(porthole, id, ['cat', 'file']);
+  expect([stdout.toString(), exitCode]).toEqual(['kept\n', 0]);
+});
+
+test('one that was stopped on purpose stays stopped', async () => {
+  const id = await makeSandbox();
+  const { records, provider } = porthole.host.services;
+  await records.sandboxes.setDesired(id, 'stopped');
+  await provider.stop(id);
+  const answer = await porthole.call('POST', `/v1/sandbox/${id}/exec`, { body: { argv: ['true'] } });
+  expect([answer.status, answer.json()['code']]).toEqual([409, 'sandbox_not_running']);
+});
