@@ -37,11 +37,11 @@ export const ANNOTATIONS = {
   /** The expiry before the last keepalive, which the patch itself copies: so one round trip tells whether it went back. */
   previousExpiresAt: `${DOMAIN}/previous-expires-at`,
   maxUntil: `${DOMAIN}/max-until`,
-  /** Which start made it, or last claimed the right to put a route on this Service. */
+  /** Which start made it; on a Service: or last claimed the right to put a route on it. */
   attempt: `${DOMAIN}/attempt`,
-  /** When that start did so. */
-  attemptAt: `${DOMAIN}/attempt-at`,
-  /** `resourceVersion` of the Service when the route was put on it: whoever removes the Service knows whether anybody claimed it since. */
+  /** On a Service that a start did not make itself: when one last claimed it. */
+  claimedAt: `${DOMAIN}/claimed-at`,
+  /** `resourceVersion` of the Service that the route's own start made: whoever removes it knows whether anybody claimed it since. */
   serviceVersion: `${DOMAIN}/service-version`,
 } as const;
 

@@ -51,10 +51,14 @@ export interface PreviewProps {
   readonly serviceKind?: 'headless' | 'clusterip';
 }
 
-/** A Service as the API server stored it. */
-export interface StoredService {
+/** The Service that a route stands on, as the API server stored it. */
+export interface RouteOwner {
   readonly uid: string;
-  readonly resourceVersion: string;
+  /**
+   * Its version, where no other start has a claim on it.
+   * @default - others may have one
+   */
+  readonly resourceVersion?: string;
 }
 
 /** The name of the host that the app behind a preview is asked for: dev servers refuse names that they do not know. */
@@ -88,10 +92,7 @@ export class Preview extends Construct {
         name: props.name,
         namespace: props.namespace,
         labels: labelsOf(props),
-        annotations: {
-          [ANNOTATIONS.attempt]: props.attempt,
-          [ANNOTATIONS.attemptAt]: formatTime(props.startedAt),
-        },
+        annotations: { [ANNOTATIONS.attempt]: props.attempt },
       },
       spec: {
         ...(this.serviceKind === 'headless' && { clusterIP: 'None' }),
@@ -102,7 +103,7 @@ export class Preview extends Construct {
   }
 
   /** The route of the preview, owned by its stored Service. */
-  route(service: StoredService): ApiObject {
+  route(service: RouteOwner): ApiObject {
     const props = this.#props;
     const { name, namespace, gateway, hostname, publicPort = 443 } = props;
     return new ApiObject(this, 'route', {
@@ -122,7 +123,9 @@ export class Preview extends Construct {
           [ANNOTATIONS.expiresAt]: formatTime(props.expiresAt),
           [ANNOTATIONS.maxUntil]: formatTime(props.maxUntil),
           [ANNOTATIONS.attempt]: props.attempt,
-          [ANNOTATIONS.serviceVersion]: service.resourceVersion,
+          ...(service.resourceVersion !== undefined && {
+            [ANNOTATIONS.serviceVersion]: service.resourceVersion,
+          }),
         },
         ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name, uid: service.uid }],
       },
@@ -174,7 +177,7 @@ export class Preview extends Construct {
 /** Both manifests of a preview, without an app around them. */
 export function previewManifests(props: PreviewProps): {
   readonly service: object;
-  route(service: StoredService): object;
+  route(service: RouteOwner): object;
 } {
   const chart = new Chart(new App(), 'previews', { disableResourceNameHashes: true });
   const preview = new Preview(chart, props.name, props);

@@ -61,6 +61,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
     client,
     namespace,
     zone,
+    clock,
     urlOf: (host) => `https://${host}${publicPort === 443 ? '' : `:${publicPort}`}`,
   });
   const times = createProbeTimes();
@@ -93,7 +94,6 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
             gateway,
             publicPort,
             serviceKind: options.serviceKind ?? 'headless',
-            now: () => clock.now(),
             maxTotal: config.maxTotal,
           },
           spec,

@@ -24,6 +24,11 @@ export interface KubernetesClientOptions {
   readonly deletes?: number;
 }
 
+export interface MergePatch {
+  readonly metadata?: { readonly resourceVersion?: string; readonly [field: string]: unknown };
+  readonly [field: string]: unknown;
+}
+
 /**
  * The few calls that Porthole makes, as they are: one round trip each, JSON in and out, connections kept. A call that failed in passing is repeated at most four
  * times, only where a repetition is safe, and never past its time. Every failure is a KubernetesError; an aborted signal rejects with its own reason.
@@ -43,6 +48,13 @@ export interface KubernetesClient {
     into: Collection,
     name: string,
     operations: readonly JsonPatchOperation[],
+    signal?: AbortSignal,
+  ): Promise<T>;
+  /** Sets what `change` says, as often as it takes; a `resourceVersion` in it is a precondition. */
+  mergePatch<T extends KubernetesObject>(
+    into: Collection,
+    name: string,
+    change: MergePatch,
     signal?: AbortSignal,
   ): Promise<T>;
   /** True when this call removed it; false when it was gone, or a precondition does not hold. */
@@ -165,6 +177,19 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
           repetition: REPEAT,
           type: 'application/json-patch+json',
           body: operations,
+        },
+        signal,
+      ),
+
+    mergePatch: (into, name, change, signal) =>
+      parsed(
+        {
+          method: 'PATCH',
+          path: `${into.path}/${name}`,
+          what: `patch ${into.plural} ${name}`,
+          repetition: { inDoubt: true, conflict: change.metadata?.resourceVersion === undefined },
+          type: 'application/merge-patch+json',
+          body: change,
         },
         signal,
       ),

@@ -1,7 +1,7 @@
-import { ANNOTATIONS } from '#constructs/names.ts';
+import { ANNOTATIONS, parseTime } from '#constructs/names.ts';
 import type { ClosePrecondition, Preview } from '#core/ports/preview-plane.ts';
 import { isReason } from '../client/kubernetes-error.ts';
-import type { PreviewStore, StoredRoute, StoredService } from './preview-store.ts';
+import { type PreviewStore, START_OVER_MS, type StoredRoute, type StoredService } from './preview-store.ts';
 import { type Foundation, foundationOf, isOurs } from './read-preview.ts';
 
 /** A Service that cannot be removed at once is left to the sweep. */
@@ -37,7 +37,8 @@ export async function closePreview(
   return true;
 }
 
-async function removeService({ client, services }: PreviewStore, foundation: Foundation): Promise<void> {
+async function removeService(store: PreviewStore, foundation: Foundation): Promise<void> {
+  const { client, services } = store;
   const { name, uid, version, attempt } = foundation;
   const limit = AbortSignal.timeout(SERVICE_MS);
   if (
@@ -46,11 +47,19 @@ async function removeService({ client, services }: PreviewStore, foundation: Fou
   ) {
     return;
   }
-  // Gone, claimed by another start, or written to by somebody who minds Services: only the last is still ours to remove.
+  // Gone, claimed by another start, or written to by somebody who minds Services: only the last is ours to remove at once.
   const found = await client.get<StoredService>(services, name, limit).catch(absent);
   if (found === undefined || found.metadata.uid !== uid || !isOurs(found)) return;
-  if (found.metadata.annotations?.[ANNOTATIONS.attempt] !== attempt) return;
-  await client.delete(services, name, { uid, resourceVersion: found.metadata.resourceVersion }, limit);
+  const { annotations = {}, resourceVersion } = found.metadata;
+  const claimedAt = annotations[ANNOTATIONS.claimedAt];
+  if (claimedAt === undefined) {
+    if (annotations[ANNOTATIONS.attempt] !== attempt) return;
+  } else {
+    // Any start that once claimed it may still put its route on it, until its time is over; then, at the latest, it is swept.
+    const time = parseTime(claimedAt);
+    if (time === undefined || store.now().getTime() - time.getTime() < START_OVER_MS) return;
+  }
+  await client.delete(services, name, { uid, resourceVersion }, limit);
 }
 
 function absent(error: unknown): undefined {

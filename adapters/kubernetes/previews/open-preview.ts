@@ -18,7 +18,6 @@ export interface OpenPreviewOptions {
   readonly gateway: PreviewGateway;
   readonly serviceKind: 'headless' | 'clusterip';
   readonly publicPort: number;
-  readonly now: () => Date;
   /** For the message: how many previews may live at once. */
   readonly maxTotal: number;
 }
@@ -29,6 +28,8 @@ const MAX_ROUNDS = 8;
 const RACE_MS = 10;
 /** A start that finds another one halfway waits so long for its route, in milliseconds, before it helps itself. */
 const OTHERS_ROUTE_MS = [10, 20, 40, 80];
+/** A start that has made or claimed a Service puts its route on it within this, or never. Well below the age at which it is swept. */
+const ROUTE_MS = 30_000;
 /** The quota learns of what was deleted a little later. */
 const QUOTA_MS = [100, 300, 600];
 const ROLLBACK_MS = 5_000;
@@ -38,8 +39,9 @@ const REPEAT = { inDoubt: true, conflict: false };
 /**
  * Makes a preview's Service and then its route, so that no route ever stands without its Service, or finds the route that stands.
  *
- * Names judge between simultaneous starts. Between starts and whoever removes a Service, the Service's `resourceVersion` judges: a start that will put a route on
- * a Service that it did not just make writes its own attempt into it first, and a Service is only removed as it was before that.
+ * Names judge between simultaneous starts. Between starts and whoever removes a Service, the Service itself judges: a start that will put a route on one that it
+ * did not make claims it first, by a write. At once a Service is only removed in the version in which its one start made it; a claimed one is swept, when every
+ * start that could still put a route on it has had its time.
  *
  * @throws PortholeError `too_many_previews`, `preview_conflict`; KubernetesError
  */
@@ -142,7 +144,7 @@ class Start {
    * start's route, if one appears meanwhile; an error when the race for it was lost.
    */
   async #claim(): Promise<Opened | { service: StoredService } | KubernetesError> {
-    const { client, services, toStore } = this.#options.store;
+    const { client, services, now } = this.#options.store;
     try {
       const found = await client.get<StoredService>(services, this.name, this.#signal);
       const attempt = found.metadata.annotations?.[ANNOTATIONS.attempt];
@@ -161,7 +163,7 @@ class Start {
           { op: 'test', path: pointer('metadata', 'uid'), value: found.metadata.uid },
           { op: 'test', path: note(ANNOTATIONS.attempt), value: attempt },
           { op: 'add', path: note(ANNOTATIONS.attempt), value: this.#attempt },
-          { op: 'add', path: note(ANNOTATIONS.attemptAt), value: formatTime(toStore(this.#options.now())) },
+          { op: 'add', path: note(ANNOTATIONS.claimedAt), value: formatTime(now()) },
         ],
         this.#signal,
       );
@@ -179,21 +181,25 @@ class Start {
       // In doubt, the Service stays under a route that may yet appear; if none does, it is swept.
       if (isInDoubt(error)) return (await this.#standing()) ?? error;
       if (isReason(error, 'AlreadyExists')) return (await this.#otherRoute(service)) ?? error;
-      await (this.#signal?.aborted ? this.#withdraw(service) : this.#removeService(service));
+      if (error instanceof KubernetesError) await this.#removeService(service);
+      else await this.#withdraw(service);
       throw isQuota(error) ? tooMany(this.#options.maxTotal, error) : error;
     }
   }
 
   async #createRoute(service: StoredService): Promise<StoredRoute> {
     const { client, routes } = this.#options.store;
-    const manifest = this.#manifests().route(service.metadata);
+    const { uid, resourceVersion } = service.metadata;
+    const manifest = this.#manifests().route(isClaimed(service) ? { uid } : { uid, resourceVersion });
+    const limit = AbortSignal.timeout(ROUTE_MS);
+    const signal = this.#signal === undefined ? limit : AbortSignal.any([this.#signal, limit]);
     for (let refusals = 0; ; refusals += 1) {
       try {
-        return await client.create<StoredRoute>(routes, manifest, this.#signal);
+        return await client.create<StoredRoute>(routes, manifest, signal);
       } catch (error) {
         const delay = isQuota(error) ? QUOTA_MS[refusals] : undefined;
         if (delay === undefined) throw error;
-        await pause(delay, undefined, this.#signal && { signal: this.#signal });
+        await pause(delay, undefined, { signal });
       }
     }
   }
@@ -214,7 +220,7 @@ class Start {
     return undefined;
   }
 
-  /** For a start whose caller has gone away while the route was being made: takes back what has certainly been made. */
+  /** For a start that was given up while the route was being made: takes back what has certainly been made. */
   async #withdraw(service: StoredService): Promise<void> {
     const { client, routes } = this.#options.store;
     const limit = AbortSignal.timeout(ROLLBACK_MS);
@@ -225,14 +231,20 @@ class Start {
     if (gone) await this.#removeService(service);
   }
 
-  /** In a little time of its own. Whoever has claimed it since, keeps it. */
-  async #removeService({ metadata: { name, uid, resourceVersion } }: StoredService): Promise<void> {
+  /** In a little time of its own. Whoever has claimed it, keeps it. */
+  async #removeService(service: StoredService): Promise<void> {
+    if (isClaimed(service)) return;
     const { client, services } = this.#options.store;
+    const { name, uid, resourceVersion } = service.metadata;
     await client
       .delete(services, name, { uid, resourceVersion }, AbortSignal.timeout(ROLLBACK_MS))
       // What cannot be removed now is swept.
       .catch(() => false);
   }
+}
+
+function isClaimed({ metadata: { annotations } }: StoredService): boolean {
+  return annotations?.[ANNOTATIONS.claimedAt] !== undefined;
 }
 
 function isInDoubt(error: unknown): error is KubernetesError {

@@ -1,11 +1,9 @@
 import { ANNOTATIONS, LABELS, parseTime, PREVIEW_LABELS, selector, timeSlots } from '#constructs/names.ts';
 import { isReason } from '../client/kubernetes-error.ts';
-import type { PreviewStore, StoredRoute, StoredService } from './preview-store.ts';
+import { type PreviewStore, START_OVER_MS, type StoredRoute, type StoredService } from './preview-store.ts';
 import { isOurs } from './read-preview.ts';
 
 const MINUTE = 60_000;
-/** A start that has not put its route on its Service after this long never will. */
-const HALF_MADE_MS = 2 * MINUTE;
 /** Most passes look only at what was made lately, which is where starts that crashed are. */
 const LATELY_MS = 30 * MINUTE;
 /** Every so often one looks at everything: also at what a stop left that crashed after a long life. */
@@ -24,7 +22,7 @@ export async function sweepHalves(store: PreviewStore, now: Date, signal?: Abort
   const old: StoredService[] = [];
   for await (const service of client.list<StoredService>(services, query, signal)) {
     const age = store.toStore(now).getTime() - lastStart(service);
-    if (isOurs(service) && service.metadata.deletionTimestamp === undefined && age >= HALF_MADE_MS) {
+    if (isOurs(service) && service.metadata.deletionTimestamp === undefined && age >= START_OVER_MS) {
       old.push(service);
     }
   }
@@ -57,6 +55,6 @@ async function stands({ client, routes }: PreviewStore, name: string, signal: Ab
 
 /** When a start last made or claimed it. What cannot be read was never claimed. */
 function lastStart({ metadata: { creationTimestamp, annotations } }: StoredService): number {
-  const claimed = parseTime(annotations?.[ANNOTATIONS.attemptAt]);
+  const claimed = parseTime(annotations?.[ANNOTATIONS.claimedAt]);
   return Math.max(Date.parse(creationTimestamp), claimed?.getTime() ?? 0);
 }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ANNOTATIONS } from '#constructs/names.ts';
 import { previewName } from '#core/rules/preview-token.ts';
+import { type PinnedClock, pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { NOON, type PlaneBed, planeBed } from './plane-bed.ts';
 
 const MINUTE = 60_000;
@@ -8,8 +9,10 @@ const later = (minutes: number) => new Date(NOON.getTime() + minutes * MINUTE);
 
 describe('what another start has left behind', () => {
   let bed: PlaneBed;
+  let clock: PinnedClock;
   beforeEach(async () => {
-    bed = await planeBed();
+    clock = pinnedClock(NOON);
+    bed = await planeBed({ clock });
   });
   afterEach(() => bed.close());
 
@@ -29,13 +32,26 @@ describe('what another start has left behind', () => {
   const patch = (name: string, change: object) =>
     bed.server.store.patch('services', name, 'application/merge-patch+json', change);
 
-  test('is taken over at once by the next start, and goes with its preview', async () => {
+  test('is taken over at once by the next start', async () => {
     const { spec, service } = await half();
     const { preview, created } = await bed.another().plane.open(spec);
     expect(created).toBe(true);
     const route = bed.server.store.get('httproutes', preview.name);
     expect(route.metadata.ownerReferences?.[0]?.uid).toBe(service.metadata.uid);
-    expect(await bed.plane.close(preview)).toBe(true);
+  });
+
+  test('and taken over, goes with its preview, once every start that might still use it has had its time', async () => {
+    const { spec } = await half();
+    const { plane } = bed.another();
+    expect(await plane.close((await plane.open(spec)).preview)).toBe(true);
+    expect(bed.server.store.all('services')).toHaveLength(1);
+    expect(await plane.sweep(later(1))).toBe(0);
+    expect(await plane.sweep(later(2))).toBe(1);
+
+    await half(spec);
+    const { preview } = await plane.open(spec);
+    clock.advance(2 * MINUTE);
+    expect(await plane.close(preview)).toBe(true);
     expect(bed.server.store.all('services')).toEqual([]);
   });
 
@@ -56,7 +72,7 @@ describe('what another start has left behind', () => {
 
   test('that was claimed less than two minutes ago is left alone, however old it is', async () => {
     const { name } = await half();
-    patch(name, { metadata: { annotations: { [ANNOTATIONS.attemptAt]: later(54).toISOString() } } });
+    patch(name, { metadata: { annotations: { [ANNOTATIONS.claimedAt]: later(54).toISOString() } } });
     expect(await bed.plane.sweep(later(55))).toBe(0);
     expect(await bed.plane.sweep(later(65))).toBe(1);
   });

@@ -83,7 +83,7 @@ previewPlaneContract(
       async leaveHalfMade(at) {
         const { service } = manifests(at.toISOString());
         service.metadata.creationTimestamp = at.toISOString().replace(/\.\d{3}/, '');
-        service.metadata.annotations[ANNOTATIONS.attemptAt] = at.toISOString();
+        service.metadata.annotations[ANNOTATIONS.claimedAt] = at.toISOString();
         store.plant('services', service);
       },
       dispose: () => bed.close(),

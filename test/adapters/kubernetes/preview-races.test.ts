@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
@@ -68,23 +69,36 @@ describe('two reapers and a keepalive at once', () => {
 describe('starts and stops of the same previews at once', () => {
   test('never leave a route without its Service, at no moment (1,000 starts)', async () => {
     await inBed({ maxTotal: 1_000 }, async (bed) => {
-      const functions = [bed.plane, bed.another().plane, bed.another().plane];
-      const specs = Array.from({ length: 10 }, () => bed.spec());
+      // Slow enough between a Service and its route that others give up waiting, and claim it.
+      bed.server.pace = async ({ verb, plural }) => {
+        if (plural === 'httproutes' && verb === 'create') await pause(Math.random() ** 3 * 400);
+        else if (verb !== 'get') await pause(Math.random() * 5);
+      };
+      const functions = Array.from({ length: 4 }, () => bed.another().plane);
+      const specs = Array.from({ length: 8 }, () => bed.spec());
       let starts = 0;
+      let made = 0;
       const work = async (plane: PreviewPlane, at: number) => {
         while (starts < 1_000) {
           starts += 1;
-          const spec = specs[(starts * 7 + at) % specs.length] ?? bed.spec();
+          const spec = specs[(starts * 3 + at) % specs.length] ?? bed.spec();
           // Starts that lose too many races say so; they leave nothing all the same.
-          const { preview } = await plane.open(spec).catch(() => ({ preview: undefined }));
+          const { preview, created } = await plane
+            .open(spec)
+            .catch(() => ({ preview: undefined, created: false }));
+          if (created) made += 1;
           if (preview !== undefined) await plane.close(preview, starts % 2 === 0 ? { uid: preview.uid } : {});
         }
       };
-      await Promise.all(functions.flatMap((plane, at) => [work(plane, at), work(plane, at + 3)]));
+      await Promise.all(functions.flatMap((plane, at) => [0, 1, 2, 3].map((more) => work(plane, at + more))));
+      bed.server.pace = undefined;
+      expect(made).toBeGreaterThan(100);
+      expect(
+        bed.server.calls.filter(({ verb, plural }) => verb === 'patch' && plural === 'services').length,
+      ).toBeGreaterThan(10);
       expect(orphansEver(bed)).toEqual([]);
-      const later = new Date(NOON.getTime() + 3 * MINUTE);
       for (const preview of await collect(bed.plane.list())) await bed.plane.close(preview);
-      await bed.plane.sweep(later);
+      await bed.plane.sweep(new Date(NOON.getTime() + 3 * MINUTE));
       expect([...bed.server.store.all('services'), ...bed.server.store.all('httproutes')]).toEqual([]);
     });
   });

@@ -41,6 +41,8 @@ export interface FakeApiServer {
   readonly access: ClusterAccess;
   readonly calls: ApiCall[];
   fault: ((call: ApiCall) => Fault | undefined) | undefined;
+  /** How long a call waits before anything happens. */
+  pace: ((call: ApiCall) => Promise<void>) | undefined;
   close(): Promise<void>;
 }
 
@@ -102,6 +104,7 @@ export async function startFakeApiServer(options: FakeApiServerOptions): Promise
     let text = '';
     req.setEncoding('utf8');
     for await (const chunk of req) text += String(chunk);
+    await server.pace?.(call);
     const fault = server.fault?.(call);
     if (fault !== undefined && !fault.committed) return fail(req, res, call, fault);
     try {
@@ -139,6 +142,7 @@ export async function startFakeApiServer(options: FakeApiServerOptions): Promise
     store,
     calls,
     fault: options.fault,
+    pace: undefined,
     access: { server: `http://127.0.0.1:${port}`, token: async () => token },
     close: async () => {
       token = '';

@@ -64,6 +64,20 @@ describe('the Kubernetes client', () => {
     expect(await failure(paint('red', 'green'))).toMatchObject({ status: 422 });
   });
 
+  test('merges a change, once where it names the version it has seen', async () => {
+    const { metadata } = await client.create(services, service('one', { color: 'red' }));
+    const paint = (color: string, resourceVersion?: string) =>
+      client.mergePatch(services, 'one', {
+        metadata: { labels: { color }, ...(resourceVersion && { resourceVersion }) },
+      });
+    expect(await paint('blue', metadata.resourceVersion)).toMatchObject({
+      metadata: { labels: { color: 'blue' } },
+    });
+    expect(await failure(paint('green', metadata.resourceVersion))).toMatchObject({ reason: 'Conflict' });
+    expect(server.calls.filter(({ verb }) => verb === 'patch')).toHaveLength(2);
+    expect(await paint('green')).toMatchObject({ metadata: { labels: { color: 'green' } } });
+  });
+
   test('deletes only what the preconditions name', async () => {
     const { metadata } = await client.create(services, service('one'));
     const { uid, resourceVersion } = metadata;
