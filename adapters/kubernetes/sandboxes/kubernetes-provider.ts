@@ -145,7 +145,7 @@ class PodProvider implements SandboxProvider {
 
   async #start(id: string, volume: KubernetesObject, signal: AbortSignal | undefined): Promise<void> {
     const pod = await this.#life.run(id, volume, signal);
-    await this.#life.within(signal, (until) => this.#shell.prepare(id, pod, until));
+    await this.#shell.prepare(id, pod, this.#life.limit(signal));
   }
 
   async #look(id: string, signal: AbortSignal | undefined) {

@@ -1,5 +1,7 @@
 import { PortholeError } from '#core/errors.ts';
+import type { Collection } from '../client/collection.ts';
 import { KubernetesError } from '../client/kubernetes-error.ts';
+import type { KubernetesObject } from '../client/kubernetes-object.ts';
 import { transportError } from './exec/transport-error.ts';
 
 export function sandboxNotFound(id: string): PortholeError {
@@ -11,6 +13,22 @@ export function sandboxNotFound(id: string): PortholeError {
 
 export function sandboxNotRunning(id: string, reason: string, cause?: unknown): PortholeError {
   return new PortholeError('sandbox_not_running', `Sandbox ${id} does not run: ${reason}.`, { cause });
+}
+
+/** A claim that will never have a Sandbox; `reason` is the claim's own. */
+export function unbound(id: string, reason: string): PortholeError {
+  return new PortholeError(
+    'no_bound_sandbox',
+    `Sandbox ${id} has no bound sandbox: ${reason}. Put right what the claim names, then make a new sandbox.`,
+  );
+}
+
+/** Something else bears the name of a sandbox's object. */
+export function notOurs(id: string, { plural }: Collection, { metadata }: KubernetesObject): PortholeError {
+  return new PortholeError(
+    'internal_error',
+    `Sandbox ${id}: ${plural} ${metadata.name} in namespace ${metadata.namespace ?? ''} is not Porthole's. Remove it, or use another namespace.`,
+  );
 }
 
 /** What went wrong in a cluster, as callers of a provider meet it. */

@@ -25,26 +25,37 @@ _porthole=$(printf '%b.' "$_porthole")
 _porthole=\${_porthole%.}
 `;
 
+/** What a process group may be sent; the shell ignores it, the command does not. */
+const SIGNALS = 'HUP INT QUIT TERM USR1 USR2';
+
 /**
- * For pipes. The command writes into pipes of its own, which two relays pass on; when it has ended, the mark and its exit code follow as the last line of both.
- * So the end is told at once, whoever still holds the pipes; and the relays outlive the connection and swallow what such processes write from then on, which
- * would kill or stop them otherwise. The command can be signalled as a group: all but the command ignores what a group is sent.
+ * For pipes. The command writes into pipes of its own, which two relays pass on; when it has ended, the mark and its exit code follow as the last line of both. So
+ * the end is told at once, whoever still holds the pipes. The relays outlive the connection, and swallow what such processes write from then on: it would kill or
+ * stop them otherwise. Relays that end with the command, as they do but for such processes, are buried by the shell: not every container's first process buries.
+ * Where no pipe can be made, the command takes the shell's place, and nothing but the shell's own end is told.
  */
-const RELAYED = `${READ_COMMAND}trap '' HUP INT QUIT TERM USR1 USR2
-relay() { exec <&8 >&"$1" 2>/dev/null 3>&- 4>&- 5<&- 6>&- 7>&- 8<&-; cat; exec cat >/dev/null; }
-exec 3>&1 4>&2 5<&0
-_code=$(
-  exec 6>&1
-  {
-    {
-      ( trap - HUP INT QUIT TERM USR1 USR2; eval "$_porthole" ) <&5 2>&9 3>&- 4>&- 5<&- 6>&- 7>&- 9>&-
-      _code=$?
-      printf '%s %s\\n' "$1" "$_code"
-      printf '%s %s\\n' "$1" "$_code" >&9
-      printf %s "$_code" >&6
-    } 9>&1 >&7 2>/dev/null 7>&- | { relay 4 & } 8<&0
-  } 7>&1 | { relay 3 & } 8<&0
-)
+const RELAYED = `${READ_COMMAND}_pipe=\${TMPDIR:-/tmp}/.porthole-$1
+mkfifo -m 600 "$_pipe.out" "$_pipe.err" 2>/dev/null || eval "$_porthole"
+trap '' ${SIGNALS}
+{ exec 2>/dev/null; cat; exec cat >/dev/null; } <"$_pipe.out" &
+_relays=$!
+{ exec >&2 2>/dev/null; cat; exec cat >/dev/null; } <"$_pipe.err" &
+_relays="$_relays $!"
+exec 8>"$_pipe.out" 9>"$_pipe.err" 2>/dev/null
+rm -f "$_pipe.out" "$_pipe.err"
+( trap - ${SIGNALS}; eval "$_porthole" ) >&8 2>&9 8>&- 9>&-
+_code=$?
+printf '%s %s\\n' "$1" "$_code" >&8
+printf '%s %s\\n' "$1" "$_code" >&9
+exec 8>&- 9>&-
+for _wait in 0 0.01 0.02 0.05 0.1 0.2 0.5; do
+  sleep "$_wait"
+  _left=
+  for _relay in $_relays; do
+    { read -r _ _ _state _ <"/proc/$_relay/stat"; } 2>/dev/null && [ "$_state" != Z ] && _left=yes
+  done
+  [ -n "$_left" ] || { wait; break; }
+done
 exit "$_code"`;
 
 /**

@@ -1,5 +1,6 @@
 import type { PortholeError } from '#core/errors.ts';
 import type { Collection } from '../../client/collection.ts';
+import { isTimeout } from '../cluster/settle.ts';
 import { awaitObject, type Watching } from '../cluster/await-object.ts';
 import type { RunningPod } from '../exec/running-pod.ts';
 import { sandboxNotRunning } from '../provider-errors.ts';
@@ -39,11 +40,7 @@ export async function awaitPod(
       until,
     );
   } catch (error) {
-    if (until.aborted && isTimeout(until.reason)) throw sandboxNotRunning(id, reason, error);
+    if (isTimeout(until)) throw sandboxNotRunning(id, reason, error);
     throw error;
   }
-}
-
-export function isTimeout(reason: unknown): boolean {
-  return reason instanceof DOMException && reason.name === 'TimeoutError';
 }

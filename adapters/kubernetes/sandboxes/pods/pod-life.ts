@@ -1,12 +1,12 @@
 import { DOMAIN, sandboxObjectName } from '#constructs/names.ts';
 import { sandboxPodManifests, type SandboxPodProps } from '#constructs/sandbox-pod.ts';
-import { PortholeError } from '#core/errors.ts';
 import { type Collection, collection, PODS, VOLUME_CLAIMS } from '../../client/collection.ts';
-import { isReason, KubernetesError } from '../../client/kubernetes-error.ts';
 import type { KubernetesObject } from '../../client/kubernetes-object.ts';
-import { awaitObject, find, type Watching } from '../cluster/await-object.ts';
+import { find, type Watching } from '../cluster/await-object.ts';
+import { makeObject } from '../cluster/make-object.ts';
+import { awaitGone, limited } from '../cluster/settle.ts';
 import type { RunningPod } from '../exec/running-pod.ts';
-import { sandboxNotFound, sandboxNotRunning } from '../provider-errors.ts';
+import { notOurs, sandboxNotFound, sandboxNotRunning } from '../provider-errors.ts';
 import { annotated, sandboxIdOf } from '../sandbox-id.ts';
 import { awaitPod } from './await-pod.ts';
 import type { Pod } from './pod.ts';
@@ -17,9 +17,6 @@ export type SandboxPodSettings = Omit<SandboxPodProps, 'namespace' | 'sandboxId'
 
 /** On a sandbox's volume: what its pod is made of when it starts again. */
 const IMAGE = `${DOMAIN}/image`;
-
-/** A call whose answer was lost is made again this often; whether it took effect shows then. */
-const CREATE_TRIES = 3;
 
 /** Makes and removes the pod and the volume of a sandbox. Every step may be repeated, by anybody, after a crash anywhere. */
 export class PodLife {
@@ -64,13 +61,10 @@ export class PodLife {
     const manifest = annotated(this.#manifests(id, image).volumeClaim, id, { [IMAGE]: image ?? this.#image });
     const name = sandboxObjectName(id);
     for (;;) {
-      const made = await this.#make(this.#volumes, manifest, signal);
+      const made = await makeObject(this.#watching.client, this.#volumes, manifest, signal);
       const volume = made ?? (await find(this.#watching.client, this.#volumes, name, signal));
       if (volume !== undefined && sandboxIdOf(volume.metadata) !== id) {
-        throw new PortholeError(
-          'internal_error',
-          `Sandbox ${id}: volume claim ${name} in namespace ${this.#namespace} is not Porthole's. Remove it, or use another namespace.`,
-        );
+        throw notOurs(id, this.#volumes, volume);
       }
       if (volume !== undefined && volume.metadata.deletionTimestamp === undefined) return volume;
       await this.remove(id, signal);
@@ -87,12 +81,10 @@ export class PodLife {
       if (now.state === 'running') return now.pod;
       if (now.state === 'ended' || now.state === 'ending') await this.endPod(id, signal);
       else {
-        if (now.state === 'absent') await this.#make(this.#pods, annotated(pod, id), signal);
-        return this.within(signal, (until) =>
-          awaitPod(this.#watching, this.#pods, name, id, until, () =>
-            sandboxNotRunning(id, 'it was stopped while it came up'),
-          ),
-        );
+        if (now.state === 'absent')
+          await makeObject(this.#watching.client, this.#pods, annotated(pod, id), signal);
+        const stopped = () => sandboxNotRunning(id, 'it was stopped while it came up');
+        return awaitPod(this.#watching, this.#pods, name, id, this.limit(signal), stopped);
       }
     }
   }
@@ -114,10 +106,9 @@ export class PodLife {
     await this.#removeObject(this.#volumes, id, signal);
   }
 
-  /** Runs what waits, no longer than a sandbox may take to come up or to go. */
-  async within<T>(signal: AbortSignal | undefined, work: (until: AbortSignal) => Promise<T>): Promise<T> {
-    const limit = AbortSignal.timeout(this.#settleWithinMs);
-    return await work(signal === undefined ? limit : AbortSignal.any([signal, limit]));
+  /** The caller's signal, and the longest time that a sandbox may take to come up or to go. */
+  limit(signal: AbortSignal | undefined): AbortSignal {
+    return limited(signal, this.#settleWithinMs);
   }
 
   #manifests(id: string, image: string | undefined) {
@@ -129,23 +120,6 @@ export class PodLife {
     });
   }
 
-  /** Makes an object; undefined where there is one already. */
-  async #make(
-    into: Collection,
-    manifest: object,
-    signal: AbortSignal | undefined,
-  ): Promise<KubernetesObject | undefined> {
-    for (let tries = 1; ; tries += 1) {
-      try {
-        return await this.#watching.client.create(into, manifest, signal);
-      } catch (error) {
-        if (isReason(error, 'AlreadyExists')) return undefined;
-        const isUnknown = error instanceof KubernetesError && error.inDoubt;
-        if (!isUnknown || tries === CREATE_TRIES) throw error;
-      }
-    }
-  }
-
   /** Deletes what is the sandbox's own and waits until it has gone; whoever comes after it under its name is left alone. */
   async #removeObject(from: Collection, id: string, signal: AbortSignal | undefined): Promise<void> {
     const name = sandboxObjectName(id);
@@ -153,14 +127,6 @@ export class PodLife {
     if (found === undefined || sandboxIdOf(found.metadata) !== id) return;
     const { uid } = found.metadata;
     await this.#watching.client.delete(from, name, { uid }, signal);
-    await this.within(signal, (until) =>
-      awaitObject(
-        this.#watching,
-        from,
-        name,
-        (object) => (object === undefined || object.metadata.uid !== uid ? true : undefined),
-        until,
-      ),
-    );
+    await awaitGone(this.#watching, id, from, { name, uid }, this.limit(signal));
   }
 }

@@ -7,17 +7,25 @@ import { image } from '#test/cluster/bed/image.ts';
 import type { TarEntry } from '#test/cluster/bed/tar.ts';
 
 /** dash as sh, bash, tar, grep, ps, node and what a contract's commands need, as this machine has them. */
-export const SANDBOX_IMAGE = 'porthole.test/sandbox:3';
+export const SANDBOX_IMAGE = 'porthole.test/sandbox:4';
 
 /** Left out where this machine has none. */
 const PROGRAMS =
-  'bash cat chmod cp curl dash date dd echo env false find grep head id kill ls mkdir mktemp mv od printf ps rm sed seq setsid sleep sort stty tail tar test touch tr true wc yes';
+  'bash cat chmod cp curl dash date dd echo env false find grep head id kill ls mkdir mkfifo mktemp mv od printf ps rm sed seq setsid sleep sort stty tail tar test touch tr true wc yes';
 /** Makes the image known to the cluster's nodes. */
 export async function importSandboxImage(cluster: Cluster): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'porthole-image-'));
   try {
     const archive = join(folder, 'image.tar');
-    writeFileSync(archive, image({ reference: SANDBOX_IMAGE, root: await rootEntries(), user: '1000:1000' }));
+    writeFileSync(
+      archive,
+      image({
+        reference: SANDBOX_IMAGE,
+        root: await rootEntries(),
+        command: ['sleep', 'infinity'],
+        user: '1000:1000',
+      }),
+    );
     await cluster.importImage(archive);
   } finally {
     rmSync(folder, { recursive: true });

@@ -1,0 +1,169 @@
+/**
+ * The `agent-sandbox` SandboxProvider: a sandbox is a SandboxClaim on a warm pool of kubernetes-sigs/agent-sandbox, whose controller gives it a Sandbox, a pod and a
+ * volume. Stopped is a Sandbox that is suspended: a claim's own expiry would take the volume with it.
+ */
+import type { Duplex } from 'node:stream';
+import { SANDBOX_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
+import { PortholeError } from '#core/errors.ts';
+import type {
+  ExecCommand,
+  ExecProcess,
+  SandboxObservation,
+  SandboxProvider,
+  SandboxSpec,
+} from '#core/ports/sandbox-provider.ts';
+import type { ClusterAccess } from '../client/cluster-access.ts';
+import { type Collection, collection, PODS } from '../client/collection.ts';
+import type { KubernetesClient } from '../client/kubernetes-client.ts';
+import { podNameOf, SANDBOX_CLAIMS } from './claims/claim.ts';
+import { ClaimLife } from './claims/claim-life.ts';
+import { openClusterStreams } from './cluster/cluster-streams.ts';
+import { limited } from './cluster/settle.ts';
+import type { RunningPod } from './exec/running-pod.ts';
+import { PodShell } from './pods/pod-shell.ts';
+import { podState } from './pods/pod-state.ts';
+import { portError, sandboxNotFound, sandboxNotRunning } from './provider-errors.ts';
+import { checkSandboxId, isSandboxId, sandboxIdOf } from './sandbox-id.ts';
+
+export interface AgentSandboxProviderOptions {
+  /** Closed by whoever made it, after the provider. */
+  readonly client: KubernetesClient;
+  /** For streams, which have connections of their own. */
+  readonly access: ClusterAccess;
+  /** Where the claims live, and the pools: a claim reaches none of another namespace. */
+  readonly namespace: string;
+  /** SandboxWarmPool of sandboxes that ask for no image. */
+  readonly warmPool: string;
+  /** SandboxWarmPools by the image that they give. @default none: an image that is asked for is refused */
+  readonly warmPoolsByImage?: Readonly<Record<string, string>> | undefined;
+  /** Longest time for a sandbox to come up or to go, in milliseconds. @default 180,000 */
+  readonly settleWithinMs?: number | undefined;
+}
+
+export function createAgentSandboxProvider(options: AgentSandboxProviderOptions): SandboxProvider {
+  return new ClaimProvider(options);
+}
+
+class ClaimProvider implements SandboxProvider {
+  readonly name = 'agent-sandbox';
+  readonly #client: KubernetesClient;
+  readonly #claims: Collection;
+  readonly #life: ClaimLife;
+  readonly #shell: PodShell;
+  readonly #warmPool: string;
+  readonly #byImage: ReadonlyMap<string, string>;
+  readonly #settleWithinMs: number;
+
+  constructor(options: AgentSandboxProviderOptions) {
+    const { client, access, namespace, warmPool, warmPoolsByImage = {}, settleWithinMs = 180_000 } = options;
+    const streams = openClusterStreams(access);
+    this.#client = client;
+    this.#claims = collection(SANDBOX_CLAIMS, namespace);
+    this.#life = new ClaimLife({ client, streams }, namespace, settleWithinMs);
+    this.#shell = new PodShell(client, streams, collection(PODS, namespace));
+    this.#warmPool = warmPool;
+    this.#byImage = new Map(Object.entries(warmPoolsByImage));
+    this.#settleWithinMs = settleWithinMs;
+  }
+
+  async create({ id, image }: SandboxSpec, signal?: AbortSignal): Promise<void> {
+    checkSandboxId(id);
+    const warmPool = image === undefined ? this.#warmPool : this.#byImage.get(image);
+    if (warmPool === undefined) {
+      throw new PortholeError(
+        'image_not_supported',
+        `Image ${image}: no warm pool gives it. Leave it out, or configure a pool for it.`,
+      );
+    }
+    await this.#told(id, async () => {
+      await this.#life.claim(id, warmPool, signal);
+      await this.#start(id, signal);
+    });
+  }
+
+  inspect(id: string, signal?: AbortSignal): Promise<SandboxObservation> {
+    return this.#told(id, async () => {
+      const podName = sandboxObjectName(id);
+      if (!isSandboxId(id)) return { state: 'absent', podName };
+      const claim = await this.#life.look(id, signal);
+      if (claim.state === 'absent') return { state: 'absent', podName };
+      if (claim.state === 'ending') return { state: 'stopped', podName, reason: claim.reason };
+      const { sandbox: name = podName, reason } = claim;
+      if (claim.state === 'failed') return { state: 'stopped', podName: name, reason };
+      if (claim.sandbox === undefined) return { state: 'creating', podName, reason };
+      const sandbox = await this.#life.sandbox(name, signal);
+      if (sandbox === undefined) return { state: 'stopped', podName: name, reason: 'its Sandbox has gone' };
+      const named = podNameOf(sandbox);
+      // What is wanted of the Sandbox shows before the claim tells of it.
+      if (sandbox.spec?.operatingMode === 'Suspended') return { state: 'stopped', podName: named };
+      if (claim.state === 'bound') return { state: 'running', podName: named };
+      const waking = claim.state === 'suspended' ? 'its Sandbox is waking up' : reason;
+      return { state: 'creating', podName: named, reason: waking };
+    });
+  }
+
+  stop(id: string, signal?: AbortSignal): Promise<void> {
+    return this.#told(id, async () => {
+      if (!isSandboxId(id)) throw sandboxNotFound(id);
+      await this.#life.suspend(id, signal);
+    });
+  }
+
+  resume(id: string, signal?: AbortSignal): Promise<void> {
+    return this.#told(id, async () => {
+      if (!isSandboxId(id)) throw sandboxNotFound(id);
+      await this.#start(id, signal);
+    });
+  }
+
+  async destroy(id: string, signal?: AbortSignal): Promise<void> {
+    if (!isSandboxId(id)) return;
+    await this.#told(id, () => this.#life.release(id, signal));
+  }
+
+  exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
+    return this.#told(id, () => this.#shell.exec(id, () => this.#running(id, signal), command, signal));
+  }
+
+  dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
+    return this.#told(id, () => this.#shell.dial(id, () => this.#running(id, signal), port, signal));
+  }
+
+  async *list(signal?: AbortSignal): AsyncIterable<string> {
+    const query = { labelSelector: selector(SANDBOX_LABELS), metadataOnly: true };
+    for await (const { metadata } of this.#client.list(this.#claims, query, signal)) {
+      const id = sandboxIdOf(metadata);
+      if (id !== undefined) yield id;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#shell.close();
+  }
+
+  async #start(id: string, signal: AbortSignal | undefined): Promise<void> {
+    const pod = await this.#life.run(id, signal);
+    await this.#shell.prepare(id, pod, limited(signal, this.#settleWithinMs));
+  }
+
+  /** Claim, Sandbox, pod: in this order, because each names the next. */
+  async #running(id: string, signal: AbortSignal | undefined): Promise<RunningPod> {
+    if (!isSandboxId(id)) throw sandboxNotFound(id);
+    const claim = await this.#life.look(id, signal);
+    if (claim.state === 'absent' || claim.state === 'ending') throw sandboxNotFound(id);
+    if (claim.sandbox === undefined) throw sandboxNotRunning(id, claim.reason);
+    const sandbox = await this.#life.sandbox(claim.sandbox, signal);
+    if (sandbox === undefined) throw sandboxNotRunning(id, 'its Sandbox has gone');
+    const now = podState(await this.#life.pod(podNameOf(sandbox), signal));
+    if (now.state === 'running') return now.pod;
+    throw sandboxNotRunning(id, now.state === 'absent' ? 'it is stopped; resume it first' : now.reason);
+  }
+
+  async #told<T>(id: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw portError(id, error);
+    }
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * Stands in for the controller of agent-sandbox, which a test machine cannot have: keeps warm pools filled, gives claims Sandboxes and Sandboxes real pods, suspends
+ * and wakes them, and writes the conditions and annotations that the real one writes. One namespace, one writer; deletion is left to the cluster's garbage collector.
+ */
+import type { Collection } from '#adapters/kubernetes/client/collection.ts';
+import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
+import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
+import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster/cluster-streams.ts';
+import {
+  type Claim,
+  collections,
+  EXTENSIONS,
+  owner,
+  type Pool,
+  POOL_LABEL,
+  poolHash,
+  type Sandbox,
+  type SandboxPod,
+  type Template,
+} from './objects.ts';
+import { reconcileClaim, sandboxFor } from './reconcile-claim.ts';
+import { reconcileSandbox } from './reconcile-sandbox.ts';
+
+export interface StandIn {
+  stop(): Promise<void>;
+}
+
+export function startStandIn(access: ClusterAccess, namespace: string): StandIn {
+  const client = createKubernetesClient({ access });
+  const streams = openClusterStreams(access);
+  const at = collections(namespace);
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let woken = Promise.withResolvers<void>();
+
+  const all = async <T extends KubernetesObject>(from: Collection): Promise<T[]> => {
+    const objects: T[] = [];
+    for await (const object of client.list<T>(from, {}, signal)) objects.push(object);
+    return objects;
+  };
+
+  const pass = async (): Promise<void> => {
+    const [claims, pools, templates, sandboxes, pods] = await Promise.all([
+      all<Claim>(at.claims),
+      all<Pool>(at.pools),
+      all<Template>(at.templates),
+      all<Sandbox>(at.sandboxes),
+      all<SandboxPod>(at.pods),
+    ]);
+    const steps = [
+      ...sandboxes.map((sandbox) => async () => {
+        const pod = pods.find(({ metadata }) => metadata.name === sandbox.metadata.name);
+        await reconcileSandbox(client, at, sandbox, pod);
+      }),
+      ...claims.map((claim) => () => reconcileClaim(client, at, claim, { pools, templates, sandboxes })),
+      ...pools.map((pool) => () => fill(pool, templates, sandboxes)),
+    ];
+    // What another writer has changed meanwhile comes round again with its event.
+    for (const step of steps) await step().catch(() => {});
+  };
+
+  const fill = async (
+    pool: Pool,
+    templates: readonly Template[],
+    sandboxes: readonly Sandbox[],
+  ): Promise<void> => {
+    const label = poolHash(pool.metadata.name);
+    const waiting = sandboxes.filter(({ metadata }) => metadata.labels?.[POOL_LABEL] === label).length;
+    const template = templates.find(({ metadata }) => metadata.name === pool.spec.sandboxTemplateRef.name);
+    if (template === undefined) return;
+    for (let made = waiting; made < (pool.spec.replicas ?? 1); made += 1) {
+      const name = `${pool.metadata.name}-${Math.random().toString(36).slice(2, 7)}`;
+      const owners = [owner(`${EXTENSIONS}/v1beta1`, 'SandboxWarmPool', pool)];
+      await client.create(at.sandboxes, sandboxFor(name, template.spec, {}, owners, { [POOL_LABEL]: label }));
+    }
+  };
+
+  /** Every event of a kind asks for a pass; which it is does not matter. */
+  const listen = async (from: Collection): Promise<void> => {
+    while (!signal.aborted) {
+      const request = { path: `${from.path}?watch=true&timeoutSeconds=300`, what: `watch ${from.plural}` };
+      const body = await streams.body(request, signal);
+      for await (const piece of body) if (String(piece) !== '') woken.resolve();
+    }
+  };
+
+  const work = async (): Promise<void> => {
+    while (!signal.aborted) {
+      woken = Promise.withResolvers<void>();
+      await pass();
+      await Promise.race([
+        woken.promise,
+        new Promise((resolve) => signal.addEventListener('abort', resolve)),
+      ]);
+    }
+  };
+
+  const tasks = [work(), ...[at.claims, at.pools, at.sandboxes, at.pods].map(listen)];
+  const ended = Promise.allSettled(tasks);
+  return {
+    stop: async () => {
+      stopping.abort();
+      await ended;
+      streams.close();
+      client.close();
+    },
+  };
+}
