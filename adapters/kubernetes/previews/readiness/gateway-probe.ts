@@ -1,6 +1,5 @@
 import { lookup } from 'node:dns/promises';
-import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { ROUTE_RESPONSE_HEADERS } from '#constructs/preview.ts';
 
 export interface GatewayProbeOptions {
@@ -52,8 +51,8 @@ export function createGatewayProbe({ host, port, tls }: GatewayProbeOptions): Ga
         };
         const outgoing: ClientRequest =
           tls === undefined
-            ? httpRequest(options)
-            : httpsRequest({
+            ? process.getBuiltinModule('node:http').request(options)
+            : process.getBuiltinModule('node:https').request({
                 ...options,
                 servername: hostname,
                 rejectUnauthorized: tls.verify,
