@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { execute } from '../../host/support/commands.ts';
 
@@ -10,8 +11,12 @@ afterAll(() => porthole.end());
 
 const makeSandbox = async () =>
   (await porthole.call('POST', '/v1/sandbox', { body: {} })).json<{ id: string }>().id;
-/** Ends the sandbox from within, as its own code can. */
-const die = (id: string) => execute(porthole, id, ['sh', '-c', 'echo kept > file; kill -9 2; sleep 60']);
+/** Ends the sandbox from within, as its own code can, and waits until that is seen. */
+const die = async (id: string) => {
+  await execute(porthole, id, ['sh', '-c', 'echo kept > file; kill -9 2; sleep 60']);
+  const { provider } = porthole.host.services;
+  while ((await provider.inspect(id)).state === 'running') await delay(10);
+};
 
 test('a sandbox that died by itself runs the next command, on its files', async () => {
   const id = await makeSandbox();
