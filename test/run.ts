@@ -8,7 +8,8 @@ import { missing } from './cluster/bed/cluster.ts';
 
 const wanted = process.argv.slice(2);
 const leaveOut = missing() !== undefined && !wanted.some((argument) => argument.includes('cluster'));
-if (leaveOut) process.stdout.write('Without the suites of the test cluster: npm run cluster:up brings it up.\n');
+if (leaveOut)
+  process.stdout.write('Without the suites of the test cluster: npm run cluster:up brings it up.\n');
 
 const jest = createRequire(import.meta.url).resolve('jest/bin/jest');
 const child = spawn(

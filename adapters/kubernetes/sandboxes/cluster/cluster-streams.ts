@@ -78,6 +78,7 @@ export function openClusterStreams(access: ClusterAccess): ClusterStreams {
       return withToken(
         (headers) =>
           new Promise<WebSocket>((resolve, reject) => {
+            signal?.throwIfAborted();
             const socket = new WebSocket(address, subprotocol, {
               agent,
               headers,
