@@ -1,0 +1,94 @@
+import { expect, test } from '@jest/globals';
+import { type Claim, podNameOf } from '#adapters/kubernetes/sandboxes/claims/claim.ts';
+import { claimState, sandboxReadiness } from '#adapters/kubernetes/sandboxes/claims/claim-state.ts';
+
+const metadata = {
+  name: 'c',
+  uid: 'u',
+  resourceVersion: '1',
+  generation: 2,
+  creationTimestamp: '2026-01-01T00:00:00Z',
+};
+const sandbox = { name: 'pool-ab12c' };
+const told = (status: string, reason: string, more: object = {}) => ({
+  conditions: [{ type: 'Ready', status, reason, message: 'so it is', ...more }],
+});
+
+test.each<[string, Claim | undefined, object]>([
+  ['no claim', undefined, { state: 'absent' }],
+  ['a claim without a status', { metadata }, { state: 'creating', reason: 'its claim is not bound yet' }],
+  [
+    'a claim with a ready Sandbox',
+    { metadata, status: { ...told('True', 'DependenciesReady'), sandbox } },
+    { state: 'bound', sandbox: 'pool-ab12c' },
+  ],
+  [
+    'a ready claim that names no Sandbox',
+    { metadata, status: told('True', 'DependenciesReady') },
+    { state: 'creating', reason: 'its claim is not bound yet' },
+  ],
+  [
+    'a claim whose Sandbox comes up',
+    { metadata, status: { ...told('False', 'DependenciesNotReady'), sandbox } },
+    { state: 'creating', sandbox: 'pool-ab12c', reason: 'DependenciesNotReady: so it is' },
+  ],
+  [
+    'a claim whose Sandbox is suspended',
+    { metadata, status: { ...told('False', 'SandboxSuspended'), sandbox } },
+    { state: 'suspended', sandbox: 'pool-ab12c' },
+  ],
+  [
+    'a claim that was judged before it was changed',
+    { metadata, status: { ...told('False', 'InvalidMetadata', { observedGeneration: 1 }), sandbox } },
+    { state: 'creating' },
+  ],
+  [
+    'a claim on its way out',
+    {
+      metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+      status: { ...told('True', 'x'), sandbox },
+    },
+    { state: 'ending', reason: 'its removal has begun' },
+  ],
+])('%s', (_title, claim, state) => {
+  expect(claimState(claim)).toMatchObject(state);
+});
+
+test.each([
+  'WarmPoolNotFound',
+  'TemplateNotFound',
+  'InvalidMetadata',
+  'EnvVarsInjectionRejected',
+  'VolumeClaimTemplatesError',
+  'InvalidConfiguration',
+  'ClaimExpired',
+  'SandboxExpired',
+  'PodFailed',
+  'PodSucceeded',
+])('a claim has failed for good with the reason %s', (reason) => {
+  const claim = { metadata, status: told('False', reason) };
+  expect(claimState(claim)).toEqual({ state: 'failed', reason: `${reason}: so it is`, sandbox: undefined });
+});
+
+test('a Sandbox is ready once its controller has seen it as it is', () => {
+  expect(sandboxReadiness({ metadata, status: told('True', 'DependenciesReady') })).toEqual({
+    state: 'ready',
+    podName: 'c',
+  });
+  expect(
+    sandboxReadiness({ metadata, status: told('True', 'DependenciesReady', { observedGeneration: 1 }) }),
+  ).toEqual({ state: 'waiting', reason: 'its Sandbox is coming up' });
+  expect(sandboxReadiness({ metadata, status: told('False', 'PodFailed') })).toEqual({
+    state: 'failed',
+    reason: 'PodFailed: so it is',
+  });
+  expect(sandboxReadiness(undefined)).toEqual({ state: 'failed', reason: 'its Sandbox has gone' });
+});
+
+test.each([
+  ['is the Sandbox’s', {}, 'c'],
+  ['is the Sandbox’s where the annotation is empty', { 'agents.x-k8s.io/pod-name': '' }, 'c'],
+  ['is what the annotation says', { 'agents.x-k8s.io/pod-name': 'other' }, 'other'],
+])('the pod’s name %s', (_title, annotations, name) => {
+  expect(podNameOf({ metadata: { ...metadata, annotations } })).toBe(name);
+});

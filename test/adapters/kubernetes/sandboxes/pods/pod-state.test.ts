@@ -1,0 +1,79 @@
+import { expect, test } from '@jest/globals';
+import type { Pod } from '#adapters/kubernetes/sandboxes/pods/pod.ts';
+import { podState } from '#adapters/kubernetes/sandboxes/pods/pod-state.ts';
+
+const metadata = { name: 'box', uid: 'u1', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
+const spec = { containers: [{ name: 'sidecar' }, { name: 'sandbox' }] };
+const ready = [{ type: 'Ready', status: 'True' }];
+const running = { name: 'sandbox', containerID: 'containerd://1', state: { running: {} } };
+const pod = (status: Pod['status'], more: Partial<Pod> = {}): Pod => ({
+  metadata,
+  spec,
+  ...more,
+  ...(status && { status }),
+});
+const waiting = (reason: string, message: string) =>
+  pod({ containerStatuses: [{ name: 'sandbox', state: { waiting: { reason, message } } }] });
+
+test.each<[string, Pod | undefined, object]>([
+  ['no pod', undefined, { state: 'absent' }],
+  [
+    'a pod that is ready',
+    pod({ phase: 'Running', conditions: ready, containerStatuses: [running] }),
+    {
+      state: 'running',
+      pod: { name: 'box', uid: 'u1', container: 'sandbox', containerId: 'containerd://1' },
+    },
+  ],
+  [
+    'a pod whose only container has another name',
+    pod(
+      { conditions: ready, containerStatuses: [{ ...running, name: 'main' }] },
+      { spec: { containers: [{ name: 'main' }] } },
+    ),
+    { state: 'running', pod: { name: 'box', uid: 'u1', container: 'main', containerId: 'containerd://1' } },
+  ],
+  [
+    'a pod on its way out, ready as it may be',
+    pod(
+      { conditions: ready, containerStatuses: [running] },
+      { metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } },
+    ),
+    { state: 'ending', reason: 'it is being stopped' },
+  ],
+  [
+    'a pod without a status',
+    pod(undefined),
+    { state: 'creating', reason: 'its pod is coming up', isHopeless: false },
+  ],
+  [
+    'a pod that finds no node',
+    pod({
+      conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes' }],
+    }),
+    { state: 'creating', reason: 'Unschedulable: 0/1 nodes', isHopeless: false },
+  ],
+  [
+    'a pod whose image does not come',
+    waiting('ImagePullBackOff', 'Back-off pulling image "x"'),
+    { state: 'creating', reason: 'ImagePullBackOff: Back-off pulling image "x"', isHopeless: false },
+  ],
+  [
+    'a pod whose image is no image',
+    waiting('InvalidImageName', 'no'),
+    { state: 'creating', reason: 'InvalidImageName: no', isHopeless: true },
+  ],
+  [
+    'a pod that was evicted',
+    pod({ phase: 'Failed', reason: 'Evicted', message: 'The node was low on memory' }),
+    { state: 'ended', reason: 'Evicted: The node was low on memory' },
+  ],
+  ['a pod that has ended', pod({ phase: 'Succeeded' }), { state: 'ended', reason: 'its pod has succeeded' }],
+])('%s', (_title, of, state) => {
+  expect(podState(of)).toEqual(state);
+});
+
+test('a reason is bounded', () => {
+  const state = podState(waiting('ErrImagePull', 'x'.repeat(10_000)));
+  expect(state).toMatchObject({ reason: expect.stringMatching(/^ErrImagePull: x{486}$/) });
+});
