@@ -5,10 +5,15 @@ import { formatPreviewToken } from '#core/rules/preview-token.ts';
 import { RUN_ID } from '#core/rules/run-id.ts';
 import type { KeySet } from './key-set.ts';
 
+/** Agents that call at the same time; one more costs another check of a signature. */
+const MAX_VERIFIED = 1_000;
+
 const AGENT_TYPE = 'porthole-agent+jwt';
 
 /** Preview tokens by HMAC and agent tokens as JWTs (HS256), both under the key set. */
 export function createSignedTokens(keys: KeySet): Tokens {
+  /** Signatures that were found good, the oldest first: an agent calls often, and its signature does not change. */
+  const verified = new Map<string, AgentClaims>();
   return {
     currentKid: () => keys.current.kid,
 
@@ -30,6 +35,8 @@ export function createSignedTokens(keys: KeySet): Tokens {
         .sign(keys.current.agent),
 
     async verifyAgent(token, now): Promise<AgentClaims | undefined> {
+      const known = verified.get(token);
+      if (known !== undefined) return known.expiresAt > now ? known : undefined;
       if (!token.split('.').every(isCanonical)) return undefined;
       try {
         const { payload } = await jwtVerify(
@@ -43,7 +50,11 @@ export function createSignedTokens(keys: KeySet): Tokens {
         );
         const { run, exp } = payload;
         if (typeof run !== 'string' || !RUN_ID.test(run) || exp === undefined) return undefined;
-        return { runId: run, expiresAt: new Date(exp * 1000) };
+        const claims = { runId: run, expiresAt: new Date(exp * 1000) };
+        verified.set(token, claims);
+        const [oldest] = verified.keys();
+        if (verified.size > MAX_VERIFIED && oldest !== undefined) verified.delete(oldest);
+        return claims;
       } catch {
         // Whatever is wrong with it (form, signature, type, expiry), the caller learns only that it is not good.
         return undefined;

@@ -5,8 +5,12 @@ import { base32 } from '#core/rules/preview-token.ts';
 
 const ulid = monotonicFactory();
 
+const PROCESS = randomBytes(4).toString('hex');
+let requests = 0;
+
 export const randomIds: Ids = {
   run: () => `run_${ulid()}`,
   sandbox: () => base32(randomBytes(16)),
-  request: () => randomBytes(8).toString('hex'),
+  // Drawn once a process and counted on: fresh randomness would cost a tenth of a small request.
+  request: () => `${PROCESS}${(requests++).toString(16).padStart(8, '0')}`,
 };
