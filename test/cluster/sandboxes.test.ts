@@ -1,14 +1,22 @@
 /** The kubernetes provider on a real cluster. */
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
+import { sandboxObjectName } from '#constructs/names.ts';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
-import { sandboxProviderContract } from '#test/contracts/sandbox-provider.contract.ts';
+import {
+  codeOf,
+  eventually,
+  run,
+  sandboxId,
+  sandboxProviderContract,
+} from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';
 import { type Cluster, cluster, missing } from './bed/cluster.ts';
 
@@ -28,18 +36,144 @@ suite('kubernetes provider', missing(), () => {
     await bed.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   });
 
-  sandboxProviderContract(
-    async () => {
-      const access = await readKubeconfig(bed.kubeconfig);
-      client = createKubernetesClient({ access });
-      return createKubernetesProvider({
-        client,
-        access,
-        namespace,
-        image: SANDBOX_IMAGE,
-        pod: { memoryMebibytes: 1024, workspaceMebibytes: 1024 },
+  const open = async (more: { pod?: object; settleWithinMs?: number } = {}): Promise<SandboxProvider> => {
+    const access = await readKubeconfig(bed.kubeconfig);
+    client ??= createKubernetesClient({ access });
+    const pod = { memoryMebibytes: 1024, workspaceMebibytes: 1024, ...more.pod };
+    return createKubernetesProvider({ client, access, namespace, image: SANDBOX_IMAGE, ...more, pod });
+  };
+  const inNamespace = (...argv: string[]): Promise<string> =>
+    bed.kubectl([...argv, `--namespace=${namespace}`]);
+
+  describe('its contract', () => {
+    sandboxProviderContract(() => open(), { ownNetwork: true });
+  });
+
+  describe('in a cluster', () => {
+    test('it takes an id of 128 characters, and lists it in full', async () => {
+      const provider = await open();
+      const id = 'a'.repeat(128);
+      await provider.create({ id });
+      expect((await run(provider, id, ['sh', '-c', 'echo "$SANDBOX_ID"'])).stdout).toBe(`${id}\n`);
+      const listed: string[] = [];
+      for await (const each of provider.list()) listed.push(each);
+      expect(listed).toContain(id);
+      await provider.destroy(id);
+      await provider.close();
+    });
+
+    test.each([
+      ['an image that does not come', { image: 'porthole.test/none:1' }, {}, /ErrImagePull|ImagePullBackOff/],
+      [
+        'no node with room',
+        {},
+        { pod: { memoryMebibytes: 4_000_000 } },
+        /Unschedulable: 0\/1 nodes are available/,
+      ],
+    ])('a create that waits too long names %s', async (_title, spec, options, reason) => {
+      const provider = await open({ ...options, settleWithinMs: 5_000 });
+      const id = sandboxId();
+      const failure = await provider.create({ id, ...spec }).catch((error: unknown) => error);
+      expect(failure).toMatchObject({ code: 'sandbox_not_running', message: expect.stringMatching(reason) });
+      expect(await provider.inspect(id)).toMatchObject({
+        state: 'creating',
+        reason: expect.stringMatching(reason),
       });
-    },
-    { ownNetwork: true },
-  );
+      expect(await codeOf(provider.exec(id, { argv: ['true'] }))).toBe('sandbox_not_running');
+      await provider.destroy(id);
+      expect(await provider.inspect(id)).toMatchObject({ state: 'absent' });
+      await provider.close();
+    });
+
+    test('a create with an image that is none fails long before its time', async () => {
+      const provider = await open();
+      const id = sandboxId();
+      const failure = await provider.create({ id, image: 'NO/image' }).catch((error: unknown) => error);
+      expect(failure).toMatchObject({
+        code: 'sandbox_not_running',
+        message: expect.stringContaining('repository name must be lowercase'),
+      });
+      await provider.destroy(id);
+      await provider.close();
+    });
+
+    test('a create that is aborted rejects with the reason, and another one goes on with it', async () => {
+      const provider = await open();
+      const id = sandboxId();
+      const abort = new AbortController();
+      const creating = provider.create({ id }, abort.signal);
+      await inNamespace('wait', `pvc/${sandboxObjectName(id)}`, '--for=create', '--timeout=30s');
+      abort.abort(new Error('crashed'));
+      await expect(creating).rejects.toThrow('crashed');
+      await provider.create({ id });
+      expect(await provider.inspect(id)).toMatchObject({ state: 'running' });
+
+      // A removal that a crash cut off after its first step: seen as such, not to be resumed, and finished by a create.
+      await run(provider, id, ['touch', 'old']);
+      await inNamespace('delete', 'pvc', sandboxObjectName(id), '--wait=false');
+      expect(await codeOf(provider.resume(id))).toBe('sandbox_not_found');
+      await provider.create({ id });
+      expect((await run(provider, id, ['test', '-e', 'old'])).exit).toEqual({ code: 1 });
+      await provider.destroy(id);
+      await provider.close();
+    });
+
+    test('a pod that was deleted by somebody else is a stopped sandbox, and comes back with the image it had', async () => {
+      const provider = await open();
+      const other = await open({ pod: {} });
+      const id = sandboxId();
+      await provider.create({ id, image: SANDBOX_IMAGE });
+      await inNamespace('delete', 'pod', sandboxObjectName(id));
+      expect(await provider.inspect(id)).toEqual({ state: 'stopped', podName: sandboxObjectName(id) });
+      await other.resume(id);
+      expect(await provider.inspect(id)).toMatchObject({ state: 'running' });
+      await provider.destroy(id);
+      await Promise.all([provider.close(), other.close()]);
+    });
+
+    test('a volume of the same name that is not ours is neither used nor deleted', async () => {
+      const provider = await open();
+      const id = sandboxId();
+      const name = sandboxObjectName(id);
+      const foreign = {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        metadata: { name, namespace },
+        spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+      };
+      await bed.kubectl(['apply', '--filename=-'], JSON.stringify(foreign));
+      expect(await provider.inspect(id)).toEqual({ state: 'absent', podName: name });
+      expect(await codeOf(provider.create({ id }))).toBe('internal_error');
+      await provider.destroy(id);
+      expect(await inNamespace('get', 'pvc', name, '--output=name')).toBe(`persistentvolumeclaim/${name}\n`);
+      await provider.close();
+    });
+
+    test('a quota that is used up is told as no room', async () => {
+      const provider = await open();
+      await inNamespace('create', 'quota', 'none', '--hard=count/pods=0');
+      await inNamespace('wait', 'quota/none', '--for=jsonpath={.status.hard}', '--timeout=30s');
+      const id = sandboxId();
+      expect(await codeOf(provider.create({ id }))).toBe('service_unavailable');
+      await inNamespace('delete', 'quota', 'none');
+      await provider.destroy(id);
+      await provider.close();
+    });
+
+    test('commands leave no process behind, dead or alive', async () => {
+      const provider = await open();
+      const id = sandboxId();
+      await provider.create({ id });
+      const processes = async (): Promise<number> => {
+        const { stdout } = await run(provider, id, ['sh', '-c', 'ls -d /proc/[0-9]* | wc -l']);
+        return Number(stdout);
+      };
+      const before = await processes();
+      for (let number = 0; number < 10; number += 1) await run(provider, id, ['cat'], { input: 'x' });
+      expect(await eventually(async () => (await processes()) <= before)).toBe(true);
+      expect((await run(provider, id, ['sh', '-c', 'ls -A /tmp'])).stdout).toBe('');
+      await provider.destroy(id);
+      await provider.close();
+    });
+  });
 });

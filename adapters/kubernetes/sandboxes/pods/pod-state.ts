@@ -14,6 +14,9 @@ export type PodState =
 /** The kubelet will say nothing else of such a container. */
 const HOPELESS = new Set(['InvalidImageName', 'ErrImageNeverPull']);
 
+/** Nor of such an image, which it takes for one that may yet come: the words of the library that container runtimes read names with. */
+const NO_IMAGE = 'invalid reference format';
+
 export function podState(pod: Pod | undefined): PodState {
   if (pod === undefined) return { state: 'absent' };
   const { metadata, spec, status = {} } = pod;
@@ -38,7 +41,7 @@ export function podState(pod: Pod | undefined): PodState {
   return {
     state: 'creating',
     reason: told(held ?? ready ?? {}, 'its pod is coming up'),
-    isHopeless: HOPELESS.has(held?.reason ?? ''),
+    isHopeless: HOPELESS.has(held?.reason ?? '') || (held?.message?.includes(NO_IMAGE) ?? false),
   };
 }
 

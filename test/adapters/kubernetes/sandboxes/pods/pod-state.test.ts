@@ -64,6 +64,11 @@ test.each<[string, Pod | undefined, object]>([
     { state: 'creating', reason: 'InvalidImageName: no', isHopeless: true },
   ],
   [
+    'a pod whose image the runtime cannot read',
+    waiting('ErrImagePull', 'failed to parse image reference "NO": invalid reference format'),
+    { state: 'creating', isHopeless: true, reason: expect.stringContaining('ErrImagePull: failed to parse') },
+  ],
+  [
     'a pod that was evicted',
     pod({ phase: 'Failed', reason: 'Evicted', message: 'The node was low on memory' }),
     { state: 'ended', reason: 'Evicted: The node was low on memory' },
