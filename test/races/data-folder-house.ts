@@ -7,7 +7,7 @@ import { randomIds } from '#adapters/system/random-ids.ts';
 import type { Clock } from '#core/ports/clock.ts';
 import { openDataFolder } from '#host/data-folder.ts';
 import { folderProvider } from './folder-provider.ts';
-import { OPTIONS } from './preview-world.ts';
+import { OPTIONS } from '#test/support/preview-options.ts';
 
 /** What a host opens in its data folder to start and stop previews, without the HTTP around it. */
 export async function openHouse(dataDir: string, clock: Clock, between?: () => Promise<void>) {

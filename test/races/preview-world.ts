@@ -14,23 +14,6 @@ import type { PinnedClock } from '#test/doubles/pinned-clock.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { collect } from '#test/support/collect.ts';
 
-export const OPTIONS: PreviewOptions = {
-  enabled: true,
-  zoneSuffix: 'localhost',
-  gatewayName: 'gateway',
-  gatewayNamespace: 'porthole',
-  namespace: 'porthole',
-  idleTimeoutMinutes: 30,
-  maxLifetimeHours: 8,
-  keepAfterRun: true,
-  allowedPortMin: 3000,
-  allowedPortMax: 9000,
-  autoApprove: false,
-  maxPerRun: 3,
-  maxTotal: 20,
-  readyTimeoutSeconds: 10,
-};
-
 /** What a client does to one run and port, or somebody to all of them. */
 export type Action =
   | { readonly do: 'start' | 'rotate' | 'stop' | 'keep'; readonly pair: number }

@@ -14,7 +14,8 @@ import type { Records, RunRecord } from '#core/ports/records.ts';
 import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
-import { type Action, OPTIONS, type Pair, PreviewWorld } from './preview-world.ts';
+import { OPTIONS } from '#test/support/preview-options.ts';
+import { type Action, type Pair, PreviewWorld } from './preview-world.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.000Z');
 const OWNER = { user: 'alice', org: 'acme' };

@@ -11,27 +11,11 @@ import { memoryPreviewPlane, type MemoryPlane } from '#test/doubles/memory-previ
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock, type PinnedClock } from '#test/doubles/pinned-clock.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
+import { OPTIONS } from '#test/support/preview-options.ts';
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const NOON = new Date('2026-03-01T12:00:00.000Z');
-
-const OPTIONS: PreviewOptions = {
-  enabled: true,
-  zoneSuffix: 'localhost',
-  gatewayName: 'gateway',
-  gatewayNamespace: 'porthole',
-  namespace: 'porthole',
-  idleTimeoutMinutes: 30,
-  maxLifetimeHours: 8,
-  keepAfterRun: true,
-  allowedPortMin: 3000,
-  allowedPortMax: 9000,
-  autoApprove: false,
-  maxPerRun: 3,
-  maxTotal: 20,
-  readyTimeoutSeconds: 10,
-};
 
 /** The use cases of previews on a plane in memory, a database in memory and a clock that stands at noon. */
 export async function previewHouse(change: Partial<PreviewOptions> = {}) {

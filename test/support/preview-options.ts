@@ -1,0 +1,19 @@
+import type { PreviewOptions } from '#core/preview-options.ts';
+
+/** The reference's defaults, as one machine has them. */
+export const OPTIONS: PreviewOptions = {
+  enabled: true,
+  zoneSuffix: 'localhost',
+  gatewayName: 'gateway',
+  gatewayNamespace: 'porthole',
+  namespace: 'porthole',
+  idleTimeoutMinutes: 30,
+  maxLifetimeHours: 8,
+  keepAfterRun: true,
+  allowedPortMin: 3000,
+  allowedPortMax: 9000,
+  autoApprove: false,
+  maxPerRun: 3,
+  maxTotal: 20,
+  readyTimeoutSeconds: 10,
+};
