@@ -31,7 +31,7 @@ export interface Services {
   /** What `GET /health` warns of. */
   readonly warnings: () => readonly string[];
   /** The OpenAPI document of all routes. */
-  readonly openapi: () => object;
+  readonly openapi: () => Promise<object>;
   /** The metrics in Prometheus' text format. */
   readonly metrics: () => Promise<{ contentType: string; text: string }>;
 }

@@ -4,22 +4,15 @@ import { type LocalPlane, openLocalPlane } from '#adapters/gateway/plane/local-p
 import { createLoopbackPlane } from '#adapters/gateway/plane/loopback-plane.ts';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
-import type { Clock } from '#core/ports/clock.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { Logger } from '#handlers/services.ts';
 import type { Config } from './config/config.ts';
-import type { Metrics } from './metrics.ts';
+import type { PlatformDeps } from './open-platform.ts';
 import type { Platform } from './platform.ts';
 import { createPreviewGateway } from './preview-gateway.ts';
 import { recoverSandboxes } from './recover-sandboxes.ts';
 import { stopSandboxes } from './stop-sandboxes.ts';
 
-export interface LocalPlatformDeps {
+export interface LocalPlatformDeps extends Omit<PlatformDeps, 'folder'> {
   readonly folder: string;
-  readonly records: Records;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics: Metrics;
 }
 
 /** One machine: sandboxes as processes, previews through the gateway in this process, or on loopback ports where URLs are switched off. */

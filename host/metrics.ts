@@ -1,14 +1,18 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-/** What the host counts. Labels are operation ids and statuses: never a path, a token or a user. */
-export interface Metrics {
-  /** One finished request of the API. */
-  requested(operation: string, status: number, seconds: number): void;
+/** What a process that carries previews counts of them. */
+export interface PreviewMetrics {
   /** One finished request of a preview; `status` is its class, e.g. `2xx`, or `error` without an answer. */
   previewRequested(status: string): void;
   previewBytes(direction: 'in' | 'out', bytes: number): void;
   /** How many upgraded connections (WebSocket) have begun (1) or ended (-1). */
   previewUpgrades(change: 1 | -1): void;
+}
+
+/** What the host counts. Labels are operation ids and statuses: never a path, a token or a user. */
+export interface Metrics extends PreviewMetrics {
+  /** One finished request of the API. */
+  requested(operation: string, status: number, seconds: number): void;
   /** How many previews live, asked at each scrape. */
   countPreviews(count: () => Promise<number>): void;
   expose(): Promise<{ contentType: string; text: string }>;

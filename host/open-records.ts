@@ -5,7 +5,7 @@ import type { Logger } from '#handlers/services.ts';
 /** PostgreSQL where a URL is given, else a SQLite file in the data folder. Neither pays for loading the other. */
 export async function openRecords(
   databaseUrl: string | undefined,
-  folder: string,
+  folder: () => Promise<string>,
   log: Logger,
 ): Promise<Records> {
   if (databaseUrl !== undefined) {
@@ -13,5 +13,5 @@ export async function openRecords(
     return openPostgresRecords({ url: databaseUrl, log });
   }
   const { openSqliteRecords } = await import('#adapters/sql/sqlite/open-sqlite-records.ts');
-  return openSqliteRecords({ file: join(folder, 'porthole.db'), log });
+  return openSqliteRecords({ file: join(await folder(), 'porthole.db'), log });
 }

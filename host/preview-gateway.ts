@@ -8,7 +8,7 @@ import type { PreviewOptions } from '#core/preview-options.ts';
 import { slidingExpiry } from '#core/rules/preview-lifetime.ts';
 import { isPreviewToken, tokenSha256 } from '#core/rules/preview-token.ts';
 import type { Logger } from '#handlers/services.ts';
-import type { Metrics } from './metrics.ts';
+import type { PreviewMetrics } from './metrics.ts';
 
 export interface PreviewGatewayDeps {
   readonly plane: LocalPlane;
@@ -18,7 +18,7 @@ export interface PreviewGatewayDeps {
   readonly preview: PreviewOptions;
   readonly scheme: 'http' | 'https';
   readonly log: Logger;
-  readonly metrics: Metrics;
+  readonly metrics: PreviewMetrics;
 }
 
 /** A tenth of the shortest idle window: traffic moves the expiry, but not with every request. */

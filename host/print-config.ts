@@ -1,6 +1,6 @@
 /** `npm run config`: every setting, its default and its meaning. */
 import { z } from 'zod';
-import { EnvironmentSchema } from './config/config.ts';
+import { EnvironmentSchema } from './config/environment-schema.ts';
 
 for (const [name, schema] of Object.entries(EnvironmentSchema.shape)) {
   const { default: fallback, enum: values } = z.toJSONSchema(schema, {

@@ -1,5 +1,5 @@
-import { type Config, ConfigError, readConfig, secretsOf } from './config/config.ts';
-import { DataFolderError } from './data-folder.ts';
+import { type Config, readConfig, secretsOf } from './config/config.ts';
+import { explain } from './explain.ts';
 import { isWildcard } from './known-hosts.ts';
 import { createLogger } from './logger.ts';
 import { type Host, startHost } from './start-host.ts';
@@ -61,16 +61,6 @@ ${elsewhere}
 
 function say(text: string): void {
   process.stdout.write(text);
-}
-
-function explain(error: unknown): string {
-  if (error instanceof ConfigError || error instanceof DataFolderError) return error.message;
-  const { code, port, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };
-  if (code === 'EADDRINUSE')
-    return `Port ${port} on ${address} is taken. Free it, or start Porthole on another one: PORT=${(port ?? 8787) + 1} npm start`;
-  if (code === 'EACCES' && port !== undefined)
-    return `Port ${port} needs more rights than this user has. Choose one above 1023: PORT=8787 npm start`;
-  return `Porthole could not start: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
 }
 
 /** npm passes a Ctrl-C on although the terminal has sent it already: what comes this close is the same one. */

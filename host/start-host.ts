@@ -1,26 +1,19 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
-import { createAuthenticator } from '#adapters/auth/configured-authenticator.ts';
-import { deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
-import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
-import { randomIds } from '#adapters/system/random-ids.ts';
+import { isInCluster } from '#adapters/kubernetes/client/in-cluster-access.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
 import type { Clock } from '#core/ports/clock.ts';
-import { openapiDocument } from '#handlers/docs/openapi-document.ts';
 import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import { reap } from '#handlers/reaper.ts';
 import { ROUTES } from '#handlers/routes.ts';
 import type { Logger, Services } from '#handlers/services.ts';
 import { type Config, secretsOf } from './config/config.ts';
-import { openDataFolder } from './data-folder.ts';
 import { createFront } from './front.ts';
 import { createFunctionHost } from './function-host.ts';
 import { isWildcard, knownHosts } from './known-hosts.ts';
-import { openLocalPlatform } from './local-platform.ts';
 import { createMetrics } from './metrics.ts';
-import { openRecords } from './open-records.ts';
+import { openServices } from './open-services.ts';
 import { every } from './schedule.ts';
 
 /** A host that is up. */
@@ -46,43 +39,11 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
   // Whatever is open when a later step fails is closed again, the last one first.
   const opened = new AsyncDisposableStack();
   try {
-    const folder = await openDataFolder(config.dataDir);
-    opened.defer(() => folder.release());
-    const records = await openRecords(config.databaseUrl, folder.path, log);
-    opened.defer(() => records.close());
-    const [jwks] = await Promise.all([
-      config.signingKeys ?? loadOrCreateJwks(join(folder.path, 'signing-keys.json')),
-      records.migrate(),
-    ]);
-    const tokens = createSignedTokens(deriveKeySet(jwks));
     const metrics = createMetrics();
-    const platform = await openLocalPlatform(config, { folder: folder.path, records, clock, log, metrics });
-    opened.defer(() => platform.close());
-    const { provider, place, plane, gateway } = platform;
-
-    const authenticator = createAuthenticator({ ...config, tokens, records, clock });
-    let openapi: object | undefined;
-    const services: Services = {
-      records,
-      plane,
-      provider,
-      place,
-      tokens,
-      clock,
-      ids: randomIds,
-      preview: config.preview,
-      authenticator,
-      log,
-      warnings: platform.warnings,
-      metrics: () => metrics.expose(),
-      openapi: () =>
-        (openapi ??= openapiDocument(ROUTES, { secured: authenticator.withoutCredential === undefined })),
-    };
-    metrics.countPreviews(async () => {
-      let count = 0;
-      for await (const _ of plane.list()) count += 1;
-      return count;
-    });
+    const open = await openServices({ config, log, clock, metrics });
+    opened.defer(() => open.close());
+    const { services, platform, folder } = open;
+    const { gateway } = platform;
 
     const front = createFront({
       gateway,
@@ -109,7 +70,7 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
     const port = await listen(front.server, config);
     platform.listening(port);
     const url = `http://${hostInUrl(config.host)}:${port}`;
-    folder.announce(url);
+    folder?.announce(url);
     // Together: the server counts the gateway's open WebSockets among its own connections.
     opened.defer(async () => {
       await Promise.all([drain(front.server), gateway?.close()]);
@@ -120,10 +81,12 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
     const recovered = platform.recover(stopping.signal).catch((error: unknown) => {
       if (!stopping.signal.aborted) log.error({ err: error }, 'recovery failed');
     });
-    const reaper = every(REAP_SECONDS, 'reaper', log, (signal) => reap(services, signal));
+    const schedules = isScheduledElsewhere(config)
+      ? []
+      : [every(REAP_SECONDS, 'reaper', log, (signal) => reap(services, signal))];
     opened.defer(async () => {
       stopping.abort();
-      await Promise.all([recovered, reaper.stop()]);
+      await Promise.all([recovered, ...schedules.map((schedule) => schedule.stop())]);
     });
 
     const running = opened.move();
@@ -139,6 +102,11 @@ export async function startHost(config: Config, log: Logger, clock: Clock = syst
     await opened.disposeAsync();
     throw error;
   }
+}
+
+/** In a cluster the CronJobs do it, for all replicas; but they see no records that lie in a file of this one. */
+function isScheduledElsewhere({ provider, databaseUrl }: Config): boolean {
+  return provider !== 'local' && databaseUrl !== undefined && isInCluster();
 }
 
 /** What to put into a URL of this machine for an address to listen on. */

@@ -10,5 +10,5 @@ export const openapiJsonRoute = defineRoute({
   access: 'key',
   page: true,
   responses: { 200: { description: 'OpenAPI 3.1', schema: z.looseObject({ openapi: z.string() }) } },
-  handle: (_request, { openapi }) => Promise.resolve(json(200, openapi())),
+  handle: async (_request, { openapi }) => json(200, await openapi()),
 });

@@ -5,7 +5,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError, EnvironmentSchema, readConfig } from '#host/config/config.ts';
+import { ConfigError, readConfig } from '#host/config/config.ts';
+import { EnvironmentSchema } from '#host/config/environment-schema.ts';
 import { startHostProcess } from '#test/support/host-process.ts';
 
 const problemsOf = (environment: Record<string, string>): readonly string[] => {
@@ -45,6 +46,7 @@ describe('a configuration', () => {
         maxTotal: 20,
         readyTimeoutSeconds: 10,
       },
+      cluster: { serviceKind: 'headless', publicPort: 443, warmPoolsByImage: {} },
     });
   });
 
@@ -78,7 +80,35 @@ describe('a configuration', () => {
       { Sandbox__Preview__AllowedPortMin: '9000', Sandbox__Preview__AllowedPortMax: '3000' },
       ['Sandbox__Preview__AllowedPortMin: 9000 is above Sandbox__Preview__AllowedPortMax (3000)'],
     ],
-    ['a provider of the future', { PORTHOLE_PROVIDER: 'docker' }, ['PORTHOLE_PROVIDER: must be local']],
+    [
+      'a provider of the future',
+      { PORTHOLE_PROVIDER: 'vm' },
+      ['PORTHOLE_PROVIDER: must be local, kubernetes, agent-sandbox or auto'],
+    ],
+    [
+      'pods without an image',
+      { PORTHOLE_PROVIDER: 'kubernetes' },
+      [
+        'PORTHOLE_SANDBOX_IMAGE: required with the provider kubernetes: the image of sandboxes that ask for none',
+      ],
+    ],
+    [
+      'claims without a warm pool',
+      { PORTHOLE_PROVIDER: 'agent-sandbox' },
+      [
+        'PORTHOLE_WARM_POOL: required with the provider agent-sandbox: the SandboxWarmPool of sandboxes that ask for no image',
+      ],
+    ],
+    [
+      'warm pools that are no JSON',
+      { PORTHOLE_WARM_POOLS_BY_IMAGE: 'python=py' },
+      ['PORTHOLE_WARM_POOLS_BY_IMAGE: must be valid JSON'],
+    ],
+    [
+      'a gateway to ask that is no URL',
+      { PORTHOLE_GATEWAY_PROBE: 'traefik:443' },
+      ['PORTHOLE_GATEWAY_PROBE: must be an http or https URL'],
+    ],
     [
       'a public URL without a scheme',
       { PORTHOLE_PUBLIC_URL: 'porthole.test' },
@@ -280,7 +310,7 @@ The configuration has 3 problems:
         new RegExp(`^${name}( \\(default: .*\\))?\\n {4}${escapeRegExp(description ?? '')}(: .*)?$`, 'm'),
       );
     }
-    expect(stdout).toContain('Where sandboxes live: local\n');
+    expect(stdout).toContain('Where sandboxes live: processes on this machine');
     expect(stdout).toContain('PORT (default: 8787)');
     expect(stdout).toContain('Sandbox__Preview__IdleTimeoutMinutes (default: 30)');
   });

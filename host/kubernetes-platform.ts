@@ -1,0 +1,131 @@
+import { readFile } from 'node:fs/promises';
+import { createLoopbackPlane } from '#adapters/gateway/plane/loopback-plane.ts';
+import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
+import { inClusterAccess, isInCluster } from '#adapters/kubernetes/client/in-cluster-access.ts';
+import {
+  createKubernetesClient,
+  type KubernetesClient,
+} from '#adapters/kubernetes/client/kubernetes-client.ts';
+import { createPreviewFallback } from '#adapters/kubernetes/preview-fallback.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
+import {
+  createGatewayProbe,
+  type GatewayProbe,
+} from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
+import {
+  type ClusterOptions,
+  type Config,
+  ConfigError,
+  NEEDS_IMAGE,
+  NEEDS_WARM_POOL,
+} from './config/config.ts';
+import type { PlatformDeps } from './open-platform.ts';
+import type { Platform } from './platform.ts';
+
+type ClusterProvider = Exclude<Config['provider'], 'local'>;
+
+/** A cluster: sandboxes as pods or claims, previews as routes of its Gateway. In a pod as its service account, elsewhere by `KUBECONFIG`. */
+export async function openKubernetesPlatform(
+  { preview, cluster }: Config,
+  wanted: ClusterProvider,
+  { records, clock, log }: Pick<PlatformDeps, 'records' | 'clock' | 'log'>,
+): Promise<Platform> {
+  const access = await clusterAccess();
+  const client = createKubernetesClient({ access, now: () => clock.now() });
+  try {
+    const probe = await gatewayProbe(cluster);
+    const own = await openProvider(cluster, wanted, { client, access, namespace: preview.namespace });
+    const provider = revivingProvider(own, records);
+    const loopback = preview.enabled
+      ? undefined
+      : createLoopbackPlane({ maxTotal: preview.maxTotal, clock, provider });
+    const plane =
+      loopback ??
+      createKubernetesPlane({
+        client,
+        preview,
+        clock,
+        provider,
+        probe,
+        listener: cluster.listener,
+        serviceKind: cluster.serviceKind,
+        publicPort: cluster.publicPort,
+      });
+    return {
+      provider,
+      place: `kubernetes:${preview.namespace}`,
+      plane,
+      gateway: preview.enabled ? createPreviewFallback({ plane, records: records.previews, log }) : undefined,
+      warnings: () => [],
+      describe: () =>
+        Promise.resolve(
+          `${provider.name}, in namespace ${preview.namespace} of ${new URL(access.server).host}`,
+        ),
+      listening: () => undefined,
+      recover: () => Promise.resolve(),
+      async close() {
+        await loopback?.closeAll();
+        await provider.close();
+        client.close();
+      },
+    };
+  } catch (error) {
+    client.close();
+    throw error;
+  }
+}
+
+async function clusterAccess(): Promise<ClusterAccess> {
+  if (isInCluster()) return inClusterAccess();
+  // The reader of kubeconfig files brings a YAML parser along, which no pod needs.
+  const { kubeconfigAccess } = await import('#adapters/kubernetes/client/kubeconfig-access.ts');
+  return kubeconfigAccess();
+}
+
+/** @throws ConfigError when it lacks what this provider needs */
+async function openProvider(
+  { sandboxImage, storageClass, warmPool, warmPoolsByImage }: ClusterOptions,
+  wanted: ClusterProvider,
+  own: { readonly client: KubernetesClient; readonly access: ClusterAccess; readonly namespace: string },
+): Promise<SandboxProvider> {
+  let name = wanted;
+  if (name === 'auto') {
+    const { defaultProvider } = await import('#adapters/kubernetes/sandboxes/default-provider.ts');
+    name = await defaultProvider(own.client);
+  }
+  if (name === 'agent-sandbox') {
+    if (warmPool === undefined) throw new ConfigError([`PORTHOLE_WARM_POOL: ${NEEDS_WARM_POOL}`]);
+    const { createAgentSandboxProvider } = await import(
+      '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts'
+    );
+    return createAgentSandboxProvider({ ...own, warmPool, warmPoolsByImage });
+  }
+  if (sandboxImage === undefined) throw new ConfigError([`PORTHOLE_SANDBOX_IMAGE: ${NEEDS_IMAGE}`]);
+  const { createKubernetesProvider } = await import('#adapters/kubernetes/sandboxes/kubernetes-provider.ts');
+  return createKubernetesProvider({
+    ...own,
+    image: sandboxImage,
+    pod: storageClass === undefined ? {} : { storageClass },
+  });
+}
+
+/** @throws ConfigError when the authority's file cannot be read */
+async function gatewayProbe({ probeUrl, probeCa }: ClusterOptions): Promise<GatewayProbe | undefined> {
+  if (probeUrl === undefined) return undefined;
+  const isSecure = probeUrl.protocol === 'https:';
+  const ca =
+    probeCa === undefined
+      ? undefined
+      : await readFile(probeCa, 'utf8').catch((cause: NodeJS.ErrnoException) => {
+          throw new ConfigError([
+            `PORTHOLE_GATEWAY_CA: ${probeCa} cannot be read (${cause.code ?? cause.message})`,
+          ]);
+        });
+  return createGatewayProbe({
+    host: probeUrl.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: probeUrl.port === '' ? (isSecure ? 443 : 80) : Number(probeUrl.port),
+    ...(isSecure && { tls: { ca, verify: true } }),
+  });
+}

@@ -1,0 +1,104 @@
+import { join } from 'node:path';
+import { createAuthenticator } from '#adapters/auth/configured-authenticator.ts';
+import { deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
+import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
+import { randomIds } from '#adapters/system/random-ids.ts';
+import { systemClock } from '#adapters/system/system-clock.ts';
+import type { Clock } from '#core/ports/clock.ts';
+import type { Logger, Services } from '#handlers/services.ts';
+import type { Config } from './config/config.ts';
+import { type DataFolder, openDataFolder } from './data-folder.ts';
+import type { Metrics } from './metrics.ts';
+import { openPlatform } from './open-platform.ts';
+import { openRecords } from './open-records.ts';
+import type { Platform } from './platform.ts';
+
+/** Everything that functions run on, open. */
+export interface OpenServices {
+  readonly services: Services;
+  readonly platform: Platform;
+  /** The folder of this process; undefined where nothing of it is kept on this machine. */
+  readonly folder: DataFolder | undefined;
+  /** Lets go of it all, the last one first. */
+  close(): Promise<void>;
+}
+
+export interface OpenServicesOptions {
+  readonly config: Config;
+  readonly log: Logger;
+  /** @default the system's */
+  readonly clock?: Clock | undefined;
+  readonly metrics: Metrics;
+}
+
+/**
+ * Wires the ports to what the configuration names. A data folder is made only where something must be kept in it: with a database, signing keys and a cluster
+ * the process keeps nothing.
+ * @throws ConfigError, DataFolderError
+ */
+export async function openServices({
+  config,
+  log,
+  clock = systemClock,
+  metrics,
+}: OpenServicesOptions): Promise<OpenServices> {
+  // Whatever is open when a later step fails is closed again.
+  const opened = new AsyncDisposableStack();
+  try {
+    let folder: DataFolder | undefined;
+    let opening: Promise<string> | undefined;
+    const folderPath = () =>
+      (opening ??= (async () => {
+        const taken = await openDataFolder(config.dataDir);
+        folder = taken;
+        opened.defer(() => taken.release());
+        return taken.path;
+      })());
+    // Before the rest: what is opened first is closed last.
+    if (config.provider === 'local') await folderPath();
+    const records = await openRecords(config.databaseUrl, folderPath, log);
+    opened.defer(() => records.close());
+    const [jwks] = await Promise.all([
+      config.signingKeys ?? folderPath().then((path) => loadOrCreateJwks(join(path, 'signing-keys.json'))),
+      records.migrate(),
+    ]);
+    const tokens = createSignedTokens(deriveKeySet(jwks));
+    const platform = await openPlatform(config, { records, clock, log, metrics, folder: folderPath });
+    opened.defer(() => platform.close());
+    const { provider, place, plane } = platform;
+    metrics.countPreviews(async () => {
+      let count = 0;
+      for await (const _ of plane.list()) count += 1;
+      return count;
+    });
+    const authenticator = createAuthenticator({ ...config, tokens, records, clock });
+    let openapi: Promise<object> | undefined;
+    const services: Services = {
+      records,
+      plane,
+      provider,
+      place,
+      tokens,
+      clock,
+      ids: randomIds,
+      preview: config.preview,
+      authenticator,
+      log,
+      warnings: platform.warnings,
+      metrics: () => metrics.expose(),
+      openapi: () =>
+        (openapi ??= (async () => {
+          const [{ openapiDocument }, { ROUTES }] = await Promise.all([
+            import('#handlers/docs/openapi-document.ts'),
+            import('#handlers/routes.ts'),
+          ]);
+          return openapiDocument(ROUTES, { secured: authenticator.withoutCredential === undefined });
+        })()),
+    };
+    const kept = opened.move();
+    return { services, platform, folder, close: () => kept.disposeAsync() };
+  } catch (error) {
+    await opened.disposeAsync();
+    throw error;
+  }
+}
