@@ -6,8 +6,13 @@ import { request } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { collection, PODS } from '#adapters/kubernetes/client/collection.ts';
+import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
+import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster/cluster-streams.ts';
+import { createPodDialer } from '#adapters/kubernetes/sandboxes/dial/dial-pod.ts';
 import { suite } from '#test/support/suite.ts';
 import { BUSYBOX_IMAGE } from './bed/bed-images.ts';
 import { bedPlan } from './bed/bed-plan.ts';
@@ -224,6 +229,20 @@ suite('the test cluster, once it is up', missing(), () => {
       expect(await inPod('wget', '-qO-', `http://${cluster.hostAddress}:${port}/`)).toBe('from the host');
     } finally {
       server.close();
+    }
+  });
+
+  it('forwards ports to servers that listen on IPv6 loopback alone', async () => {
+    await inPod('httpd', '-p', '[::1]:3100', '-h', '/data');
+    const streams = openClusterStreams(await readKubeconfig(cluster.kubeconfig));
+    try {
+      const pod = { name: 'web', uid: 'any', container: 'web', containerId: 'any' };
+      const dialer = createPodDialer(streams, collection(PODS, 'default'));
+      const stream = await dialer.dial('web', pod, 3100);
+      stream.end('GET /index.html HTTP/1.0\r\n\r\n');
+      expect(await text(stream)).toMatch(/\r\n\r\na page\n$/);
+    } finally {
+      streams.close();
     }
   });
 

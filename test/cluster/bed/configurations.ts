@@ -21,11 +21,17 @@ export const KERNEL_SETTINGS = {
   'kernel/keys/root_maxbytes': '25000000',
 } as const;
 
+/**
+ * What the bed shows in the place of the host's `/etc/hosts`. Container runtimes forward a port to `localhost` by name, so without
+ * the second line a server that listens on IPv6 alone would not be reached; not every machine's own file has it.
+ */
+const HOSTS = '127.0.0.1 localhost\n::1 localhost\n';
+
 export function apiServerUrl(bed: BedPlan): string {
   return `https://${bed.nodeAddress}:${API_SERVER_PORT}`;
 }
 
-/** Content of every component's configuration file, by its name in the run folder's `config`. */
+/** Content of every configuration file, by its name in the run folder's `config`. */
 export function configurations(bed: BedPlan): Record<string, string> {
   return {
     'containerd.toml': containerd(),
@@ -34,6 +40,7 @@ export function configurations(bed: BedPlan): Record<string, string> {
     'proxy.json': JSON.stringify(proxy(bed)),
     'traefik.yaml': JSON.stringify(traefik(bed)),
     Corefile: corefile(bed),
+    hosts: HOSTS,
   };
 }
 

@@ -59,6 +59,7 @@ function mounts(folders: BedFolders): SetupCommand[] {
     mount('--bind', folders.programs, within(INSIDE.programs)),
     mount('--move', newRun, '/run'),
     ...Object.entries(COVERED).map(([name, path]) => mount('--bind', `${INSIDE.run}/${name}`, path)),
+    mount('--bind', `${INSIDE.run}/config/hosts`, '/etc/hosts'),
     ...Object.keys(KERNEL_SETTINGS).map((name) =>
       mount('--bind', `${INSIDE.run}/kernel/${name}`, `/proc/sys/${name}`),
     ),
