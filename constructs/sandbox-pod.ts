@@ -98,11 +98,16 @@ export class SandboxPod extends Construct {
 
     const name = sandboxObjectName(sandboxId);
     const metadata = { name, namespace, labels: { ...SANDBOX_LABELS, ...sandboxIdLabels(sandboxId) } };
-    const claim = new kplus.PersistentVolumeClaim(this, 'workspace', {
+    // The library's own class takes whole GiB alone.
+    this.volumeClaim = new ApiObject(this, 'workspace', {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
       metadata,
-      accessModes: [kplus.PersistentVolumeAccessMode.READ_WRITE_ONCE],
-      storage: Size.mebibytes(workspaceMebibytes),
-      ...(storageClass !== undefined && { storageClassName: storageClass }),
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        resources: { requests: { storage: `${workspaceMebibytes}Mi` } },
+        ...(storageClass !== undefined && { storageClassName: storageClass }),
+      },
     });
     const memory = Size.mebibytes(memoryMebibytes);
     const pod = new kplus.Pod(this, 'pod', {
@@ -147,14 +152,12 @@ export class SandboxPod extends Construct {
     });
     const scratch = (volume: string) =>
       kplus.Volume.fromEmptyDir(this, volume, volume, { sizeLimit: Size.mebibytes(scratchMebibytes) });
-    // The class declares what its interface has as optional.
-    const stored = claim as kplus.IPersistentVolumeClaim;
+    const stored = kplus.PersistentVolumeClaim.fromClaimName(this, 'stored', name);
     const files = kplus.Volume.fromPersistentVolumeClaim(this, 'files', stored, { name: 'workspace' });
     container.mount('/workspace', files);
     container.mount('/tmp', scratch('tmp'));
     container.mount(HOME, scratch('home'));
 
-    this.volumeClaim = ApiObject.of(claim);
     this.pod = ApiObject.of(pod);
     this.pod.addJsonPatch(
       // The pause process becomes the parent of what commands leave behind, and buries it.

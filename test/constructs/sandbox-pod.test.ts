@@ -53,7 +53,7 @@ describe('the pod of a sandbox', () => {
     ]);
     expect(volumeClaim).toMatchObject({
       metadata: { name: 'sandbox-box' },
-      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '10Gi' } } },
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '10240Mi' } } },
     });
   });
 
@@ -63,6 +63,13 @@ describe('the pod of a sandbox', () => {
       'app.kubernetes.io/component': 'sandbox',
       'porthole.sandbox.users.io/role': 'sandbox',
       'porthole.sandbox.users.io/sandbox': 'box',
+    });
+  });
+
+  test.each([1, 500, 1_536])('takes a workspace of %i MiB', (workspaceMebibytes) => {
+    const other = sandboxPodManifests({ ...PROPS, workspaceMebibytes });
+    expect(other.volumeClaim).toMatchObject({
+      spec: { resources: { requests: { storage: `${workspaceMebibytes}Mi` } } },
     });
   });
 
