@@ -11,6 +11,7 @@ import { isReason, KubernetesError } from './client/kubernetes-error.ts';
 import { closePreview } from './previews/close-preview.ts';
 import { keepPreview } from './previews/keep-preview.ts';
 import { openPreview } from './previews/open-preview.ts';
+import { isAmongFirst } from './previews/is-among-first.ts';
 import { createPreviewStore, type StoredRoute } from './previews/preview-store.ts';
 import { awaitReadiness } from './previews/readiness/await-readiness.ts';
 import type { GatewayProbe } from './previews/readiness/gateway-probe.ts';
@@ -37,6 +38,11 @@ export interface KubernetesPlaneOptions {
    * @default 443
    */
   readonly publicPort?: number | undefined;
+  /**
+   * Longest time for a start, readiness apart, in milliseconds.
+   * @default 30,000
+   */
+  readonly startTimeoutMs?: number | undefined;
 }
 
 /** Slots that a selector names at most. Expiries beyond are listed, and judged by their exact time. */
@@ -95,6 +101,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
             publicPort,
             serviceKind: options.serviceKind ?? 'headless',
             maxTotal: config.maxTotal,
+            timeoutMs: options.startTimeoutMs,
           },
           spec,
           signal,
@@ -150,6 +157,8 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
         throw asPortholeError(error);
       }
     },
+
+    isAmongFirst: (preview, places, signal) => inPorthole(() => isAmongFirst(store, preview, places, signal)),
 
     sweep: (now, signal) => inPorthole(() => sweepHalves(store, now, signal)),
   };

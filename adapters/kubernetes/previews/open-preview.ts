@@ -20,6 +20,8 @@ export interface OpenPreviewOptions {
   readonly publicPort: number;
   /** For the message: how many previews may live at once. */
   readonly maxTotal: number;
+  /** Longest time for a start, in milliseconds: well below the age at which what it has left is swept. @default 30,000 */
+  readonly timeoutMs?: number | undefined;
 }
 
 /** How often a start goes round after it has lost an answer or a race. */
@@ -28,8 +30,8 @@ const MAX_ROUNDS = 8;
 const RACE_MS = 10;
 /** A start that finds another one halfway waits so long for its route, in milliseconds, before it helps itself. */
 const OTHERS_ROUTE_MS = [10, 20, 40, 80];
-/** A start that has made or claimed a Service puts its route on it within this, or never. Well below the age at which it is swept. */
-const ROUTE_MS = 30_000;
+/** A start puts its route on the Service that it has made or claimed within this, or never. */
+const START_MS = 30_000;
 /** The quota learns of what was deleted a little later. */
 const QUOTA_MS = [100, 300, 600];
 const ROLLBACK_MS = 5_000;
@@ -50,16 +52,29 @@ export async function openPreview(
   spec: PreviewSpec,
   signal?: AbortSignal,
 ): Promise<Opened> {
-  const start = new Start(options, spec, signal);
+  const timeout = AbortSignal.timeout(options.timeoutMs ?? START_MS);
+  const limit = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+  const start = new Start(options, spec, limit);
+  try {
+    return await rounds(start, limit);
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (!timeout.aborted || error instanceof PortholeError) throw error;
+    throw tooSlow(start.name, error);
+  }
+}
+
+async function rounds(start: Start, signal: AbortSignal): Promise<Opened> {
   let faults = 0;
   for (let round = 1; ; round += 1) {
     const result = await start.round();
     if (!(result instanceof KubernetesError)) return result;
-    if (result.inDoubt) faults += 1;
-    const delay = result.inDoubt ? retryDelay(result, faults, REPEAT, Math.random()) : RACE_MS * round;
+    const isFault = result.status === 0 || result.status >= 500;
+    if (isFault) faults += 1;
+    const delay = isFault ? retryDelay(result, faults, REPEAT, Math.random()) : RACE_MS * round;
     if (delay === undefined) throw result;
     if (round === MAX_ROUNDS) throw contended(start.name, result);
-    await pause(delay, undefined, signal && { signal });
+    await pause(delay, undefined, { signal });
   }
 }
 
@@ -73,11 +88,11 @@ class Start {
   readonly name: string;
   readonly #options: OpenPreviewOptions;
   readonly #spec: PreviewSpec;
-  readonly #signal: AbortSignal | undefined;
+  readonly #signal: AbortSignal;
   readonly #id = randomUUID();
   #claims = 0;
 
-  constructor(options: OpenPreviewOptions, spec: PreviewSpec, signal: AbortSignal | undefined) {
+  constructor(options: OpenPreviewOptions, spec: PreviewSpec, signal: AbortSignal) {
     this.#options = options;
     this.#spec = spec;
     this.#signal = signal;
@@ -150,7 +165,7 @@ class Start {
       const attempt = found.metadata.annotations?.[ANNOTATIONS.attempt];
       if (!isOurs(found) || attempt === undefined) throw taken(this.name);
       for (const delay of this.#isOwn(found) ? [] : OTHERS_ROUTE_MS) {
-        await pause(delay, undefined, this.#signal && { signal: this.#signal });
+        await pause(delay, undefined, { signal: this.#signal });
         const standing = await this.#standing();
         if (standing !== undefined) return standing;
       }
@@ -169,7 +184,7 @@ class Start {
       );
       return { service };
     } catch (error) {
-      if (error instanceof KubernetesError) return error;
+      if (isLostRace(error)) return error;
       throw error;
     }
   }
@@ -191,15 +206,13 @@ class Start {
     const { client, routes } = this.#options.store;
     const { uid, resourceVersion } = service.metadata;
     const manifest = this.#manifests().route(isClaimed(service) ? { uid } : { uid, resourceVersion });
-    const limit = AbortSignal.timeout(ROUTE_MS);
-    const signal = this.#signal === undefined ? limit : AbortSignal.any([this.#signal, limit]);
     for (let refusals = 0; ; refusals += 1) {
       try {
-        return await client.create<StoredRoute>(routes, manifest, signal);
+        return await client.create<StoredRoute>(routes, manifest, this.#signal);
       } catch (error) {
         const delay = isQuota(error) ? QUOTA_MS[refusals] : undefined;
         if (delay === undefined) throw error;
-        await pause(delay, undefined, { signal });
+        await pause(delay, undefined, { signal: this.#signal });
       }
     }
   }
@@ -247,6 +260,11 @@ function isClaimed({ metadata: { annotations } }: StoredService): boolean {
   return annotations?.[ANNOTATIONS.claimedAt] !== undefined;
 }
 
+/** The Service has gone, or its attempt has moved: another start's doing, or our own by a patch whose answer was lost. */
+function isLostRace(error: unknown): error is KubernetesError {
+  return error instanceof KubernetesError && (error.status === 404 || error.status === 422);
+}
+
 function isInDoubt(error: unknown): error is KubernetesError {
   return error instanceof KubernetesError && error.inDoubt;
 }
@@ -273,6 +291,11 @@ function contended(name: string, cause: unknown): PortholeError {
     `Preview ${name} is being started and stopped by others at the same time: try again.`,
     { cause },
   );
+}
+
+function tooSlow(name: string, cause: unknown): KubernetesError {
+  const facts = { status: 0, reason: 'NoAnswer', inDoubt: true, cause };
+  return new KubernetesError(`start ${name}: the API server takes too long`, facts);
 }
 
 function tooMany(maxTotal: number, cause: unknown): PortholeError {
