@@ -11,7 +11,6 @@ import { isReason, KubernetesError } from './client/kubernetes-error.ts';
 import { closePreview } from './previews/close-preview.ts';
 import { keepPreview } from './previews/keep-preview.ts';
 import { openPreview } from './previews/open-preview.ts';
-import { isAmongFirst } from './previews/is-among-first.ts';
 import { createPreviewStore, type StoredRoute } from './previews/preview-store.ts';
 import { awaitReadiness } from './previews/readiness/await-readiness.ts';
 import type { GatewayProbe } from './previews/readiness/gateway-probe.ts';
@@ -157,8 +156,6 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
         throw asPortholeError(error);
       }
     },
-
-    isAmongFirst: (preview, places, signal) => inPorthole(() => isAmongFirst(store, preview, places, signal)),
 
     sweep: (now, signal) => inPorthole(() => sweepHalves(store, now, signal)),
   };
