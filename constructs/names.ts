@@ -41,6 +41,11 @@ export const ANNOTATIONS = {
   attempt: `${DOMAIN}/attempt`,
   /** On a Service that a start did not make itself: when one last claimed it. */
   claimedAt: `${DOMAIN}/claimed-at`,
+  /**
+   * `resourceVersion` of the Service when the route's own start had made or claimed it. The API server counts its writes, so it orders the previews of a run
+   * as no clock could.
+   */
+  turn: `${DOMAIN}/turn`,
   /** `resourceVersion` of the Service that the route's own start made: whoever removes it knows whether anybody claimed it since. */
   serviceVersion: `${DOMAIN}/service-version`,
 } as const;

@@ -54,11 +54,12 @@ export interface PreviewProps {
 /** The Service that a route stands on, as the API server stored it. */
 export interface RouteOwner {
   readonly uid: string;
+  readonly resourceVersion: string;
   /**
-   * Its version, where no other start has a claim on it.
-   * @default - others may have one
+   * Whether other starts may have a claim on it, too.
+   * @default false
    */
-  readonly resourceVersion?: string;
+  readonly isClaimed?: boolean;
 }
 
 /** The name of the host that the app behind a preview is asked for: dev servers refuse names that they do not know. */
@@ -123,9 +124,8 @@ export class Preview extends Construct {
           [ANNOTATIONS.expiresAt]: formatTime(props.expiresAt),
           [ANNOTATIONS.maxUntil]: formatTime(props.maxUntil),
           [ANNOTATIONS.attempt]: props.attempt,
-          ...(service.resourceVersion !== undefined && {
-            [ANNOTATIONS.serviceVersion]: service.resourceVersion,
-          }),
+          [ANNOTATIONS.turn]: service.resourceVersion,
+          ...(!service.isClaimed && { [ANNOTATIONS.serviceVersion]: service.resourceVersion }),
         },
         ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name, uid: service.uid }],
       },

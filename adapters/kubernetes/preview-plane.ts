@@ -10,6 +10,7 @@ import type { KubernetesClient } from './client/kubernetes-client.ts';
 import { isReason, KubernetesError } from './client/kubernetes-error.ts';
 import { closePreview } from './previews/close-preview.ts';
 import { keepPreview } from './previews/keep-preview.ts';
+import { isAmongFirst } from './previews/is-among-first.ts';
 import { openPreview } from './previews/open-preview.ts';
 import { createPreviewStore, type StoredRoute } from './previews/preview-store.ts';
 import { awaitReadiness } from './previews/readiness/await-readiness.ts';
@@ -156,6 +157,8 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
         throw asPortholeError(error);
       }
     },
+
+    isAmongFirst: (preview, places, signal) => inPorthole(() => isAmongFirst(store, preview, places, signal)),
 
     sweep: (now, signal) => inPorthole(() => sweepHalves(store, now, signal)),
   };

@@ -93,6 +93,12 @@ export interface PreviewPlane {
   /** All previews, or those that the filter lets through, in no particular order. */
   list(filter?: PreviewFilter, signal?: AbortSignal): AsyncIterable<Preview>;
 
+  /**
+   * Whether it is one of the first `places` previews of its run, by an order that the store keeps and everybody agrees on: whoever finds itself among them after
+   * its opening is never outranked by one that is opened later. Starts of others that are still under way may count.
+   */
+  isAmongFirst(preview: Preview, places: number, signal?: AbortSignal): Promise<boolean>;
+
   /** Removes what a crash left half-made, older than two minutes at `now`; says how many. */
   sweep(now: Date, signal?: AbortSignal): Promise<number>;
 }

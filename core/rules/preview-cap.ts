@@ -5,13 +5,13 @@ export interface Ranked {
 }
 
 /**
- * Whether `mine` stands past the cap among `live` (itself included or not). Every starter judges after creating, by the
- * same order of (createdAt, name), so that simultaneous starters agree on who withdraws.
+ * Whether `mine` is one of the first `places` among `live` (itself included or not), by the order of (createdAt, name). Every starter asks after creating, so
+ * simultaneous starters agree on who withdraws, where no later creation bears an earlier time.
  */
-export function isPastCap(mine: Ranked, live: readonly Ranked[], cap: number): boolean {
+export function isAmongFirst(mine: Ranked, live: readonly Ranked[], places: number): boolean {
   let ahead = 0;
   for (const other of live) if (other.name !== mine.name && precedes(other, mine)) ahead += 1;
-  return ahead >= cap;
+  return ahead < places;
 }
 
 function precedes(a: Ranked, b: Ranked): boolean {

@@ -3,7 +3,6 @@ import type { Preview, Readiness } from '../ports/preview-plane.ts';
 import type { RunRecord } from '../ports/records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import type { PreviewOptions } from '../preview-options.ts';
-import { isPastCap } from '../rules/preview-cap.ts';
 import { isPastMaximum, maxUntil, slidingExpiry } from '../rules/preview-lifetime.ts';
 import { checkTargetPort } from '../rules/target-port.ts';
 import { revokePreview, type RevokePreviewDeps } from './revoke-preview.ts';
@@ -113,9 +112,7 @@ async function mayStay(
     await withdraw(deps, opened);
     return false;
   }
-  const live: Preview[] = [];
-  for await (const preview of plane.list({ runId: run.id })) live.push(preview);
-  if (isPastCap(opened, live, options.maxPerRun)) {
+  if (!(await plane.isAmongFirst(opened, options.maxPerRun))) {
     if (!(await withdraw(deps, opened)) && (await plane.find(opened.token))?.uid === opened.uid) return false;
     throw new PortholeError(
       'too_many_previews',

@@ -103,6 +103,7 @@ describe('the route of a preview', () => {
       'porthole.sandbox.users.io/expires-at': '2026-03-01T12:30:00.000Z',
       'porthole.sandbox.users.io/max-until': '2026-03-01T20:00:00.000Z',
       'porthole.sandbox.users.io/attempt': 'an-attempt.0',
+      'porthole.sandbox.users.io/turn': '42',
       'porthole.sandbox.users.io/service-version': '42',
     });
     expect(route.metadata['labels']).toEqual({
@@ -112,6 +113,12 @@ describe('the route of a preview', () => {
       'porthole.sandbox.users.io/made-slot': '2953944',
       'porthole.sandbox.users.io/due-slot': '2953947',
     });
+  });
+
+  test('on a Service that others have a claim on, too, names no version in which that may be removed', () => {
+    const claimed = previewManifests(PROPS).route({ ...STORED, isClaimed: true }) as Route;
+    expect(claimed.metadata['annotations']).toMatchObject({ 'porthole.sandbox.users.io/turn': '42' });
+    expect(claimed.metadata['annotations']).not.toHaveProperty(['porthole.sandbox.users.io/service-version']);
   });
 
   test('bears the token in its host and nowhere in its metadata, nor does the Service', () => {

@@ -196,6 +196,50 @@ export function previewPlaneContract(
       });
     });
 
+    describe('the places of a run', () => {
+      const isAmongTwo = (preview: Preview) => plane.isAmongFirst(preview, 2);
+
+      test('go to those that came first, and are free again when these are gone', async () => {
+        const [first, second, third] = [await live(), await live(), await live()];
+        for (const each of [first, second]) expect(await isAmongTwo(each)).toBe(true);
+        expect(await isAmongTwo(third)).toBe(false);
+        await plane.close(first);
+        expect(await isAmongTwo(third)).toBe(true);
+        expect(await isAmongTwo(await live())).toBe(false);
+        expect(await isAmongTwo(second)).toBe(true);
+      });
+
+      test('are not taken by other runs', async () => {
+        await live({ runId: 'run_other' });
+        await live({ runId: 'run_other' });
+        expect(await isAmongTwo(await live())).toBe(true);
+      });
+
+      test('stay with a preview that is kept alive and confirmed again', async () => {
+        const [first, second] = [await live(), await live()];
+        const third = await live();
+        await plane.touch(first.token, first.runId, later(first.expiresAt, 10));
+        await plane.serves(second);
+        for (const each of [first, second]) expect(await isAmongTwo(await stands(each.token))).toBe(true);
+        expect(await isAmongTwo(third)).toBe(false);
+      });
+
+      test('are given out at once to exactly as many as there are', async () => {
+        for (let round = 0; round < 5; round += 1) {
+          const runId = `run_round-${round}`;
+          const opened = await Promise.all(
+            Array.from({ length: 6 }, async () => {
+              const { preview } = await plane.open(spec({ runId }));
+              return { preview, stays: await isAmongTwo(preview) };
+            }),
+          );
+          expect(opened.filter(({ stays }) => stays)).toHaveLength(2);
+          for (const { preview, stays } of opened) expect(await isAmongTwo(preview)).toBe(stays);
+          for (const { preview } of opened) await plane.close(preview);
+        }
+      });
+    });
+
     describe('closing', () => {
       test('ends it once', async () => {
         const preview = await live();

@@ -24,6 +24,7 @@ export function interleavedPlane(plane: PreviewPlane, turn: Turn): PreviewPlane 
     find: around('find'),
     touch: around('touch'),
     close: around('close'),
+    isAmongFirst: around('isAmongFirst'),
     sweep: around('sweep'),
     async *list(filter, signal) {
       await turn('list asked');

@@ -1,6 +1,7 @@
 import { PortholeError } from '#core/errors.ts';
 import type { Clock } from '#core/ports/clock.ts';
 import type { Preview, PreviewPlane, Readiness } from '#core/ports/preview-plane.ts';
+import { isAmongFirst } from '#core/rules/preview-cap.ts';
 import { clampExpiry } from '#core/rules/preview-lifetime.ts';
 import { previewName } from '#core/rules/preview-token.ts';
 
@@ -94,6 +95,13 @@ export function memoryPreviewPlane({
       const present = [...stored.values()];
       for (const preview of present) if (runId === undefined || preview.runId === runId) yield preview;
     },
+
+    isAmongFirst: async (preview, places) =>
+      isAmongFirst(
+        preview,
+        [...stored.values()].filter(({ runId }) => runId === preview.runId),
+        places,
+      ),
 
     async sweep(now) {
       const before = halfMade.length;

@@ -9,6 +9,7 @@ import type {
   Readiness,
 } from '#core/ports/preview-plane.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { isAmongFirst } from '#core/rules/preview-cap.ts';
 import { clampExpiry } from '#core/rules/preview-lifetime.ts';
 import { previewHost, previewName } from '#core/rules/preview-token.ts';
 import { creationTimes } from './creation-times.ts';
@@ -146,6 +147,13 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
           yield withUrl(stored);
       }
     },
+
+    isAmongFirst: async (preview, places) =>
+      isAmongFirst(
+        preview,
+        [...live.values()].filter(({ runId }) => runId === preview.runId),
+        places,
+      ),
 
     sweep: (now) => Promise.resolve(files.sweep(now)),
   };

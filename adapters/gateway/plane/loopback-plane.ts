@@ -6,6 +6,7 @@ import { PortholeError } from '#core/errors.ts';
 import type { Clock } from '#core/ports/clock.ts';
 import type { Preview, PreviewPlane, PreviewSpec } from '#core/ports/preview-plane.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { isAmongFirst } from '#core/rules/preview-cap.ts';
 import { previewName } from '#core/rules/preview-token.ts';
 import { creationTimes } from './creation-times.ts';
 import { probeApp } from './probe-app.ts';
@@ -114,6 +115,15 @@ export function createLoopbackPlane({
     async *list({ runId } = {}) {
       const present = [...sessions.values()];
       for (const { preview } of present) if (runId === undefined || preview.runId === runId) yield preview;
+    },
+
+    isAmongFirst: async (preview, places) => {
+      const present = [...sessions.values()].map((session) => session.preview);
+      return isAmongFirst(
+        preview,
+        present.filter(({ runId }) => runId === preview.runId),
+        places,
+      );
     },
 
     sweep: () => Promise.resolve(0),

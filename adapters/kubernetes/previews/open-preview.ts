@@ -10,6 +10,7 @@ import { type KubernetesObject, pointer } from '../client/kubernetes-object.ts';
 import { retryDelay } from '../client/retry-delay.ts';
 import type { PreviewStore, StoredRoute, StoredService } from './preview-store.ts';
 import { foundationOf, isOurs } from './read-preview.ts';
+import { isClaimed } from './service-claim.ts';
 
 export interface OpenPreviewOptions {
   readonly store: PreviewStore;
@@ -205,7 +206,7 @@ class Start {
   async #createRoute(service: StoredService): Promise<StoredRoute> {
     const { client, routes } = this.#options.store;
     const { uid, resourceVersion } = service.metadata;
-    const manifest = this.#manifests().route(isClaimed(service) ? { uid } : { uid, resourceVersion });
+    const manifest = this.#manifests().route({ uid, resourceVersion, isClaimed: isClaimed(service) });
     for (let refusals = 0; ; refusals += 1) {
       try {
         return await client.create<StoredRoute>(routes, manifest, this.#signal);
@@ -254,10 +255,6 @@ class Start {
       // What cannot be removed now is swept.
       .catch(() => false);
   }
-}
-
-function isClaimed({ metadata: { annotations } }: StoredService): boolean {
-  return annotations?.[ANNOTATIONS.claimedAt] !== undefined;
 }
 
 /** The Service has gone, or its attempt has moved: another start's doing, or our own by a patch whose answer was lost. */

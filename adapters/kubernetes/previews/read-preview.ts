@@ -82,6 +82,8 @@ export interface Foundation {
   readonly version: string | undefined;
   /** The start that put the route on it. */
   readonly attempt: string | undefined;
+  /** The Service's version when that start had made or claimed it; undefined where the route does not tell. */
+  readonly turn: string | undefined;
 }
 
 /** Undefined where the route says of no Service of its own name that it owns it. */
@@ -95,5 +97,6 @@ export function foundationOf({ metadata }: StoredRoute): Foundation | undefined 
     uid: owner.uid,
     version: annotations[ANNOTATIONS.serviceVersion],
     attempt: annotations[ANNOTATIONS.attempt],
+    turn: annotations[ANNOTATIONS.turn],
   };
 }

@@ -1,7 +1,8 @@
-import { ANNOTATIONS, LABELS, parseTime, PREVIEW_LABELS, selector, timeSlots } from '#constructs/names.ts';
+import { LABELS, PREVIEW_LABELS, selector, timeSlots } from '#constructs/names.ts';
 import { isReason } from '../client/kubernetes-error.ts';
-import { type PreviewStore, START_OVER_MS, type StoredRoute, type StoredService } from './preview-store.ts';
+import type { PreviewStore, StoredRoute, StoredService } from './preview-store.ts';
 import { isOurs } from './read-preview.ts';
+import { isStartOver } from './service-claim.ts';
 
 const MINUTE = 60_000;
 /** Most passes look only at what was made lately, which is where starts that crashed are. */
@@ -21,10 +22,8 @@ export async function sweepHalves(store: PreviewStore, now: Date, signal?: Abort
 
   const old: StoredService[] = [];
   for await (const service of client.list<StoredService>(services, query, signal)) {
-    const age = store.toStore(now).getTime() - lastStart(service);
-    if (isOurs(service) && service.metadata.deletionTimestamp === undefined && age >= START_OVER_MS) {
-      old.push(service);
-    }
+    const isGoing = service.metadata.deletionTimestamp !== undefined;
+    if (isOurs(service) && !isGoing && isStartOver(service, store.toStore(now))) old.push(service);
   }
   if (old.length === 0) return 0;
   // The Services first: a route that is made meanwhile is seen.
@@ -51,10 +50,4 @@ async function stands({ client, routes }: PreviewStore, name: string, signal: Ab
     if (isReason(error, 'NotFound')) return false;
     throw error;
   }
-}
-
-/** When a start last made or claimed it. What cannot be read was never claimed. */
-function lastStart({ metadata: { creationTimestamp, annotations } }: StoredService): number {
-  const claimed = parseTime(annotations?.[ANNOTATIONS.claimedAt]);
-  return Math.max(Date.parse(creationTimestamp), claimed?.getTime() ?? 0);
 }

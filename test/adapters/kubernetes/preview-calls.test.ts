@@ -57,7 +57,7 @@ describe('what the API server is asked', () => {
     expect(await callsOf(start)).toEqual([
       'create services',
       'create httproutes',
-      'list httproutes',
+      'list services',
       'get httproutes',
     ]);
   });
@@ -67,7 +67,7 @@ describe('what the API server is asked', () => {
     expect(await callsOf(start)).toEqual([
       'create services',
       'get httproutes',
-      'list httproutes',
+      'list services',
       'patch httproutes',
     ]);
   });

@@ -1,0 +1,66 @@
+import { LABELS, labelValue, PREVIEW_LABELS, selector } from '#constructs/names.ts';
+import type { Preview } from '#core/ports/preview-plane.ts';
+import { isReason } from '../client/kubernetes-error.ts';
+import { isEarlier } from '../client/resource-version.ts';
+import type { PreviewStore, StoredRoute, StoredService } from './preview-store.ts';
+import { foundationOf, isOurs } from './read-preview.ts';
+import { isClaimed, isStartOver } from './service-claim.ts';
+
+/**
+ * Whether a preview is one of the first `places` of its run. Each start draws its turn by making its Service, or by claiming one, and only then looks around: so of
+ * any who stay, the last to draw has seen all the others. Creation times would not do, for they are whole seconds; nor would a time that a start takes by itself,
+ * for one that was held up would outrank those that have been told meanwhile that they may stay.
+ *
+ * One read where the run has no more Services than places, else two. What has drawn an earlier turn and has no route yet counts, until its start is over.
+ */
+export async function isAmongFirst(
+  store: PreviewStore,
+  preview: Preview,
+  places: number,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const { client, services, routes, read } = store;
+  const { name, runId } = preview;
+  const labelSelector = `${selector(PREVIEW_LABELS)},${LABELS.run}=${labelValue(runId)}`;
+  const others = new Map<string, StoredService>();
+  const query = { labelSelector, metadataOnly: true };
+  for await (const service of client.list<StoredService>(services, query, signal)) {
+    if (isOurs(service) && service.metadata.name !== name) others.set(service.metadata.name, service);
+  }
+  if (others.size < places) return true;
+  const turn = await turnOf(store, preview, signal);
+  // Nobody can tell any more when it came.
+  if (turn === undefined) return true;
+
+  let ahead = 0;
+  for await (const route of client.list<StoredRoute>(routes, { labelSelector }, signal)) {
+    const other = read(route);
+    if (other === undefined || other.runId !== runId || other.name === name) continue;
+    others.delete(other.name);
+    const its = foundationOf(route)?.turn;
+    if (its === undefined || isEarlier(its, turn)) ahead += 1;
+  }
+  for (const service of others.values()) {
+    const isUnderWay = service.metadata.deletionTimestamp === undefined && !isStartOver(service, store.now());
+    // A claim has moved its version: its turn may have been an earlier one.
+    const isAhead = isClaimed(service) || isEarlier(service.metadata.resourceVersion, turn);
+    if (isUnderWay && isAhead) ahead += 1;
+  }
+  return ahead < places;
+}
+
+async function turnOf(
+  store: PreviewStore,
+  preview: Preview,
+  signal: AbortSignal | undefined,
+): Promise<string | undefined> {
+  const known = store.foundation(preview);
+  if (known !== undefined) return known.turn;
+  try {
+    const route = await store.client.get<StoredRoute>(store.routes, preview.name, signal);
+    return foundationOf(route)?.turn;
+  } catch (error) {
+    if (isReason(error, 'NotFound')) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,111 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { ANNOTATIONS } from '#constructs/names.ts';
+import type { PreviewPlane, PreviewSpec } from '#core/ports/preview-plane.ts';
+import { previewName } from '#core/rules/preview-token.ts';
+import { type PinnedClock, pinnedClock } from '#test/doubles/pinned-clock.ts';
+import { NOON, type PlaneBed, planeBed } from './plane-bed.ts';
+
+const MINUTE = 60_000;
+
+describe('a place of a run', () => {
+  let bed: PlaneBed;
+  let clock: PinnedClock;
+  beforeEach(async () => {
+    clock = pinnedClock(NOON);
+    bed = await planeBed({ clock });
+  });
+  afterEach(() => bed.close());
+
+  const fits = async (spec: PreviewSpec, plane: PreviewPlane = bed.plane) => {
+    const { preview } = await plane.open(spec);
+    return plane.isAmongFirst(preview, 1);
+  };
+  const annotate = (plural: string, spec: PreviewSpec, annotations: Record<string, string | null>) =>
+    bed.server.store.patch(plural, previewName(spec.token), 'application/merge-patch+json', {
+      metadata: { annotations },
+    });
+
+  test('belongs to the start that was held up after its Service, and not to one that overtook it', async () => {
+    const [slow, fast] = [bed.spec(), bed.spec()];
+    let overtaken: Promise<boolean> | undefined;
+    bed.server.pace = async ({ verb, plural }) => {
+      if (verb !== 'create' || plural !== 'httproutes' || overtaken !== undefined) return;
+      overtaken = fits(fast, bed.another().plane);
+      expect(await overtaken).toBe(false);
+    };
+    expect(await fits(slow)).toBe(true);
+    expect(await overtaken).toBe(false);
+  });
+
+  test('is not the later of a start with an earlier time of its own', async () => {
+    const [first, second] = [bed.spec({ startedAt: NOON }), bed.spec({ startedAt: new Date(0) })];
+    expect(await fits(first)).toBe(true);
+    expect(await fits(second)).toBe(false);
+  });
+
+  /** A start that made its Service and then died. */
+  const half = async (spec: PreviewSpec) => {
+    bed.server.fault = ({ verb, plural }) =>
+      verb === 'create' && plural === 'httproutes' ? { kind: 'reset', committed: false } : undefined;
+    await bed.plane.open(spec).catch(() => undefined);
+    bed.server.fault = undefined;
+  };
+
+  test('is taken by a start that died, for two minutes', async () => {
+    await half(bed.spec());
+    const spec = bed.spec();
+    expect(await fits(spec)).toBe(false);
+    clock.advance(2 * MINUTE - 1);
+    expect(await fits(spec)).toBe(false);
+    clock.advance(1);
+    expect(await fits(spec)).toBe(true);
+  });
+
+  test('is taken by a start that has taken over what another had left, whichever turn that was', async () => {
+    const left = bed.spec();
+    await half(left);
+    const spec = bed.spec();
+    await bed.plane.open(spec);
+    clock.advance(5 * MINUTE);
+    expect(await fits(spec)).toBe(true);
+    annotate('services', left, { [ANNOTATIONS.claimedAt]: clock.now().toISOString() });
+    expect(await fits(spec)).toBe(false);
+    clock.advance(2 * MINUTE);
+    expect(await fits(spec)).toBe(true);
+  });
+
+  test('is held by a preview that does not tell its turn', async () => {
+    const [old, spec] = [bed.spec(), bed.spec()];
+    await bed.plane.open(spec);
+    await bed.plane.open(old);
+    annotate('httproutes', old, { [ANNOTATIONS.turn]: null });
+    expect(await fits(spec)).toBe(false);
+    expect(await fits(old)).toBe(true);
+  });
+
+  test('is known of a preview that came from elsewhere by a look at its route', async () => {
+    const [first, second] = [bed.spec(), bed.spec()];
+    await bed.plane.open(first);
+    const { preview } = await bed.plane.open(second);
+    const { plane } = bed.another();
+    expect(await plane.isAmongFirst({ ...preview }, 1)).toBe(false);
+    await plane.close(preview);
+    // What is gone needs none.
+    expect(await plane.isAmongFirst({ ...preview }, 1)).toBe(true);
+  });
+
+  test('costs one read where there are no more Services than places, else two', async () => {
+    const before = bed.server.calls.length;
+    await fits(bed.spec());
+    await fits(bed.spec());
+    expect(bed.server.calls.slice(before).map(({ verb, plural }) => `${verb} ${plural}`)).toEqual([
+      'create services',
+      'create httproutes',
+      'list services',
+      'create services',
+      'create httproutes',
+      'list services',
+      'list httproutes',
+    ]);
+  });
+});

@@ -1,0 +1,131 @@
+import {
+  createKubernetesClient,
+  type KubernetesClient,
+} from '#adapters/kubernetes/client/kubernetes-client.ts';
+import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
+import { collection, HTTP_ROUTES, type Kind, SERVICES } from '#adapters/kubernetes/client/collection.ts';
+import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import { randomIds } from '#adapters/system/random-ids.ts';
+import { systemClock } from '#adapters/system/system-clock.ts';
+import type { Clock } from '#core/ports/clock.ts';
+import type { PreviewPlane } from '#core/ports/preview-plane.ts';
+import type { Records, RunRecord } from '#core/ports/records.ts';
+import type { PreviewOptions } from '#core/preview-options.ts';
+import type { ReapPreviewsDeps } from '#core/use-cases/reap-previews.ts';
+import type { StartPreviewDeps } from '#core/use-cases/start-preview.ts';
+import { PREVIEW } from '#test/adapters/kubernetes/plane-bed.ts';
+import { plainTokens } from '#test/doubles/plain-tokens.ts';
+import { collect } from '#test/support/collect.ts';
+import type { Cluster } from '../bed/cluster.ts';
+
+export type FunctionDeps = StartPreviewDeps & ReapPreviewsDeps;
+
+/** A namespace of previews on the real API server, and functions at work in it. */
+export interface PlaneHouse {
+  readonly namespace: string;
+  readonly access: ClusterAccess;
+  readonly preview: PreviewOptions;
+  readonly records: Records;
+  /** For looks from outside. */
+  readonly client: KubernetesClient;
+  /** What one more function, or reaper, works with: connections of its own, the records of all. */
+  another(clock?: Clock, access?: ClusterAccess): FunctionDeps;
+  makeRun(): RunRecord;
+  /** Of all objects of a kind, ours or not. */
+  names(kind: Kind): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+export interface PlaneHouseOptions {
+  /** Of the namespace, before what makes it unique. */
+  readonly name: string;
+  readonly preview?: Partial<PreviewOptions>;
+  /** @default - a database in memory */
+  readonly recordsFile?: string;
+}
+
+/** No gateway of this name is there: routes are stored, and nobody serves them. */
+const NO_GATEWAY = 'none';
+
+export async function openPlaneHouse(here: Cluster, options: PlaneHouseOptions): Promise<PlaneHouse> {
+  const namespace = `plane-${options.name}-${process.pid}-${Math.random().toString(36).slice(2, 7)}`;
+  const preview = {
+    ...PREVIEW,
+    gatewayName: NO_GATEWAY,
+    gatewayNamespace: namespace,
+    namespace,
+    ...options.preview,
+  };
+  const access = await readKubeconfig(here.kubeconfig);
+  const records = openSqliteRecords({ file: options.recordsFile ?? ':memory:' });
+  await records.migrate();
+  const clients: KubernetesClient[] = [];
+  const connect = (to: ClusterAccess, clock: Clock) => {
+    const client = createKubernetesClient({ access: to, now: () => clock.now() });
+    clients.push(client);
+    return client;
+  };
+  const client = connect(access, systemClock);
+  await here.kubectl(['create', 'namespace', namespace]);
+
+  return {
+    namespace,
+    access,
+    preview,
+    records,
+    client,
+    another: (clock = systemClock, to = access) => ({
+      ...functionDeps(connect(to, clock), preview, clock),
+      records,
+    }),
+    makeRun: () => ({
+      id: randomIds.run(),
+      owner: { user: 'alice', org: 'acme' },
+      title: null,
+      sandboxId: randomIds.sandbox(),
+      autoApproveTools: false,
+      status: 'running',
+      tokenKid: 'key-1',
+      createdAt: new Date(),
+      completedAt: null,
+    }),
+    names: async (kind) => {
+      const found = await collect(client.list(collection(kind, namespace), { metadataOnly: true }));
+      return found.map(({ metadata }) => metadata.name).sort();
+    },
+    close: async () => {
+      await here.kubectl(['delete', 'namespace', namespace, '--ignore-not-found', '--wait=false']);
+      for (const each of clients) each.close();
+      await records.close();
+    },
+  };
+}
+
+/** What a function works with, but for its records: every sandbox runs, and whatever the API server has stored serves. */
+export function functionDeps(
+  client: KubernetesClient,
+  preview: PreviewOptions,
+  clock: Clock,
+): Omit<FunctionDeps, 'records'> {
+  const plane: PreviewPlane = {
+    ...createKubernetesPlane({
+      client,
+      preview,
+      clock,
+      provider: { dial: () => Promise.reject(new Error('nobody asks')) },
+      probe: undefined,
+    }),
+    serves: async () => ({ ready: true }),
+  };
+  return {
+    plane,
+    clock,
+    preview,
+    tokens: plainTokens(),
+    provider: { inspect: async (id) => ({ state: 'running', podName: `${id}-pod` }) },
+  };
+}
+
+export { HTTP_ROUTES, SERVICES };
