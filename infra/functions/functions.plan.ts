@@ -11,7 +11,7 @@ const DRAIN_SECONDS = 60;
 /** By then every gateway has taken a terminating pod out of its rotation. */
 const LEAVE_ROTATION_SECONDS = 5;
 
-type FunctionsConfig = Pick<StackConfig, 'apiHost' | 'namespaces' | 'functions'>;
+type FunctionsConfig = Pick<StackConfig, 'apiHost' | 'namespaces' | 'functions' | 'gateway'>;
 
 export function deploymentPlan(config: FunctionsConfig) {
   const { functions, apiHost } = config;

@@ -8,7 +8,7 @@ export const REAPER_ARGUMENTS = ['host/reap-once.ts'];
 /** A pass that is not done when the next but one is due is ended: the next one starts where it stood. */
 const DEADLINE_SECONDS = 110;
 
-export function reaperPlan(config: Pick<StackConfig, 'namespaces' | 'functions'>) {
+export function reaperPlan(config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway'>) {
   const pod = podPlan(config, 'reaper');
   return {
     metadata: { name: 'porthole-reaper', namespace: config.namespaces.functions, labels: STACK_LABELS },

@@ -7,7 +7,7 @@ import { reaperPlan } from './reaper.plan.ts';
 export class Reaper extends pulumi.ComponentResource {
   constructor(
     name: string,
-    args: Pick<StackConfig, 'namespaces' | 'functions'>,
+    args: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway'>,
     opts?: pulumi.ComponentResourceOptions,
   ) {
     super('porthole:infra:Reaper', name, {}, opts);

@@ -81,6 +81,7 @@ export function templatesPlan({ namespaces, sandboxes }: SandboxesConfig) {
           spec: {
             accessModes: ['ReadWriteOnce'],
             resources: { requests: { storage: template.storage } },
+            ...(sandboxes.storageClass && { storageClassName: sandboxes.storageClass }),
           },
         },
       ],

@@ -1,3 +1,4 @@
+import { sandboxProblems } from '../functions/sandbox-provider.plan.ts';
 import { contains } from '../network/address-range.ts';
 import { SECRET_KEYS, type StackConfig, StackConfigSchema } from './stack-config-schema.ts';
 
@@ -100,11 +101,7 @@ function contradictions(config: StackConfig): string[] {
       `without an issuer both TLS Secrets stand already, so namespaces.existing must list their namespace, ${namespaces.gateway}`,
     );
   }
-  for (const [pool, { template }] of Object.entries(sandboxes.warmPools)) {
-    if (!(template in sandboxes.templates)) {
-      problem(`sandboxes.warmPools.${pool}.template`, `there is no template ${template}`);
-    }
-  }
+  for (const [key, text] of sandboxProblems(sandboxes)) problem(`sandboxes.${key}`, text);
   for (const range of sandboxes.egress) {
     const wider = sandboxes.egress.find((other) => other !== range && contains(other, range));
     if (wider !== undefined) problem('sandboxes.egress', `${range} lies within ${wider} already`);

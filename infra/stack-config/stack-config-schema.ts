@@ -25,6 +25,12 @@ const addressRange = z
     (range) => !reachesMetadataOnly(range),
     'holds nothing but metadata addresses, which no sandbox may ever reach',
   );
+const certificate = z
+  .string()
+  .regex(
+    /^\s*-----BEGIN CERTIFICATE-----\s[\s\S]*-----END CERTIFICATE-----\s*$/,
+    'must be certificates in PEM',
+  );
 /** A value of more than one part reaches the program as JSON, however the stack file spells it. */
 const structured = <T extends z.ZodType>(schema: T) =>
   z
@@ -64,6 +70,22 @@ const Gateway = {
     .record(text, z.string())
     .refine((labels) => Object.keys(labels).length > 0, 'must name a label or more')
     .describe("Labels of the gateway's own pods"),
+  serviceKind: z
+    .enum(['headless', 'clusterip'])
+    .default('headless')
+    .describe("Service of a preview: `headless`, or `clusterip` for gateways that dial a Service's address"),
+  probe: z
+    .strictObject({
+      url: z
+        .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+        .describe(
+          "Where the functions reach the gateway's proxies, best by a headless Service, e.g. `https://traefik.traefik.svc`; without it they go by what the gateway says of a route",
+        ),
+      ca: certificate
+        .optional()
+        .describe("PEM of the authority behind the gateway's certificate, where no system knows it"),
+    })
+    .optional(),
 };
 
 const Certificates = {
@@ -141,6 +163,21 @@ const WarmPool = z.strictObject({
 });
 
 const Sandboxes = {
+  provider: z
+    .enum(['kubernetes', 'agent-sandbox', 'auto'])
+    .optional()
+    .describe(
+      'What makes sandboxes; `agent-sandbox` where a warm pool is configured, else `kubernetes`. `auto` looks at each start whether the cluster has agent-sandbox',
+    ),
+  image: text.optional().describe('Image of sandboxes that ask for none; required with `kubernetes`'),
+  storageClass: text
+    .optional()
+    .describe("StorageClass of `/workspace`; the cluster's default where it is not said"),
+  warmPool: label
+    .optional()
+    .describe(
+      'SandboxWarmPool of sandboxes that ask for no image; the only one of `warmPools` where it is not said',
+    ),
   templates: z.record(label, Template).default({}).describe('SandboxTemplates of agent-sandbox, by name'),
   warmPools: z.record(label, WarmPool).default({}).describe('SandboxWarmPools, by name'),
   egress: z

@@ -88,7 +88,9 @@ describe('the network of sandboxes', () => {
 
   test('lets nothing out unless the stack says where to', () => {
     expect(egressPlan(config())).toBeUndefined();
-    const open = egressPlan(config({ 'porthole:sandboxes': { egress: ['203.0.113.0/24'] } }));
+    const open = egressPlan(
+      config({ 'porthole:sandboxes': { image: 'sandbox', egress: ['203.0.113.0/24'] } }),
+    );
     expect(open?.spec.egress[0]?.to).toEqual([{ ipBlock: { cidr: '203.0.113.0/24', except: [] } }]);
   });
 });

@@ -1,10 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import { accessPlan } from '../../infra/access/access.plan.ts';
+import { authorityPlan, environmentPlan } from '../../infra/functions/environment.plan.ts';
 import { autoscalerPlan, deploymentPlan } from '../../infra/functions/functions.plan.ts';
 import { certificatesPlan, gatewayPlan } from '../../infra/gateway/gateway.plan.ts';
 import { namespacesPlan } from '../../infra/namespaces/namespaces.plan.ts';
 import { quotaPlan } from '../../infra/quota/quota.plan.ts';
+import { reaperPlan } from '../../infra/reaper/reaper.plan.ts';
 import { apiRoutePlan, fallbackRoutePlan } from '../../infra/routes/routes.plan.ts';
 import { templatesPlan, warmPoolsPlan } from '../../infra/sandboxes/sandboxes.plan.ts';
 import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
@@ -128,7 +130,8 @@ describe('the global cap', () => {
   });
 
   test('leaves room for the routes of others', () => {
-    expect(hard({ 'porthole:sandboxes': { otherRoutes: 3 }, 'porthole:preview': { maxTotal: 5 } })).toEqual({
+    const sandboxes = { image: 'sandbox@sha256:1', otherRoutes: 3 };
+    expect(hard({ 'porthole:sandboxes': sandboxes, 'porthole:preview': { maxTotal: 5 } })).toEqual({
       'count/httproutes.gateway.networking.k8s.io': '8',
     });
   });
@@ -177,9 +180,46 @@ describe('the functions', () => {
   });
 });
 
+describe('the authority behind the gateway’s certificate', () => {
+  const ca = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+  const given = config({
+    'porthole:gateway': {
+      className: 'traefik',
+      podNamespace: 'traefik',
+      podLabels: { app: 'traefik' },
+      probe: { url: 'https://traefik.traefik.svc', ca },
+    },
+  });
+
+  test('is where the functions and the reaper read it', () => {
+    const { PORTHOLE_GATEWAY_CA: file = '' } = environmentPlan(given);
+    const functions = deploymentPlan(given).spec.template.spec;
+    const reaper = reaperPlan(given).spec.jobTemplate.spec.template.spec;
+    for (const { volumes, containers } of [functions, reaper]) {
+      const [mount] = (containers[0]?.volumeMounts ?? []).filter(({ mountPath }) =>
+        file.startsWith(mountPath),
+      );
+      expect(mount).toEqual({ name: 'authority', mountPath: '/etc/porthole/gateway', readOnly: true });
+      expect(volumes).toContainEqual({
+        name: 'authority',
+        configMap: { name: 'porthole-gateway-authority' },
+      });
+      expect(authorityPlan(given)).toEqual({ [file.slice('/etc/porthole/gateway/'.length)]: ca });
+    }
+  });
+
+  test('is not mounted where every system knows it', () => {
+    expect(authorityPlan(config())).toBeUndefined();
+    expect(environmentPlan(config())).not.toHaveProperty('PORTHOLE_GATEWAY_CA');
+    const { volumes } = deploymentPlan(config()).spec.template.spec;
+    expect(volumes.map(({ name }) => name)).toEqual(['data', 'tmp']);
+  });
+});
+
 describe('sandboxes from templates', () => {
   const given = config({
     'porthole:sandboxes': {
+      storageClass: 'fast',
       templates: { node: { image: 'sandbox@sha256:1', runtimeClassName: 'gvisor' } },
       warmPools: { ready: { template: 'node', replicas: 2 } },
     },
@@ -204,6 +244,20 @@ describe('sandboxes from templates', () => {
       runtimeClassName: 'gvisor',
       securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
     });
+  });
+
+  test('keep their workspace on a volume of its own, of the stack’s StorageClass', () => {
+    const [template] = templatesPlan(given);
+    expect(template?.spec.volumeClaimTemplates).toEqual([
+      {
+        metadata: { name: 'workspace' },
+        spec: {
+          accessModes: ['ReadWriteOnce'],
+          resources: { requests: { storage: '1Gi' } },
+          storageClassName: 'fast',
+        },
+      },
+    ]);
   });
 
   test('are as closed in as the pods that Porthole makes itself, and offer commands the same', () => {

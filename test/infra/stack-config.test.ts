@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { readConfig } from '#host/config/config.ts';
 import { environmentPlan, secretsPlan } from '../../infra/functions/environment.plan.ts';
+import { gatewayPlan } from '../../infra/gateway/gateway.plan.ts';
 import { readStackConfig, StackConfigError } from '../../infra/stack-config/read-stack-config.ts';
 import { DATABASE_URL, SERVICE_KEY, SIGNING_KEYS, stackFile, values } from './support/stack-files.ts';
 
@@ -19,6 +20,7 @@ function problemsOf(
   return [];
 }
 
+const GATEWAY = { className: 'traefik', podNamespace: 'traefik', podLabels: { app: 'traefik' } };
 const complete = values(stackFile());
 const withKey = (key: string, value: unknown) => ({
   ...complete,
@@ -102,13 +104,50 @@ describe('a stack file', () => {
       'porthole:sandboxes.warmPools.pool.template: there is no template none',
     ],
     [
+      'sandboxes that nothing would make',
+      withKey('sandboxes', {}),
+      'porthole:sandboxes.image: is required with the provider kubernetes: the image of sandboxes that ask for none',
+    ],
+    [
+      'pools of which none is the one for sandboxes that ask for no image',
+      withKey('sandboxes', {
+        templates: { node: { image: 'node' } },
+        warmPools: { small: { template: 'node' }, big: { template: 'node' } },
+      }),
+      'porthole:sandboxes.warmPool: is required with the provider agent-sandbox: the pool of sandboxes that ask for no image, one of big, small',
+    ],
+    [
+      'a pool for them that is none of the pools',
+      withKey('sandboxes', {
+        warmPool: 'other',
+        templates: { node: { image: 'node' } },
+        warmPools: { small: { template: 'node' } },
+      }),
+      'porthole:sandboxes.warmPool: other is none of warmPools (small)',
+    ],
+    [
+      'a provider that is found out at the start, and would lack a pool then',
+      withKey('sandboxes', { provider: 'auto', image: 'node' }),
+      'porthole:sandboxes.warmPool: is required with the provider auto: the pool of sandboxes that ask for no image',
+    ],
+    [
+      'a gateway that is reached by no URL',
+      withKey('gateway', { ...GATEWAY, probe: { url: 'traefik:443' } }),
+      'porthole:gateway.probe.url: must be an http or https URL',
+    ],
+    [
+      'an authority by the name of its file',
+      withKey('gateway', { ...GATEWAY, probe: { url: 'https://traefik', ca: '/etc/ca.crt' } }),
+      'porthole:gateway.probe.ca: must be certificates in PEM',
+    ],
+    [
       'metadata addresses to be reached',
       withKey('sandboxes', { egress: ['169.254.169.254/32'] }),
       'porthole:sandboxes.egress.0: holds nothing but metadata addresses, which no sandbox may ever reach',
     ],
     [
       'a range within another',
-      withKey('sandboxes', { egress: ['203.0.113.0/24', '0.0.0.0/0'] }),
+      withKey('sandboxes', { image: 'x', egress: ['203.0.113.0/24', '0.0.0.0/0'] }),
       'porthole:sandboxes.egress: 203.0.113.0/24 lies within 0.0.0.0/0 already',
     ],
     [
@@ -157,6 +196,93 @@ describe("the functions' environment", () => {
     expect(read.databaseUrl).toBe(DATABASE_URL);
     expect(read.serviceKey).toBe(SERVICE_KEY);
     expect(read.signingKeys).toEqual(JSON.parse(SIGNING_KEYS));
+  });
+
+  /** What the functions make of a stack file with these sandboxes and this gateway. */
+  const clusterOf = (more: { sandboxes?: object; gateway?: object }) => {
+    const { 'porthole:sandboxes': byDefault = '{}', ...rest } = complete;
+    const given = readStackConfig(
+      {
+        ...rest,
+        'porthole:sandboxes': more.sandboxes === undefined ? byDefault : JSON.stringify(more.sandboxes),
+        'porthole:gateway': JSON.stringify({ ...GATEWAY, ...more.gateway }),
+      },
+      everySecret,
+    );
+    const { provider, cluster } = readConfig({ ...environmentPlan(given), ...secretsPlan(given) });
+    return { provider, ...cluster };
+  };
+
+  test('lets sandboxes be pods where no warm pool is configured, and previews hang on the listener that the stack makes', () => {
+    expect(clusterOf({})).toEqual({
+      provider: 'kubernetes',
+      sandboxImage: 'registry.example.com/sandbox@sha256:4567',
+      storageClass: undefined,
+      warmPool: undefined,
+      warmPoolsByImage: {},
+      listener: 'previews',
+      probeUrl: undefined,
+      probeCa: undefined,
+      serviceKind: 'headless',
+      publicPort: 443,
+    });
+    expect(gatewayPlan(config).spec.listeners[0]?.name).toBe('previews');
+  });
+
+  const pools = {
+    templates: { node: { image: 'node' }, python: { image: 'python' } },
+    warmPools: {
+      a: { template: 'node' },
+      b: { template: 'python' },
+      c: { template: 'node' },
+    },
+  };
+
+  test.each<[what: string, sandboxes: object, expected: object]>([
+    [
+      'claims of the only pool',
+      { templates: { node: { image: 'node' } }, warmPools: { ready: { template: 'node', replicas: 2 } } },
+      { provider: 'agent-sandbox', warmPool: 'ready', warmPoolsByImage: { node: 'ready' } },
+    ],
+    [
+      'claims of the pool of their image, of several the one for everybody',
+      { ...pools, warmPool: 'c' },
+      { provider: 'agent-sandbox', warmPool: 'c', warmPoolsByImage: { node: 'c', python: 'b' } },
+    ],
+    [
+      'claims of the first pool of their image, where the one for everybody gives another',
+      { ...pools, warmPool: 'b' },
+      { warmPool: 'b', warmPoolsByImage: { node: 'a', python: 'b' } },
+    ],
+    [
+      'claims of a pool that others keep',
+      { warmPool: 'theirs' },
+      { provider: 'agent-sandbox', warmPool: 'theirs', warmPoolsByImage: {} },
+    ],
+    [
+      'pods, though there are pools, where the stack says so',
+      { ...pools, warmPool: 'a', provider: 'kubernetes', image: 'debian', storageClass: 'fast' },
+      { provider: 'kubernetes', sandboxImage: 'debian', storageClass: 'fast' },
+    ],
+    [
+      'whatever the cluster has, where the stack leaves it open',
+      { provider: 'auto', image: 'debian', warmPool: 'theirs' },
+      { provider: 'auto', sandboxImage: 'debian', warmPool: 'theirs' },
+    ],
+  ])('lets sandboxes be %s', (_, sandboxes, expected) => {
+    expect(clusterOf({ sandboxes })).toMatchObject(expected);
+  });
+
+  test('says where the gateway is reached, and by what authority it is known', () => {
+    const ca = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+    const probe = { url: 'https://traefik.traefik.svc:8443', ca };
+    const found = clusterOf({ gateway: { port: 8443, serviceKind: 'clusterip', probe } });
+    expect(found.probeUrl?.href).toBe('https://traefik.traefik.svc:8443/');
+    expect(found).toMatchObject({
+      probeCa: '/etc/porthole/gateway/ca.crt',
+      serviceKind: 'clusterip',
+      publicPort: 8443,
+    });
   });
 
   test('has the defaults of the functions themselves', () => {

@@ -19,6 +19,7 @@ export function stackFile(more: Readonly<Record<string, unknown>> = {}): StackFi
       'porthole:gateway': { className: 'traefik', podNamespace: 'traefik', podLabels: { app: 'traefik' } },
       'porthole:certificates': { issuer: { name: 'letsencrypt' } },
       'porthole:functions': { image: 'registry.example.com/functions@sha256:0123' },
+      'porthole:sandboxes': { image: 'registry.example.com/sandbox@sha256:4567' },
       ...more,
     },
     secrets: {
