@@ -55,6 +55,7 @@ const role = judged('rbac.authorization.k8s.io/v1:Role', {
 });
 const settings = judged('core/v1:ConfigMap', {
   data: {
+    PORTHOLE_SANDBOX_IMAGE: `registry.example.com/sandbox@${DIGEST}`,
     Sandbox__Preview__ZoneSuffix: 'preview.test',
     Sandbox__Preview__AllowedPortMin: '3000',
     Sandbox__Preview__AllowedPortMax: '9000',
@@ -93,7 +94,7 @@ test('the pack imports nothing of ours', () => {
 });
 
 describe('a resource', () => {
-  test.each([template, deployment, job, pod, pool, gateway, role])(
+  test.each([template, deployment, job, pod, pool, gateway, role, settings])(
     'that complies passes: $type',
     async (resource) => {
       expect(await pack.judge(resource)).toEqual([]);
@@ -141,6 +142,11 @@ describe('a resource', () => {
       'pinned-images',
       'an image by tag for the start',
       changed(pod, 'spec.initContainers', containers({ image: 'setup:1' })),
+    ],
+    [
+      'pinned-images',
+      'an image by tag for sandboxes that ask for none',
+      changed(settings, 'data.PORTHOLE_SANDBOX_IMAGE', 'sandbox:latest'),
     ],
     [
       'sandbox-limits',
@@ -234,6 +240,7 @@ describe('a resource', () => {
     ['no-host-access', changed(pod, 'spec.hostNetwork', UNKNOWN)],
     ['no-wildcard-rbac', changed(role, 'rules', UNKNOWN)],
     ['pinned-images', changed(pod, 'spec.containers', containers({ image: UNKNOWN }))],
+    ['pinned-images', changed(settings, 'data.PORTHOLE_SANDBOX_IMAGE', UNKNOWN)],
     ['sandbox-limits', changed(template, `${inTemplate}.containers`, containers({ resources: UNKNOWN }))],
     ['sandbox-no-token', changed(template, `${inTemplate}.automountServiceAccountToken`, UNKNOWN)],
     ['tls-listeners', changed(gateway, 'spec.listeners', UNKNOWN)],

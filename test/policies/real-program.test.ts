@@ -81,6 +81,11 @@ describe('the pack', () => {
         ),
       );
       expect(strict.flat()).toEqual([
+        [
+          'pinned-images',
+          'porthole-functions-environment',
+          'The image of sandboxes is porthole/sandbox:dev.',
+        ],
         ['pinned-images', 'porthole-functions', 'The image of functions is porthole/functions:dev.'],
         ['pinned-images', 'porthole-reaper', 'The image of reaper is porthole/functions:dev.'],
       ]);
