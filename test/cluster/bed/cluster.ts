@@ -34,6 +34,8 @@ export interface Cluster {
   readonly kubectl: Kubectl;
   /** Makes the images of an archive, as `docker save` writes it, known to the nodes. */
   readonly importImage: (tarPath: string) => Promise<void>;
+  /** Whether the nodes are sure to know the image of that name. */
+  readonly hasImage: (reference: string) => Promise<boolean>;
 }
 
 /** Why no suite can use a cluster, with the remedy; `undefined` when one is there. */
@@ -56,7 +58,14 @@ export async function cluster(): Promise<Cluster> {
 export function bedCluster({ runFolder, number }: BedPlace, cache: string): Cluster {
   const bed = bedPlan(number);
   const kubeconfig = adminKubeconfig(runFolder);
-  const socket = join(runFolder, 'containerd.sock');
+  const images = (...argv: string[]): Promise<string> =>
+    command([
+      'ctr',
+      `--address=${join(runFolder, 'containerd.sock')}`,
+      '--namespace=k8s.io',
+      'images',
+      ...argv,
+    ]);
   return {
     kubeconfig,
     apiServer: apiServerUrl(bed),
@@ -68,7 +77,8 @@ export function bedCluster({ runFolder, number }: BedPlace, cache: string): Clus
     hostAddress: bed.hostAddress,
     kubectl: bedKubectl(kubeconfig, runFolder, cache),
     importImage: async (tarPath) => {
-      await command(['ctr', `--address=${socket}`, '--namespace=k8s.io', 'images', 'import', tarPath]);
+      await images('import', tarPath);
     },
+    hasImage: async (reference) => (await images('list', '--quiet', `name==${reference}`)) !== '',
   };
 }

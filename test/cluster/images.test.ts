@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
+import { sandboxObjectName } from '#constructs/names.ts';
+import { suite } from '#test/support/suite.ts';
+import { FUNCTIONS_PORT } from '../../infra/functions/environment.plan.ts';
+import { type Cluster, cluster, missing } from './bed/cluster.ts';
+import { type BuiltImages, builtImages, imagesMissing } from './images/built-images.ts';
+import { API_HOST, functionHostObjects } from './images/function-host-objects.ts';
+
+const namespace = `images-${randomBytes(4).toString('hex')}`;
+const MINUTE = 60_000;
+
+suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), () => {
+  let bed: Cluster;
+  let images: BuiltImages;
+
+  const kubectl = (args: readonly string[], stdin?: string) =>
+    bed.kubectl([`--namespace=${namespace}`, ...args], stdin);
+  const apply = (object: object) => kubectl(['apply', '--filename=-'], JSON.stringify(object));
+  const until = (what: string, condition: string) =>
+    kubectl(['wait', what, `--for=${condition}`, '--timeout=60s']);
+  const read = (what: string, path: string) => kubectl(['get', what, `--output=jsonpath=${path}`]);
+
+  beforeAll(async () => {
+    bed = await cluster();
+    images = await builtImages(bed);
+    await bed.kubectl(['create', 'namespace', namespace]);
+  }, 10 * MINUTE);
+  afterAll(async () => {
+    await bed.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+  });
+
+  describe('the function host, as infra/ runs it', () => {
+    const inside = (...argv: string[]) => kubectl(['exec', 'functions', '--', ...argv]);
+
+    beforeAll(async () => {
+      await apply(functionHostObjects(namespace, images));
+      await until('pod/functions', 'condition=Ready');
+    }, 2 * MINUTE);
+
+    test('answers the health check', async () => {
+      const outgoing = request({
+        host: await read('pod/functions', '{.status.podIP}'),
+        port: FUNCTIONS_PORT,
+        path: '/health',
+        headers: { host: API_HOST },
+        agent: false,
+      });
+      outgoing.end();
+      const [response] = (await once(outgoing, 'response')) as [
+        NodeJS.ReadableStream & { statusCode: number },
+      ];
+      expect([response.statusCode, JSON.parse(await text(response))]).toEqual([200, { ok: true }]);
+    });
+
+    test('is a user without rights, who can write to the data folder and to /tmp alone', async () => {
+      const script = `for each in / /opt/porthole /opt/porthole/host /usr/local /home /var/lib/porthole /tmp; do
+        touch "$each/mark" 2>/dev/null && echo "$each"; done; id -u; grep CapEff /proc/self/status`;
+      expect((await inside('sh', '-c', script)).trim().split(/\s+/)).toEqual([
+        '/var/lib/porthole',
+        '/tmp',
+        '10001',
+        'CapEff:',
+        '0000000000000000',
+      ]);
+    });
+
+    test('holds what production needs, and nothing else', async () => {
+      const listed = (await inside('ls', '/opt/porthole')).trim().split('\n');
+      expect(listed).toEqual([
+        'LICENSE',
+        'adapters',
+        'constructs',
+        'core',
+        'handlers',
+        'host',
+        'node_modules',
+        'package.json',
+      ]);
+      const packages = (await inside('ls', '/opt/porthole/node_modules')).trim().split('\n');
+      expect(packages).toEqual(expect.arrayContaining(['cdk8s', 'fastify', 'undici', 'zod']));
+      const unwanted = /^(node-.*|esbuild|jest.*|playwright.*|typescript|vite|@pulumi|@types|\.cache)$/;
+      expect(packages.filter((name) => unwanted.test(name))).toEqual([]);
+    });
+
+    test('adds less than 60 MB to its base', async () => {
+      const [mebibytes] = (await inside('du', '--summarize', '--block-size=1M', '/opt/porthole')).split('\t');
+      expect(Number(mebibytes)).toBeLessThan(60);
+    });
+
+    test(
+      'does one pass of the reaper and ends',
+      async () => {
+        await until('pod/reaper', 'jsonpath={.status.phase}=Succeeded');
+        expect(await kubectl(['logs', 'reaper'])).toContain('the pass is done');
+      },
+      MINUTE,
+    );
+
+    test(
+      'ends by itself when it is asked to',
+      async () => {
+        await inside('node', '--eval', 'process.kill(1, "SIGTERM")');
+        await until('pod/functions', 'jsonpath={.status.phase}=Succeeded');
+        const code = '{.status.containerStatuses[0].state.terminated.exitCode}';
+        expect(await read('pod/functions', code)).toBe('0');
+      },
+      MINUTE,
+    );
+  });
+
+  describe('the sandbox, in a pod of the constructs', () => {
+    const pod = sandboxObjectName('images');
+    const inside = (script: string) => kubectl(['exec', pod, '--', 'bash', '-euc', script]);
+
+    beforeAll(async () => {
+      const limits = { memoryMebibytes: 512, workspaceMebibytes: 512, scratchMebibytes: 64 };
+      const props = { namespace, sandboxId: 'images', image: images.sandbox, ...limits };
+      const manifests = sandboxPodManifests(props);
+      await apply({ apiVersion: 'v1', kind: 'List', items: [manifests.volumeClaim, manifests.pod] });
+      await until(`pod/${pod}`, 'condition=Ready');
+    }, 2 * MINUTE);
+
+    test.each([
+      ['bash', 'echo "${BASH_VERSINFO[0]}"', /^5\n$/],
+      ['coreutils', 'printf b,a | tr , "\\n" | sort | head -n 1', /^a\n$/],
+      ['tar', 'cd /tmp && echo x >t && tar -cf - t | tar -tf -', /^t\n$/],
+      ['find', 'find /workspace -maxdepth 0', /^\/workspace\n$/],
+      ['ps', 'ps -o comm= -p $$; true', /^bash\n$/],
+      ['python3', 'python3 -c "print(6 * 7)"', /^42\n$/],
+      ['node', 'node -p 6*7', /^42\n$/],
+      ['npm', 'npm --version', /^\d+\.\d+\.\d+\n$/],
+    ])('runs %s', async (_name, script, output) => {
+      expect(await inside(script)).toMatch(output);
+    });
+
+    test('serves with node and fetches with curl', async () => {
+      const server = 'http.createServer((q, s) => s.end("served")).listen(3000, () => console.log("up"))';
+      expect(
+        await inside(`exec 3< <(exec node -e '${server}'); read -u 3; curl -sf localhost:3000; kill $!`),
+      ).toBe('served');
+    });
+
+    test('has user 1000 with a name and a home that can be written to', async () => {
+      expect(await inside('id -u; id -un; echo ~; touch ~/mark; echo "$HOME"')).toBe(
+        '1000\nsandbox\n/home/sandbox\n/home/sandbox\n',
+      );
+    });
+
+    test('keeps a repository in the workspace, whoever the volume belongs to', async () => {
+      const author = '-c user.name=agent -c user.email=agent@example.com';
+      const script = `mkdir -p outputs; echo done >outputs/note; git init -q; git add .; git ${author} commit -qm first; git log --format=%s`;
+      expect(await inside(script)).toBe('first\n');
+      expect(await inside('cat /workspace/outputs/note')).toBe('done\n');
+    });
+
+    test('cannot change the image', async () => {
+      const script = 'for each in / /usr/local /etc; do touch $each/mark 2>&1 || true; done';
+      expect((await inside(script)).match(/Read-only file system/g)).toHaveLength(3);
+    });
+  });
+
+  test(
+    'the sandbox buries its dead, and has the folder for outputs, without the constructs too',
+    async () => {
+      const orphan = 'bash -c "sleep 0.1 & echo \\$!" | cat';
+      const script = `orphan=$(${orphan}); while [ -e /proc/$orphan ]; do sleep 0.05; done; ps -o comm= -p 1; pwd; stat -c %u outputs`;
+      const args = ['run', 'plain', `--image=${images.sandbox}`, '--restart=Never', '--'];
+      await kubectl([...args, 'timeout', '10', 'bash', '-euc', script]);
+      await until('pod/plain', 'jsonpath={.status.phase}=Succeeded');
+      expect(await kubectl(['logs', 'plain'])).toBe('tini\n/workspace\n1000\n');
+    },
+    MINUTE,
+  );
+});

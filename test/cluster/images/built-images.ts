@@ -1,0 +1,143 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { rename } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Missing } from '#test/support/suite.ts';
+import type { Report } from '../bed/build-program.ts';
+import type { Cluster } from '../bed/cluster.ts';
+import { exclusive } from '../bed/exclusive.ts';
+import { cacheFolder } from '../bed/program-cache.ts';
+import { baseDigest, makeBase } from './base-image.ts';
+import { type Docker, withDockerEngine } from './docker-engine.ts';
+import { findProgram } from './find-program.ts';
+import { IMAGE_RECIPES, type ImageRecipe, recipeDigest } from './image-recipe.ts';
+import { npmSettings } from './npm-settings.ts';
+
+/** References of our images, as pods name them. */
+export type BuiltImages = Readonly<Record<keyof typeof IMAGE_RECIPES, string>>;
+
+/** One image under the digest of all that it is made of. */
+interface Build {
+  readonly recipe: ImageRecipe;
+  readonly reference: string;
+  /** File in the cache, as `docker save` writes it. */
+  readonly archive: string;
+}
+
+/** What a build uses of the machine, and the Debian package that brings it. */
+const NEEDED = { 'docker.io': ['dockerd', 'docker'], debootstrap: ['debootstrap'] } as const;
+
+/** Why our images can neither be found in the cache nor be built, with the remedy. */
+export function imagesMissing(): Missing {
+  if (builds(baseDigest()).every(({ archive }) => existsSync(archive))) return undefined;
+  if (process.geteuid?.() !== 0) return 'building images needs root: run it with sudo';
+  const packages = Object.entries(NEEDED)
+    .filter(([, programs]) => programs.some((program) => findProgram(program).length === 0))
+    .map(([name]) => name);
+  if (packages.length === 0) return undefined;
+  return `what builds images is missing: apt-get install ${packages.join(' ')}`;
+}
+
+/**
+ * Our images from their Dockerfiles, known to the nodes of this cluster. Built where what they are made of has changed: two minutes the first time, half a minute
+ * for a change of the sources.
+ */
+export async function builtImages(cluster: Cluster, report: Report = say): Promise<BuiltImages> {
+  const folder = imagesFolder();
+  return exclusive(folder, report, async () => {
+    const base = baseDigest();
+    const wanted = builds(base);
+    const lacking = wanted.filter(({ archive }) => !existsSync(archive));
+    if (lacking.length > 0) await build(lacking, base, report);
+    removeOthers(folder, [baseArchive(base), ...wanted.map(({ archive }) => archive)]);
+    for (const { reference, archive } of wanted) {
+      if (!(await cluster.hasImage(reference))) await cluster.importImage(archive);
+    }
+    return Object.fromEntries(
+      Object.keys(IMAGE_RECIPES).map((key, at) => [key, wanted[at]?.reference]),
+    ) as BuiltImages;
+  });
+}
+
+function imagesFolder(): string {
+  return join(cacheFolder(), 'images');
+}
+
+function baseArchive(base: string): string {
+  return join(imagesFolder(), `base-${base}.tar`);
+}
+
+function builds(base: string): Build[] {
+  return Object.values(IMAGE_RECIPES).map((recipe) => {
+    const digest = recipeDigest(recipe, base);
+    return {
+      recipe,
+      reference: `porthole.test/built/${recipe.name}:${digest}`,
+      archive: join(imagesFolder(), `${recipe.name}-${digest}.tar`),
+    };
+  });
+}
+
+async function build(lacking: readonly Build[], base: string, report: Report): Promise<void> {
+  const archive = baseArchive(base);
+  if (!existsSync(archive)) {
+    report('making the base of the images (once, a minute)');
+    await makeBase(archive);
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'porthole-build-'));
+  const npmrc = join(folder, 'npmrc');
+  try {
+    writeFileSync(npmrc, await npmSettings(), { mode: 0o600 });
+    await withDockerEngine(join(imagesFolder(), 'docker'), async (docker) => {
+      const from = `porthole.test/built/base:${base}`;
+      await importBase(docker, archive, from);
+      for (const each of lacking) {
+        report(`building the image ${each.recipe.name}`);
+        await buildOne(docker, each, from, npmrc);
+      }
+      await docker(['builder', 'prune', '--force', '--keep-storage=2g']);
+    });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function importBase(docker: Docker, archive: string, reference: string): Promise<void> {
+  if ((await docker(['image', 'ls', '--quiet', reference])) !== '') return;
+  const path = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+  await docker(['import', `--change=ENV ${path}`, '--change=CMD ["node"]', archive, reference]);
+}
+
+async function buildOne(docker: Docker, { recipe, reference, archive }: Build, base: string, npmrc: string) {
+  const { dockerfile, context } = recipe;
+  await docker([
+    'build',
+    `--file=${dockerfile}`,
+    `--tag=${reference}`,
+    // The engine has no bridge.
+    '--network=host',
+    `--build-arg=BASE_IMAGE=${base}`,
+    ...PROXIES.filter((name) => process.env[name]).map((name) => `--build-arg=${name}=${process.env[name]}`),
+    `--secret=id=npmrc,src=${npmrc}`,
+    '--progress=plain',
+    context,
+  ]);
+  await docker(['save', `--output=${archive}.part`, reference]);
+  await rename(`${archive}.part`, archive);
+  // Its layers stay in the build's cache.
+  await docker(['image', 'rm', reference]);
+}
+
+const PROXIES = ['http_proxy', 'https_proxy', 'no_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'];
+
+/** Archives of other sources: hundreds of megabytes each. */
+function removeOthers(folder: string, kept: readonly string[]): void {
+  for (const name of readdirSync(folder)) {
+    const file = join(folder, name);
+    if (name.includes('.tar') && !kept.includes(file)) rmSync(file, { recursive: true, force: true });
+  }
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}

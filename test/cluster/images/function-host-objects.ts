@@ -1,0 +1,52 @@
+import { accessPlan } from '../../../infra/access/access.plan.ts';
+import { environmentPlan, secretsPlan } from '../../../infra/functions/environment.plan.ts';
+import { deploymentPlan } from '../../../infra/functions/functions.plan.ts';
+import { ENVIRONMENT_NAME } from '../../../infra/functions/pod.plan.ts';
+import { reaperPlan } from '../../../infra/reaper/reaper.plan.ts';
+import { readStackConfig } from '../../../infra/stack-config/read-stack-config.ts';
+import { stackFile, values } from '../../infra/support/stack-files.ts';
+import type { BuiltImages } from './built-images.ts';
+
+/** The host that requests must name. */
+export const API_HOST = 'api.images.test';
+
+const RBAC = 'rbac.authorization.k8s.io/v1';
+
+/** What infra/ would make of the functions and their reaper, all in one namespace: a pod of each, and what pods need around them. */
+export function functionHostObjects(namespace: string, { functionHost, sandbox }: BuiltImages) {
+  const { databaseUrl: _, ...config } = readStackConfig(
+    values(
+      stackFile({
+        'porthole:apiHost': API_HOST,
+        'porthole:namespaces': { previews: namespace, gateway: namespace, functions: namespace },
+        'porthole:functions': { image: functionHost, replicas: 1, maxReplicas: 1, cpu: '100m' },
+        'porthole:sandboxes': { image: sandbox },
+      }),
+    ),
+    () => true,
+  );
+  const metadata = { name: ENVIRONMENT_NAME };
+  const accounts = accessPlan(config).flatMap(({ serviceAccount, role, binding }) => [
+    { apiVersion: 'v1', kind: 'ServiceAccount', ...serviceAccount },
+    { apiVersion: RBAC, kind: 'Role', ...role },
+    { apiVersion: RBAC, kind: 'RoleBinding', ...binding },
+  ]);
+  const pod = (name: string, spec: object) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name },
+    // It shows how it ends.
+    spec: { ...spec, restartPolicy: 'Never' },
+  });
+  return {
+    apiVersion: 'v1',
+    kind: 'List',
+    items: [
+      ...accounts,
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: environmentPlan(config) },
+      { apiVersion: 'v1', kind: 'Secret', metadata, stringData: secretsPlan(config) },
+      pod('functions', deploymentPlan(config).spec.template.spec),
+      pod('reaper', reaperPlan(config).spec.jobTemplate.spec.template.spec),
+    ],
+  };
+}

@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join, relative } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '../../..');
+
+/** An image of ours: its Dockerfile, and the folder that the build sees. */
+export interface ImageRecipe {
+  readonly name: string;
+  readonly dockerfile: string;
+  readonly context: string;
+}
+
+export const IMAGE_RECIPES = {
+  functionHost: {
+    name: 'function-host',
+    dockerfile: join(ROOT, 'images/function-host/Dockerfile'),
+    context: ROOT,
+  },
+  sandbox: {
+    name: 'sandbox',
+    dockerfile: join(ROOT, 'images/sandbox/Dockerfile'),
+    context: join(ROOT, 'images/sandbox'),
+  },
+} as const satisfies Record<string, ImageRecipe>;
+
+/** Changes with the Dockerfile, with any file that the build sees, and with the base. 16 hex digits. */
+export function recipeDigest({ dockerfile, context }: ImageRecipe, base: string): string {
+  const digest = createHash('sha256').update(JSON.stringify([base, process.arch]));
+  const ignore = `${dockerfile}.dockerignore`;
+  for (const file of [dockerfile, ignore, ...allowed(ignore).flatMap((path) => files(join(context, path)))]) {
+    const text = readFileSync(file).toString('base64');
+    digest.update(JSON.stringify([relative(context, file), statSync(file).mode & 0o111, text]));
+  }
+  return digest.digest('hex').slice(0, 16);
+}
+
+/** Our ignore files shut everything out, and then let some paths in. */
+function allowed(ignoreFile: string): string[] {
+  const lines = readFileSync(ignoreFile, 'utf8').split('\n');
+  return lines.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
+}
+
+function files(path: string): string[] {
+  if (!statSync(path).isDirectory()) return [path];
+  return readdirSync(path)
+    .toSorted()
+    .flatMap((name) => files(join(path, name)));
+}

@@ -1,0 +1,15 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { command } from '../bed/command.ts';
+import { AUTHORITIES } from './base-image.ts';
+
+/** The machine's npm settings as one `.npmrc`, which a build gets as a secret: registries and their credentials among them. */
+export async function npmSettings(): Promise<string> {
+  const [registry, ...places] = await Promise.all(
+    ['registry', 'globalconfig', 'userconfig'].map(async (name) =>
+      (await command(['npm', 'config', 'get', name])).trim(),
+    ),
+  );
+  const written = places.filter((file) => existsSync(file)).map((file) => readFileSync(file, 'utf8'));
+  const authorities = existsSync(AUTHORITIES) ? [`cafile=${AUTHORITIES}`] : [];
+  return [...written, `registry=${registry}`, ...authorities, ''].join('\n');
+}
