@@ -1,5 +1,5 @@
 import type { Authenticator } from '#core/ports/authenticator.ts';
-import type { Clock } from '#core/ports/clock.ts';
+import type { WakingClock } from '#core/ports/clock.ts';
 import type { Ids } from '#core/ports/ids.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { Records } from '#core/ports/records.ts';
@@ -23,7 +23,7 @@ export interface Services {
   /** Which installation the provider's sandboxes belong to. */
   readonly place: string;
   readonly tokens: Tokens;
-  readonly clock: Clock;
+  readonly clock: WakingClock;
   readonly ids: Ids;
   readonly preview: PreviewOptions;
   readonly authenticator: Authenticator;

@@ -4,7 +4,7 @@ import { deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
 import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
 import { randomIds } from '#adapters/system/random-ids.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
-import type { Clock } from '#core/ports/clock.ts';
+import type { WakingClock } from '#core/ports/clock.ts';
 import type { Logger, Services } from '#handlers/services.ts';
 import type { Config } from './config/config.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
@@ -27,7 +27,7 @@ export interface OpenServicesOptions {
   readonly config: Config;
   readonly log: Logger;
   /** @default the system's */
-  readonly clock?: Clock | undefined;
+  readonly clock?: WakingClock | undefined;
   readonly metrics: Metrics;
 }
 

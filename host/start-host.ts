@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isInCluster } from '#adapters/kubernetes/client/in-cluster-access.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
-import type { Clock } from '#core/ports/clock.ts';
+import type { WakingClock } from '#core/ports/clock.ts';
 import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import { reap } from '#handlers/reaper.ts';
 import { ROUTES } from '#handlers/routes.ts';
@@ -35,7 +35,11 @@ const REAP_SECONDS = 60;
 const DRAIN_MS = 5_000;
 
 /** Brings Porthole up on this machine: the functions, the preview gateway and the schedules, in one process. */
-export async function startHost(config: Config, log: Logger, clock: Clock = systemClock): Promise<Host> {
+export async function startHost(
+  config: Config,
+  log: Logger,
+  clock: WakingClock = systemClock,
+): Promise<Host> {
   // Whatever is open when a later step fails is closed again, the last one first.
   const opened = new AsyncDisposableStack();
   try {

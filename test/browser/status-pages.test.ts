@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
+import { systemClock } from '#adapters/system/system-clock.ts';
 import { reap } from '#handlers/reaper.ts';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
@@ -12,7 +13,7 @@ suite('a preview whose app does not answer, in a real browser', chromiumMissing,
   let page: Page;
   const problems: string[] = [];
   let hoursPassed = 0;
-  const clock = { now: () => new Date(Date.now() + hoursPassed * 3_600_000) };
+  const clock = { ...systemClock, now: () => new Date(Date.now() + hoursPassed * 3_600_000) };
 
   beforeAll(async () => {
     [porthole, browser] = await Promise.all([startTestHost({}, { clock }), launchChromium()]);

@@ -1,15 +1,45 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Clock } from '#core/ports/clock.ts';
+import type { WakingClock } from '#core/ports/clock.ts';
 
-/** What every Clock must do. */
-export function clockContract(name: string, clock: Clock): void {
+/** What every clock must do. `pass` lets so many milliseconds go by on it. */
+export function clockContract(
+  name: string,
+  clock: WakingClock,
+  pass: (milliseconds: number) => Promise<void>,
+): void {
   describe(`${name} as a clock`, () => {
+    const later = (milliseconds: number) => new Date(clock.now().getTime() + milliseconds);
+
     test('tells a time, and nobody who changes what it told changes the clock', () => {
       const before = clock.now();
       expect(Number.isNaN(before.getTime())).toBe(false);
       const told = clock.now();
       told.setFullYear(1999);
       expect(clock.now().getTime()).toBeGreaterThanOrEqual(before.getTime());
+    });
+
+    test('wakes once the time has come, and never before', async () => {
+      const [soon, late] = [later(20), later(60)];
+      const wakings = [soon, late, soon].map(async (at) => {
+        await clock.until(at);
+        expect(clock.now().getTime()).toBeGreaterThanOrEqual(at.getTime());
+      });
+      await pass(20);
+      await pass(40);
+      await Promise.all(wakings);
+    });
+
+    test('wakes at once for a time that has come already', async () => {
+      await clock.until(clock.now());
+      await clock.until(later(-86_400_000));
+    });
+
+    test('wakes whoever waits for a time beyond every timer as soon as the signal is aborted', async () => {
+      const abort = new AbortController();
+      const waking = clock.until(later(100 * 86_400_000), abort.signal);
+      abort.abort();
+      await waking;
+      await clock.until(later(86_400_000), abort.signal);
     });
   });
 }

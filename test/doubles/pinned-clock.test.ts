@@ -5,8 +5,9 @@ import { pinnedClock } from './pinned-clock.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.000Z');
 
-clockContract('the system clock', systemClock);
-clockContract('a pinned clock', pinnedClock(NOON));
+clockContract('the system clock', systemClock, async () => undefined);
+const pinned = pinnedClock(NOON);
+clockContract('a pinned clock', pinned, async (milliseconds) => pinned.advance(milliseconds));
 
 test('a pinned clock stands still until it is moved', () => {
   const clock = pinnedClock(NOON);
@@ -15,4 +16,21 @@ test('a pinned clock stands still until it is moved', () => {
   expect(clock.now().toISOString()).toBe('2026-03-01T12:00:01.500Z');
   clock.advance(-1_500);
   expect(clock.now()).toEqual(NOON);
+});
+
+test('a pinned clock wakes those whose time has come, and lets the others wait', async () => {
+  const clock = pinnedClock(NOON);
+  const woken: string[] = [];
+  const sleep = async (name: string, seconds: number) => {
+    await clock.until(new Date(NOON.getTime() + seconds * 1_000));
+    woken.push(name);
+  };
+  const short = sleep('short', 1);
+  const long = sleep('long', 2);
+  clock.advance(1_000);
+  await short;
+  expect([woken, clock.sleepers]).toEqual([['short'], 1]);
+  clock.advance(1_000);
+  await long;
+  expect([woken, clock.sleepers]).toEqual([['short', 'long'], 0]);
 });

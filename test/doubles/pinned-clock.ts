@@ -1,17 +1,35 @@
-import type { Clock } from '#core/ports/clock.ts';
+import type { WakingClock } from '#core/ports/clock.ts';
 
 /** A clock that stands still until it is told to move. */
-export interface PinnedClock extends Clock {
-  /** Moves on by so many milliseconds; back, if negative. */
+export interface PinnedClock extends WakingClock {
+  /** Moves on by so many milliseconds, and wakes whoever waits for that; back, if negative. */
   advance(milliseconds: number): void;
+  /** How many wait for a later time. */
+  readonly sleepers: number;
 }
 
 export function pinnedClock(start: Date): PinnedClock {
   let now = start.getTime();
+  const sleepers = new Map<() => void, number>();
   return {
     now: () => new Date(now),
+    until: (at, signal) =>
+      new Promise((resolve) => {
+        const wake = () => {
+          sleepers.delete(wake);
+          signal?.removeEventListener('abort', wake);
+          resolve();
+        };
+        sleepers.set(wake, at.getTime());
+        signal?.addEventListener('abort', wake);
+        if (at.getTime() <= now || signal?.aborted === true) wake();
+      }),
     advance(milliseconds) {
       now += milliseconds;
+      for (const [wake, at] of sleepers) if (at <= now) wake();
+    },
+    get sleepers() {
+      return sleepers.size;
     },
   };
 }

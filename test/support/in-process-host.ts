@@ -2,7 +2,7 @@ import { request, type IncomingHttpHeaders } from 'node:http';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Clock } from '#core/ports/clock.ts';
+import type { WakingClock } from '#core/ports/clock.ts';
 import { readConfig, secretsOf } from '#host/config/config.ts';
 import { createLogger } from '#host/logger.ts';
 import { type Host, startHost } from '#host/start-host.ts';
@@ -88,7 +88,7 @@ export function call(
 /** A real host in this process, on a free port and a folder of its own. */
 export async function startTestHost(
   environment: Readonly<Record<string, string>> = {},
-  { dataDir, clock }: { readonly dataDir?: string; readonly clock?: Clock } = {},
+  { dataDir, clock }: { readonly dataDir?: string; readonly clock?: WakingClock } = {},
 ): Promise<TestHost> {
   const folder = dataDir ?? (await mkdtemp(join(tmpdir(), 'porthole-test-')));
   const logged: string[] = [];
