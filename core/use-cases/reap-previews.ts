@@ -4,6 +4,7 @@ import type { EndReason, Records } from '../ports/records.ts';
 import type { PreviewOptions } from '../preview-options.ts';
 import { tokenSha256 } from '../rules/preview-token.ts';
 import { type PreviewVerdict, previewVerdict } from '../rules/preview-verdict.ts';
+import { isFullPass } from '../rules/reaper-pass.ts';
 
 export interface ReapPreviewsDeps {
   readonly records: Records;
@@ -15,6 +16,7 @@ export interface ReapPreviewsDeps {
 }
 
 export interface ReapReport {
+  /** Looked at: all that live, or those that may be due. */
   readonly seen: number;
   /** Deleted by this pass. */
   readonly reaped: number;
@@ -37,7 +39,8 @@ const END_REASON: Record<Exclude<PreviewVerdict, 'alive'>, EndReason> = {
 };
 
 /**
- * One pass over all previews: ends those whose time has come. Safe to repeat and to run twice at once: each delete carries
+ * One pass over the previews: ends those whose time has come. Most passes look only at what may be due; every so often one looks at all, and finds also those that
+ * have ended for another reason (`isFullPass`). Safe to repeat and to run twice at once: each delete carries
  * the version that was judged, so a keepalive that lands in between wins. One that cannot be deleted does not save the others.
  * @throws AggregateError at the end of the pass, when some could not be deleted: the next pass finds them again
  */
@@ -54,13 +57,14 @@ export async function reapPreviews(deps: ReapPreviewsDeps, signal?: AbortSignal)
     failures.push(...result.failures);
     batch = [];
   };
-  for await (const preview of plane.list({}, signal)) {
+  const now = clock.now();
+  for await (const preview of plane.list(isFullPass(now) ? {} : { dueBefore: now }, signal)) {
     batch.push(preview);
     if (batch.length === BATCH) await judge();
   }
   if (batch.length > 0) await judge();
-  const swept = await plane.sweep(clock.now(), signal);
-  await records.previews.forget(new Date(clock.now().getTime() - TOMBSTONE_HOURS * 3_600_000));
+  const swept = await plane.sweep(now, signal);
+  await records.previews.forget(new Date(now.getTime() - TOMBSTONE_HOURS * 3_600_000));
   if (failures.length > 0) {
     throw new AggregateError(failures, `${failures.length} previews whose time has come could not be ended`);
   }

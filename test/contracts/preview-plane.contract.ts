@@ -196,6 +196,17 @@ export function previewPlaneContract(
       });
     });
 
+    test('what is due is among what is listed as due, and so is what has no expiry', async () => {
+      const soon = await live();
+      const late = await live({ expiresAt: later(soon.expiresAt, 60) });
+      const listed = await collect(plane.list({ dueBefore: later(soon.expiresAt, 0) }));
+      expect(listed).toContainEqual(soon);
+      if (!plane.hasUrls) expect(listed).toContainEqual(late);
+      expect(await collect(plane.list({ dueBefore: later(late.expiresAt, 0), runId: 'run_other' }))).toEqual(
+        [],
+      );
+    });
+
     describe('the places of a run', () => {
       const isAmongTwo = (preview: Preview) => plane.isAmongFirst(preview, 2);
 

@@ -91,9 +91,14 @@ export function memoryPreviewPlane({
       return stored.delete(name);
     },
 
-    async *list({ runId } = {}) {
+    /** Leaves out what it may. */
+    async *list({ runId, dueBefore } = {}) {
       const present = [...stored.values()];
-      for (const preview of present) if (runId === undefined || preview.runId === runId) yield preview;
+      for (const preview of present) {
+        if (runId !== undefined && preview.runId !== runId) continue;
+        const { expiresAt } = preview;
+        if (dueBefore === undefined || expiresAt === undefined || expiresAt <= dueBefore) yield preview;
+      }
     },
 
     isAmongFirst: async (preview, places) =>

@@ -5,6 +5,7 @@ import type { PreviewOptions } from '#core/preview-options.ts';
 import { isPastMaximum } from '#core/rules/preview-lifetime.ts';
 import { tokenSha256 } from '#core/rules/preview-token.ts';
 import { previewVerdict } from '#core/rules/preview-verdict.ts';
+import { isFullPass } from '#core/rules/reaper-pass.ts';
 import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
 import { reapPreviews } from '#core/use-cases/reap-previews.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';
@@ -84,9 +85,10 @@ export class PreviewWorld {
     }
   }
 
-  /** After everything has come to rest, and one more pass of the reaper. */
+  /** After everything has come to rest, and the next full pass of the reaper. */
   async settle(): Promise<void> {
     const { plane, records, clock, options, reaches } = this.#setup;
+    while (!isFullPass(clock.now())) clock.advance(60_000);
     await reapPreviews({ plane, records, clock, preview: options });
     const left = await collect(plane.list());
     const perRun = new Map<string, number>();

@@ -138,14 +138,10 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
       return true;
     },
 
-    async *list({ runId, dueBefore } = {}) {
+    // All of them at any time: they cost no round trip, and so the reaper ends within a minute those whose sandbox or run has ended.
+    async *list({ runId } = {}) {
       const present = [...live.values()];
-      for (const stored of present) {
-        if (runId !== undefined && stored.runId !== runId) continue;
-        const { expiresAt } = stored;
-        if (dueBefore === undefined || expiresAt === undefined || expiresAt <= dueBefore)
-          yield withUrl(stored);
-      }
+      for (const stored of present) if (runId === undefined || stored.runId === runId) yield withUrl(stored);
     },
 
     isAmongFirst: async (preview, places) =>

@@ -1,21 +1,20 @@
 import { LABELS, PREVIEW_LABELS, selector, timeSlots } from '#constructs/names.ts';
+import { isFullPass } from '#core/rules/reaper-pass.ts';
 import { isReason } from '../client/kubernetes-error.ts';
 import type { PreviewStore, StoredRoute, StoredService } from './preview-store.ts';
 import { isOurs } from './read-preview.ts';
 import { isStartOver } from './service-claim.ts';
 
-const MINUTE = 60_000;
-/** Most passes look only at what was made lately, which is where starts that crashed are. */
-const LATELY_MS = 30 * MINUTE;
-/** Every so often one looks at everything: also at what a stop left that crashed after a long life. */
-const EVERYTHING_EVERY_MINUTES = 10;
+/**
+ * Most passes look only at what was made lately, which is where starts that crashed are; a full one also finds what a stop left that crashed after a long life.
+ */
+const LATELY_MS = 30 * 60_000;
 
 /** Removes the Services that have borne no route for two minutes at `now`; says how many. Their ages are judged by the API server's clock. */
 export async function sweepHalves(store: PreviewStore, now: Date, signal?: AbortSignal): Promise<number> {
   const { client, services, routes } = store;
-  const everything = Math.floor(now.getTime() / MINUTE) % EVERYTHING_EVERY_MINUTES === 0;
   const lately = timeSlots(new Date(now.getTime() - LATELY_MS), new Date(now.getTime() + LATELY_MS));
-  const labelSelector = everything
+  const labelSelector = isFullPass(now)
     ? selector(PREVIEW_LABELS)
     : `${selector(PREVIEW_LABELS)},${LABELS.madeSlot} in (${lately.join(',')})`;
   const query = { labelSelector, metadataOnly: true };

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { tokenSha256 } from '#core/rules/preview-token.ts';
 import { reapPreviews } from '#core/use-cases/reap-previews.ts';
+import { stopPreview } from '#core/use-cases/stop-preview.ts';
 import { HOUR, MINUTE, NOON, previewHouse } from './preview-house.ts';
 
 const REST = { lost: 0, swept: 0 };
@@ -19,7 +20,8 @@ describe('reaping previews', () => {
     const run = await house.makeRun();
     const { preview } = await house.start(run);
     house.clock.advance(30 * MINUTE - 1);
-    expect(await house.reap()).toEqual({ ...REST, seen: 1, reaped: 0 });
+    // Not even looked at.
+    expect(await house.reap()).toEqual({ ...REST, seen: 0, reaped: 0 });
     expect(await reasonOf(preview.token)).toBeUndefined();
     house.clock.advance(1);
     expect(await house.reap()).toEqual({ ...REST, seen: 1, reaped: 1 });
@@ -86,6 +88,51 @@ describe('reaping previews', () => {
     const preview = { ...house.preview, keepAfterRun };
     expect((await reapPreviews({ ...house.deps, preview })).reaped).toBe(reaped);
     expect(house.plane.stored.size).toBe(2 - reaped);
+  });
+
+  describe('most of the time', () => {
+    test('looks only at what may be due', async () => {
+      const run = await house.makeRun();
+      const { preview: idle } = await house.start(run, 3000);
+      house.clock.advance(29 * MINUTE);
+      const { preview: alive } = await house.start(run, 3001);
+      house.clock.advance(2 * MINUTE);
+      expect(await house.reap()).toEqual({ ...REST, seen: 1, reaped: 1 });
+      expect([idle, alive].map(({ token }) => house.plane.reaches(token))).toEqual([false, true]);
+      house.clock.advance(9 * MINUTE);
+      expect(await house.reap()).toEqual({ ...REST, seen: 1, reaped: 0 });
+    });
+
+    test('leaves what has ended before its time to the next full pass, ten minutes later at most', async () => {
+      const [stopped, destroyed, completed] = [
+        await house.makeRun(),
+        await house.makeRun(),
+        await house.makeRun(),
+      ];
+      const { preview } = await house.start(stopped);
+      await house.start(destroyed);
+      await house.start(completed);
+      const preserved = { ...house.plane, close: async () => false };
+      await stopPreview({ ...house.deps, plane: preserved }, { run: stopped, token: preview.token });
+      await house.records.sandboxes.setObserved(destroyed.sandboxId, 'destroyed');
+      await house.records.runs.complete(completed.id, NOON);
+      const reap = () => reapPreviews({ ...house.deps, preview: { ...house.preview, keepAfterRun: false } });
+      for (let minute = 1; minute < 10; minute += 1) {
+        house.clock.advance(MINUTE);
+        expect(await reap()).toEqual({ ...REST, seen: 0, reaped: 0 });
+      }
+      house.clock.advance(MINUTE);
+      expect(await reap()).toEqual({ ...REST, seen: 3, reaped: 3 });
+      expect(await reasonOf(preview.token)).toBe('stopped');
+    });
+
+    test('does not keep a stop waiting', async () => {
+      const run = await house.makeRun();
+      house.clock.advance(MINUTE);
+      const { preview } = await house.start(run);
+      await house.stop(run, preview.token);
+      expect(house.plane.reaches(preview.token)).toBe(false);
+    });
   });
 
   test('judges a preview whose times cannot be read by its age alone', async () => {
