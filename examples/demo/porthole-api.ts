@@ -30,13 +30,32 @@ export class ApiError extends Error {
   }
 }
 
-/** @param key sent as a bearer token, where Porthole has one configured (`SANDBOX_API_KEY`) */
-export function connect(url: string, key: string | undefined, signal?: AbortSignal): PortholeApi {
+/** `fetch`, as far as the API needs it. */
+export type Fetch = (
+  url: string,
+  init: {
+    readonly method: string;
+    readonly headers: Record<string, string>;
+    readonly body: Blob | null;
+    readonly signal: AbortSignal | null;
+  },
+) => Promise<Pick<Response, 'ok' | 'status' | 'json' | 'text'>>;
+
+/**
+ * @param key sent as a bearer token, where Porthole has one configured (`SANDBOX_API_KEY`)
+ * @param fetcher one that knows the way to Porthole; the built-in one by default
+ */
+export function connect(
+  url: string,
+  key: string | undefined,
+  signal?: AbortSignal,
+  fetcher: Fetch = fetch,
+): PortholeApi {
   const send = async (method: string, path: string, type?: string, body?: string | Uint8Array) => {
     const headers: Record<string, string> = {};
     if (key !== undefined) headers['authorization'] = `Bearer ${key}`;
     if (type !== undefined) headers['content-type'] = type;
-    const response = await fetch(url + path, {
+    const response = await fetcher(url + path, {
       method,
       headers,
       body: body === undefined ? null : new Blob([body]),

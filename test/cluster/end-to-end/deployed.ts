@@ -1,0 +1,150 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect, type PortholeApi } from '../../../examples/demo/porthole-api.ts';
+import { startPostgres } from '../../support/postgres.ts';
+import { ApiServer } from '../../infra/engine/api-server.ts';
+import { Stack } from '../../infra/engine/stack.ts';
+import { MAIN, stackFile } from '../../infra/support/stack-files.ts';
+import { issueCertificate, makeAuthority } from '../bed/certificate-authority.ts';
+import type { Cluster } from '../bed/cluster.ts';
+import { GATEWAY_CLASS } from '../bed/objects.ts';
+import { gatewayClient, type GatewayClient } from './gateway-client.ts';
+import { relay } from './relay.ts';
+
+export interface DeployOptions {
+  /** Begins the names of its namespaces and of its zone. */
+  readonly name: string;
+  readonly functionHostImage: string;
+  readonly sandboxImage: string;
+  readonly preview?: Readonly<Record<string, unknown>>;
+}
+
+/** Porthole as `pulumi up` leaves it on the bed: functions in pods, PostgreSQL beside the cluster, everything through the Gateway. */
+export interface Deployed {
+  readonly zone: string;
+  readonly namespaces: { readonly previews: string; readonly gateway: string; readonly functions: string };
+  readonly client: GatewayClient;
+  /** The API as the service's own key sees it. */
+  readonly api: PortholeApi;
+  /** What the pods of a component have said. */
+  logs(component: 'functions' | 'reaper'): Promise<string>;
+  destroy(): Promise<void>;
+}
+
+const SERVICE_KEY = 'service-key-of-the-end-to-end-tests';
+const READY_SECONDS = 120;
+
+export async function deploy(
+  bed: Cluster,
+  { name, functionHostImage, sandboxImage, preview = {} }: DeployOptions,
+): Promise<Deployed> {
+  const undo = new AsyncDisposableStack();
+  try {
+    const namespaces = {
+      previews: `${name}-previews`,
+      gateway: `${name}-gateway`,
+      functions: `${name}-functions`,
+    };
+    const zone = `${name}.preview.test`;
+    const apiHost = `${name}.porthole.test`;
+    const folder = mkdtempSync(join(tmpdir(), 'porthole-deployed-'));
+    undo.defer(() => rmSync(folder, { recursive: true }));
+    const postgres = await startPostgres();
+    undo.defer(() => postgres.stop());
+    const url = new URL(postgres.url);
+    const database = await relay(bed.hostAddress, { host: url.hostname, port: Number(url.port) });
+    undo.defer(() => database.close());
+    url.hostname = bed.hostAddress;
+    url.port = String(database.port);
+
+    await bed.kubectl(['create', 'namespace', namespaces.gateway]);
+    undo.defer(async () => {
+      await bed.kubectl(['delete', 'namespace', ...Object.values(namespaces), '--ignore-not-found']);
+    });
+    await makeAuthority(folder);
+    const authority = join(folder, 'ca.crt');
+    const { certificate, key } = await issueCertificate(folder, 'wildcard', {
+      commonName: zone,
+      use: 'server',
+      dnsNames: [`*.${zone}`, apiHost],
+    });
+    await bed.kubectl(
+      ['create', '--filename=-'],
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'wildcard', namespace: namespaces.gateway },
+        type: 'kubernetes.io/tls',
+        stringData: { 'tls.crt': certificate, 'tls.key': key },
+      }),
+    );
+
+    const apiServer = new ApiServer(
+      await bed.kubectl(['config', 'view', '--raw', '--minify', '--output=json']),
+    );
+    undo.defer(() => apiServer.close());
+    const stack = new Stack({ project: 'porthole', stack: name, main: MAIN, cluster: apiServer });
+    const { host, port } = bed.gateway.https;
+    const { config, secrets } = stackFile({
+      'porthole:zone': zone,
+      'porthole:apiHost': apiHost,
+      'porthole:namespaces': { ...namespaces, existing: [namespaces.gateway] },
+      'porthole:certificates': { previewSecret: 'wildcard', apiSecret: 'wildcard' },
+      'porthole:gateway': {
+        className: GATEWAY_CLASS,
+        port,
+        podNamespace: 'gateways',
+        podLabels: { app: 'gateway' },
+        probe: { url: `https://${host}:${port}`, ca: readFileSync(authority, 'utf8') },
+      },
+      'porthole:functions': { image: functionHostImage, cpu: '50m', logLevel: 'debug' },
+      'porthole:sandboxes': { image: sandboxImage },
+      'porthole:preview': preview,
+    });
+    const file = {
+      config,
+      secrets: { ...secrets, 'porthole:databaseUrl': url.href, 'porthole:serviceKey': SERVICE_KEY },
+    };
+    undo.defer(async () => {
+      await stack.destroy();
+    });
+    const { succeeded, log } = await stack.up(file);
+    if (!succeeded) throw new Error(`the stack did not come up: ${JSON.stringify(log)}`);
+    const logs = (component: 'functions' | 'reaper') =>
+      bed.kubectl([
+        'logs',
+        `--namespace=${namespaces.functions}`,
+        `--selector=app.kubernetes.io/component=${component}`,
+        '--tail=200',
+        '--prefix',
+      ]);
+    await bed
+      .kubectl([
+        'rollout',
+        'status',
+        'deployment/porthole',
+        `--namespace=${namespaces.functions}`,
+        `--timeout=${READY_SECONDS}s`,
+      ])
+      .catch(async (error: Error) => {
+        throw new Error(`${error.message}\n${await logs('functions').catch(String)}`);
+      });
+
+    const client = gatewayClient(host, authority);
+    undo.defer(() => client.close());
+    const origin = `https://${apiHost}${port === 443 ? '' : `:${port}`}`;
+    const done = undo.move();
+    return {
+      zone,
+      namespaces,
+      client,
+      api: connect(origin, SERVICE_KEY, undefined, client.fetch),
+      logs,
+      destroy: () => done.disposeAsync(),
+    };
+  } catch (error) {
+    await undo.disposeAsync();
+    throw error;
+  }
+}

@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import type { LookupFunction } from 'node:net';
+import { Agent, fetch, type RequestInit, type Response } from 'undici';
+import { WebSocket } from 'ws';
+
+/** A person's browser, as far as names and certificates go: every host leads to the gateway, and its authority is trusted. */
+export interface GatewayClient {
+  fetch(url: string, init?: RequestInit): Promise<Response>;
+  webSocket(url: string, protocols?: string[]): WebSocket;
+  close(): Promise<void>;
+}
+
+export function gatewayClient(address: string, caFile: string): GatewayClient {
+  const ca = readFileSync(caFile, 'utf8');
+  const lookup: LookupFunction = (_hostname, { all }, found) => {
+    if (all === true) found(null, [{ address, family: 4 }]);
+    else found(null, address, 4);
+  };
+  const dispatcher = new Agent({ connect: { ca, lookup } });
+  return {
+    fetch: (url, init = {}) => fetch(url, { ...init, dispatcher, redirect: 'manual' }),
+    webSocket: (url, protocols = []) => new WebSocket(url, protocols, { ca, lookup }),
+    close: () => dispatcher.close(),
+  };
+}
