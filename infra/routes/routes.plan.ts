@@ -26,7 +26,8 @@ function route({ namespaces, gateway }: RoutesConfig, name: string, hostname: st
     spec: {
       parentRefs: [{ name: gateway.name, namespace: namespaces.gateway, sectionName }],
       hostnames: [hostname],
-      rules: [{ backendRefs: [{ name: FUNCTIONS_NAME, port: 80 }] }],
+      // A command's stream, a terminal and the wait for an approval last as long as they last.
+      rules: [{ backendRefs: [{ name: FUNCTIONS_NAME, port: 80 }], timeouts: { request: '0s' } }],
     },
   };
 }

@@ -115,6 +115,12 @@ describe('the fixed routes', () => {
       [{ name: 'porthole', port: 80 }],
     ]);
   });
+
+  test('do not end what takes long: an approval is waited for, a terminal stays open', () => {
+    for (const route of [apiRoutePlan(config()), fallbackRoutePlan(config())]) {
+      expect(route.spec.rules[0]?.timeouts).toEqual({ request: '0s' });
+    }
+  });
 });
 
 describe('the global cap', () => {
