@@ -59,6 +59,9 @@ class Wait {
   readonly #asked: Promise<void>;
   /** Whether the route, at the last look, was certainly in the gateway. */
   #isRouted = false;
+  /** Whether the preview has ended meanwhile. */
+  #isGone = false;
+  #look: Promise<void> | undefined;
 
   constructor(deps: ReadinessDeps, preview: Preview, signal: AbortSignal) {
     this.#deps = deps;
@@ -81,12 +84,26 @@ class Wait {
       if (readiness?.ready) times.learn(sentAt, failedAt);
       failedAt = sentAt;
       if (readiness !== undefined) return readiness;
-      if (this.#behind === 'stopped') return this.verdict();
-      if (this.#elapsed() < lookAt) continue;
+      if (this.#behind === 'stopped' || this.#isGone) return this.verdict();
+      if (this.#elapsed() < lookAt || this.#look !== undefined) continue;
       lookAt = this.#elapsed() * 2;
-      if ((await this.#deps.route(this.#preview, this.#signal)) === undefined) return this.verdict();
+      // Beside the probes: a slow API server holds nobody up whom the gateway serves.
+      this.#look = this.#lookForRoute().finally(() => (this.#look = undefined));
     }
     return this.verdict();
+  }
+
+  async #lookForRoute(): Promise<void> {
+    this.#isGone = (await this.#findRoute()) === 'gone';
+  }
+
+  /** An API server that cannot tell says nothing about the preview. */
+  async #findRoute(): Promise<StoredRoute | 'gone' | undefined> {
+    try {
+      return (await this.#deps.route(this.#preview, this.#signal)) ?? 'gone';
+    } catch {
+      return undefined;
+    }
   }
 
   /** Why it is not ready, as far as is known now. */
@@ -130,8 +147,9 @@ class Wait {
   }
 
   async #isAccepted(): Promise<boolean> {
-    const route = await this.#deps.route(this.#preview, this.#signal);
-    return route !== undefined && this.#deps.isAccepted(route);
+    const route = await this.#findRoute();
+    this.#isGone ||= route === 'gone';
+    return typeof route === 'object' && this.#deps.isAccepted(route);
   }
 
   async #askSandbox(): Promise<void> {

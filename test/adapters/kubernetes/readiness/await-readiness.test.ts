@@ -36,8 +36,16 @@ interface Scene {
   readonly dial?: ErrorCode | 'listens' | 'hangs';
   readonly isAccepted?: boolean;
   readonly isGone?: boolean;
+  /** The API server, while it does not tell of the route. */
+  readonly api?: 'hangs' | 'fails';
   readonly timeoutMs?: number;
   readonly times?: ReadinessDeps['times'];
+}
+
+function hang(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal?.addEventListener('abort', () => reject(signal.reason as Error));
+  });
 }
 
 function scene({
@@ -45,6 +53,7 @@ function scene({
   dial = 'listens',
   isAccepted = true,
   isGone = false,
+  api,
   timeoutMs = 5_000,
   times,
 }: Scene) {
@@ -67,13 +76,13 @@ function scene({
       async dial(_id, _port, signal) {
         if (dial === 'listens') return new PassThrough();
         if (dial !== 'hangs') throw new PortholeError(dial, 'as told');
-        return new Promise((_resolve, reject) => {
-          signal?.addEventListener('abort', () => reject(signal.reason as Error));
-        });
+        return hang(signal);
       },
     },
-    route: async () => {
+    route: async (_preview, signal) => {
       looks += 1;
+      if (api === 'fails') throw new Error('no answer');
+      if (api === 'hangs') await hang(signal);
       return isGone ? undefined : ROUTE;
     },
     isAccepted: () => isAccepted,
@@ -143,6 +152,21 @@ describe('a start that waits for its route', () => {
       'does not wait for a sandbox that does not say whether anything listens',
       { proxies: { one: from(30, 'nothing', 'app') }, dial: 'hangs' },
       { ready: true },
+    ],
+    [
+      'does not wait for an API server that does not answer',
+      { proxies: { one: from(400, 'nothing', 'app') }, api: 'hangs' },
+      { ready: true },
+    ],
+    [
+      'does not mind an API server that fails',
+      { proxies: { one: from(400, 'nothing', 'app') }, api: 'fails' },
+      { ready: true },
+    ],
+    [
+      'says that it is starting when neither the gateway can be probed nor the API server asked',
+      { api: 'fails', timeoutMs: 200 },
+      { ready: false, reason: 'starting' },
     ],
     ['believes the route’s conditions where the gateway cannot be probed', {}, { ready: true }],
     [
