@@ -1,0 +1,175 @@
+import { performance } from 'node:perf_hooks';
+import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
+import {
+  createKubernetesClient,
+  type KubernetesClient,
+} from '#adapters/kubernetes/client/kubernetes-client.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
+import type { GatewayProbe } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
+import { systemClock } from '#adapters/system/system-clock.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { PreviewPlane, PreviewSpec } from '#core/ports/preview-plane.ts';
+import type { Records, RunRecord } from '#core/ports/records.ts';
+import type { PreviewOptions } from '#core/preview-options.ts';
+import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
+import { startPreview } from '#core/use-cases/start-preview.ts';
+import { stopPreview } from '#core/use-cases/stop-preview.ts';
+import { BOX, dial } from '#test/adapters/kubernetes/plane-bed.ts';
+import { plainTokens } from '#test/doubles/plain-tokens.ts';
+import { collect } from '#test/support/collect.ts';
+import { callOf } from './fault-table.ts';
+import { type FaultProxy, type ProxiedCall, startFaultProxy } from './fault-proxy.ts';
+
+/** A step of a preview's life: what it came to, how long it took, and the API calls that it made. */
+export interface Told {
+  readonly step: string;
+  readonly came: unknown;
+  readonly milliseconds: number;
+  readonly calls: readonly ProxiedCall[];
+}
+
+/** How long a function waits, in milliseconds. */
+export interface Timeouts {
+  readonly tryTimeoutMs: number;
+  readonly callTimeoutMs: number;
+  readonly startTimeoutMs: number;
+}
+
+/** A function that reaches the API server through a fault proxy of its own. */
+export interface FaultyFunction {
+  readonly proxy: FaultProxy;
+  readonly client: KubernetesClient;
+  readonly plane: PreviewPlane;
+  readonly runId: string;
+  /** Of the run's first preview. */
+  readonly token: string;
+  /** A preview of the run's port. */
+  spec(targetPort: number): PreviewSpec;
+  /** Everything that a preview goes through. Each step is told to happen, whether it can or not; errors are told by their code. */
+  life(): Promise<readonly Told[]>;
+  close(): Promise<void>;
+}
+
+export interface FaultyFunctionOptions extends Timeouts {
+  readonly access: ClusterAccess;
+  readonly preview: PreviewOptions;
+  readonly records: Records;
+  readonly runId: string;
+}
+
+/** Serves at once: what a start asks while it waits for a gateway is another matter. */
+const PROMPT: GatewayProbe = { proxies: async () => ['proxy'], ask: async () => 'app' };
+
+export async function faultyFunction(options: FaultyFunctionOptions): Promise<FaultyFunction> {
+  const { access, preview, records, runId, tryTimeoutMs, callTimeoutMs, startTimeoutMs } = options;
+  const proxy = await startFaultProxy(access);
+  const client = createKubernetesClient({ access: proxy.access, tryTimeoutMs, callTimeoutMs });
+  const tokens = plainTokens();
+  const plane = createKubernetesPlane({
+    client,
+    preview,
+    clock: systemClock,
+    provider: { dial },
+    probe: PROMPT,
+    startTimeoutMs,
+  });
+  const deps = {
+    plane,
+    records,
+    tokens,
+    preview,
+    clock: systemClock,
+    provider: { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const },
+  };
+  const run: RunRecord = {
+    id: runId,
+    owner: { user: 'alice', org: 'acme' },
+    title: null,
+    sandboxId: BOX.id,
+    autoApproveTools: false,
+    status: 'running',
+    tokenKid: tokens.currentKid(),
+    createdAt: systemClock.now(),
+    completedAt: null,
+  };
+  const target = { run, targetPort: BOX.listens };
+  const token = tokens.preview(run.tokenKid, runId, BOX.listens, 0);
+  const steps: Readonly<Record<string, () => Promise<unknown>>> = {
+    start: async () => (await startPreview(deps, target)).readiness,
+    again: async () => (await startPreview(deps, target)).preview.token === token,
+    keepalive: async () => (await keepPreviewAlive(deps, { run, token })).token === token,
+    list: async () => (await collect(plane.list({ runId }))).length,
+    find: async () => (await plane.find(token))?.token === token,
+    stop: async () => (await stopPreview(deps, { run, token })) ?? 'stopped',
+  };
+  return {
+    proxy,
+    client,
+    plane,
+    runId,
+    token,
+    spec(targetPort) {
+      const startedAt = systemClock.now();
+      const maxUntil = new Date(startedAt.getTime() + preview.maxLifetimeHours * 3_600_000);
+      return {
+        token: tokens.preview(run.tokenKid, runId, targetPort, 0),
+        runId,
+        owner: run.owner.user,
+        sandboxId: BOX.id,
+        podName: BOX.podName,
+        targetPort,
+        startedAt,
+        expiresAt: new Date(startedAt.getTime() + preview.idleTimeoutMinutes * 60_000),
+        maxUntil,
+      };
+    },
+    async life() {
+      const told: Told[] = [];
+      for (const [step, does] of Object.entries(steps)) {
+        const before = proxy.calls.length;
+        const began = performance.now();
+        const came = await does().catch(codeOf);
+        told.push({
+          step,
+          came,
+          milliseconds: performance.now() - began,
+          calls: proxy.calls.slice(before),
+        });
+      }
+      return told;
+    },
+    async close() {
+      client.close();
+      await proxy.close();
+    },
+  };
+}
+
+/** What callers may be told; anything else is a bug, and thrown. */
+export function codeOf(error: unknown): string {
+  if (error instanceof PortholeError) return error.code;
+  throw error;
+}
+
+/** Tries of one call that failed, at most, in one step of a function. */
+export function mostTries(calls: readonly ProxiedCall[]): number {
+  const tries = new Map<string, number>();
+  for (const call of calls) {
+    if (call.fault === undefined) continue;
+    const key = `${callOf(call)} ${call.name ?? ''}`;
+    tries.set(key, (tries.get(key) ?? 0) + 1);
+  }
+  return Math.max(0, ...tries.values());
+}
+
+/** Calls that came again sooner than they had been asked to. */
+export function impatient(calls: readonly ProxiedCall[]): readonly string[] {
+  return calls.flatMap((call, at) => {
+    const { fault } = call;
+    if (fault?.kind !== 'status' || fault.retryAfterSeconds === undefined) return [];
+    const next = calls.slice(at + 1).find((each) => callOf(each) === callOf(call) && each.name === call.name);
+    const waited = next === undefined ? Number.POSITIVE_INFINITY : next.at - call.at;
+    // Timers round down by a millisecond.
+    return waited < fault.retryAfterSeconds * 1_000 - 2 ? [`${callOf(call)} after ${waited} ms`] : [];
+  });
+}
