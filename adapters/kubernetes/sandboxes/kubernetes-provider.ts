@@ -38,6 +38,8 @@ export interface KubernetesProviderOptions {
   readonly pod?: SandboxPodSettings | undefined;
   /** Longest time for a sandbox to come up or to go, in milliseconds. @default 180,000 */
   readonly settleWithinMs?: number | undefined;
+  /** Longest wait for the API server to open a stream, in milliseconds. @default 30,000 */
+  readonly openWithinMs?: number | undefined;
 }
 
 export function createKubernetesProvider(options: KubernetesProviderOptions): SandboxProvider {
@@ -59,8 +61,9 @@ class PodProvider implements SandboxProvider {
     image,
     pod = {},
     settleWithinMs = 180_000,
+    openWithinMs,
   }: KubernetesProviderOptions) {
-    const streams = openClusterStreams(access);
+    const streams = openClusterStreams(access, openWithinMs);
     this.#client = client;
     this.#pods = collection(PODS, namespace);
     this.#volumes = collection(VOLUME_CLAIMS, namespace);

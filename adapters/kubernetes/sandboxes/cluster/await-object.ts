@@ -11,8 +11,8 @@ export interface Watching {
   readonly streams: ClusterStreams;
 }
 
-/** Before a watch that has failed is taken up again, in milliseconds. */
-const AGAIN_MS = 250;
+/** Before a watch that has failed is taken up again, in milliseconds: doubles with every failure in a row. */
+const AGAIN_MS = { first: 250, longest: 4_000 };
 
 /** The object; undefined where there is none. */
 export async function find<T extends KubernetesObject>(
@@ -40,7 +40,7 @@ export async function awaitObject<T extends KubernetesObject, R>(
   decide: (object: T | undefined) => R | undefined,
   signal: AbortSignal,
 ): Promise<R> {
-  for (;;) {
+  for (let failures = 0; ; ) {
     const object = await find<T>(client, from, name, signal);
     const decided = decide(object);
     if (decided !== undefined) return decided;
@@ -55,6 +55,7 @@ export async function awaitObject<T extends KubernetesObject, R>(
           return { done: true } as const;
         });
         if (next.done) break;
+        failures = 0;
         const then = decide(next.value.type === 'DELETED' ? undefined : next.value.object);
         if (then !== undefined) return then;
       }
@@ -64,6 +65,15 @@ export async function awaitObject<T extends KubernetesObject, R>(
     signal.throwIfAborted();
     if (refused instanceof KubernetesError && (refused.status === 401 || refused.status === 403))
       throw refused;
-    if (refused !== undefined) await pause(AGAIN_MS, undefined, { signal });
+    if (refused === undefined) continue;
+    failures += 1;
+    const delay = againAfter(refused, failures);
+    await pause(delay, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
+}
+
+function againAfter(refused: unknown, failures: number): number {
+  const grown = Math.min(AGAIN_MS.first * 2 ** (failures - 1), AGAIN_MS.longest);
+  const asked = refused instanceof KubernetesError ? refused.retryAfterMs : undefined;
+  return Math.max(grown, asked ?? 0);
 }

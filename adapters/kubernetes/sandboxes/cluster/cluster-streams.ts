@@ -32,7 +32,7 @@ const MAX_REFUSAL = 64 * 1024;
 /** The kernel asks a peer that is silent this long, in milliseconds, whether it is there. */
 const KEEP_ALIVE_MS = 15_000;
 
-export function openClusterStreams(access: ClusterAccess): ClusterStreams {
+export function openClusterStreams(access: ClusterAccess, openWithinMs = OPEN_WITHIN_MS): ClusterStreams {
   const server = new URL(access.server);
   const isTls = server.protocol === 'https:';
   const { ca, cert, key, serverName } = access;
@@ -82,7 +82,7 @@ export function openClusterStreams(access: ClusterAccess): ClusterStreams {
             const socket = new WebSocket(address, subprotocol, {
               agent,
               headers,
-              handshakeTimeout: OPEN_WITHIN_MS,
+              handshakeTimeout: openWithinMs,
               maxPayload: MAX_MESSAGE,
               perMessageDeflate: false,
               skipUTF8Validation: true,
@@ -146,7 +146,7 @@ export function openClusterStreams(access: ClusterAccess): ClusterStreams {
                 );
               },
             );
-            request.setTimeout(OPEN_WITHIN_MS, () => request.destroy(new Error('it does not answer')));
+            request.setTimeout(openWithinMs, () => request.destroy(new Error('it does not answer')));
             request.on('error', (error) =>
               reject(signal.aborted ? (signal.reason as Error) : errorFromFailure(what, error)),
             );

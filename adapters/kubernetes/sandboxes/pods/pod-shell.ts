@@ -1,8 +1,11 @@
 import type { Duplex } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import { PortholeError } from '#core/errors.ts';
 import type { ExecCommand, ExecProcess } from '#core/ports/sandbox-provider.ts';
 import type { Collection } from '../../client/collection.ts';
 import type { KubernetesClient } from '../../client/kubernetes-client.ts';
+import { errorFromFailure, KubernetesError } from '../../client/kubernetes-error.ts';
+import { type Repetition, retryDelay } from '../../client/retry-delay.ts';
 import { find } from '../cluster/await-object.ts';
 import type { ClusterStreams } from '../cluster/cluster-streams.ts';
 import { createPodDialer, type PodDialer } from '../dial/dial-pod.ts';
@@ -23,6 +26,9 @@ const BEGIN_MS = 30_000;
 const KILL_TRIES = 3;
 
 const WORKSPACE = '/workspace';
+
+/** Of a command that changes nothing the second time. */
+const REPEAT: Repetition = { inDoubt: true, conflict: true };
 
 /** Finds the sandbox's pod; rejects as the port says where it cannot take commands. */
 export type Locate = () => Promise<RunningPod>;
@@ -91,8 +97,11 @@ export class PodShell {
         throw transportError(id, `${argv.join(' ')} ends with code ${code}`);
       } catch (error) {
         signal.throwIfAborted();
-        if (tries === 3)
+        const failure = error instanceof KubernetesError ? error : errorFromFailure('exec', error);
+        const delay = retryDelay(failure, tries, REPEAT, Math.random());
+        if (delay === undefined)
           throw error instanceof PortholeError ? error : transportError(id, 'no command runs', error);
+        await pause(delay, undefined, { signal }).catch(() => signal.throwIfAborted());
       }
     }
   }
