@@ -70,7 +70,7 @@ const JSON_TYPE = /^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;\s*charset=(?:utf
 async function readBody(event: HttpEvent): Promise<string> {
   if (event.bodyStream === undefined) {
     const body = event.body ?? '';
-    const text = event.isBase64Encoded === true ? Buffer.from(body, 'base64').toString() : body;
+    const text = event.isBase64Encoded === true ? utf8(Buffer.from(body, 'base64')) : body;
     if (Buffer.byteLength(text) > MAX_JSON_BYTES) throw tooLarge();
     return text;
   }
@@ -90,7 +90,10 @@ async function readBody(event: HttpEvent): Promise<string> {
   source.once('close', () => {
     if (!source.readableEnded) counted.destroy(cutOff());
   });
-  const bytes = await readBytes(source.pipe(counted));
+  return utf8(await readBytes(source.pipe(counted)));
+}
+
+function utf8(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {

@@ -1,0 +1,73 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Route } from '#handlers/route.ts';
+import { ROUTES } from '#handlers/routes.ts';
+
+/** The root of the project. */
+export const ROOT = join(import.meta.dirname, '..');
+
+/** One function: what calls it, and the module that it is bundled from. */
+export interface FunctionEntry {
+  readonly id: string;
+  /** Absent for what runs on a schedule. */
+  readonly route?: Pick<Route, 'method' | 'path'>;
+  /** Source of a module in the root folder that exports `handler`. */
+  readonly source: string;
+}
+
+/** A function for each route, and the reaper. Each imports what it needs, and opens the rest when it is first asked. */
+export async function functionEntries(): Promise<FunctionEntry[]> {
+  const places = await routePlaces();
+  const routes = ROUTES.map((route): FunctionEntry => {
+    const { id, method, path } = route;
+    const place = places.get(route);
+    if (place === undefined) throw new Error(`no module below handlers exports the route ${id}`);
+    return { id, route: { method, path }, source: routeSource(route, place) };
+  });
+  return [...routes, { id: 'reaper', source: REAPER }];
+}
+
+/** Name of an export, and the module that has it. */
+interface Place {
+  readonly name: string;
+  readonly module: string;
+}
+
+async function routePlaces(): Promise<Map<unknown, Place>> {
+  const files = readdirSync(join(ROOT, 'handlers'), { recursive: true, encoding: 'utf8' });
+  const places = new Map<unknown, Place>();
+  for (const file of files.filter((each) => each.endsWith('.ts'))) {
+    const module = `#handlers/${file}`;
+    const exported = (await import(module)) as Record<string, unknown>;
+    for (const [name, value] of Object.entries(exported)) places.set(value, { name, module });
+  }
+  return places;
+}
+
+function routeSource(route: Route, { name, module }: Place): string {
+  const { id, method, path } = route;
+  if (route.errors?.includes('not_streamable') === true) {
+    return `import { dataPlaneFunction } from '#host/serverless/data-plane-function.ts';
+export const handler = dataPlaneFunction(${JSON.stringify({ id, method, path })});`;
+  }
+  const imports = `import { httpFunction } from '#host/serverless/http-function.ts';
+import { ${name} } from '${module}';`;
+  if (route.access === 'anyone') {
+    return `${imports}
+import { openNothing } from '#host/serverless/open-nothing.ts';
+export const handler = httpFunction(${name}, openNothing);`;
+  }
+  if (id === 'getMetrics') {
+    return `${imports}
+import { createMetrics } from '#host/metrics.ts';
+import { openFunction } from '#host/serverless/open-function.ts';
+export const handler = httpFunction(${name}, () => openFunction(createMetrics()));`;
+  }
+  return `${imports}
+import { openFunction } from '#host/serverless/open-function.ts';
+export const handler = httpFunction(${name}, () => openFunction());`;
+}
+
+const REAPER = `import { openFunction } from '#host/serverless/open-function.ts';
+import { reaperFunction } from '#host/serverless/reaper-function.ts';
+export const handler = reaperFunction(() => openFunction());`;

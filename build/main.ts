@@ -1,0 +1,16 @@
+/** `npm run build`: the functions as bundles in dist/functions. */
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { bundleFunctions, MANIFEST } from './bundle-functions.ts';
+import { ROOT } from './function-entries.ts';
+
+const folder = join(ROOT, 'dist/functions');
+const functions = await bundleFunctions(folder);
+const kilobytes = (files: readonly string[]) =>
+  Math.round(files.reduce((sum, file) => sum + statSync(join(folder, file)).size, 0) / 1_000);
+for (const { id, files } of functions) {
+  process.stdout.write(
+    `${id.padEnd(22)} ${String(kilobytes(files)).padStart(6)} kB in ${files.length} files\n`,
+  );
+}
+process.stdout.write(`${functions.length} functions in dist/functions; ${MANIFEST} lists them.\n`);

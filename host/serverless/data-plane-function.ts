@@ -1,0 +1,41 @@
+import { PortholeError } from '#core/errors.ts';
+import { errorResponse } from '#handlers/middleware/render-errors.ts';
+import type { Route } from '#handlers/route.ts';
+import { type GatewayEvent, gatewayEventReader } from './gateway-event.ts';
+import type { GatewayFunction } from './gateway-function.ts';
+import { toGatewayResult } from './gateway-result.ts';
+import { lineLogger } from './line-logger.ts';
+import { logRequest } from './log-request.ts';
+
+/**
+ * Stands in for a route that streams, on a runtime that buffers: tells where the function host answers, which is `PORTHOLE_PUBLIC_URL`. It opens nothing, and whoever
+ * asks there must still show who they are.
+ */
+export function dataPlaneFunction(route: Pick<Route, 'id' | 'method' | 'path'>): GatewayFunction {
+  const read = gatewayEventReader(route);
+  const log = lineLogger();
+  return (event) => {
+    const began = performance.now();
+    const { requestId } = event.requestContext;
+    const response = errorResponse(refusal(event), requestId, SILENT, route.id);
+    logRequest(log, route.id, event, response.statusCode, began);
+    return Promise.resolve(toGatewayResult(response, requestId));
+  };
+
+  function refusal(event: GatewayEvent): unknown {
+    try {
+      const { rawPath } = read(event);
+      const origin = URL.parse(process.env['PORTHOLE_PUBLIC_URL'] ?? '')?.origin;
+      const place = origin === undefined ? 'the function host' : `${origin}${rawPath}`;
+      return new PortholeError(
+        'not_streamable',
+        `${route.id} streams, and no stream passes through this function: send the request to ${place}.`,
+      );
+    } catch (error) {
+      return error;
+    }
+  }
+}
+
+/** That a client asked in the wrong place is no failure of ours. */
+const SILENT = lineLogger({ level: 'silent' });

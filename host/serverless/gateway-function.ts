@@ -1,0 +1,5 @@
+import type { GatewayEvent } from './gateway-event.ts';
+import type { GatewayResult } from './gateway-result.ts';
+
+/** What a function's bundle exports as `handler`. */
+export type GatewayFunction = (event: GatewayEvent, context?: object) => Promise<GatewayResult>;

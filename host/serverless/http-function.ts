@@ -1,0 +1,47 @@
+import { makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
+import { errorResponse } from '#handlers/middleware/render-errors.ts';
+import type { Route } from '#handlers/route.ts';
+import type { Logger } from '#handlers/services.ts';
+import { type GatewayEvent, gatewayEventReader } from './gateway-event.ts';
+import type { GatewayFunction } from './gateway-function.ts';
+import { type GatewayResult, toGatewayResult } from './gateway-result.ts';
+import { lineLogger } from './line-logger.ts';
+import { logRequest } from './log-request.ts';
+import { onceOpen } from './once-open.ts';
+import type { OpenFunction } from './open-function.ts';
+
+/**
+ * A route as a function of a runtime that buffers. What it runs on is opened at the first request, and again at the next one where that failed.
+ * @param open what the route's handler needs
+ */
+export function httpFunction(route: Route, open: () => Promise<OpenFunction>): GatewayFunction {
+  const read = gatewayEventReader(route);
+  let log: Logger = lineLogger();
+  let redact: ((text: string) => string) | undefined;
+  const opened = onceOpen(async (): Promise<PortholeFunction> => {
+    const { services, options } = await open();
+    ({ log } = services);
+    ({ redact } = options);
+    return makeFunction(route, services, options);
+  });
+  return async (event) => {
+    const began = performance.now();
+    const { requestId } = event.requestContext;
+    const result = await answer(event).catch((error: unknown) =>
+      toGatewayResult(errorResponse(error, requestId, log, route.id, redact), requestId),
+    );
+    logRequest(log, route.id, event, result.statusCode, began);
+    return result;
+  };
+
+  async function answer(event: GatewayEvent): Promise<GatewayResult> {
+    const request = read(event);
+    const invoke = await opened();
+    const response = await invoke(request, NO_CONTEXT);
+    const isHead = event.requestContext.http.method === 'HEAD';
+    return toGatewayResult(isHead ? { ...response, body: '' } : response, event.requestContext.requestId);
+  }
+}
+
+/** middy would make an error of its own of a runtime's time limit. */
+const NO_CONTEXT = {};

@@ -1,0 +1,52 @@
+import type { Logger } from '#handlers/services.ts';
+import { secretRedactor } from '#core/rules/redact-secrets.ts';
+
+export interface LineLoggerOptions {
+  /**
+   * Least severe line to write.
+   * @default `LOG_LEVEL`, as it stands in the environment, else `info`
+   */
+  readonly level?: string | undefined;
+  /** Takes secrets out of lines. @default what has the form of a token */
+  readonly redact?: ((text: string) => string) | undefined;
+  /** @default standard output */
+  readonly write?: ((line: string) => void) | undefined;
+}
+
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+
+/**
+ * The lines that the function host's logger writes, without its cost at the start; each is out before the call returns, because a runtime may freeze the process as
+ * soon as a request is answered.
+ */
+export function lineLogger({
+  level = process.env['LOG_LEVEL'] ?? 'info',
+  redact = secretRedactor([]),
+  write = (line) => void process.stdout.write(line),
+}: LineLoggerOptions = {}): Logger {
+  const least = LEVELS.indexOf(level);
+  const at = (name: 'debug' | 'info' | 'warn' | 'error') =>
+    LEVELS.indexOf(name) < least
+      ? () => undefined
+      : (fields: object, message: string) =>
+          write(
+            redact(`${lineOf({ level: name, time: new Date().toISOString(), ...fields, msg: message })}\n`),
+          );
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+function lineOf(fields: object): string {
+  return JSON.stringify(fields, (_name, value: unknown) => (value instanceof Error ? shown(value) : value));
+}
+
+function shown(error: Error): object {
+  const { name, message, stack, cause } = error;
+  const { code } = error as { code?: unknown };
+  return {
+    type: name,
+    message,
+    stack,
+    ...(code !== undefined && { code }),
+    ...(cause !== undefined && { cause }),
+  };
+}

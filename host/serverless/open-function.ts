@@ -1,0 +1,35 @@
+import { secretRedactor } from '#core/rules/redact-secrets.ts';
+import type { FunctionOptions } from '#handlers/make-function.ts';
+import type { Services } from '#handlers/services.ts';
+import type { Metrics } from '../metrics.ts';
+import { lineLogger } from './line-logger.ts';
+
+/** What a route's function runs on. */
+export interface OpenFunction {
+  readonly services: Services;
+  readonly options: FunctionOptions;
+}
+
+/** Reads the environment and opens everything, for the life of the process. Nothing of it is loaded before that. */
+export async function openFunction(metrics: Metrics = UNMEASURED): Promise<OpenFunction> {
+  const [{ readFunctionConfig }, { secretsOf }, { openServices }] = await Promise.all([
+    import('./function-config.ts'),
+    import('../config/config.ts'),
+    import('../open-services.ts'),
+  ]);
+  const config = readFunctionConfig(process.env);
+  const redact = secretRedactor(secretsOf(config));
+  const log = lineLogger({ level: config.logLevel, redact });
+  const { services } = await openServices({ config, log, metrics });
+  return { services, options: { publicOrigin: config.publicUrl?.origin, redact } };
+}
+
+/** The runtime counts what goes through functions; what one process of many counted would tell little. */
+const UNMEASURED: Metrics = {
+  requested: () => undefined,
+  previewRequested: () => undefined,
+  previewBytes: () => undefined,
+  previewUpgrades: () => undefined,
+  countPreviews: () => undefined,
+  expose: () => Promise.resolve({ contentType: 'text/plain; charset=utf-8', text: '' }),
+};

@@ -1,0 +1,143 @@
+import { describe, expect, test } from '@jest/globals';
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import type { HttpResponse } from '#handlers/http-event.ts';
+import { defineRoute, json, type Route } from '#handlers/route.ts';
+import type { GatewayResult } from '#host/serverless/gateway-result.ts';
+import { httpFunction } from '#host/serverless/http-function.ts';
+import { openNothing } from '#host/serverless/open-nothing.ts';
+import { gatewayEvent } from './gateway-events.ts';
+
+const JSON_BODY = { 'content-type': 'application/json' };
+
+const echoRoute = defineRoute({
+  id: 'echo',
+  method: 'POST',
+  path: '/echo/{name}',
+  tag: 'Test',
+  summary: 'Says what it heard',
+  access: 'anyone',
+  params: z.object({ name: z.string() }),
+  query: z.object({ loud: z.string().optional() }),
+  body: z.object({ text: z.string() }),
+  responses: { 200: { description: 'It' } },
+  handle: ({ params, query, body }) => Promise.resolve(json(200, { ...params, ...query, ...body })),
+});
+
+function answering(answer: () => HttpResponse): Route {
+  return { ...echoRoute, handle: () => Promise.resolve(answer()) };
+}
+
+const bodyOf = ({ body }: GatewayResult): unknown => JSON.parse(body);
+const call = (route: Route, body = '{"text":"hello"}', base64 = false) =>
+  httpFunction(
+    route,
+    openNothing,
+  )(gatewayEvent('POST', '/prod/echo/ann', { headers: JSON_BODY, body, base64 }));
+
+describe('a route as a function of a runtime that buffers', () => {
+  test('hears path, query and body', async () => {
+    const event = gatewayEvent('POST', '/prod/echo/ann', { headers: JSON_BODY, body: '{"text":"hello"}' });
+    const result = await httpFunction(echoRoute, openNothing)({ ...event, rawQueryString: 'loud=yes' });
+    expect(result.statusCode).toBe(200);
+    expect(bodyOf(result)).toEqual({ name: 'ann', loud: 'yes', text: 'hello' });
+    expect(result.headers['x-request-id']).toBe('req-1');
+  });
+
+  test('hears a body in base64', async () => {
+    const body = Buffer.from('{"text":"grüß Gott"}').toString('base64');
+    expect(bodyOf(await call(echoRoute, body, true))).toEqual({ name: 'ann', text: 'grüß Gott' });
+  });
+
+  test('refuses a body in base64 that is not UTF-8', async () => {
+    const body = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]).toString('base64');
+    expect(await call(echoRoute, body, true)).toMatchObject({
+      statusCode: 400,
+      body: expect.stringContaining('not valid UTF-8'),
+    });
+  });
+
+  test('refuses a body that its schema does not know', async () => {
+    const result = await call(echoRoute, '{"text":1}');
+    expect(result.statusCode).toBe(400);
+    expect(bodyOf(result)).toMatchObject({ code: 'invalid_request' });
+  });
+
+  test('refuses what is not its own', async () => {
+    const result = await httpFunction(echoRoute, openNothing)(gatewayEvent('POST', '/other'));
+    expect([result.statusCode, bodyOf(result)]).toEqual([
+      404,
+      { error: 'This function serves POST /echo/{name} and no other path.', code: 'not_found' },
+    ]);
+  });
+
+  test('answers bytes in base64', async () => {
+    const bytes = { statusCode: 200, headers: {}, body: Buffer.from('x') };
+    expect(await call(answering(() => bytes))).toMatchObject({ body: 'eA==', isBase64Encoded: true });
+  });
+
+  test('answers a stream by 501', async () => {
+    const stream = () => ({ statusCode: 200, headers: {}, body: Readable.from(['x']) });
+    expect(await call(answering(stream))).toMatchObject({ statusCode: 501 });
+  });
+
+  test('answers HEAD without a body', async () => {
+    const { body: _, ...rest } = answering(() => json(200, { much: 'text' }));
+    const result = await httpFunction(
+      { ...rest, method: 'GET' },
+      openNothing,
+    )(gatewayEvent('HEAD', '/echo/ann'));
+    expect([result.statusCode, result.body]).toEqual([200, '']);
+  });
+
+  test('refuses a page of another site', async () => {
+    const event = gatewayEvent('POST', '/echo/ann', { headers: { origin: 'https://evil.example' } });
+    expect(await httpFunction(echoRoute, openNothing)(event)).toMatchObject({ statusCode: 403 });
+  });
+
+  test('opens once, at the first request, whatever comes at the same time', async () => {
+    let opened = 0;
+    const invoke = httpFunction(echoRoute, () => {
+      opened += 1;
+      return openNothing();
+    });
+    expect(opened).toBe(0);
+    const event = gatewayEvent('POST', '/echo/ann', { headers: JSON_BODY, body: '{"text":"a"}' });
+    const results = await Promise.all([invoke(event), invoke(event), invoke(event)]);
+    expect(results.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200]);
+    expect(opened).toBe(1);
+  });
+
+  test('answers a blank 500 where it cannot open, and opens at the next request', async () => {
+    let opened = 0;
+    const invoke = httpFunction(echoRoute, () => {
+      opened += 1;
+      return opened === 1 ? Promise.reject(new Error('no database at 10.1.2.3')) : openNothing();
+    });
+    const event = gatewayEvent('POST', '/echo/ann', { headers: JSON_BODY, body: '{"text":"a"}' });
+    const first = await invoke(event);
+    expect([first.statusCode, bodyOf(first)]).toEqual([
+      500,
+      {
+        error: 'Something went wrong on our side. The log has the details under this request_id.',
+        code: 'internal_error',
+        request_id: 'req-1',
+      },
+    ]);
+    expect(await invoke(event)).toMatchObject({ statusCode: 200 });
+  });
+
+  test('fails where a route for anyone wants what is not opened for it', async () => {
+    const curious: Route = {
+      ...echoRoute,
+      handle: async (_request, services) => json(200, await services.records.runs.get('r')),
+    };
+    expect(await call(curious)).toMatchObject({ statusCode: 500 });
+  });
+
+  test('knows nobody where nothing is opened', async () => {
+    const event = gatewayEvent('POST', '/echo/ann', { headers: { authorization: 'Bearer some-key' } });
+    const closed: Route = { ...echoRoute, access: 'caller' };
+    expect(await httpFunction(closed, openNothing)(event)).toMatchObject({ statusCode: 401 });
+  });
+});
