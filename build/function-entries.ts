@@ -59,9 +59,11 @@ export const handler = httpFunction(${name}, openNothing);`;
   }
   if (id === 'getMetrics') {
     return `${imports}
-import { createMetrics } from '#host/metrics.ts';
 import { openFunction } from '#host/serverless/open-function.ts';
-export const handler = httpFunction(${name}, () => openFunction(createMetrics()));`;
+export const handler = httpFunction(${name}, async () => {
+  const { createMetrics } = await import('#host/metrics.ts');
+  return openFunction(createMetrics());
+});`;
   }
   return `${imports}
 import { openFunction } from '#host/serverless/open-function.ts';

@@ -1,10 +1,10 @@
-/** `npm run build`: the functions as bundles in dist/functions. */
+/** `npm run build`: the functions as bundles in dist/functions, or in the folder that is given. */
 import { statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { bundleFunctions, MANIFEST } from './bundle-functions.ts';
 import { ROOT } from './function-entries.ts';
 
-const folder = join(ROOT, 'dist/functions');
+const folder = resolve(process.argv[2] ?? join(ROOT, 'dist/functions'));
 const functions = await bundleFunctions(folder);
 const kilobytes = (files: readonly string[]) =>
   Math.round(files.reduce((sum, file) => sum + statSync(join(folder, file)).size, 0) / 1_000);
@@ -13,4 +13,4 @@ for (const { id, files } of functions) {
     `${id.padEnd(22)} ${String(kilobytes(files)).padStart(6)} kB in ${files.length} files\n`,
   );
 }
-process.stdout.write(`${functions.length} functions in dist/functions; ${MANIFEST} lists them.\n`);
+process.stdout.write(`${functions.length} functions in ${relative('', folder)}; ${MANIFEST} lists them.\n`);

@@ -1,0 +1,125 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ROUTES } from '#handlers/routes.ts';
+import { command } from '#test/cluster/bed/command.ts';
+import { type BuiltFunctions, builtFunctions } from '#test/support/built-functions.ts';
+import { gatewayEvent } from '../host/serverless/gateway-events.ts';
+
+let built: BuiltFunctions;
+
+beforeAll(async () => {
+  built = await builtFunctions();
+});
+afterAll(() => built.remove());
+
+/** Runs a script in a fresh process, with the function's `handler`; gives what it prints, read as JSON. */
+async function fresh(id: string, script: string, env = { LOG_LEVEL: 'silent' }): Promise<unknown> {
+  const module = JSON.stringify(pathToFileURL(built.module(id)));
+  const source = `const { handler } = await import(${module}); const print = (value) => console.log(JSON.stringify(value)); ${script}`;
+  return JSON.parse(await command([process.execPath, '--input-type=module', '--eval', source], { env }));
+}
+
+/** Everything that a function may ever load, as one text. */
+function contents(id: string): string {
+  const folder = dirname(built.module(id));
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.mjs'))
+    .map((file) => readFileSync(join(folder, file), 'utf8'))
+    .join('\n');
+}
+
+describe('the bundles', () => {
+  test('are one for each route, and the reaper', () => {
+    expect(built.functions.map(({ id, method, path }) => [id, method, path])).toEqual([
+      ...ROUTES.map(({ id, method, path }) => [id, method, path]),
+      ['reaper', undefined, undefined],
+    ]);
+  });
+
+  test('each load by themselves, without a connection or a server being thought of', async () => {
+    const modules = built.functions.map(({ id }) => [id, pathToFileURL(built.module(id)).href]);
+    const script = `const loaded = [];
+      for (const [id, module] of ${JSON.stringify(modules)}) loaded.push([id, typeof (await import(module)).handler]);
+      const early = process.moduleLoadList.filter((name) => /^NativeModule (http|https|tls|dns|sqlite|child_process)$/.test(name));
+      console.log(JSON.stringify({ loaded, early }));`;
+    const printed = await command([process.execPath, '--input-type=module', '--eval', script]);
+    expect(JSON.parse(printed)).toEqual({
+      loaded: built.functions.map(({ id }) => [id, 'function']),
+      early: [],
+    });
+  });
+
+  const MARKS = { constructs: 'cdk8s.ApiObject', database: 'SCRAM-SHA-256', cluster: 'httproutes' };
+  test.each([
+    ['healthCheck', []],
+    ['getHome', []],
+    ['execCommand', []],
+    ['startPortForward', ['constructs', 'database', 'cluster']],
+    ['reaper', ['constructs', 'database', 'cluster']],
+  ])('of %s carries of constructs, database and cluster: %j', (id, carried) => {
+    const text = contents(id);
+    expect(Object.entries(MARKS).flatMap(([name, mark]) => (text.includes(mark) ? [name] : []))).toEqual(
+      carried,
+    );
+  });
+
+  test('carry nothing that only one machine uses, nor the name of the folder they were built in', () => {
+    const all = built.functions.map(({ id }) => contents(id)).join('\n');
+    const root = join(import.meta.dirname, '../..');
+    const unwanted = ['bwrap', 'journal_mode', 'FST_ERR_', root];
+    expect(unwanted.filter((mark) => all.includes(mark))).toEqual([]);
+  });
+
+  test('of what streams is small', () => {
+    expect(contents('execCommand').length).toBeLessThan(32_000);
+  });
+});
+
+describe('a bundled function that opens nothing', () => {
+  test('tells that it lives', async () => {
+    const event = gatewayEvent('GET', '/prod/health');
+    expect(await fresh('healthCheck', `print(await handler(${JSON.stringify(event)}))`)).toEqual({
+      statusCode: 200,
+      headers: { 'content-type': 'application/json', 'x-request-id': 'req-1' },
+      body: '{"ok":true}',
+      isBase64Encoded: false,
+    });
+  });
+
+  test('hands over the files of the documentation, which it has beside it', async () => {
+    const event = gatewayEvent('GET', '/v1/openapi/assets/swagger-ui.css');
+    const result = (await fresh('getOpenApiAsset', `print(await handler(${JSON.stringify(event)}))`)) as {
+      body: string;
+      isBase64Encoded: boolean;
+    };
+    expect(result).toMatchObject({ statusCode: 200, isBase64Encoded: true });
+    expect(Buffer.from(result.body, 'base64').toString()).toContain('.swagger-ui');
+  });
+
+  test.each(['execCommand', 'readFile', 'writeFile'])('sends %s on to the function host', async (id) => {
+    const { method = '', path = '' } = built.functions.find((each) => each.id === id) ?? {};
+    const asked = path.replace('{id}', 's-1').replace('{path}', 'workspace/a.txt');
+    const script = `process.env.PORTHOLE_PUBLIC_URL = 'https://porthole.example.com';
+      print(await handler(${JSON.stringify(gatewayEvent(method, asked))}));`;
+    expect(await fresh(id, script)).toMatchObject({
+      statusCode: 501,
+      body: expect.stringContaining(`https://porthole.example.com${asked}.`),
+    });
+  });
+});
+
+test('a function whose environment lacks something says what in its log, and a blank 500 to callers', async () => {
+  const script = `const lines = [];
+    process.stdout.write = ((write) => (text) => {
+      if (text.startsWith('{"level"')) lines.push(JSON.parse(text));
+      else write.call(process.stdout, text);
+    })(process.stdout.write);
+    const { statusCode } = await handler(${JSON.stringify(gatewayEvent('GET', '/api/runs'))});
+    print([statusCode, lines[0].err.message]);`;
+  expect(await fresh('listRuns', script, { LOG_LEVEL: 'error' })).toEqual([
+    500,
+    expect.stringMatching(/PORTHOLE_PROVIDER: .*\n.*DATABASE_URL: .*\n.*SANDBOX_API_KEY: /),
+  ]);
+});

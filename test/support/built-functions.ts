@@ -1,0 +1,30 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { BundledFunction } from '../../build/bundle-functions.ts';
+import { command } from '#test/cluster/bed/command.ts';
+
+/** The functions as `npm run build` makes them, each in a folder of its own that holds what its list names and nothing else. */
+export interface BuiltFunctions {
+  readonly functions: readonly BundledFunction[];
+  /** Path of the module of a function. */
+  readonly module: (id: string) => string;
+  readonly remove: () => void;
+}
+
+const MAIN = join(import.meta.dirname, '../../build/main.ts');
+
+export async function builtFunctions(): Promise<BuiltFunctions> {
+  const folder = mkdtempSync(join(tmpdir(), 'porthole-functions-'));
+  const all = join(folder, 'all');
+  await command([process.execPath, MAIN, all]);
+  const functions = JSON.parse(readFileSync(join(all, 'functions.json'), 'utf8')) as BundledFunction[];
+  for (const { id, files } of functions) {
+    for (const file of files) cpSync(join(all, file), join(folder, id, file));
+  }
+  return {
+    functions,
+    module: (id) => join(folder, id, `${id}.mjs`),
+    remove: () => rmSync(folder, { recursive: true }),
+  };
+}
