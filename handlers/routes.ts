@@ -3,6 +3,7 @@ import { openapiJsonRoute } from './docs/openapi-json.ts';
 import { openapiAssetRoute, openapiHtmlRoute, openapiPageRoute } from './docs/openapi-page.ts';
 import { healthRoute } from './ops/health.ts';
 import { metricsRoute } from './ops/metrics.ts';
+import { diagnoseSandboxRoute } from './previews/diagnose-sandbox.ts';
 import { keepPreviewAliveRoute } from './previews/keep-preview-alive.ts';
 import { listPortForwardsRoute } from './previews/list-port-forwards.ts';
 import { startAgentPreviewRoute } from './previews/start-agent-preview.ts';
@@ -31,6 +32,7 @@ export const ROUTES: readonly Route[] = [
   listPortForwardsRoute,
   keepPreviewAliveRoute,
   stopPortForwardRoute,
+  diagnoseSandboxRoute,
   createSandboxRoute,
   isSandboxRunningRoute,
   execCommandRoute,

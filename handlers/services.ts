@@ -1,3 +1,4 @@
+import type { AppProbe } from '#core/ports/app-probe.ts';
 import type { Authenticator } from '#core/ports/authenticator.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
 import type { Ids } from '#core/ports/ids.ts';
@@ -20,6 +21,8 @@ export interface Services {
   readonly records: Records;
   readonly plane: PreviewPlane;
   readonly provider: SandboxProvider;
+  /** Asks the servers in sandboxes how they are. */
+  readonly probe: AppProbe;
   /** Which installation the provider's sandboxes belong to. */
   readonly place: string;
   readonly tokens: Tokens;

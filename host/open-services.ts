@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { appProbe } from '#adapters/gateway/app-probe.ts';
 import { createAuthenticator } from '#adapters/auth/configured-authenticator.ts';
 import { deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
 import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
@@ -77,6 +78,7 @@ export async function openServices({
       records,
       plane,
       provider,
+      probe: appProbe,
       place,
       tokens,
       clock,

@@ -89,6 +89,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
 
   return {
     hasUrls: true,
+    needsOpenAddress: true,
 
     open: (spec, signal) =>
       inPorthole(async () => {

@@ -64,6 +64,11 @@ export interface PreviewPlane {
   readonly hasUrls: boolean;
 
   /**
+   * True where traffic comes to the sandbox's own address, so that a server must listen on more than loopback to show; false where it comes through `dial`.
+   */
+  readonly needsOpenAddress: boolean;
+
+  /**
    * Makes the preview, or returns the one that already stands under the token, as it is.
    * @throws PortholeError `too_many_previews` when all previews together are at their cap
    */

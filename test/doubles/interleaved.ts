@@ -8,7 +8,9 @@ export type Turn = (label: string) => Promise<void>;
 /**
  * A plane as it is met across a network: others may act between the call and its effect, and between the effect and its answer. */
 export function interleavedPlane(plane: PreviewPlane, turn: Turn): PreviewPlane {
-  const around = <M extends Exclude<keyof PreviewPlane, 'hasUrls' | 'list'>>(method: M): PreviewPlane[M] => {
+  const around = <M extends Exclude<keyof PreviewPlane, 'hasUrls' | 'needsOpenAddress' | 'list'>>(
+    method: M,
+  ): PreviewPlane[M] => {
     const call = async (...args: unknown[]): Promise<unknown> => {
       await turn(`${method} asked`);
       const result: unknown = await Reflect.apply(plane[method], plane, args);
@@ -19,6 +21,7 @@ export function interleavedPlane(plane: PreviewPlane, turn: Turn): PreviewPlane 
   };
   return {
     hasUrls: plane.hasUrls,
+    needsOpenAddress: plane.needsOpenAddress,
     open: around('open'),
     serves: around('serves'),
     find: around('find'),

@@ -47,6 +47,7 @@ export function memoryPreviewPlane({
 
   return {
     hasUrls: true,
+    needsOpenAddress: false,
     stored,
     halfMade,
     reaches: (token) => byToken(token) !== undefined,

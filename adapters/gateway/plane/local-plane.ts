@@ -79,6 +79,7 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
 
   return {
     hasUrls: true,
+    needsOpenAddress: false,
 
     lookup: (token) => {
       const stored = serving(token);

@@ -74,6 +74,7 @@ export function createLoopbackPlane({
 
   return {
     hasUrls: false,
+    needsOpenAddress: false,
 
     async open(spec) {
       const name = previewName(spec.token);
