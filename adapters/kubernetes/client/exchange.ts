@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Socket } from 'node:net';
 import type { ClusterAccess } from './cluster-access.ts';
 
 export interface ExchangeRequest {
@@ -62,12 +63,14 @@ export function openExchanges(access: ClusterAccess, connections: number): Excha
     agent,
     ...(port !== '' && { port: Number(port) }),
   };
+  // Node tells of a request that takes over a connection only where it did not have to wait for one.
+  const connected = new WeakSet<Socket>();
 
   return {
     exchange: ({ method, path, headers, body }, signal) =>
       new Promise((resolve, reject) => {
-        let connected = false;
-        const fail = (cause: Error) => reject(new ExchangeFailure(cause.message, connected, cause));
+        let maybeSent = false;
+        const fail = (cause: Error) => reject(new ExchangeFailure(cause.message, maybeSent, cause));
         const outgoing = request({
           ...target,
           method,
@@ -76,8 +79,12 @@ export function openExchanges(access: ClusterAccess, connections: number): Excha
           headers: body === undefined ? headers : { ...headers, 'content-length': Buffer.byteLength(body) },
         });
         outgoing.once('socket', (socket) => {
-          if (outgoing.reusedSocket) connected = true;
-          else socket.once(isTls ? 'secureConnect' : 'connect', () => (connected = true));
+          maybeSent = connected.has(socket);
+          if (maybeSent) return;
+          socket.once(isTls ? 'secureConnect' : 'connect', () => {
+            connected.add(socket);
+            maybeSent = true;
+          });
         });
         outgoing.once('error', fail);
         outgoing.once('response', (incoming) => {

@@ -160,6 +160,16 @@ describe('the Kubernetes client', () => {
     nobody.close();
   });
 
+  test('is in doubt about a call that took over the connection of another and lost its answer', async () => {
+    const narrow = createKubernetesClient({ access: server.access, connections: 1 });
+    server.fault = ({ verb }) => (verb === 'create' ? { kind: 'reset', committed: true } : undefined);
+    const before = failure(narrow.get(services, 'one'));
+    const after = failure(narrow.create(services, service('one')));
+    expect(await before).toMatchObject({ status: 404 });
+    expect(await after).toEqual({ status: 0, reason: 'NoAnswer', inDoubt: true });
+    narrow.close();
+  });
+
   test('rejects with the reason of whoever gives it up', async () => {
     server.fault = () => ({ kind: 'silence', committed: false });
     const caller = new AbortController();
