@@ -1,0 +1,141 @@
+/** Starts behind a gateway that takes its time, on a real API server: whoever is told that a preview is ready finds it so. */
+import { createHash, randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
+import { collection, type Collection, HTTP_ROUTES } from '#adapters/kubernetes/client/collection.ts';
+import { gate } from '#adapters/kubernetes/client/gate.ts';
+import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
+import {
+  createKubernetesClient,
+  type KubernetesClient,
+} from '#adapters/kubernetes/client/kubernetes-client.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import { systemClock } from '#adapters/system/system-clock.ts';
+import type { Records, RunRecord } from '#core/ports/records.ts';
+import { startPreview } from '#core/use-cases/start-preview.ts';
+import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-bed.ts';
+import { plainTokens } from '#test/doubles/plain-tokens.ts';
+import { suite } from '#test/support/suite.ts';
+import { cluster, missing } from './bed/cluster.ts';
+import {
+  type Programming,
+  type SimulatedGateway,
+  startSimulatedGateway,
+} from './lagging-gateway/simulated-gateway.ts';
+
+const NAMESPACE = `lagging-${randomBytes(4).toString('hex')}`;
+const NAMESPACES: Collection = { path: '/api/v1/namespaces', plural: 'namespaces' };
+const MINUTE = 60_000;
+
+/** Starts under way at once. */
+const AT_ONCE = 64;
+const LONGEST_LAG_MS = 5_000;
+const PROXIES = ['127.0.0.1', '127.0.0.2', '127.0.0.3'];
+/** Every third route comes so much later to one of the proxies. */
+const REPLICA_LAG_MS = 1_500;
+const NO_ENDPOINT_MS = 400;
+
+/** The same for a name each time: lags spread evenly from nothing to the longest. */
+function programming(route: string, proxy: number): Programming {
+  const hash = createHash('sha256').update(route).digest();
+  const lag = (hash.readUInt16BE(0) / 65_536) * LONGEST_LAG_MS;
+  const isLate = hash.readUInt8(2) % 3 === 0 && hash.readUInt8(3) % PROXIES.length === proxy;
+  const knownAt = lag + (isLate ? REPLICA_LAG_MS : 0);
+  const hasNoEndpoint = hash.readUInt8(4) % 2 === 0;
+  return {
+    knownAt,
+    servesAt: knownAt + (hasNoEndpoint ? NO_ENDPOINT_MS : 0),
+    isBare: hash.readUInt8(5) % 2 === 0,
+  };
+}
+
+suite('starts behind a gateway that lags up to five seconds', missing(), () => {
+  let access: ClusterAccess;
+  let client: KubernetesClient;
+  let records: Records;
+  let gateway: SimulatedGateway;
+
+  beforeAll(async () => {
+    access = await readKubeconfig((await cluster()).kubeconfig);
+    client = createKubernetesClient({ access });
+    records = openSqliteRecords({ file: ':memory:' });
+    await records.migrate();
+    await client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
+    gateway = await startSimulatedGateway({
+      access,
+      routes: collection(HTTP_ROUTES, NAMESPACE),
+      proxies: PROXIES,
+      programming,
+    });
+  });
+  afterAll(async () => {
+    await gateway.close();
+    await client.delete(NAMESPACES, NAMESPACE);
+    client.close();
+    await records.close();
+  });
+
+  /** Starts one preview a run, and visits each at once through every proxy. */
+  const visitors = async (starts: number, title: string, readyTimeoutSeconds: number) => {
+    const preview = { ...PREVIEW, namespace: NAMESPACE, maxTotal: 1_000, readyTimeoutSeconds };
+    const plane = createKubernetesPlane({
+      client,
+      preview,
+      clock: systemClock,
+      provider: { dial },
+      probe: gateway.probe,
+    });
+    const tokens = plainTokens();
+    const provider = { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const };
+    const deps = { plane, records, tokens, preview, provider, clock: systemClock };
+    const oneOfFew = gate(AT_ONCE);
+    return Promise.all(
+      Array.from({ length: starts }, (_, at) =>
+        oneOfFew(async () => {
+          const run: RunRecord = {
+            id: `run_${title}_${at}`,
+            owner: { user: 'alice', org: 'acme' },
+            title: null,
+            sandboxId: BOX.id,
+            autoApproveTools: false,
+            status: 'running',
+            tokenKid: tokens.currentKid(),
+            createdAt: systemClock.now(),
+            completedAt: null,
+          };
+          const started = await startPreview(deps, { run, targetPort: BOX.listens });
+          const { hostname } = new URL(started.preview.url ?? '');
+          return { readiness: started.readiness, seen: await gateway.visit(hostname) };
+        }),
+      ),
+    );
+  };
+
+  test(
+    'are ready once every proxy serves, and no first visitor sees a 404 or a 503 (450 starts)',
+    async () => {
+      const visits = await visitors(450, 'patient', 15);
+      expect(visits.filter(({ readiness }) => !readiness.ready)).toEqual([]);
+      expect(visits.filter(({ seen }) => seen.some((status) => status !== 200))).toEqual([]);
+    },
+    3 * MINUTE,
+  );
+
+  test(
+    'that may wait for a second say that the preview is on its way, and never that it is ready (50 starts)',
+    async () => {
+      const visits = await visitors(50, 'hasty', 1);
+      const ready = visits.filter(({ readiness }) => readiness.ready);
+      expect(ready.filter(({ seen }) => seen.some((status) => status !== 200))).toEqual([]);
+      const pending = visits.filter(({ readiness }) => !readiness.ready);
+      // The route answers for an app that it does not reach yet.
+      const reasons = new Set(pending.map(({ readiness }) => !readiness.ready && readiness.reason));
+      expect(['starting', 'nothing_listens']).toEqual(expect.arrayContaining([...reasons]));
+      // Otherwise the gateway did not lag, or nothing was tried.
+      expect(pending.length).toBeGreaterThan(0);
+      expect(ready.length).toBeGreaterThan(0);
+    },
+    MINUTE,
+  );
+});
