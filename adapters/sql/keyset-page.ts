@@ -18,17 +18,16 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
  * Reads one page of `query`, newest first, ties by id. `invalid_request` on a limit outside 1..1000 and on an `after`
  * that no page gave.
  */
-export async function keysetPage<Table extends 'runs' | 'sandboxes', Row extends Position, Item>(
+export async function keysetPage<
+  Table extends 'runs' | 'sandboxes' | 'approval_policies',
+  Row extends Position,
+  Item,
+>(
   query: SelectQueryBuilder<SqlSchema, Table, Row>,
   { limit, after }: PageRequest,
   toItem: (row: Row) => Item,
 ): Promise<Page<Item>> {
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
-    throw new PortholeError(
-      'invalid_request',
-      `limit must be an integer from 1 to ${MAX_LIMIT}, got ${limit}`,
-    );
-  }
+  checkLimit(limit);
   const start = after === undefined ? undefined : parseAfter(after);
   const rows = await (start
     ? query.where(sql<boolean>`(created_at, id) < (${start.created_at}, ${start.id})`)
@@ -42,6 +41,12 @@ export async function keysetPage<Table extends 'runs' | 'sandboxes', Row extends
   const items = rows.slice(0, limit) as Row[];
   const last = items.at(-1);
   return { items: items.map(toItem), next: last && rows.length > limit ? formatAfter(last) : null };
+}
+
+/** @throws PortholeError `invalid_request` outside 1..1000 */
+export function checkLimit(limit: number): void {
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT) return;
+  throw new PortholeError('invalid_request', `limit must be an integer from 1 to ${MAX_LIMIT}, got ${limit}`);
 }
 
 function formatAfter({ created_at, id }: Position): string {

@@ -3,17 +3,19 @@ import type { PreviewRecords, Tombstone } from '#core/ports/records.ts';
 import { instantText } from './instant.ts';
 import type { PreviewTombstonesTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
+import { tellingTransaction } from './telling.ts';
 
 /** Rows in one INSERT: four parameters each, far below SQLite's 32,766 and PostgreSQL's 65,535. */
 const ROWS_AT_ONCE = 1000;
 
-export function previewRecords({ dialect, once, repeatable }: SqlSession): PreviewRecords {
+export function previewRecords(session: SqlSession): PreviewRecords {
+  const { dialect, once, repeatable } = session;
   return {
     generation: (runId, targetPort) => repeatable((db) => readGeneration(db, runId, targetPort)),
 
-    end: (runId, targetPort, from, tombstone) =>
+    end: (runId, targetPort, from, tombstone, told = []) =>
       repeatable((db) =>
-        inTransaction(db, async (trx) => {
+        tellingTransaction(session, db, async (trx, tell) => {
           if (from === 0) {
             // No row is generation 0: of two simultaneous inserts the second waits for the first, and does nothing.
             await trx
@@ -31,6 +33,7 @@ export function previewRecords({ dialect, once, repeatable }: SqlSession): Previ
               .execute();
           }
           await leave(trx, [tombstone]);
+          await tell(runId, told, tombstone.at);
           return readGeneration(trx, runId, targetPort);
         }),
       ),

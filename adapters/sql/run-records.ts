@@ -5,21 +5,26 @@ import { instantText } from './instant.ts';
 import { keysetPage } from './keyset-page.ts';
 import type { RunsTable } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
+import { tellingTransaction } from './telling.ts';
 
-export function runRecords({ dialect, once, repeatable }: SqlSession): RunRecords {
+export function runRecords(session: SqlSession): RunRecords {
+  const { dialect, once, repeatable } = session;
   return {
-    create: (run) =>
-      once(async (db) => {
-        const created = await db
-          .insertInto('runs')
-          .values(toRow(run))
-          .onConflict((conflict) => conflict.column('id').doNothing())
-          .returning('id')
-          .executeTakeFirst();
-        if (!created) {
-          throw new PortholeError('internal_error', `the run id ${run.id} is taken: make a fresh one`);
-        }
-      }),
+    create: (run, told = []) =>
+      once((db) =>
+        tellingTransaction(session, db, async (trx, tell) => {
+          const created = await trx
+            .insertInto('runs')
+            .values(toRow(run))
+            .onConflict((conflict) => conflict.column('id').doNothing())
+            .returning('id')
+            .executeTakeFirst();
+          if (!created) {
+            throw new PortholeError('internal_error', `the run id ${run.id} is taken: make a fresh one`);
+          }
+          await tell(run.id, told, run.createdAt);
+        }),
+      ),
 
     get: (id) =>
       repeatable(async (db) => {
@@ -36,16 +41,20 @@ export function runRecords({ dialect, once, repeatable }: SqlSession): RunRecord
         return keysetPage(own, page, toRecord);
       }),
 
-    complete: (id, at) =>
+    complete: (id, at, told = []) =>
       repeatable(async (db) => {
-        const completed = await db
-          .updateTable('runs')
-          .set({ status: 'completed', completed_at: instantText(at) })
-          .where('id', '=', id)
-          .where('status', '=', 'running')
-          .returningAll()
-          .executeTakeFirst();
-        // A completed run never changes again, so this second look needs no transaction around both.
+        const completed = await tellingTransaction(session, db, async (trx, tell) => {
+          const row = await trx
+            .updateTable('runs')
+            .set({ status: 'completed', completed_at: instantText(at) })
+            .where('id', '=', id)
+            .where('status', '=', 'running')
+            .returningAll()
+            .executeTakeFirst();
+          if (row !== undefined) await tell(id, told, at);
+          return row;
+        });
+        // A completed run never changes again, so this second look need not be in the transaction.
         const row =
           completed ?? (await db.selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirst());
         return row && toRecord(row);
@@ -60,6 +69,17 @@ export function runRecords({ dialect, once, repeatable }: SqlSession): RunRecord
           .where('status', '=', 'completed')
           .execute();
         return new Set(rows.map((row) => row.id));
+      }),
+
+    inSandbox: (sandboxId) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('runs')
+          .select('id')
+          .where('sandbox_id', '=', sandboxId)
+          .orderBy('id')
+          .execute();
+        return rows.map((row) => row.id);
       }),
   };
 }

@@ -1,4 +1,6 @@
+import type { ApprovalRecord } from '#core/ports/approvals.ts';
 import type { DesiredState, EndReason, ObservedState, RunRecord } from '#core/ports/records.ts';
+import type { RunEventType } from '#core/ports/timeline.ts';
 
 /**
  * The tables as the newest migration leaves them, the same on every database: ids are text, times RFC 3339 UTC text
@@ -11,6 +13,10 @@ export interface SqlSchema {
   sandboxes: SandboxesTable;
   preview_generations: PreviewGenerationsTable;
   preview_tombstones: PreviewTombstonesTable;
+  run_events: RunEventsTable;
+  approvals: ApprovalsTable;
+  approval_waiters: ApprovalWaitersTable;
+  approval_policies: ApprovalPoliciesTable;
 }
 
 export interface SchemaMigrationsTable {
@@ -54,4 +60,51 @@ export interface PreviewTombstonesTable {
   run_id: string;
   reason: EndReason;
   ended_at: string;
+}
+
+export interface RunEventsTable {
+  run_id: string;
+  seq: number;
+  type: RunEventType;
+  at: string;
+  /** JSON */
+  data: string;
+  /** Null once the same may have been told again. */
+  key: string | null;
+}
+
+export interface ApprovalsTable {
+  id: string;
+  run_id: string;
+  tool: string;
+  /** JSON, its names in their order: equal texts are equal arguments. */
+  args: string;
+  message: string;
+  status: ApprovalRecord['status'];
+  requested_at: string;
+  expires_at: string;
+  ended_at: string | null;
+  source: ApprovalRecord['source'];
+  decided_by: string | null;
+  scope: ApprovalRecord['scope'];
+  reason: string | null;
+  taken_at: string | null;
+}
+
+/** Only of requests that wait. */
+export interface ApprovalWaitersTable {
+  approval_id: string;
+  waiter: string;
+  until: string;
+}
+
+export interface ApprovalPoliciesTable {
+  id: string;
+  owner_org: string;
+  owner_user: string;
+  tool: string;
+  /** Empty for one of every run: unlike a null it takes part in what is unique. */
+  run_id: string;
+  created_at: string;
+  created_by: string;
 }

@@ -20,7 +20,9 @@ export interface SqlDialect {
   /** The column type of ids, times and every other text, compared byte by byte. */
   readonly text: RawBuilder<unknown>;
   /** `column in (values)` with the whole list as one parameter, however long it is. */
-  among(column: 'id' | 'token_sha256', values: readonly string[]): RawBuilder<boolean>;
+  among(column: 'id' | 'token_sha256' | 'key', values: readonly string[]): RawBuilder<boolean>;
+  /** At the end of a select: holds its rows until the transaction ends, and sees them as they are by then. */
+  readonly forUpdate: RawBuilder<unknown>;
   /** Inside a transaction: waits until no other instance migrates, and holds that until the transaction ends. */
   lockMigrations(trx: Kysely<SqlSchema>): Promise<void>;
   diagnose(error: unknown): Diagnosis;

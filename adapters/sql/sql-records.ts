@@ -1,20 +1,32 @@
 import type { Kysely } from 'kysely';
 import type { Records } from '#core/ports/records.ts';
+import { approvalRecords } from './approvals/approval-records.ts';
+import type { Bell } from './bell.ts';
 import { migrate } from './migrate.ts';
+import { policyRecords } from './approvals/policy-records.ts';
 import { previewRecords } from './preview-records.ts';
 import { runRecords } from './run-records.ts';
 import { sandboxRecords } from './sandbox-records.ts';
 import type { SqlSchema } from './schema.ts';
 import type { SqlDialect } from './sql-dialect.ts';
 import { type RecordsLog, sqlSession } from './sql-session.ts';
+import { timelineRecords } from './timeline-records.ts';
 
 /** The Records port over any database that Kysely and a `SqlDialect` speak. Closing ends `db`. */
-export function sqlRecords(db: Kysely<SqlSchema>, dialect: SqlDialect, log?: RecordsLog): Records {
-  const session = sqlSession(db, dialect, log);
+export function sqlRecords(
+  db: Kysely<SqlSchema>,
+  dialect: SqlDialect,
+  bell: Bell,
+  log?: RecordsLog,
+): Records {
+  const session = sqlSession(db, dialect, bell, log);
   return {
     runs: runRecords(session),
     sandboxes: sandboxRecords(session),
     previews: previewRecords(session),
+    timeline: timelineRecords(session),
+    approvals: approvalRecords(session),
+    policies: policyRecords(session),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
     close: session.close,
   };

@@ -1,5 +1,6 @@
 import type { Kysely, Transaction } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
+import type { Bell } from './bell.ts';
 import type { SqlSchema } from './schema.ts';
 import type { Diagnosis, SqlDialect } from './sql-dialect.ts';
 
@@ -13,6 +14,7 @@ type Work<T> = (db: Kysely<SqlSchema>) => Promise<T>;
 /** A database in use: every failure comes out as a PortholeError, and closing waits for what runs. */
 export interface SqlSession {
   readonly dialect: SqlDialect;
+  readonly bell: Bell;
   /** For work of which a second time changes nothing and answers the same: repeated once when the connection broke. */
   readonly repeatable: <T>(work: Work<T>) => Promise<T>;
   /** For work that must not happen twice: a broken connection is the caller's to judge. */
@@ -32,7 +34,12 @@ const ERROR_CODES = {
   unexpected: 'internal_error',
 } as const satisfies Record<Diagnosis['kind'], string>;
 
-export function sqlSession(db: Kysely<SqlSchema>, dialect: SqlDialect, log?: RecordsLog): SqlSession {
+export function sqlSession(
+  db: Kysely<SqlSchema>,
+  dialect: SqlDialect,
+  bell: Bell,
+  log?: RecordsLog,
+): SqlSession {
   const running = new Set<Promise<unknown>>();
   let closed: Promise<void> | undefined;
 
@@ -64,11 +71,12 @@ export function sqlSession(db: Kysely<SqlSchema>, dialect: SqlDialect, log?: Rec
 
   async function destroy(): Promise<void> {
     await Promise.allSettled(running);
-    await db.destroy();
+    await Promise.all([bell.close(), db.destroy()]);
   }
 
   return {
     dialect,
+    bell,
     repeatable: (work) => run(work, LOST_ATTEMPTS),
     once: (work) => run(work, 1),
     close: () => (closed ??= destroy()),

@@ -10,6 +10,8 @@ let requests = 0;
 
 export const randomIds: Ids = {
   run: () => `run_${ulid()}`,
+  approval: () => `apr_${ulid()}`,
+  policy: () => `pol_${ulid()}`,
   sandbox: () => base32(randomBytes(16)),
   // Drawn once a process and counted on: fresh randomness would cost a tenth of a small request.
   request: () => `${PROCESS}${(requests++).toString(16).padStart(8, '0')}`,

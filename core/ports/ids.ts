@@ -4,6 +4,10 @@ export interface Ids {
   run(): string;
   /** 26 characters of lower-case base32 (128 random bits), as the sandbox bridge makes them. */
   sandbox(): string;
+  /** `apr_` + ULID. */
+  approval(): string;
+  /** `pol_` + ULID. */
+  policy(): string;
   /** An opaque id for one request, for the log and the `X-Request-Id` header. */
   request(): string;
 }

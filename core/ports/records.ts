@@ -1,3 +1,6 @@
+import type { ApprovalRecords, PolicyRecords } from './approvals.ts';
+import type { NewEvent, TimelineRecords } from './timeline.ts';
+
 /** Who owns a thing: a user within an org. */
 export interface Owner {
   readonly user: string;
@@ -45,18 +48,22 @@ export interface PageRequest {
 }
 
 export interface RunRecords {
-  /** `internal_error`, and nothing changed, when the id is taken: ids are fresh, so that is a mistake. */
-  create(run: RunRecord): Promise<void>;
+  /**
+   * With its timeline's first events, in one transaction. `internal_error`, and nothing changed, when the id is taken: ids are fresh, so that is a mistake.
+   */
+  create(run: RunRecord, told?: readonly NewEvent[]): Promise<void>;
   get(id: string): Promise<RunRecord | undefined>;
   /**
    * Newest first; of one owner, or of everybody when `owner` is undefined. `invalid_request` on a limit out of range
    * and on an `after` that no page gave.
    */
   list(owner: Owner | undefined, page: PageRequest): Promise<Page<RunRecord>>;
-  /** Marks it completed at `at` if it runs; returns the record as it then stands, with the first completion's time. */
-  complete(id: string, at: Date): Promise<RunRecord | undefined>;
+  /** Marks it completed at `at` if it runs, and then tells that; returns the record as it then stands, with the first completion's time. */
+  complete(id: string, at: Date, told?: readonly NewEvent[]): Promise<RunRecord | undefined>;
   /** The ids among `ids` whose run has completed. */
   completedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
+  /** The ids of the runs that work in a sandbox, in their order. */
+  inSandbox(sandboxId: string): Promise<readonly string[]>;
 }
 
 export interface SandboxRecords {
@@ -92,9 +99,15 @@ export interface PreviewRecords {
   generation(runId: string, targetPort: number): Promise<number>;
   /**
    * In one transaction: moves the generation from `from` to `from + 1`, if it still is `from`, and leaves the tombstone
-   * in any case, as `bury` does. Returns the generation that then stands.
+   * in any case, as `bury` does, and tells the run what is `told`. Returns the generation that then stands.
    */
-  end(runId: string, targetPort: number, from: number, tombstone: Tombstone): Promise<number>;
+  end(
+    runId: string,
+    targetPort: number,
+    from: number,
+    tombstone: Tombstone,
+    told?: readonly NewEvent[],
+  ): Promise<number>;
   /** Leaves or replaces tombstones; a `stopped` one is never replaced by a weaker reason. */
   bury(tombstones: readonly Tombstone[]): Promise<void>;
   tombstone(tokenSha256: string): Promise<Tombstone | undefined>;
@@ -105,7 +118,7 @@ export interface PreviewRecords {
 }
 
 /**
- * The durable memory of runs, sandboxes and ended previews. Nothing that a live preview needs is in here.
+ * The durable memory of runs and their timelines, approvals, sandboxes and ended previews. Nothing that a live preview needs is in here.
  * Every method is one transaction; times are stored as RFC 3339 UTC text with milliseconds. Each may fail with
  * `service_unavailable` when the database cannot be reached or used, and with `invalid_request` on a text that holds
  * U+0000. A write that fails with `service_unavailable` may have taken effect.
@@ -114,6 +127,9 @@ export interface Records {
   readonly runs: RunRecords;
   readonly sandboxes: SandboxRecords;
   readonly previews: PreviewRecords;
+  readonly timeline: TimelineRecords;
+  readonly approvals: ApprovalRecords;
+  readonly policies: PolicyRecords;
   /** Brings the schema to the newest migration; safe when several instances start at once. */
   migrate(): Promise<void>;
   close(): Promise<void>;

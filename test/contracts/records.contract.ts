@@ -7,10 +7,12 @@ import type {
   PageRequest,
   Records,
   RunRecord,
-  SandboxRecord,
   Tombstone,
 } from '#core/ports/records.ts';
 import { type Missing, suite } from '#test/support/suite.ts';
+import { approvalsContract } from './records/approvals.contract.ts';
+import { ALICE, BOB, fresh, hash, minutes, NOON, run, sandbox, tombstone } from './records/samples.ts';
+import { timelineContract } from './records/timeline.contract.ts';
 
 /** One empty database, and instances on it. */
 export interface RecordsFixture {
@@ -19,49 +21,7 @@ export interface RecordsFixture {
   dispose(): Promise<void>;
 }
 
-const ALICE: Owner = { user: 'alice', org: 'acme' };
-const BOB: Owner = { user: 'bob', org: 'acme' };
-const NOON = new Date('2026-03-01T12:00:00.000Z');
 const REASONS: readonly EndReason[] = ['stopped', 'expired', 'orphaned'];
-
-const minutes = (count: number): Date => new Date(NOON.getTime() + count * 60_000);
-const hash = (text: string | number): string => String(text).padStart(64, '0');
-
-let named = 0;
-/** A name that no row has yet: a property runs many times on one database. */
-const fresh = (): string => `fresh-${(named += 1)}-`;
-
-function run(id: string, rest: Partial<RunRecord> = {}): RunRecord {
-  return {
-    id,
-    owner: ALICE,
-    title: null,
-    sandboxId: 'box',
-    autoApproveTools: false,
-    status: 'running',
-    tokenKid: 'key-1',
-    createdAt: NOON,
-    completedAt: null,
-    ...rest,
-  };
-}
-
-function sandbox(id: string, rest: Partial<SandboxRecord> = {}): SandboxRecord {
-  return {
-    id,
-    owner: ALICE,
-    image: null,
-    place: 'here',
-    desired: 'running',
-    observed: 'creating',
-    createdAt: NOON,
-    ...rest,
-  };
-}
-
-function tombstone(tokenSha256: string, reason: EndReason, at: Date = NOON): Tombstone {
-  return { tokenSha256, runId: 'run_1', reason, at };
-}
 
 async function allPages<T>(list: (page: PageRequest) => Promise<Page<T>>, limit: number): Promise<T[][]> {
   const pages: T[][] = [];
@@ -74,12 +34,21 @@ async function allPages<T>(list: (page: PageRequest) => Promise<Page<T>>, limit:
   return pages;
 }
 
+export interface RecordsTraits {
+  /** How often each property is tried. */
+  readonly runs: number;
+  /** Whether several instances share the database. */
+  readonly peers: boolean;
+  /** Whether an append on one of them wakes those who watch on another. */
+  readonly wakesPeers: boolean;
+}
+
 /** What every Records adapter promises, `peer` being a second instance on the same database. */
 export function recordsContract(
   name: string,
   missing: Missing,
   fixture: () => Promise<RecordsFixture>,
-  { runs: propertyRuns, peers }: { runs: number; peers: boolean },
+  { runs: propertyRuns, peers, wakesPeers }: RecordsTraits,
 ): void {
   suite(name, missing, () => {
     let database: RecordsFixture;
@@ -508,6 +477,17 @@ export function recordsContract(
         expect(await peer.previews.tombstone(hash('b'))).toBeDefined();
       });
     });
+
+    test('runs are found by their sandbox', async () => {
+      for (const id of ['run_2', 'run_1']) await records.runs.create(run(id));
+      await records.runs.create(run('run_3', { sandboxId: 'other' }));
+      await records.runs.complete('run_2', NOON);
+      expect(await peer.runs.inSandbox('box')).toEqual(['run_1', 'run_2']);
+      expect(await peer.runs.inSandbox('none')).toEqual([]);
+    });
+
+    timelineContract(() => ({ records, peer }), { runs: propertyRuns, wakesPeers });
+    approvalsContract(() => ({ records, peer }), { runs: propertyRuns });
 
     describe('lists of ids', () => {
       test('may be empty', async () => {

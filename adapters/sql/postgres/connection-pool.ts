@@ -16,8 +16,12 @@ export interface ConnectionPoolOptions {
   readonly queryTimeoutMs?: number | undefined;
 }
 
-/** How long a connection is waited for, be it a new one or one that others use. In milliseconds. */
-const CONNECT_TIMEOUT_MS = 5_000;
+/** What every connection is made with. Its timeout, in milliseconds, holds for a new one and for one that others use. */
+export const CONNECTION = {
+  application_name: 'porthole',
+  connectionTimeoutMillis: 5_000,
+  keepAlive: true,
+} as const;
 const IDLE_TIMEOUT_MS = 30_000;
 
 /** A pool of `pg` in the shape that Kysely asks for. `pg` is loaded here and not before. */
@@ -29,13 +33,11 @@ export async function connectionPool({
 }: ConnectionPoolOptions): Promise<PostgresPool> {
   const { default: pg } = await import('pg');
   const options = {
+    ...CONNECTION,
     connectionString: url,
-    application_name: 'porthole',
     max: size,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
     query_timeout: queryTimeoutMs,
-    keepAlive: true,
   };
   try {
     // Reads the URL, connects to nothing. What it throws may quote the URL, so it is dropped.

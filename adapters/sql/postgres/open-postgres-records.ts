@@ -5,6 +5,7 @@ import type { SqlSchema } from '../schema.ts';
 import { sqlRecords } from '../sql-records.ts';
 import type { RecordsLog } from '../sql-session.ts';
 import { connectionPool } from './connection-pool.ts';
+import { notifyBell } from './notify-bell.ts';
 import { postgresSqlDialect } from './postgres-sql-dialect.ts';
 
 export interface PostgresRecordsOptions {
@@ -30,5 +31,5 @@ export function openPostgresRecords({ url, log, poolSize = 10 }: PostgresRecords
     );
   }
   const dialect = new PostgresDialect({ pool: () => connectionPool({ url, size: poolSize, log }) });
-  return sqlRecords(new Kysely<SqlSchema>({ dialect }), postgresSqlDialect, log);
+  return sqlRecords(new Kysely<SqlSchema>({ dialect }), postgresSqlDialect, notifyBell({ url, log }), log);
 }

@@ -8,6 +8,7 @@ const LOCK_KEY = sql.lit(Buffer.from('porthole').readBigInt64BE());
 export const postgresSqlDialect: SqlDialect = {
   text: sql`text collate "C"`,
   among: (column, values) => sql`${sql.ref(column)} = any(${values}::text[])`,
+  forUpdate: sql`for update`,
   async lockMigrations(trx) {
     await sql`select pg_advisory_xact_lock(${LOCK_KEY})`.execute(trx);
   },

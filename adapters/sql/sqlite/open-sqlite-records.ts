@@ -3,6 +3,7 @@ import type { Records } from '#core/ports/records.ts';
 import type { SqlSchema } from '../schema.ts';
 import { sqlRecords } from '../sql-records.ts';
 import type { RecordsLog } from '../sql-session.ts';
+import { inProcessBell } from './in-process-bell.ts';
 import { nodeSqliteDialect } from './node-sqlite-dialect.ts';
 import { sqliteSqlDialect } from './sqlite-sql-dialect.ts';
 
@@ -20,5 +21,5 @@ export interface SqliteRecordsOptions {
 /** Records in one SQLite file, on a local disk. Opened by the first request, `migrate()` in the usual case. */
 export function openSqliteRecords({ file, log, busyTimeoutMs = 5000 }: SqliteRecordsOptions): Records {
   const db = new Kysely<SqlSchema>({ dialect: nodeSqliteDialect({ file, busyTimeoutMs }) });
-  return sqlRecords(db, sqliteSqlDialect, log);
+  return sqlRecords(db, sqliteSqlDialect, inProcessBell(), log);
 }

@@ -10,6 +10,8 @@ export const sqliteSqlDialect: SqlDialect = {
     if (values.some((value) => value.includes('\0'))) throw new NulCharacter();
     return sql`${sql.ref(column)} in (select value from json_each(${JSON.stringify(values)}))`;
   },
+  // Nobody else writes meanwhile: see below.
+  forUpdate: sql``,
   // Every transaction begins as IMMEDIATE: it holds the only write lock there is.
   lockMigrations: async () => {},
   diagnose: diagnoseSqlite,

@@ -5,8 +5,10 @@ import { postgresSqlDialect } from '#adapters/sql/postgres/postgres-sql-dialect.
 import type { SqlSchema } from '#adapters/sql/schema.ts';
 import type { SqlDialect } from '#adapters/sql/sql-dialect.ts';
 import { sqlRecords } from '#adapters/sql/sql-records.ts';
+import { inProcessBell } from '#adapters/sql/sqlite/in-process-bell.ts';
 import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite-dialect.ts';
 import { sqliteSqlDialect } from '#adapters/sql/sqlite/sqlite-sql-dialect.ts';
+import type { ApprovalRequest, Decision } from '#core/ports/approvals.ts';
 import type { Records } from '#core/ports/records.ts';
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
@@ -14,6 +16,18 @@ import { suite } from '#test/support/suite.ts';
 const AT = new Date('2026-03-01T12:00:00.000Z');
 const AFTER = Buffer.from(`${AT.toISOString()}run_1`).toString('base64url');
 const OWNER = { user: 'alice', org: 'acme' };
+
+const REQUEST: ApprovalRequest = {
+  id: 'apr_1',
+  runId: 'run_1',
+  tool: 'tool',
+  args: {},
+  message: '',
+  requestedAt: AT,
+  expiresAt: new Date(AT.getTime() + 1),
+};
+const BOUNDS = { keptSince: AT, since: AT, most: 9 };
+const DECISION: Decision = { verdict: 'approved', scope: 'always', reason: null, by: 'a', policyId: 'pol_1' };
 
 /** Every method of the port that looks for rows. */
 const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> = {
@@ -36,6 +50,28 @@ const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> 
   'previews.tombstone': ({ previews }) => previews.tombstone('a'),
   'previews.stoppedAmong': ({ previews }) => previews.stoppedAmong(['a', 'b']),
   'previews.forget': ({ previews }) => previews.forget(AT),
+  'runs.inSandbox': ({ runs }) => runs.inSandbox('box'),
+  'timeline.append': ({ timeline }) =>
+    timeline.append('run_1', [{ type: 'preview.kept', key: 'a', data: {}, again: 0 }], AT),
+  'timeline.read': ({ timeline }) => timeline.read('run_1', { after: 5, limit: 5 }),
+  'approvals.ask': ({ approvals }) => approvals.ask(REQUEST, { id: 'w', until: AT }, BOUNDS),
+  'approvals.stay': ({ approvals }) => approvals.stay('apr_1', { id: 'w', until: AT }),
+  'approvals.leave': ({ approvals }) => approvals.leave('run_1', 'apr_1', 'w', AT),
+  'approvals.decide': ({ approvals }) => approvals.decide('run_1', 'apr_1', DECISION, AT),
+  'approvals.applyPolicies': ({ approvals }) => approvals.applyPolicies('run_1', 'tool', AT),
+  'approvals.runsWaiting': ({ approvals }) => approvals.runsWaiting(OWNER, 'tool'),
+  'approvals.timeOut': ({ approvals }) => approvals.timeOut(AT),
+  'approvals.timeOut of a run': ({ approvals }) => approvals.timeOut(AT, 'run_1'),
+  'approvals.take': ({ approvals }) => approvals.take('apr_1', AT),
+  'approvals.forget': ({ approvals }) => approvals.forget(AT),
+  'policies.covering': ({ policies }) => policies.covering(OWNER, 'run_1', 'tool'),
+  'policies.get': ({ policies }) => policies.get('pol_1'),
+  'policies.list of everybody': ({ policies }) => policies.list(undefined, { limit: 5 }),
+  'policies.list of everybody, later page': ({ policies }) =>
+    policies.list(undefined, { limit: 5, after: AFTER }),
+  'policies.list of an owner': ({ policies }) => policies.list(OWNER, { limit: 5 }),
+  'policies.list of an owner, later page': ({ policies }) => policies.list(OWNER, { limit: 5, after: AFTER }),
+  'policies.delete': ({ policies }) => policies.delete('pol_1'),
 };
 
 class Watched {
@@ -45,7 +81,7 @@ class Watched {
 
   constructor(dialect: Dialect, sqlDialect: SqlDialect) {
     this.db = new Kysely({ dialect, log: ({ query }) => void this.queries.push(query) });
-    this.records = sqlRecords(this.db, sqlDialect);
+    this.records = sqlRecords(this.db, sqlDialect, inProcessBell());
   }
 
   /** The plan of each statement that `lookup` runs, one text a statement. */
@@ -75,7 +111,9 @@ describe('on SQLite an index serves', () => {
   test.each(Object.entries(LOOKUPS))('%s', async (_, lookup) => {
     for (const plan of await watched.plans(lookup, 'explain query plan')) {
       expect(plan).toMatch(/USING (COVERING )?INDEX/);
-      expect(plan).not.toMatch(/SCAN (runs|sandboxes|preview_\w+)"|TEMP B-TREE/);
+      expect(plan).not.toMatch(
+        /SCAN (runs|run_events|sandboxes|preview_\w+|approvals|approval_\w+)"|TEMP B-TREE/,
+      );
     }
   });
 });

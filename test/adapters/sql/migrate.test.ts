@@ -27,8 +27,12 @@ describe('migrations', () => {
   test('make these tables', async () => {
     await migrate(db, sqliteSqlDialect);
     expect(await tables()).toEqual([
+      'approval_policies',
+      'approval_waiters',
+      'approvals',
       'preview_generations',
       'preview_tombstones',
+      'run_events',
       'runs',
       'sandboxes',
       'schema_migrations',

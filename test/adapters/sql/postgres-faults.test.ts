@@ -3,6 +3,8 @@ import { inspect } from 'node:util';
 import { Client } from 'pg';
 import { connectionPool } from '#adapters/sql/postgres/connection-pool.ts';
 import { openPostgresRecords } from '#adapters/sql/postgres/open-postgres-records.ts';
+import type { ApprovalRequest } from '#core/ports/approvals.ts';
+import type { NewEvent } from '#core/ports/timeline.ts';
 import type { Records, RunRecord, Tombstone } from '#core/ports/records.ts';
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
@@ -14,6 +16,20 @@ const BROKEN = {
   message: 'the connection to the records database is broken: try again',
 };
 const STONE: Tombstone = { tokenSha256: 'a'.repeat(64), runId: 'run_1', reason: 'stopped', at: AT };
+
+/** With its end, because a transaction begins with `read committed`. */
+const COMMIT = 'commit\0';
+const TOLD: NewEvent = { type: 'preview.kept', key: 'kept', data: {} };
+const REQUEST: ApprovalRequest = {
+  id: 'apr_1',
+  runId: 'run_1',
+  tool: 'start_preview',
+  args: { target_port: 3000 },
+  message: 'Open it?',
+  requestedAt: AT,
+  expiresAt: new Date(AT.getTime() + 300_000),
+};
+const BOUNDS = { keptSince: new Date(0), since: new Date(0), most: 9 };
 
 function run(id: string): RunRecord {
   return {
@@ -71,6 +87,13 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
     });
   }
 
+  async function killListener(): Promise<void> {
+    const { rowCount } = await admin.query(
+      "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'porthole' and query like 'listen %'",
+    );
+    expect(rowCount).toBe(1);
+  }
+
   async function killBackends(): Promise<void> {
     await admin.query(
       "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'porthole'",
@@ -100,10 +123,17 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
       ({ runs }) => runs.complete('run_1', AT),
       { ...run('run_1'), status: 'completed', completedAt: AT },
     ],
-    ['the commit of ending', 'commit', ({ previews }) => previews.end('run_1', 1, 0, STONE), 1],
+    ['the commit of ending', COMMIT, ({ previews }) => previews.end('run_1', 1, 0, STONE), 1],
     ['the first half of ending', 'insert', ({ previews }) => previews.end('run_1', 1, 0, STONE), 1],
-    ['burying', 'commit', ({ previews }) => previews.bury([STONE]), undefined],
-    ['migrating', 'commit', (each) => each.migrate(), undefined],
+    ['burying', COMMIT, ({ previews }) => previews.bury([STONE]), undefined],
+    ['migrating', COMMIT, (each) => each.migrate(), undefined],
+    ['telling', COMMIT, ({ timeline }) => timeline.append('run_1', [TOLD], AT), undefined],
+    [
+      'asking',
+      COMMIT,
+      async ({ approvals }) => (await approvals.ask(REQUEST, { id: 'w', until: AT }, BOUNDS)).status,
+      'waiting',
+    ],
   ])('repeat %s when the answer is lost', async (_, text, work, result) => {
     await records.runs.create(run('run_1'));
     line.loseAnswerTo(text);
@@ -113,7 +143,7 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
   });
 
   test('leave a creation whose answer is lost to the caller, and do not do it twice', async () => {
-    line.loseAnswerTo('insert');
+    line.loseAnswerTo(COMMIT);
     await expect(records.runs.create(run('run_1'))).rejects.toMatchObject({
       ...BROKEN,
       cause: { message: 'Connection terminated unexpectedly' },
@@ -123,6 +153,61 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
     await expect(records.sandboxes.setObserved('box', 'destroyed')).rejects.toMatchObject(BROKEN);
     line.loseAnswerTo('delete');
     await expect(records.previews.forget(AT)).rejects.toMatchObject(BROKEN);
+  });
+
+  test('tell and ask once, although the answer to the first time was lost', async () => {
+    await records.runs.create(run('run_1'));
+    line.loseAnswerTo(COMMIT);
+    await records.timeline.append('run_1', [TOLD], AT);
+    line.loseAnswerTo(COMMIT);
+    await records.approvals.ask(REQUEST, { id: 'w', until: AT }, BOUNDS);
+    const { events } = await records.timeline.read('run_1', { after: 0, limit: 10 });
+    expect(events.map(({ seq, type }) => [seq, type])).toEqual([
+      [1, 'preview.kept'],
+      [2, 'tool.approval_required'],
+    ]);
+  });
+
+  test('leave a decision whose answer is lost to the caller, and do not take it twice', async () => {
+    await records.runs.create(run('run_1'));
+    const { id } = await records.approvals.ask(REQUEST, { id: 'w', until: AT }, BOUNDS);
+    const decide = () =>
+      records.approvals.decide(
+        'run_1',
+        id,
+        { verdict: 'denied', scope: 'once', reason: null, by: 'alice', policyId: 'pol_1' },
+        AT,
+      );
+    line.loseAnswerTo(COMMIT);
+    await expect(decide()).rejects.toMatchObject(BROKEN);
+    expect(await decide()).toMatchObject({ decided: false, approval: { status: 'denied' } });
+  });
+
+  test('wake whoever watches once the connection that listens is back, and hear on', async () => {
+    await records.runs.create(run('run_1'));
+    const told = async () => (await records.timeline.read('run_1', { after: 0, limit: 10 })).events.length;
+    let woken = () => {};
+    const wake = () => new Promise<void>((resolve) => (woken = resolve));
+    const until = async (holds: () => Promise<boolean>) => {
+      for (let next = wake(); !(await holds()); next = wake()) await next;
+    };
+    const listening = wake();
+    const end = records.timeline.watch('run_1', () => woken());
+    await listening;
+    // Of this nobody is notified, as if it came while the connection was broken.
+    const schema = url.searchParams.get('options')?.split('=')[1];
+    await admin.query(
+      `insert into ${schema}.run_events values ('run_1', 1, 'preview.kept', '${AT.toISOString()}', '{}', null)`,
+    );
+    const back = wake();
+    await killListener();
+    await back;
+    expect(await told()).toBe(1);
+    const heard = until(async () => (await told()) === 2);
+    await records.timeline.append('run_1', [TOLD], AT);
+    await heard;
+    end();
+    expect(warnings.join('\n')).toContain('the connection that listens for news of runs broke');
   });
 
   test('outlive the end of a connection in the middle of a transaction', async () => {

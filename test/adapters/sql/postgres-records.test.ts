@@ -39,4 +39,8 @@ async function fixture(): Promise<RecordsFixture> {
   };
 }
 
-recordsContract('records in PostgreSQL', postgresMissing, fixture, { runs: 30, peers: true });
+recordsContract('records in PostgreSQL', postgresMissing, fixture, {
+  runs: 30,
+  peers: true,
+  wakesPeers: true,
+});

@@ -123,6 +123,7 @@ describe('the SQLite file', () => {
     await Promise.all([open().migrate(), open().migrate()]);
     expect(openDirectly().prepare('select name from schema_migrations').all()).toEqual([
       { name: '0001-runs-sandboxes-previews' },
+      { name: '0002-timelines-approvals' },
     ]);
   });
 

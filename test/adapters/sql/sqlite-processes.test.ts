@@ -45,7 +45,7 @@ describe('processes on one SQLite file', () => {
     });
     for (const { child } of started) child.stdin.end();
     expect(await Promise.all(ends)).toEqual(started.map(() => ['migrated', 0]));
-    expect(value('select count(*) from schema_migrations')).toBe(1);
+    expect(value('select count(*) from schema_migrations')).toBe(2);
   });
 
   test('killed in the middle of writes leave every transaction whole and lose none that was acknowledged', async () => {

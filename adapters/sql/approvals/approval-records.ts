@@ -1,0 +1,181 @@
+import type { ApprovalRecords } from '#core/ports/approvals.ts';
+import { instantText } from '../instant.ts';
+import type { SqlSession } from '../sql-session.ts';
+import { holdRun, tellingTransaction } from '../telling.ts';
+import { toApproval } from './approval-rows.ts';
+import { ask } from './ask.ts';
+import { approveCovered, endWaiting, WAITING } from './end-waiting.ts';
+
+/** Requests that one pass times out with one look. */
+const DUE_AT_ONCE = 200;
+
+/** Every change of a request holds its run first: changes of one run come one after the other, and none waits for another in a circle. */
+export function approvalRecords(session: SqlSession): ApprovalRecords {
+  const { dialect, once, repeatable } = session;
+
+  return {
+    // Repeated, it finds what the first one has left: the same waiter on the same request.
+    ask: (request, waiter, bounds) =>
+      repeatable((db) =>
+        tellingTransaction(session, db, async (trx, tell) => {
+          await holdRun(trx, dialect, request.runId);
+          return ask(trx, tell, request, waiter, bounds);
+        }),
+      ),
+
+    stay: (id, { id: waiter, until }) =>
+      repeatable(async (db) => {
+        await db
+          .updateTable('approval_waiters')
+          .set({ until: instantText(until) })
+          .where('approval_id', '=', id)
+          .where('waiter', '=', waiter)
+          .execute();
+        const row = await db.selectFrom('approvals').selectAll().where('id', '=', id).executeTakeFirst();
+        return row && toApproval(row);
+      }),
+
+    leave: (runId, id, waiter, now) =>
+      repeatable((db) =>
+        tellingTransaction(session, db, async (trx, tell) => {
+          await holdRun(trx, dialect, runId);
+          await trx
+            .deleteFrom('approval_waiters')
+            .where('approval_id', '=', id)
+            .where('waiter', '=', waiter)
+            .execute();
+          const { last } = await trx
+            .selectFrom('approval_waiters')
+            .select(({ fn }) => fn.max<string | null>('until').as('last'))
+            .where('approval_id', '=', id)
+            .executeTakeFirstOrThrow();
+          if (last !== null && new Date(last) > now) return new Date(last);
+          await endWaiting(trx, tell, [id], { status: 'withdrawn' }, now);
+          return undefined;
+        }),
+      ),
+
+    // Not repeated: the second answer would be that somebody has decided already.
+    decide: (runId, id, decision, now) =>
+      once((db) =>
+        tellingTransaction(session, db, async (trx, tell) => {
+          const run = await holdRun(trx, dialect, runId);
+          const row = await trx
+            .selectFrom('approvals')
+            .selectAll()
+            .where('id', '=', id)
+            .where('run_id', '=', runId)
+            .executeTakeFirst();
+          if (run === undefined || row === undefined) return undefined;
+          if (row.status !== 'waiting') return { decided: false, approval: toApproval(row) };
+          if (new Date(row.expires_at) <= now) {
+            const [expired] = await endWaiting(trx, tell, [id], { status: 'timed_out' }, now);
+            return { decided: false, approval: expired ?? toApproval(row) };
+          }
+          const { verdict, scope, reason, by, policyId } = decision;
+          const [approval] = await endWaiting(
+            trx,
+            tell,
+            [id],
+            { status: verdict, source: 'person', decided_by: by, scope, reason },
+            now,
+          );
+          if (verdict === 'approved' && scope !== 'once') {
+            await trx
+              .insertInto('approval_policies')
+              .values({
+                id: policyId,
+                owner_org: run.owner_org,
+                owner_user: run.owner_user,
+                tool: row.tool,
+                run_id: scope === 'run' ? runId : '',
+                created_at: instantText(now),
+                created_by: by,
+              })
+              .onConflict((conflict) =>
+                conflict.columns(['owner_org', 'owner_user', 'tool', 'run_id']).doNothing(),
+              )
+              .execute();
+            await approveCovered(trx, tell, run, row.tool, now);
+          }
+          return { decided: true, approval: approval ?? toApproval(row) };
+        }),
+      ),
+
+    applyPolicies: (runId, tool, now) =>
+      repeatable((db) =>
+        tellingTransaction(session, db, async (trx, tell) => {
+          const run = await holdRun(trx, dialect, runId);
+          if (run !== undefined) await approveCovered(trx, tell, run, tool, now);
+        }),
+      ),
+
+    runsWaiting: (owner, tool) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('approvals')
+          .innerJoin('runs', 'runs.id', 'approvals.run_id')
+          .select('approvals.run_id')
+          .where(WAITING)
+          .where('approvals.tool', '=', tool)
+          .where('runs.owner_org', '=', owner.org)
+          .where('runs.owner_user', '=', owner.user)
+          .execute();
+        return [...new Set(rows.map((row) => row.run_id))];
+      }),
+
+    // Not repeated: what the first has ended would not be counted.
+    timeOut: async (now, runId) => {
+      let ended = 0;
+      for (;;) {
+        const due = await repeatable((db) =>
+          db
+            .selectFrom('approvals')
+            .select(['id', 'run_id'])
+            .where(WAITING)
+            .where('expires_at', '<=', instantText(now))
+            .$if(runId !== undefined, (query) => query.where('run_id', '=', runId as string))
+            .limit(DUE_AT_ONCE)
+            .execute(),
+        );
+        for (const [run, ids] of byRun(due)) {
+          const gone = await once((db) =>
+            tellingTransaction(session, db, async (trx, tell) => {
+              await holdRun(trx, dialect, run);
+              return endWaiting(trx, tell, ids, { status: 'timed_out' }, now);
+            }),
+          );
+          ended += gone.length;
+        }
+        if (due.length < DUE_AT_ONCE) return ended;
+      }
+    },
+
+    take: (id, at) =>
+      repeatable(async (db) => {
+        await db
+          .updateTable('approvals')
+          .set({ taken_at: instantText(at) })
+          .where('id', '=', id)
+          .where('taken_at', 'is', null)
+          .execute();
+      }),
+
+    forget: (before) =>
+      once(async (db) => {
+        const { numDeletedRows } = await db
+          .deleteFrom('approvals')
+          .where('ended_at', '<', instantText(before))
+          .executeTakeFirst();
+        return Number(numDeletedRows);
+      }),
+  };
+}
+
+function byRun(
+  rows: readonly { readonly id: string; readonly run_id: string }[],
+): ReadonlyMap<string, string[]> {
+  const runs = new Map<string, string[]>();
+  for (const { id, run_id } of rows) runs.set(run_id, [...(runs.get(run_id) ?? []), id]);
+  return runs;
+}

@@ -1,0 +1,72 @@
+import { sql, type Transaction } from 'kysely';
+import type { ApprovalRecord } from '#core/ports/approvals.ts';
+import { approvalEnded } from '#core/rules/approval-events.ts';
+import { instantText } from '../instant.ts';
+import type { ApprovalsTable, SqlSchema } from '../schema.ts';
+import type { Tell } from '../telling.ts';
+import { toApproval } from './approval-rows.ts';
+import { coveringPolicy } from './policy-records.ts';
+
+/** As a literal: only then do both databases see that the indexes of what waits serve it. */
+export const WAITING = sql<boolean>`approvals.status = 'waiting'`;
+
+type Ending = Pick<ApprovalsTable, 'status'> &
+  Partial<Pick<ApprovalsTable, 'source' | 'decided_by' | 'scope' | 'reason'>>;
+
+/** Ends those of the requests that wait, and tells it: the one place where a request ends. Returns them. */
+export async function endWaiting(
+  trx: Transaction<SqlSchema>,
+  tell: Tell,
+  ids: readonly string[],
+  ending: Ending,
+  now: Date,
+): Promise<readonly ApprovalRecord[]> {
+  const ended: ApprovalRecord[] = [];
+  for (const id of ids) {
+    const row = await trx
+      .updateTable('approvals')
+      .set({ ...ending, ended_at: instantText(now) })
+      .where('id', '=', id)
+      .where('status', '=', 'waiting')
+      .returningAll()
+      .executeTakeFirst();
+    if (row === undefined) continue;
+    await trx.deleteFrom('approval_waiters').where('approval_id', '=', id).execute();
+    ended.push(toApproval(row));
+  }
+  const [first] = ended;
+  if (first !== undefined) await tell(first.runId, ended.map(approvalEnded), now);
+  return ended;
+}
+
+/** Approves what waits in the run and is covered by a policy. */
+export async function approveCovered(
+  trx: Transaction<SqlSchema>,
+  tell: Tell,
+  run: { readonly id: string; readonly owner_org: string; readonly owner_user: string },
+  tool: string,
+  now: Date,
+): Promise<void> {
+  const policy = await coveringPolicy(trx, { org: run.owner_org, user: run.owner_user }, run.id, tool);
+  if (policy === undefined) return;
+  const waiting = await trx
+    .selectFrom('approvals')
+    .select('id')
+    .where('run_id', '=', run.id)
+    .where('tool', '=', tool)
+    .where(WAITING)
+    .where('expires_at', '>', instantText(now))
+    .orderBy('requested_at')
+    .execute();
+  await endWaiting(
+    trx,
+    tell,
+    waiting.map(({ id }) => id),
+    {
+      status: 'approved',
+      source: policy.runId === null ? 'always_policy' : 'run_policy',
+      decided_by: policy.createdBy,
+    },
+    now,
+  );
+}

@@ -1,0 +1,117 @@
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import type { NewEvent } from '#core/ports/timeline.ts';
+import { instantText } from './instant.ts';
+import type { RunsTable, SqlSchema } from './schema.ts';
+import type { SqlDialect } from './sql-dialect.ts';
+import { inTransaction, type SqlSession } from './sql-session.ts';
+
+/** Appends to a run's timeline, in the transaction at hand. */
+export type Tell = (runId: string, events: readonly NewEvent[], at: Date) => Promise<void>;
+
+/** One transaction that may tell. Whoever watches is woken once it has been committed, and not when it has not. */
+export async function tellingTransaction<T>(
+  { bell, dialect }: SqlSession,
+  db: Kysely<SqlSchema>,
+  work: (trx: Transaction<SqlSchema>, tell: Tell) => Promise<T>,
+): Promise<T> {
+  const told = new Set<string>();
+  const result = await inTransaction(db, (trx) =>
+    work(trx, async (runId, events, at) => {
+      if (events.length === 0 || !(await append(trx, dialect, runId, events, at))) return;
+      told.add(runId);
+      await bell.announce(trx, runId);
+    }),
+  );
+  for (const runId of told) bell.committed(runId);
+  return result;
+}
+
+/**
+ * The run, held until the transaction ends: whatever else changes its timeline or its approvals waits. That is what makes the events' numbers appear in their
+ * order. Undefined when there is none.
+ */
+export function holdRun(
+  trx: Transaction<SqlSchema>,
+  dialect: SqlDialect,
+  runId: string,
+): Promise<Pick<Selectable<RunsTable>, 'id' | 'owner_org' | 'owner_user'> | undefined> {
+  return trx
+    .selectFrom('runs')
+    .select(['id', 'owner_org', 'owner_user'])
+    .where('id', '=', runId)
+    .modifyEnd(dialect.forUpdate)
+    .executeTakeFirst();
+}
+
+/** Those of the events that are news at `at`, each key once; and the numbers of earlier events that hold their keys no longer. */
+export async function newsAmong(
+  db: Kysely<SqlSchema>,
+  dialect: SqlDialect,
+  runId: string,
+  events: readonly NewEvent[],
+  at: Date,
+): Promise<{ readonly news: readonly NewEvent[]; readonly stale: readonly number[] }> {
+  const rows = await db
+    .selectFrom('run_events')
+    .select(['key', 'seq', 'at'])
+    .where('run_id', '=', runId)
+    .where(
+      dialect.among(
+        'key',
+        events.map(({ key }) => key),
+      ),
+    )
+    .execute();
+  const holders = new Map(rows.map((row) => [row.key, row]));
+  const news = new Map<string, NewEvent>();
+  const stale: number[] = [];
+  for (const event of events) {
+    if (news.has(event.key)) continue;
+    const holder = holders.get(event.key);
+    if (holder !== undefined) {
+      if (at.getTime() - Date.parse(holder.at) < (event.again ?? Number.POSITIVE_INFINITY)) continue;
+      stale.push(holder.seq);
+    }
+    news.set(event.key, event);
+  }
+  return { news: [...news.values()], stale };
+}
+
+async function append(
+  trx: Transaction<SqlSchema>,
+  dialect: SqlDialect,
+  runId: string,
+  events: readonly NewEvent[],
+  at: Date,
+): Promise<boolean> {
+  if ((await holdRun(trx, dialect, runId)) === undefined) return false;
+  const { news, stale } = await newsAmong(trx, dialect, runId, events, at);
+  if (news.length === 0) return false;
+  for (const seq of stale) {
+    await trx
+      .updateTable('run_events')
+      .set({ key: null })
+      .where('run_id', '=', runId)
+      .where('seq', '=', seq)
+      .execute();
+  }
+  const { last } = await trx
+    .selectFrom('run_events')
+    .select(sql<number | null>`max(seq)`.as('last'))
+    .where('run_id', '=', runId)
+    .executeTakeFirstOrThrow();
+  await trx
+    .insertInto('run_events')
+    .values(
+      news.map(({ type, data, key }, index) => ({
+        run_id: runId,
+        seq: (last ?? 0) + 1 + index,
+        type,
+        at: instantText(at),
+        data: JSON.stringify(data),
+        key,
+      })),
+    )
+    .execute();
+  return true;
+}

@@ -1,0 +1,113 @@
+import type { Owner, Page, PageRequest } from './records.ts';
+
+/** What a tool is called with, by name. Two calls with the same are identical. */
+export type ToolArguments = Readonly<Record<string, string | number | boolean>>;
+
+/** How far an approval reaches: this call, every call of the tool in this run, or in every run of the owner. */
+export type ApprovalScope = 'once' | 'run' | 'always';
+
+export interface ApprovalRequest {
+  readonly id: string;
+  readonly runId: string;
+  readonly tool: string;
+  readonly args: ToolArguments;
+  /** What a person is asked. */
+  readonly message: string;
+  readonly requestedAt: Date;
+  readonly expiresAt: Date;
+}
+
+export interface ApprovalRecord extends ApprovalRequest {
+  readonly status: 'waiting' | 'approved' | 'denied' | 'timed_out' | 'withdrawn';
+  readonly endedAt: Date | null;
+  /** Who or what decided: a person, or a policy that was made while it waited. */
+  readonly source: 'person' | 'run_policy' | 'always_policy' | null;
+  readonly decidedBy: string | null;
+  readonly scope: ApprovalScope | null;
+  /** In the person's own words. */
+  readonly reason: string | null;
+  /** When the caller has got what was decided. Until then it is kept for the caller's retry. */
+  readonly takenAt: Date | null;
+}
+
+/** One caller that waits for a decision. */
+export interface Waiter {
+  readonly id: string;
+  /** Until when it counts as waiting, unless it says so again: a function that was killed says nothing more. */
+  readonly until: Date;
+}
+
+export interface Decision {
+  readonly verdict: 'approved' | 'denied';
+  readonly scope: ApprovalScope;
+  readonly reason: string | null;
+  /** The user who decides. */
+  readonly by: string;
+  /** Of the policy that a scope beyond `once` makes. */
+  readonly policyId: string;
+}
+
+/**
+ * Questions to a person. Each ends once: approved, denied, timed out or withdrawn, whoever tries whatever at the same time, and its timeline tells how in the same
+ * transaction.
+ */
+export interface ApprovalRecords {
+  /**
+   * Asks, unless the answer is there or on its way. An identical request that was decided after `keptSince`, and whose decision nobody has taken, is returned; one that
+   * waits is joined; otherwise this one begins to wait.
+   * @throws PortholeError `too_many_approvals` when the run has begun `most` others after `since`
+   */
+  ask(
+    request: ApprovalRequest,
+    waiter: Waiter,
+    bounds: { readonly keptSince: Date; readonly since: Date; readonly most: number },
+  ): Promise<ApprovalRecord>;
+  /** The waiter goes on waiting; returns the request as it stands. Undefined for one that is forgotten. */
+  stay(id: string, waiter: Waiter): Promise<ApprovalRecord | undefined>;
+  /**
+   * The waiter has gone. With nobody left the request is withdrawn. Returns until when others may be waiting: who of them is still there, shows then (call it again).
+   */
+  leave(runId: string, id: string, waiterId: string, now: Date): Promise<Date | undefined>;
+  /**
+   * Decides what waits; past its expiry it times out instead. Undefined for an id that the run does not have. A scope beyond `once` leaves a policy, which also approves what
+   * else it covers in this run.
+   */
+  decide(
+    runId: string,
+    id: string,
+    decision: Decision,
+    now: Date,
+  ): Promise<{ readonly decided: boolean; readonly approval: ApprovalRecord } | undefined>;
+  /** The run's policies, or its owner's, approve what waits for the tool in this run. */
+  applyPolicies(runId: string, tool: string, now: Date): Promise<void>;
+  /** The owner's runs in which somebody waits for the tool. */
+  runsWaiting(owner: Owner, tool: string): Promise<readonly string[]>;
+  /** Ends every request that is past its expiry at `now`, of the run or of all; says how many. */
+  timeOut(now: Date, runId?: string): Promise<number>;
+  /** The caller has got what was decided. */
+  take(id: string, at: Date): Promise<void>;
+  /** Forgets requests that ended before `before`; says how many. Their timelines remember them. */
+  forget(before: Date): Promise<number>;
+}
+
+/** What a person allows once and for all. */
+export interface PolicyRecord {
+  readonly id: string;
+  readonly owner: Owner;
+  readonly tool: string;
+  /** Null: in every run of the owner. */
+  readonly runId: string | null;
+  readonly createdAt: Date;
+  /** The user who made it. */
+  readonly createdBy: string;
+}
+
+export interface PolicyRecords {
+  /** One that covers the tool in this run of this owner: the run's own before the owner's. */
+  covering(owner: Owner, runId: string, tool: string): Promise<PolicyRecord | undefined>;
+  get(id: string): Promise<PolicyRecord | undefined>;
+  /** Newest first; of one owner, or of everybody when `owner` is undefined. */
+  list(owner: Owner | undefined, page: PageRequest): Promise<Page<PolicyRecord>>;
+  /** False when there is none. */
+  delete(id: string): Promise<boolean>;
+}

@@ -1,0 +1,44 @@
+import type { EndReason, Owner, RunRecord, SandboxRecord, Tombstone } from '#core/ports/records.ts';
+
+export const ALICE: Owner = { user: 'alice', org: 'acme' };
+export const BOB: Owner = { user: 'bob', org: 'acme' };
+export const NOON = new Date('2026-03-01T12:00:00.000Z');
+
+export const minutes = (count: number): Date => new Date(NOON.getTime() + count * 60_000);
+export const hash = (text: string | number): string => String(text).padStart(64, '0');
+
+let named = 0;
+/** A name that no row has yet: a property runs many times on one database. */
+export const fresh = (): string => `fresh-${(named += 1)}-`;
+
+export function run(id: string, rest: Partial<RunRecord> = {}): RunRecord {
+  return {
+    id,
+    owner: ALICE,
+    title: null,
+    sandboxId: 'box',
+    autoApproveTools: false,
+    status: 'running',
+    tokenKid: 'key-1',
+    createdAt: NOON,
+    completedAt: null,
+    ...rest,
+  };
+}
+
+export function sandbox(id: string, rest: Partial<SandboxRecord> = {}): SandboxRecord {
+  return {
+    id,
+    owner: ALICE,
+    image: null,
+    place: 'here',
+    desired: 'running',
+    observed: 'creating',
+    createdAt: NOON,
+    ...rest,
+  };
+}
+
+export function tombstone(tokenSha256: string, reason: EndReason, at: Date = NOON): Tombstone {
+  return { tokenSha256, runId: 'run_1', reason, at };
+}
