@@ -46,6 +46,8 @@ export const ANNOTATIONS = {
    * as no clock could.
    */
   turn: `${DOMAIN}/turn`,
+  /** On a Service that was claimed while another start could still put its route on it: the earliest turn of these. */
+  earliestTurn: `${DOMAIN}/earliest-turn`,
   /** `resourceVersion` of the Service that the route's own start made: whoever removes it knows whether anybody claimed it since. */
   serviceVersion: `${DOMAIN}/service-version`,
 } as const;

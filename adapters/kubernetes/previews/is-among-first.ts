@@ -4,7 +4,7 @@ import { isReason } from '../client/kubernetes-error.ts';
 import { isEarlier } from '../client/resource-version.ts';
 import type { PreviewStore, StoredRoute, StoredService } from './preview-store.ts';
 import { foundationOf, isOurs } from './read-preview.ts';
-import { isClaimed, isStartOver } from './service-claim.ts';
+import { earliestTurn, isStartOver } from './service-claim.ts';
 
 /**
  * Whether a preview is one of the first `places` of its run. Each start draws its turn by making its Service, or by claiming one, and only then looks around: so of
@@ -42,9 +42,7 @@ export async function isAmongFirst(
   }
   for (const service of others.values()) {
     const isUnderWay = service.metadata.deletionTimestamp === undefined && !isStartOver(service, store.now());
-    // A claim has moved its version: its turn may have been an earlier one.
-    const isAhead = isClaimed(service) || isEarlier(service.metadata.resourceVersion, turn);
-    if (isUnderWay && isAhead) ahead += 1;
+    if (isUnderWay && isEarlier(earliestTurn(service), turn)) ahead += 1;
   }
   return ahead < places;
 }

@@ -6,11 +6,11 @@ import { PortholeError } from '#core/errors.ts';
 import type { PreviewSpec } from '#core/ports/preview-plane.ts';
 import { previewHost, previewName } from '#core/rules/preview-token.ts';
 import { isReason, KubernetesError } from '../client/kubernetes-error.ts';
-import { type KubernetesObject, pointer } from '../client/kubernetes-object.ts';
+import { type JsonPatchOperation, type KubernetesObject, pointer } from '../client/kubernetes-object.ts';
 import { retryDelay } from '../client/retry-delay.ts';
 import type { PreviewStore, StoredRoute, StoredService } from './preview-store.ts';
 import { foundationOf, isOurs } from './read-preview.ts';
-import { isClaimed } from './service-claim.ts';
+import { earliestTurn, isClaimed, isStartOver } from './service-claim.ts';
 
 export interface OpenPreviewOptions {
   readonly store: PreviewStore;
@@ -180,6 +180,7 @@ class Start {
           { op: 'test', path: note(ANNOTATIONS.attempt), value: attempt },
           { op: 'add', path: note(ANNOTATIONS.attempt), value: this.#attempt },
           { op: 'add', path: note(ANNOTATIONS.claimedAt), value: formatTime(now()) },
+          ...this.#keepTurn(found),
         ],
         this.#signal,
       );
@@ -188,6 +189,17 @@ class Start {
       if (isLostRace(error)) return error;
       throw error;
     }
+  }
+
+  /** Other starts that are still under way keep their turn on it. What has been left for good has none to keep: it would go before those that came since. */
+  #keepTurn(found: StoredService): JsonPatchOperation[] {
+    const path = pointer('metadata', 'annotations', ANNOTATIONS.earliestTurn);
+    // Well before nobody counts it any more, and well after any start is over, whatever the clocks say.
+    if (!isStartOver(found, this.#options.store.now(), 2 * START_MS))
+      return [{ op: 'add', path, value: earliestTurn(found) }];
+    return found.metadata.annotations?.[ANNOTATIONS.earliestTurn] === undefined
+      ? []
+      : [{ op: 'remove', path }];
   }
 
   async #putRoute(service: StoredService): Promise<Opened | KubernetesError> {

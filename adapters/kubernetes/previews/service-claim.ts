@@ -7,8 +7,13 @@ export function isClaimed({ metadata: { annotations } }: StoredService): boolean
 }
 
 /** Whether no start will put a route on the Service any more, unless it claims it first. `now` is by the API server's clock. */
-export function isStartOver(service: StoredService, now: Date): boolean {
-  return now.getTime() - lastStart(service) >= START_OVER_MS;
+export function isStartOver(service: StoredService, now: Date, afterMs = START_OVER_MS): boolean {
+  return now.getTime() - lastStart(service) >= afterMs;
+}
+
+/** The earliest turn of those starts that may still put their route on the Service. */
+export function earliestTurn({ metadata: { annotations, resourceVersion } }: StoredService): string {
+  return annotations?.[ANNOTATIONS.earliestTurn] ?? resourceVersion;
 }
 
 /** When a start last made or claimed it. What cannot be read was never claimed. */

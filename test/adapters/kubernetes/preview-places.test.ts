@@ -61,17 +61,30 @@ describe('a place of a run', () => {
     expect(await fits(spec)).toBe(true);
   });
 
-  test('is taken by a start that has taken over what another had left, whichever turn that was', async () => {
-    const left = bed.spec();
+  test('is taken by whoever has taken over what another start has just left, until its route tells its own turn', async () => {
+    const [left, spec] = [bed.spec(), bed.spec()];
     await half(left);
-    const spec = bed.spec();
     await bed.plane.open(spec);
-    clock.advance(5 * MINUTE);
+    for (let takenOver = 0; takenOver < 2; takenOver += 1) {
+      await half(left);
+      expect(await fits(spec)).toBe(false);
+    }
+    expect(await fits(left)).toBe(false);
     expect(await fits(spec)).toBe(true);
-    annotate('services', left, { [ANNOTATIONS.claimedAt]: clock.now().toISOString() });
-    expect(await fits(spec)).toBe(false);
-    clock.advance(2 * MINUTE);
-    expect(await fits(spec)).toBe(true);
+  });
+
+  test.each([1, 3])('is not lost to what was left %i minutes before and is taken over', async (minutes) => {
+    const [left, spec] = [bed.spec(), bed.spec()];
+    await half(left);
+    await half(left);
+    clock.advance(minutes * MINUTE);
+    await bed.plane.open(spec);
+    // And again within the time of a start: that one's turn was a late one as well.
+    for (let takenOver = 0; takenOver < 2; takenOver += 1) {
+      await half(left);
+      expect(await fits(spec)).toBe(true);
+    }
+    expect(await fits(left)).toBe(false);
   });
 
   test('is held by a preview that does not tell its turn', async () => {
