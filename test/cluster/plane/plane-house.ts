@@ -3,24 +3,18 @@ import {
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
-import { collection, HTTP_ROUTES, type Kind, SERVICES } from '#adapters/kubernetes/client/collection.ts';
+import { collection, type Kind } from '#adapters/kubernetes/client/collection.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
-import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { randomIds } from '#adapters/system/random-ids.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
 import type { Clock } from '#core/ports/clock.ts';
-import type { PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { Records, RunRecord } from '#core/ports/records.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
-import type { ReapPreviewsDeps } from '#core/use-cases/reap-previews.ts';
-import type { StartPreviewDeps } from '#core/use-cases/start-preview.ts';
 import { PREVIEW } from '#test/adapters/kubernetes/plane-bed.ts';
-import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { collect } from '#test/support/collect.ts';
 import type { Cluster } from '../bed/cluster.ts';
-
-export type FunctionDeps = StartPreviewDeps & ReapPreviewsDeps;
+import { type FunctionDeps, functionDeps } from './function-deps.ts';
 
 /** A namespace of previews on the real API server, and functions at work in it. */
 export interface PlaneHouse {
@@ -30,8 +24,10 @@ export interface PlaneHouse {
   readonly records: Records;
   /** For looks from outside. */
   readonly client: KubernetesClient;
-  /** What one more function, or reaper, works with: connections of its own, the records of all. */
+  /** What one more function, or reaper, works with: connections of its own, perhaps a clock of its own, the records of all. */
   another(clock?: Clock, access?: ClusterAccess): FunctionDeps;
+  /** What a reaper will work with at a time to come. */
+  at(time: number): FunctionDeps;
   makeRun(): RunRecord;
   /** Of all objects of a kind, ours or not. */
   names(kind: Kind): Promise<string[]>;
@@ -80,6 +76,7 @@ export async function openPlaneHouse(here: Cluster, options: PlaneHouseOptions):
       ...functionDeps(connect(to, clock), preview, clock),
       records,
     }),
+    at: (time) => ({ ...functionDeps(client, preview, { now: () => new Date(time) }), records }),
     makeRun: () => ({
       id: randomIds.run(),
       owner: { user: 'alice', org: 'acme' },
@@ -102,30 +99,3 @@ export async function openPlaneHouse(here: Cluster, options: PlaneHouseOptions):
     },
   };
 }
-
-/** What a function works with, but for its records: every sandbox runs, and whatever the API server has stored serves. */
-export function functionDeps(
-  client: KubernetesClient,
-  preview: PreviewOptions,
-  clock: Clock,
-): Omit<FunctionDeps, 'records'> {
-  const plane: PreviewPlane = {
-    ...createKubernetesPlane({
-      client,
-      preview,
-      clock,
-      provider: { dial: () => Promise.reject(new Error('nobody asks')) },
-      probe: undefined,
-    }),
-    serves: async () => ({ ready: true }),
-  };
-  return {
-    plane,
-    clock,
-    preview,
-    tokens: plainTokens(),
-    provider: { inspect: async (id) => ({ state: 'running', podName: `${id}-pod` }) },
-  };
-}
-
-export { HTTP_ROUTES, SERVICES };

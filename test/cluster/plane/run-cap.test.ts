@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
 import { PortholeError } from '#core/errors.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';
 import { collect } from '#test/support/collect.ts';
 import { suite } from '#test/support/suite.ts';
 import { cluster, missing } from '../bed/cluster.ts';
-import { type FunctionDeps, HTTP_ROUTES, openPlaneHouse, type PlaneHouse, SERVICES } from './plane-house.ts';
+import type { FunctionDeps } from './function-deps.ts';
+import { openPlaneHouse, type PlaneHouse } from './plane-house.ts';
 
 const PORTS = [3000, 3001, 3002, 3003, 3004, 3005];
 const ROUNDS = 20;

@@ -1,0 +1,36 @@
+import type { KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
+import type { Clock } from '#core/ports/clock.ts';
+import type { PreviewPlane } from '#core/ports/preview-plane.ts';
+import type { PreviewOptions } from '#core/preview-options.ts';
+import type { ReapPreviewsDeps } from '#core/use-cases/reap-previews.ts';
+import type { StartPreviewDeps } from '#core/use-cases/start-preview.ts';
+import { plainTokens } from '#test/doubles/plain-tokens.ts';
+
+/** What a function works with, or a reaper. */
+export type FunctionDeps = StartPreviewDeps & ReapPreviewsDeps;
+
+/** What a function works with, but for its records: every sandbox runs, and whatever the API server has stored serves. */
+export function functionDeps(
+  client: KubernetesClient,
+  preview: PreviewOptions,
+  clock: Clock,
+): Omit<FunctionDeps, 'records'> {
+  const plane: PreviewPlane = {
+    ...createKubernetesPlane({
+      client,
+      preview,
+      clock,
+      provider: { dial: () => Promise.reject(new Error('nobody asks')) },
+      probe: undefined,
+    }),
+    serves: async () => ({ ready: true }),
+  };
+  return {
+    plane,
+    clock,
+    preview,
+    tokens: plainTokens(),
+    provider: { inspect: async (id) => ({ state: 'running', podName: `${id}-pod` }) },
+  };
+}

@@ -1,0 +1,117 @@
+/**
+ * A function that starts previews and stops some of them, without end, until it kills itself by SIGKILL where it was told to. It reads its orders from stdin and says on stdout what it has made and what it would have answered its clients.
+ */
+import { writeSync } from 'node:fs';
+import { json } from 'node:stream/consumers';
+import type { Collection } from '#adapters/kubernetes/client/collection.ts';
+import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
+import {
+  createKubernetesClient,
+  type KubernetesClient,
+} from '#adapters/kubernetes/client/kubernetes-client.ts';
+import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import { systemClock } from '#adapters/system/system-clock.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { RunRecord } from '#core/ports/records.ts';
+import type { PreviewOptions } from '#core/preview-options.ts';
+import { startPreview } from '#core/use-cases/start-preview.ts';
+import { stopPreview } from '#core/use-cases/stop-preview.ts';
+import { functionDeps } from './function-deps.ts';
+
+/** Where it dies: at a step between calls, before a call or after its effect; or so many milliseconds after the answer that its n-th Service is made. */
+export type Death = { readonly step: number } | { readonly service: number; readonly milliseconds: number };
+
+export interface Orders {
+  readonly access: Omit<ClusterAccess, 'token'> & { readonly token?: string };
+  readonly preview: PreviewOptions;
+  readonly recordsFile: string;
+  /** Its dates have become text. */
+  readonly run: RunRecord;
+  readonly death: Death;
+}
+
+const orders = (await json(process.stdin)) as Orders;
+const { token, ...access } = orders.access;
+const run: RunRecord = { ...orders.run, createdAt: new Date(orders.run.createdAt) };
+const { death } = orders;
+
+const client = createKubernetesClient({
+  access: { ...access, ...(token !== undefined && { token: async () => token }) },
+});
+const deps = {
+  ...functionDeps(mortal(client), orders.preview, systemClock),
+  records: openSqliteRecords({ file: orders.recordsFile }),
+};
+
+function say(...words: readonly (string | number)[]): void {
+  writeSync(1, `${words.join(' ')}\n`);
+}
+
+function die(): void {
+  process.kill(process.pid, 'SIGKILL');
+}
+
+/** A client whose calls are the steps that are counted. */
+function mortal(real: KubernetesClient): KubernetesClient {
+  let step = 0;
+  let services = 0;
+  const turn = () => {
+    step += 1;
+    if ('step' in death && death.step === step) die();
+  };
+  const around = async <T>(call: () => Promise<T>): Promise<T> => {
+    turn();
+    const answer = await call();
+    turn();
+    return answer;
+  };
+  return {
+    ...real,
+    get: (...args) => around(() => real.get(...args)),
+    jsonPatch: (...args) => around(() => real.jsonPatch(...args)),
+    delete: (...args) => around(() => real.delete(...args)),
+    create: <T extends KubernetesObject>(into: Collection, object: object, signal?: AbortSignal) =>
+      around(async () => {
+        const made = await real.create<T>(into, object, signal);
+        say('made', into.plural, made.metadata.name);
+        if (into.plural !== 'services') return made;
+        services += 1;
+        if ('service' in death && death.service === services) {
+          if (death.milliseconds === 0) die();
+          setTimeout(die, death.milliseconds);
+        }
+        return made;
+      }),
+  };
+}
+
+async function start(targetPort: number, rotate = false): Promise<string | undefined> {
+  try {
+    const { preview } = await startPreview(deps, { run, targetPort, rotate });
+    say('started', targetPort, preview.token);
+    return preview.token;
+  } catch (error) {
+    if (error instanceof PortholeError && error.status < 500) return undefined;
+    throw error;
+  }
+}
+
+async function stop(started: string): Promise<void> {
+  say('stopping', started);
+  try {
+    await stopPreview(deps, { run, token: started });
+    say('stopped', started);
+  } catch (error) {
+    if (!(error instanceof PortholeError && error.code === 'preview_not_found')) throw error;
+  }
+}
+
+for (;;) {
+  const started = await Promise.all([start(3000), start(3001), start(3000), start(3002)]);
+  for (const each of new Set(started)) if (each !== undefined) await stop(each);
+  const last = await start(3003);
+  say('rotating', 3003);
+  await start(3003, true);
+  if (last !== undefined) await stop(last);
+}
