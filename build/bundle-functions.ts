@@ -6,6 +6,7 @@ import type { Method } from '#handlers/route.ts';
 import { entriesPlugin, entryPoint } from './entries-plugin.ts';
 import { type FunctionEntry, functionEntries, ROOT } from './function-entries.ts';
 import { leftOutPlugin } from './left-out-plugin.ts';
+import { yamlPlugin } from './yaml-plugin.ts';
 import { zodPlugin } from './zod-plugin.ts';
 
 /** One function, for whoever deploys it. */
@@ -60,7 +61,7 @@ export async function bundleFunctions(folder: string): Promise<BundledFunction[]
     minifyWhitespace: true,
     external: EXTERNAL,
     banner: { js: BANNER },
-    plugins: [entriesPlugin(entries), leftOutPlugin(), zodPlugin()],
+    plugins: [entriesPlugin(entries), leftOutPlugin(), yamlPlugin(), zodPlugin()],
     metafile: true,
     logLevel: 'error',
   });
