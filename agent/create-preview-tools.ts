@@ -1,0 +1,190 @@
+import { callPorthole, type ClientOptions, type Reply, type Request } from './porthole-client.ts';
+import type { PreviewTool, ToolResult } from './preview-tool.ts';
+
+export type { PreviewTool, ToolResult } from './preview-tool.ts';
+
+export interface PreviewToolsOptions {
+  /** The run that the agent works in. The model never supplies it, so it can reach no other. */
+  readonly runId: string;
+  /** `agent_token` of the answer to `POST /api/runs`. It goes into one header, and into no text. */
+  readonly agentToken: string;
+  /** Where Porthole's API is, e.g. `http://127.0.0.1:8787`. */
+  readonly baseUrl: string;
+  /** @default globalThis.fetch */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  /**
+   * How often a call that waits for a person is renewed, in milliseconds: below what the strictest proxy on the way allows.
+   * @default 25,000
+   */
+  readonly renewMs?: number | undefined;
+}
+
+const PORT = {
+  type: 'integer',
+  minimum: 1,
+  maximum: 65_535,
+  description: 'The port that the server listens on in the sandbox.',
+};
+
+/**
+ * The tools with which an agent shows its server to people. The run is captured here: the model supplies the port alone.
+ *
+ *     const tools = createPreviewTools({ runId, agentToken, baseUrl: 'http://127.0.0.1:8787' });
+ *     const { text } = await tools[0].execute({ port: 3000 });
+ */
+export function createPreviewTools({
+  runId,
+  agentToken,
+  baseUrl,
+  fetch = globalThis.fetch,
+  renewMs = 25_000,
+}: PreviewToolsOptions): readonly [PreviewTool, PreviewTool, PreviewTool] {
+  const client: ClientOptions = { baseUrl, agentToken, fetch, renewMs };
+  const sandbox = `api/runs/${encodeURIComponent(runId)}/sandbox`;
+  const call = (request: Request, signal: AbortSignal | undefined) => callPorthole(client, request, signal);
+  const list = (signal: AbortSignal | undefined) =>
+    call({ method: 'GET', path: `${sandbox}/port-forward` }, signal);
+  /** What keeps the port from showing, in one sentence; nothing where that cannot be told. */
+  const advice = async (port: number, signal: AbortSignal | undefined): Promise<string> => {
+    const reply = await call({ method: 'GET', path: `${sandbox}/doctor?port=${port}` }, signal);
+    return reply.kind === 'answered' ? ` ${(reply.data as { advice: string }).advice}` : '';
+  };
+
+  return [
+    {
+      name: 'start_preview',
+      description:
+        'Show a server that runs in the sandbox to people: opens a live preview of its port and returns the URL. Start the server first. A person may have to approve it, which takes up to five minutes.',
+      inputSchema: {
+        type: 'object',
+        properties: { port: PORT },
+        required: ['port'],
+        additionalProperties: false,
+      },
+      async execute(input, { signal } = {}) {
+        const port = portOf(input);
+        if (port === undefined) return NO_PORT;
+        const request = {
+          method: 'POST',
+          path: `${sandbox}/preview`,
+          body: { target_port: port },
+          mayWait: true,
+        } as const;
+        const reply = await call(request, signal);
+        if (reply.kind !== 'answered') return failure(reply);
+        const preview = reply.data as Preview & { ready: boolean };
+        const where = `The preview of port ${port} is live at ${addressOf(preview)}`;
+        if (preview.ready) return { text: `${where}.`, isError: false, data: preview };
+        return {
+          text: `${where}, but does not show the app yet.${await advice(port, signal)}`,
+          isError: false,
+          data: preview,
+        };
+      },
+    },
+    {
+      name: 'stop_preview',
+      description:
+        'End the preview of a port. Its URL stops working for good; starting the port again gives a new one.',
+      inputSchema: {
+        type: 'object',
+        properties: { port: PORT },
+        required: ['port'],
+        additionalProperties: false,
+      },
+      async execute(input, { signal } = {}) {
+        const port = portOf(input);
+        if (port === undefined) return NO_PORT;
+        const reply = await list(signal);
+        if (reply.kind !== 'answered') return failure(reply);
+        const found = (reply.data as Preview[]).find(({ target_port }) => target_port === port);
+        if (found === undefined)
+          return { text: `Port ${port} has no live preview: nothing to stop.`, isError: false };
+        const path = `${sandbox}/port-forward/${encodeURIComponent(found.session_id)}`;
+        const stopped = await call({ method: 'DELETE', path }, signal);
+        // Somebody else was quicker, or a lost call had done it already.
+        const isGone = stopped.kind === 'refused' && stopped.code === 'preview_not_found';
+        if (stopped.kind !== 'answered' && !isGone) return failure(stopped);
+        return { text: `The preview of port ${port} is stopped.`, isError: false };
+      },
+    },
+    {
+      name: 'preview_status',
+      description:
+        'List the live previews of this run with their URLs. With a port: also find out whether the server there can be shown, and what to do if not.',
+      inputSchema: { type: 'object', properties: { port: PORT }, required: [], additionalProperties: false },
+      async execute(input, { signal } = {}) {
+        const port = portOf(input);
+        if (port === undefined && isObject(input) && input['port'] !== undefined) return NO_PORT;
+        const reply = await list(signal);
+        if (reply.kind !== 'answered') return failure(reply);
+        const live = (reply.data as Preview[]).filter(
+          ({ target_port }) => port === undefined || target_port === port,
+        );
+        const lines = live.map(
+          (each) =>
+            `Port ${each.target_port}: ${addressOf(each)}${each.expires_at === null ? '' : ` (until ${each.expires_at} unless it is used)`}.`,
+        );
+        if (lines.length === 0)
+          lines.push(port === undefined ? 'No preview is live.' : `Port ${port} has no live preview.`);
+        const found = port === undefined ? '' : await advice(port, signal);
+        return { text: `${lines.join('\n')}${found}`, isError: false, data: live };
+      },
+    },
+  ];
+}
+
+/** What is read of the API's `PortForwardSession`. */
+interface Preview {
+  readonly session_id: string;
+  readonly target_port: number;
+  readonly local_port: number;
+  readonly preview_url: string | null;
+  readonly expires_at: string | null;
+}
+
+function addressOf({ preview_url, local_port }: Preview): string {
+  return preview_url ?? `http://127.0.0.1:${local_port} on the machine that Porthole runs on`;
+}
+
+const NO_PORT: ToolResult = {
+  text: 'port must be a whole number from 1 to 65535: the port that the server listens on.',
+  isError: true,
+  code: 'invalid_port',
+};
+
+/** Models write numbers as text now and then. */
+function portOf(input: unknown): number | undefined {
+  const given = isObject(input) ? input['port'] : undefined;
+  const port = typeof given === 'string' && /^\d{1,5}$/.test(given) ? Number(given) : given;
+  return typeof port === 'number' && Number.isInteger(port) && port >= 1 && port <= 65_535 ? port : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+/** What an agent can do about it, beyond what the message says. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  approval_denied:
+    'Do not ask again for the same: tell the user how the work stands, and go on without a preview.',
+  approval_timed_out: 'Nobody decided in time. Go on with other work, and ask again when somebody is there.',
+  unauthorized:
+    'The token of this agent is not good any more, most likely because its run has ended. Stop using these tools.',
+};
+
+function failure(reply: Exclude<Reply, { kind: 'answered' }>): ToolResult {
+  if (reply.kind === 'unreachable') {
+    return {
+      text: `Porthole could not be reached (${reply.message}). Go on with other work, and try again later.`,
+      isError: true,
+    };
+  }
+  const { code, message } = reply;
+  const remedy = REMEDIES[code];
+  return {
+    text: remedy === undefined ? message : `${message.replace(/\.?$/, '.')} ${remedy}`,
+    isError: true,
+    code,
+  };
+}
