@@ -2,6 +2,7 @@
  * Stands in for the controller of agent-sandbox, which a test machine cannot have: keeps warm pools filled, gives claims Sandboxes and Sandboxes real pods, suspends
  * and wakes them, and writes the conditions and annotations that the real one writes. One namespace, one writer; deletion is left to the cluster's garbage collector.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Collection } from '#adapters/kubernetes/client/collection.ts';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
 import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
@@ -21,6 +22,9 @@ import {
 } from './objects.ts';
 import { reconcileClaim, sandboxFor } from './reconcile-claim.ts';
 import { reconcileSandbox } from './reconcile-sandbox.ts';
+
+/** Before what has failed is tried again, in milliseconds. */
+const AGAIN_MS = 100;
 
 export interface StandIn {
   stop(): Promise<void>;
@@ -76,19 +80,29 @@ export function startStandIn(access: ClusterAccess, namespace: string): StandIn 
     }
   };
 
+  /** Definitions that have just been installed are not served at every moment. */
+  const again = async (): Promise<void> => {
+    await pause(AGAIN_MS, undefined, { signal });
+    woken.resolve();
+  };
+
   /** Every event of a kind asks for a pass; which it is does not matter. */
   const listen = async (from: Collection): Promise<void> => {
     while (!signal.aborted) {
       const request = { path: `${from.path}?watch=true&timeoutSeconds=300`, what: `watch ${from.plural}` };
-      const body = await streams.body(request, signal);
-      for await (const piece of body) if (String(piece) !== '') woken.resolve();
+      try {
+        const body = await streams.body(request, signal);
+        for await (const piece of body) if (String(piece) !== '') woken.resolve();
+      } catch {
+        await again();
+      }
     }
   };
 
   const work = async (): Promise<void> => {
     while (!signal.aborted) {
       woken = Promise.withResolvers<void>();
-      await pass();
+      await pass().catch(again);
       await Promise.race([
         woken.promise,
         new Promise((resolve) => signal.addEventListener('abort', resolve)),
