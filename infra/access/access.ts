@@ -5,7 +5,11 @@ import { accessPlan } from './access.plan.ts';
 
 /** Service accounts of the functions and of the reaper, and what they may do. */
 export class Access extends pulumi.ComponentResource {
-  constructor(name: string, args: Pick<StackConfig, 'namespaces'>, opts?: pulumi.ComponentResourceOptions) {
+  constructor(
+    name: string,
+    args: Pick<StackConfig, 'namespaces' | 'sandboxes'>,
+    opts?: pulumi.ComponentResourceOptions,
+  ) {
     super('porthole:infra:Access', name, {}, opts);
     const { ServiceAccount } = kubernetes.core.v1;
     const { Role, RoleBinding } = kubernetes.rbac.v1;

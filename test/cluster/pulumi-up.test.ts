@@ -683,57 +683,6 @@ suite('pulumi up on a real cluster', missing(), () => {
     expect(refused).toContain('exceeded quota: porthole-previews');
   });
 
-  describe('access', () => {
-    const P = NAMESPACES.previews;
-    const F = NAMESPACES.functions;
-    test.each<[user: string, verb: string, resource: string, namespace: string, allowed: boolean]>([
-      [FUNCTIONS, 'create', 'httproutes.gateway.networking.k8s.io', P, true],
-      [FUNCTIONS, 'patch', 'httproutes.gateway.networking.k8s.io', P, true],
-      [FUNCTIONS, 'list', 'httproutes.gateway.networking.k8s.io', P, true],
-      [FUNCTIONS, 'delete', 'httproutes.gateway.networking.k8s.io', P, true],
-      [FUNCTIONS, 'deletecollection', 'httproutes.gateway.networking.k8s.io', P, false],
-      [FUNCTIONS, 'patch', 'httproutes.gateway.networking.k8s.io', F, false],
-      [FUNCTIONS, 'create', 'services', P, true],
-      [FUNCTIONS, 'delete', 'services', P, true],
-      [FUNCTIONS, 'create', 'services', F, false],
-      [FUNCTIONS, 'create', 'pods', P, true],
-      [FUNCTIONS, 'create', 'pods', F, false],
-      [FUNCTIONS, 'patch', 'pods', P, false],
-      [FUNCTIONS, 'get', 'pods/exec', P, true],
-      [FUNCTIONS, 'create', 'pods/portforward', P, true],
-      [FUNCTIONS, 'create', 'pods/exec', F, false],
-      [FUNCTIONS, 'update', 'pods/ephemeralcontainers', P, false],
-      [FUNCTIONS, 'create', 'persistentvolumeclaims', P, true],
-      [FUNCTIONS, 'get', 'secrets', P, false],
-      [FUNCTIONS, 'list', 'secrets', F, false],
-      [FUNCTIONS, 'get', 'secrets', NAMESPACES.gateway, false],
-      [FUNCTIONS, 'get', 'configmaps', F, false],
-      [FUNCTIONS, 'create', 'serviceaccounts/token', P, false],
-      [FUNCTIONS, 'create', 'deployments.apps', P, false],
-      [FUNCTIONS, 'update', 'gateways.gateway.networking.k8s.io', NAMESPACES.gateway, false],
-      [FUNCTIONS, 'create', 'referencegrants.gateway.networking.k8s.io', F, false],
-      [FUNCTIONS, 'delete', 'networkpolicies.networking.k8s.io', P, false],
-      [FUNCTIONS, 'patch', 'resourcequotas', P, false],
-      [FUNCTIONS, 'create', 'rolebindings.rbac.authorization.k8s.io', P, false],
-      [FUNCTIONS, 'delete', 'validatingadmissionpolicies.admissionregistration.k8s.io', P, false],
-      [FUNCTIONS, 'list', 'nodes', P, false],
-      [REAPER, 'list', 'httproutes.gateway.networking.k8s.io', P, true],
-      [REAPER, 'delete', 'httproutes.gateway.networking.k8s.io', P, true],
-      [REAPER, 'delete', 'services', P, true],
-      [REAPER, 'get', 'pods', P, true],
-      [REAPER, 'create', 'httproutes.gateway.networking.k8s.io', P, false],
-      [REAPER, 'patch', 'httproutes.gateway.networking.k8s.io', P, false],
-      [REAPER, 'delete', 'pods', P, false],
-      [REAPER, 'create', 'pods/exec', P, false],
-      [REAPER, 'get', 'secrets', F, false],
-      ['system:serviceaccount:up-previews:default', 'list', 'pods', P, false],
-    ])('%s may %s %s in %s: %s', async (user, verb, resource, namespace, allowed) => {
-      const args = ['auth', 'can-i', verb, resource, `--as=${user}`, `--namespace=${namespace}`];
-      // kubectl answers no by its exit status, too.
-      expect((await outcome(args)) === undefined).toBe(allowed);
-    });
-  });
-
   test(
     'destroy leaves nothing',
     async () => {

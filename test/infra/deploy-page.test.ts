@@ -1,13 +1,27 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { describeRights } from './support/describe-rights.ts';
 import { describeSettings } from './support/describe-settings.ts';
 
+const page = readFileSync(join(import.meta.dirname, '../../docs/deploy.md'), 'utf8');
+
 test('the page on deploying lists every setting with its default', () => {
-  const page = readFileSync(join(import.meta.dirname, '../../docs/deploy.md'), 'utf8');
   const [, table = ''] = page.split('## Every setting')[1]?.split('settings -->\n') ?? [];
   const rows = table.split('\n').filter((line) => line.startsWith('| `'));
   expect(rows).toEqual(
     describeSettings().map(({ key, default: byDefault, what }) => `| \`${key}\` | ${byDefault} | ${what} |`),
+  );
+});
+
+test('the page on deploying lists every right of the accounts, and what it is for', () => {
+  const [, table = ''] = page.split('rights -->\n');
+  const rows = table.split('\n').filter((line) => line.startsWith('| `'));
+  const mark = (has: boolean) => (has ? '✓' : '');
+  expect(rows).toEqual(
+    describeRights().map(
+      ({ right, what, pods, claims, reaper }) =>
+        `| \`${right}\` | ${mark(pods)} | ${mark(claims)} | ${mark(reaper)} | ${what} |`,
+    ),
   );
 });

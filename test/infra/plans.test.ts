@@ -167,6 +167,43 @@ describe('access', () => {
   });
 });
 
+describe('the rights of the functions', () => {
+  const resources = (sandboxes: object) =>
+    accessPlan(config({ 'porthole:sandboxes': sandboxes }))
+      .find(({ id }) => id === 'functions')
+      ?.role.rules.map(({ resources: [resource], verbs }) => `${resource}: ${verbs.join(' ')}`);
+  const previews = ['httproutes: get list create patch delete', 'services: get list create patch delete'];
+  const streams = ['pods/exec: get create', 'pods/portforward: get create'];
+  const pools = { templates: { node: { image: 'node' } }, warmPools: { ready: { template: 'node' } } };
+
+  test('make pods only where the functions do', () => {
+    expect(resources({ image: 'node' })).toEqual([
+      ...previews,
+      'pods: get list watch create delete',
+      ...streams,
+      'persistentvolumeclaims: get list watch create delete',
+    ]);
+    expect(resources(pools)).toEqual([
+      ...previews,
+      'pods: get watch',
+      ...streams,
+      'sandboxclaims: get list watch create delete',
+      'sandboxes: get watch patch',
+    ]);
+  });
+
+  test('are those of both where the provider is found out at the start', () => {
+    expect(resources({ ...pools, provider: 'auto', image: 'node' })).toEqual([
+      ...previews,
+      'pods: get list watch create delete',
+      ...streams,
+      'persistentvolumeclaims: get list watch create delete',
+      'sandboxclaims: get list watch create delete',
+      'sandboxes: get watch patch',
+    ]);
+  });
+});
+
 describe('the functions', () => {
   test('are probed by the one Host that they answer to', () => {
     const [container] = deploymentPlan(config()).spec.template.spec.containers;

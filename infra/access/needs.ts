@@ -1,0 +1,129 @@
+import type { sandboxProvider } from '../functions/sandbox-provider.plan.ts';
+
+/** A right that an account has in the previews' namespace, and the work that would fail without it. */
+export interface Need {
+  readonly group: string;
+  readonly resource: string;
+  readonly verb: string;
+  readonly why: string;
+}
+
+type Provider = ReturnType<typeof sandboxProvider>;
+
+const GATEWAY_API = 'gateway.networking.k8s.io';
+const CLAIMS_API = 'extensions.agents.x-k8s.io';
+const SANDBOXES_API = 'agents.x-k8s.io';
+
+/** API servers ask of a WebSocket for the verb of its upgrade, and newer ones also for the one that it stands for. */
+const UPGRADE = 'its WebSocket begins as a GET';
+const SINCE_1_35 = 'asked for as well from Kubernetes 1.35 on';
+
+/** Previews come to an end in the functions as well as in the reaper. */
+const ENDING = [
+  ...needs(GATEWAY_API, 'httproutes', {
+    get: 'find a preview by its name; look whether a Service bears a route before it is swept',
+    list: 'list previews',
+    delete: 'close a preview',
+  }),
+  ...needs('', 'services', {
+    get: 'remove the Service of a closed preview that somebody has written to',
+    list: 'sweep what a crash left half-made',
+    delete: 'remove the Service of a closed preview',
+  }),
+];
+
+const PREVIEWS = [
+  ...ENDING,
+  ...needs(GATEWAY_API, 'httproutes', { create: 'open a preview', patch: 'keep a preview alive' }),
+  ...needs('', 'services', {
+    list: 'count the starts of a run that are under way; sweep what a crash left half-made',
+    get: 'find out who made the Service that stands where a preview belongs',
+    create: 'open a preview',
+    patch: 'claim the Service that another start has left behind',
+  }),
+];
+
+/** Commands and streams, whoever makes the pod. */
+const IN_PODS = [
+  ...needs('', 'pods', {
+    get: 'find the pod of a sandbox',
+    watch: 'wait until a pod runs, or has gone',
+  }),
+  ...needs('', 'pods/exec', { get: `run a command; ${UPGRADE}`, create: `run a command; ${SINCE_1_35}` }),
+  ...needs('', 'pods/portforward', { get: `dial a port; ${UPGRADE}`, create: `dial a port; ${SINCE_1_35}` }),
+];
+
+const PODS = [
+  ...IN_PODS,
+  ...needs('', 'pods', {
+    list: 'list sandboxes',
+    create: 'start a sandbox',
+    delete: 'stop a sandbox',
+  }),
+  ...needs('', 'persistentvolumeclaims', {
+    get: 'tell a stopped sandbox from none',
+    list: 'list sandboxes',
+    watch: 'wait until the volume of a destroyed sandbox has gone',
+    create: 'create a sandbox',
+    delete: 'destroy a sandbox',
+  }),
+];
+
+const CLAIMS = [
+  ...IN_PODS,
+  ...needs(CLAIMS_API, 'sandboxclaims', {
+    get: 'find a sandbox',
+    list: 'list sandboxes',
+    watch: 'wait until a claim is bound, or has gone',
+    create: 'create a sandbox',
+    delete: 'destroy a sandbox',
+  }),
+  ...needs(SANDBOXES_API, 'sandboxes', {
+    get: 'find the pod of a claim',
+    watch: 'wait until a sandbox is ready, or has gone',
+    patch: 'stop a sandbox, and resume it',
+  }),
+];
+
+/**
+ * What the functions do in the cluster, and nothing else: one right for each kind of call that the adapters make. They never read a Secret or a ConfigMap, and
+ * change no pod; where agent-sandbox makes the pods, they cannot make any themselves.
+ */
+export function functionNeeds(provider: Provider): readonly Need[] {
+  return merged([
+    ...PREVIEWS,
+    ...(provider === 'agent-sandbox' ? [] : PODS),
+    ...(provider === 'kubernetes' ? [] : CLAIMS),
+  ]);
+}
+
+/** The reaper judges by the previews and the records; it makes and changes nothing. */
+export function reaperNeeds(): readonly Need[] {
+  return merged(ENDING);
+}
+
+function needs(group: string, resource: string, verbs: Readonly<Record<string, string>>): Need[] {
+  return Object.entries(verbs).map(([verb, why]) => ({ group, resource, verb, why }));
+}
+
+const VERBS = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
+
+/** Each once, those of a resource together. */
+function merged(all: readonly Need[]): readonly Need[] {
+  const key = ({ group, resource }: Need) => `${resource}.${group}`;
+  const byRight = new Map(all.map((need) => [`${key(need)} ${need.verb}`, need]));
+  const order = [...new Set(all.map(key))];
+  return [...byRight.values()].toSorted(
+    (a, b) => order.indexOf(key(a)) - order.indexOf(key(b)) || VERBS.indexOf(a.verb) - VERBS.indexOf(b.verb),
+  );
+}
+
+/** The rules of a role that grants these rights, one a resource. */
+export function rulesOf(all: readonly Need[]) {
+  const grouped = Map.groupBy(all, ({ group, resource }) => `${resource}.${group}`);
+  return [...grouped.values()].map((same) => ({
+    apiGroups: [same[0]?.group ?? ''],
+    resources: [same[0]?.resource ?? ''],
+    verbs: same.map(({ verb }) => verb),
+  }));
+}

@@ -1,0 +1,245 @@
+/** Who may do what on a real API server, asked with the tokens of the accounts themselves; and that it is enough. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { command } from './bed/command.ts';
+import {
+  collection,
+  HTTP_ROUTES,
+  PODS,
+  SERVICES,
+  VOLUME_CLAIMS,
+} from '#adapters/kubernetes/client/collection.ts';
+import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
+import { run, sandboxId, serve, talk } from '#test/contracts/sandbox-provider.contract.ts';
+import { collect } from '#test/support/collect.ts';
+import { suite } from '#test/support/suite.ts';
+import { type AccessHouse, type Actor, kubeconfigOf, openAccessHouse } from './access/access-house.ts';
+import { newSpec } from './access/new-spec.ts';
+import { ACCOUNTS, REFUSED, type Row, type Who } from './access/rights.ts';
+import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
+import { startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
+import { cluster, missing } from './bed/cluster.ts';
+
+const POOLS = {
+  templates: { plain: { image: SANDBOX_IMAGE, memory: '256Mi' } },
+  warmPools: { cold: { template: 'plain', replicas: 0 } },
+};
+
+interface RulesReview extends KubernetesObject {
+  readonly status: {
+    readonly resourceRules: readonly {
+      readonly verbs: readonly string[];
+      readonly apiGroups?: readonly string[];
+      readonly resources?: readonly string[];
+    }[];
+  };
+}
+
+/** Every namespace where an account must have nothing: that of the functions, and those of others. */
+const ELSEWHERE = ['functions', 'kube-system', 'default'] as const;
+
+/** One right a line, as `verb resource.group`. */
+function rights(rows: readonly Row[]): string[] {
+  return rows
+    .flatMap(([verbs, resource]) => verbs.split(' ').map((verb) => `${verb} ${resource}`))
+    .toSorted();
+}
+
+suite('access', missing(), () => {
+  let pods: AccessHouse;
+  let claims: AccessHouse;
+  const actors = {} as Record<Who, { actor: Actor; house: AccessHouse }>;
+
+  beforeAll(async () => {
+    const bed = await cluster();
+    await importSandboxImage(bed);
+    [pods, claims] = await Promise.all([
+      openAccessHouse(bed, { image: SANDBOX_IMAGE }),
+      openAccessHouse(bed, { warmPool: 'cold' }),
+    ]);
+    const of = async (house: AccessHouse, account: string, namespace?: string) => ({
+      actor: await house.as(account, namespace),
+      house,
+    });
+    actors['functions that make pods'] = await of(pods, 'porthole');
+    actors['functions that claim sandboxes'] = await of(claims, 'porthole');
+    actors.reaper = await of(pods, 'porthole-reaper');
+    actors['whatever else runs beside the functions'] = await of(pods, 'default');
+    actors['a sandbox, if it had a token'] = await of(pods, 'default', pods.namespaces.previews);
+  }, 180_000);
+
+  afterAll(async () => {
+    await Promise.all([pods.close(), claims.close()]);
+  });
+
+  /** Those of the row's verbs that the API server would let it do. */
+  async function allowed(who: Who, [verbs, name, where]: Row): Promise<string[]> {
+    const { actor, house } = actors[who];
+    const [path = '', ...subresources] = name.split('/');
+    const [resource = '', ...group] = path.split('.');
+    const own = { ...house.namespaces, 'kube-system': 'kube-system', everywhere: undefined };
+    const action = {
+      resource,
+      group: group.join('.'),
+      subresource: subresources[0],
+      namespace: own[where],
+    };
+    const answers = await Promise.all(
+      verbs.split(' ').map(async (verb) => ((await actor.mayDo({ ...action, verb })) ? [verb] : [])),
+    );
+    return answers.flat();
+  }
+
+  const everybody = Object.keys(ACCOUNTS) as Who[];
+
+  test.each(REFUSED)('nobody may %s %s in %s', async (...row) => {
+    const found = await Promise.all(
+      everybody.map(async (who) => (await allowed(who, row)).map((verb) => `${who}: ${verb}`)),
+    );
+    expect(found.flat()).toEqual([]);
+  });
+
+  const mayDo = everybody.flatMap((who) => ACCOUNTS[who].may.map((row: Row) => [who, ...row] as const));
+  test.each(mayDo)('%s may %s %s in %s', async (who, ...row) => {
+    expect(await allowed(who, row)).toEqual(row[0].split(' '));
+  });
+
+  const mayNot = everybody.flatMap((who) => ACCOUNTS[who].mayNot.map((row: Row) => [who, ...row] as const));
+  test.each(mayNot)('%s may not %s %s in %s', async (who, ...row) => {
+    expect(await allowed(who, row)).toEqual([]);
+  });
+
+  describe.each(everybody)('%s', (who) => {
+    test('has no other right in any namespace, as the API server lists them', async () => {
+      const { actor, house } = actors[who];
+      const listed = async (namespace: string): Promise<string[]> => {
+        const { status } = await actor.client.create<RulesReview>(
+          { path: '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', plural: 'reviews' },
+          { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace } },
+        );
+        const all = status.resourceRules.flatMap(({ verbs, apiGroups = [], resources = [] }) =>
+          apiGroups.flatMap((group) =>
+            resources.flatMap((path) => {
+              const [resource, ...rest] = path.split('/');
+              const name = `${resource}${group === '' ? '' : `.${group}`}${rest.map((sub) => `/${sub}`).join('')}`;
+              return verbs.map((verb) => `${verb} ${name}`);
+            }),
+          ),
+        );
+        // Everybody may ask what they are and what they may.
+        return all
+          .filter((right) => !/^create self\w+\.auth(?:entic|oriz)ation\.k8s\.io$/.test(right))
+          .toSorted();
+      };
+      expect(await listed(house.namespaces.previews)).toEqual(rights(ACCOUNTS[who].may));
+      for (const where of ELSEWHERE) {
+        expect(await listed(where === 'functions' ? house.namespaces.functions : where)).toEqual([]);
+      }
+    });
+  });
+
+  test('functions that make pods take sandboxes and previews through their whole lives', async () => {
+    const { actor, house } = actors['functions that make pods'];
+    await wholeLife(actor, house);
+    for (const kind of [HTTP_ROUTES, SERVICES, PODS, VOLUME_CLAIMS]) {
+      const left = await collect(house.admin.client.list(collection(kind, house.namespaces.previews)));
+      expect(left.map(({ metadata }) => metadata.name)).toEqual([]);
+    }
+  }, 60_000);
+
+  const passes = (file: string, house: AccessHouse): Promise<string> =>
+    command(
+      [
+        process.execPath,
+        '--disable-warning=ExperimentalWarning',
+        join(import.meta.dirname, '../../host/reap-once.ts'),
+      ],
+      {
+        env: {
+          PATH: process.env['PATH'] ?? '',
+          KUBECONFIG: file,
+          LOG_LEVEL: 'debug',
+          PORTHOLE_DATA_DIR: join(file, '../data'),
+          PORTHOLE_PROVIDER: 'kubernetes',
+          PORTHOLE_SANDBOX_IMAGE: SANDBOX_IMAGE,
+          Sandbox__Preview__ZoneSuffix: 'preview.test',
+          Sandbox__Preview__Namespace: house.namespaces.previews,
+        },
+      },
+    );
+
+  test('a pass of the reaper ends what is due by the reaper’s own account, and leaves the rest', async () => {
+    const house = pods;
+    const folder = mkdtempSync(join(tmpdir(), 'porthole-access-'));
+    try {
+      const { plane } = actors['functions that make pods'].actor;
+      const [kept, due] = [newSpec(), newSpec({ expiresAt: new Date(Date.now() - 600_000) })];
+      await plane.open(kept);
+      await plane.open(due);
+      const file = join(folder, 'kubeconfig');
+      writeFileSync(file, await kubeconfigOf(actors.reaper.actor.access));
+      await passes(file, house);
+      const left = await collect(plane.list());
+      expect(left.map(({ token }) => token)).toEqual([kept.token]);
+      const services = await collect(
+        house.admin.client.list(collection(SERVICES, house.namespaces.previews)),
+      );
+      expect(services.map(({ metadata }) => metadata.name)).toEqual(left.map(({ name }) => name));
+      for (const preview of left) await plane.close(preview);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }, 60_000);
+
+  suite('with agent-sandbox', definitionsMissing(), () => {
+    test('functions that claim sandboxes take them and previews through their whole lives', async () => {
+      const bed = await cluster();
+      await installDefinitions(bed.kubectl);
+      const house = await openAccessHouse(bed, POOLS);
+      const standIn = startStandIn(house.admin.access, house.namespaces.previews);
+      try {
+        await wholeLife(await house.as('porthole'), house);
+      } finally {
+        await standIn.stop();
+        await house.close();
+      }
+    }, 120_000);
+  });
+});
+
+/** Every operation that the API has, with this account's token. */
+async function wholeLife({ provider, plane }: Actor, house: AccessHouse): Promise<void> {
+  const id = sandboxId();
+  await provider.create({ id });
+  expect((await run(provider, id, ['echo', 'here'])).stdout).toBe('here\n');
+  const port = await serve(provider, id, 'served', { port: 3000, host: '0.0.0.0' });
+  expect(await talk(await provider.dial(id, port), 'ping')).toBe('served:ping');
+  expect(await collect(provider.list())).toEqual([id]);
+
+  const { podName } = await provider.inspect(id);
+  const spec = newSpec({ sandboxId: id, podName });
+  const { preview, created } = await plane.open(spec);
+  expect(created).toBe(true);
+  expect((await plane.open(spec)).created).toBe(false);
+  expect(await plane.serves(preview)).toEqual({ ready: true });
+  expect(await plane.isAmongFirst(preview, 1)).toBe(true);
+  const later = new Date(Date.now() + 45 * 60_000);
+  const kept = await plane.touch(spec.token, spec.runId, later);
+  expect(kept?.expiresAt?.getTime()).toBeGreaterThan(spec.expiresAt.getTime());
+  expect(await collect(plane.list({ runId: spec.runId }))).toHaveLength(1);
+  expect(await plane.close(preview)).toBe(true);
+  expect(await plane.find(spec.token)).toBeUndefined();
+  const half = newSpec();
+  await house.leaveService(half);
+  expect(await plane.sweep(new Date(Date.now() + 600_000))).toBe(1);
+
+  await provider.stop(id);
+  expect(await provider.inspect(id)).toMatchObject({ state: 'stopped' });
+  await provider.resume(id);
+  expect((await run(provider, id, ['echo', 'again'])).stdout).toBe('again\n');
+  await provider.destroy(id);
+  expect(await provider.inspect(id)).toMatchObject({ state: 'absent' });
+}

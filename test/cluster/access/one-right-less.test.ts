@@ -1,0 +1,226 @@
+/** That each right of the functions and of the reaper is needed: with all but one, real work fails for the want of that one. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { collection, SERVICES, VOLUME_CLAIMS } from '#adapters/kubernetes/client/collection.ts';
+import { isReason } from '#adapters/kubernetes/client/kubernetes-error.ts';
+import { ANNOTATIONS, SANDBOX_LABELS, sandboxObjectName } from '#constructs/names.ts';
+import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
+import { run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
+import { collect } from '#test/support/collect.ts';
+import { suite } from '#test/support/suite.ts';
+import { functionNeeds, type Need, reaperNeeds } from '../../../infra/access/needs.ts';
+import { definitionsMissing, installDefinitions } from '../agent-sandbox-stand-in/definitions.ts';
+import { type StandIn, startStandIn } from '../agent-sandbox-stand-in/stand-in.ts';
+import { cluster, missing } from '../bed/cluster.ts';
+import { type AccessHouse, type Actor, openAccessHouse } from './access-house.ts';
+import { newSpec } from './new-spec.ts';
+
+/** What an actor does, prepared by whoever may do everything; throws where it has no effect, too. */
+type Work = (actor: Actor, house: AccessHouse) => Promise<unknown>;
+
+const TEN_MINUTES = 600_000;
+
+const find: Work = ({ plane }) => plane.find(newSpec().token);
+const listPreviews: Work = ({ plane }) => collect(plane.list());
+const open: Work = ({ plane }) => plane.open(newSpec());
+const openOnWhatIsLeft: Work = async ({ plane }, house) => {
+  const spec = newSpec();
+  await house.leaveService(spec);
+  await plane.open(spec);
+};
+const touch: Work = async ({ plane }, { admin }) => {
+  const spec = newSpec();
+  await admin.plane.open(spec);
+  const later = new Date(spec.expiresAt.getTime() + TEN_MINUTES);
+  const kept = await plane.touch(spec.token, spec.runId, later);
+  if (kept?.expiresAt?.getTime() !== later.getTime()) throw new Error('the expiry has not moved');
+};
+const close: Work = async ({ plane }, { admin }) => {
+  const { preview } = await admin.plane.open(newSpec());
+  await plane.close(preview);
+};
+/** Its Service has been written to since, so that only a look tells whose it is. */
+const closeWithChangedService: Work = async ({ plane }, { admin, namespaces }) => {
+  const services = collection(SERVICES, namespaces.previews);
+  const { preview } = await admin.plane.open(newSpec());
+  await admin.client.mergePatch(services, preview.name, { metadata: { annotations: { seen: 'yes' } } });
+  await plane.close(preview);
+  const left = await admin.client.get(services, preview.name).catch((error: unknown) => {
+    if (!isReason(error, 'NotFound')) throw error;
+  });
+  if (left !== undefined) throw new Error('its Service is left to the sweep');
+};
+const sweep: Work = async ({ plane }, house) => {
+  await house.leaveService(newSpec());
+  await plane.sweep(new Date(Date.now() + TEN_MINUTES));
+};
+
+const PREVIEW_WORK: Record<string, Work> = {
+  'get httproutes': find,
+  'list httproutes': listPreviews,
+  'create httproutes': open,
+  'patch httproutes': touch,
+  'delete httproutes': close,
+  'get services': openOnWhatIsLeft,
+  'list services': sweep,
+  'create services': open,
+  'patch services': openOnWhatIsLeft,
+  'delete services': sweep,
+};
+
+const REAPER_WORK: Record<string, Work> = {
+  'get httproutes': sweep,
+  'list httproutes': listPreviews,
+  'delete httproutes': close,
+  'get services': closeWithChangedService,
+  'list services': sweep,
+  'delete services': sweep,
+};
+
+/** What fails without a word of what is forbidden, because it is made up for later. */
+const QUIET: Record<string, string> = {
+  'patch httproutes': 'the expiry has not moved',
+  'get services of the reaper': 'its Service is left to the sweep',
+};
+
+/** API servers before 1.35 do not ask for it. */
+const UNTRIED = ['create pods/exec', 'create pods/portforward'];
+
+const right = ({ verb, resource }: Need) => `${verb} ${resource}`;
+
+/** The error with all that caused it. */
+function told(error: unknown): string {
+  return error instanceof Error ? `${error.message}\n${told(error.cause)}` : '';
+}
+
+suite('without one of its rights', missing(), () => {
+  async function expectFailure(
+    house: AccessHouse,
+    needs: readonly Need[],
+    name: string,
+    work: Work,
+    words = `cannot ${name.replace(/(\S+) (\S+)/, '$1 resource "$2"')}`,
+  ): Promise<void> {
+    const rest = needs.filter((need) => right(need) !== name);
+    expect(rest).toHaveLength(needs.length - 1);
+    const actor = await house.withRights(rest);
+    const failure = await work(actor, house).then(
+      () => 'it did not fail',
+      (error: unknown) => told(error),
+    );
+    expect(failure).toContain(words);
+  }
+
+  describe('with pods', () => {
+    let house: AccessHouse;
+    const running = sandboxId();
+    const needs = functionNeeds('kubernetes');
+
+    beforeAll(async () => {
+      const bed = await cluster();
+      await importSandboxImage(bed);
+      house = await openAccessHouse(bed, { image: SANDBOX_IMAGE });
+      await house.admin.provider.create({ id: running });
+    }, 120_000);
+    afterAll(() => house.close());
+
+    /** The volume of a sandbox that is stopped, and that something else holds on to. */
+    const destroyHeld: Work = async ({ provider }, { admin, namespaces }) => {
+      const id = sandboxId();
+      const name = sandboxObjectName(id);
+      const volumes = collection(VOLUME_CLAIMS, namespaces.previews);
+      await admin.client.create(volumes, {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        metadata: {
+          name,
+          labels: SANDBOX_LABELS,
+          annotations: { [ANNOTATIONS.sandbox]: id },
+          finalizers: ['porthole.test/held'],
+        },
+        spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } },
+      });
+      try {
+        await provider.destroy(id);
+      } finally {
+        await admin.client.mergePatch(volumes, name, { metadata: { finalizers: [] } });
+      }
+    };
+    const work: Record<string, Work> = {
+      ...PREVIEW_WORK,
+      'get pods': ({ provider }) => run(provider, running, ['true']),
+      'list pods': ({ provider }) => collect(provider.list()),
+      'watch pods': ({ provider }) => provider.create({ id: sandboxId() }),
+      'create pods': ({ provider }) => provider.create({ id: sandboxId() }),
+      'delete pods': ({ provider }) => provider.stop(running),
+      'get pods/exec': ({ provider }) => run(provider, running, ['true']),
+      'get pods/portforward': ({ provider }) => provider.dial(running, 3000),
+      'get persistentvolumeclaims': ({ provider }) => provider.stop(running),
+      'list persistentvolumeclaims': ({ provider }) => collect(provider.list()),
+      'watch persistentvolumeclaims': destroyHeld,
+      'create persistentvolumeclaims': ({ provider }) => provider.create({ id: sandboxId() }),
+      'delete persistentvolumeclaims': ({ provider }) => provider.destroy(running),
+    };
+
+    test.each(Object.keys(work))('functions fail for the want of: %s', async (name) => {
+      await expectFailure(house, needs, name, work[name] ?? find, QUIET[name]);
+    });
+
+    test.each(Object.keys(REAPER_WORK))('the reaper fails for the want of: %s', async (name) => {
+      const words = QUIET[`${name} of the reaper`];
+      await expectFailure(house, reaperNeeds(), name, REAPER_WORK[name] ?? find, words);
+    });
+
+    test('that is all that they have', () => {
+      expect(needs.map(right).toSorted()).toEqual([...Object.keys(work), ...UNTRIED].toSorted());
+      expect(reaperNeeds().map(right).toSorted()).toEqual(Object.keys(REAPER_WORK).toSorted());
+    });
+  });
+
+  suite('with claims of agent-sandbox', definitionsMissing(), () => {
+    let house: AccessHouse;
+    let standIn: StandIn;
+    const [running, suspended, stopping] = [sandboxId(), sandboxId(), sandboxId()];
+    const needs = functionNeeds('agent-sandbox');
+
+    beforeAll(async () => {
+      const bed = await cluster();
+      await Promise.all([importSandboxImage(bed), installDefinitions(bed.kubectl)]);
+      house = await openAccessHouse(bed, {
+        templates: { plain: { image: SANDBOX_IMAGE, memory: '256Mi' } },
+        warmPools: { cold: { template: 'plain', replicas: 0 } },
+      });
+      const { provider, access } = house.admin;
+      standIn = startStandIn(access, house.namespaces.previews);
+      await Promise.all([running, suspended, stopping].map((id) => provider.create({ id })));
+      await provider.stop(suspended);
+    }, 180_000);
+    afterAll(async () => {
+      await standIn.stop();
+      await house.close();
+    });
+
+    const work: Record<string, Work> = {
+      'get pods': ({ provider }) => run(provider, running, ['true']),
+      'watch pods': ({ provider }) => provider.stop(stopping),
+      'get pods/exec': ({ provider }) => run(provider, running, ['true']),
+      'get pods/portforward': ({ provider }) => provider.dial(running, 3000),
+      'get sandboxclaims': ({ provider }) => provider.inspect(running),
+      'list sandboxclaims': ({ provider }) => collect(provider.list()),
+      'watch sandboxclaims': ({ provider }) => provider.create({ id: sandboxId() }),
+      'create sandboxclaims': ({ provider }) => provider.create({ id: sandboxId() }),
+      'delete sandboxclaims': ({ provider }) => provider.destroy(running),
+      'get sandboxes': ({ provider }) => provider.inspect(running),
+      'watch sandboxes': ({ provider }) => provider.resume(suspended),
+      'patch sandboxes': ({ provider }) => provider.stop(running),
+    };
+
+    test.each(Object.keys(work))('functions fail for the want of: %s', async (name) => {
+      await expectFailure(house, needs, name, work[name] ?? find);
+    });
+
+    test('that is all that they have', () => {
+      const all = [...Object.keys(work), ...Object.keys(PREVIEW_WORK), ...UNTRIED];
+      expect(needs.map(right).toSorted()).toEqual(all.toSorted());
+    });
+  });
+});

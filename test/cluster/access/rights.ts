@@ -1,0 +1,155 @@
+/** Where a row asks: a namespace of the stack, somebody else's, or the cluster as a whole. */
+export type Where = 'previews' | 'functions' | 'kube-system' | 'everywhere';
+export type Row = readonly [verbs: string, resource: string, where: Where];
+
+const EVERY_VERB = 'get list watch create update patch delete deletecollection';
+const ROUTES = 'httproutes.gateway.networking.k8s.io';
+const CLAIMS = 'sandboxclaims.extensions.agents.x-k8s.io';
+const SANDBOXES = 'sandboxes.agents.x-k8s.io';
+
+/** What opening, keeping and closing previews takes. */
+const PREVIEWS: Row[] = [
+  ['get list create patch delete', ROUTES, 'previews'],
+  ['get list create patch delete', 'services', 'previews'],
+];
+/** What commands and streams take. */
+const IN_PODS: Row[] = [
+  ['get create', 'pods/exec', 'previews'],
+  ['get create', 'pods/portforward', 'previews'],
+];
+
+/** Pods, and what goes on in them. */
+const WORKLOADS: Row[] = [
+  [EVERY_VERB, 'pods', 'previews'],
+  [EVERY_VERB, 'persistentvolumeclaims', 'previews'],
+  [EVERY_VERB, CLAIMS, 'previews'],
+  [EVERY_VERB, SANDBOXES, 'previews'],
+  ['get create', 'pods/exec', 'previews'],
+  ['get create', 'pods/portforward', 'previews'],
+];
+const EVERYTHING: Row[] = [
+  [EVERY_VERB, ROUTES, 'previews'],
+  [EVERY_VERB, 'services', 'previews'],
+  ...WORKLOADS,
+];
+
+/** Who is asked about, and what each may do; what only some may is refused to the others by name. */
+export const ACCOUNTS = {
+  'functions that make pods': {
+    may: [
+      ...PREVIEWS,
+      ...IN_PODS,
+      ['get list watch create delete', 'pods', 'previews'],
+      ['get list watch create delete', 'persistentvolumeclaims', 'previews'],
+    ],
+    mayNot: [
+      [EVERY_VERB, CLAIMS, 'previews'],
+      [EVERY_VERB, SANDBOXES, 'previews'],
+    ],
+  },
+  'functions that claim sandboxes': {
+    may: [
+      ...PREVIEWS,
+      ...IN_PODS,
+      ['get watch', 'pods', 'previews'],
+      ['get list watch create delete', CLAIMS, 'previews'],
+      ['get watch patch', SANDBOXES, 'previews'],
+    ],
+    mayNot: [
+      ['list create delete', 'pods', 'previews'],
+      [EVERY_VERB, 'persistentvolumeclaims', 'previews'],
+    ],
+  },
+  reaper: {
+    may: [
+      ['get list delete', ROUTES, 'previews'],
+      ['get list delete', 'services', 'previews'],
+    ],
+    mayNot: [['create patch', ROUTES, 'previews'], ['create patch', 'services', 'previews'], ...WORKLOADS],
+  },
+  'whatever else runs beside the functions': { may: [], mayNot: EVERYTHING },
+  'a sandbox, if it had a token': { may: [], mayNot: EVERYTHING },
+} satisfies Record<string, { may: Row[]; mayNot: Row[] }>;
+
+export type Who = keyof typeof ACCOUNTS;
+
+/** None of them may do any of this. */
+export const REFUSED: Row[] = [
+  ['* get create', '*.*', 'previews'],
+  ['* get create', '*.*', 'everywhere'],
+  // The API's own route and Service, and everybody else's.
+  [EVERY_VERB, ROUTES, 'functions'],
+  [EVERY_VERB, 'services', 'functions'],
+  [EVERY_VERB, ROUTES, 'kube-system'],
+  [EVERY_VERB, ROUTES, 'everywhere'],
+  ['watch update deletecollection', ROUTES, 'previews'],
+  ['watch update deletecollection', 'services', 'previews'],
+  ['get update patch', `${ROUTES}/status`, 'previews'],
+  ['get update patch', 'services/status', 'previews'],
+  ['get create update delete', 'services/proxy', 'previews'],
+  [EVERY_VERB, 'gateways.gateway.networking.k8s.io', 'previews'],
+  [EVERY_VERB, 'gateways.gateway.networking.k8s.io', 'functions'],
+  [EVERY_VERB, 'gatewayclasses.gateway.networking.k8s.io', 'everywhere'],
+  [EVERY_VERB, 'referencegrants.gateway.networking.k8s.io', 'functions'],
+  [EVERY_VERB, 'grpcroutes.gateway.networking.k8s.io', 'previews'],
+  [EVERY_VERB, 'pods', 'functions'],
+  [EVERY_VERB, 'pods', 'kube-system'],
+  [EVERY_VERB, 'pods', 'everywhere'],
+  ['update patch deletecollection', 'pods', 'previews'],
+  ['get create', 'pods/attach', 'previews'],
+  ['get update patch', 'pods/ephemeralcontainers', 'previews'],
+  ['get', 'pods/log', 'previews'],
+  ['get create', 'pods/proxy', 'previews'],
+  ['get update patch', 'pods/status', 'previews'],
+  ['get update patch', 'pods/resize', 'previews'],
+  ['create', 'pods/binding', 'previews'],
+  ['create', 'pods/eviction', 'previews'],
+  ['get create', 'pods/exec', 'functions'],
+  ['get create', 'pods/exec', 'kube-system'],
+  ['get create', 'pods/portforward', 'functions'],
+  ['update patch deletecollection', 'persistentvolumeclaims', 'previews'],
+  [EVERY_VERB, 'persistentvolumeclaims', 'functions'],
+  [EVERY_VERB, 'persistentvolumes', 'everywhere'],
+  ['update patch deletecollection', CLAIMS, 'previews'],
+  [EVERY_VERB, CLAIMS, 'functions'],
+  ['list create update delete deletecollection', SANDBOXES, 'previews'],
+  ['update patch', `${SANDBOXES}/status`, 'previews'],
+  [EVERY_VERB, 'sandboxtemplates.extensions.agents.x-k8s.io', 'previews'],
+  [EVERY_VERB, 'sandboxwarmpools.extensions.agents.x-k8s.io', 'previews'],
+  [EVERY_VERB, 'secrets', 'previews'],
+  [EVERY_VERB, 'secrets', 'functions'],
+  [EVERY_VERB, 'secrets', 'kube-system'],
+  [EVERY_VERB, 'configmaps', 'previews'],
+  [EVERY_VERB, 'configmaps', 'functions'],
+  [`${EVERY_VERB} impersonate`, 'serviceaccounts', 'previews'],
+  [`${EVERY_VERB} impersonate`, 'serviceaccounts', 'functions'],
+  ['create', 'serviceaccounts/token', 'previews'],
+  ['create', 'serviceaccounts/token', 'functions'],
+  ['impersonate', 'users', 'everywhere'],
+  ['impersonate', 'groups', 'everywhere'],
+  [EVERY_VERB, 'events', 'previews'],
+  [EVERY_VERB, 'endpoints', 'previews'],
+  [EVERY_VERB, 'endpointslices.discovery.k8s.io', 'previews'],
+  [EVERY_VERB, 'networkpolicies.networking.k8s.io', 'previews'],
+  [EVERY_VERB, 'ingresses.networking.k8s.io', 'previews'],
+  [EVERY_VERB, 'resourcequotas', 'previews'],
+  [EVERY_VERB, 'limitranges', 'previews'],
+  [EVERY_VERB, 'deployments.apps', 'previews'],
+  [EVERY_VERB, 'deployments.apps', 'functions'],
+  [EVERY_VERB, 'jobs.batch', 'previews'],
+  [EVERY_VERB, 'cronjobs.batch', 'functions'],
+  [`${EVERY_VERB} bind escalate`, 'roles.rbac.authorization.k8s.io', 'previews'],
+  [EVERY_VERB, 'rolebindings.rbac.authorization.k8s.io', 'previews'],
+  [`${EVERY_VERB} bind escalate`, 'clusterroles.rbac.authorization.k8s.io', 'everywhere'],
+  [EVERY_VERB, 'clusterrolebindings.rbac.authorization.k8s.io', 'everywhere'],
+  [EVERY_VERB, 'validatingadmissionpolicies.admissionregistration.k8s.io', 'everywhere'],
+  [EVERY_VERB, 'validatingadmissionpolicybindings.admissionregistration.k8s.io', 'everywhere'],
+  [EVERY_VERB, 'mutatingwebhookconfigurations.admissionregistration.k8s.io', 'everywhere'],
+  [EVERY_VERB, 'customresourcedefinitions.apiextensions.k8s.io', 'everywhere'],
+  [EVERY_VERB, 'apiservices.apiregistration.k8s.io', 'everywhere'],
+  [EVERY_VERB, 'certificatesigningrequests.certificates.k8s.io', 'everywhere'],
+  [EVERY_VERB, 'storageclasses.storage.k8s.io', 'everywhere'],
+  [EVERY_VERB, 'namespaces', 'everywhere'],
+  [EVERY_VERB, 'nodes', 'everywhere'],
+  ['get create', 'nodes/proxy', 'everywhere'],
+];

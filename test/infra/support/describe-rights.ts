@@ -1,0 +1,30 @@
+import { functionNeeds, type Need, reaperNeeds } from '../../../infra/access/needs.ts';
+
+export interface Right {
+  /** `verb resource.group` */
+  readonly right: string;
+  readonly what: string;
+  /** Whether functions have it that make pods, functions that claim sandboxes, and the reaper. */
+  readonly pods: boolean;
+  readonly claims: boolean;
+  readonly reaper: boolean;
+}
+
+/** Every right of the stack's accounts, for the page that lists them. */
+export function describeRights(): Right[] {
+  const [pods, claims] = [functionNeeds('kubernetes'), functionNeeds('agent-sandbox')];
+  return functionNeeds('auto').map((need) => {
+    const isIn = (others: readonly Need[]) => others.some((other) => rightOf(other) === rightOf(need));
+    return {
+      right: rightOf(need),
+      what: need.why,
+      pods: isIn(pods),
+      claims: isIn(claims),
+      reaper: isIn(reaperNeeds()),
+    };
+  });
+}
+
+function rightOf({ verb, resource, group }: Need): string {
+  return `${verb} ${[resource, ...(group === '' ? [] : [group])].join('.')}`;
+}
