@@ -52,9 +52,19 @@ describe('the README', () => {
     const { scripts } = JSON.parse(await readFile(PACKAGE, 'utf8')) as { scripts: Record<string, string> };
     const text = await readFile(README, 'utf8');
     const named = new Set(
-      [...text.matchAll(/npm (?:run (\w+)|(start|test))/g)].map((match) => match[1] ?? (match[2] as string)),
+      [...text.matchAll(/npm (?:run ([\w:]+)|(start|test))/g)].map(
+        (match) => match[1] ?? (match[2] as string),
+      ),
     );
-    expect([...named].toSorted()).toEqual(['bench', 'config', 'demo', 'start', 'test']);
+    expect([...named].toSorted()).toEqual([
+      'bench',
+      'cluster:down',
+      'cluster:up',
+      'config',
+      'demo',
+      'start',
+      'test',
+    ]);
     for (const name of named) expect(scripts).toHaveProperty([name]);
   });
 });
