@@ -1,5 +1,6 @@
 import { PortholeError } from './errors.ts';
 import type { Owner, RunRecord, SandboxRecord } from './ports/records.ts';
+import type { Actor } from './rules/preview-events.ts';
 
 /** A person, the service itself, or `local`: whoever may own things. */
 export interface Person {
@@ -41,6 +42,12 @@ export function requirePerson(caller: Caller, action: string): Person {
 export function mayUseRun(caller: Caller, run: RunRecord, agents: boolean): boolean {
   if (caller.kind === 'agent') return agents && caller.runId === run.id;
   return caller.admin || sameOwner(caller, run.owner);
+}
+
+/** As whom somebody who may act on the run does so: what its timeline says. */
+export function actorOn(run: RunRecord, caller: Caller): Exclude<Actor, 'traffic'> {
+  if (caller.kind === 'agent') return 'agent';
+  return sameOwner(caller, run.owner) ? 'owner' : 'admin';
 }
 
 /** Whether the caller may act on the sandbox: its owner, an admin, or (where `agents`) the agent whose run it serves. */

@@ -14,6 +14,7 @@ import {
 } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
+import { tellingProvider } from '#core/use-cases/telling-provider.ts';
 import {
   type ClusterOptions,
   type Config,
@@ -37,7 +38,7 @@ export async function openKubernetesPlatform(
   try {
     const probe = await gatewayProbe(cluster);
     const own = await openProvider(cluster, wanted, { client, access, namespace: preview.namespace });
-    const provider = revivingProvider(own, records);
+    const provider = revivingProvider(tellingProvider(own, { records, clock }), records);
     const loopback = preview.enabled
       ? undefined
       : createLoopbackPlane({ maxTotal: preview.maxTotal, clock, provider });

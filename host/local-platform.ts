@@ -4,6 +4,7 @@ import { type LocalPlane, openLocalPlane } from '#adapters/gateway/plane/local-p
 import { createLoopbackPlane } from '#adapters/gateway/plane/loopback-plane.ts';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
+import { tellingProvider } from '#core/use-cases/telling-provider.ts';
 import type { Config } from './config/config.ts';
 import type { PlatformDeps } from './open-platform.ts';
 import type { Platform } from './platform.ts';
@@ -19,7 +20,8 @@ export interface LocalPlatformDeps extends Omit<PlatformDeps, 'folder'> {
 export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps): Promise<Platform> {
   const { folder, records, clock, log, metrics } = deps;
   const local = createLocalProvider({ dataDir: folder });
-  const provider = revivingProvider(local, records);
+  const told = tellingProvider(local, { records, clock });
+  const provider = revivingProvider(told, records);
   const place = `local:${hostname()}:${folder}`;
   const isolation = local.probe();
   let warnings: readonly string[] = [];
@@ -70,7 +72,7 @@ export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps)
     listening(actual) {
       port ??= actual;
     },
-    recover: (signal) => recoverSandboxes({ records, provider: local, place, clock, log }, signal),
+    recover: (signal) => recoverSandboxes({ records, provider: told, place, clock, log }, signal),
     async close() {
       await learned;
       await end();

@@ -5,6 +5,7 @@ import type { Clock } from '#core/ports/clock.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
+import { previewKept } from '#core/rules/preview-events.ts';
 import { slidingExpiry } from '#core/rules/preview-lifetime.ts';
 import { isPreviewToken, tokenSha256 } from '#core/rules/preview-token.ts';
 import type { Logger } from '#handlers/services.ts';
@@ -35,6 +36,10 @@ export function createPreviewGateway({
   log,
   metrics,
 }: PreviewGatewayDeps): PreviewProxy {
+  const keep = async ({ token, runId }: PreviewTarget, expiry: Date) => {
+    const kept = await plane.touch(token, runId, expiry);
+    if (kept !== undefined) await records.timeline.append(runId, previewKept(kept, 'traffic'), clock.now());
+  };
   const proxy = createPreviewProxy({
     zone: preview.zoneSuffix,
     scheme,
@@ -48,11 +53,9 @@ export function createPreviewGateway({
       if (live?.expiresAt === undefined) return;
       const expiry = slidingExpiry(clock.now(), live.maxUntil, preview);
       if (expiry.getTime() - live.expiresAt.getTime() < TOUCH_EVERY_MS) return;
-      plane
-        .touch(target.token, target.runId, expiry)
-        .catch((error: unknown) =>
-          log.error({ err: error, run_id: target.runId }, 'traffic did not keep a preview alive'),
-        );
+      keep(target, expiry).catch((error: unknown) =>
+        log.error({ err: error, run_id: target.runId }, 'traffic did not keep a preview alive'),
+      );
     },
     siblingOf: (target: PreviewTarget, token) => plane.lookup(token)?.runId === target.runId,
     log,

@@ -1,7 +1,8 @@
 import { ownerOf, type Person } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
-import type { RunRecord } from '../ports/records.ts';
+import type { RunRecord, SandboxRecord } from '../ports/records.ts';
 import type { Tokens } from '../ports/tokens.ts';
+import { runCreated, sandboxCreated } from '../rules/run-events.ts';
 import { createSandbox, type CreateSandboxDeps } from './create-sandbox.ts';
 import { findSandbox } from './find-sandbox.ts';
 
@@ -30,7 +31,7 @@ export async function createRun(
   signal?: AbortSignal,
 ): Promise<{ run: RunRecord; agentToken: string }> {
   const { records, tokens, clock, ids } = deps;
-  const begin = async (sandboxId: string) => {
+  const begin = async (sandboxId: string, made?: SandboxRecord) => {
     const now = clock.now();
     const run: RunRecord = {
       id: ids.run(),
@@ -45,7 +46,7 @@ export async function createRun(
     };
     const expiresAt = new Date(now.getTime() + AGENT_TOKEN_HOURS * 3_600_000);
     const agentToken = await tokens.signAgent({ runId: run.id, expiresAt });
-    await records.runs.create(run);
+    await records.runs.create(run, [runCreated(run), ...(made === undefined ? [] : [sandboxCreated(made)])]);
     return { run, agentToken };
   };
 
@@ -62,7 +63,7 @@ export async function createRun(
   return createSandbox(
     deps,
     { owner: ownerOf(caller), image: wanted.image },
-    (sandbox) => begin(sandbox.id),
+    (sandbox) => begin(sandbox.id, sandbox),
     signal,
   );
 }

@@ -1,12 +1,14 @@
 import { PortholeError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Preview, PreviewPlane } from '../ports/preview-plane.ts';
-import type { RunRecord } from '../ports/records.ts';
+import type { Records, RunRecord } from '../ports/records.ts';
 import type { PreviewOptions } from '../preview-options.ts';
+import { type Actor, previewKept } from '../rules/preview-events.ts';
 import { slidingExpiry } from '../rules/preview-lifetime.ts';
 
 export interface KeepPreviewAliveDeps {
   readonly plane: PreviewPlane;
+  readonly records: Pick<Records, 'timeline'>;
   readonly clock: Clock;
   readonly preview: PreviewOptions;
 }
@@ -16,8 +18,8 @@ export interface KeepPreviewAliveDeps {
  * @throws PortholeError `preview_not_enabled`, `preview_not_found`
  */
 export async function keepPreviewAlive(
-  { plane, clock, preview: options }: KeepPreviewAliveDeps,
-  { run, token }: { run: RunRecord; token: string },
+  { plane, records, clock, preview: options }: KeepPreviewAliveDeps,
+  { run, token, by }: { run: RunRecord; token: string; by?: Actor | undefined },
   signal?: AbortSignal,
 ): Promise<Preview> {
   if (!plane.hasUrls) {
@@ -33,5 +35,6 @@ export async function keepPreviewAlive(
       'Preview not found for this run: start it again to get a live URL.',
     );
   }
+  await records.timeline.append(run.id, previewKept(kept, by), clock.now());
   return kept;
 }

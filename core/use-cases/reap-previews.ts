@@ -2,6 +2,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Preview, PreviewPlane } from '../ports/preview-plane.ts';
 import type { EndReason, Records } from '../ports/records.ts';
 import type { PreviewOptions } from '../preview-options.ts';
+import { previewReaped, previewStopped } from '../rules/preview-events.ts';
 import { tokenSha256 } from '../rules/preview-token.ts';
 import { type PreviewVerdict, previewVerdict } from '../rules/preview-verdict.ts';
 import { isFullPass } from '../rules/reaper-pass.ts';
@@ -42,7 +43,7 @@ const END_REASON: Record<Exclude<PreviewVerdict, 'alive'>, EndReason> = {
  * One pass over the previews: ends those whose time has come. Most passes look only at what may be due; every so often one looks at all, and finds also those that
  * have ended for another reason (`isFullPass`). Safe to repeat and to run twice at once: each delete carries
  * the version that was judged, so a keepalive that lands in between wins. One that cannot be deleted does not save the others.
- * @throws AggregateError at the end of the pass, when some could not be deleted: the next pass finds them again
+ * @throws AggregateError at the end of the pass, when some could not be deleted (the next pass finds them again), or their runs not be told
  */
 export async function reapPreviews(deps: ReapPreviewsDeps, signal?: AbortSignal): Promise<ReapReport> {
   const { plane, records, clock } = deps;
@@ -66,7 +67,10 @@ export async function reapPreviews(deps: ReapPreviewsDeps, signal?: AbortSignal)
   const swept = await plane.sweep(now, signal);
   await records.previews.forget(new Date(now.getTime() - TOMBSTONE_HOURS * 3_600_000));
   if (failures.length > 0) {
-    throw new AggregateError(failures, `${failures.length} previews whose time has come could not be ended`);
+    throw new AggregateError(
+      failures,
+      `${failures.length} previews whose time has come could not be ended, or their runs not be told`,
+    );
   }
   return { ...total, swept };
 }
@@ -119,8 +123,11 @@ async function reapBatch(
       const precondition =
         verdict === 'stopped' ? { uid: preview.uid } : { uid: preview.uid, version: preview.version };
       const gone = await plane.close(preview, precondition, signal);
-      if (gone) reaped?.(preview, verdict);
-      return gone;
+      if (!gone) return false;
+      reaped?.(preview, verdict);
+      const told = verdict === 'stopped' ? previewStopped(preview) : previewReaped(preview, verdict);
+      await records.timeline.append(preview.runId, told, now);
+      return true;
     }),
   );
   const result = { reaped: 0, lost: 0, failures: [] as unknown[] };

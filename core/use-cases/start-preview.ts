@@ -1,20 +1,25 @@
 import { PortholeError } from '../errors.ts';
 import type { Preview, Readiness } from '../ports/preview-plane.ts';
 import type { RunRecord } from '../ports/records.ts';
-import type { SandboxProvider } from '../ports/sandbox-provider.ts';
-import type { PreviewOptions } from '../preview-options.ts';
-import { isPastMaximum, maxUntil, slidingExpiry } from '../rules/preview-lifetime.ts';
-import { checkTargetPort } from '../rules/target-port.ts';
+import { type Actor, previewKept, previewOpened } from '../rules/preview-events.ts';
+import { maxUntil, slidingExpiry } from '../rules/preview-lifetime.ts';
+import { checkStart, type CheckStartDeps } from './check-start.ts';
 import { revokePreview, type RevokePreviewDeps } from './revoke-preview.ts';
+import { settleOpenedPreview } from './settle-opened-preview.ts';
 
-export interface StartPreviewDeps extends RevokePreviewDeps {
-  readonly provider: Pick<SandboxProvider, 'inspect'>;
-  readonly preview: PreviewOptions;
-}
+export interface StartPreviewDeps extends RevokePreviewDeps, CheckStartDeps {}
 
 export interface StartedPreview {
   readonly preview: Preview;
   readonly readiness: Readiness;
+}
+
+export interface PreviewStart {
+  readonly run: RunRecord;
+  readonly targetPort: number;
+  /** @default false */
+  readonly rotate?: boolean | undefined;
+  readonly by?: Actor | undefined;
 }
 
 /** A start that loses against stops or reapers this often in a row gives up; each loss means that somebody ended it in that instant. */
@@ -28,21 +33,15 @@ const MAX_ATTEMPTS = 4;
  */
 export async function startPreview(
   deps: StartPreviewDeps,
-  { run, targetPort, rotate = false }: { run: RunRecord; targetPort: number; rotate?: boolean },
+  start: PreviewStart,
   signal?: AbortSignal,
 ): Promise<StartedPreview> {
-  checkTargetPort(targetPort, deps.preview);
-  if (run.status === 'completed' && !deps.preview.keepAfterRun) {
-    throw new PortholeError(
-      'run_ended',
-      `Run ${run.id} has completed and previews do not outlive runs here: make a new run.`,
-    );
-  }
-  const podName = await boundPod(deps, run, signal);
-  if (rotate) await revokePreview(deps, { run, targetPort });
+  const { run, targetPort, rotate, by } = start;
+  const podName = await checkStart(deps, start, signal);
+  if (rotate === true) await revokePreview(deps, { run, targetPort, by });
 
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const started = await startOnce(deps, run, targetPort, podName, signal);
+    const started = await startOnce(deps, start, podName, signal);
     if (started !== undefined) return started;
   }
   throw new PortholeError(
@@ -54,8 +53,7 @@ export async function startPreview(
 /** The preview of the present generation, live once it serves; undefined when a stop or a reap came in between. */
 async function startOnce(
   deps: StartPreviewDeps,
-  run: RunRecord,
-  targetPort: number,
+  { run, targetPort, by }: PreviewStart,
   podName: string,
   signal: AbortSignal | undefined,
 ): Promise<StartedPreview | undefined> {
@@ -63,7 +61,7 @@ async function startOnce(
   const generation = await records.previews.generation(run.id, targetPort);
   const startedAt = clock.now();
   const limit = maxUntil(startedAt, deps.preview);
-  const { preview, created } = await plane.open(
+  const opened = await plane.open(
     {
       token: tokens.preview(run.tokenKid, run.id, targetPort, generation),
       runId: run.id,
@@ -77,68 +75,19 @@ async function startOnce(
     },
     signal,
   );
-  try {
-    if (!(await mayStay(deps, run, preview, generation))) return undefined;
-  } catch (error) {
-    // Nobody will hear of what this start has made, unless another start has met it since.
-    if (created) await withdraw(deps, preview).catch(() => undefined);
-    throw error;
-  }
+  if (!(await settleOpenedPreview(deps, opened, generation))) return undefined;
+  const { preview, created } = opened;
   const readiness = await plane.serves(preview, signal);
   // The last word: what is answered was live after everything else had been done.
   if (!created && plane.hasUrls) {
     const expiry = slidingExpiry(clock.now(), preview.maxUntil, deps.preview);
     const kept = await plane.touch(preview.token, run.id, expiry, signal);
-    return kept && { preview: kept, readiness };
+    if (kept === undefined) return undefined;
+    await records.timeline.append(run.id, previewKept(kept, by), clock.now());
+    return { preview: kept, readiness };
   }
+  // Whoever may have ended it meanwhile tells that, too.
+  await records.timeline.append(run.id, previewOpened(preview, by), clock.now());
   const found = await plane.find(preview.token, signal);
   return found?.uid === preview.uid ? { preview: found, readiness } : undefined;
-}
-
-/**
- * Whether the start may go on with what it opened. False, and it is gone, when it belongs to the past: a stop that read this generation may have
- * found nothing to delete, because we had not created it yet.
- * @throws PortholeError `too_many_previews`
- */
-async function mayStay(
-  deps: StartPreviewDeps,
-  run: RunRecord,
-  opened: Preview,
-  generation: number,
-): Promise<boolean> {
-  const { plane, records, clock, preview: options } = deps;
-  if (plane.hasUrls && isPastMaximum(opened, options, clock.now())) {
-    // The reaper would end it within a minute: the caller is better served by a new life under the same URL.
-    await withdraw(deps, opened);
-    return false;
-  }
-  if (!(await plane.isAmongFirst(opened, options.maxPerRun))) {
-    if (!(await withdraw(deps, opened)) && (await plane.find(opened.token))?.uid === opened.uid) return false;
-    throw new PortholeError(
-      'too_many_previews',
-      `Run ${run.id} already has ${options.maxPerRun} live previews, which is the most a run may have: stop one first.`,
-    );
-  }
-  if ((await records.previews.generation(run.id, opened.targetPort)) === generation) return true;
-  await plane.close(opened, { uid: opened.uid });
-  return false;
-}
-
-/** Only as it was opened: whoever has confirmed or kept it since judged by what stands now, and counts on it. */
-function withdraw({ plane }: StartPreviewDeps, { name, uid, version }: Preview): Promise<boolean> {
-  return plane.close({ name }, { uid, version });
-}
-
-async function boundPod(
-  deps: StartPreviewDeps,
-  run: RunRecord,
-  signal: AbortSignal | undefined,
-): Promise<string> {
-  const { state, podName, reason } = await deps.provider.inspect(run.sandboxId, signal);
-  if (state === 'running') return podName;
-  throw new PortholeError(
-    'no_bound_sandbox',
-    `No bound sandbox for run ${run.id}: sandbox ${run.sandboxId} is ${state}${reason ? ` (${reason})` : ''}. ` +
-      (state === 'absent' ? 'Make a new run.' : 'Try again once it runs.'),
-  );
 }

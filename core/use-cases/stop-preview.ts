@@ -1,5 +1,6 @@
 import { PortholeError } from '../errors.ts';
 import type { RunRecord } from '../ports/records.ts';
+import { type Actor, previewStopped } from '../rules/preview-events.ts';
 import { revokePreview, type RevokePreviewDeps } from './revoke-preview.ts';
 
 export type StopPreviewDeps = RevokePreviewDeps;
@@ -11,10 +12,10 @@ export type StopPreviewDeps = RevokePreviewDeps;
  */
 export async function stopPreview(
   deps: StopPreviewDeps,
-  { run, token }: { run: RunRecord; token: string },
+  { run, token, by }: { run: RunRecord; token: string; by?: Actor | undefined },
   signal?: AbortSignal,
 ): Promise<void> {
-  const { plane } = deps;
+  const { plane, records, clock } = deps;
   const preview = await plane.find(token, signal);
   if (preview === undefined || preview.runId !== run.id) {
     throw new PortholeError(
@@ -22,6 +23,9 @@ export async function stopPreview(
       'Preview not found for this run: GET …/sandbox/port-forward lists the live ones.',
     );
   }
-  if (plane.hasUrls) await revokePreview(deps, { run, targetPort: preview.targetPort, token });
-  else await plane.close(preview, { uid: preview.uid }, signal);
+  if (plane.hasUrls) {
+    await revokePreview(deps, { run, targetPort: preview.targetPort, token, standing: preview, by });
+  } else if (await plane.close(preview, { uid: preview.uid }, signal)) {
+    await records.timeline.append(run.id, previewStopped(preview, by), clock.now());
+  }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { actorOn } from '#core/callers.ts';
 import { findRun } from '#core/use-cases/find-run.ts';
 import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
 import { defineRoute, json } from '../route.ts';
@@ -25,7 +26,11 @@ export const keepPreviewAliveRoute = defineRoute({
   errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'preview_not_found', 'preview_not_enabled'],
   async handle({ params, caller, signal }, services) {
     const run = await findRun(services, caller, params.id, { agents: true });
-    const kept = await keepPreviewAlive(services, { run, token: params.token }, signal);
+    const kept = await keepPreviewAlive(
+      services,
+      { run, token: params.token, by: actorOn(run, caller) },
+      signal,
+    );
     return json(200, {
       token: kept.token,
       kept_alive: true,

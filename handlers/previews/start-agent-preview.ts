@@ -1,3 +1,4 @@
+import { actorOn } from '#core/callers.ts';
 import { approveAgentPreview } from '#core/use-cases/approve-agent-preview.ts';
 import { findRun } from '#core/use-cases/find-run.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';
@@ -32,7 +33,11 @@ export const startAgentPreviewRoute = defineRoute({
   async handle({ params, body, caller, signal }, services) {
     const run = await findRun(services, caller, params.id, { agents: true });
     approveAgentPreview(services, run, body.targetPort);
-    const { preview, readiness } = await startPreview(services, { run, ...body }, signal);
+    const { preview, readiness } = await startPreview(
+      services,
+      { run, ...body, by: actorOn(run, caller) },
+      signal,
+    );
     return json(200, toStartedPreviewDto(preview, readiness));
   },
 });

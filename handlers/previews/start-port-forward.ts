@@ -1,3 +1,4 @@
+import { actorOn } from '#core/callers.ts';
 import { findRun } from '#core/use-cases/find-run.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';
 import { defineRoute, json } from '../route.ts';
@@ -29,7 +30,11 @@ export const startPortForwardRoute = defineRoute({
   ],
   async handle({ params, body, caller, signal }, services) {
     const run = await findRun(services, caller, params.id);
-    const { preview, readiness } = await startPreview(services, { run, ...body }, signal);
+    const { preview, readiness } = await startPreview(
+      services,
+      { run, ...body, by: actorOn(run, caller) },
+      signal,
+    );
     return json(200, toStartedPreviewDto(preview, readiness));
   },
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { actorOn } from '#core/callers.ts';
 import { findRun } from '#core/use-cases/find-run.ts';
 import { stopPreview } from '#core/use-cases/stop-preview.ts';
 import { defineRoute, json } from '../route.ts';
@@ -23,7 +24,7 @@ export const stopPortForwardRoute = defineRoute({
   errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'preview_not_found'],
   async handle({ params, caller, signal }, services) {
     const run = await findRun(services, caller, params.id, { agents: true });
-    await stopPreview(services, { run, token: params.sessionId }, signal);
+    await stopPreview(services, { run, token: params.sessionId, by: actorOn(run, caller) }, signal);
     return json(200, { session_id: params.sessionId, stopped: true });
   },
 });

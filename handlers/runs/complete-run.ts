@@ -1,3 +1,4 @@
+import { completeRun } from '#core/use-cases/complete-run.ts';
 import { findRun } from '#core/use-cases/find-run.ts';
 import { defineRoute, json } from '../route.ts';
 import { RunDto, RunPath, toRunDto } from './run-dto.ts';
@@ -15,6 +16,6 @@ export const completeRunRoute = defineRoute({
   errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
   async handle({ params, caller }, services) {
     const run = await findRun(services, caller, params.id);
-    return json(200, toRunDto((await services.records.runs.complete(run.id, services.clock.now())) ?? run));
+    return json(200, toRunDto(await completeRun(services, run)));
   },
 });

@@ -58,5 +58,6 @@ export function interleavedRecords(records: Records, turn: Turn): Records {
     runs: between(records.runs),
     sandboxes: between(records.sandboxes),
     previews: between<PreviewRecords>(records.previews),
+    timeline: { ...between(records.timeline), watch: records.timeline.watch },
   };
 }

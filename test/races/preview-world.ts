@@ -1,6 +1,7 @@
 import { PortholeError } from '#core/errors.ts';
 import type { Preview, PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { Records, RunRecord } from '#core/ports/records.ts';
+import type { NewEvent } from '#core/ports/timeline.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import { isPastMaximum } from '#core/rules/preview-lifetime.ts';
 import { tokenSha256 } from '#core/rules/preview-token.ts';
@@ -57,6 +58,10 @@ export class PreviewWorld {
   readonly #lives = new Map<string, Life>();
   /** sha256 of what was stopped or rotated away, from the moment it was asked for. */
   readonly #ended = new Set<string>();
+  /** The uids of lives that somebody was answered with. */
+  readonly #answered = new Set<string>();
+  /** The keys of what timelines were told. */
+  readonly #told = new Set<string>();
   /** Tokens whose end has been acknowledged. */
   readonly #revoked = new Set<string>();
   /** The expiry that was acknowledged last, by token. */
@@ -89,7 +94,8 @@ export class PreviewWorld {
   async settle(): Promise<void> {
     const { plane, records, clock, options, reaches } = this.#setup;
     while (!isFullPass(clock.now())) clock.advance(60_000);
-    await reapPreviews({ plane, records, clock, preview: options });
+    const { reaped } = await reapPreviews(this.#deps(async () => undefined, 'reaper'));
+    this.#reaped += reaped;
     const left = await collect(plane.list());
     const perRun = new Map<string, number>();
     for (const preview of left) {
@@ -108,6 +114,12 @@ export class PreviewWorld {
       const preview = left.find((each) => each.token === token);
       if (preview === undefined && this.#mustLive(token, until))
         this.#blame('a preview that was kept alive is lost');
+    }
+    for (const uid of this.#answered) {
+      if (!this.#told.has(`opened:${uid}`)) this.#blame('a preview was answered that no timeline tells of');
+      const isOver = this.#lives.get(uid)?.until !== undefined;
+      if (isOver !== this.#told.has(`ended:${uid}`))
+        this.#blame('a timeline is wrong about the end of a preview');
     }
     if (this.#reaped !== this.#closedByReapers)
       this.#blame(`reapers say ${this.#reaped}, and ended ${this.#closedByReapers}`);
@@ -247,14 +259,22 @@ export class PreviewWorld {
       ...records,
       previews: {
         ...records.previews,
-        end: (runId, port, from, tombstone) => {
+        end: (runId, port, from, tombstone, told = []) => {
           this.#ended.add(tombstone.tokenSha256);
-          return records.previews.end(runId, port, from, tombstone);
+          this.#hear(told);
+          return records.previews.end(runId, port, from, tombstone, told);
         },
         bury: (tombstones) => {
           for (const { tokenSha256: hash, reason } of tombstones)
             if (reason === 'stopped') this.#ended.add(hash);
           return records.previews.bury(tombstones);
+        },
+      },
+      timeline: {
+        ...records.timeline,
+        append: (runId, events, at) => {
+          this.#hear(events);
+          return records.timeline.append(runId, events, at);
         },
       },
     };
@@ -269,6 +289,10 @@ export class PreviewWorld {
 
   /** What stands under each name, as it was written last. */
   readonly #standing = new Map<string, Preview>();
+
+  #hear(told: readonly NewEvent[]): void {
+    for (const { key } of told) this.#told.add(key);
+  }
 
   #note(preview: Preview): void {
     this.#standing.set(preview.name, preview);
@@ -321,6 +345,7 @@ export class PreviewWorld {
   }
 
   #acknowledge({ token, uid, expiresAt }: Preview): void {
+    this.#answered.add(uid);
     if (expiresAt !== undefined) this.#keptUntil.set(token, { until: expiresAt, uid });
   }
 

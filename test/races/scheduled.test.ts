@@ -87,6 +87,7 @@ describe('in any order of their steps', () => {
         createdAt: NOON,
         completedAt: null,
       };
+      await records.runs.create(run);
       for (let port = 0; port < ports; port += 1) pairs.push({ run, port: 3000 + port });
     }
     return pairs;

@@ -1,0 +1,78 @@
+import { PortholeError } from '../errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Preview, PreviewPlane } from '../ports/preview-plane.ts';
+import type { Records } from '../ports/records.ts';
+import type { NewEvent } from '../ports/timeline.ts';
+import type { PreviewOptions } from '../preview-options.ts';
+import { previewReaped, previewStopped, type ReapReason } from '../rules/preview-events.ts';
+import { isPastMaximum } from '../rules/preview-lifetime.ts';
+
+export interface SettleOpenedDeps {
+  readonly records: Records;
+  readonly plane: PreviewPlane;
+  readonly clock: Clock;
+  readonly preview: PreviewOptions;
+}
+
+/**
+ * Whether a start may go on with what it opened under a generation. False, and it is gone, when it belongs to the past: a stop that read this generation may have
+ * found nothing to delete, because we had not created it yet. When it cannot be found out, nobody hears of it, and it is gone as well.
+ * @throws PortholeError `too_many_previews`, and what the records and the plane fail with
+ */
+export async function settleOpenedPreview(
+  deps: SettleOpenedDeps,
+  opened: { readonly preview: Preview; readonly created: boolean },
+  generation: number,
+): Promise<boolean> {
+  try {
+    return await mayStay(deps, opened, generation);
+  } catch (error) {
+    // Unless another start has met it since.
+    if (opened.created) await withdraw(deps, opened.preview).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function mayStay(
+  deps: SettleOpenedDeps,
+  { preview: opened, created }: { readonly preview: Preview; readonly created: boolean },
+  generation: number,
+): Promise<boolean> {
+  const { plane, records, clock, preview: options } = deps;
+  /** What somebody else has opened may have been answered, and told. */
+  const tell = async (told: readonly NewEvent[]) => {
+    if (!created) await records.timeline.append(opened.runId, told, clock.now());
+  };
+  const reap = async (reason: ReapReason) => {
+    const gone = await withdraw(deps, opened);
+    if (gone) await tell(previewReaped(opened, reason));
+    return gone;
+  };
+  if (plane.hasUrls && isPastMaximum(opened, options, clock.now())) {
+    // The reaper would end it within a minute: the caller is better served by a new life under the same URL.
+    await reap('max_lifetime');
+    return false;
+  }
+  if (!(await plane.isAmongFirst(opened, options.maxPerRun))) {
+    if (!(await reap('over_cap')) && (await plane.find(opened.token))?.uid === opened.uid) return false;
+    throw tooManyPreviews(opened.runId, options);
+  }
+  if ((await records.previews.generation(opened.runId, opened.targetPort)) === generation) return true;
+  if (await plane.close(opened, { uid: opened.uid })) await tell(previewStopped(opened));
+  return false;
+}
+
+/** Only as it was opened: whoever has confirmed or kept it since judged by what stands now, and counts on it. */
+function withdraw({ plane }: SettleOpenedDeps, { name, uid, version }: Preview): Promise<boolean> {
+  return plane.close({ name }, { uid, version });
+}
+
+export function tooManyPreviews(
+  runId: string,
+  { maxPerRun }: Pick<PreviewOptions, 'maxPerRun'>,
+): PortholeError {
+  return new PortholeError(
+    'too_many_previews',
+    `Run ${runId} already has ${maxPerRun} live previews, which is the most a run may have: stop one first.`,
+  );
+}
