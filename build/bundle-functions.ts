@@ -1,11 +1,11 @@
 import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { basename, dirname, join, relative } from 'node:path';
-import { build, type Metafile } from 'esbuild';
+import { dirname, join, relative } from 'node:path';
+import { build } from 'esbuild';
 import type { Method } from '#handlers/route.ts';
 import { entriesPlugin, entryPoint } from './entries-plugin.ts';
-import { type FunctionEntry, functionEntries, ROOT } from './function-entries.ts';
-import { leftOutPlugin } from './left-out-plugin.ts';
+import { type FunctionEntry, functionEntries, type FunctionKind, ROOT } from './function-entries.ts';
+import { DOCUMENTATION, leftOutPlugin, ONE_MACHINE } from './left-out-plugin.ts';
 import { yamlPlugin } from './yaml-plugin.ts';
 import { zodPlugin } from './zod-plugin.ts';
 
@@ -24,72 +24,87 @@ export interface BundledFunction {
 /** Name of the list of all functions in the folder. */
 export const MANIFEST = 'functions.json';
 
-/** What the page of the API's documentation reads from a package, beside the bundles. */
+/** What the page of the API's documentation reads from a package, beside its bundle. */
 const VIEWER = { package: 'swagger-ui-dist', of: 'getOpenApiAsset' } as const;
 const VIEWER_FILES = ['swagger-ui.css', 'swagger-ui-bundle.js', 'package.json', 'LICENSE'];
 
 /** Loaded by other ways of running Porthole only, or by packages that try whether they are there. */
 const EXTERNAL = ['pino-pretty', 'pg-native', 'pg-cloudflare'];
 
-/** Packages of the time before ESM ask for these. */
+/** What packages of the time before ESM ask for. */
 const BANNER = `import { createRequire as __createRequire } from 'node:module';
 import { dirname as __parent } from 'node:path';
 import { fileURLToPath as __path } from 'node:url';
 const require = __createRequire(import.meta.url), __filename = __path(import.meta.url), __dirname = __parent(__filename);`;
 
 /**
- * Bundles each function into `{id}.mjs` of that folder, which is emptied first. What they share, and what they load when it is first needed, stands once, in
- * `chunks`; the list in `functions.json` tells which of it a function needs.
+ * Bundles each function into `{id}.mjs` of that folder, which is emptied first. What several of them share, and what they load only when it is first needed, stands
+ * in `chunks`. `functions.json` lists the functions and the files of each.
  */
 export async function bundleFunctions(folder: string): Promise<BundledFunction[]> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   const entries = await functionEntries();
+  const files = new Map<string, readonly string[]>();
+  for (const kind of ['alone', 'opens', 'documents'] as const) {
+    const group = entries.filter((entry) => entry.kind === kind);
+    for (const [id, found] of await bundle(kind, group, folder)) files.set(id, found);
+  }
+  const viewer = await copyViewer(folder);
+  const functions = entries.map(({ id, route }): BundledFunction => {
+    const own = files.get(id) ?? [];
+    return { id, ...route, file: `${id}.mjs`, files: id === VIEWER.of ? [...own, ...viewer] : own };
+  });
+  await writeFile(join(folder, MANIFEST), `${JSON.stringify(functions, null, 2)}\n`);
+  return functions;
+}
+
+/** Bundles functions of one kind; gives the files of each. */
+async function bundle(
+  kind: FunctionKind,
+  entries: readonly FunctionEntry[],
+  folder: string,
+): Promise<Map<string, readonly string[]>> {
+  const leftOut = kind === 'documents' ? ONE_MACHINE : [...ONE_MACHINE, ...DOCUMENTATION];
   const { metafile } = await build({
     absWorkingDir: ROOT,
     entryPoints: entries.map((entry) => ({ in: entryPoint(entry), out: entry.id })),
     outdir: folder,
     bundle: true,
-    splitting: true,
+    splitting: kind !== 'alone',
     format: 'esm',
     platform: 'node',
     target: 'node24',
     mainFields: ['module', 'main'],
     chunkNames: 'chunks/[name]-[hash]',
     outExtension: { '.js': '.mjs' },
+    // Names stay, for stack traces.
     minifySyntax: true,
     minifyWhitespace: true,
     external: EXTERNAL,
     banner: { js: BANNER },
-    plugins: [entriesPlugin(entries), leftOutPlugin(), yamlPlugin(), zodPlugin()],
+    plugins: [entriesPlugin(entries), leftOutPlugin(leftOut), yamlPlugin(), zodPlugin()],
     metafile: true,
     logLevel: 'error',
   });
-  await copyViewer(folder);
-  const functions = entries.map((entry) => describe(entry, metafile, folder));
-  await writeFile(join(folder, MANIFEST), `${JSON.stringify(functions, null, 2)}\n`);
-  return functions;
-}
-
-function describe({ id, route }: FunctionEntry, { outputs }: Metafile, folder: string): BundledFunction {
-  const file = `${id}.mjs`;
-  const found = new Set<string>();
-  const visit = (output: string): void => {
-    if (found.has(output)) return;
-    found.add(output);
-    for (const { path, external } of outputs[output]?.imports ?? []) if (external !== true) visit(path);
+  const filesOf = ({ id }: FunctionEntry): string[] => {
+    const found = new Set<string>();
+    const visit = (output: string): void => {
+      if (found.has(output)) return;
+      found.add(output);
+      for (const { path, external } of metafile.outputs[output]?.imports ?? []) {
+        if (external !== true) visit(path);
+      }
+    };
+    visit(relative(ROOT, join(folder, `${id}.mjs`)));
+    return [...found].map((output) => relative(folder, join(ROOT, output)));
   };
-  visit(relative(ROOT, join(folder, file)));
-  const viewer = id === VIEWER.of ? VIEWER_FILES.map(viewerPath) : [];
-  const files = [...found].map((output) => relative(folder, join(ROOT, output)));
-  return { id, ...route, file, files: [...files, ...viewer] };
+  return new Map(entries.map((entry) => [entry.id, filesOf(entry)]));
 }
 
-function viewerPath(file: string): string {
-  return join('node_modules', VIEWER.package, file);
-}
-
-async function copyViewer(folder: string): Promise<void> {
+async function copyViewer(folder: string): Promise<string[]> {
   const from = dirname(createRequire(import.meta.url).resolve(`${VIEWER.package}/package.json`));
-  for (const file of VIEWER_FILES) await cp(join(from, basename(file)), join(folder, viewerPath(file)));
+  const below = join('node_modules', VIEWER.package);
+  for (const file of VIEWER_FILES) await cp(join(from, file), join(folder, below, file));
+  return VIEWER_FILES.map((file) => join(below, file));
 }

@@ -6,25 +6,32 @@ import { ROUTES } from '#handlers/routes.ts';
 /** The root of the project. */
 export const ROOT = join(import.meta.dirname, '..');
 
-/** One function: what calls it, and the module that it is bundled from. */
+/**
+ * What a function does when it is first asked. `alone`: nothing, it has all it needs. `opens`: it loads and opens database and cluster. `documents`: that too, and it
+ * describes all routes.
+ */
+export type FunctionKind = 'alone' | 'opens' | 'documents';
+
+/** One function, and the module that it is bundled from. */
 export interface FunctionEntry {
   readonly id: string;
+  readonly kind: FunctionKind;
   /** Absent for what runs on a schedule. */
   readonly route?: Pick<Route, 'method' | 'path'>;
   /** Source of a module in the root folder that exports `handler`. */
   readonly source: string;
 }
 
-/** A function for each route, and the reaper. Each imports what it needs, and opens the rest when it is first asked. */
+/** A function for each route, and the reaper. */
 export async function functionEntries(): Promise<FunctionEntry[]> {
   const places = await routePlaces();
   const routes = ROUTES.map((route): FunctionEntry => {
     const { id, method, path } = route;
     const place = places.get(route);
     if (place === undefined) throw new Error(`no module below handlers exports the route ${id}`);
-    return { id, route: { method, path }, source: routeSource(route, place) };
+    return { id, ...entryOf(route, place), route: { method, path } };
   });
-  return [...routes, { id: 'reaper', source: REAPER }];
+  return [...routes, { id: 'reaper', kind: 'opens', source: REAPER }];
 }
 
 /** Name of an export, and the module that has it. */
@@ -44,30 +51,35 @@ async function routePlaces(): Promise<Map<unknown, Place>> {
   return places;
 }
 
-function routeSource(route: Route, { name, module }: Place): string {
+function entryOf(route: Route, { name, module }: Place): Pick<FunctionEntry, 'kind' | 'source'> {
   const { id, method, path } = route;
   if (route.errors?.includes('not_streamable') === true) {
-    return `import { dataPlaneFunction } from '#host/serverless/data-plane-function.ts';
+    const source = `import { dataPlaneFunction } from '#host/serverless/data-plane-function.ts';
 export const handler = dataPlaneFunction(${JSON.stringify({ id, method, path })});`;
+    return { kind: 'alone', source };
   }
   const imports = `import { httpFunction } from '#host/serverless/http-function.ts';
 import { ${name} } from '${module}';`;
   if (route.access === 'anyone') {
-    return `${imports}
+    const source = `${imports}
 import { openNothing } from '#host/serverless/open-nothing.ts';
 export const handler = httpFunction(${name}, openNothing);`;
+    return { kind: 'alone', source };
   }
+  const kind = route.tag === 'Docs' ? 'documents' : 'opens';
   if (id === 'getMetrics') {
-    return `${imports}
+    const source = `${imports}
 import { openFunction } from '#host/serverless/open-function.ts';
 export const handler = httpFunction(${name}, async () => {
   const { createMetrics } = await import('#host/metrics.ts');
   return openFunction(createMetrics());
 });`;
+    return { kind, source };
   }
-  return `${imports}
+  const source = `${imports}
 import { openFunction } from '#host/serverless/open-function.ts';
 export const handler = httpFunction(${name}, () => openFunction());`;
+  return { kind, source };
 }
 
 const REAPER = `import { openFunction } from '#host/serverless/open-function.ts';

@@ -11,8 +11,8 @@ let built: BuiltFunctions;
 
 beforeAll(async () => {
   built = await builtFunctions();
-});
-afterAll(() => built.remove());
+}, 120_000);
+afterAll(() => built?.remove());
 
 /** Runs a script in a fresh process, with the function's `handler`; gives what it prints, read as JSON. */
 async function fresh(id: string, script: string, env = { LOG_LEVEL: 'silent' }): Promise<unknown> {
