@@ -1,4 +1,3 @@
-import { LABELS, labelValue, PREVIEW_LABELS, selector, SLOT_MS, timeSlots } from '#constructs/names.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Clock } from '#core/ports/clock.ts';
 import type { Preview, PreviewPlane } from '#core/ports/preview-plane.ts';
@@ -11,6 +10,7 @@ import { isReason, KubernetesError } from './client/kubernetes-error.ts';
 import { closePreview } from './previews/close-preview.ts';
 import { keepPreview } from './previews/keep-preview.ts';
 import { isAmongFirst } from './previews/is-among-first.ts';
+import { listPreviews } from './previews/list-previews.ts';
 import { openPreview } from './previews/open-preview.ts';
 import { createPreviewStore, type StoredRoute } from './previews/preview-store.ts';
 import { awaitReadiness } from './previews/readiness/await-readiness.ts';
@@ -44,9 +44,6 @@ export interface KubernetesPlaneOptions {
    */
   readonly startTimeoutMs?: number | undefined;
 }
-
-/** Slots that a selector names at most. Expiries beyond are listed, and judged by their exact time. */
-const MAX_SLOTS = 288;
 
 /** Closes under way at once: a reaper that ends hundreds leaves the API server to others, too. */
 const CLOSES = 8;
@@ -144,16 +141,9 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
     close: (preview, precondition, signal) =>
       inPorthole(() => oneOfFew(() => closePreview(store, preview, precondition, signal))),
 
-    async *list({ runId, dueBefore } = {}, signal) {
-      const terms = [selector(PREVIEW_LABELS)];
-      if (runId !== undefined) terms.push(`${LABELS.run}=${labelValue(runId)}`);
-      if (dueBefore !== undefined) terms.push(dueSelector(store.toStore(dueBefore), config));
+    async *list(filter = {}, signal) {
       try {
-        const query = { labelSelector: terms.join(',') };
-        for await (const found of client.list<StoredRoute>(store.routes, query, signal)) {
-          const preview = store.read(found);
-          if (preview !== undefined && (runId === undefined || preview.runId === runId)) yield preview;
-        }
+        yield* listPreviews(store, filter, config.idleTimeoutMinutes, signal);
       } catch (error) {
         throw asPortholeError(error);
       }
@@ -163,14 +153,6 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
 
     sweep: (now, signal) => inPorthole(() => sweepHalves(store, now, signal)),
   };
-}
-
-/** All but those whose expiry certainly lies after `time`: an expiry is at most one idle window away, and whatever claims more is looked at. */
-function dueSelector(time: Date, { idleTimeoutMinutes }: PreviewOptions): string {
-  const next = new Date(time.getTime() + SLOT_MS);
-  const last = new Date(time.getTime() + idleTimeoutMinutes * 60_000 + SLOT_MS);
-  const later = timeSlots(next, last).slice(0, MAX_SLOTS);
-  return `${LABELS.dueSlot} notin (${later.join(',')})`;
 }
 
 async function inPorthole<T>(call: () => Promise<T>): Promise<T> {

@@ -119,6 +119,26 @@ describe('what the API server is asked', () => {
   });
 });
 
+describe('what is due', () => {
+  test.each([-5, 0, 5])(
+    'is listed once at the first call of a reaper that is %i minutes ahead',
+    async (skew) => {
+      const clock = pinnedClock(NOON);
+      const bed = await planeBed({ clock });
+      try {
+        // In the first minute of a slot, which a clock behind has not reached.
+        const { preview } = await bed.plane.open(bed.spec({ expiresAt: later(5) }));
+        clock.advance(6 * MINUTE);
+        const its = { now: () => new Date(clock.now().getTime() + skew * MINUTE) };
+        const due = await collect(bed.another(its).plane.list({ dueBefore: its.now() }));
+        expect(due.map(({ token }) => token)).toEqual([preview.token]);
+      } finally {
+        await bed.close();
+      }
+    },
+  );
+});
+
 describe('a preview near the end of its life, under a policy that refuses an expiry past it', () => {
   test('is kept alive until that end by a refused patch, one read and a second patch', async () => {
     const bed = await planeBed({
