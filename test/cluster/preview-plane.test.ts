@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { collection, HTTP_ROUTES, type Kind, SERVICES } from '#adapters/kubernetes/client/collection.ts';
+import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import {
   createKubernetesClient,
@@ -13,13 +12,8 @@ import { createGatewayProbe } from '#adapters/kubernetes/previews/readiness/gate
 import { systemClock } from '#adapters/system/system-clock.ts';
 import { PREVIEW_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
-import type { PreviewSpec } from '#core/ports/preview-plane.ts';
-import { formatPreviewToken } from '#core/rules/preview-token.ts';
 import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';
 import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-bed.ts';
-import { killWhileStarting, STARTS_AT_ONCE } from '#test/adapters/kubernetes/kill-while-starting.ts';
-import { raceReapers } from '#test/adapters/kubernetes/race-reapers.ts';
-import { collect } from '#test/support/collect.ts';
 import { suite } from '#test/support/suite.ts';
 import { BUSYBOX_IMAGE } from './bed/bed-images.ts';
 import { GATEWAY_ZONE } from './bed/bed-plan.ts';
@@ -27,7 +21,6 @@ import { type Cluster, cluster, missing } from './bed/cluster.ts';
 import { BED_GATEWAY } from './bed/objects.ts';
 
 const NAMESPACE = `plane-${process.pid}`;
-const UNCAPPED = `${NAMESPACE}-uncapped`;
 const CAPACITY = 40;
 const MINUTE = 60_000;
 /** How long the gateway may take to hear of a route. */
@@ -44,21 +37,6 @@ const sandbox = { ...BOX, podName: sandboxObjectName(BOX.id) };
 
 let here: Cluster;
 let client: KubernetesClient;
-
-function previewSpec(seed: string): PreviewSpec {
-  const startedAt = new Date();
-  return {
-    token: formatPreviewToken(createHash('sha256').update(`${NAMESPACE} ${seed}`).digest()),
-    runId: 'run_1',
-    owner: 'alice',
-    sandboxId: sandbox.id,
-    podName: sandbox.podName,
-    targetPort: sandbox.listens,
-    startedAt,
-    expiresAt: new Date(startedAt.getTime() + 30 * MINUTE),
-    maxUntil: new Date(startedAt.getTime() + 480 * MINUTE),
-  };
-}
 
 /** One namespace for all, with the quota that caps previews and a sandbox pod that serves on one port. */
 async function furnish(): Promise<void> {
@@ -149,66 +127,9 @@ suite('previews on a real API server, through a real Gateway', missing(), () => 
   }, 2 * MINUTE);
 
   afterAll(async () => {
-    await here.kubectl(['delete', 'namespace', NAMESPACE, UNCAPPED, '--ignore-not-found', '--wait=false']);
+    await here.kubectl(['delete', 'namespace', NAMESPACE, '--ignore-not-found', '--wait=false']);
     client.close();
   });
 
   describe('the plane', () => previewPlaneContract('the cluster', harness, { runs: 5 }));
-
-  describe('two reapers and a keepalive at once', () => {
-    it(
-      'never lose a preview that was kept, end one twice, or bring one back (1,000 times)',
-      async () => {
-        const { plane, reopen, dispose } = await harness();
-        let specs = 0;
-        await raceReapers({
-          plane,
-          reapers: [await reopen(), await reopen()],
-          preview,
-          spec: () => previewSpec(`race ${(specs += 1)}`),
-          races: 1_000,
-          atOnce: 20,
-          spreadMs: 60,
-        });
-        const all = { labelSelector: selector(PREVIEW_LABELS) };
-        expect(await collect(client.list(collection(HTTP_ROUTES, NAMESPACE), all))).toEqual([]);
-        expect(await collect(client.list(collection(SERVICES, NAMESPACE), all))).toEqual([]);
-        await dispose();
-      },
-      10 * MINUTE,
-    );
-  });
-
-  describe('a function', () => {
-    it(
-      'killed anywhere in a start has told of nothing that does not stand, and one pass removes its halves (200 starts)',
-      async () => {
-        const access = await readKubeconfig(here.kubeconfig);
-        const uncapped = { ...preview, namespace: UNCAPPED };
-        await here.kubectl(['create', 'namespace', UNCAPPED]);
-        const other = createKubernetesPlane({
-          client,
-          preview: uncapped,
-          clock: systemClock,
-          provider: { dial },
-          probe: undefined,
-        });
-        for (let kill = 0; kill < 200 / STARTS_AT_ONCE; kill += 1) {
-          const told = await killWhileStarting(access, uncapped, `kill ${process.pid} ${kill}`);
-          for (const token of told) expect(await other.find(token)).toBeDefined();
-        }
-        const names = async (kind: Kind) => {
-          const found = await collect(client.list(collection(kind, UNCAPPED), { metadataOnly: true }));
-          return found.map(({ metadata }) => metadata.name).sort();
-        };
-        const routes = await names(HTTP_ROUTES);
-        const services = await names(SERVICES);
-        expect(routes.filter((name) => !services.includes(name))).toEqual([]);
-        expect(services.length).toBeGreaterThan(routes.length);
-        expect(await other.sweep(new Date(Date.now() + 300_000))).toBe(services.length - routes.length);
-        expect(await names(SERVICES)).toEqual(routes);
-      },
-      5 * MINUTE,
-    );
-  });
 });

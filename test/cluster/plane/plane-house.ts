@@ -24,10 +24,8 @@ export interface PlaneHouse {
   readonly records: Records;
   /** For looks from outside. */
   readonly client: KubernetesClient;
-  /** What one more function, or reaper, works with: connections of its own, perhaps a clock of its own, the records of all. */
-  another(clock?: Clock, access?: ClusterAccess): FunctionDeps;
-  /** What a reaper will work with at a time to come. */
-  at(time: number): FunctionDeps;
+  /** What one more function, or reaper, works with: connections of its own, the records of all. */
+  another(options?: AnotherOptions): FunctionDeps;
   makeRun(): RunRecord;
   /** Of all objects of a kind, ours or not. */
   names(kind: Kind): Promise<string[]>;
@@ -40,6 +38,17 @@ export interface PlaneHouseOptions {
   readonly preview?: Partial<PreviewOptions>;
   /** @default - a database in memory */
   readonly recordsFile?: string;
+}
+
+export interface AnotherOptions {
+  /** What the clock of its machine shows; by it, it compares itself with the API server. */
+  readonly machine?: Clock;
+  /**
+   * The time at which it acts, where that shall be another one: a reaper of the future.
+   * @default - the machine's
+   */
+  readonly clock?: Clock;
+  readonly through?: ClusterAccess;
 }
 
 /** No gateway of this name is there: routes are stored, and nobody serves them. */
@@ -72,11 +81,10 @@ export async function openPlaneHouse(here: Cluster, options: PlaneHouseOptions):
     preview,
     records,
     client,
-    another: (clock = systemClock, to = access) => ({
-      ...functionDeps(connect(to, clock), preview, clock),
+    another: ({ machine = systemClock, clock = machine, through = access } = {}) => ({
+      ...functionDeps(connect(through, machine), preview, clock),
       records,
     }),
-    at: (time) => ({ ...functionDeps(client, preview, { now: () => new Date(time) }), records }),
     makeRun: () => ({
       id: randomIds.run(),
       owner: { user: 'alice', org: 'acme' },

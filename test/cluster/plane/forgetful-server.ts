@@ -1,0 +1,103 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
+import { type ExchangeAnswer, openExchanges } from '#adapters/kubernetes/client/exchange.ts';
+
+/** A real API server, reached through somebody who lets its lists expire on the way. */
+export interface ForgetfulServer {
+  readonly access: ClusterAccess;
+  /** How many lists have expired: those that are offered to be continued, and those that are not. */
+  readonly expired: { offered: number; refused: number };
+  close(): Promise<void>;
+}
+
+/** Which pages are asked for too late, counted without the first ones of lists: half of them can be continued all the same. */
+const LATE = [1, 3, 6, 8];
+/** The first revision that there ever was. */
+const FORGOTTEN = 1;
+/** Goes on at the same place, in the present: so says the server's own offer. */
+const ANY = -1;
+
+export async function startForgetfulServer(access: ClusterAccess): Promise<ForgetfulServer> {
+  const exchanges = openExchanges(access, 32);
+  const expired = { offered: 0, refused: 0 };
+  let pages = 0;
+
+  const exchange = async (method: string, path: string, type?: string, accept?: string, body?: string) =>
+    exchanges.exchange(
+      {
+        method,
+        path,
+        headers: {
+          ...(type !== undefined && { 'content-type': type }),
+          ...(accept !== undefined && { accept }),
+          ...(access.token !== undefined && { authorization: `Bearer ${await access.token(false)}` }),
+        },
+        body,
+      },
+      AbortSignal.timeout(30_000),
+    );
+
+  /** What the server says of a page of long ago; one that is too young to have forgotten anything is spoken for. */
+  const forgotten = async (path: string, accept: string | undefined) => {
+    const url = new URL(path, 'http://api');
+    const next = url.searchParams.get('continue') ?? '';
+    url.searchParams.set('continue', at(next, FORGOTTEN));
+    const real = await exchange('GET', url.pathname + url.search, undefined, accept);
+    const status = real.status === 410 ? (JSON.parse(real.body) as object) : expiredStatus(next);
+    const isOffered = (expired.offered + expired.refused) % 2 === 0;
+    if (isOffered) expired.offered += 1;
+    else expired.refused += 1;
+    return { ...real, status: 410, body: JSON.stringify(isOffered ? status : { ...status, metadata: {} }) };
+  };
+
+  const server = createServer((incoming, response) => {
+    const answer = async (): Promise<ExchangeAnswer> => {
+      const { method = '', url = '' } = incoming;
+      const { accept, 'content-type': type } = incoming.headers;
+      const body = await text(incoming);
+      const isNextPage = method === 'GET' && /[?&]continue=[^&]/.test(url);
+      if (isNextPage) pages += 1;
+      if (isNextPage && LATE.includes(pages)) return forgotten(url, accept);
+      return exchange(method, url, type, accept, body === '' ? undefined : body);
+    };
+    const relay = async () => {
+      const { status, headers, body } = await answer();
+      response.writeHead(status, { 'content-type': 'application/json', date: headers.date });
+      response.end(body);
+    };
+    relay().catch(() => incoming.socket.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    access: { server: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
+    expired,
+    close: async () => {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+      exchanges.close();
+    },
+  };
+}
+
+/** The same place of a list, at another revision. */
+function at(next: string, rv: number): string {
+  const place = JSON.parse(Buffer.from(next, 'base64url').toString()) as object;
+  return Buffer.from(JSON.stringify({ ...place, rv })).toString('base64url');
+}
+
+function expiredStatus(next: string): object {
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: { continue: at(next, ANY) },
+    status: 'Failure',
+    message: 'The provided continue parameter is too old to display a consistent list result.',
+    reason: 'Expired',
+    code: 410,
+  };
+}

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
+import { gate } from '#adapters/kubernetes/client/gate.ts';
+import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import { tokenSha256 } from '#core/rules/preview-token.ts';
+import { isFullPass } from '#core/rules/reaper-pass.ts';
+import { type ReapReport, reapPreviews } from '#core/use-cases/reap-previews.ts';
+import { collect } from '#test/support/collect.ts';
+import { suite } from '#test/support/suite.ts';
+import { cluster, missing } from '../bed/cluster.ts';
+import { type ForgetfulServer, startForgetfulServer } from './forgetful-server.ts';
+import { MAKINGS, type Planted, plants } from './many-objects.ts';
+import { openPlaneHouse, type PlaneHouse } from './plane-house.ts';
+
+const MINUTE = 60_000;
+const AT_ONCE = 16;
+
+suite('two reapers at once among 10,000 objects on a real API server', missing(), () => {
+  let house: PlaneHouse;
+  let planted: Planted[];
+  const servers: ForgetfulServer[] = [];
+
+  beforeAll(async () => {
+    house = await openPlaneHouse(await cluster(), { name: 'many' });
+    planted = Object.keys(MAKINGS).flatMap((making) => plants(making, house.preview));
+    await plant();
+    const { previews, sandboxes } = house.records;
+    const at = new Date();
+    await previews.bury(
+      plants('stopped', house.preview).map(({ token }) => ({
+        tokenSha256: tokenSha256(token),
+        runId: 'run_0',
+        reason: 'stopped',
+        at,
+      })),
+    );
+    for (const { sandboxId } of plants('without its sandbox', house.preview)) {
+      const owner = { user: 'alice', org: 'acme' };
+      const destroyed = { desired: 'destroyed', observed: 'destroyed' } as const;
+      await sandboxes.create({
+        id: sandboxId,
+        owner,
+        image: null,
+        place: 'here',
+        createdAt: at,
+        ...destroyed,
+      });
+    }
+    servers.push(await startForgetfulServer(house.access), await startForgetfulServer(house.access));
+  }, 5 * MINUTE);
+  afterAll(async () => {
+    for (const each of servers) await each.close();
+    await house.close();
+  });
+
+  async function plant(): Promise<void> {
+    const { client, namespace } = house;
+    const oneOfFew = gate(AT_ONCE);
+    const routes = collection(HTTP_ROUTES, namespace);
+    const services = collection(SERVICES, namespace);
+    await Promise.all(
+      planted.map(({ service, route }) =>
+        oneOfFew(async () => {
+          const stored = service && (await client.create<KubernetesObject>(services, service)).metadata;
+          if (route !== undefined) await client.create(routes, route(stored));
+        }),
+      ),
+    );
+  }
+
+  /** Versions of all objects of both kinds, by kind and name. */
+  async function standing(): Promise<Map<string, string>> {
+    const { client, namespace } = house;
+    const versions = new Map<string, string>();
+    for (const kind of [HTTP_ROUTES, SERVICES]) {
+      const query = { metadataOnly: true };
+      for (const { metadata } of await collect(client.list(collection(kind, namespace), query)))
+        versions.set(`${kind.plural} ${metadata.name}`, metadata.resourceVersion);
+    }
+    return versions;
+  }
+
+  const keysOf = ({ name, service, route }: Planted) => [
+    ...(route === undefined ? [] : [`httproutes ${name}`]),
+    ...(service === undefined ? [] : [`services ${name}`]),
+  ];
+
+  async function passAt(time: number): Promise<ReapReport> {
+    const clock = { now: () => new Date(time) };
+    const reports = await Promise.all(
+      servers.map(({ access: through }) => reapPreviews(house.another({ clock, through }))),
+    );
+    const sum = (count: (report: ReapReport) => number) =>
+      reports.reduce((all, report) => all + count(report), 0);
+    return {
+      seen: sum(({ seen }) => seen),
+      reaped: sum(({ reaped }) => reaped),
+      lost: sum(({ lost }) => lost),
+      swept: sum(({ swept }) => swept),
+    };
+  }
+
+  it(
+    'end every dead one of ours, and touch nothing else, through lists that expire',
+    async () => {
+      const before = await standing();
+      expect(before.size).toBe(10_000);
+      const expected = new Map(before);
+      const end = (fate: string) => {
+        for (const each of planted.filter((one) => one.fate === fate))
+          for (const key of keysOf(each)) expected.delete(key);
+      };
+
+      // What was left by starts must be two minutes old.
+      let time = Date.now() + 3 * MINUTE;
+      if (isFullPass(new Date(time))) time += MINUTE;
+      const due = await passAt(time);
+      end('due');
+      expect([due.reaped, due.swept]).toEqual([600, 200]);
+      expect(due.seen).toBeLessThan(4_000);
+      expect(await standing()).toEqual(expected);
+
+      while (!isFullPass(new Date(time))) time += MINUTE;
+      const full = await passAt(time);
+      end('found');
+      expect([full.reaped, full.swept]).toEqual([450, 0]);
+      expect(await standing()).toEqual(expected);
+      expect(expected.size).toBe(4_700 + 3_000);
+
+      for (const { expired } of servers) expect(expired).toEqual({ offered: 2, refused: 2 });
+    },
+    5 * MINUTE,
+  );
+});

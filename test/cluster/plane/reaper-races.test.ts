@@ -1,0 +1,106 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { Preview } from '#core/ports/preview-plane.ts';
+import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
+import { reapPreviews } from '#core/use-cases/reap-previews.ts';
+import { startPreview } from '#core/use-cases/start-preview.ts';
+import { stopPreview } from '#core/use-cases/stop-preview.ts';
+import { suite } from '#test/support/suite.ts';
+import { cluster, missing } from '../bed/cluster.ts';
+import { openPlaneHouse, type PlaneHouse } from './plane-house.ts';
+import { routesWithoutService, type WatchLog, watchLog } from './watch-log.ts';
+
+const RACES = 1_000;
+const AT_ONCE = 20;
+const IDLE_MS = 30 * 60_000;
+
+suite('two reapers and a keepalive on a real API server', missing(), () => {
+  let house: PlaneHouse;
+  let log: WatchLog | undefined;
+  beforeAll(async () => {
+    house = await openPlaneHouse(await cluster(), { name: 'races' });
+    log = await watchLog(house.access, house.client, house.namespace);
+  });
+  afterAll(async () => {
+    log?.close();
+    await house.close();
+  });
+
+  it(`never lose a preview that was kept, end one twice, or bring one back (${RACES} times)`, async () => {
+    let expiry = 0;
+    // The previews start today; keepalives and reapers meet at the moment in which they expire.
+    const clock = { now: () => new Date(expiry) };
+    const starter = house.another();
+    const keeper = house.another({ clock });
+    const reapers = [house.another({ clock }), house.another({ clock })];
+    let passMs = 60;
+    const [kept, ended] = [new Set<string>(), new Set<string>()];
+
+    const keep = async (run: ReturnType<typeof house.makeRun>, token: string) => {
+      try {
+        return await keepPreviewAlive(keeper, { run, token });
+      } catch (error) {
+        if (error instanceof PortholeError && error.code === 'preview_not_found') return undefined;
+        throw error;
+      }
+    };
+
+    for (let race = 0; race < RACES; race += AT_ONCE) {
+      const starts = await Promise.all(
+        Array.from({ length: AT_ONCE }, async () => {
+          const run = house.makeRun();
+          return { run, ...(await startPreview(starter, { run, targetPort: 3000 })).preview };
+        }),
+      );
+      expiry = Math.max(...starts.map(({ expiresAt }) => expiresAt?.getTime() ?? 0));
+      const beganAt = performance.now();
+      const [answers, ...reports] = await Promise.all([
+        Promise.all(
+          starts.map(async ({ run, token }, at) => {
+            // Some before the reapers have looked, some while they delete, some after.
+            await pause((at / AT_ONCE) * passMs);
+            return keep(run, token);
+          }),
+        ),
+        ...reapers.map(async (reaper) => {
+          const report = await reapPreviews(reaper);
+          passMs = performance.now() - beganAt;
+          return report;
+        }),
+      ]);
+
+      const survivors = await Promise.all(starts.map(({ token }) => starter.plane.find(token)));
+      const standing = (preview: Preview | undefined) =>
+        preview && [preview.uid, preview.expiresAt?.getTime()];
+      expect(survivors.map(standing)).toEqual(answers.map(standing));
+      for (const [at, answer] of answers.entries()) {
+        if (answer !== undefined)
+          expect([answer.uid, answer.expiresAt]).toEqual([starts[at]?.uid, new Date(expiry + IDLE_MS)]);
+        (answer === undefined ? ended : kept).add(starts[at]?.uid ?? '');
+      }
+      const lost = answers.filter((each) => each === undefined).length;
+      expect(reports.reduce((sum, { reaped }) => sum + reaped, 0)).toBe(lost);
+      // What was kept is stopped; the watch hears of each end.
+      await Promise.all(
+        starts.map(async ({ run, token }, at) => answers[at] && stopPreview(starter, { run, token })),
+      );
+    }
+
+    // Otherwise it was no race.
+    expect(kept.size).toBeGreaterThan(RACES / 20);
+    expect(ended.size).toBeGreaterThan(RACES / 20);
+    expect(await house.names(HTTP_ROUTES)).toEqual([]);
+    expect(await house.names(SERVICES)).toEqual([]);
+
+    const events = (await log?.upToNow()) ?? [];
+    const of = (type: string) => events.filter((each) => each.plural === 'httproutes' && each.type === type);
+    expect(of('ADDED')).toHaveLength(RACES);
+    expect(new Set(of('ADDED').map(({ name }) => name)).size).toBe(RACES);
+    expect(of('DELETED')).toHaveLength(RACES);
+    // A keepalive writes once, or once more where its first write went too far; never to what it finds gone.
+    expect(new Set(of('MODIFIED').map(({ uid }) => uid))).toEqual(kept);
+    expect(routesWithoutService(events)).toEqual([]);
+  }, 300_000);
+});
