@@ -27,8 +27,10 @@ import { startCommand } from './exec-process.ts';
 import { findIsolation, type Isolation, type IsolationKind, withoutIsolation } from './isolation.ts';
 import { isAlive } from './process-identity.ts';
 import { removeFolder } from './remove-folder.ts';
+import { CHANNEL_SOCKET, SandboxChannels, type ServeChannel } from './sandbox-channels.ts';
 import { SandboxDialers } from './sandbox-dialers.ts';
 import { SandboxFolder, type StartRecord } from './sandbox-folder.ts';
+import { INSIDE_PATHS } from './sandbox-view.ts';
 import { Serial } from './serial.ts';
 import { SandboxStarter } from './start-sandbox.ts';
 
@@ -47,6 +49,10 @@ export interface LocalProvider extends SandboxProvider {
   readonly name: 'local';
   /** How sandboxes are isolated here, and what to warn of. Found once, by starting one; never rejects. */
   probe(): Promise<Isolation>;
+  /** Opens a socket to this process in each running sandbox, and in each that is started from here on; served by what `serve` makes. */
+  serveChannels(serve: ServeChannel): Promise<void>;
+  /** Where processes in a running sandbox find that socket; undefined while it does not run. */
+  channelPath(id: string): string | undefined;
 }
 
 /** Makes the folders and begins to try out isolation, without waiting for it: a host is up before that is known. */
@@ -65,6 +71,7 @@ class FolderProvider implements LocalProvider {
   readonly #isolation: Promise<Isolation>;
   readonly #serial = new Serial();
   readonly #dialers = new SandboxDialers();
+  readonly #channels = new SandboxChannels();
   readonly #answerWithin: number | undefined;
 
   constructor(root: string, { isolation, nodeModules, answerWithin }: LocalProviderOptions) {
@@ -79,6 +86,25 @@ class FolderProvider implements LocalProvider {
 
   probe(): Promise<Isolation> {
     return this.#isolation;
+  }
+
+  async serveChannels(serve: ServeChannel): Promise<void> {
+    this.#channels.begin(serve);
+    for await (const id of this.list()) {
+      await this.#serial.run(id, async () => {
+        const folder = new SandboxFolder(this.#root, id);
+        const isolation = folder.started()?.isolation;
+        if (isolation === undefined || this.#observe(id).state !== 'running') return;
+        await this.#openChannel(id, folder, isolation);
+      });
+    }
+  }
+
+  channelPath(id: string): string | undefined {
+    if (this.#observe(id).state !== 'running') return undefined;
+    const folder = new SandboxFolder(this.#root, id);
+    const path = folder.started()?.isolation === 'none' ? folder.channel : INSIDE_PATHS.channel;
+    return join(path, CHANNEL_SOCKET);
   }
 
   async create({ id, image }: SandboxSpec, signal?: AbortSignal): Promise<void> {
@@ -162,6 +188,7 @@ class FolderProvider implements LocalProvider {
 
   async close(): Promise<void> {
     await this.#isolation;
+    this.#channels.closeAll();
     await this.#dialers.close();
   }
 
@@ -205,11 +232,17 @@ class FolderProvider implements LocalProvider {
     }
     folder.make(isolation === 'none' ? undefined : ownerOf(id));
     await this.#starter.start(id, folder, isolation, signal);
+    await this.#openChannel(id, folder, isolation);
     folder.mark('made');
+  }
+
+  async #openChannel(id: string, folder: SandboxFolder, isolation: IsolationKind): Promise<void> {
+    await this.#channels.open(id, folder, isolation === 'none' ? undefined : ownerOf(id));
   }
 
   async #end(id: string, folder: SandboxFolder): Promise<void> {
     this.#dialers.drop(id);
+    this.#channels.close(id);
     const started = folder.started();
     if (started !== undefined) await endProcesses(id, started);
     folder.forgetStarted();

@@ -11,16 +11,19 @@ export interface StartRecord {
   readonly dialer: { readonly node: string; readonly runtime: string };
 }
 
-/** A sandbox's folder on the host: `workspace/` is shown inside, all else never is. */
+/** A sandbox's folder on the host: `workspace/` is shown inside, `channel/` is shown read-only, all else never is. */
 export class SandboxFolder {
   readonly path: string;
   readonly workspace: string;
   readonly home: string;
+  /** Holds the socket of the sandbox's channel to the host. */
+  readonly channel: string;
 
   constructor(root: string, id: string) {
     this.path = join(root, id);
     this.workspace = join(this.path, 'workspace');
     this.home = join(this.path, 'home');
+    this.channel = join(this.path, 'channel');
   }
 
   exists(): boolean {
@@ -31,6 +34,8 @@ export class SandboxFolder {
   make(owner: number | undefined): void {
     // `home` is only used where there is no isolation; elsewhere HOME is in memory.
     mkdirSync(this.home, { recursive: true, mode: 0o700 });
+    // Stays the host's, so that nothing but the host makes a socket in it; the folders around it keep everybody else out.
+    mkdirSync(this.channel, { recursive: true, mode: 0o711 });
     for (const folder of [this.workspace, join(this.workspace, 'outputs')]) {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       if (owner !== undefined) lchownSync(folder, owner, owner);

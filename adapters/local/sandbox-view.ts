@@ -8,6 +8,8 @@ export interface Sources {
   readonly node: string;
   readonly runtime: string;
   readonly workspace: string;
+  /** The folder of the socket on which the sandbox reaches the host. */
+  readonly channel?: string;
   readonly npm?: string;
   readonly pty?: string;
   readonly nodeModules?: string;
@@ -53,6 +55,7 @@ export const INSIDE_PATHS = {
   node: '/opt/node/bin/node',
   init: `${OURS}/js/main.js`,
   pty: `${OURS}/pty`,
+  channel: '/run/porthole',
 } as const;
 
 /** The environment of every command: nothing of the host's. */
@@ -93,6 +96,7 @@ export function sandboxView(sources: Sources): ViewEntry[] {
     { kind: 'memory', at: INSIDE.home, mode: '0755', mebibytes: MEMORY.home },
     show(sources.workspace, '/workspace', true),
   );
+  if (sources.channel !== undefined) entries.push(show(sources.channel, INSIDE_PATHS.channel));
   if (sources.pty !== undefined) entries.push(show(sources.pty, INSIDE_PATHS.pty));
   if (sources.nodeModules !== undefined) entries.push(show(sources.nodeModules, '/node_modules'));
   if (sources.npm !== undefined) {

@@ -25,7 +25,7 @@ const TRIAL = 10_000;
 export class SandboxStarter {
   readonly #dataDir: string;
   readonly #nodeModules: string | undefined;
-  #shared: Omit<Sources, 'workspace'> | undefined;
+  #shared: Omit<Sources, 'workspace' | 'channel'> | undefined;
 
   constructor(dataDir: string, nodeModules: string | undefined) {
     this.#dataDir = dataDir;
@@ -39,7 +39,7 @@ export class SandboxStarter {
     isolation: IsolationKind,
     signal?: AbortSignal,
   ): Promise<StartRecord> {
-    const sources = this.#sources(folder.workspace);
+    const sources = this.#sources(folder.workspace, folder.channel);
     const command = isolation === 'none' ? plainInit(id, sources) : isolatedInit(id, sources);
     const launch = LAUNCHERS[isolation]({ id, sources, owner: ownerOf(id), command });
     const listener = await openInitSocket(folder.path);
@@ -103,7 +103,7 @@ export class SandboxStarter {
     }
   }
 
-  #sources(workspace: string): Sources {
+  #sources(workspace: string, channel?: string): Sources {
     const npm = findNpm();
     const pty = findPty();
     this.#shared ??= {
@@ -113,7 +113,7 @@ export class SandboxStarter {
       ...(pty === undefined ? {} : { pty }),
       ...(this.#nodeModules === undefined ? {} : { nodeModules: this.#nodeModules }),
     };
-    return { ...this.#shared, workspace };
+    return { ...this.#shared, workspace, ...(channel === undefined ? {} : { channel }) };
   }
 }
 

@@ -64,6 +64,10 @@ export class DrivenHost {
     return host;
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   private constructor(child: ChildProcess) {
     this.#child = child;
     createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
@@ -83,6 +87,8 @@ export class DrivenHost {
   resume = (id: string): Promise<void> => this.#call('resume', id);
   destroy = (id: string): Promise<void> => this.#call('destroy', id);
   inspect = (id: string): Promise<SandboxObservation> => this.#call('inspect', id);
+  channelPath = (id: string): Promise<string | undefined> => this.#call('channelPath', id);
+  channelRequests = (): Promise<number> => this.#call('channelRequests');
   list = (): Promise<string[]> => this.#call('list');
   run = (id: string, ...argv: ExecCommand['argv']): Promise<Outcome> => this.#call('run', id, argv);
   talk = (id: string, port: number, word: string): Promise<string> => this.#call('talk', id, port, word);

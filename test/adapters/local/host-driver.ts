@@ -2,6 +2,7 @@
  * A host in a process of its own, to be run as another user and to be killed: `node host-driver.ts <dataDir> <isolation>`. Takes
  * calls as JSON lines on stdin, `{n, method, args}`, and answers `{n, value}` or `{n, failed}` with the error's code.
  */
+import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import type { IsolationKind } from '#adapters/local/isolation.ts';
@@ -9,6 +10,15 @@ import type { ExecCommand } from '#core/ports/sandbox-provider.ts';
 
 const [dataDir = '', isolation] = process.argv.slice(2);
 const provider = createLocalProvider({ dataDir, isolation: isolation as IsolationKind, answerWithin: 1000 });
+
+let channelRequests = 0;
+await provider.serveChannels((id) =>
+  createServer((request, response) => {
+    channelRequests += 1;
+    // A path of its own is answered by nobody: the connection stays.
+    if (request.url !== '/wait') response.end(`${process.pid} ${id}\n`);
+  }),
+);
 
 const text = async (stream: AsyncIterable<unknown>): Promise<string> => {
   let all = '';
@@ -22,6 +32,8 @@ const methods = {
   resume: (id: string) => provider.resume(id),
   destroy: (id: string) => provider.destroy(id),
   inspect: (id: string) => provider.inspect(id),
+  channelPath: async (id: string) => provider.channelPath(id),
+  channelRequests: async () => channelRequests,
   async list() {
     const ids: string[] = [];
     for await (const id of provider.list()) ids.push(id);
