@@ -12,8 +12,10 @@ import { stopPortForwardRoute } from './previews/stop-port-forward.ts';
 import type { Route } from './route.ts';
 import { completeRunRoute } from './runs/complete-run.ts';
 import { createRunRoute } from './runs/create-run.ts';
+import { followTimelineRoute } from './runs/follow-timeline.ts';
 import { getRunRoute } from './runs/get-run.ts';
 import { listRunsRoute } from './runs/list-runs.ts';
+import { readTimelineRoute } from './runs/read-timeline.ts';
 import { createSandboxRoute } from './sandboxes/create-sandbox.ts';
 import { deleteSandboxRoute } from './sandboxes/delete-sandbox.ts';
 import { execCommandRoute } from './sandboxes/exec-command.ts';
@@ -27,6 +29,8 @@ export const ROUTES: readonly Route[] = [
   listRunsRoute,
   getRunRoute,
   completeRunRoute,
+  readTimelineRoute,
+  followTimelineRoute,
   startPortForwardRoute,
   startAgentPreviewRoute,
   listPortForwardsRoute,

@@ -27,6 +27,8 @@ export interface Services {
   readonly place: string;
   readonly tokens: Tokens;
   readonly clock: WakingClock;
+  /** Aborted when this process is about to end: what waits ends, so that its client comes back and finds another. */
+  readonly stopping: AbortSignal;
   readonly ids: Ids;
   readonly preview: PreviewOptions;
   readonly authenticator: Authenticator;

@@ -30,6 +30,8 @@ export interface OpenServicesOptions {
   /** @default the system's */
   readonly clock?: WakingClock | undefined;
   readonly metrics: Metrics;
+  /** Aborted when the process is about to end. @default never */
+  readonly stopping?: AbortSignal | undefined;
 }
 
 /**
@@ -42,6 +44,7 @@ export async function openServices({
   log,
   clock = systemClock,
   metrics,
+  stopping = new AbortController().signal,
 }: OpenServicesOptions): Promise<OpenServices> {
   // Whatever is open when a later step fails is closed again.
   const opened = new AsyncDisposableStack();
@@ -82,6 +85,7 @@ export async function openServices({
       place,
       tokens,
       clock,
+      stopping,
       ids: randomIds,
       preview: config.preview,
       authenticator,

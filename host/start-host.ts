@@ -44,7 +44,8 @@ export async function startHost(
   const opened = new AsyncDisposableStack();
   try {
     const metrics = createMetrics();
-    const open = await openServices({ config, log, clock, metrics });
+    const stopping = new AbortController();
+    const open = await openServices({ config, log, clock, metrics, stopping: stopping.signal });
     opened.defer(() => open.close());
     const { services, platform, folder } = open;
     const { gateway } = platform;
@@ -81,7 +82,6 @@ export async function startHost(
       await app.close();
     });
 
-    const stopping = new AbortController();
     const recovered = platform.recover(stopping.signal).catch((error: unknown) => {
       if (!stopping.signal.aborted) log.error({ err: error }, 'recovery failed');
     });

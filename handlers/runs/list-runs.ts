@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { ownerOf, requirePerson } from '#core/callers.ts';
+import { pageLimit } from '../page-limit.ts';
 import { defineRoute, json } from '../route.ts';
 import { RunDto, toRunDto } from './run-dto.ts';
-
-const LIMIT = 'must be a whole number from 1 to 1000';
 
 export const listRunsRoute = defineRoute({
   id: 'listRuns',
@@ -13,7 +12,7 @@ export const listRunsRoute = defineRoute({
   summary: 'List your runs, newest first',
   access: 'caller',
   query: z.object({
-    limit: z.coerce.number(LIMIT).int(LIMIT).min(1, LIMIT).max(1000, LIMIT).default(100),
+    limit: pageLimit,
     after: z.string().max(500).optional().describe('`next` of the page before'),
   }),
   responses: {

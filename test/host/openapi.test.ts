@@ -121,6 +121,7 @@ describe('the OpenAPI document', () => {
         await asDocumented('/api/runs/{id}/sandbox/preview/{token}/keepalive', 'POST', of),
         await asDocumented('/api/runs/{id}/sandbox/port-forward/{sessionId}', 'DELETE', of),
         await asDocumented('/api/runs/{id}/complete', 'POST', of),
+        await asDocumented('/api/runs/{id}/timeline', 'GET', of),
         await asDocumented('/v1/sandbox', 'POST', {}, {}),
         await asDocumented('/v1/sandbox/{id}/running', 'GET', inSandbox),
         await asDocumented('/v1/sandbox/{id}/exec', 'POST', inSandbox, { argv: ['true'] }),
@@ -134,7 +135,8 @@ describe('the OpenAPI document', () => {
         await asDocumented('/v1/openapi.html', 'GET', {}),
         await asDocumented('/v1/openapi/assets/{name}', 'GET', { name: 'start.js' }),
       ]).toEqual([
-        201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200, 200, 200, 200, 200,
+        201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200, 200, 200, 200,
+        200,
       ]);
     });
 

@@ -1,0 +1,263 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { type EventStream, openEventStream } from './support/event-stream.ts';
+import { ADA_ADMIN, ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
+import { type PinnedClock, pinnedClock } from './support/pinned-clock.ts';
+import { makeRun, startPreview, stopSandbox, verdict } from './support/runs.ts';
+
+interface TimelineEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly at: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+describe("a run's timeline", () => {
+  let clock: PinnedClock;
+  let porthole: TestHost;
+  let sandboxId: string;
+  const streams: EventStream[] = [];
+  beforeAll(async () => {
+    clock = pinnedClock();
+    porthole = await startTestHost(PEOPLE, { clock });
+    ({ sandboxId } = await makeRun(porthole, ALICE));
+  });
+  afterEach(() => streams.splice(0).forEach((stream) => stream.leave()));
+  afterAll(() => porthole.end());
+
+  /** In the one sandbox: another one for each would take its time. */
+  const begin = (body: Readonly<Record<string, unknown>> = {}) =>
+    makeRun(porthole, ALICE, { sandbox_id: sandboxId, ...body });
+  const read = async (runId: string, query = '', token = ALICE) =>
+    (await porthole.call('GET', `/api/runs/${runId}/timeline${query}`, { token })).json<{
+      events: TimelineEvent[];
+      next: string | null;
+    }>();
+  const follow = async (
+    runId: string,
+    { token = ALICE, query = '', ...headers }: Record<string, string> = {},
+  ) => {
+    const stream = await openEventStream(porthole.host.port, `/api/runs/${runId}/events${query}`, {
+      authorization: `Bearer ${token}`,
+      ...headers,
+    });
+    streams.push(stream);
+    return stream;
+  };
+  /** The next events, as `id type`; comments in brackets. */
+  const take = async (stream: EventStream, count: number) => {
+    const taken: string[] = [];
+    while (taken.length < count) {
+      const frame = await stream.next();
+      if (frame === undefined) return [...taken, 'end'];
+      if (frame.retry !== undefined) continue;
+      taken.push(frame.comment === undefined ? `${frame.id} ${frame.event}` : `(${frame.comment})`);
+    }
+    return taken;
+  };
+  const complete = (runId: string) => porthole.call('POST', `/api/runs/${runId}/complete`, { token: ALICE });
+  const wakeAll = async () => {
+    // Until nothing else happens: whoever follows then waits for the clock.
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  };
+
+  test('tells of the run, its sandbox and its previews, in their order', async () => {
+    const run = await makeRun(porthole, ALICE, { title: 'a site' });
+    const { session_id, expires_at } = await startPreview(porthole, run.runId, 3000, ALICE);
+    clock.advance({ minutes: 1 });
+    const keepalive = `/api/runs/${run.runId}/sandbox/preview/${session_id}/keepalive`;
+    await porthole.call('POST', keepalive, { token: run.agentToken });
+    await porthole.call('DELETE', `/api/runs/${run.runId}/sandbox/port-forward/${session_id}`, {
+      token: SERVICE_KEY,
+    });
+    await stopSandbox(porthole, run.sandboxId);
+    await porthole.host.services.records.sandboxes.setDesired(run.sandboxId, 'running');
+    await porthole.call('POST', `/v1/sandbox/${run.sandboxId}/exec`, {
+      token: ALICE,
+      body: { argv: ['true'] },
+    });
+    await complete(run.runId);
+    await porthole.call('DELETE', `/v1/sandbox/${run.sandboxId}`, { token: ALICE });
+    const { events, next } = await read(run.runId);
+    expect(next).toBeNull();
+    expect(events.map(({ id, type }) => `${id} ${type}`)).toEqual([
+      '1 run.created',
+      '2 sandbox.created',
+      '3 preview.opened',
+      '4 preview.kept',
+      '5 preview.stopped',
+      '6 sandbox.stopped',
+      '7 sandbox.resumed',
+      '8 run.completed',
+      '9 sandbox.destroyed',
+    ]);
+    const fingerprint = events[2]?.data['preview'];
+    expect(fingerprint).toMatch(/^[0-9a-f]{8}$/);
+    expect(events.map(({ data }) => data)).toEqual([
+      { owner: 'alice', title: 'a site', sandbox_id: run.sandboxId, auto_approve_tools: false },
+      { sandbox_id: run.sandboxId, image: null },
+      { target_port: 3000, preview: fingerprint, expires_at, by: 'owner' },
+      { target_port: 3000, preview: fingerprint, expires_at: expect.anything(), by: 'agent' },
+      { target_port: 3000, preview: fingerprint, by: 'admin' },
+      { sandbox_id: run.sandboxId },
+      { sandbox_id: run.sandboxId },
+      {},
+      { sandbox_id: run.sandboxId },
+    ]);
+    expect(JSON.stringify(events)).not.toContain(session_id);
+  });
+
+  test('tells that traffic keeps a preview alive', async () => {
+    const run = await begin();
+    const { session_id } = await startPreview(porthole, run.runId, 3456, ALICE);
+    const serve = `node -e "require('http').createServer((q, r) => r.end('x')).listen(3456, '127.0.0.1', () => require('fs').writeFileSync('up', ''))" >/dev/null 2>&1 </dev/null & while [ ! -e up ]; do sleep 0.02; done`;
+    await porthole.call('POST', `/v1/sandbox/${sandboxId}/exec`, {
+      token: ALICE,
+      body: { argv: ['sh', '-c', serve] },
+    });
+    clock.advance({ minutes: 2 });
+    const stream = await follow(run.runId, { 'last-event-id': '2' });
+    await porthole.call('GET', '/', { host: `${session_id}-preview.localhost:${porthole.host.port}` });
+    expect(await take(stream, 1)).toEqual(['3 preview.kept']);
+    expect((await read(run.runId, '?after=2')).events[0]?.data).toMatchObject({ by: 'traffic' });
+  });
+
+  test('is read in pages', async () => {
+    const { runId } = await begin();
+    for (const port of [3000, 3001, 3002]) await startPreview(porthole, runId, port, ALICE);
+    const first = await read(runId, '?limit=3');
+    expect([first.events.map(({ id }) => id), first.next]).toEqual([['1', '2', '3'], '3']);
+    const second = await read(runId, '?limit=3&after=3');
+    expect([second.events.map(({ id }) => id), second.next]).toEqual([['4'], null]);
+    expect(await read(runId, '?after=4')).toEqual({ events: [], next: null });
+  });
+
+  test.each([
+    ['?limit=0', 'limit: must be a whole number from 1 to 1000, got "0".'],
+    ['?limit=1001', 'limit: must be a whole number from 1 to 1000, got "1001".'],
+    ['?after=-1', 'after: must be the id of an event, got "-1".'],
+    ['?after=1234567890', 'after: must be the id of an event, got "1234567890".'],
+    ['?after=', 'after: must be the id of an event, got "".'],
+    ['?after=1e3', 'after: must be the id of an event, got "1e3".'],
+  ])('refuses to be read with %s', async (query, error) => {
+    const { runId } = await begin();
+    const answer = await porthole.call('GET', `/api/runs/${runId}/timeline${query}`, { token: ALICE });
+    expect([answer.status, answer.json()]).toEqual([400, { error, code: 'invalid_request' }]);
+  });
+
+  test.each(['timeline', 'events'])('its %s is for owner, admin and the run’s own agent', async (what) => {
+    const [run, other] = [await begin(), await begin()];
+    const ask = async (token: string, id = run.runId) => {
+      const stream = await openEventStream(porthole.host.port, `/api/runs/${id}/${what}`, {
+        authorization: `Bearer ${token}`,
+      });
+      stream.leave();
+      return stream.status;
+    };
+    expect([
+      await ask(ALICE),
+      await ask(ADA_ADMIN),
+      await ask(run.agentToken),
+      await ask(BOB),
+      await ask(other.agentToken),
+      await ask(ALICE, 'run_nothere'),
+      await ask(ALICE, 'x'.repeat(65)),
+    ]).toEqual([200, 200, 200, 403, 403, 404, 400]);
+  });
+
+  describe('followed', () => {
+    test('gives what was, then what comes, each event whole', async () => {
+      const { runId } = await begin();
+      const stream = await follow(runId);
+      expect([stream.status, stream.headers['content-type'], stream.headers['cache-control']]).toEqual([
+        200,
+        'text/event-stream',
+        'no-cache',
+      ]);
+      expect(await stream.next()).toEqual({ retry: '1000' });
+      expect(await take(stream, 1)).toEqual(['1 run.created']);
+      await startPreview(porthole, runId, 3000, ALICE);
+      const frame = await stream.next();
+      const [, opened] = (await read(runId)).events;
+      expect(frame).toEqual({ id: '2', event: 'preview.opened', data: JSON.stringify(opened) });
+    });
+
+    test('resumes after Last-Event-ID without a gap or a repeat', async () => {
+      const { runId } = await begin();
+      for (const port of [3000, 3001, 3002]) await startPreview(porthole, runId, port, ALICE);
+      expect(await take(await follow(runId, { 'last-event-id': '2' }), 2)).toEqual([
+        '3 preview.opened',
+        '4 preview.opened',
+      ]);
+      expect(await take(await follow(runId, { query: '?after=3' }), 1)).toEqual(['4 preview.opened']);
+      const both = await follow(runId, { query: '?after=1', 'last-event-id': '3' });
+      expect(await take(both, 1)).toEqual(['4 preview.opened']);
+      const latest = await follow(runId, { 'last-event-id': '4' });
+      await complete(runId);
+      expect(await take(latest, 1)).toEqual(['5 run.completed']);
+    });
+
+    test.each(['one', '-1', '1.5', '1234567890'])('refuses the Last-Event-ID %s', async (id) => {
+      const { runId } = await begin();
+      const answer = await porthole.call('GET', `/api/runs/${runId}/events`, {
+        token: ALICE,
+        headers: { 'last-event-id': id },
+      });
+      expect(verdict(answer)).toEqual([400, 'invalid_request']);
+    });
+
+    test('says every 15 seconds that it is there', async () => {
+      const { runId } = await begin();
+      const stream = await follow(runId);
+      expect(await take(stream, 1)).toEqual(['1 run.created']);
+      for (let round = 0; round < 2; round += 1) {
+        await wakeAll();
+        clock.advance({ seconds: 15 });
+        expect(await take(stream, 1)).toEqual(['(heartbeat)']);
+      }
+    });
+
+    test('goes on after the run for its owner, and ends with it for its agent', async () => {
+      const run = await begin();
+      const [owner, agent] = [
+        await follow(run.runId, { 'last-event-id': '1' }),
+        await follow(run.runId, { 'last-event-id': '1', token: run.agentToken }),
+      ];
+      await complete(run.runId);
+      expect(await take(agent, 2)).toEqual(['2 run.completed', 'end']);
+      await startPreview(porthole, run.runId, 3000, ALICE);
+      expect(await take(owner, 2)).toEqual(['2 run.completed', '3 preview.opened']);
+    });
+
+    test('ends after an hour, to be resumed', async () => {
+      const { runId } = await begin();
+      const stream = await follow(runId, { 'last-event-id': '1' });
+      await stream.next();
+      await wakeAll();
+      clock.advance({ hours: 1 });
+      expect((await take(stream, 2)).at(-1)).toBe('end');
+    });
+
+    test('by one who goes away leaves nothing behind', async () => {
+      const { runId } = await begin();
+      const stream = await follow(runId);
+      await take(stream, 1);
+      const finished = porthole.logged.length;
+      stream.leave();
+      const isLogged = () =>
+        porthole.logged.slice(finished).some((line) => line.includes('"operation":"followTimeline"'));
+      while (!isLogged()) await new Promise((resolve) => setImmediate(resolve));
+    });
+  });
+});
+
+test('streams end when the host does, within its time to drain', async () => {
+  const porthole = await startTestHost();
+  const { runId } = await makeRun(porthole);
+  const stream = await openEventStream(porthole.host.port, `/api/runs/${runId}/events`);
+  while ((await stream.next())?.event !== 'sandbox.created');
+  const closing = porthole.end();
+  for (let frame = await stream.next(); frame !== undefined; frame = await stream.next())
+    expect(frame.event).toMatch(/^sandbox\./);
+  await closing;
+});
