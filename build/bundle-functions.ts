@@ -15,6 +15,8 @@ export interface BundledFunction {
   /** What leads to it; absent for what runs on a schedule. */
   readonly method?: Method;
   readonly path?: string;
+  /** Whether it only tells where the function host streams. */
+  readonly streams: boolean;
   /** Its module, which exports `handler`. */
   readonly file: string;
   /** Everything that it may ever load, itself first, below the folder. */
@@ -51,9 +53,9 @@ export async function bundleFunctions(folder: string): Promise<BundledFunction[]
     for (const [id, found] of await bundle(kind, group, folder)) files.set(id, found);
   }
   const viewer = await copyViewer(folder);
-  const functions = entries.map(({ id, route }): BundledFunction => {
+  const functions = entries.map(({ id, route, streams }): BundledFunction => {
     const own = files.get(id) ?? [];
-    return { id, ...route, file: `${id}.mjs`, files: id === VIEWER.of ? [...own, ...viewer] : own };
+    return { id, ...route, streams, file: `${id}.mjs`, files: id === VIEWER.of ? [...own, ...viewer] : own };
   });
   await writeFile(join(folder, MANIFEST), `${JSON.stringify(functions, null, 2)}\n`);
   return functions;

@@ -18,6 +18,8 @@ export interface FunctionEntry {
   readonly kind: FunctionKind;
   /** Absent for what runs on a schedule. */
   readonly route?: Pick<Route, 'method' | 'path'>;
+  /** Whether it only tells where the function host streams. */
+  readonly streams: boolean;
   /** Source of a module in the root folder that exports `handler`. */
   readonly source: string;
 }
@@ -29,9 +31,9 @@ export async function functionEntries(): Promise<FunctionEntry[]> {
     const { id, method, path } = route;
     const place = places.get(route);
     if (place === undefined) throw new Error(`no module below handlers exports the route ${id}`);
-    return { id, ...entryOf(route, place), route: { method, path } };
+    return { id, ...entryOf(route, place), route: { method, path }, streams: isStreaming(route) };
   });
-  return [...routes, { id: 'reaper', kind: 'opens', source: REAPER }];
+  return [...routes, { id: 'reaper', kind: 'opens', source: REAPER, streams: false }];
 }
 
 /** Name of an export, and the module that has it. */
@@ -51,9 +53,13 @@ async function routePlaces(): Promise<Map<unknown, Place>> {
   return places;
 }
 
+function isStreaming({ errors }: Route): boolean {
+  return errors?.includes('not_streamable') === true;
+}
+
 function entryOf(route: Route, { name, module }: Place): Pick<FunctionEntry, 'kind' | 'source'> {
   const { id, method, path } = route;
-  if (route.errors?.includes('not_streamable') === true) {
+  if (isStreaming(route)) {
     const source = `import { dataPlaneFunction } from '#host/serverless/data-plane-function.ts';
 export const handler = dataPlaneFunction(${JSON.stringify({ id, method, path })});`;
     return { kind: 'alone', source };

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { functionEntries } from '../../build/function-entries.ts';
 import { IMAGE_RECIPES } from '../cluster/images/image-recipe.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -29,14 +28,5 @@ describe('the page on images', () => {
     for (const image of ['function-host', 'sandbox']) {
       expect(read(`images/${image}/Dockerfile`)).toContain(`\nARG BASE_IMAGE=${base}\n`);
     }
-  });
-});
-
-describe('the page on functions', () => {
-  const page = read('docs/functions.md');
-
-  test('names every function that streams, as such', async () => {
-    const streams = (await functionEntries()).filter(({ source }) => source.includes('dataPlaneFunction'));
-    expect(page).toContain(`(${streams.map(({ id }) => `\`${id}\``).join(', ')}) answer 501`);
   });
 });
