@@ -8,6 +8,11 @@ export interface ListQuery {
   readonly fieldSelector?: string;
   /** Objects a page; 500 where it is not said. */
   readonly limit?: number;
+  /**
+   * A `resourceVersion` of the listed type that must be taken account of, where what came after it need not be: the API server answers out of its memory, at once.
+   * Otherwise it first makes sure that it knows of everything, for which it waits up to 100 ms where other types are written to. Such a list is one page.
+   */
+  readonly notOlderThan?: string | undefined;
   /** Without `spec` and `status`. */
   readonly metadataOnly?: boolean;
 }
@@ -29,13 +34,17 @@ const MAX_RESTARTS = 10;
 export async function* listPages<T extends KubernetesObject>(
   send: (call: Call) => Promise<Page<T>>,
   from: Collection,
-  { labelSelector, fieldSelector, limit = 500, metadataOnly = false }: ListQuery,
+  { labelSelector, fieldSelector, limit = 500, metadataOnly = false, notOlderThan }: ListQuery,
 ): AsyncGenerator<T, void, undefined> {
   const seen = new Set<string>();
   let restarts = 0;
   let next: string | undefined;
   do {
-    const query = new URLSearchParams({ limit: String(limit) });
+    const query = new URLSearchParams(
+      notOlderThan === undefined
+        ? { limit: String(limit) }
+        : { resourceVersion: notOlderThan, resourceVersionMatch: 'NotOlderThan' },
+    );
     if (labelSelector !== undefined) query.set('labelSelector', labelSelector);
     if (fieldSelector !== undefined) query.set('fieldSelector', fieldSelector);
     if (next !== undefined) query.set('continue', next);

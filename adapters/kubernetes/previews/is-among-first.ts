@@ -23,7 +23,8 @@ export async function isAmongFirst(
   const { name, runId } = preview;
   const labelSelector = `${selector(PREVIEW_LABELS)},${LABELS.run}=${labelValue(runId)}`;
   const others = new Map<string, StoredService>();
-  const query = { labelSelector, metadataOnly: true };
+  // All who drew before us were written before us: later changes only let somebody go.
+  const query = { labelSelector, metadataOnly: true, notOlderThan: store.foundation(preview)?.turn };
   for await (const service of client.list<StoredService>(services, query, signal)) {
     if (isOurs(service) && service.metadata.name !== name) others.set(service.metadata.name, service);
   }
@@ -33,7 +34,8 @@ export async function isAmongFirst(
   if (turn === undefined) return true;
 
   let ahead = 0;
-  for await (const route of client.list<StoredRoute>(routes, { labelSelector }, signal)) {
+  const afterOurs = { labelSelector, notOlderThan: preview.version };
+  for await (const route of client.list<StoredRoute>(routes, afterOurs, signal)) {
     const other = read(route);
     if (other === undefined || other.runId !== runId || other.name === name) continue;
     others.delete(other.name);
