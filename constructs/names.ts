@@ -80,11 +80,14 @@ export function sandboxIdLabels(sandboxId: string): Record<string, string> {
   return { [LABELS.sandbox]: labelValue(sandboxId) };
 }
 
+/** What every name of a sandbox's pod, volume and claim begins with, but for those that come out of a warm pool. */
+export const SANDBOX_NAME_PREFIX = 'sandbox-';
+
 /** `sandbox-` and the id, or as much of its hash as fits into a DNS label; so are a sandbox's pod, volume and claim named. */
 export function sandboxObjectName(sandboxId: string): string {
-  const name = `sandbox-${sandboxId}`;
+  const name = `${SANDBOX_NAME_PREFIX}${sandboxId}`;
   if (/^[a-z0-9-]{1,63}$/.test(name) && !name.endsWith('-')) return name;
-  return `sandbox-${createHash('sha256').update(sandboxId).digest('hex').slice(0, 40)}`;
+  return `${SANDBOX_NAME_PREFIX}${createHash('sha256').update(sandboxId).digest('hex').slice(0, 40)}`;
 }
 
 /** How coarse the labels of times are: a reaper that asks for what is due names a handful of slots. */

@@ -2,14 +2,22 @@ import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { foreignObjectsPlan } from './foreign-objects.plan.ts';
 import { previewRoutesPlan } from './preview-routes.plan.ts';
 import { previewServicesPlan } from './preview-services.plan.ts';
+import { sandboxModesPlan } from './sandbox-modes.plan.ts';
 import { sandboxPodsPlan } from './sandbox-pods.plan.ts';
+import { sandboxStreamsPlan } from './sandbox-streams.plan.ts';
+import { sandboxVolumesPlan } from './sandbox-volumes.plan.ts';
 
 /** Every admission policy of the stack, by the id that its resources are named after. */
-export function admissionPlan(config: Pick<StackConfig, 'zone' | 'namespaces' | 'gateway' | 'preview'>) {
+export function admissionPlan(
+  config: Pick<StackConfig, 'zone' | 'namespaces' | 'gateway' | 'preview' | 'sandboxes'>,
+) {
   return {
     'preview-routes': previewRoutesPlan(config),
     'preview-services': previewServicesPlan(config),
     'sandbox-pods': sandboxPodsPlan(config),
+    'sandbox-volumes': sandboxVolumesPlan(config),
+    'sandbox-modes': sandboxModesPlan(config),
+    'sandbox-streams': sandboxStreamsPlan(config),
     'foreign-objects': foreignObjectsPlan(config),
   };
 }

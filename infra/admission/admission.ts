@@ -7,7 +7,7 @@ import { admissionPlan, bindingPlan } from './admission.plan.ts';
 export class Admission extends pulumi.ComponentResource {
   constructor(
     name: string,
-    args: Pick<StackConfig, 'zone' | 'namespaces' | 'gateway' | 'preview'>,
+    args: Pick<StackConfig, 'zone' | 'namespaces' | 'gateway' | 'preview' | 'sandboxes'>,
     opts?: pulumi.ComponentResourceOptions,
   ) {
     super('porthole:infra:Admission', name, {}, opts);

@@ -9,8 +9,19 @@ const SKEW_SECONDS = 60;
 /** RFC 3339 in UTC, as the functions write it. */
 const TIME = String.raw`^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}(\\.\\d{1,9})?Z$`;
 
-/** What a preview is, from its start to its end. */
-const FIXED = ['run', 'owner', 'sandbox', 'targetPort', 'startedAt', 'maxUntil'] as const;
+/** What a preview is, and what it stands on, from its start to its end. */
+const FIXED = [
+  'run',
+  'owner',
+  'sandbox',
+  'pod',
+  'targetPort',
+  'startedAt',
+  'maxUntil',
+  'attempt',
+  'turn',
+  'serviceVersion',
+] as const;
 
 /**
  * What the API server refuses of preview routes, whoever sends them: so that a bug in a function, or its stolen

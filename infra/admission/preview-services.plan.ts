@@ -35,7 +35,7 @@ export function previewServicesPlan({ namespaces, preview }: Pick<StackConfig, '
           message: `foreign selector: a preview's Service selects one sandbox, by ${LABELS.sandbox}`,
         },
         {
-          expression: `size(object.spec.?ports.orValue([])) == 1 && object.spec.ports.all(p, p.port == 80 && type(p.targetPort) == int && int(p.targetPort) >= ${allowedPortMin} && int(p.targetPort) <= ${allowedPortMax})`,
+          expression: `size(object.spec.?ports.orValue([])) == 1 && object.spec.ports.all(p, p.port == 80 && p.?protocol.orValue('TCP') == 'TCP' && type(p.targetPort) == int && int(p.targetPort) >= ${allowedPortMin} && int(p.targetPort) <= ${allowedPortMax})`,
           message: `port out of range: a preview's Service leads from 80 to ${allowedPortMin} to ${allowedPortMax}`,
         },
         {

@@ -36,13 +36,14 @@ export function sandboxPodsPlan({ namespaces }: Pick<StackConfig, 'namespaces'>)
         {
           expression: ['hostNetwork', 'hostPID', 'hostIPC']
             .map((field) => `object.spec.?${field}.orValue(false) == false`)
+            .concat('variables.containers.all(c, c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0))')
             .join(' && '),
-          message: 'host namespace: a sandbox shares none with its node',
+          message: 'host namespace: a sandbox shares none with its node, and no port of it',
         },
         {
-          expression: `object.spec.?volumes.orValue([]).all(v, has(v.emptyDir) || has(v.persistentVolumeClaim))`,
+          expression: `object.spec.?volumes.orValue([]).all(v, has(v.emptyDir) || (has(v.persistentVolumeClaim) && v.persistentVolumeClaim.claimName == object.metadata.name))`,
           message:
-            'foreign volume: a sandbox mounts its own volumes, and no Secret, ConfigMap or path of its node',
+            'foreign volume: a sandbox mounts the volume of its own name, and no Secret, ConfigMap or path of its node',
         },
         {
           expression: `variables.containers.all(c, size(c.?envFrom.orValue([])) == 0 && c.?env.orValue([]).all(e, !has(e.valueFrom) || has(e.valueFrom.fieldRef)))`,
@@ -54,8 +55,21 @@ export function sandboxPodsPlan({ namespaces }: Pick<StackConfig, 'namespaces'>)
             'c.?securityContext.?allowPrivilegeEscalation.orValue(true) == false',
             `'ALL' in c.?securityContext.?capabilities.?drop.orValue([])`,
             'size(c.?securityContext.?capabilities.?add.orValue([])) == 0',
-          ].join(' && ')}) && object.spec.?securityContext.?runAsNonRoot.orValue(false)`,
+            'c.?securityContext.?runAsNonRoot.orValue(true)',
+            `c.?securityContext.?procMount.orValue('Default') == 'Default'`,
+            `!has(c.securityContext.windowsOptions)`,
+          ].join(
+            ' && ',
+          )}) && object.spec.?securityContext.?runAsNonRoot.orValue(false) && !has(object.spec.securityContext.windowsOptions)`,
           message: 'privileged: a sandbox runs as an ordinary user without capabilities',
+        },
+        {
+          expression: `variables.containers.all(c, c.?securityContext.?seccompProfile.?type.orValue(object.spec.?securityContext.?seccompProfile.?type.orValue('')) == 'RuntimeDefault')`,
+          message: "open to every system call: a sandbox runs under the runtime's seccomp profile",
+        },
+        {
+          expression: `variables.containers.all(c, ${['livenessProbe', 'readinessProbe', 'startupProbe', 'lifecycle'].map((field) => `!has(c.${field})`).join(' && ')})`,
+          message: 'probe: its node asks nothing of a sandbox, nor anybody else on its behalf',
         },
         {
           expression: `variables.containers.all(c, 'cpu' in c.?resources.?limits.orValue({}) && 'memory' in c.?resources.?limits.orValue({}))`,

@@ -16,9 +16,10 @@ import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/san
 import { run, sandboxId, serve, talk } from '#test/contracts/sandbox-provider.contract.ts';
 import { collect } from '#test/support/collect.ts';
 import { suite } from '#test/support/suite.ts';
-import { type AccessHouse, type Actor, kubeconfigOf, openAccessHouse } from './access/access-house.ts';
-import { newSpec } from './access/new-spec.ts';
-import { ACCOUNTS, REFUSED, type Row, type Who } from './access/rights.ts';
+import { type Actor, kubeconfigOf } from './guards/actor.ts';
+import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
+import { newSpec } from './guards/new-spec.ts';
+import { ACCOUNTS, REFUSED, type Row, type Who } from './guards/rights.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
 import { startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
 import { cluster, missing } from './bed/cluster.ts';
@@ -39,7 +40,7 @@ interface RulesReview extends KubernetesObject {
 }
 
 /** Every namespace where an account must have nothing: that of the functions, and those of others. */
-const ELSEWHERE = ['functions', 'kube-system', 'default'] as const;
+const ELSEWHERE = ['functions', 'gateway', 'kube-system', 'default'] as const;
 
 /** One right a line, as `verb resource.group`. */
 function rights(rows: readonly Row[]): string[] {
@@ -49,26 +50,26 @@ function rights(rows: readonly Row[]): string[] {
 }
 
 suite('access', missing(), () => {
-  let pods: AccessHouse;
-  let claims: AccessHouse;
-  const actors = {} as Record<Who, { actor: Actor; house: AccessHouse }>;
+  let pods: GuardedStack;
+  let claims: GuardedStack;
+  const actors = {} as Record<Who, { actor: Actor; stack: GuardedStack }>;
 
   beforeAll(async () => {
     const bed = await cluster();
     await importSandboxImage(bed);
     [pods, claims] = await Promise.all([
-      openAccessHouse(bed, { image: SANDBOX_IMAGE }),
-      openAccessHouse(bed, { warmPool: 'cold' }),
+      openGuardedStack(bed, { image: SANDBOX_IMAGE }),
+      openGuardedStack(bed, { warmPool: 'cold' }),
     ]);
-    const of = async (house: AccessHouse, account: string, namespace?: string) => ({
-      actor: await house.as(account, namespace),
-      house,
+    const of = async (stack: GuardedStack, account: string, namespace?: string) => ({
+      actor: await stack.as(account, namespace),
+      stack,
     });
     actors['functions that make pods'] = await of(pods, 'porthole');
     actors['functions that claim sandboxes'] = await of(claims, 'porthole');
     actors.reaper = await of(pods, 'porthole-reaper');
     actors['whatever else runs beside the functions'] = await of(pods, 'default');
-    actors['a sandbox, if it had a token'] = await of(pods, 'default', pods.namespaces.previews);
+    actors['a sandbox, if it had a token'] = await of(pods, 'default', pods.config.namespaces.previews);
   }, 180_000);
 
   afterAll(async () => {
@@ -77,10 +78,10 @@ suite('access', missing(), () => {
 
   /** Those of the row's verbs that the API server would let it do. */
   async function allowed(who: Who, [verbs, name, where]: Row): Promise<string[]> {
-    const { actor, house } = actors[who];
+    const { actor, stack } = actors[who];
     const [path = '', ...subresources] = name.split('/');
     const [resource = '', ...group] = path.split('.');
-    const own = { ...house.namespaces, 'kube-system': 'kube-system', everywhere: undefined };
+    const own = { ...stack.config.namespaces, 'kube-system': 'kube-system', everywhere: undefined };
     const action = {
       resource,
       group: group.join('.'),
@@ -114,7 +115,7 @@ suite('access', missing(), () => {
 
   describe.each(everybody)('%s', (who) => {
     test('has no other right in any namespace, as the API server lists them', async () => {
-      const { actor, house } = actors[who];
+      const { actor, stack } = actors[who];
       const listed = async (namespace: string): Promise<string[]> => {
         const { status } = await actor.client.create<RulesReview>(
           { path: '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', plural: 'reviews' },
@@ -134,23 +135,25 @@ suite('access', missing(), () => {
           .filter((right) => !/^create self\w+\.auth(?:entic|oriz)ation\.k8s\.io$/.test(right))
           .toSorted();
       };
-      expect(await listed(house.namespaces.previews)).toEqual(rights(ACCOUNTS[who].may));
+      expect(await listed(stack.config.namespaces.previews)).toEqual(rights(ACCOUNTS[who].may));
+      const { functions, gateway } = stack.config.namespaces;
       for (const where of ELSEWHERE) {
-        expect(await listed(where === 'functions' ? house.namespaces.functions : where)).toEqual([]);
+        const own: Partial<Record<string, string>> = { functions, gateway };
+        expect(await listed(own[where] ?? where)).toEqual([]);
       }
     });
   });
 
   test('functions that make pods take sandboxes and previews through their whole lives', async () => {
-    const { actor, house } = actors['functions that make pods'];
-    await wholeLife(actor, house);
+    const { actor, stack } = actors['functions that make pods'];
+    await wholeLife(actor, stack);
     for (const kind of [HTTP_ROUTES, SERVICES, PODS, VOLUME_CLAIMS]) {
-      const left = await collect(house.admin.client.list(collection(kind, house.namespaces.previews)));
+      const left = await collect(stack.admin.client.list(collection(kind, stack.config.namespaces.previews)));
       expect(left.map(({ metadata }) => metadata.name)).toEqual([]);
     }
   }, 60_000);
 
-  const passes = (file: string, house: AccessHouse): Promise<string> =>
+  const passes = (file: string, stack: GuardedStack): Promise<string> =>
     command(
       [
         process.execPath,
@@ -165,14 +168,14 @@ suite('access', missing(), () => {
           PORTHOLE_DATA_DIR: join(file, '../data'),
           PORTHOLE_PROVIDER: 'kubernetes',
           PORTHOLE_SANDBOX_IMAGE: SANDBOX_IMAGE,
-          Sandbox__Preview__ZoneSuffix: 'preview.test',
-          Sandbox__Preview__Namespace: house.namespaces.previews,
+          Sandbox__Preview__ZoneSuffix: stack.config.zone,
+          Sandbox__Preview__Namespace: stack.config.namespaces.previews,
         },
       },
     );
 
   test('a pass of the reaper ends what is due by the reaper’s own account, and leaves the rest', async () => {
-    const house = pods;
+    const stack = pods;
     const folder = mkdtempSync(join(tmpdir(), 'porthole-access-'));
     try {
       const { plane } = actors['functions that make pods'].actor;
@@ -181,11 +184,11 @@ suite('access', missing(), () => {
       await plane.open(due);
       const file = join(folder, 'kubeconfig');
       writeFileSync(file, await kubeconfigOf(actors.reaper.actor.access));
-      await passes(file, house);
+      await passes(file, stack);
       const left = await collect(plane.list());
       expect(left.map(({ token }) => token)).toEqual([kept.token]);
       const services = await collect(
-        house.admin.client.list(collection(SERVICES, house.namespaces.previews)),
+        stack.admin.client.list(collection(SERVICES, stack.config.namespaces.previews)),
       );
       expect(services.map(({ metadata }) => metadata.name)).toEqual(left.map(({ name }) => name));
       for (const preview of left) await plane.close(preview);
@@ -198,20 +201,20 @@ suite('access', missing(), () => {
     test('functions that claim sandboxes take them and previews through their whole lives', async () => {
       const bed = await cluster();
       await installDefinitions(bed.kubectl);
-      const house = await openAccessHouse(bed, POOLS);
-      const standIn = startStandIn(house.admin.access, house.namespaces.previews);
+      const stack = await openGuardedStack(bed, POOLS);
+      const standIn = startStandIn(stack.admin.access, stack.config.namespaces.previews);
       try {
-        await wholeLife(await house.as('porthole'), house);
+        await wholeLife(await stack.as('porthole'), stack);
       } finally {
         await standIn.stop();
-        await house.close();
+        await stack.close();
       }
     }, 120_000);
   });
 });
 
 /** Every operation that the API has, with this account's token. */
-async function wholeLife({ provider, plane }: Actor, house: AccessHouse): Promise<void> {
+async function wholeLife({ provider, plane }: Actor, stack: GuardedStack): Promise<void> {
   const id = sandboxId();
   await provider.create({ id });
   expect((await run(provider, id, ['echo', 'here'])).stdout).toBe('here\n');
@@ -233,7 +236,7 @@ async function wholeLife({ provider, plane }: Actor, house: AccessHouse): Promis
   expect(await plane.close(preview)).toBe(true);
   expect(await plane.find(spec.token)).toBeUndefined();
   const half = newSpec();
-  await house.leaveService(half);
+  await stack.leaveService(half);
   expect(await plane.sweep(new Date(Date.now() + 600_000))).toBe(1);
 
   await provider.stop(id);

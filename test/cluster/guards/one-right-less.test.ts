@@ -11,20 +11,21 @@ import { functionNeeds, type Need, reaperNeeds } from '../../../infra/access/nee
 import { definitionsMissing, installDefinitions } from '../agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from '../agent-sandbox-stand-in/stand-in.ts';
 import { cluster, missing } from '../bed/cluster.ts';
-import { type AccessHouse, type Actor, openAccessHouse } from './access-house.ts';
+import type { Actor } from './actor.ts';
+import { type GuardedStack, openGuardedStack } from './guarded-stack.ts';
 import { newSpec } from './new-spec.ts';
 
 /** What an actor does, prepared by whoever may do everything; throws where it has no effect, too. */
-type Work = (actor: Actor, house: AccessHouse) => Promise<unknown>;
+type Work = (actor: Actor, stack: GuardedStack) => Promise<unknown>;
 
 const TEN_MINUTES = 600_000;
 
 const find: Work = ({ plane }) => plane.find(newSpec().token);
 const listPreviews: Work = ({ plane }) => collect(plane.list());
 const open: Work = ({ plane }) => plane.open(newSpec());
-const openOnWhatIsLeft: Work = async ({ plane }, house) => {
+const openOnWhatIsLeft: Work = async ({ plane }, stack) => {
   const spec = newSpec();
-  await house.leaveService(spec);
+  await stack.leaveService(spec);
   await plane.open(spec);
 };
 const touch: Work = async ({ plane }, { admin }) => {
@@ -39,8 +40,8 @@ const close: Work = async ({ plane }, { admin }) => {
   await plane.close(preview);
 };
 /** Its Service has been written to since, so that only a look tells whose it is. */
-const closeWithChangedService: Work = async ({ plane }, { admin, namespaces }) => {
-  const services = collection(SERVICES, namespaces.previews);
+const closeWithChangedService: Work = async ({ plane }, { admin, config }) => {
+  const services = collection(SERVICES, config.namespaces.previews);
   const { preview } = await admin.plane.open(newSpec());
   await admin.client.mergePatch(services, preview.name, { metadata: { annotations: { seen: 'yes' } } });
   await plane.close(preview);
@@ -49,8 +50,8 @@ const closeWithChangedService: Work = async ({ plane }, { admin, namespaces }) =
   });
   if (left !== undefined) throw new Error('its Service is left to the sweep');
 };
-const sweep: Work = async ({ plane }, house) => {
-  await house.leaveService(newSpec());
+const sweep: Work = async ({ plane }, stack) => {
+  await stack.leaveService(newSpec());
   await plane.sweep(new Date(Date.now() + TEN_MINUTES));
 };
 
@@ -94,7 +95,7 @@ function told(error: unknown): string {
 
 suite('without one of its rights', missing(), () => {
   async function expectFailure(
-    house: AccessHouse,
+    stack: GuardedStack,
     needs: readonly Need[],
     name: string,
     work: Work,
@@ -102,8 +103,8 @@ suite('without one of its rights', missing(), () => {
   ): Promise<void> {
     const rest = needs.filter((need) => right(need) !== name);
     expect(rest).toHaveLength(needs.length - 1);
-    const actor = await house.withRights(rest);
-    const failure = await work(actor, house).then(
+    const actor = await stack.withRights(rest);
+    const failure = await work(actor, stack).then(
       () => 'it did not fail',
       (error: unknown) => told(error),
     );
@@ -111,23 +112,23 @@ suite('without one of its rights', missing(), () => {
   }
 
   describe('with pods', () => {
-    let house: AccessHouse;
+    let stack: GuardedStack;
     const running = sandboxId();
     const needs = functionNeeds('kubernetes');
 
     beforeAll(async () => {
       const bed = await cluster();
       await importSandboxImage(bed);
-      house = await openAccessHouse(bed, { image: SANDBOX_IMAGE });
-      await house.admin.provider.create({ id: running });
+      stack = await openGuardedStack(bed, { image: SANDBOX_IMAGE });
+      await stack.admin.provider.create({ id: running });
     }, 120_000);
-    afterAll(() => house.close());
+    afterAll(() => stack.close());
 
     /** The volume of a sandbox that is stopped, and that something else holds on to. */
-    const destroyHeld: Work = async ({ provider }, { admin, namespaces }) => {
+    const destroyHeld: Work = async ({ provider }, { admin, config }) => {
       const id = sandboxId();
       const name = sandboxObjectName(id);
-      const volumes = collection(VOLUME_CLAIMS, namespaces.previews);
+      const volumes = collection(VOLUME_CLAIMS, config.namespaces.previews);
       await admin.client.create(volumes, {
         apiVersion: 'v1',
         kind: 'PersistentVolumeClaim',
@@ -162,12 +163,12 @@ suite('without one of its rights', missing(), () => {
     };
 
     test.each(Object.keys(work))('functions fail for the want of: %s', async (name) => {
-      await expectFailure(house, needs, name, work[name] ?? find, QUIET[name]);
+      await expectFailure(stack, needs, name, work[name] ?? find, QUIET[name]);
     });
 
     test.each(Object.keys(REAPER_WORK))('the reaper fails for the want of: %s', async (name) => {
       const words = QUIET[`${name} of the reaper`];
-      await expectFailure(house, reaperNeeds(), name, REAPER_WORK[name] ?? find, words);
+      await expectFailure(stack, reaperNeeds(), name, REAPER_WORK[name] ?? find, words);
     });
 
     test('that is all that they have', () => {
@@ -177,7 +178,7 @@ suite('without one of its rights', missing(), () => {
   });
 
   suite('with claims of agent-sandbox', definitionsMissing(), () => {
-    let house: AccessHouse;
+    let stack: GuardedStack;
     let standIn: StandIn;
     const [running, suspended, stopping] = [sandboxId(), sandboxId(), sandboxId()];
     const needs = functionNeeds('agent-sandbox');
@@ -185,18 +186,18 @@ suite('without one of its rights', missing(), () => {
     beforeAll(async () => {
       const bed = await cluster();
       await Promise.all([importSandboxImage(bed), installDefinitions(bed.kubectl)]);
-      house = await openAccessHouse(bed, {
+      stack = await openGuardedStack(bed, {
         templates: { plain: { image: SANDBOX_IMAGE, memory: '256Mi' } },
         warmPools: { cold: { template: 'plain', replicas: 0 } },
       });
-      const { provider, access } = house.admin;
-      standIn = startStandIn(access, house.namespaces.previews);
+      const { provider, access } = stack.admin;
+      standIn = startStandIn(access, stack.config.namespaces.previews);
       await Promise.all([running, suspended, stopping].map((id) => provider.create({ id })));
       await provider.stop(suspended);
     }, 180_000);
     afterAll(async () => {
       await standIn.stop();
-      await house.close();
+      await stack.close();
     });
 
     const work: Record<string, Work> = {
@@ -215,7 +216,7 @@ suite('without one of its rights', missing(), () => {
     };
 
     test.each(Object.keys(work))('functions fail for the want of: %s', async (name) => {
-      await expectFailure(house, needs, name, work[name] ?? find);
+      await expectFailure(stack, needs, name, work[name] ?? find);
     });
 
     test('that is all that they have', () => {

@@ -1,5 +1,5 @@
 /** Where a row asks: a namespace of the stack, somebody else's, or the cluster as a whole. */
-export type Where = 'previews' | 'functions' | 'kube-system' | 'everywhere';
+export type Where = 'previews' | 'gateway' | 'functions' | 'kube-system' | 'everywhere';
 export type Row = readonly [verbs: string, resource: string, where: Where];
 
 const EVERY_VERB = 'get list watch create update patch delete deletecollection';
@@ -88,6 +88,7 @@ export const REFUSED: Row[] = [
   ['get update patch', 'services/status', 'previews'],
   ['get create update delete', 'services/proxy', 'previews'],
   [EVERY_VERB, 'gateways.gateway.networking.k8s.io', 'previews'],
+  [EVERY_VERB, 'gateways.gateway.networking.k8s.io', 'gateway'],
   [EVERY_VERB, 'gateways.gateway.networking.k8s.io', 'functions'],
   [EVERY_VERB, 'gatewayclasses.gateway.networking.k8s.io', 'everywhere'],
   [EVERY_VERB, 'referencegrants.gateway.networking.k8s.io', 'functions'],
@@ -117,6 +118,7 @@ export const REFUSED: Row[] = [
   [EVERY_VERB, 'sandboxtemplates.extensions.agents.x-k8s.io', 'previews'],
   [EVERY_VERB, 'sandboxwarmpools.extensions.agents.x-k8s.io', 'previews'],
   [EVERY_VERB, 'secrets', 'previews'],
+  [EVERY_VERB, 'secrets', 'gateway'],
   [EVERY_VERB, 'secrets', 'functions'],
   [EVERY_VERB, 'secrets', 'kube-system'],
   [EVERY_VERB, 'configmaps', 'previews'],

@@ -1,0 +1,333 @@
+/** What a real API server refuses by the stack's admission policies, whatever the roles would allow. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  collection,
+  HTTP_ROUTES,
+  type Kind,
+  PODS,
+  SERVICES,
+  VOLUME_CLAIMS,
+} from '#adapters/kubernetes/client/collection.ts';
+import type { MergePatch } from '#adapters/kubernetes/client/kubernetes-client.ts';
+import type { JsonPatchOperation, KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import { SANDBOXES } from '#adapters/kubernetes/sandboxes/claims/claim.ts';
+import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster/cluster-streams.ts';
+import { EXEC_SUBPROTOCOL } from '#adapters/kubernetes/sandboxes/exec/channel-frames.ts';
+import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
+import { previewManifests } from '#constructs/preview.ts';
+import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
+import type { PreviewSpec } from '#core/ports/preview-plane.ts';
+import { previewHost, previewName } from '#core/rules/preview-token.ts';
+import { suite } from '#test/support/suite.ts';
+import type { Properties } from '../infra/engine/wire-values.ts';
+import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
+import { type Cluster, cluster, missing } from './bed/cluster.ts';
+import { type Actor, saidAgainst } from './guards/actor.ts';
+import { badRoutes } from './guards/bad-routes.ts';
+import { BAD_PODS, BAD_VOLUMES } from './guards/bad-sandboxes.ts';
+import { BAD_SERVICES } from './guards/bad-services.ts';
+import { at, unlabelled } from './guards/change.ts';
+import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
+import { newSpec } from './guards/new-spec.ts';
+
+const hours = (count: number) => new Date(Date.now() + count * 3_600_000);
+
+/** Rows are told before there is a stack: the names in them are those of any. */
+const NAMES = {
+  name: 'preview-of-the-row',
+  zone: 'zone.of.the.row',
+  apiHost: 'api.of.the.row',
+  hostname: 'host-preview.zone.of.the.row',
+  functionsNamespace: 'functions-of-the-row',
+};
+
+suite('admission', missing(), () => {
+  let bed: Cluster;
+  let stack: GuardedStack;
+  let functions: Actor;
+  let reaper: Actor;
+
+  const of = (kind: Kind) => collection(kind, stack.config.namespaces.previews);
+
+  function manifests(spec: PreviewSpec) {
+    const { namespaces, gateway, zone } = stack.config;
+    return previewManifests({
+      ...spec,
+      name: previewName(spec.token),
+      namespace: namespaces.previews,
+      gateway: { name: gateway.name, namespace: namespaces.gateway, sectionName: 'previews' },
+      hostname: previewHost(spec.token, zone),
+      attempt: 'one',
+    });
+  }
+  const service = (spec = newSpec()) => manifests(spec).service as Properties;
+  const route = (spec = newSpec()) => manifests(spec).route({ uid: '0', resourceVersion: '1' }) as Properties;
+  const sandbox = () =>
+    sandboxPodManifests({
+      namespace: stack.config.namespaces.previews,
+      sandboxId: 'abc',
+      image: 'sandbox',
+    }) as { pod: Properties; volumeClaim: Properties };
+
+  beforeAll(async () => {
+    bed = await cluster();
+    stack = await openGuardedStack(bed, { image: 'sandbox' });
+    [functions, reaper] = await Promise.all([stack.as('porthole'), stack.as('porthole-reaper')]);
+    // The namespace's own standard would refuse some pods first; one that stood already may have none.
+    const { previews } = stack.config.namespaces;
+    await bed.kubectl(['label', 'namespace', previews, 'pod-security.kubernetes.io/enforce-']);
+  }, 60_000);
+  afterAll(() => stack.close());
+
+  test('accepts from the functions what the constructs make', async () => {
+    expect(await functions.refusal('services', service())).toBeUndefined();
+    expect(await functions.refusal('httproutes', route())).toBeUndefined();
+    expect(await functions.refusal('persistentvolumeclaims', sandbox().volumeClaim)).toBeUndefined();
+    expect(await functions.refusal('pods', sandbox().pod)).toBeUndefined();
+  });
+
+  test.each(badRoutes(NAMES))('refuses the functions a route with %s', async (what) => {
+    const spec = newSpec();
+    const { zone, apiHost, namespaces } = stack.config;
+    const [, spoil, reason] =
+      badRoutes({
+        name: previewName(spec.token),
+        zone,
+        apiHost,
+        hostname: previewHost(spec.token, zone),
+        functionsNamespace: namespaces.functions,
+      }).find(([row]) => row === what) ?? [];
+    expect(await functions.refusal('httproutes', spoil?.(route(spec)) ?? {})).toContain(reason);
+  });
+
+  test.each(BAD_SERVICES)('refuses the functions a Service with %s', async (_, spoil, reason) => {
+    const plain = at('spec.clusterIP', undefined)(service());
+    expect(await functions.refusal('services', spoil(plain))).toContain(reason);
+  });
+
+  test.each(BAD_PODS)('refuses the functions a pod with %s', async (_, spoil, reason) => {
+    expect(await functions.refusal('pods', spoil(sandbox().pod))).toContain(reason);
+  });
+
+  test.each(BAD_VOLUMES)('refuses the functions %s', async (_, spoil, reason) => {
+    expect(await functions.refusal('persistentvolumeclaims', spoil(sandbox().volumeClaim))).toContain(reason);
+  });
+
+  test('refuses a bad preview to everybody, whoever labels it as one', async () => {
+    const bad = at('spec.hostnames', ['swift-preview.evil.test'])(route());
+    expect(await stack.admin.refusal('httproutes', bad)).toContain('foreign hostname');
+    const worse = at('spec.externalIPs', ['203.0.113.1'])(service());
+    expect(await stack.admin.refusal('services', worse)).toContain('foreign type');
+  });
+
+  test('leaves what others make alone', async () => {
+    const { admin } = stack;
+    const shop = unlabelled(at('spec.hostnames', ['shop.example.com'])(route()));
+    expect(await admin.refusal('httproutes', shop)).toBeUndefined();
+    expect(await admin.refusal('services', unlabelled(at('spec.selector', {})(service())))).toBeUndefined();
+    expect(await admin.refusal('pods', unlabelled(sandbox().pod))).toBeUndefined();
+  });
+
+  describe('of a standing preview', () => {
+    const spec = newSpec();
+    const name = previewName(spec.token);
+    const edit = (kind: Kind, change: MergePatch) =>
+      saidAgainst(functions.client.mergePatch(of(kind), name, change));
+    const note = (id: keyof typeof ANNOTATIONS, value: string) =>
+      edit(HTTP_ROUTES, { metadata: { annotations: { [ANNOTATIONS[id]]: value } } });
+
+    beforeAll(async () => {
+      await functions.plane.open(spec);
+    });
+    afterAll(async () => {
+      await functions.plane.close({ name });
+    });
+
+    test('accepts that its expiry moves, and no further than max-until', async () => {
+      expect(await note('expiresAt', hours(1).toISOString())).toBeUndefined();
+      expect(await note('expiresAt', hours(9).toISOString())).toContain('expiry past max-until');
+    });
+
+    test.each<[keyof typeof ANNOTATIONS, string]>([
+      ['run', 'run_2'],
+      ['owner', 'eve'],
+      ['sandbox', 'other'],
+      ['pod', 'other'],
+      ['targetPort', '3001'],
+      ['startedAt', '2026-01-01T00:00:00Z'],
+      ['maxUntil', hours(7).toISOString()],
+      ['attempt', 'another'],
+      ['turn', '1'],
+      ['serviceVersion', '1'],
+    ])('refuses another %s', async (id, value) => {
+      expect(await note(id, value)).toContain('changed identity');
+    });
+
+    test('refuses another host', async () => {
+      const change = { spec: { hostnames: [`other-preview.${stack.config.zone}`] } };
+      expect(await edit(HTTP_ROUTES, change)).toContain('changed identity');
+    });
+
+    test('refuses that its label goes, which would put it out of reach', async () => {
+      const change = { metadata: { labels: { [LABELS.component]: null } } };
+      expect(await edit(HTTP_ROUTES, change)).toContain('not a preview');
+    });
+
+    test('refuses another selector for its Service', async () => {
+      const change = { spec: { selector: { [LABELS.sandbox]: 'other' } } };
+      expect(await edit(SERVICES, change)).toContain('changed identity');
+    });
+  });
+
+  describe('of what Porthole did not make', () => {
+    const metadata = { name: 'shop' };
+    const foreign: [Kind, object][] = [
+      [
+        HTTP_ROUTES,
+        {
+          apiVersion: 'gateway.networking.k8s.io/v1',
+          kind: 'HTTPRoute',
+          spec: { hostnames: ['shop.example.com'] },
+        },
+      ],
+      [
+        SERVICES,
+        // Nothing is wrong with it but that.
+        {
+          apiVersion: 'v1',
+          kind: 'Service',
+          spec: { selector: { [LABELS.sandbox]: 'theirs' }, ports: [{ port: 80, targetPort: 3000 }] },
+        },
+      ],
+      [
+        VOLUME_CLAIMS,
+        {
+          apiVersion: 'v1',
+          kind: 'PersistentVolumeClaim',
+          spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } },
+        },
+      ],
+      [
+        PODS,
+        {
+          apiVersion: 'v1',
+          kind: 'Pod',
+          spec: {
+            schedulingGates: [{ name: 'porthole.test/never' }],
+            containers: [{ name: 'a', image: 'a' }],
+          },
+        },
+      ],
+    ];
+
+    beforeAll(async () => {
+      for (const [kind, object] of foreign)
+        await stack.admin.client.create(of(kind), { ...object, metadata });
+    });
+
+    test.each(foreign.map(([kind]) => kind))('refuses the functions to delete: $plural', async (kind) => {
+      expect(await saidAgainst(functions.client.delete(of(kind), 'shop'))).toContain('foreign object');
+    });
+
+    test.each([HTTP_ROUTES, SERVICES])('refuses the reaper to delete: $plural', async (kind) => {
+      expect(await saidAgainst(reaper.client.delete(of(kind), 'shop'))).toContain('foreign object');
+    });
+
+    test.each([HTTP_ROUTES, SERVICES])('refuses the functions to take over: $plural', async (kind) => {
+      const labels = { [LABELS.managedBy]: 'porthole', [LABELS.component]: 'preview' };
+      const said = await saidAgainst(functions.client.mergePatch(of(kind), 'shop', { metadata: { labels } }));
+      // Of several policies that refuse it, any may say so.
+      expect(said).toContain('denied request: foreign');
+    });
+  });
+
+  describe('of streams into pods', () => {
+    const into = async (pod: string, stream: string): Promise<string | undefined> => {
+      const streams = openClusterStreams(functions.access);
+      try {
+        const path = `${of(PODS).path}/${pod}/${stream}`;
+        const request = { path, what: stream };
+        return await saidAgainst(streams.socket(request, EXEC_SUBPROTOCOL));
+      } finally {
+        streams.close();
+      }
+    };
+
+    test.each(['exec?command=id', 'portforward?ports=5432'])(
+      'refuses the functions %s in another pod',
+      async (stream) => {
+        expect(await into('database-0', stream)).toContain('foreign pod');
+      },
+    );
+
+    test('lets them through to a sandbox', async () => {
+      expect(await into('sandbox-none', 'exec?command=id')).toContain('404');
+    });
+  });
+
+  suite('of Sandboxes of agent-sandbox', definitionsMissing(), () => {
+    let claims: GuardedStack;
+    let actor: Actor;
+    const name = 'sandbox-abc';
+    const there = () => collection(SANDBOXES, claims.config.namespaces.previews);
+    const mode = (value: string): JsonPatchOperation => ({ op: 'add', path: '/spec/operatingMode', value });
+    const change = (...operations: JsonPatchOperation[]) =>
+      saidAgainst(actor.client.jsonPatch<KubernetesObject>(there(), name, operations));
+
+    beforeAll(async () => {
+      await installDefinitions(bed.kubectl);
+      claims = await openGuardedStack(bed, { warmPool: 'pool' });
+      actor = await claims.as('porthole');
+      await claims.admin.client.create(there(), {
+        apiVersion: 'agents.x-k8s.io/v1beta1',
+        kind: 'Sandbox',
+        metadata: { name, labels: { app: 'sandbox' } },
+        spec: { podTemplate: { spec: { containers: [{ name: 'sandbox', image: 'sandbox' }] } } },
+      });
+    }, 60_000);
+    afterAll(() => claims.close());
+
+    test('lets the functions stop and resume one', async () => {
+      expect(await change(mode('Suspended'))).toBeUndefined();
+      expect(await change(mode('Running'))).toBeUndefined();
+    });
+
+    const inPod = '/spec/podTemplate/spec';
+    test.each<[what: string, operation: JsonPatchOperation]>([
+      ['another image', { op: 'replace', path: `${inPod}/containers/0/image`, value: 'evil' }],
+      [
+        'a path of its node',
+        { op: 'add', path: `${inPod}/volumes`, value: [{ name: 'root', hostPath: { path: '/' } }] },
+      ],
+      ['a service account', { op: 'add', path: `${inPod}/serviceAccountName`, value: 'builder' }],
+      [
+        'labels for its pod',
+        { op: 'add', path: '/spec/podTemplate/metadata', value: { labels: { app: 'api' } } },
+      ],
+      ['a Service of its own', { op: 'add', path: '/spec/service', value: true }],
+      ['another end', { op: 'add', path: '/spec/shutdownTime', value: '2999-01-01T00:00:00Z' }],
+    ])('refuses them %s, also beside another mode', async (_, operation) => {
+      expect(await change(operation)).toContain('changed sandbox');
+      expect(await change(mode('Suspended'), operation)).toContain('changed sandbox');
+    });
+
+    test.each<[what: string, operation: JsonPatchOperation]>([
+      ['labels', { op: 'add', path: '/metadata/labels/app', value: 'other' }],
+      [
+        'an annotation',
+        { op: 'add', path: '/metadata/annotations', value: { 'agents.x-k8s.io/pod-name': 'database-0' } },
+      ],
+      [
+        'another owner',
+        {
+          op: 'add',
+          path: '/metadata/ownerReferences',
+          value: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'other', uid: '0' }],
+        },
+      ],
+      ['a finalizer', { op: 'add', path: '/metadata/finalizers', value: ['evil.test/never'] }],
+    ])('refuses them %s', async (_, operation) => {
+      expect(await change(operation)).toContain('changed owner');
+    });
+  });
+});

@@ -1,0 +1,126 @@
+import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
+import {
+  createKubernetesClient,
+  type KubernetesClient,
+} from '#adapters/kubernetes/client/kubernetes-client.ts';
+import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
+import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
+import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
+import { systemClock } from '#adapters/system/system-clock.ts';
+import type { PreviewPlane } from '#core/ports/preview-plane.ts';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
+import { defaultWarmPool, sandboxProvider } from '../../../infra/functions/sandbox-provider.plan.ts';
+import { LISTENERS } from '../../../infra/gateway/gateway.plan.ts';
+import type { StackConfig } from '../../../infra/stack-config/stack-config-schema.ts';
+
+/** Somebody with a token, and all that Porthole does, done with that token. */
+export interface Actor {
+  readonly access: ClusterAccess;
+  readonly client: KubernetesClient;
+  readonly plane: PreviewPlane;
+  readonly provider: SandboxProvider;
+  /** Whether the API server would let it. */
+  mayDo(action: Action): Promise<boolean>;
+  /** What the API server has against making this object in the previews' namespace; nothing is stored. */
+  refusal(plural: string, object: object): Promise<string | undefined>;
+  close(): Promise<void>;
+}
+
+/** What one asks the API server about; no namespace means all of them, or none where the resource has none. */
+export interface Action {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource?: string | undefined;
+  readonly namespace?: string | undefined;
+}
+
+const REVIEWS = { path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', plural: 'reviews' };
+
+export function openActor(config: StackConfig, access: ClusterAccess): Actor {
+  const client = createKubernetesClient({ access });
+  const { namespaces, sandboxes, gateway, preview, zone } = config;
+  const namespace = namespaces.previews;
+  const warmPool = defaultWarmPool(sandboxes);
+  const at = { client, access, namespace };
+  const provider =
+    sandboxProvider(sandboxes) === 'agent-sandbox' && warmPool !== undefined
+      ? createAgentSandboxProvider({ ...at, warmPool })
+      : createKubernetesProvider({ ...at, image: SANDBOX_IMAGE, pod: { memoryMebibytes: 256 } });
+  const plane = createKubernetesPlane({
+    client,
+    preview: {
+      ...preview,
+      enabled: true,
+      zoneSuffix: zone,
+      gatewayName: gateway.name,
+      gatewayNamespace: namespaces.gateway,
+      namespace,
+    },
+    clock: systemClock,
+    provider,
+    probe: undefined,
+    listener: LISTENERS.previews,
+    publicPort: gateway.port,
+  });
+  return {
+    access,
+    client,
+    plane,
+    provider,
+    mayDo: async (resourceAttributes) => {
+      const review = await client.create<KubernetesObject & { status: { allowed: boolean } }>(REVIEWS, {
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SelfSubjectAccessReview',
+        spec: { resourceAttributes },
+      });
+      return review.status.allowed;
+    },
+    refusal: async (plural, object) => {
+      const { apiVersion } = object as { apiVersion: string };
+      const api = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
+      const path = `${api}/namespaces/${namespace}/${plural}?dryRun=All`;
+      return saidAgainst(client.create({ path, plural }, object));
+    },
+    close: async () => {
+      await provider.close();
+      client.close();
+    },
+  };
+}
+
+/** What the API server said against a call; undefined where it took it. */
+export async function saidAgainst(call: Promise<unknown>): Promise<string | undefined> {
+  try {
+    await call;
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** A token of the account, as pods get theirs. */
+export async function tokenOf(admin: KubernetesClient, namespace: string, account: string): Promise<string> {
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`;
+  const request = await admin.create<KubernetesObject & { status: { token: string } }>(
+    { path, plural: 'tokens' },
+    { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
+  );
+  return request.status.token;
+}
+
+/** A kubeconfig file of somebody who has a token. */
+export async function kubeconfigOf({ server, ca, token }: ClusterAccess): Promise<string> {
+  const authority =
+    ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(ca).toString('base64') };
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'own',
+    clusters: [{ name: 'own', cluster: { server, ...authority } }],
+    users: [{ name: 'own', user: { token: await token?.(false) } }],
+    contexts: [{ name: 'own', context: { cluster: 'own', user: 'own' } }],
+  });
+}
