@@ -16,15 +16,20 @@ const MAIN = join(import.meta.dirname, '../../build/main.ts');
 
 export async function builtFunctions(): Promise<BuiltFunctions> {
   const folder = mkdtempSync(join(tmpdir(), 'porthole-functions-'));
-  const all = join(folder, 'all');
-  await command([process.execPath, MAIN, all]);
-  const functions = JSON.parse(readFileSync(join(all, 'functions.json'), 'utf8')) as BundledFunction[];
-  for (const { id, files } of functions) {
-    for (const file of files) cpSync(join(all, file), join(folder, id, file));
+  try {
+    const all = join(folder, 'all');
+    await command([process.execPath, MAIN, all]);
+    const functions = JSON.parse(readFileSync(join(all, 'functions.json'), 'utf8')) as BundledFunction[];
+    for (const { id, files } of functions) {
+      for (const file of files) cpSync(join(all, file), join(folder, id, file));
+    }
+    return {
+      functions,
+      module: (id) => join(folder, id, `${id}.mjs`),
+      remove: () => rmSync(folder, { recursive: true }),
+    };
+  } catch (error) {
+    rmSync(folder, { recursive: true });
+    throw error;
   }
-  return {
-    functions,
-    module: (id) => join(folder, id, `${id}.mjs`),
-    remove: () => rmSync(folder, { recursive: true }),
-  };
 }

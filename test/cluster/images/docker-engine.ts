@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { removeCgroups } from '../bed/cgroups.ts';
@@ -24,7 +25,13 @@ export async function withDockerEngine<T>(
 ): Promise<T> {
   const program = await dockerProgram();
   if (program === undefined) throw new Error('no docker command line that builds with BuildKit');
-  const run = mkdtempSync(join(tmpdir(), 'porthole-docker-'));
+  // The same one every time, so that a run that was killed leaves no more than the next one removes.
+  const run = join(
+    tmpdir(),
+    `porthole-docker-${createHash('sha256').update(folder).digest('hex').slice(0, 8)}`,
+  );
+  rmSync(run, { recursive: true, force: true });
+  mkdirSync(run, { mode: 0o700 });
   const socket = join(run, 'docker.sock');
   const log = join(run, 'dockerd.log');
   const engine = startEngine({ folder, run, socket, log });

@@ -1,0 +1,45 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { recipeDigest } from '../cluster/images/image-recipe.ts';
+
+const context = mkdtempSync(join(tmpdir(), 'porthole-recipe-'));
+const recipe = { name: 'box', dockerfile: join(context, 'Dockerfile'), context };
+
+const write = (file: string, text: string) => writeFileSync(join(context, file), text);
+
+beforeEach(() => {
+  mkdirSync(join(context, 'host'), { recursive: true });
+  write('Dockerfile', 'FROM base\n');
+  write('Dockerfile.dockerignore', '*\n!host\n');
+  write('host/main.ts', 'run();\n');
+  write('README.md', 'A box\n');
+  chmodSync(join(context, 'host/main.ts'), 0o644);
+});
+afterAll(() => rmSync(context, { recursive: true }));
+
+describe('an image is built again', () => {
+  test.each([
+    ['another Dockerfile', () => write('Dockerfile', 'FROM base\nUSER 1\n')],
+    ['other files let in', () => write('Dockerfile.dockerignore', '*\n!host\n!README.md\n')],
+    ['another file', () => write('host/main.ts', 'walk();\n')],
+    ['one file more', () => write('host/more.ts', '')],
+    ['another mode', () => chmodSync(join(context, 'host/main.ts'), 0o755)],
+  ])('after %s', (_what, change) => {
+    rmSync(join(context, 'host/more.ts'), { force: true });
+    const before = recipeDigest(recipe, 'base-1');
+    change();
+    expect(recipeDigest(recipe, 'base-1')).not.toBe(before);
+  });
+
+  test('on another base', () => {
+    expect(recipeDigest(recipe, 'base-2')).not.toBe(recipeDigest(recipe, 'base-1'));
+  });
+
+  test('but not after a file that the build does not see', () => {
+    const before = recipeDigest(recipe, 'base-1');
+    write('README.md', 'Another box\n');
+    expect(recipeDigest(recipe, 'base-1')).toBe(before);
+  });
+});
