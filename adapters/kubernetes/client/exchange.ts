@@ -7,6 +7,8 @@ export interface ExchangeRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
+  /** Longest wait for the whole answer, in milliseconds. @default - none */
+  readonly timeoutMs?: number | undefined;
 }
 
 export interface ExchangeAnswer {
@@ -29,7 +31,7 @@ export class ExchangeFailure extends Error {
 
 export interface Exchanges {
   /** @throws ExchangeFailure, also when the signal aborts */
-  exchange(request: ExchangeRequest, signal: AbortSignal): Promise<ExchangeAnswer>;
+  exchange(request: ExchangeRequest, signal?: AbortSignal): Promise<ExchangeAnswer>;
   close(): void;
 }
 
@@ -67,17 +69,24 @@ export function openExchanges(access: ClusterAccess, connections: number): Excha
   const connected = new WeakSet<Socket>();
 
   return {
-    exchange: ({ method, path, headers, body }, signal) =>
+    exchange: ({ method, path, headers, body, timeoutMs }, signal) =>
       new Promise((resolve, reject) => {
         let maybeSent = false;
-        const fail = (cause: Error) => reject(new ExchangeFailure(cause.message, maybeSent, cause));
+        const fail = (cause: Error) => {
+          clearTimeout(late);
+          reject(new ExchangeFailure(cause.message, maybeSent, cause));
+        };
         const outgoing = request({
           ...target,
           method,
           path,
-          signal,
+          ...(signal !== undefined && { signal }),
           headers: body === undefined ? headers : { ...headers, 'content-length': Buffer.byteLength(body) },
         });
+        const giveUp = (): void => {
+          outgoing.destroy(new Error(`it does not answer within ${timeoutMs} ms`));
+        };
+        const late = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs);
         outgoing.once('socket', (socket) => {
           maybeSent = connected.has(socket);
           if (maybeSent) return;
@@ -91,13 +100,14 @@ export function openExchanges(access: ClusterAccess, connections: number): Excha
           const chunks: Buffer[] = [];
           incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
           incoming.once('error', fail);
-          incoming.once('end', () =>
+          incoming.once('end', () => {
+            clearTimeout(late);
             resolve({
               status: incoming.statusCode ?? 0,
               headers: incoming.headers,
               body: Buffer.concat(chunks).toString('utf8'),
-            }),
-          );
+            });
+          });
         });
         outgoing.end(body);
       }),

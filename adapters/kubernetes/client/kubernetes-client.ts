@@ -94,7 +94,12 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
   const server = openExchanges(access, connections);
 
   /** One try: the JSON of the answer, or what went wrong, thrown. */
-  const tryOnce = async (call: Call, limit: AbortSignal, refreshToken: boolean): Promise<unknown> => {
+  const tryOnce = async (
+    call: Call,
+    timeoutMs: number,
+    signal: AbortSignal | undefined,
+    refreshToken: boolean,
+  ): Promise<unknown> => {
     const headers: Record<string, string> = { accept: call.accept ?? JSON_TYPE };
     if (access.token !== undefined) headers['authorization'] = `Bearer ${await access.token(refreshToken)}`;
     if (call.body !== undefined) headers['content-type'] = call.type ?? JSON_TYPE;
@@ -105,8 +110,9 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
         path: call.path,
         headers,
         body: call.body === undefined ? undefined : JSON.stringify(call.body),
+        timeoutMs,
       },
-      AbortSignal.any([limit, AbortSignal.timeout(tryTimeoutMs)]),
+      signal,
     );
     time.observe(answer.headers.date, sentAt, now().getTime());
     if (answer.status < 400) return parse(answer.body);
@@ -115,14 +121,13 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
 
   const send = async (call: Call, signal: AbortSignal | undefined): Promise<unknown> => {
     signal?.throwIfAborted();
-    const deadline = AbortSignal.timeout(callTimeoutMs);
-    const limit = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
     const endsAt = performance.now() + callTimeoutMs;
     let inDoubt = false;
     let refused = false;
     for (let tries = 1; ; tries += 1) {
       try {
-        return await tryOnce(call, limit, refused);
+        const left = endsAt - performance.now();
+        return await tryOnce(call, Math.min(tryTimeoutMs, left), signal, refused);
       } catch (failure) {
         signal?.throwIfAborted();
         const error = failure instanceof KubernetesError ? failure : errorFromFailure(call.what, failure);
@@ -131,9 +136,9 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
           refused = true;
           continue;
         }
-        const delay = deadline.aborted ? undefined : retryDelay(error, tries, call.repetition, Math.random());
+        const delay = retryDelay(error, tries, call.repetition, Math.random());
         if (delay === undefined || performance.now() + delay >= endsAt) throw withDoubt(error, inDoubt);
-        await pause(delay, undefined, { signal: limit }).catch(() => signal?.throwIfAborted());
+        await pause(delay, undefined, signal && { signal }).catch(() => signal?.throwIfAborted());
       }
     }
   };

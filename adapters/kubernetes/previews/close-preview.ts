@@ -1,6 +1,7 @@
 import { ANNOTATIONS, parseTime } from '#constructs/names.ts';
 import type { ClosePrecondition, Preview } from '#core/ports/preview-plane.ts';
 import { isReason } from '../client/kubernetes-error.ts';
+import { within } from '../client/within.ts';
 import { type PreviewStore, START_OVER_MS, type StoredRoute, type StoredService } from './preview-store.ts';
 import { type Foundation, foundationOf, isOurs } from './read-preview.ts';
 
@@ -32,15 +33,16 @@ export async function closePreview(
   if (!(await client.delete(routes, name, { uid, resourceVersion: version }, signal))) return false;
   if (foundation !== undefined) {
     // Nobody is served by it any more: that the preview has ended does not depend on it.
-    await removeService(store, foundation).catch(() => undefined);
+    await within(SERVICE_MS, undefined, (limit) => removeService(store, foundation, limit)).catch(
+      () => undefined,
+    );
   }
   return true;
 }
 
-async function removeService(store: PreviewStore, foundation: Foundation): Promise<void> {
+async function removeService(store: PreviewStore, foundation: Foundation, limit: AbortSignal): Promise<void> {
   const { client, services } = store;
   const { name, uid, version, attempt } = foundation;
-  const limit = AbortSignal.timeout(SERVICE_MS);
   if (
     version !== undefined &&
     (await client.delete(services, name, { uid, resourceVersion: version }, limit))

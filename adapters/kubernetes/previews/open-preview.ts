@@ -8,6 +8,7 @@ import { previewHost, previewName } from '#core/rules/preview-token.ts';
 import { isReason, KubernetesError } from '../client/kubernetes-error.ts';
 import { type JsonPatchOperation, type KubernetesObject, pointer } from '../client/kubernetes-object.ts';
 import { retryDelay } from '../client/retry-delay.ts';
+import { within } from '../client/within.ts';
 import type { PreviewStore, StoredRoute, StoredService } from './preview-store.ts';
 import { foundationOf, isOurs } from './read-preview.ts';
 import { earliestTurn, isClaimed, isStartOver } from './service-claim.ts';
@@ -53,16 +54,16 @@ export async function openPreview(
   spec: PreviewSpec,
   signal?: AbortSignal,
 ): Promise<Opened> {
-  const timeout = AbortSignal.timeout(options.timeoutMs ?? START_MS);
-  const limit = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
-  const start = new Start(options, spec, limit);
-  try {
-    return await rounds(start, limit);
-  } catch (error) {
-    signal?.throwIfAborted();
-    if (!timeout.aborted || error instanceof PortholeError) throw error;
-    throw tooSlow(start.name, error);
-  }
+  return within(options.timeoutMs ?? START_MS, signal, async (limit) => {
+    const start = new Start(options, spec, limit);
+    try {
+      return await rounds(start, limit);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!limit.aborted || error instanceof PortholeError) throw error;
+      throw tooSlow(start.name, error);
+    }
+  });
 }
 
 async function rounds(start: Start, signal: AbortSignal): Promise<Opened> {

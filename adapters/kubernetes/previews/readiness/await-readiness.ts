@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { PortholeError } from '#core/errors.ts';
 import type { Preview, Readiness } from '#core/ports/preview-plane.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { within } from '../../client/within.ts';
 import type { StoredRoute } from '../preview-store.ts';
 import type { Answerer, GatewayProbe } from './gateway-probe.ts';
 import type { ProbeTimes } from './probe-times.ts';
@@ -33,20 +34,16 @@ export async function awaitReadiness(
   preview: Preview,
   signal?: AbortSignal,
 ): Promise<Readiness> {
-  signal?.throwIfAborted();
-  const over = AbortSignal.timeout(deps.timeoutMs);
-  const done = new AbortController();
-  const limit = AbortSignal.any([over, done.signal, ...(signal === undefined ? [] : [signal])]);
-  const wait = new Wait(deps, preview, limit);
-  try {
-    return await wait.run();
-  } catch (error) {
-    signal?.throwIfAborted();
-    if (!over.aborted) throw error;
-    return wait.verdict();
-  } finally {
-    done.abort();
-  }
+  return within(deps.timeoutMs, signal, async (limit) => {
+    const wait = new Wait(deps, preview, limit);
+    try {
+      return await wait.run();
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!limit.aborted) throw error;
+      return wait.verdict();
+    }
+  });
 }
 
 class Wait {
@@ -154,10 +151,11 @@ class Wait {
 
   async #askSandbox(): Promise<void> {
     const { sandboxId, targetPort } = this.#preview;
-    const limit = AbortSignal.any([this.#signal, AbortSignal.timeout(DIAL_MS)]);
     try {
-      const stream = await this.#deps.provider.dial(sandboxId, targetPort, limit);
-      stream.on('error', () => undefined).destroy();
+      await within(DIAL_MS, this.#signal, async (limit) => {
+        const stream = await this.#deps.provider.dial(sandboxId, targetPort, limit);
+        stream.on('error', () => undefined).destroy();
+      });
       this.#behind = 'listens';
     } catch (error) {
       const code = error instanceof PortholeError ? error.code : undefined;
