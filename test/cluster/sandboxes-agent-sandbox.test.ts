@@ -1,11 +1,5 @@
-/** The agent-sandbox provider on a real cluster, with a stand-in for agent-sandbox's controller. */
-import { randomBytes } from 'node:crypto';
+/** The agent-sandbox provider on a real cluster and the stack's own template, with a stand-in for agent-sandbox's controller. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
-import {
-  createKubernetesClient,
-  type KubernetesClient,
-} from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
 import { defaultProvider } from '#adapters/kubernetes/sandboxes/default-provider.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
@@ -20,84 +14,51 @@ import {
 import { suite } from '#test/support/suite.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
-import { type Cluster, cluster, missing } from './bed/cluster.ts';
+import { cluster, missing } from './bed/cluster.ts';
+import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
 
-const namespace = `claims-${randomBytes(4).toString('hex')}`;
 const API = 'extensions.agents.x-k8s.io/v1beta1';
 
-/** A template like the stack's own, and pools of it: one that keeps a sandbox ready, one that keeps none, one of no template. */
-const objects = [
-  {
-    apiVersion: API,
-    kind: 'SandboxTemplate',
-    metadata: { name: 'plain' },
-    spec: {
-      networkPolicyManagement: 'Unmanaged',
-      podTemplate: {
-        metadata: { labels: { [LABELS.role]: 'sandbox' } },
-        spec: {
-          automountServiceAccountToken: false,
-          shareProcessNamespace: true,
-          securityContext: { runAsNonRoot: true, runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000 },
-          containers: [
-            {
-              name: 'sandbox',
-              image: SANDBOX_IMAGE,
-              resources: { requests: { memory: '64Mi' }, limits: { memory: '1Gi' } },
-              securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
-              volumeMounts: [{ name: 'workspace', mountPath: '/workspace' }],
-            },
-          ],
-        },
-      },
-      volumeClaimTemplates: [
-        {
-          metadata: { name: 'workspace' },
-          spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
-        },
-      ],
-    },
-  },
-  ...[
-    { name: 'warm', replicas: 1, template: 'plain' },
-    { name: 'cold', replicas: 0, template: 'plain' },
-    { name: 'hollow', replicas: 0, template: 'none' },
-  ].map(({ name, replicas, template }) => ({
-    apiVersion: API,
-    kind: 'SandboxWarmPool',
-    metadata: { name },
-    spec: { replicas, sandboxTemplateRef: { name: template } },
-  })),
-];
+/** A pool that keeps a sandbox ready, and one that keeps none, of the stack's own template. */
+const POOLS = {
+  templates: { plain: { image: SANDBOX_IMAGE, memory: '512Mi' } },
+  warmPools: { warm: { template: 'plain', replicas: 1 }, cold: { template: 'plain', replicas: 0 } },
+  warmPool: 'cold',
+};
+
+/** A pool whose template nobody has made. */
+const hollow = {
+  apiVersion: API,
+  kind: 'SandboxWarmPool',
+  metadata: { name: 'hollow' },
+  spec: { replicas: 0, sandboxTemplateRef: { name: 'none' } },
+};
 
 suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
-  let bed: Cluster;
-  let client: KubernetesClient;
+  let stack: GuardedStack;
   let standIn: StandIn;
-  const inNamespace = (...argv: string[]): Promise<string> =>
-    bed.kubectl([...argv, `--namespace=${namespace}`]);
+  const inNamespace = (...argv: string[]): Promise<string> => stack.kubectl(argv);
+  const apply = (object: object) => stack.kubectl(['apply', '--filename=-'], JSON.stringify(object));
 
+  /** As the functions of a stack would have it: by the token of their own account, under all that guards the stack. */
   const open = async (warmPool: string, images = {}): Promise<SandboxProvider> => {
-    const access = await readKubeconfig(bed.kubeconfig);
+    const { client, access } = await stack.as('porthole');
+    const { previews: namespace } = stack.config.namespaces;
     return createAgentSandboxProvider({ client, access, namespace, warmPool, warmPoolsByImage: images });
   };
 
   beforeAll(async () => {
-    bed = await cluster();
+    const bed = await cluster();
     await Promise.all([importSandboxImage(bed), installDefinitions(bed.kubectl)]);
-    await bed.kubectl(['create', 'namespace', namespace]);
-    const access = await readKubeconfig(bed.kubeconfig);
-    client = createKubernetesClient({ access });
-    const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects });
-    await bed.kubectl(['apply', `--namespace=${namespace}`, '--filename=-'], list);
-    standIn = startStandIn(access, namespace);
+    stack = await openGuardedStack(bed, POOLS);
+    await apply(hollow);
+    standIn = startStandIn(stack.admin.access, stack.config.namespaces.previews);
   }, 180_000);
 
   afterAll(async () => {
     await inNamespace('delete', 'sandboxwarmpools,sandboxclaims', '--all', '--wait=false');
     await standIn.stop();
-    await bed.kubectl(['delete', 'namespace', namespace, '--wait=false']);
-    client.close();
+    await stack.close();
   });
 
   describe('its contract, cold', () => {
@@ -105,7 +66,7 @@ suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
   });
 
   test('is the default where its definitions are installed', async () => {
-    expect(await defaultProvider(client)).toBe('agent-sandbox');
+    expect(await defaultProvider(stack.admin.client)).toBe('agent-sandbox');
   });
 
   describe('a claim', () => {
@@ -199,7 +160,7 @@ suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
         metadata: { name: sandboxObjectName(id) },
         spec: { warmPoolRef: { name: 'nowhere' } },
       };
-      await bed.kubectl(['apply', `--namespace=${namespace}`, '--filename=-'], JSON.stringify(foreign));
+      await apply(foreign);
       expect(await provider.inspect(id)).toMatchObject({ state: 'absent' });
       await provider.destroy(id);
       expect(await inNamespace('get', 'sandboxclaim', sandboxObjectName(id))).toContain(
