@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ANNOTATIONS } from '#constructs/names.ts';
 import type { PreviewPlane, PreviewSpec } from '#core/ports/preview-plane.ts';
@@ -120,5 +121,31 @@ describe('a place of a run', () => {
       'list services',
       'list httproutes',
     ]);
+  });
+
+  test('is lost by nobody who has been given one, and given to no more than there are, in any order of calls', async () => {
+    const planes = Array.from({ length: 3 }, () => bed.another().plane);
+    for (let round = 0; round < 24; round += 1) {
+      const specs = Array.from({ length: 6 }, () => bed.spec({ runId: `run_${round}` }));
+      // In two rounds of three, starts that died have left some Services behind.
+      const left = specs.slice(0, round % 3);
+      for (const each of left) await half(each);
+      bed.server.pace = ({ verb }) => pause(Math.random() ** 3 * (verb === 'list' ? 20 : 40));
+      const told = await Promise.all(
+        [...specs, ...specs].map(async (spec, at) => {
+          const plane = planes[at % planes.length] ?? bed.plane;
+          const { preview } = await plane.open(spec);
+          const first = await plane.isAmongFirst(preview, 3);
+          const again = await plane.isAmongFirst(preview, 3);
+          return { name: preview.name, first, again };
+        }),
+      );
+      bed.server.pace = undefined;
+      expect(told.filter(({ first, again }) => first && !again)).toEqual([]);
+      const staying = new Set(told.filter(({ first }) => first).map(({ name }) => name));
+      expect(staying.size).toBeLessThanOrEqual(3);
+      if (left.length === 0) expect(staying.size).toBe(3);
+      for (const spec of specs) await bed.plane.close({ name: previewName(spec.token) });
+    }
   });
 });

@@ -29,10 +29,10 @@ const IN_A_ROW = 10;
 const MINUTE = 60_000;
 
 const halfway: fc.Arbitrary<Death> = fc.record({
-  service: fc.integer({ min: 1, max: 6 }),
+  service: fc.integer({ min: 1, max: 4 }),
   milliseconds: fc.constantFrom(0, 0, 1, 2, 3, 5),
 });
-const anywhere: fc.Arbitrary<Death> = fc.record({ step: fc.integer({ min: 1, max: 50 }) });
+const anywhere: fc.Arbitrary<Death> = fc.record({ step: fc.integer({ min: 1, max: 40 }) });
 
 /** What the functions of one run have told their clients, in all their lives. */
 class Promises {
@@ -120,44 +120,48 @@ suite('functions killed in the middle of starts, on a real API server', missing(
     return false;
   }
 
-  it('leave nothing after one pass of the reaper, break no promise, and never a route without its Service (200 times)', async () => {
-    const runs = new Map<RunRecord, Promises>();
-    let halves = 0;
-    const lane = async () => {
-      const deaths = [fc.sample(halfway, DEATHS), fc.sample(anywhere, DEATHS)].flat();
-      for (let at = 0; at < deaths.length; at += IN_A_ROW) {
-        const run = house.makeRun();
-        const promises = new Promises();
-        runs.set(run, promises);
-        for (const death of deaths.slice(at, at + IN_A_ROW)) {
-          if (await kill(run, death, promises)) halves += 1;
+  it(
+    'leave nothing after one pass of the reaper, break no promise, and never a route without its Service (200 times)',
+    async () => {
+      const runs = new Map<RunRecord, Promises>();
+      let halves = 0;
+      const lane = async () => {
+        const deaths = [fc.sample(halfway, DEATHS), fc.sample(anywhere, DEATHS)].flat();
+        for (let at = 0; at < deaths.length; at += IN_A_ROW) {
+          const run = house.makeRun();
+          const promises = new Promises();
+          runs.set(run, promises);
+          for (const death of deaths.slice(at, at + IN_A_ROW)) {
+            if (await kill(run, death, promises)) halves += 1;
+          }
         }
+      };
+      await Promise.all(Array.from({ length: LANES }, lane));
+      expect(halves).toBeGreaterThanOrEqual(40);
+      const [routes, services] = [await house.names(HTTP_ROUTES), await house.names(SERVICES)];
+      expect(services.length).toBeGreaterThan(routes.length);
+      expect(routes.filter((name) => !services.includes(name))).toEqual([]);
+
+      // Past the time that a start may take, and before anything expires: the halves go, and what was stopped.
+      const passAt = (time: number) => reapPreviews(house.another({ clock: { now: () => new Date(time) } }));
+      let grace = Date.now() + 3 * MINUTE;
+      while (!isFullPass(new Date(grace))) grace += MINUTE;
+      await passAt(grace);
+      expect(await house.names(SERVICES)).toEqual(await house.names(HTTP_ROUTES));
+      const { plane } = house.another();
+      for (const promises of runs.values()) {
+        for (const token of promises.kept) expect((await plane.find(token))?.token).toBe(token);
+        for (const token of promises.stopped) expect(await plane.find(token)).toBeUndefined();
+        expect(promises.kept.length).toBeLessThanOrEqual(3);
       }
-    };
-    await Promise.all(Array.from({ length: LANES }, lane));
-    expect(halves).toBeGreaterThanOrEqual(40);
-    const [routes, services] = [await house.names(HTTP_ROUTES), await house.names(SERVICES)];
-    expect(services.length).toBeGreaterThan(routes.length);
-    expect(routes.filter((name) => !services.includes(name))).toEqual([]);
 
-    // Past the time that a start may take, and before anything expires: the halves go, and what was stopped.
-    const passAt = (time: number) => reapPreviews(house.another({ clock: { now: () => new Date(time) } }));
-    let grace = Date.now() + 3 * MINUTE;
-    while (!isFullPass(new Date(grace))) grace += MINUTE;
-    await passAt(grace);
-    expect(await house.names(SERVICES)).toEqual(await house.names(HTTP_ROUTES));
-    const { plane } = house.another();
-    for (const promises of runs.values()) {
-      for (const token of promises.kept) expect((await plane.find(token))?.token).toBe(token);
-      for (const token of promises.stopped) expect(await plane.find(token)).toBeUndefined();
-      expect(promises.kept.length).toBeLessThanOrEqual(3);
-    }
-
-    await passAt(Date.now() + 31 * MINUTE);
-    expect(await house.names(HTTP_ROUTES)).toEqual([]);
-    expect(await house.names(SERVICES)).toEqual([]);
-    const events = (await log?.upToNow()) ?? [];
-    expect(events.length).toBeGreaterThan(1_000);
-    expect(routesWithoutService(events)).toEqual([]);
-  }, 300_000);
+      await passAt(Date.now() + 31 * MINUTE);
+      expect(await house.names(HTTP_ROUTES)).toEqual([]);
+      expect(await house.names(SERVICES)).toEqual([]);
+      const events = (await log?.upToNow()) ?? [];
+      expect(events.length).toBeGreaterThan(1_000);
+      expect(routesWithoutService(events)).toEqual([]);
+    },
+    10 * MINUTE,
+  );
 });

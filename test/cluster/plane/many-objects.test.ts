@@ -47,7 +47,7 @@ suite('two reapers at once among 10,000 objects on a real API server', missing()
       });
     }
     servers.push(await startForgetfulServer(house.access), await startForgetfulServer(house.access));
-  }, 5 * MINUTE);
+  }, 10 * MINUTE);
   afterAll(async () => {
     for (const each of servers) await each.close();
     await house.close();
@@ -129,6 +129,6 @@ suite('two reapers at once among 10,000 objects on a real API server', missing()
 
       for (const { expired } of servers) expect(expired).toEqual({ offered: 2, refused: 2 });
     },
-    5 * MINUTE,
+    10 * MINUTE,
   );
 });

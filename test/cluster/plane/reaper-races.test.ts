@@ -102,5 +102,5 @@ suite('two reapers and a keepalive on a real API server', missing(), () => {
     // A keepalive writes once, or once more where its first write went too far; never to what it finds gone.
     expect(new Set(of('MODIFIED').map(({ uid }) => uid))).toEqual(kept);
     expect(routesWithoutService(events)).toEqual([]);
-  }, 300_000);
+  }, 600_000);
 });

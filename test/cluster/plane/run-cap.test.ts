@@ -25,33 +25,37 @@ suite('the cap of a run on a real API server', missing(), () => {
   it.each([
     ['one function', 1],
     ['six functions', 6],
-  ])(`leaves exactly three of six simultaneous starts in %s (${ROUNDS} times)`, async (_name, instances) => {
-    const refused = ['too_many_previews', 'too_many_previews', 'too_many_previews'];
-    for (let round = 0; round < ROUNDS; round += 1) {
-      const run = house.makeRun();
-      const answers = await Promise.allSettled(
-        PORTS.map((targetPort, at) => startPreview(functionAt(at % instances), { run, targetPort })),
-      );
-      const started = answers.flatMap((each) =>
-        each.status === 'fulfilled' ? [each.value.preview.token] : [],
-      );
-      const codes = answers.flatMap((each) => (each.status === 'rejected' ? [codeOf(each.reason)] : []));
-      expect([started.length, ...codes]).toEqual([3, ...refused]);
-      const live = await collect(functionAt(0).plane.list({ runId: run.id }));
-      expect(live.map(({ token }) => token).sort()).toEqual(started.sort());
+  ])(
+    `leaves exactly three of six simultaneous starts in %s (${ROUNDS} times)`,
+    async (_name, instances) => {
+      const refused = ['too_many_previews', 'too_many_previews', 'too_many_previews'];
+      for (let round = 0; round < ROUNDS; round += 1) {
+        const run = house.makeRun();
+        const answers = await Promise.allSettled(
+          PORTS.map((targetPort, at) => startPreview(functionAt(at % instances), { run, targetPort })),
+        );
+        const started = answers.flatMap((each) =>
+          each.status === 'fulfilled' ? [each.value.preview.token] : [],
+        );
+        const codes = answers.flatMap((each) => (each.status === 'rejected' ? [codeOf(each.reason)] : []));
+        expect([started.length, ...codes]).toEqual([3, ...refused]);
+        const live = await collect(functionAt(0).plane.list({ runId: run.id }));
+        expect(live.map(({ token }) => token).sort()).toEqual(started.sort());
 
-      // One more finds no place, and those who stay do not mind.
-      const [first] = live;
-      if (first === undefined) throw new Error('there are three');
-      const again = startPreview(functionAt(0), { run, targetPort: first.targetPort });
-      const late = startPreview(functionAt(instances - 1), { run, targetPort: 4000 }).catch(codeOf);
-      expect((await again).preview.uid).toBe(first.uid);
-      expect(await late).toBe('too_many_previews');
-      await Promise.all(live.map((each) => functionAt(0).plane.close(each)));
-    }
-    expect(await house.names(HTTP_ROUTES)).toEqual([]);
-    expect(await house.names(SERVICES)).toEqual([]);
-  });
+        // One more finds no place, and those who stay do not mind.
+        const [first] = live;
+        if (first === undefined) throw new Error('there are three');
+        const again = startPreview(functionAt(0), { run, targetPort: first.targetPort });
+        const late = startPreview(functionAt(instances - 1), { run, targetPort: 4000 }).catch(codeOf);
+        expect((await again).preview.uid).toBe(first.uid);
+        expect(await late).toBe('too_many_previews');
+        await Promise.all(live.map((each) => functionAt(0).plane.close(each)));
+      }
+      expect(await house.names(HTTP_ROUTES)).toEqual([]);
+      expect(await house.names(SERVICES)).toEqual([]);
+    },
+    300_000,
+  );
 
   function functionAt(at: number): FunctionDeps {
     const found = functions[at];
