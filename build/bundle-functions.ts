@@ -6,7 +6,6 @@ import type { Method } from '#handlers/route.ts';
 import { entriesPlugin, entryPoint } from './entries-plugin.ts';
 import { type FunctionEntry, functionEntries, type FunctionKind, ROOT } from './function-entries.ts';
 import { DOCUMENTATION, leftOutPlugin, ONE_MACHINE } from './left-out-plugin.ts';
-import { yamlPlugin } from './yaml-plugin.ts';
 import { zodPlugin } from './zod-plugin.ts';
 
 /** One function, for whoever deploys it. */
@@ -85,7 +84,7 @@ async function bundle(
     minifyWhitespace: true,
     external: EXTERNAL,
     banner: { js: BANNER },
-    plugins: [entriesPlugin(entries), leftOutPlugin(leftOut), yamlPlugin(), zodPlugin()],
+    plugins: [entriesPlugin(entries), leftOutPlugin(leftOut), zodPlugin()],
     metafile: true,
     logLevel: 'error',
   });

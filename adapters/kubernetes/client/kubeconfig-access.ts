@@ -1,7 +1,7 @@
-import { access, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
-import { Yaml } from 'cdk8s';
+import { parse } from 'yaml';
 import { z } from 'zod';
 import type { ClusterAccess } from './cluster-access.ts';
 import { fileToken } from './file-token.ts';
@@ -52,9 +52,7 @@ export async function kubeconfigAccess(
 /** @throws Error as `kubeconfigAccess` */
 export async function readKubeconfig(path: string, context?: string): Promise<KubeconfigAccess> {
   const file = resolve(path);
-  // What is no file would be taken for a URL.
-  await access(file);
-  const parsed = Kubeconfig.safeParse(Yaml.load(file)[0]);
+  const parsed = Kubeconfig.safeParse(parse(await readFile(file, 'utf8')));
   if (!parsed.success) {
     throw new Error(`${file} is no kubeconfig file: ${z.prettifyError(parsed.error)}`);
   }
