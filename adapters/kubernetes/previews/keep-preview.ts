@@ -131,7 +131,8 @@ function find(
   });
 }
 
-/** A `test` that failed, or a policy that said no: both answer 4xx, and only a look tells them apart. */
+/** A `test` that failed, or a policy that said no: both answer 4xx, and only a look tells them apart. A right that we lack is neither. */
 function isRefusal(error: unknown): boolean {
-  return error instanceof KubernetesError && [400, 403, 422].includes(error.status);
+  if (!(error instanceof KubernetesError) || / cannot patch resource /.test(error.message)) return false;
+  return [400, 403, 422].includes(error.status);
 }
