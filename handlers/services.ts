@@ -7,6 +7,7 @@ import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { Tokens } from '#core/ports/tokens.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
+import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
 
 /** The part of a pino logger that Porthole uses. */
 export interface Logger {
@@ -26,6 +27,8 @@ export interface Services {
   /** Which installation the provider's sandboxes belong to. */
   readonly place: string;
   readonly tokens: Tokens;
+  /** Puts what the runs of a sandbox need to call back inside it. */
+  readonly introduce: Introduce;
   readonly clock: WakingClock;
   /** Aborted when this process is about to end: what waits ends, so that its client comes back and finds another. */
   readonly stopping: AbortSignal;

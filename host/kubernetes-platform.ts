@@ -12,9 +12,13 @@ import {
   createGatewayProbe,
   type GatewayProbe,
 } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
+import type { Channel } from '#core/ports/channel.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { introducingProvider } from '#core/use-cases/agent-access/introducing-provider.ts';
 import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
 import { tellingProvider } from '#core/use-cases/telling-provider.ts';
+import { createIntroduce } from './channel/create-introduce.ts';
+import { serviceChannel } from './channel/service-channel.ts';
 import {
   type ClusterOptions,
   type Config,
@@ -25,20 +29,30 @@ import {
 import type { PlatformDeps } from './open-platform.ts';
 import type { Platform } from './platform.ts';
 
+const NO_CHANNEL: Channel = { address: () => Promise.resolve(undefined) };
+
 type ClusterProvider = Exclude<Config['provider'], 'local'>;
 
 /** A cluster: sandboxes as pods or claims, previews as routes of its Gateway. In a pod as its service account, elsewhere by `KUBECONFIG`. */
 export async function openKubernetesPlatform(
-  { preview, cluster }: Config,
+  { preview, cluster, channel }: Config,
   wanted: ClusterProvider,
-  { records, clock, log }: Pick<PlatformDeps, 'records' | 'clock' | 'log'>,
+  { records, tokens, clock, log }: Pick<PlatformDeps, 'records' | 'tokens' | 'clock' | 'log'>,
 ): Promise<Platform> {
   const access = await clusterAccess();
   const client = createKubernetesClient({ access, now: () => clock.now() });
   try {
     const probe = await gatewayProbe(cluster);
     const own = await openProvider(cluster, wanted, { client, access, namespace: preview.namespace });
-    const provider = revivingProvider(tellingProvider(own, { records, clock }), records);
+    const introduce = createIntroduce({
+      records,
+      tokens,
+      provider: own,
+      channel: channel === undefined ? NO_CHANNEL : serviceChannel(channel.url),
+      log,
+    });
+    const told = introducingProvider(tellingProvider(own, { records, clock }), introduce);
+    const provider = revivingProvider(told, records);
     const loopback = preview.enabled
       ? undefined
       : createLoopbackPlane({ maxTotal: preview.maxTotal, clock, provider });
@@ -56,6 +70,8 @@ export async function openKubernetesPlatform(
       });
     return {
       provider,
+      introduce,
+      openChannels: () => Promise.resolve(),
       place: `kubernetes:${preview.namespace}`,
       plane,
       gateway: preview.enabled ? createPreviewFallback({ plane, records: records.previews, log }) : undefined,

@@ -3,8 +3,11 @@ import { join } from 'node:path';
 import { type LocalPlane, openLocalPlane } from '#adapters/gateway/plane/local-plane.ts';
 import { createLoopbackPlane } from '#adapters/gateway/plane/loopback-plane.ts';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
+import type { Channel } from '#core/ports/channel.ts';
+import { introducingProvider } from '#core/use-cases/agent-access/introducing-provider.ts';
 import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
 import { tellingProvider } from '#core/use-cases/telling-provider.ts';
+import { createIntroduce } from './channel/create-introduce.ts';
 import type { Config } from './config/config.ts';
 import type { PlatformDeps } from './open-platform.ts';
 import type { Platform } from './platform.ts';
@@ -18,9 +21,16 @@ export interface LocalPlatformDeps extends Omit<PlatformDeps, 'folder'> {
 
 /** One machine: sandboxes as processes, previews through the gateway in this process, or on loopback ports where URLs are switched off. */
 export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps): Promise<Platform> {
-  const { folder, records, clock, log, metrics } = deps;
+  const { folder, records, tokens, clock, log, metrics } = deps;
   const local = createLocalProvider({ dataDir: folder });
-  const told = tellingProvider(local, { records, clock });
+  const channel: Channel = {
+    async address(id) {
+      const path = local.channelPath(id);
+      return path === undefined ? undefined : { kind: 'socket', path };
+    },
+  };
+  const introduce = createIntroduce({ records, tokens, provider: local, channel, log });
+  const told = introducingProvider(tellingProvider(local, { records, clock }), introduce);
   const provider = revivingProvider(told, records);
   const place = `local:${hostname()}:${folder}`;
   const isolation = local.probe();
@@ -61,6 +71,7 @@ export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps)
 
   return {
     provider,
+    introduce,
     place,
     plane,
     gateway,
@@ -72,6 +83,7 @@ export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps)
     listening(actual) {
       port ??= actual;
     },
+    openChannels: (serve) => local.serveChannels(serve),
     recover: (signal) => recoverSandboxes({ records, provider: told, place, clock, log }, signal),
     async close() {
       await learned;

@@ -1,5 +1,6 @@
 import type { Clock } from '#core/ports/clock.ts';
 import type { Records } from '#core/ports/records.ts';
+import type { Tokens } from '#core/ports/tokens.ts';
 import type { Logger } from '#handlers/services.ts';
 import type { Config } from './config/config.ts';
 import type { PreviewMetrics } from './metrics.ts';
@@ -7,6 +8,7 @@ import type { Platform } from './platform.ts';
 
 export interface PlatformDeps {
   readonly records: Records;
+  readonly tokens: Tokens;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: PreviewMetrics;

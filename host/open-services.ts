@@ -67,9 +67,9 @@ export async function openServices({
       records.migrate(),
     ]);
     const tokens = createSignedTokens(deriveKeySet(jwks));
-    const platform = await openPlatform(config, { records, clock, log, metrics, folder: folderPath });
+    const platform = await openPlatform(config, { records, tokens, clock, log, metrics, folder: folderPath });
     opened.defer(() => platform.close());
-    const { provider, place, plane } = platform;
+    const { provider, introduce, place, plane } = platform;
     metrics.countPreviews(async () => {
       let count = 0;
       for await (const _ of plane.list()) count += 1;
@@ -84,6 +84,7 @@ export async function openServices({
       probe: appProbe,
       place,
       tokens,
+      introduce,
       clock,
       stopping,
       ids: randomIds,

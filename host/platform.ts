@@ -1,6 +1,8 @@
+import type { Server } from 'node:net';
 import type { PreviewProxy } from '#adapters/gateway/preview-proxy.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
 
 /** Where sandboxes and previews live, wired: all that differs between one machine and a cluster. */
 export interface Platform {
@@ -8,6 +10,8 @@ export interface Platform {
   /** Which installation the provider's sandboxes belong to, among those that share a database. */
   readonly place: string;
   readonly plane: PreviewPlane;
+  /** Puts what the runs of a sandbox need to call back inside it. */
+  readonly introduce: Introduce;
   /** The data path of previews, where this very process carries it. */
   readonly gateway: PreviewProxy | undefined;
   /** What `GET /health` warns of. */
@@ -16,6 +20,8 @@ export interface Platform {
   describe(): Promise<string>;
   /** Tells where the server listens: known only once it does. */
   listening(port: number): void;
+  /** Lets processes in sandboxes reach this one, each through a server that `serve` makes for it; does nothing where they come by the network. */
+  openChannels(serve: (sandboxId: string) => Server): Promise<void>;
   /** Finishes what an earlier process left undone, where nobody else does. */
   recover(signal: AbortSignal): Promise<void>;
   /** Lets go of connections and listeners. On one machine sandboxes stop running; their files and the previews stay. */

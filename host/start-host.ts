@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createAgentAuthenticator } from '#adapters/auth/agent-authenticator.ts';
 import { isInCluster } from '#adapters/kubernetes/client/in-cluster-access.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
@@ -8,6 +9,8 @@ import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import { reap } from '#handlers/reaper.ts';
 import { ROUTES } from '#handlers/routes.ts';
 import type { Logger, Services } from '#handlers/services.ts';
+import { createChannelServers } from './channel/channel-servers.ts';
+import { limitPeers } from './channel/limit-peers.ts';
 import { type Config, secretsOf } from './config/config.ts';
 import { createFront } from './front.ts';
 import { createFunctionHost } from './function-host.ts';
@@ -82,6 +85,22 @@ export async function startHost(
       await app.close();
     });
 
+    const channels = createChannelServers({
+      routes: ROUTES,
+      services,
+      agents: createAgentAuthenticator(services),
+      metrics,
+      redact: secretRedactor(secretsOf(config)),
+    });
+    opened.defer(() => channels.close(DRAIN_MS));
+    await platform.openChannels((id) => channels.serverFor(id));
+    if (config.channel !== undefined) {
+      const server = channels.serverFor(undefined);
+      limitPeers(server);
+      await listen(server, { host: config.host, port: config.channel.port });
+      opened.defer(() => void server.close());
+    }
+
     const recovered = platform.recover(stopping.signal).catch((error: unknown) => {
       if (!stopping.signal.aborted) log.error({ err: error }, 'recovery failed');
     });
@@ -119,7 +138,7 @@ function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-async function listen(server: Server, { host, port }: Config): Promise<number> {
+async function listen(server: Server, { host, port }: Pick<Config, 'host' | 'port'>): Promise<number> {
   server.listen(port, host);
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;

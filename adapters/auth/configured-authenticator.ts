@@ -4,6 +4,7 @@ import type { Authenticator } from '#core/ports/authenticator.ts';
 import type { Clock } from '#core/ports/clock.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { Tokens } from '#core/ports/tokens.ts';
+import { createAgentAuthenticator } from './agent-authenticator.ts';
 import { createOidcVerifier, type OidcOptions } from './oidc-verifier.ts';
 
 export interface AuthenticatorOptions {
@@ -35,12 +36,7 @@ export function createAuthenticator({
   const verifyOidc = oidc === undefined ? undefined : createOidcVerifier(oidc, clock);
   const isConfigured = byHash.size > 0 || oidc !== undefined;
 
-  const judgeAgent = async (credential: string): Promise<Caller | undefined> => {
-    const claims = await tokens.verifyAgent(credential, clock.now());
-    if (claims === undefined) return undefined;
-    const run = await records.runs.get(claims.runId);
-    return run?.status === 'running' ? { kind: 'agent', runId: run.id, sandboxId: run.sandboxId } : undefined;
-  };
+  const agents = createAgentAuthenticator({ tokens, records, clock });
 
   return {
     withoutCredential: isConfigured ? undefined : LOCAL,
@@ -49,7 +45,7 @@ export function createAuthenticator({
       if (known !== undefined) return known;
       // Both kinds of token are JWTs, of three parts; anything else is not worth a signature check.
       if (credential.split('.', 4).length !== 3) return undefined;
-      return (await judgeAgent(credential)) ?? (await verifyOidc?.(credential));
+      return (await agents.judge(credential)) ?? (await verifyOidc?.(credential));
     },
   };
 }

@@ -2,6 +2,7 @@ import { lchownSync, mkdtempSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { PortholeError } from '#core/errors.ts';
+import { AGENT_FOLDER } from '#core/rules/agent-access.ts';
 import { ownerOf } from './drop-root.ts';
 import { endProcesses } from './end-processes.ts';
 import type { InitSettings } from './init/main.ts';
@@ -131,10 +132,11 @@ function isolatedInit(id: string, sources: Sources): string[] {
 
 /** Without isolation commands find their programs and temporary files where the host does; HOME is the sandbox's own all the same. */
 function plainInit(id: string, sources: Sources): string[] {
+  const home = join(dirname(sources.workspace), 'home');
   const env = {
     ...insideEnvironment(id),
-    PATH: `${dirname(sources.node)}:${process.env['PATH'] ?? ''}`,
-    HOME: join(dirname(sources.workspace), 'home'),
+    PATH: `${dirname(sources.node)}:${process.env['PATH'] ?? ''}:${join(home, AGENT_FOLDER, 'bin')}`,
+    HOME: home,
     WORKSPACE: sources.workspace,
   };
   const pty = sources.pty === undefined ? {} : { pty: sources.pty };

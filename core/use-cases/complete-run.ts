@@ -1,11 +1,20 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Records, RunRecord } from '../ports/records.ts';
 import { runCompleted } from '../rules/run-events.ts';
+import type { Introduce } from './agent-access/introducing-provider.ts';
 
-/** Ends a run: its agent's token is dead from then on. Completing it again changes nothing. */
+export interface CompleteRunDeps {
+  readonly records: Pick<Records, 'runs'>;
+  readonly clock: Clock;
+  readonly introduce: Introduce;
+}
+
+/** Ends a run: its agent's token is dead from then on, and goes from its sandbox. Completing it again changes nothing. */
 export async function completeRun(
-  { records, clock }: { readonly records: Pick<Records, 'runs'>; readonly clock: Clock },
+  { records, clock, introduce }: CompleteRunDeps,
   run: RunRecord,
 ): Promise<RunRecord> {
-  return (await records.runs.complete(run.id, clock.now(), [runCompleted()])) ?? run;
+  const completed = await records.runs.complete(run.id, clock.now(), [runCompleted()]);
+  await introduce(run.sandboxId);
+  return completed ?? run;
 }

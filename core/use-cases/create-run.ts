@@ -3,11 +3,14 @@ import { PortholeError } from '../errors.ts';
 import type { RunRecord, SandboxRecord } from '../ports/records.ts';
 import type { Tokens } from '../ports/tokens.ts';
 import { runCreated, sandboxCreated } from '../rules/run-events.ts';
+import { agentTokenOf } from './agent-access/agent-token.ts';
+import type { Introduce } from './agent-access/introducing-provider.ts';
 import { createSandbox, type CreateSandboxDeps } from './create-sandbox.ts';
 import { findSandbox } from './find-sandbox.ts';
 
 export interface CreateRunDeps extends CreateSandboxDeps {
   readonly tokens: Tokens;
+  readonly introduce: Introduce;
 }
 
 export interface NewRun {
@@ -16,9 +19,6 @@ export interface NewRun {
   readonly image?: string | undefined;
   readonly autoApproveTools: boolean;
 }
-
-/** An agent's token dies with its run, and after this long at the latest. */
-const AGENT_TOKEN_HOURS = 24;
 
 /**
  * Makes a run, in a new sandbox unless one of the caller's is given. The agent token is answered here and never again.
@@ -32,7 +32,6 @@ export async function createRun(
 ): Promise<{ run: RunRecord; agentToken: string }> {
   const { records, tokens, clock, ids } = deps;
   const begin = async (sandboxId: string, made?: SandboxRecord) => {
-    const now = clock.now();
     const run: RunRecord = {
       id: ids.run(),
       owner: ownerOf(caller),
@@ -41,12 +40,12 @@ export async function createRun(
       autoApproveTools: wanted.autoApproveTools,
       status: 'running',
       tokenKid: tokens.currentKid(),
-      createdAt: now,
+      createdAt: clock.now(),
       completedAt: null,
     };
-    const expiresAt = new Date(now.getTime() + AGENT_TOKEN_HOURS * 3_600_000);
-    const agentToken = await tokens.signAgent({ runId: run.id, expiresAt });
+    const agentToken = await agentTokenOf(tokens, run);
     await records.runs.create(run, [runCreated(run), ...(made === undefined ? [] : [sandboxCreated(made)])]);
+    await deps.introduce(sandboxId, signal);
     return { run, agentToken };
   };
 

@@ -43,6 +43,8 @@ export interface Config {
   readonly dataDir: string;
   readonly provider: Environment['PORTHOLE_PROVIDER'];
   readonly cluster: ClusterOptions;
+  /** How processes in sandboxes of a cluster call back; undefined: not at all. */
+  readonly channel: { readonly port: number; readonly url: URL } | undefined;
   readonly publicUrl: URL | undefined;
   readonly allowedHosts: readonly string[];
   readonly databaseUrl: string | undefined;
@@ -106,6 +108,10 @@ function shape(env: Environment): Config {
       serviceKind: env.PORTHOLE_GATEWAY_SERVICE_KIND,
       publicPort: env.PORTHOLE_GATEWAY_PORT,
     }),
+    channel:
+      env.PORTHOLE_CHANNEL_PORT === undefined || env.PORTHOLE_CHANNEL_URL === undefined
+        ? undefined
+        : { port: env.PORTHOLE_CHANNEL_PORT, url: new URL(env.PORTHOLE_CHANNEL_URL) },
     publicUrl: env.PORTHOLE_PUBLIC_URL === undefined ? undefined : new URL(env.PORTHOLE_PUBLIC_URL),
     allowedHosts: env.PORTHOLE_ALLOWED_HOSTS,
     databaseUrl: env.DATABASE_URL,
@@ -168,6 +174,9 @@ function contradictions(
   }
   if ((given['OIDC_ISSUER'] === undefined) !== (given['OIDC_AUDIENCE'] === undefined)) {
     problems.push('OIDC_ISSUER and OIDC_AUDIENCE: set both or neither');
+  }
+  if ((given['PORTHOLE_CHANNEL_PORT'] === undefined) !== (given['PORTHOLE_CHANNEL_URL'] === undefined)) {
+    problems.push('PORTHOLE_CHANNEL_PORT and PORTHOLE_CHANNEL_URL: set both or neither');
   }
   if (given['DATABASE_URL'] !== undefined && given['PORTHOLE_SIGNING_KEYS'] === undefined) {
     problems.push(

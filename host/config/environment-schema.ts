@@ -90,6 +90,17 @@ export const EnvironmentSchema = z.object({
       'Kind of the Service behind a preview; clusterip for gateways that do not route to headless ones',
     ),
   PORTHOLE_GATEWAY_PORT: whole(1, 65_535).default(443).describe('Port at which people reach the Gateway'),
+  PORTHOLE_CHANNEL_PORT: whole(1, 65_535)
+    .optional()
+    .describe(
+      'In a cluster: port on which sandboxes call back, for the porthole command; serves the agent routes of runs and nothing else',
+    ),
+  PORTHOLE_CHANNEL_URL: z
+    .url({ protocol: /^http$/, error: 'must be an http URL' })
+    .optional()
+    .describe(
+      'In a cluster: where sandboxes reach that port, e.g. http://porthole.porthole.svc:8788; they are told the address behind the name',
+    ),
   PORTHOLE_PUBLIC_URL: httpUrl
     .optional()
     .describe('Where people reach Porthole, if a proxy stands in front, e.g. https://porthole.example.com'),

@@ -135,6 +135,16 @@ describe('a configuration', () => {
       ['OIDC_ISSUER and OIDC_AUDIENCE: set both or neither'],
     ],
     [
+      'a port for sandboxes to call back, without where they find it',
+      { PORTHOLE_CHANNEL_PORT: '8788' },
+      ['PORTHOLE_CHANNEL_PORT and PORTHOLE_CHANNEL_URL: set both or neither'],
+    ],
+    [
+      'a way back for sandboxes that takes a certificate',
+      { PORTHOLE_CHANNEL_PORT: '8788', PORTHOLE_CHANNEL_URL: 'https://porthole.svc' },
+      ['PORTHOLE_CHANNEL_URL: must be an http URL'],
+    ],
+    [
       'keys that are no JSON',
       { PORTHOLE_API_KEYS: 'alice-key-0123456789' },
       ['PORTHOLE_API_KEYS: must be valid JSON'],

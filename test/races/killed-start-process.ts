@@ -33,6 +33,7 @@ const deps = {
   ...house,
   plane: interleavedPlane(house.plane, turn),
   records: interleavedRecords(house.records, turn),
+  introduce: async () => {},
 };
 say('go');
 const { run } = await createRun(deps, LOCAL, { autoApproveTools: false });

@@ -41,7 +41,10 @@ export interface FrontHandlers {
  * The strict front: handlers see well-formed heads only, one request of a connection at a time. Everything else is
  * answered here with `{error, code}` and the connection ends. Not listening yet.
  */
-export function createStrictServer(handlers: FrontHandlers): Server {
+export function createStrictServer(
+  handlers: FrontHandlers,
+  options: ServerOptions = strictServerOptions,
+): Server {
   const connections = new WeakMap<Duplex, ClientConnection>();
   const connectionOf = (socket: Duplex): ClientConnection => {
     let connection = connections.get(socket);
@@ -57,7 +60,7 @@ export function createStrictServer(handlers: FrontHandlers): Server {
     else connectionOf(req.socket).refuse(refusal);
   };
 
-  const server = createServer(strictServerOptions, (req, res) => {
+  const server = createServer(options, (req, res) => {
     connectionOf(req.socket).serve(req, res, false, turn);
   });
   // No silent limit: a header past Node's own count would be invisible to the checks and yet frame the request.

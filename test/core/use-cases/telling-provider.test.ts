@@ -48,6 +48,7 @@ describe("a run's timeline tells of the run and its sandbox", () => {
     ids: numberedIds(),
     tokens: plainTokens(),
     place: 'here',
+    introduce: async () => {},
   });
   const story = async (runId: string) =>
     (await records.timeline.read(runId, { after: 0, limit: 100 })).events.map(({ type, data }) => [
@@ -58,8 +59,8 @@ describe("a run's timeline tells of the run and its sandbox", () => {
   test('from its creation to its end', async () => {
     const { run } = await createRun(deps(), LOCAL, { autoApproveTools: true, title: 'build a "site"' });
     const { sandboxId } = run;
-    await completeRun({ records, clock }, run);
-    await completeRun({ records, clock }, run);
+    await completeRun(deps(), run);
+    await completeRun(deps(), run);
     await destroySandbox({ records, provider }, sandboxId);
     await destroySandbox({ records, provider }, sandboxId);
     expect(await story(run.id)).toEqual([

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { AGENT_FOLDER } from '#core/rules/agent-access.ts';
 import type { CheckedCommand } from './check-command.ts';
 
 /**
@@ -80,7 +81,7 @@ export function commandScript(
   };
 }
 
-/** What the shell is to run: `env` and not `export`, because to shells some variables are special. */
+/** What the shell is to run: `env` and not `export` for the caller's variables, because to shells some are special. Our own command comes last in its PATH. */
 function startLines(
   { argv, cwd, env, stdin, tty }: CheckedCommand,
   base: Readonly<Record<string, string>>,
@@ -90,7 +91,8 @@ function startLines(
   const program = argv[0].includes('=') ? ['sh', '-c', 'exec "$0" "$@"', ...argv] : argv;
   const words = ['env', '--', ...variables, ...program].map(quote).join(' ');
   const input = stdin || tty !== null ? '' : ' </dev/null';
-  return `cd -- ${quote(cwd)} || exit 126\nexec ${words}${input}`;
+  const path = `[ -z "$HOME" ] || export PATH="$PATH:$HOME/${AGENT_FOLDER}/bin"`;
+  return `${path}\ncd -- ${quote(cwd)} || exit 126\nexec ${words}${input}`;
 }
 
 /** One word for any POSIX shell. */
