@@ -9,6 +9,7 @@ import {
   sandboxIdLabels,
   timeSlot,
 } from './names.ts';
+import { ROUTE_RESPONSE_HEADERS } from './route-response-headers.ts';
 
 export interface PreviewGateway {
   readonly name: string;
@@ -64,12 +65,6 @@ export interface RouteOwner {
 
 /** The name of the host that the app behind a preview is asked for: dev servers refuse names that they do not know. */
 const UPSTREAM_HOST = 'localhost';
-
-/** What the route sets on every response. An answer that bears them all has come through it. */
-export const ROUTE_RESPONSE_HEADERS = {
-  'Referrer-Policy': 'no-referrer',
-  'X-Robots-Tag': 'noindex, nofollow',
-} as const;
 
 /**
  * A preview: a Service in front of one port of a sandbox's pod, and the route that it owns. The route comes second, because its owner's uid is known only once

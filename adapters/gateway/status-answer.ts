@@ -1,4 +1,5 @@
-import { type IncomingMessage, STATUS_CODES, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { reasonPhrase } from './reason-phrase.ts';
 import { type PreviewStatus, type StatusPageContext, statusPage, statusPageBody } from './status-page.ts';
 
 /** How long the rest of a request's body is read and dropped before its connection is given up. */
@@ -41,7 +42,7 @@ export function rawPageAnswer(
     Connection: 'close',
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  const head = `HTTP/1.1 ${page.statusCode} ${STATUS_CODES[page.statusCode] ?? ''}\r\n${lines.join('')}\r\n`;
+  const head = `HTTP/1.1 ${page.statusCode} ${reasonPhrase(page.statusCode)}\r\n${lines.join('')}\r\n`;
   return { statusCode: page.statusCode, bytes: head + bytes.toString('latin1') };
 }
 

@@ -11,7 +11,6 @@ import { closePreview } from './previews/close-preview.ts';
 import { keepPreview } from './previews/keep-preview.ts';
 import { isAmongFirst } from './previews/is-among-first.ts';
 import { listPreviews } from './previews/list-previews.ts';
-import { openPreview } from './previews/open-preview.ts';
 import { createPreviewStore, type StoredRoute } from './previews/preview-store.ts';
 import { awaitReadiness } from './previews/readiness/await-readiness.ts';
 import type { GatewayProbe } from './previews/readiness/gateway-probe.ts';
@@ -90,6 +89,8 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
 
     open: (spec, signal) =>
       inPorthole(async () => {
+        // Loaded by those who start previews alone, with all that makes their objects.
+        const { openPreview } = await import('./previews/open-preview.ts');
         const opened = await openPreview(
           {
             store,

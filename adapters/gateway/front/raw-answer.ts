@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { PortholeError } from '#core/errors.ts';
+import { reasonPhrase } from '../reason-phrase.ts';
 
 /** How long a peer may go on sending after our last byte, so that its kernel does not throw our answer away. */
 const LINGER_MS = 1_000;
@@ -11,7 +11,7 @@ const FLUSH_MS = 30_000;
 export function rawAnswer(error: Pick<PortholeError, 'status' | 'code' | 'message'>): string {
   const body = Buffer.from(`${JSON.stringify({ error: error.message, code: error.code })}\n`);
   return [
-    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? ''}`,
+    `HTTP/1.1 ${error.status} ${reasonPhrase(error.status)}`,
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${body.length}`,
     'Cache-Control: no-store',

@@ -9,7 +9,7 @@ import {
   type GatewayProbe,
 } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
 import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster/cluster-streams.ts';
-import { ROUTE_RESPONSE_HEADERS } from '#constructs/preview.ts';
+import { ROUTE_RESPONSE_HEADERS } from '#constructs/route-response-headers.ts';
 
 /** What a proxy does with one host, in milliseconds after its route appeared. */
 export interface Programming {

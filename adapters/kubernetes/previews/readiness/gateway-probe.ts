@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import { ROUTE_RESPONSE_HEADERS } from '#constructs/preview.ts';
+import { ROUTE_RESPONSE_HEADERS } from '#constructs/route-response-headers.ts';
 
 export interface GatewayProbeOptions {
   /** Host name or address of the gateway, as this process reaches it. A name of several addresses stands for so many proxies, and all of them must serve. */

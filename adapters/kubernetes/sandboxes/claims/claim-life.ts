@@ -1,5 +1,4 @@
 import { sandboxObjectName } from '#constructs/names.ts';
-import { sandboxClaimManifest } from '#constructs/sandbox-claim.ts';
 import { type Collection, collection, PODS } from '../../client/collection.ts';
 import { awaitObject, find, type Watching } from '../cluster/await-object.ts';
 import { makeObject } from '../cluster/make-object.ts';
@@ -46,6 +45,8 @@ export class ClaimLife {
 
   /** Makes the claim where there is none; one on its way out is seen off first. */
   async claim(id: string, warmPool: string, signal: AbortSignal | undefined): Promise<void> {
+    // Loaded by those who make claims alone.
+    const { sandboxClaimManifest } = await import('#constructs/sandbox-claim.ts');
     const manifest = sandboxClaimManifest({ namespace: this.#namespace, sandboxId: id, warmPool });
     const { client } = this.#watching;
     while ((await makeObject(client, this.#claims, annotated(manifest, id), signal)) === undefined) {

@@ -1,5 +1,5 @@
 import { DOMAIN, sandboxObjectName } from '#constructs/names.ts';
-import { sandboxPodManifests, type SandboxPodProps } from '#constructs/sandbox-pod.ts';
+import type { SandboxPodProps } from '#constructs/sandbox-pod.ts';
 import { type Collection, collection, PODS, VOLUME_CLAIMS } from '../../client/collection.ts';
 import type { KubernetesObject } from '../../client/kubernetes-object.ts';
 import { find, type Watching } from '../cluster/await-object.ts';
@@ -58,7 +58,8 @@ export class PodLife {
     image: string | undefined,
     signal: AbortSignal | undefined,
   ): Promise<KubernetesObject> {
-    const manifest = annotated(this.#manifests(id, image).volumeClaim, id, { [IMAGE]: image ?? this.#image });
+    const { volumeClaim } = await this.#manifests(id, image);
+    const manifest = annotated(volumeClaim, id, { [IMAGE]: image ?? this.#image });
     const name = sandboxObjectName(id);
     for (;;) {
       const made = await makeObject(this.#watching.client, this.#volumes, manifest, signal);
@@ -73,7 +74,6 @@ export class PodLife {
 
   /** Brings the pod up on the sandbox's volume. @throws PortholeError `sandbox_not_running` with what keeps it */
   async run(id: string, volume: KubernetesObject, signal: AbortSignal | undefined): Promise<RunningPod> {
-    const { pod } = this.#manifests(id, volume.metadata.annotations?.[IMAGE]);
     const name = sandboxObjectName(id);
     for (;;) {
       const found = await find<Pod>(this.#watching.client, this.#pods, name, signal);
@@ -81,8 +81,7 @@ export class PodLife {
       if (now.state === 'running') return now.pod;
       if (now.state === 'ended' || now.state === 'ending') await this.endPod(id, signal);
       else {
-        if (now.state === 'absent')
-          await makeObject(this.#watching.client, this.#pods, annotated(pod, id), signal);
+        if (now.state === 'absent') await this.#makePod(id, volume.metadata.annotations?.[IMAGE], signal);
         const stopped = () => sandboxNotRunning(id, 'it was stopped while it came up');
         return awaitPod(this.#watching, this.#pods, name, id, this.limit(signal), stopped);
       }
@@ -111,7 +110,14 @@ export class PodLife {
     return limited(signal, this.#settleWithinMs);
   }
 
-  #manifests(id: string, image: string | undefined) {
+  async #makePod(id: string, image: string | undefined, signal: AbortSignal | undefined): Promise<void> {
+    const { pod } = await this.#manifests(id, image);
+    await makeObject(this.#watching.client, this.#pods, annotated(pod, id), signal);
+  }
+
+  async #manifests(id: string, image: string | undefined) {
+    // Loaded by those who make sandboxes alone: it brings half a megabyte of code along.
+    const { sandboxPodManifests } = await import('#constructs/sandbox-pod.ts');
     return sandboxPodManifests({
       ...this.#settings,
       namespace: this.#namespace,
