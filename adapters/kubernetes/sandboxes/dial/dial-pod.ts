@@ -1,7 +1,9 @@
+import { PortholeError } from '#core/errors.ts';
 import type { Collection } from '../../client/collection.ts';
 import type { ClusterStreams } from '../cluster/cluster-streams.ts';
 import { runPlain } from '../exec/run-plain.ts';
 import type { RunningPod } from '../exec/running-pod.ts';
+import { transportError } from '../exec/transport-error.ts';
 import { FORWARD_SUBPROTOCOL } from './forward-messages.ts';
 import { isTaken } from './listening.ts';
 import { PortStream } from './port-stream.ts';
@@ -45,14 +47,14 @@ export function createPodDialer(streams: ClusterStreams, pods: Collection): PodD
       signal?.addEventListener('abort', abort);
       if (signal?.aborted) abort();
       // A refusal is on its way where the port is not taken; where the look fails, the stream itself is all there is to go by.
-      const taken = look(pod, port).then(
-        (is) => (is ? undefined : refusalOf(stream)),
-        () => refusalOf(stream),
-      );
+      const looking = look(pod, port).catch(() => undefined);
+      const taken = looking.then((is) => (is === true ? undefined : refusalOf(stream)));
       try {
         await Promise.race([stream.settled, taken]);
       } catch (error) {
         stream.destroy();
+        const isRefused = error instanceof PortholeError && error.code === 'nothing_listens';
+        if (isRefused && (await looking) === true) throw transportError(id, UNREACHED, error);
         throw error;
       } finally {
         signal?.removeEventListener('abort', abort);
@@ -61,6 +63,10 @@ export function createPodDialer(streams: ClusterStreams, pods: Collection): PodD
     },
   };
 }
+
+/** So it is with gVisor, whose network the port-forward of the container runtime does not enter. */
+const UNREACHED =
+  'its port-forward is refused although the port is taken: the runtime of its pod may know none';
 
 /** Waits for the refusal of a connection; one that is not refused is as good as taken. */
 async function refusalOf(stream: PortStream): Promise<void> {

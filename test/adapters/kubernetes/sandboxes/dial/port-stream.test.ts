@@ -118,10 +118,16 @@ describe('dialling', () => {
     for (const stream of dialled) stream.destroy();
   });
 
-  test('a port that refuses fails, whatever the tables show', async () => {
+  test('a port that refuses and is not taken has nothing that listens', async () => {
     const { streams } = await world('', (socket) => socket.send(failure(REFUSED)));
     const dialer = createPodDialer(streams, pods);
     expect(await codeOf(dialer.dial('box', pod, 4000))).toBe('nothing_listens');
+  });
+
+  test('a port that refuses although it is taken is one that the port-forward does not reach', async () => {
+    const { streams } = await world(LISTENING, (socket) => socket.send(failure(REFUSED)));
+    const dialer = createPodDialer(streams, pods);
+    expect(await codeOf(dialer.dial('box', pod, 4000))).toBe('exec_transport_error');
   });
 
   test('is given up where the signal aborts', async () => {
