@@ -33,6 +33,10 @@ const NO_CHANNEL: Channel = { address: () => Promise.resolve(undefined) };
 
 type ClusterProvider = Exclude<Config['provider'], 'local'>;
 
+/** A pod that is asked to end has 60 seconds, and needs some for what comes after its answers. */
+const POD_DRAIN_MS = 55_000;
+const TERMINAL_DRAIN_MS = 5_000;
+
 /** A cluster: sandboxes as pods or claims, previews as routes of its Gateway. In a pod as its service account, elsewhere by `KUBECONFIG`. */
 export async function openKubernetesPlatform(
   { preview, cluster, channel }: Config,
@@ -81,6 +85,7 @@ export async function openKubernetesPlatform(
           `${provider.name}, in namespace ${preview.namespace} of ${new URL(access.server).host}`,
         ),
       listening: () => undefined,
+      drainMs: isInCluster() ? POD_DRAIN_MS : TERMINAL_DRAIN_MS,
       recover: () => Promise.resolve(),
       async close() {
         await loopback?.closeAll();

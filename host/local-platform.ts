@@ -19,6 +19,9 @@ export interface LocalPlatformDeps extends Omit<PlatformDeps, 'folder'> {
   readonly folder: string;
 }
 
+/** A person waits at the terminal. */
+const DRAIN_MS = 5_000;
+
 /** One machine: sandboxes as processes, previews through the gateway in this process, or on loopback ports where URLs are switched off. */
 export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps): Promise<Platform> {
   const { folder, records, tokens, clock, log, metrics } = deps;
@@ -84,6 +87,7 @@ export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps)
       port ??= actual;
     },
     openChannels: (serve) => local.serveChannels(serve),
+    drainMs: DRAIN_MS,
     recover: (signal) => recoverSandboxes({ records, provider: told, place, clock, log }, signal),
     async close() {
       await learned;

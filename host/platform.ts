@@ -24,6 +24,8 @@ export interface Platform {
   openChannels(serve: (sandboxId: string) => Server): Promise<void>;
   /** Finishes what an earlier process left undone, where nobody else does. */
   recover(signal: AbortSignal): Promise<void>;
+  /** Longest time for answers that are under way once the process is asked to end, in milliseconds. */
+  readonly drainMs: number;
   /** Lets go of connections and listeners. On one machine sandboxes stop running; their files and the previews stay. */
   close(): Promise<void>;
 }

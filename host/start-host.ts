@@ -34,8 +34,6 @@ export interface Host {
 }
 
 const REAP_SECONDS = 60;
-/** How long answers under way may take once the host is asked to end. */
-const DRAIN_MS = 5_000;
 
 /** Brings Porthole up on this machine: the functions, the preview gateway and the schedules, in one process. */
 export async function startHost(
@@ -81,7 +79,7 @@ export async function startHost(
     folder?.announce(url);
     // Together: the server counts the gateway's open WebSockets among its own connections.
     opened.defer(async () => {
-      await Promise.all([drain(front.server), gateway?.close()]);
+      await Promise.all([drain(front.server, platform.drainMs), gateway?.close()]);
       await app.close();
     });
 
@@ -92,7 +90,7 @@ export async function startHost(
       metrics,
       redact: secretRedactor(secretsOf(config)),
     });
-    opened.defer(() => channels.close(DRAIN_MS));
+    opened.defer(() => channels.close(platform.drainMs));
     await platform.openChannels((id) => channels.serverFor(id));
     if (config.channel !== undefined) {
       const server = channels.serverFor(undefined);
@@ -145,10 +143,10 @@ async function listen(server: Server, { host, port }: Pick<Config, 'host' | 'por
 }
 
 /** Takes no more connections, and lets those that are open finish what they are about. */
-async function drain(server: Server): Promise<void> {
+async function drain(server: Server, withinMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();
-  const limit = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+  const limit = setTimeout(() => server.closeAllConnections(), withinMs);
   await closed;
   clearTimeout(limit);
 }

@@ -5,11 +5,14 @@ import type { PreviewStatus, StatusPageContext } from '#adapters/gateway/status-
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { PreviewRecords } from '#core/ports/records.ts';
 import { isPreviewToken, tokenFingerprint, tokenSha256 } from '#core/rules/preview-token.ts';
+import { within } from './client/within.ts';
 
 export interface PreviewFallbackDeps {
   readonly plane: Pick<PreviewPlane, 'find'>;
   readonly records: Pick<PreviewRecords, 'tombstone'>;
   readonly log: { warn(fields: object, message: string): void };
+  /** Longest time for a look, in milliseconds. @default 5,000 */
+  readonly lookMs?: number | undefined;
 }
 
 interface Page {
@@ -17,15 +20,22 @@ interface Page {
   readonly context?: StatusPageContext;
 }
 
-/** Anybody can ask for any host, and each look costs the API server and the database one read: so many at once, and the rest is told to come back. */
-const MAX_LOOKS = 64;
-const LOOK_MS = 5_000;
+/**
+ * Anybody can ask for any host, and each look costs the API server and the database one read: so many at once, and the rest is told to come back. Fewer than the
+ * database has connections (ten), which the API needs as well.
+ */
+const MAX_LOOKS = 8;
 
 /**
  * What answers, in a cluster, for every host of the zone that the Gateway has no route for: one that is starting, ended or unknown. Its answers bear
  * `X-Porthole-Status`, by which a start that waits for its own route knows them.
  */
-export function createPreviewFallback({ plane, records, log }: PreviewFallbackDeps): PreviewProxy {
+export function createPreviewFallback({
+  plane,
+  records,
+  log,
+  lookMs = 5_000,
+}: PreviewFallbackDeps): PreviewProxy {
   let looking = 0;
 
   const look = async (token: string): Promise<Page> => {
@@ -34,10 +44,12 @@ export function createPreviewFallback({ plane, records, log }: PreviewFallbackDe
     if (looking >= MAX_LOOKS) return { status: 'unreachable' };
     looking += 1;
     try {
-      const [tombstone, live] = await Promise.all([
-        records.tombstone(tokenSha256(token)),
-        plane.find(token, AbortSignal.timeout(LOOK_MS)),
-      ]);
+      const [tombstone, live] = await within(lookMs, undefined, (limit) =>
+        Promise.race([
+          Promise.all([records.tombstone(tokenSha256(token)), plane.find(token, limit)]),
+          aborted(limit),
+        ]),
+      );
       // Only an explicit stop is final: what expired may have been started again, under the same URL.
       if (tombstone?.reason === 'stopped') return { status: 'stopped' };
       if (live !== undefined) return { status: 'starting', context: { targetPort: live.targetPort } };
@@ -66,4 +78,11 @@ export function createPreviewFallback({ plane, records, log }: PreviewFallbackDe
     revoke: () => undefined,
     close: () => Promise.resolve(),
   };
+}
+
+/** For what takes no signal itself. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
 }

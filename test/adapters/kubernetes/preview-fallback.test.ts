@@ -16,8 +16,9 @@ describe('the fallback for hosts without a route', () => {
   let ended: EndReason | undefined;
   let looks: number;
   let logged: string;
+  let isDatabaseStuck: boolean;
   beforeEach(async () => {
-    [live, ended, looks, logged] = [false, undefined, 0, ''];
+    [live, ended, looks, logged, isDatabaseStuck] = [false, undefined, 0, '', false];
     const fallback = createPreviewFallback({
       plane: {
         find: async (token, signal) => {
@@ -28,11 +29,14 @@ describe('the fallback for hosts without a route', () => {
         },
       },
       records: {
-        tombstone: async (tokenHash) =>
-          ended && tokenHash === tokenSha256(TOKEN)
+        tombstone: async (tokenHash) => {
+          if (isDatabaseStuck) await new Promise(() => {});
+          return ended && tokenHash === tokenSha256(TOKEN)
             ? { tokenSha256: tokenHash, runId: 'run_1', reason: ended, at: new Date() }
-            : undefined,
+            : undefined;
+        },
       },
+      lookMs: 300,
       log: {
         warn: (fields, message) => {
           logged += JSON.stringify([fields, message], (_key, value: unknown) =>
@@ -87,14 +91,20 @@ describe('the fallback for hosts without a route', () => {
     expect(logged).not.toContain(TOKEN);
   });
 
-  test('looks for 64 at once, and tells the next to come back', async () => {
+  test('looks for 8 at once, and tells the next to come back', async () => {
     live = 'hangs';
-    const waiting = Array.from({ length: 64 }, () => fetch(url, { headers: { 'x-token': TOKEN } }));
-    while (looks < 64) await once(server, 'request');
+    const waiting = Array.from({ length: 8 }, () => fetch(url, { headers: { 'x-token': TOKEN } }));
+    while (looks < 8) await once(server, 'request');
     expect(await ask()).toEqual([502, 'unreachable', 'unreachable']);
-    expect(looks).toBe(64);
+    expect(looks).toBe(8);
     server.closeAllConnections();
     await Promise.allSettled(waiting);
+  });
+
+  test('does not wait for a database that does not answer', async () => {
+    isDatabaseStuck = true;
+    expect(await ask()).toEqual([502, 'unreachable', 'unreachable']);
+    expect(logged).toContain('a preview could not be looked up');
   });
 
   test('answers a WebSocket handshake with the page, and ends the connection', async () => {
