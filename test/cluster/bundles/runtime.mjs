@@ -1,9 +1,11 @@
 // Stands in for the runtime of a cloud: loads a function once, and hands it one event after another. Plain JavaScript, because nothing of ours is around it there.
-process.on('message', async ({ call, module, event }) => {
+async function handle({ call, module, event }) {
   try {
     const { handler } = await import(module);
     process.send({ call, result: await handler(event, { awsRequestId: String(call) }) });
   } catch (error) {
     process.send({ call, error: String(error) });
   }
-});
+}
+
+process.on('message', (message) => void handle(message));
