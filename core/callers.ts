@@ -1,4 +1,5 @@
 import { PortholeError } from './errors.ts';
+import type { PolicyRecord } from './ports/approvals.ts';
 import type { Owner, RunRecord, SandboxRecord } from './ports/records.ts';
 import type { Actor } from './rules/preview-events.ts';
 
@@ -42,6 +43,11 @@ export function requirePerson(caller: Caller, action: string): Person {
 export function mayUseRun(caller: Caller, run: RunRecord, agents: boolean): boolean {
   if (caller.kind === 'agent') return agents && caller.runId === run.id;
   return caller.admin || sameOwner(caller, run.owner);
+}
+
+/** Whether the person may read and end the policy: its owner, or an admin. */
+export function mayUsePolicy(person: Person, policy: Pick<PolicyRecord, 'owner'>): boolean {
+  return person.admin || sameOwner(person, policy.owner);
 }
 
 /** As whom somebody who may act on the run does so: what its timeline says. */

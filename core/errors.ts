@@ -11,7 +11,6 @@ export const ERROR_CATALOGUE = {
   unauthorized: { status: 401, retryable: false },
   forbidden: { status: 403, retryable: false },
   foreign_run: { status: 403, retryable: false },
-  approval_required: { status: 403, retryable: false },
   approval_denied: { status: 403, retryable: false },
   approval_timed_out: { status: 403, retryable: true },
   origin_not_allowed: { status: 403, retryable: false },

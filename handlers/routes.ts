@@ -1,3 +1,6 @@
+import { decideApprovalRoute } from './approvals/decide-approval.ts';
+import { deletePolicyRoute } from './approvals/delete-policy.ts';
+import { listPoliciesRoute } from './approvals/list-policies.ts';
 import { homeRoute } from './docs/home.ts';
 import { openapiJsonRoute } from './docs/openapi-json.ts';
 import { openapiAssetRoute, openapiHtmlRoute, openapiPageRoute } from './docs/openapi-page.ts';
@@ -37,6 +40,9 @@ export const ROUTES: readonly Route[] = [
   keepPreviewAliveRoute,
   stopPortForwardRoute,
   diagnoseSandboxRoute,
+  decideApprovalRoute,
+  listPoliciesRoute,
+  deletePolicyRoute,
   createSandboxRoute,
   isSandboxRunningRoute,
   execCommandRoute,

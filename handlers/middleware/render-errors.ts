@@ -49,9 +49,15 @@ const BLANK = new PortholeError(
 /** nginx's status for a client that went away before its answer: for logs and metrics, nobody is there to read it. */
 const CLIENT_GONE = 499;
 
+/** What may well succeed in some seconds. */
+const SOON: ReadonlySet<ErrorCode> = new Set([
+  'too_many_previews',
+  'too_many_approvals',
+  'service_unavailable',
+]);
+
 function hints(error: PortholeError): Record<string, string> {
-  if (error.code === 'too_many_previews' || error.code === 'service_unavailable')
-    return { 'retry-after': '5' };
+  if (SOON.has(error.code)) return { 'retry-after': '5' };
   // RFC 9110 section 15.5.2: a 401 says how to authenticate.
   if (error.code === 'unauthorized') return { 'www-authenticate': 'Bearer' };
   return {};
@@ -76,6 +82,7 @@ export function renderErrors(log: Logger, operation: string, redact = byForm): S
   };
 }
 
+/** By shape: Node makes these errors in its own realm, where `instanceof` does not reach from a vm context. */
 function isAbort(error: unknown): boolean {
-  return error instanceof Error && error.name === 'AbortError';
+  return typeof error === 'object' && error !== null && 'name' in error && error.name === 'AbortError';
 }

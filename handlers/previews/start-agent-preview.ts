@@ -1,7 +1,6 @@
 import { actorOn } from '#core/callers.ts';
-import { approveAgentPreview } from '#core/use-cases/approve-agent-preview.ts';
 import { findRun } from '#core/use-cases/find-run.ts';
-import { startPreview } from '#core/use-cases/start-preview.ts';
+import { startAgentPreview } from '#core/use-cases/start-agent-preview.ts';
 import { defineRoute, json } from '../route.ts';
 import { RunPath } from '../runs/run-dto.ts';
 import { StartedPreviewDto, toStartedPreviewDto } from './preview-dto.ts';
@@ -13,7 +12,9 @@ export const startAgentPreviewRoute = defineRoute({
   path: '/api/runs/{id}/sandbox/preview',
   tag: 'Previews',
   summary: 'Start a preview on behalf of the agent',
-  description: "For the run's owner or its own agent. Opens only where an auto-approve source is on.",
+  description:
+    "For the run's owner or its own agent. Unless something has approved it beforehand, a person is asked (`tool.approval_required` on the run's timeline), and the answer waits for " +
+    'the decision, five minutes at most. Send the same request again where the connection was lost: it is still waited for. A caller that goes away withdraws it.',
   access: 'caller',
   agents: true,
   params: RunPath,
@@ -23,21 +24,19 @@ export const startAgentPreviewRoute = defineRoute({
     'invalid_run_id',
     'port_out_of_range',
     'foreign_run',
-    'approval_required',
+    'approval_denied',
+    'approval_timed_out',
     'run_not_found',
     'run_ended',
     'no_bound_sandbox',
     'preview_conflict',
     'too_many_previews',
+    'too_many_approvals',
   ],
   async handle({ params, body, caller, signal }, services) {
     const run = await findRun(services, caller, params.id, { agents: true });
-    approveAgentPreview(services, run, body.targetPort);
-    const { preview, readiness } = await startPreview(
-      services,
-      { run, ...body, by: actorOn(run, caller) },
-      signal,
-    );
+    const start = { run, ...body, by: actorOn(run, caller) };
+    const { preview, readiness } = await startAgentPreview(services, start, { signal });
     return json(200, toStartedPreviewDto(preview, readiness));
   },
 });

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { reap } from '#handlers/reaper.ts';
 import { call, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { approvalsAsked, askForPreview, decide } from './support/approvals.ts';
 import { serve } from './support/commands.ts';
 import { type MadeRun, makeRun, startPreview, verdict } from './support/runs.ts';
 
@@ -114,11 +115,16 @@ describe('with Sandbox__Preview__Enabled=false', () => {
   });
 
   test('the agent’s route asks for approval here, too', async () => {
-    const answer = await porthole.call('POST', `/api/runs/${run.runId}/sandbox/preview`, {
-      body: { target_port: 3000 },
-      token: run.agentToken,
+    const asking = askForPreview(porthole, run.runId, run.agentToken, { target_port: 3007 });
+    const [request] = await approvalsAsked(porthole, run.runId);
+    await decide(porthole, run.runId, {
+      request_id: request?.data['request_id'],
+      decision: 'approve',
+      scope: 'once',
     });
-    expect(verdict(answer)).toEqual([403, 'approval_required']);
+    const answer = await asking;
+    expect(answer.status).toBe(200);
+    expect(await reached(Number(answer.json()['local_port']))).toBe('ECONNRESET');
   });
 
   test('a session whose sandbox is deleted ends with the reaper’s next pass, and frees its place', async () => {

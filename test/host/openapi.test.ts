@@ -122,6 +122,7 @@ describe('the OpenAPI document', () => {
         await asDocumented('/api/runs/{id}/sandbox/port-forward/{sessionId}', 'DELETE', of),
         await asDocumented('/api/runs/{id}/complete', 'POST', of),
         await asDocumented('/api/runs/{id}/timeline', 'GET', of),
+        await asDocumented('/api/approval-policies', 'GET', {}),
         await asDocumented('/v1/sandbox', 'POST', {}, {}),
         await asDocumented('/v1/sandbox/{id}/running', 'GET', inSandbox),
         await asDocumented('/v1/sandbox/{id}/exec', 'POST', inSandbox, { argv: ['true'] }),
@@ -135,8 +136,8 @@ describe('the OpenAPI document', () => {
         await asDocumented('/v1/openapi.html', 'GET', {}),
         await asDocumented('/v1/openapi/assets/{name}', 'GET', { name: 'start.js' }),
       ]).toEqual([
-        201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200, 200, 200, 200,
-        200,
+        201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200, 200, 200,
+        200, 200,
       ]);
     });
 
@@ -161,7 +162,14 @@ describe('the OpenAPI document', () => {
         await asDocumented(start, 'POST', of, { target_port: 2999 }),
         await asDocumented(start, 'POST', of, { target_port: 3003 }),
         await asDocumented(start, 'POST', { id: gone.runId }, { target_port: 3000 }),
-        await asDocumented('/api/runs/{id}/sandbox/preview', 'POST', of, { target_port: 3000 }),
+        await asDocumented('/api/runs/{id}/sandbox/preview', 'POST', of, { target_port: 3003 }),
+        await asDocumented('/api/runs/{id}/tool-approvals', 'POST', of, {
+          request_id: 'x',
+          decision: 'deny',
+        }),
+        await asDocumented('/api/approval-policies/{id}', 'DELETE', { id: 'pol_none' }),
+        await asDocumented('/api/runs/{id}/timeline', 'GET', { id: 'run_nothere' }),
+        await asDocumented('/api/runs/{id}/events', 'GET', { id: 'run_nothere' }),
         await asDocumented('/api/runs/{id}/sandbox/preview/{token}/keepalive', 'POST', of),
         await asDocumented('/api/runs/{id}/sandbox/port-forward/{sessionId}', 'DELETE', of),
         await asDocumented('/v1/sandbox', 'POST', {}, { image: 'alpine' }),
@@ -174,8 +182,8 @@ describe('the OpenAPI document', () => {
         await asDocumented(file, 'GET', { id: stopped.sandboxId, path: 'workspace/x' }),
         await asDocumented('/v1/openapi/assets/{name}', 'GET', { name: '..%2Fpackage.json' }),
       ]).toEqual([
-        400, 415, 404, 413, 200, 404, 400, 429, 409, 403, 404, 404, 400, 400, 400, 409, 404, 403, 400, 409,
-        404,
+        400, 415, 404, 413, 200, 404, 400, 429, 409, 429, 404, 404, 404, 404, 404, 404, 400, 400, 400, 409,
+        404, 403, 400, 409, 404,
       ]);
     });
   });

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { serve } from './support/commands.ts';
+import { decide, readTimeline, type TimelineEvent } from './support/approvals.ts';
 import { ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
 import { pinnedClock } from './support/pinned-clock.ts';
 import { type MadeRun, makeRun, startPreview, verdict, visit } from './support/runs.ts';
@@ -336,11 +337,17 @@ describe('the preview routes', () => {
     test.each<[string, () => string]>([
       ['the owner', () => ALICE],
       ['the run’s own agent', () => run.agentToken],
-    ])('answers %s 403 approval_required while nothing approves', async (_name, token) => {
-      const answer = await startAsAgent(token(), run.runId);
-      expect(verdict(answer)).toEqual([403, 'approval_required']);
-      expect(answer.json<{ error: string }>().error).toContain('auto_approve_tools');
+    ])('lets %s wait for an approval while nothing approves', async (_name, token) => {
+      const before = (await readTimeline(porthole, run.runId, ALICE)).length;
+      const asking = startAsAgent(token(), run.runId);
+      let request: TimelineEvent | undefined;
+      while (request === undefined) {
+        const events = (await readTimeline(porthole, run.runId, ALICE)).slice(before);
+        request = events.find(({ type }) => type === 'tool.approval_required');
+      }
       expect((await list()).json()).toEqual([]);
+      await decide(porthole, run.runId, { request_id: request.data['request_id'], decision: 'deny' }, ALICE);
+      expect(verdict(await asking)).toEqual([403, 'approval_denied']);
     });
 
     test('judges the port before the approval', async () => {

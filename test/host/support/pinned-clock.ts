@@ -3,6 +3,8 @@ import { pinnedClock as pinnedAt } from '#test/doubles/pinned-clock.ts';
 
 /** A clock that stands still until it is told to go on. */
 export interface PinnedClock extends WakingClock {
+  /** How many wait for a later time. */
+  readonly sleepers: number;
   advance(by: { readonly minutes?: number; readonly hours?: number; readonly seconds?: number }): void;
 }
 
@@ -12,6 +14,9 @@ export function pinnedClock(): PinnedClock {
   return {
     now: clock.now,
     until: clock.until,
+    get sleepers() {
+      return clock.sleepers;
+    },
     advance: ({ hours = 0, minutes = 0, seconds = 0 }) =>
       clock.advance(((hours * 60 + minutes) * 60 + seconds) * 1_000),
   };

@@ -1,0 +1,87 @@
+import { PortholeError } from '../errors.ts';
+import type { Preview } from '../ports/preview-plane.ts';
+import type { RunRecord } from '../ports/records.ts';
+import { isPastMaximum } from '../rules/preview-lifetime.ts';
+import { checkRoom } from './check-room.ts';
+import { checkStart } from './check-start.ts';
+import { grantBeforehand, type GrantBeforehandDeps, type ToolCall } from './grant-beforehand.ts';
+import {
+  type PreviewStart,
+  type StartedPreview,
+  startPreview,
+  type StartPreviewDeps,
+} from './start-preview.ts';
+import { waitForApproval, type WaitForApprovalDeps, type Waiting } from './wait-for-approval.ts';
+
+export type StartAgentPreviewDeps = StartPreviewDeps & GrantBeforehandDeps & WaitForApprovalDeps;
+
+/** What policies and timelines call it. */
+export const START_PREVIEW = 'start_preview';
+
+/**
+ * Opens a preview that an agent asks for, once it is approved. Nobody is asked about a call that would fail anyway, nor about a preview that is open already.
+ * @throws PortholeError what `startPreview` and `waitForApproval` throw
+ */
+export async function startAgentPreview(
+  deps: StartAgentPreviewDeps,
+  start: PreviewStart,
+  waiting: Waiting = {},
+): Promise<StartedPreview> {
+  const { run, targetPort, rotate } = start;
+  const { signal } = waiting;
+  await checkStart(deps, start, signal);
+  const token = await presentToken(deps, run, targetPort);
+  const standing = rotate === true ? undefined : await deps.plane.find(token, signal);
+  if (standing !== undefined && isLive(deps, standing)) return startPreview(deps, start, signal);
+
+  const call = toolCall(start);
+  if (await grantBeforehand(deps, call)) return startPreview(deps, start, signal);
+  await checkRoom(deps, { runId: run.id, token }, signal);
+  const approval = await waitForApproval(deps, call, waiting);
+  await checkCallerStill(deps, start);
+  const started = await startPreview(deps, start, signal);
+  // Only now: killed before this, the approval is there for the retry.
+  await deps.records.approvals.take(approval.id, deps.clock.now());
+  return started;
+}
+
+function toolCall({ run, targetPort, rotate }: PreviewStart): ToolCall {
+  const rotates = rotate === true;
+  return {
+    run,
+    tool: START_PREVIEW,
+    args: { target_port: targetPort, ...(rotates ? { rotate: true } : {}) },
+    message: rotates
+      ? `Revoke the preview URL of port ${targetPort} and open a new one? Whoever has it sees what listens there.`
+      : `Open a live preview of port ${targetPort}? Whoever has its URL sees what listens there.`,
+  };
+}
+
+async function presentToken(
+  { records, tokens }: StartAgentPreviewDeps,
+  run: RunRecord,
+  targetPort: number,
+): Promise<string> {
+  const generation = await records.previews.generation(run.id, targetPort);
+  return tokens.preview(run.tokenKid, run.id, targetPort, generation);
+}
+
+/** One whose time has come has not been reaped yet: opening it again is to be asked about. */
+function isLive({ plane, preview: options, clock }: StartAgentPreviewDeps, preview: Preview): boolean {
+  if (!plane.hasUrls) return true;
+  const now = clock.now();
+  const isIdle = preview.expiresAt !== undefined && now >= preview.expiresAt;
+  return !isIdle && !isPastMaximum(preview, options, now);
+}
+
+/** @throws PortholeError `run_ended` for an agent whose run has completed while it waited: its token is dead */
+async function checkCallerStill(
+  { records }: StartAgentPreviewDeps,
+  { run, by }: PreviewStart,
+): Promise<void> {
+  if (by !== 'agent' || (await records.runs.get(run.id))?.status === 'running') return;
+  throw new PortholeError(
+    'run_ended',
+    `Run ${run.id} completed while its agent waited for the approval: its owner may still start the preview.`,
+  );
+}

@@ -1,0 +1,134 @@
+import { PortholeError } from '../errors.ts';
+import type { ApprovalRecord } from '../ports/approvals.ts';
+import type { WakingClock } from '../ports/clock.ts';
+import type { Ids } from '../ports/ids.ts';
+import type { Records } from '../ports/records.ts';
+import { displayId } from '../rules/approval-events.ts';
+import { answerBy, leaseUntil, renewAt, requestBounds } from '../rules/approval-times.ts';
+import type { ToolCall } from './grant-beforehand.ts';
+import { createWakeBell } from './wake-bell.ts';
+
+export interface WaitForApprovalDeps {
+  readonly records: Pick<Records, 'approvals' | 'timeline'>;
+  readonly clock: WakingClock;
+  readonly ids: Ids;
+  /** Aborted when this process is about to end. */
+  readonly stopping: AbortSignal;
+}
+
+export interface Waiting {
+  /** Aborted when the caller goes away. */
+  readonly signal?: AbortSignal | undefined;
+  /** Hears of the request once it waits, new or joined. */
+  readonly onWaiting?: ((approval: ApprovalRecord) => void) | undefined;
+}
+
+/**
+ * Asks a person, and waits for the decision, five minutes at most. Identical calls share one request, and one that nobody was left to hear of, because a function was killed,
+ * is found again by the caller's identical retry. Returns the approval: `take` it once what it allows is done.
+ *
+ * @throws PortholeError `approval_denied`, `approval_timed_out`, `too_many_approvals`; `service_unavailable` when this process is about to end or the records are away: the request
+ * waits on. What the signal was aborted with, once the request is withdrawn, where no other caller waits
+ */
+export async function waitForApproval(
+  deps: WaitForApprovalDeps,
+  call: ToolCall,
+  { signal, onWaiting }: Waiting = {},
+): Promise<ApprovalRecord> {
+  const { records, clock, ids, stopping } = deps;
+  const waiterId = ids.request();
+  const waiter = (now: Date) => ({ id: waiterId, until: leaseUntil(now) });
+  const bell = createWakeBell(clock, [signal, stopping]);
+  // Before the first look: what is decided after it rings.
+  const unwatch = records.timeline.watch(call.run.id, bell.ring);
+  try {
+    const asked = clock.now();
+    const request = {
+      id: ids.approval(),
+      runId: call.run.id,
+      tool: call.tool,
+      args: call.args,
+      message: call.message,
+      requestedAt: asked,
+      expiresAt: answerBy(asked),
+    };
+    let approval = await records.approvals.ask(request, waiter(asked), requestBounds(asked));
+    if (approval.status === 'waiting') onWaiting?.(approval);
+    while (approval.status === 'waiting') {
+      if (signal?.aborted === true) {
+        await leave(deps, approval, waiterId);
+        signal.throwIfAborted();
+      }
+      if (stopping.aborted) throw stopped();
+      const now = clock.now();
+      if (now >= approval.expiresAt) await records.approvals.timeOut(now, approval.runId);
+      else await bell.until(earlier(approval.expiresAt, renewAt(now)));
+      approval = await lookAgain(deps, approval, waiter(clock.now()));
+    }
+    // Whoever has gone gets nothing: it is kept for the retry.
+    signal?.throwIfAborted();
+    if (approval.status === 'approved') return approval;
+    if (approval.status === 'denied') await records.approvals.take(approval.id, clock.now());
+    throw refusal(approval);
+  } finally {
+    unwatch();
+    bell.close();
+  }
+}
+
+/** The request as it stands; as it stood, while the records cannot say. */
+async function lookAgain(
+  { records }: WaitForApprovalDeps,
+  before: ApprovalRecord,
+  waiter: { readonly id: string; readonly until: Date },
+): Promise<ApprovalRecord> {
+  try {
+    return (await records.approvals.stay(before.id, waiter)) ?? before;
+  } catch (error) {
+    if (error instanceof PortholeError && error.code === 'service_unavailable') return before;
+    throw error;
+  }
+}
+
+/** Others may seem to wait that were killed: whoever is left shows it within a lease, and then this looks once more. */
+async function leave(
+  { records, clock, stopping }: WaitForApprovalDeps,
+  { id, runId }: ApprovalRecord,
+  waiterId: string,
+): Promise<void> {
+  const until = await records.approvals.leave(runId, id, waiterId, clock.now());
+  if (until === undefined) return;
+  await clock.until(until, stopping);
+  if (!stopping.aborted) await records.approvals.leave(runId, id, waiterId, clock.now());
+}
+
+function stopped(): PortholeError {
+  return new PortholeError(
+    'service_unavailable',
+    'Porthole ends here while the approval is awaited: send the same request again, it is still waited for.',
+  );
+}
+
+function refusal({ id, status, reason, runId }: ApprovalRecord): PortholeError {
+  const request = `request ${displayId(id)} of run ${runId}`;
+  if (status === 'denied') {
+    return new PortholeError(
+      'approval_denied',
+      `Denied (${request})${reason === null ? '.' : `: ${reason}`} Do not ask again before you have changed what was asked for, or talked to the owner.`,
+    );
+  }
+  if (status === 'timed_out') {
+    return new PortholeError(
+      'approval_timed_out',
+      `Nobody decided within five minutes (${request}): ask again when somebody is there.`,
+    );
+  }
+  return new PortholeError(
+    'service_unavailable',
+    `The ${request} was withdrawn while this server stood still: send the same request again.`,
+  );
+}
+
+function earlier(a: Date, b: Date): Date {
+  return a < b ? a : b;
+}

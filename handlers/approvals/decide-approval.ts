@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { requirePerson } from '#core/callers.ts';
+import { decideApproval } from '#core/use-cases/decide-approval.ts';
+import { findRun } from '#core/use-cases/find-run.ts';
+import { defineRoute, json } from '../route.ts';
+import { RunPath } from '../runs/run-dto.ts';
+
+const VERDICT = { approve: 'approved', deny: 'denied' } as const;
+
+const Body = z
+  .strictObject({
+    request_id: z.string().min(1).max(64).describe('From `tool.approval_required` on the timeline'),
+    decision: z.enum(['approve', 'deny']),
+    scope: z
+      .enum(['once', 'run', 'always'])
+      .default('once')
+      .describe(
+        'How far an approval reaches: this call, every call of the tool in this run, or in every run of its owner',
+      ),
+    reason: z
+      .string()
+      .trim()
+      .max(500, 'at most 500 characters')
+      .optional()
+      .describe('The agent gets to read it'),
+  })
+  .refine(({ decision, scope }) => decision === 'approve' || scope === 'once', {
+    path: ['scope'],
+    message: 'only an approval can reach further than once',
+  })
+  .meta({ id: 'ApprovalDecision' });
+
+export const decideApprovalRoute = defineRoute({
+  id: 'decideApproval',
+  method: 'POST',
+  path: '/api/runs/{id}/tool-approvals',
+  tag: 'Approvals',
+  summary: 'Approve or deny what an agent asks for',
+  description: 'For the owner of the run. A decision is taken once: a second one changes nothing.',
+  access: 'caller',
+  params: RunPath,
+  body: Body,
+  responses: {
+    200: {
+      description: 'The decision is taken',
+      schema: z
+        .object({ request_id: z.string(), decision: z.enum(['approve', 'deny']) })
+        .meta({ id: 'DecidedApproval' }),
+    },
+  },
+  errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'approval_not_found', 'approval_decided'],
+  async handle({ params, body, caller }, services) {
+    const person = requirePerson(caller, 'decide on approvals');
+    const run = await findRun(services, person, params.id);
+    const { id } = await decideApproval(services, {
+      run,
+      person,
+      requestId: body.request_id,
+      verdict: VERDICT[body.decision],
+      scope: body.scope,
+      reason: body.reason === '' ? undefined : body.reason,
+    });
+    return json(200, { request_id: id, decision: body.decision });
+  },
+});

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { ownerOf, requirePerson } from '#core/callers.ts';
+import type { PolicyRecord } from '#core/ports/approvals.ts';
+import { pageLimit } from '../page-limit.ts';
+import { defineRoute, json } from '../route.ts';
+
+const PolicyDto = z
+  .object({
+    policy_id: z.string().describe('`pol_` + ULID'),
+    owner: z.string().describe('The user whose runs it covers'),
+    tool: z.string(),
+    scope: z.enum(['run', 'always']),
+    run_id: z.string().nullable().describe('The one run that it covers; null: all'),
+    created_at: z.iso.datetime(),
+    created_by: z.string().describe('The user who approved'),
+  })
+  .meta({ id: 'ApprovalPolicy' });
+
+export const listPoliciesRoute = defineRoute({
+  id: 'listApprovalPolicies',
+  method: 'GET',
+  path: '/api/approval-policies',
+  tag: 'Approvals',
+  summary: 'List what you approve without being asked, newest first',
+  access: 'caller',
+  query: z.object({
+    limit: pageLimit,
+    after: z.string().max(500).optional().describe('`next` of the page before'),
+  }),
+  responses: {
+    200: {
+      description: 'A page of policies; `next` is null on the last one',
+      schema: z
+        .object({ policies: z.array(PolicyDto), next: z.string().nullable() })
+        .meta({ id: 'ApprovalPolicyList' }),
+    },
+  },
+  async handle({ query, caller }, { records }) {
+    const person = requirePerson(caller, 'list approval policies');
+    const page = await records.policies.list(person.admin ? undefined : ownerOf(person), query);
+    return json(200, { policies: page.items.map(toPolicyDto), next: page.next });
+  },
+});
+
+function toPolicyDto(policy: PolicyRecord): z.infer<typeof PolicyDto> {
+  return {
+    policy_id: policy.id,
+    owner: policy.owner.user,
+    tool: policy.tool,
+    scope: policy.runId === null ? 'always' : 'run',
+    run_id: policy.runId,
+    created_at: policy.createdAt.toISOString(),
+    created_by: policy.createdBy,
+  };
+}

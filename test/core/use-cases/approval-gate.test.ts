@@ -1,0 +1,562 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Person } from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { ApprovalRecord, ApprovalScope } from '#core/ports/approvals.ts';
+import type { RunRecord } from '#core/ports/records.ts';
+import { decideApproval } from '#core/use-cases/decide-approval.ts';
+import { deletePolicy } from '#core/use-cases/delete-policy.ts';
+import { endApprovals } from '#core/use-cases/end-approvals.ts';
+import { startAgentPreview, type StartAgentPreviewDeps } from '#core/use-cases/start-agent-preview.ts';
+import type { PreviewStart } from '#core/use-cases/start-preview.ts';
+import type { Waiting } from '#core/use-cases/wait-for-approval.ts';
+import { numberedIds } from '#test/doubles/numbered-ids.ts';
+import { codeOf, HOUR, MINUTE, NOON, previewHouse } from './preview-house.ts';
+
+const ALICE: Person = { kind: 'person', user: 'alice', org: 'acme', admin: false };
+const SECOND = 1_000;
+
+describe('a preview that an agent asks for', () => {
+  let house: Awaited<ReturnType<typeof previewHouse>>;
+  let stopping: AbortController;
+  let deps: StartAgentPreviewDeps;
+  let run: RunRecord;
+  beforeEach(async () => {
+    house = await previewHouse();
+    stopping = new AbortController();
+    deps = { ...house.deps, ids: numberedIds(), stopping: stopping.signal };
+    run = await house.makeRun();
+  });
+  afterEach(() => house.records.close());
+
+  const open = (start: Partial<PreviewStart> = {}, waiting: Waiting = {}, on = deps) =>
+    startAgentPreview(on, { run, targetPort: 3000, by: 'agent', ...start }, waiting);
+  const events = async (of = run) =>
+    (await house.records.timeline.read(of.id, { after: 0, limit: 1000 })).events;
+  const types = async (of = run) => (await events(of)).map(({ type }) => type);
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  /** The id of the newest request, once there are so many. */
+  const asked = async (count = 1, of = run): Promise<string> => {
+    for (;;) {
+      const questions = (await events(of)).filter(({ type }) => type === 'tool.approval_required');
+      if (questions.length >= count) return String(questions.at(-1)?.data['request_id']);
+      await turn();
+    }
+  };
+  /** Once so many calls wait and nothing but the clock or a ring would move them. */
+  const waits = async (count = 1) => {
+    while (house.clock.sleepers < count) await turn();
+  };
+  const decide = (
+    requestId: string,
+    verdict: 'approved' | 'denied' = 'approved',
+    { scope = 'once', reason, of = run }: { scope?: ApprovalScope; reason?: string; of?: RunRecord } = {},
+  ) => decideApproval(deps, { run: of, person: ALICE, requestId, verdict, scope, reason });
+  const failure = async (failing: Promise<unknown>): Promise<PortholeError> => {
+    const error: unknown = await failing.catch((thrown: unknown) => thrown);
+    if (error instanceof PortholeError) return error;
+    throw new Error(`it did not fail as it should: ${String(error)}`);
+  };
+
+  test('waits until it is approved, and is then opened', async () => {
+    let heard: ApprovalRecord | undefined;
+    const opening = open({}, { onWaiting: (approval) => (heard = approval) });
+    const id = await asked();
+    await waits();
+    expect(house.plane.stored.size).toBe(0);
+    house.clock.advance(SECOND);
+    const approval = await decide(id);
+    const { preview } = await opening;
+    expect(house.plane.reaches(preview.token)).toBe(true);
+    expect(approval).toMatchObject({ id, status: 'approved', decidedBy: 'alice' });
+    expect(heard).toMatchObject({ id, status: 'waiting' });
+    const told = await events();
+    expect(told.map(({ type }) => type)).toEqual([
+      'tool.approval_required',
+      'tool.approved',
+      'preview.opened',
+    ]);
+    const about = {
+      request_id: id,
+      display_id: id.slice(-8),
+      tool: 'start_preview',
+      target_port: 3000,
+    };
+    expect(told[0]?.data).toEqual({
+      ...about,
+      message: 'Open a live preview of port 3000? Whoever has its URL sees what listens there.',
+      expires_at: '2026-03-01T12:05:00.000Z',
+    });
+    expect(told[1]?.data).toEqual({ ...about, source: 'person', scope: 'once', decided_by: 'alice' });
+  });
+
+  test('denied is told the reason, and asking again asks anew', async () => {
+    const opening = failure(open());
+    await decide(await asked(), 'denied', { reason: 'not that port' });
+    const error = await opening;
+    expect([error.code, error.status, error.retryable]).toEqual(['approval_denied', 403, false]);
+    expect(error.message).toContain('not that port');
+    const again = open();
+    await decide(await asked(2));
+    await again;
+    expect(await types()).toEqual([
+      'tool.approval_required',
+      'tool.denied',
+      'tool.approval_required',
+      'tool.approved',
+      'preview.opened',
+    ]);
+  });
+
+  test('times out after five minutes to the millisecond', async () => {
+    const opening = failure(open());
+    await asked();
+    for (let passed = 0; passed < 5 * MINUTE - 4 * SECOND; passed += 4 * SECOND) {
+      await waits();
+      house.clock.advance(4 * SECOND);
+    }
+    await waits();
+    house.clock.advance(4 * SECOND - 1);
+    await waits();
+    expect(await types()).toEqual(['tool.approval_required']);
+    house.clock.advance(1);
+    const error = await opening;
+    expect([error.code, error.status]).toEqual(['approval_timed_out', 403]);
+    expect(await types()).toEqual(['tool.approval_required', 'tool.timed_out']);
+    expect((await events())[1]?.at).toEqual(new Date(NOON.getTime() + 5 * MINUTE));
+    expect(house.plane.stored.size).toBe(0);
+  });
+
+  test('approved too late is not approved', async () => {
+    const opening = failure(open());
+    const id = await asked();
+    await waits();
+    house.clock.advance(5 * MINUTE);
+    expect(await codeOf(decide(id))).toBe('approval_decided');
+    expect((await opening).code).toBe('approval_timed_out');
+  });
+
+  test('is decided once: whoever comes second hears how', async () => {
+    const opening = open();
+    const id = await asked();
+    await decide(id);
+    await opening;
+    const error = await failure(decide(id, 'denied'));
+    expect([error.code, error.message]).toEqual([
+      'approval_decided',
+      `Request ${id} was approved by alice at 2026-03-01T12:00:00.000Z, and that stands: the agent has to ask again.`,
+    ]);
+    expect((await types()).filter((type) => type === 'tool.denied')).toEqual([]);
+  });
+
+  test('is not decided under an id that nobody asked under, nor under another run', async () => {
+    const opening = open();
+    const id = await asked();
+    const other = await house.makeRun();
+    expect(await codeOf(decide('apr_none'))).toBe('approval_not_found');
+    expect(await codeOf(decide(id, 'approved', { of: other }))).toBe('approval_not_found');
+    await decide(id);
+    await opening;
+  });
+
+  describe('opens without a question', () => {
+    const sources = async () =>
+      (await events())
+        .filter(({ type }) => type === 'tool.approved')
+        .map(({ data }) => [data['source'], data['policy_id']]);
+
+    test('where the installation approves everything', async () => {
+      await open({}, {}, { ...deps, preview: { ...deps.preview, autoApprove: true } });
+      expect(await types()).toEqual(['tool.approved', 'preview.opened']);
+      expect(await sources()).toEqual([['installation', undefined]]);
+    });
+
+    test('where the run does', async () => {
+      await open({ run: { ...run, autoApproveTools: true } });
+      expect(await sources()).toEqual([['run_option', undefined]]);
+    });
+
+    test.each(['run', 'always'] as const)('where a policy of scope %s covers it', async (scope) => {
+      const opening = open();
+      await decide(await asked(), 'approved', { scope });
+      await opening;
+      await open({ targetPort: 3001 });
+      const policy = await house.records.policies.covering(run.owner, run.id, 'start_preview');
+      expect(await sources()).toEqual([
+        ['person', undefined],
+        [`${scope}_policy`, policy?.id],
+      ]);
+      const other = await house.makeRun();
+      const elsewhere = open({ run: other });
+      if (scope === 'run') await decide(await asked(1, other), 'approved', { of: other });
+      await elsewhere;
+      expect((await types(other)).includes('tool.approval_required')).toBe(scope === 'run');
+    });
+
+    test('until the policy is deleted, by its owner or an admin and nobody else', async () => {
+      const opening = open();
+      await decide(await asked(), 'approved', { scope: 'always' });
+      await opening;
+      const id = (await house.records.policies.covering(run.owner, run.id, 'start_preview'))?.id ?? '';
+      const bob: Person = { ...ALICE, user: 'bob' };
+      expect(await codeOf(deletePolicy(deps, bob, id))).toBe('policy_not_found');
+      await open({ targetPort: 3001 });
+      await deletePolicy(deps, { ...bob, admin: true }, id);
+      expect(await codeOf(deletePolicy(deps, ALICE, id))).toBe('policy_not_found');
+      const asking = open({ targetPort: 3002 });
+      await decide(await asked(2));
+      await asking;
+    });
+
+    test('while it is open already', async () => {
+      const { preview } = await house.start(run);
+      expect((await open()).preview.uid).toBe(preview.uid);
+      expect(await types()).toEqual(['preview.opened', 'preview.kept']);
+    });
+  });
+
+  describe('is asked about', () => {
+    test.each([
+      ['idle', 30 * MINUTE],
+      ['past its longest life', 8 * HOUR],
+    ])('again once it is %s, also before it is reaped', async (_name, passed) => {
+      await house.start(run);
+      house.clock.advance(passed);
+      const opening = open();
+      await decide(await asked());
+      await opening;
+    });
+
+    test('when it is to have another URL', async () => {
+      const { preview } = await house.start(run);
+      const opening = open({ rotate: true });
+      await decide(await asked());
+      expect((await opening).preview.token).not.toBe(preview.token);
+      expect((await events()).find(({ type }) => type === 'tool.approval_required')?.data).toMatchObject({
+        target_port: 3000,
+        rotate: true,
+      });
+    });
+
+    test('also when the owner asks by that way', async () => {
+      const opening = open({ by: 'owner' });
+      await decide(await asked());
+      await opening;
+    });
+  });
+
+  describe('that would be refused anyway is asked about by nobody', () => {
+    test.each<[string, Partial<PreviewStart>, () => unknown, string]>([
+      ['a port out of range', { targetPort: 2999 }, () => undefined, 'port_out_of_range'],
+      ['no port', { targetPort: 0 }, () => undefined, 'invalid_port'],
+      ['a sandbox that is gone', {}, () => (house.seen.state = 'absent'), 'no_bound_sandbox'],
+      ['a sandbox that is stopped', {}, () => (house.seen.state = 'stopped'), 'no_bound_sandbox'],
+    ])('%s', async (_name, start, prepare, code) => {
+      prepare();
+      expect(await codeOf(open(start))).toBe(code);
+      expect(await types()).toEqual([]);
+    });
+
+    test('a run that has ended, where previews end with it', async () => {
+      const strict = { ...deps, preview: { ...deps.preview, keepAfterRun: false } };
+      const ended: RunRecord = { ...run, status: 'completed', completedAt: NOON };
+      expect(await codeOf(open({ run: ended }, {}, strict))).toBe('run_ended');
+      expect(await types()).toEqual([]);
+    });
+
+    test('one too many of the run, while the port that is open still opens', async () => {
+      for (const port of [3000, 3001, 3002]) await house.start(run, port);
+      const before = await types();
+      expect(await codeOf(open({ targetPort: 3003 }))).toBe('too_many_previews');
+      expect(await types()).toEqual(before);
+      const rotating = open({ rotate: true });
+      await decide(await asked());
+      await rotating;
+    });
+
+    test('one too many of all', async () => {
+      for (let at = 0; at < 20; at += 1) await house.start(await house.makeRun());
+      const full = { ...deps, preview: { ...deps.preview, maxTotal: 20 } };
+      expect(await codeOf(open({}, {}, full))).toBe('too_many_previews');
+      expect(await types()).toEqual([]);
+    });
+  });
+
+  describe('and by others at the same time', () => {
+    test('is one question with one answer for all', async () => {
+      const openings = [open(), open({ by: 'owner' }), open()];
+      const id = await asked();
+      await waits(3);
+      await decide(id);
+      const uids = (await Promise.all(openings)).map(({ preview }) => preview.uid);
+      expect(new Set(uids).size).toBe(1);
+      expect((await types()).slice(0, 3)).toEqual([
+        'tool.approval_required',
+        'tool.approved',
+        'preview.opened',
+      ]);
+    });
+
+    test('denied is denied for all', async () => {
+      const openings = [failure(open()), failure(open())];
+      const id = await asked();
+      await waits(2);
+      await decide(id, 'denied');
+      expect((await Promise.all(openings)).map(({ code }) => code)).toEqual([
+        'approval_denied',
+        'approval_denied',
+      ]);
+    });
+
+    test('on other ports is a question each; allowed for the run, all of them', async () => {
+      const openings = [3000, 3001, 3002].map((targetPort) => open({ targetPort }));
+      await waits(3);
+      await decide(await asked(3), 'approved', { scope: 'run' });
+      await Promise.all(openings);
+      const approved = (await events()).filter(({ type }) => type === 'tool.approved');
+      expect(approved.map(({ data }) => data['source'])).toEqual(['person', 'run_policy', 'run_policy']);
+    });
+
+    test('in other runs of the owner is allowed always, too', async () => {
+      const others = [await house.makeRun(), await house.makeRun()];
+      const openings = [run, ...others].map((of) => open({ run: of }));
+      await waits(3);
+      await decide(await asked(), 'approved', { scope: 'always' });
+      await Promise.all(openings);
+      for (const of of others)
+        expect((await events(of))[1]).toMatchObject({
+          type: 'tool.approved',
+          data: { source: 'always_policy' },
+        });
+    });
+
+    test('is refused where a run asks and asks', async () => {
+      const wide = { ...deps, preview: { ...deps.preview, maxPerRun: 1_000, maxTotal: 1_000 } };
+      const leave = new AbortController();
+      const openings = Array.from({ length: 256 }, (_, at) =>
+        open({ targetPort: 3000 + at }, { signal: leave.signal }, wide).catch((error: unknown) => error),
+      );
+      await waits(256);
+      const error = await failure(open({ targetPort: 4000 }, {}, wide));
+      expect([error.code, error.status]).toEqual(['too_many_approvals', 429]);
+      leave.abort();
+      await Promise.all(openings);
+    });
+  });
+
+  describe('whose caller goes away', () => {
+    test('is withdrawn, and can no longer be approved', async () => {
+      const leave = new AbortController();
+      const opening = open({}, { signal: leave.signal });
+      const id = await asked();
+      await waits();
+      leave.abort();
+      await expect(opening).rejects.toMatchObject({ name: 'AbortError' });
+      expect(await types()).toEqual(['tool.approval_required', 'tool.withdrawn']);
+      expect(await codeOf(decide(id))).toBe('approval_decided');
+    });
+
+    test('before it was asked about is withdrawn as well', async () => {
+      const leave = new AbortController();
+      const ids = numberedIds();
+      const leaving = {
+        ...deps,
+        ids: {
+          ...ids,
+          approval: () => {
+            leave.abort();
+            return ids.approval();
+          },
+        },
+      };
+      await expect(open({}, { signal: leave.signal }, leaving)).rejects.toMatchObject({ name: 'AbortError' });
+      expect((await types()).at(-1)).toBe('tool.withdrawn');
+    });
+
+    test('waits on for the others, and is withdrawn with the last', async () => {
+      const [one, two] = [new AbortController(), new AbortController()];
+      const openings = [open({}, { signal: one.signal }), open({}, { signal: two.signal })].map((opening) =>
+        opening.catch((error: unknown) => (error as Error).name),
+      );
+      await asked();
+      await waits(2);
+      one.abort();
+      await waits(2);
+      expect(await types()).toEqual(['tool.approval_required']);
+      two.abort();
+      await waits(1);
+      house.clock.advance(15 * SECOND);
+      expect(await Promise.all(openings)).toEqual(['AbortError', 'AbortError']);
+      expect(await types()).toEqual(['tool.approval_required', 'tool.withdrawn']);
+    });
+
+    test('in the moment of the decision leaves it to the retry', async () => {
+      const leave = new AbortController();
+      const opening = open({}, { signal: leave.signal });
+      const id = await asked();
+      await waits();
+      const deciding = decide(id, 'denied');
+      leave.abort();
+      await deciding;
+      await expect(opening).rejects.toMatchObject({ name: 'AbortError' });
+      const status = (await types()).at(-1);
+      const retried = failure(open());
+      if (status === 'tool.withdrawn') await decide(await asked(2), 'denied');
+      expect((await retried).code).toBe('approval_denied');
+    });
+  });
+
+  describe('whose function is killed', () => {
+    /** A call whose function stops dead while it waits: it neither leaves nor says that it still waits. */
+    const killed = async (targetPort = 3000): Promise<string> => {
+      const dead = {
+        ...deps,
+        clock: { now: deps.clock.now, until: () => new Promise<void>(() => undefined) },
+      };
+      void open({ targetPort }, {}, dead);
+      return asked();
+    };
+
+    test('is rejoined by the identical retry, and asked about once', async () => {
+      const id = await killed();
+      const retry = open();
+      await waits();
+      house.clock.advance(SECOND);
+      await decide(id);
+      await retry;
+      expect((await types()).filter((type) => type === 'tool.approval_required')).toHaveLength(1);
+    });
+
+    test('and approved meanwhile opens for the retry at once, once, for five minutes', async () => {
+      const id = await killed();
+      await decide(id);
+      house.clock.advance(5 * MINUTE - 1);
+      await open();
+      expect(await types()).toEqual(['tool.approval_required', 'tool.approved', 'preview.opened']);
+      await house.plane.close({ name: [...house.plane.stored.keys()][0] ?? '' });
+      const next = open();
+      await decide(await asked(2));
+      await next;
+    });
+
+    test('and approved longer ago is asked about anew', async () => {
+      await decide(await killed());
+      house.clock.advance(5 * MINUTE);
+      const next = open();
+      await decide(await asked(2));
+      await next;
+    });
+
+    test('and denied meanwhile tells the retry so, once', async () => {
+      await decide(await killed(), 'denied', { reason: 'no' });
+      const error = await failure(open());
+      expect([error.code, error.message.includes('no')]).toEqual(['approval_denied', true]);
+      const next = open();
+      await decide(await asked(2));
+      await next;
+    });
+
+    test('between the approval and the opening opens for the retry without a question', async () => {
+      const plane = { ...house.plane, open: () => Promise.reject(new Error('killed')) };
+      const opening = open({}, {}, { ...deps, plane });
+      await decide(await asked());
+      await expect(opening).rejects.toThrow('killed');
+      await open();
+      expect(await types()).toEqual(['tool.approval_required', 'tool.approved', 'preview.opened']);
+    });
+
+    test('is withdrawn with the retry, once it is clear that the killed one is gone', async () => {
+      await killed();
+      house.clock.advance(SECOND);
+      const leave = new AbortController();
+      const retry = open({}, { signal: leave.signal }).catch((error: unknown) => (error as Error).name);
+      await waits();
+      leave.abort();
+      await waits();
+      expect(await types()).toEqual(['tool.approval_required']);
+      house.clock.advance(15 * SECOND);
+      expect(await retry).toBe('AbortError');
+      expect(await types()).toEqual(['tool.approval_required', 'tool.withdrawn']);
+    });
+
+    test('is timed out by the reaper', async () => {
+      await killed();
+      house.clock.advance(5 * MINUTE - 1);
+      expect(await endApprovals(deps)).toBe(0);
+      house.clock.advance(1);
+      expect(await endApprovals(deps)).toBe(1);
+      expect(await types()).toEqual(['tool.approval_required', 'tool.timed_out']);
+    });
+  });
+
+  test('is forgotten a day after it ended, and its timeline remembers', async () => {
+    const opening = open();
+    const id = await asked();
+    await decide(id);
+    await opening;
+    house.clock.advance(24 * HOUR);
+    await endApprovals(deps);
+    expect(await codeOf(decide(id))).toBe('approval_decided');
+    house.clock.advance(1);
+    await endApprovals(deps);
+    expect(await codeOf(decide(id))).toBe('approval_not_found');
+    expect(await types()).toContain('tool.approved');
+  });
+
+  test('on a host that ends is refused for now, waits on, and is found again on another', async () => {
+    const opening = failure(open());
+    const id = await asked();
+    await waits();
+    stopping.abort();
+    const error = await opening;
+    expect([error.code, error.retryable]).toEqual(['service_unavailable', true]);
+    const retry = open({}, {}, { ...deps, stopping: new AbortController().signal });
+    await waits();
+    await decide(id);
+    await retry;
+    expect((await types()).filter((type) => type === 'tool.approval_required')).toHaveLength(1);
+  });
+
+  test('waits through a database that is away for a while', async () => {
+    let isAway = false;
+    const approvals: typeof house.records.approvals = {
+      ...house.records.approvals,
+      stay: (...args) =>
+        isAway
+          ? Promise.reject(new PortholeError('service_unavailable', 'away'))
+          : house.records.approvals.stay(...args),
+    };
+    const opening = open({}, {}, { ...deps, records: { ...house.records, approvals } });
+    const id = await asked();
+    await waits();
+    isAway = true;
+    for (let round = 0; round < 3; round += 1) {
+      house.clock.advance(5 * SECOND);
+      await waits();
+    }
+    await decide(id);
+    isAway = false;
+    house.clock.advance(5 * SECOND);
+    await opening;
+  });
+
+  test('hears of the decision although no wake came', async () => {
+    const timeline = { ...house.records.timeline, watch: () => () => undefined };
+    const opening = open({}, {}, { ...deps, records: { ...house.records, timeline } });
+    const id = await asked();
+    await waits();
+    await decide(id);
+    house.clock.advance(5 * SECOND);
+    await opening;
+  });
+
+  test('is not opened by the agent of a run that has completed meanwhile, but by its owner', async () => {
+    const byAgent = failure(open());
+    const byOwner = open({ by: 'owner' });
+    const id = await asked();
+    await waits(2);
+    await house.records.runs.complete(run.id, house.clock.now());
+    await decide(id);
+    expect((await byAgent).code).toBe('run_ended');
+    await byOwner;
+  });
+});
