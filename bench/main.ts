@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- preview|host|start …] [--quick]`: ratios measured side by side in one run, with the absolute medians beside them. Ratios are what
+ * `npm run bench [-- preview|previews|host|start …] [--quick]`: ratios measured side by side in one run, with the absolute medians beside them. Ratios are what
  * counts; the absolute figures belong to this machine at this moment.
  */
 import { availableParallelism } from 'node:os';
@@ -12,6 +12,10 @@ const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {
       gateway: new URL('./preview/sandboxed.ts', import.meta.url),
       ...(quick ? { rounds: 3, seconds: 1 } : {}),
     });
+  },
+  previews: async (quick) => {
+    const { benchPreviews } = await import('./previews.ts');
+    return benchPreviews(quick ? { previews: 1_000, pairs: 100, rounds: 3, share: 0.3 } : {});
   },
   proxy: async (quick) => {
     const { benchPreview } = await import('./preview.ts');

@@ -27,6 +27,8 @@ export interface SimulatedGateway {
   readonly probe: GatewayProbe;
   /** What the first visitor of a host is answered, proxy by proxy. */
   visit(hostname: string): Promise<readonly number[]>;
+  /** Since when the last proxy serves a host, by `performance.now()`, and how many requests came to it too early. */
+  history(hostname: string): { readonly servesSince: number; readonly early: number };
   close(): Promise<void>;
 }
 
@@ -44,6 +46,7 @@ const BURST_MS = 50;
 export async function startSimulatedGateway(options: SimulatedGatewayOptions): Promise<SimulatedGateway> {
   const { access, routes, proxies, programming } = options;
   const hosts = new Map<string, { readonly name: string; readonly since: number }>();
+  const early = new Map<string, number>();
   const ended = new AbortController();
   const streams = openClusterStreams(access);
   const watching = watchRoutes();
@@ -52,10 +55,14 @@ export async function startSimulatedGateway(options: SimulatedGatewayOptions): P
     const route = hosts.get(hostname);
     const reply = (status: number, headers: Readonly<Record<string, string>> = {}) =>
       response.writeHead(status, headers).end();
-    if (route === undefined) return void reply(404, { 'X-Porthole-Status': 'unknown' });
+    if (route === undefined) {
+      early.set(hostname, (early.get(hostname) ?? 0) + 1);
+      return void reply(404, { 'X-Porthole-Status': 'unknown' });
+    }
     const { knownAt, servesAt, isBare } = programming(route.name, proxy);
     const age = performance.now() - route.since;
     if (age >= servesAt) return void reply(200, ROUTE_RESPONSE_HEADERS);
+    early.set(hostname, (early.get(hostname) ?? 0) + 1);
     if (isBare) return void reply(Math.floor(age / BURST_MS) % 2 === 0 ? 404 : 503);
     if (age < knownAt) return void reply(404, { 'X-Porthole-Status': 'starting' });
     reply(503, ROUTE_RESPONSE_HEADERS);
@@ -90,6 +97,14 @@ export async function startSimulatedGateway(options: SimulatedGatewayOptions): P
   }
   return {
     probe: { ...createGatewayProbe({ host: '127.0.0.1', port }), proxies: async () => proxies },
+    history(hostname) {
+      const route = hosts.get(hostname);
+      const lags = proxies.map((_, proxy) => programming(route?.name ?? '', proxy).servesAt);
+      return {
+        servesSince: (route?.since ?? Number.NaN) + Math.max(...lags),
+        early: early.get(hostname) ?? 0,
+      };
+    },
     visit: (hostname) => Promise.all(proxies.map((proxy) => statusOf(proxy, port, hostname))),
     async close() {
       ended.abort();

@@ -1,0 +1,49 @@
+import { cluster, missing } from '#test/cluster/bed/cluster.ts';
+import type { BenchResult } from './measure.ts';
+import { benchColdImports } from './previews/cold-imports.ts';
+import { openPreviewBed } from './previews/preview-bed.ts';
+import { benchReadiness } from './previews/readiness-lag.ts';
+import { benchReaping } from './previews/reaping.ts';
+import { benchScale, timeLives } from './previews/scale.ts';
+import { seedPreviews } from './previews/seed-previews.ts';
+import { benchStarts } from './previews/starts.ts';
+
+export interface PreviewsBenchOptions {
+  /** Previews that a full namespace holds. */
+  readonly previews?: number;
+  /** Pairs of starts, of stops, of keepalives. */
+  readonly pairs?: number;
+  /** Passes of a reaper, imports of a bundle. */
+  readonly rounds?: number;
+  /** Share of the starts behind lagging gateways. */
+  readonly share?: number;
+}
+
+/**
+ * Previews in a cluster: what a start, a keepalive, a stop and a reaper's pass cost on a real API server, that of `KUBECONFIG` or the test cluster's; how late
+ * readiness is told; and what the functions' bundles cost to load.
+ */
+export async function benchPreviews(options: PreviewsBenchOptions = {}): Promise<BenchResult[]> {
+  const { previews = 10_000, pairs = 400, rounds = 9, share = 1 } = options;
+  const imports = await benchColdImports(rounds);
+  const problem = process.env['KUBECONFIG'] === undefined ? missing() : undefined;
+  if (problem !== undefined) {
+    process.stdout.write(`  The rest is left out: ${problem}.\n`);
+    return imports;
+  }
+  const kubeconfig = process.env['KUBECONFIG'] ?? (await cluster()).kubeconfig;
+  const bed = await openPreviewBed(kubeconfig);
+  try {
+    const starts = await benchStarts(bed, pairs);
+    const readiness = await benchReadiness(bed, share);
+    const [full, empty] = [await bed.newNamespace('full'), await bed.newNamespace('empty')];
+    const [before] = await timeLives(bed, [full], pairs);
+    const seededAt = new Date();
+    await seedPreviews(bed.planeOf(full).plane, previews, seededAt);
+    const scale = await benchScale(bed, { full, empty, count: previews, before });
+    const reaping = await benchReaping(bed, { kubeconfig, full, empty, seededAt, rounds });
+    return [...imports, ...starts, ...readiness, ...scale, ...reaping];
+  } finally {
+    await bed.close();
+  }
+}

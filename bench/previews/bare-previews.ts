@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto';
+import { collection, HTTP_ROUTES, PODS, SERVICES } from '#adapters/kubernetes/client/collection.ts';
+import {
+  ANNOTATIONS,
+  formatTime,
+  LABELS,
+  labelValue,
+  PREVIEW_LABELS,
+  selector,
+  timeSlot,
+} from '#constructs/names.ts';
+import { previewManifests } from '#constructs/preview.ts';
+import { formatPreviewToken, previewHost, previewName } from '#core/rules/preview-token.ts';
+import type { BareApi } from './bare-api.ts';
+import { POD_NAME, SANDBOX, ZONE } from './preview-bed.ts';
+
+/** What a start, a keepalive and a stop ask of the API server, with nothing around it. */
+export interface BarePreviews {
+  /** Prepares one start; what comes back makes its calls. */
+  start(): () => Promise<string>;
+  keepAlive(name: string): Promise<void>;
+  stop(name: string): Promise<void>;
+}
+
+const MINUTE = 60_000;
+
+export function barePreviews(api: BareApi, namespace: string): BarePreviews {
+  const services = collection(SERVICES, namespace).path;
+  const routes = collection(HTTP_ROUTES, namespace).path;
+  const pods = collection(PODS, namespace).path;
+  return {
+    start() {
+      const token = formatPreviewToken(randomBytes(32));
+      const name = previewName(token);
+      const runId = `run_${name}`;
+      const startedAt = new Date();
+      const manifests = previewManifests({
+        name,
+        namespace,
+        gateway: { name: 'none', namespace },
+        hostname: previewHost(token, ZONE),
+        targetPort: 3000,
+        runId,
+        owner: 'service',
+        sandboxId: SANDBOX,
+        podName: POD_NAME,
+        startedAt,
+        expiresAt: new Date(startedAt.getTime() + 30 * MINUTE),
+        maxUntil: new Date(startedAt.getTime() + 480 * MINUTE),
+        attempt: 'bare.0',
+      });
+      const serviceBody = JSON.stringify(manifests.service);
+      // The one thing that a route takes from an answer has the same length each time.
+      const [head, tail] = JSON.stringify(manifests.route({ uid: '{uid}', resourceVersion: '1' })).split(
+        '{uid}',
+      );
+      const ofRun = `${selector(PREVIEW_LABELS)},${LABELS.run}=${labelValue(runId)}`;
+      return async () => {
+        await api.call('GET', `${pods}/${POD_NAME}`);
+        const made = await api.call('POST', services, serviceBody);
+        const told = made.toString();
+        const uid = /"uid":\s*"([^"]+)"/.exec(told)?.[1] ?? '';
+        const version = /"resourceVersion":\s*"([^"]+)"/.exec(told)?.[1] ?? '';
+        await api.call('POST', routes, `${head}${uid}${tail}`);
+        const query = new URLSearchParams({
+          labelSelector: ofRun,
+          resourceVersion: version,
+          resourceVersionMatch: 'NotOlderThan',
+        });
+        await api.call('GET', `${services}?${query.toString()}`);
+        await api.call('GET', `${routes}/${name}`);
+        return name;
+      };
+    },
+    async keepAlive(name) {
+      const expiresAt = new Date(Date.now() + 30 * MINUTE);
+      const change = {
+        metadata: {
+          annotations: { [ANNOTATIONS.expiresAt]: formatTime(expiresAt) },
+          labels: { [LABELS.dueSlot]: timeSlot(expiresAt) },
+        },
+      };
+      await api.call('PATCH', `${routes}/${name}`, JSON.stringify(change), 'application/merge-patch+json');
+    },
+    async stop(name) {
+      await api.call('DELETE', `${routes}/${name}`);
+      await api.call('DELETE', `${services}/${name}`);
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto';
+import { collection, HTTP_ROUTES } from '#adapters/kubernetes/client/collection.ts';
+import { formatPreviewToken } from '#core/rules/preview-token.ts';
+import { startSimulatedGateway } from '#test/cluster/lagging-gateway/simulated-gateway.ts';
+import { type BenchResult, estimate } from '../measure.ts';
+import { POD_NAME, type PreviewBed, SANDBOX } from './preview-bed.ts';
+
+/** How long gateways take to serve a route, in milliseconds, and how many starts are worth their time. */
+const LAGS = [
+  { lag: 10, starts: 60 },
+  { lag: 100, starts: 60 },
+  { lag: 600, starts: 30 },
+  { lag: 2_000, starts: 12 },
+];
+/** Each start teaches the next: the first few are not counted. */
+const LESSONS = 4;
+const MINUTE = 60_000;
+
+/** P6: how long after a gateway has begun to serve a preview its start says so, and how often it has asked before. */
+export async function benchReadiness(bed: PreviewBed, share: number): Promise<BenchResult[]> {
+  const results = await Promise.all(
+    LAGS.map(({ lag, starts }) => benchLag(bed, lag, LESSONS + Math.ceil(starts * share))),
+  );
+  return results.flat();
+}
+
+async function benchLag(bed: PreviewBed, lag: number, starts: number): Promise<BenchResult[]> {
+  const namespace = await bed.newNamespace(`lag-${lag}`);
+  const gateway = await startSimulatedGateway({
+    access: bed.access,
+    routes: collection(HTTP_ROUTES, namespace),
+    proxies: ['127.0.0.1'],
+    programming: () => ({ knownAt: lag, servesAt: lag, isBare: false }),
+  });
+  const { plane } = bed.planeOf(namespace, { probe: gateway.probe });
+  const late: number[] = [];
+  const early: number[] = [];
+  try {
+    for (let start = 0; start < starts; start += 1) {
+      const startedAt = new Date();
+      const { preview } = await plane.open({
+        token: formatPreviewToken(randomBytes(32)),
+        runId: 'run_bench',
+        owner: 'somebody',
+        sandboxId: SANDBOX,
+        podName: POD_NAME,
+        targetPort: 3000,
+        startedAt,
+        expiresAt: new Date(startedAt.getTime() + 30 * MINUTE),
+        maxUntil: new Date(startedAt.getTime() + 480 * MINUTE),
+      });
+      const readiness = await plane.serves(preview);
+      const told = performance.now();
+      if (!readiness.ready)
+        throw new Error(`a gateway that lags ${lag} ms was not waited for: ${readiness.reason}`);
+      const { hostname } = new URL(preview.url ?? '');
+      const history = gateway.history(hostname);
+      if (start < LESSONS) continue;
+      late.push(told - history.servesSince);
+      early.push(history.early);
+    }
+  } finally {
+    await gateway.close();
+  }
+  return [
+    against(
+      `P6 told after the gateway serves, which lags ${lag} ms / allowed`,
+      late,
+      Math.max(30, lag / 10),
+      'ms',
+    ),
+    against(`P6 probes before that, lag ${lag} ms / allowed`, early, 2 + Math.log2(lag / 10), ''),
+  ];
+}
+
+function against(name: string, figures: readonly number[], allowed: number, unit: string): BenchResult {
+  const ratio = estimate(figures.map((figure) => figure / allowed));
+  return {
+    name,
+    ratio,
+    pairs: figures.length,
+    goal: { at: 'most', value: 1 },
+    met: ratio.high <= 1,
+    absolute: { measured: { median: estimate(figures).median, unit }, allowed: { median: allowed, unit } },
+  };
+}

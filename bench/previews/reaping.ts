@@ -1,0 +1,239 @@
+import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
+import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
+import { gate } from '#adapters/kubernetes/client/gate.ts';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import type { Preview, PreviewPlane } from '#core/ports/preview-plane.ts';
+import type { Records } from '#core/ports/records.ts';
+import { isFullPass } from '#core/rules/reaper-pass.ts';
+import { reapPreviews } from '#core/use-cases/reap-previews.ts';
+import { startFaultProxy } from '#test/cluster/faults/fault-proxy.ts';
+import { type BenchResult, compare, estimate, interleave, startWorker } from '../measure.ts';
+import { startByteCounter } from './byte-counter.ts';
+import type { PreviewBed } from './preview-bed.ts';
+import { seedPreviews } from './seed-previews.ts';
+
+export interface ReapingOptions {
+  readonly kubeconfig: string;
+  readonly full: string;
+  readonly empty: string;
+  /** When the namespace was filled: nothing is due then. */
+  readonly seededAt: Date;
+  readonly rounds: number;
+}
+
+const MINUTE = 60_000;
+/** What expires at once. */
+const EXPIRED = 100;
+const MAX_GROWTH_MB = 48;
+const PASS = 'pass';
+const LIST = 'one list of all routes';
+
+/** P4 and P5: a reaper's pass where nothing is due, and where a hundred previews are. */
+export async function benchReaping(bed: PreviewBed, options: ReapingOptions): Promise<BenchResult[]> {
+  const records = openSqliteRecords({ file: ':memory:' });
+  await records.migrate();
+  try {
+    return [
+      ...(await benchScan(bed, records, options)),
+      await benchMemory(options),
+      ...(await benchDeletes(bed, records, options)),
+    ];
+  } finally {
+    await records.close();
+  }
+}
+
+/** A minute of each kind, at or soon after that time. */
+function passTimes(from: Date): { readonly ordinary: Date; readonly whole: Date } {
+  const minutes = Array.from({ length: 20 }, (_, at) => new Date(from.getTime() - at * MINUTE));
+  const of = (isWhole: boolean) => minutes.find((time) => isFullPass(time) === isWhole) ?? from;
+  return { ordinary: of(false), whole: of(true) };
+}
+
+async function benchScan(
+  bed: PreviewBed,
+  records: Records,
+  { full, seededAt, rounds }: ReapingOptions,
+): Promise<BenchResult[]> {
+  const plain = await startFaultProxy(bed.access);
+  const counter = await startByteCounter(plain.access);
+  const client = createKubernetesClient({ access: counter.access });
+  const { plane, preview } = bed.planeOf(full);
+  const counted = bed.planeOf(full, { client });
+  const times = passTimes(seededAt);
+  const routes = collection(HTTP_ROUTES, full).path;
+  const pass = (by: PreviewPlane, now: Date) =>
+    reapPreviews({ plane: by, records, preview, clock: { now: () => now } });
+  const timed = (does: () => Promise<unknown>) => async () => {
+    const began = performance.now();
+    await does();
+    return performance.now() - began;
+  };
+  try {
+    const arms = {
+      [PASS]: timed(() => pass(plane, times.ordinary)),
+      'whole pass': timed(() => pass(plane, times.whole)),
+      [LIST]: timed(() => bed.bare.call('GET', routes)),
+    };
+    await interleave(arms, 1);
+    const figures = await interleave(arms, rounds);
+    const all = (await bed.bare.call('GET', routes)).length;
+    const bytesOf = async (now: Date) => {
+      const before = counter.bytes();
+      await pass(counted.plane, now);
+      return counter.bytes() - before;
+    };
+    const bytes = {
+      [PASS]: [await bytesOf(times.ordinary)],
+      'whole pass': [await bytesOf(times.whole)],
+      [LIST]: [all],
+    };
+    const ORDINARY = { at: 'most', value: 0.1 } as const;
+    const WHOLE = { at: 'most', value: 1 } as const;
+    return [
+      compare('P4 a pass / one list of all routes', figures, [PASS, LIST], 'ms', ORDINARY),
+      compare(
+        'P4 a pass / one list of all routes, what the server sends',
+        bytes,
+        [PASS, LIST],
+        'B',
+        ORDINARY,
+      ),
+      compare(
+        'P4 every tenth pass, over everything / one list of all routes',
+        figures,
+        ['whole pass', LIST],
+        'ms',
+        WHOLE,
+      ),
+      compare(
+        'P4 every tenth pass / one list, what the server sends',
+        bytes,
+        ['whole pass', LIST],
+        'B',
+        WHOLE,
+      ),
+    ];
+  } finally {
+    client.close();
+    await counter.close();
+    await plain.close();
+  }
+}
+
+async function benchMemory({ kubeconfig, full, empty, seededAt }: ReapingOptions): Promise<BenchResult> {
+  const growths: number[] = [];
+  for (let process = 0; process < 3; process += 1) {
+    const reaper = await startWorker(new URL('./scanning-reaper.ts', import.meta.url), [
+      kubeconfig,
+      full,
+      empty,
+    ]);
+    growths.push((await reaper.ask(passTimes(seededAt).whole.getTime())) as number);
+    await reaper.stop();
+  }
+  const ratio = estimate(growths.map((growth) => growth / MAX_GROWTH_MB));
+  return {
+    name: 'P4 growth of a process by a pass over everything / allowed',
+    ratio,
+    pairs: growths.length,
+    goal: { at: 'most', value: 1 },
+    met: ratio.high <= 1,
+    absolute: {
+      growth: { median: estimate(growths).median, unit: 'MB' },
+      allowed: { median: MAX_GROWTH_MB, unit: 'MB' },
+    },
+  };
+}
+
+async function benchDeletes(
+  bed: PreviewBed,
+  records: Records,
+  { full, seededAt, rounds }: ReapingOptions,
+): Promise<BenchResult[]> {
+  const { plane, preview } = bed.planeOf(full);
+  const now = passTimes(seededAt).ordinary;
+  const reap = (by: PreviewPlane) => reapPreviews({ plane: by, records, preview, clock: { now: () => now } });
+  const expired = () => seedPreviews(plane, EXPIRED, now, { due: true });
+  const timed = async (does: () => Promise<unknown>) => {
+    const began = performance.now();
+    await does();
+    return performance.now() - began;
+  };
+  const services = collection(SERVICES, full).path;
+  const routes = collection(HTTP_ROUTES, full).path;
+  const arms = {
+    // What is found is given to it, and nothing else is swept: so only its deletions count.
+    'reaper’s deletions': async () => {
+      const found = await expired();
+      return timed(() => reap({ ...plane, list: () => each(found), sweep: async () => 0 }));
+    },
+    'the same bare, 8 at once': async () => {
+      const found = await expired();
+      const oneOfFew = gate(8);
+      const remove = async (path: string, preconditions: object) => {
+        const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions };
+        await bed.bare.call('DELETE', path, JSON.stringify(body));
+      };
+      const owners = new Map(
+        await Promise.all(
+          found.map(async ({ name }) => [name, await ownerOf(bed, `${services}/${name}`)] as const),
+        ),
+      );
+      return timed(() =>
+        Promise.all(
+          found.map(({ name, uid, version }) =>
+            oneOfFew(async () => {
+              await remove(`${routes}/${name}`, { uid, resourceVersion: version });
+              await remove(`${services}/${name}`, owners.get(name) ?? {});
+            }),
+          ),
+        ),
+      );
+    },
+    'pass that ends them': async () => {
+      await expired();
+      return timed(() => reap(plane));
+    },
+    'lists of both kinds': () =>
+      timed(async () => {
+        await bed.bare.call('GET', routes);
+        await bed.bare.call('GET', services);
+      }),
+  };
+  await interleave(arms, 1);
+  const figures = await interleave(arms, rounds);
+  return [
+    compare(
+      `P5 ${EXPIRED} previews ended by the reaper / bare`,
+      figures,
+      ['reaper’s deletions', 'the same bare, 8 at once'],
+      'ms',
+      {
+        at: 'most',
+        value: 1.15,
+      },
+    ),
+    compare(
+      `P5 a pass that ends ${EXPIRED} / one list of both kinds`,
+      figures,
+      ['pass that ends them', 'lists of both kinds'],
+      'ms',
+      {
+        at: 'most',
+        value: 2.5,
+      },
+    ),
+  ];
+}
+
+async function* each(previews: readonly Preview[]): AsyncGenerator<Preview, void, undefined> {
+  yield* previews;
+}
+
+async function ownerOf(bed: PreviewBed, path: string): Promise<object> {
+  const { metadata } = JSON.parse((await bed.bare.call('GET', path)).toString()) as {
+    metadata: { uid: string; resourceVersion: string };
+  };
+  return { uid: metadata.uid, resourceVersion: metadata.resourceVersion };
+}

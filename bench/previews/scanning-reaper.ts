@@ -1,0 +1,35 @@
+/** A reaper as the process that it is: makes one pass whenever it is told a time, and tells how much memory that took. */
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import { reapPreviews } from '#core/use-cases/reap-previews.ts';
+import { openPreviewBed } from './preview-bed.ts';
+
+const [kubeconfig = '', full = '', empty = ''] = process.argv.slice(2);
+const SAMPLE_MS = 5;
+const MEGABYTE = 1_048_576;
+
+const bed = await openPreviewBed(kubeconfig);
+const records = openSqliteRecords({ file: ':memory:' });
+await records.migrate();
+
+/** The most that a pass takes above what was taken before it. */
+async function growthOfPass(namespace: string, now: Date): Promise<number> {
+  const { plane, preview } = bed.planeOf(namespace);
+  const before = process.memoryUsage.rss();
+  let most = before;
+  const sampler = setInterval(() => (most = Math.max(most, process.memoryUsage.rss())), SAMPLE_MS);
+  await reapPreviews({ plane, records, preview, clock: { now: () => now } });
+  clearInterval(sampler);
+  return (Math.max(most, process.memoryUsage.rss()) - before) / MEGABYTE;
+}
+
+process.on('message', (at: number) => {
+  growthOfPass(full, new Date(at)).then(
+    (growth) => process.send?.(growth),
+    (error: unknown) => {
+      throw error;
+    },
+  );
+});
+// Code is loaded and compiled by then.
+await growthOfPass(empty, new Date());
+process.send?.('ready');

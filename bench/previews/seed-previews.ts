@@ -1,0 +1,41 @@
+import { randomBytes } from 'node:crypto';
+import { gate } from '#adapters/kubernetes/client/gate.ts';
+import type { Preview, PreviewPlane } from '#core/ports/preview-plane.ts';
+import { formatPreviewToken } from '#core/rules/preview-token.ts';
+import { POD_NAME, SANDBOX } from './preview-bed.ts';
+
+const MINUTE = 60_000;
+const LIFE_MS = 480 * MINUTE;
+const AT_ONCE = 32;
+
+/** Previews as a cluster has them in its days: of every age, each kept alive within the last half hour. None is due at `now`, or, where so asked, all are. */
+export function seedPreviews(
+  plane: PreviewPlane,
+  count: number,
+  now: Date,
+  { due = false }: { due?: boolean } = {},
+): Promise<Preview[]> {
+  const oneOfFew = gate(AT_ONCE);
+  return Promise.all(
+    Array.from({ length: count }, (_, at) =>
+      oneOfFew(async () => {
+        const share = at / count;
+        // Even the oldest has more left than one idle window.
+        const startedAt = new Date(now.getTime() - share * (LIFE_MS - 60 * MINUTE));
+        const idle = due ? -MINUTE : (1 + 29 * ((at * 0.618) % 1)) * MINUTE;
+        const { preview } = await plane.open({
+          token: formatPreviewToken(randomBytes(32)),
+          runId: `run_${at}_${randomBytes(4).toString('hex')}`,
+          owner: 'somebody',
+          sandboxId: SANDBOX,
+          podName: POD_NAME,
+          targetPort: 3000,
+          startedAt,
+          expiresAt: new Date(now.getTime() + idle),
+          maxUntil: new Date(startedAt.getTime() + LIFE_MS),
+        });
+        return preview;
+      }),
+    ),
+  );
+}

@@ -1,0 +1,134 @@
+import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
+import { startFaultProxy } from '#test/cluster/faults/fault-proxy.ts';
+import { type BenchResult, compare, estimate, interleave } from '../measure.ts';
+import { barePreviews } from './bare-previews.ts';
+import type { PreviewBed } from './preview-bed.ts';
+import { previewFunctions, RUN } from './preview-functions.ts';
+
+const READS = new Set(['get', 'list']);
+
+/** P1 and P14: what a start, a keepalive and a stop ask of the API server, and how much longer they take than the same calls bare. */
+export async function benchStarts(bed: PreviewBed, rounds: number): Promise<BenchResult[]> {
+  const namespace = await bed.newNamespace('starts');
+  return [...(await countCalls(bed, namespace)), ...(await timeCalls(bed, namespace, rounds))];
+}
+
+async function countCalls(bed: PreviewBed, namespace: string): Promise<BenchResult[]> {
+  const proxy = await startFaultProxy(bed.access);
+  const client = createKubernetesClient({ access: proxy.access });
+  const functions = await previewFunctions(bed.planeOf(namespace, { client }));
+  try {
+    const callsOf = async (does: () => Promise<unknown>) => {
+      const before = proxy.calls.length;
+      await does();
+      const calls = proxy.calls.slice(before);
+      const reads = calls.filter(({ verb }) => READS.has(verb)).length;
+      return { reads, writes: calls.length - reads };
+    };
+    let token = '';
+    const start = await callsOf(async () => (token = await functions.start()));
+    const keepAlive = await callsOf(() => functions.keepAlive(token));
+    await functions.stop(token);
+    const counted = (name: string, count: number, most: number): BenchResult => ({
+      name: `${name}: calls of the API server / allowed`,
+      ratio: estimate([count / most]),
+      pairs: 1,
+      goal: { at: 'most', value: 1 },
+      met: count <= most,
+      absolute: { made: { median: count, unit: '' }, allowed: { median: most, unit: '' } },
+    });
+    return [
+      counted('P1 start, reads', start.reads, 3),
+      counted('P1 start, writes', start.writes, 2),
+      counted('P14 keepalive', keepAlive.reads + keepAlive.writes, 1),
+    ];
+  } finally {
+    await functions.close();
+    client.close();
+    await proxy.close();
+  }
+}
+
+async function timeCalls(bed: PreviewBed, namespace: string, rounds: number): Promise<BenchResult[]> {
+  const own = bed.planeOf(namespace);
+  const functions = await previewFunctions(own);
+  const bare = barePreviews(bed.bare, namespace);
+  const starts = {
+    start: async () => {
+      const began = performance.now();
+      const token = await functions.start();
+      const took = performance.now() - began;
+      await functions.stop(token);
+      return took;
+    },
+    bare: async () => {
+      const start = bare.start();
+      const began = performance.now();
+      const name = await start();
+      const took = performance.now() - began;
+      await bare.stop(name);
+      return took;
+    },
+  };
+  try {
+    // The compiler settles, connections open.
+    await interleave(starts, 30);
+    const started = await interleave(starts, rounds);
+    const token = await functions.start();
+    const name = await bare.start()();
+    const inHalfAnHour = () => new Date(Date.now() + 1_800_000);
+    const keepalives = {
+      function: timed(() => functions.keepAlive(token)),
+      plane: timed(() => own.plane.touch(token, RUN, inHalfAnHour())),
+      bare: timed(() => bare.keepAlive(name)),
+    };
+    await interleave(keepalives, 30);
+    const kept = await interleave(keepalives, rounds);
+    await functions.stop(token);
+    await bare.stop(name);
+    return [
+      compare('P1 start / the same calls bare', started, ['start', 'bare'], 'ms', {
+        at: 'most',
+        value: 1.08,
+      }),
+      compare(
+        'P1 start / the same calls bare, slowest of each hundred',
+        worst(started),
+        ['start', 'bare'],
+        'ms',
+        {
+          at: 'most',
+          value: 1.25,
+        },
+      ),
+      compare('P14 keepalive, whole function / a bare merge patch', kept, ['function', 'bare'], 'ms'),
+      compare('P14 keepalive / a bare merge patch', kept, ['plane', 'bare'], 'ms', {
+        at: 'most',
+        value: 1.1,
+      }),
+    ];
+  } finally {
+    await functions.close();
+  }
+}
+
+function timed(does: () => Promise<unknown>): () => Promise<number> {
+  return async () => {
+    const began = performance.now();
+    await does();
+    return performance.now() - began;
+  };
+}
+
+/** The second slowest of each hundred: about the 99th percentile, and not one accident. */
+function worst<Name extends string>(figures: Record<Name, number[]>): Record<Name, number[]> {
+  const HUNDRED = 100;
+  const ofArm = (values: readonly number[]) =>
+    Array.from({ length: Math.max(1, Math.floor(values.length / HUNDRED)) }, (_, at) => {
+      const some = values.slice(at * HUNDRED, (at + 1) * HUNDRED).toSorted((a, b) => b - a);
+      return some[1] ?? (some[0] as number);
+    });
+  return Object.fromEntries(
+    Object.entries<number[]>(figures).map(([name, values]) => [name, ofArm(values)]),
+  ) as Record<Name, number[]>;
+}
