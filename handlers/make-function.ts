@@ -1,5 +1,6 @@
 import middy from '@middy/core';
 import { PassThrough, Readable } from 'node:stream';
+import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import type { HttpEvent, HttpResponse } from './http-event.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { guardOrigin } from './middleware/guard-origin.ts';
@@ -19,15 +20,18 @@ export interface FunctionOptions {
   readonly redact?: ((text: string) => string) | undefined;
 }
 
+const byForm = secretRedactor([]);
+
 /** Makes the function of one route. The order of the chain is the order of this list. */
 export function makeFunction(
   route: Route,
   services: Services,
   options: FunctionOptions = {},
 ): PortholeFunction {
+  const { redact = byForm } = options;
   const chain: Step[] = [
     // Around everything, so that whatever a later step throws becomes an answer.
-    renderErrors(services.log, route.id, options.redact),
+    renderErrors(services.log, route.id, redact),
     // Before the credential: a browser acting for a foreign page must not even find out whether one is good.
     guardOrigin({ page: route.page, publicOrigin: options.publicOrigin }),
     // Before the input: strangers cannot make us read and parse a body.
@@ -46,6 +50,7 @@ export function makeFunction(
         headers: event.headers,
         stream: () => bodyStream(event),
         signal: event.signal,
+        redact,
       },
       services,
     );

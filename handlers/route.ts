@@ -27,6 +27,8 @@ export interface RouteRequest<Params, Query, Body> {
   readonly stream: () => Readable;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal | undefined;
+  /** Takes secrets out of a text that repeats what was sent, for routes with an error shape of their own. */
+  readonly redact: (text: string) => string;
 }
 
 export interface Route<Params = unknown, Query = unknown, Body = unknown> {

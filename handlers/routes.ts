@@ -4,6 +4,7 @@ import { listPoliciesRoute } from './approvals/list-policies.ts';
 import { homeRoute } from './docs/home.ts';
 import { openapiJsonRoute } from './docs/openapi-json.ts';
 import { openapiAssetRoute, openapiHtmlRoute, openapiPageRoute } from './docs/openapi-page.ts';
+import { callMcpRoute } from './mcp/call-mcp.ts';
 import { healthRoute } from './ops/health.ts';
 import { metricsRoute } from './ops/metrics.ts';
 import { diagnoseSandboxRoute } from './previews/diagnose-sandbox.ts';
@@ -43,6 +44,7 @@ export const ROUTES: readonly Route[] = [
   decideApprovalRoute,
   listPoliciesRoute,
   deletePolicyRoute,
+  callMcpRoute,
   createSandboxRoute,
   isSandboxRunningRoute,
   execCommandRoute,

@@ -77,31 +77,32 @@ export function createFunctionHost({
     if (method === 'GET' && status < 400) services.log.debug(fields, 'request');
     else services.log.info(fields, 'request');
   };
-  const answerFailure = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+  const answerFailure = (
+    error: unknown,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    headers: Record<string, string> = {},
+  ) => {
     const began = process.hrtime.bigint();
     const event = toEvent(request, reply, services.ids.request());
-    return finish(
-      reply,
-      errorResponse(
-        translate(error),
-        event.requestContext.requestId,
-        services.log,
-        UNMATCHED,
-        options.redact,
-      ),
-      event,
-      UNMATCHED,
-      began,
-    );
+    const { requestId } = event.requestContext;
+    const response = errorResponse(translate(error), requestId, services.log, UNMATCHED, options.redact);
+    Object.assign(response.headers, headers);
+    return finish(reply, response, event, UNMATCHED, began);
   };
+  const patterns = routes.map(({ method, path }) => ({ method, pattern: pathPattern(path) }));
+  const methodsOf = (path: string) =>
+    patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
   app.setErrorHandler((error, request, reply) => void answerFailure(error, request, reply));
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? '';
+    const allowed = methodsOf(path);
     const error = new PortholeError(
-      'not_found',
+      allowed.length === 0 ? 'not_found' : 'method_not_allowed',
       `There is no route ${request.method} ${shownPath(path)}: GET /v1/openapi lists them.`,
     );
-    void answerFailure(error, request, reply);
+    // RFC 9110 section 15.5.6: a 405 says what is allowed.
+    void answerFailure(error, request, reply, allowed.length === 0 ? {} : { allow: allowed.join(', ') });
   });
   for (const route of routes) {
     const invoke: PortholeFunction = makeFunction(route, services, options);
@@ -124,6 +125,12 @@ const contentTypes = new WeakMap<object, string | undefined>();
 /** `/a/{id}/file/{path}` → `/a/:id/file/*` */
 function fastifyPath(template: string): string {
   return template.replace(/\{path\}$/, '*').replace(/\{(\w+)\}/g, ':$1');
+}
+
+/** What paths a template stands for. */
+function pathPattern(template: string): RegExp {
+  const literal = template.replace(/[.*+?^$()|[\]\\]/g, '\\$&');
+  return new RegExp(`^${literal.replace(/\{path\}$/, '.*').replace(/\{\w+\}/g, '[^/]+')}$`);
 }
 
 function toEvent(request: FastifyRequest, reply: FastifyReply, requestId: string): HttpEvent {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Preview } from '#core/ports/preview-plane.ts';
 import { findRun } from '#core/use-cases/find-run.ts';
+import { listPreviews } from '#core/use-cases/list-previews.ts';
 import { defineRoute, json } from '../route.ts';
 import { RunPath } from '../runs/run-dto.ts';
 import { PreviewDto, toPreviewDto } from './preview-dto.ts';
@@ -19,9 +19,7 @@ export const listPortForwardsRoute = defineRoute({
   errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
   async handle({ params, caller, signal }, services) {
     const run = await findRun(services, caller, params.id, { agents: true });
-    const live: Preview[] = [];
-    for await (const preview of services.plane.list({ runId: run.id }, signal)) live.push(preview);
-    live.sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || a.targetPort - b.targetPort);
+    const live = await listPreviews(services, run, signal);
     return json(200, live.map(toPreviewDto));
   },
 });

@@ -222,8 +222,10 @@ function unknownNames(environment: Readonly<Record<string, string | undefined>>)
     });
 }
 
-/** Ours, but read by the tests' tools and not by the host. */
+/** Ours, but read by others than the host: the tests' tools, and clients. */
 const ELSEWHERE = new Set([
+  'PORTHOLE_URL',
+  'PORTHOLE_TOKEN',
   'PORTHOLE_CACHE_DIR',
   'PORTHOLE_CLUSTER_NUMBER',
   'PORTHOLE_CLUSTER_DIR',

@@ -1,6 +1,6 @@
-import type { Readable } from 'node:stream';
 import type { SandboxProvider } from '../../ports/sandbox-provider.ts';
 import { type Listener, readListeners } from '../../rules/doctor/listeners.ts';
+import { readAtMost } from '../read-at-most.ts';
 
 /**
  * Prints what listens, and who: the kernel's tables and the processes' open files, read with nothing but a POSIX shell, ls, head and tr. A table that is not
@@ -54,7 +54,7 @@ export async function findListeners(
   try {
     const process = await provider.exec(sandboxId, { argv: ['sh', '-c', SCRIPT] }, until);
     process.stderr.resume();
-    const said = await readAtMost(process.stdout, MOST);
+    const said = (await readAtMost(process.stdout, MOST))?.toString();
     if (said === undefined) process.kill('SIGKILL');
     return said?.endsWith('told\n') === true ? readListeners(said) : undefined;
   } catch (error) {
@@ -62,16 +62,4 @@ export async function findListeners(
     if (limit.aborted) return undefined;
     throw error;
   }
-}
-
-/** The whole of a stream, or undefined when it is more than that. */
-async function readAtMost(stream: Readable, bytes: number): Promise<string | undefined> {
-  const parts: Buffer[] = [];
-  let length = 0;
-  for await (const part of stream as AsyncIterable<Buffer>) {
-    length += part.length;
-    if (length > bytes) return undefined;
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString('utf8');
 }

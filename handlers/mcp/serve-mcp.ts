@@ -1,0 +1,177 @@
+/** The Model Context Protocol's server, loaded by the first request that is for it. */
+import { Readable } from 'node:stream';
+import type { ReadableStream } from 'node:stream/web';
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
+import {
+  CallToolRequestSchema,
+  type CallToolResult,
+  ErrorCode,
+  ListToolsRequestSchema,
+  McpError,
+  type Tool,
+} from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod';
+import type { HttpResponse } from '../http-event.ts';
+import { describeProblems } from '../middleware/describe-problems.ts';
+import { type ErrorBody, errorResponse } from '../middleware/render-errors.ts';
+import type { RouteRequest } from '../route.ts';
+import type { Services } from '../services.ts';
+import type { McpTool, ToolContext } from './mcp-tool.ts';
+import { TOOLS } from './tools.ts';
+
+type Request = Pick<
+  RouteRequest<unknown, unknown, unknown>,
+  'body' | 'caller' | 'headers' | 'signal' | 'redact'
+>;
+
+/** A comment this often keeps proxies from cutting a call that waits, in milliseconds. */
+const KEEP_ALIVE = 15_000;
+
+const INSTRUCTIONS =
+  'Porthole shows servers that run in sandboxes to people. Work in the sandbox of a run with run_command, read_file, write_file and list_files; start a server there in the ' +
+  'background; then start_preview opens a live URL, which a person may have to approve. When a preview does not show the app, doctor says why.';
+
+const byName = new Map(TOOLS.map((tool) => [tool.name, tool]));
+
+/** As clients list them; made once. */
+let listed: Tool[] | undefined;
+
+/**
+ * Answers one request of the protocol's streamable HTTP transport, without a session: each request has a server of its own, which knows its caller. The client's going away
+ * ends what it asked for.
+ */
+export async function serveMcp(request: Request, services: Services): Promise<HttpResponse> {
+  const server = createServer(request, services);
+  const transport = new WebStandardStreamableHTTPServerTransport({ keepAliveMs: KEEP_ALIVE });
+  await server.connect(transport);
+  const end = (): void => void server.close();
+  if (request.signal?.aborted) end();
+  request.signal?.addEventListener('abort', end, { once: true });
+  const response = await transport.handleRequest(webRequest(request.headers), { parsedBody: request.body });
+  const { 'content-type': type } = Object.fromEntries(response.headers);
+  const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type };
+  if (type?.startsWith('text/event-stream') !== true) {
+    end();
+    return { statusCode: response.status, headers, body: await response.text() };
+  }
+  const body = Readable.fromWeb(response.body as ReadableStream);
+  body.once('close', end);
+  return {
+    statusCode: response.status,
+    headers: { ...headers, 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' },
+    body,
+  };
+}
+
+/** What the transport looks at of a request: its body has been read already. */
+function webRequest(headers: Request['headers']): globalThis.Request {
+  const named = ['accept', 'content-type', 'mcp-protocol-version'] as const;
+  const shown = named.flatMap((name) => {
+    const value = headers[name];
+    return value === undefined ? [] : [[name, value] as [string, string]];
+  });
+  return new globalThis.Request('http://porthole/mcp', { method: 'POST', headers: shown });
+}
+
+function createServer({ caller, signal, redact }: Request, services: Services): Server {
+  const server = new Server(
+    { name: 'porthole', title: 'Porthole', version: '1.0.0' },
+    { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR },
+  );
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: (listed ??= TOOLS.map(describe)) }));
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
+    const tool = byName.get(params.name);
+    if (tool === undefined) {
+      throw new McpError(
+        ErrorCode.InvalidParams,
+        `There is no tool ${JSON.stringify(redact(params.name.slice(0, 60)))}: tools/list names them.`,
+      );
+    }
+    const token = params._meta?.progressToken;
+    const context: ToolContext = {
+      caller,
+      services,
+      signal: signal === undefined ? extra.signal : AbortSignal.any([signal, extra.signal]),
+      progress(progress, total, message) {
+        if (token === undefined) return;
+        const told = {
+          method: 'notifications/progress',
+          params: { progressToken: token, progress, total, message },
+        } as const;
+        extra
+          .sendNotification(told)
+          .catch((error: unknown) => services.log.debug({ err: error }, 'progress not told'));
+      },
+    };
+    return callTool(tool, params.arguments ?? {}, context, redact);
+  });
+  return server;
+}
+
+async function callTool(
+  tool: McpTool,
+  given: Readonly<Record<string, unknown>>,
+  context: ToolContext,
+  redact: (text: string) => string,
+): Promise<CallToolResult> {
+  const { services, signal } = context;
+  const began = performance.now();
+  const tell = (outcome: string) => {
+    const ms = Math.round((performance.now() - began) * 10) / 10;
+    services.log.info({ operation: `mcp ${tool.name}`, outcome, ms }, 'tool called');
+  };
+  const read = tool.input.safeParse(given);
+  if (!read.success) {
+    tell('invalid_request');
+    return failure(redact(describeProblems(read.error, given, 'arguments')), 'invalid_request');
+  }
+  try {
+    const { data, text } = await tool.run(read.data, context);
+    tell('ok');
+    return { content: [{ type: 'text', text }], structuredContent: data };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const { body } = errorResponse(error, services.ids.request(), services.log, `mcp ${tool.name}`, redact);
+    const { error: message, code } = JSON.parse(body as string) as ErrorBody;
+    tell(code);
+    return failure(message, code);
+  }
+}
+
+/** The code comes along for programs; the model has the message, which says what to do. */
+function failure(message: string, code: string): CallToolResult {
+  return { content: [{ type: 'text', text: message }], isError: true, _meta: { 'porthole/code': code } };
+}
+
+function describe({ name, title, description, input, output, annotations }: McpTool): Tool {
+  return {
+    name,
+    title,
+    description,
+    inputSchema: jsonSchema(input, 'input'),
+    outputSchema: jsonSchema(output, 'output'),
+    // Sandboxes have no network: nothing that a tool does leaves them.
+    annotations: { ...annotations, openWorldHint: false },
+  };
+}
+
+function jsonSchema(schema: z.ZodObject, io: 'input' | 'output'): Tool['inputSchema'] {
+  const { $schema: _, ...plain } = z.toJSONSchema(schema, { io, metadata: new Descriptions() });
+  return plain as Tool['inputSchema'];
+}
+
+/** The names that schemas have in the API's own document would make references of them, which not every client follows. */
+class Descriptions extends z.core.$ZodRegistry<z.core.GlobalMeta> {
+  override get(schema: z.core.$ZodType) {
+    const meta = z.globalRegistry.get(schema);
+    return meta && { ...meta, id: undefined };
+  }
+}
+
+/** Clients are never asked for input, so nothing of theirs is to be validated; the default would bring a compiler of schemas along. */
+const NO_VALIDATOR = {
+  getValidator: () => {
+    throw new Error('nothing is asked of clients');
+  },
+};

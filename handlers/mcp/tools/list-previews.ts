@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import { listPreviews } from '#core/use-cases/list-previews.ts';
+import { PreviewDto, toPreviewDto } from '../../previews/preview-dto.ts';
+import { defineTool } from '../mcp-tool.ts';
+import { runId } from './inputs.ts';
+import { addressOf } from './preview-address.ts';
+import { runOf } from './run-sandbox.ts';
+
+export const listPreviewsTool = defineTool({
+  name: 'list_previews',
+  title: 'List live previews',
+  description: 'List the live previews of a run with their ports, URLs and the time until which each lives.',
+  input: z.strictObject({ run_id: runId }),
+  output: z.object({ previews: z.array(PreviewDto) }),
+  annotations: { readOnlyHint: true },
+  async run({ run_id }, context) {
+    const live = await listPreviews(context.services, await runOf(context, run_id), context.signal);
+    const lines = live.map((preview) => {
+      const until = preview.url === null ? undefined : preview.expiresAt?.toISOString();
+      return `Port ${preview.targetPort}: ${addressOf(preview)}${until === undefined ? '' : ` (until ${until} unless it is used)`}`;
+    });
+    return {
+      data: { previews: live.map(toPreviewDto) },
+      text: lines.length === 0 ? 'No preview is live.' : lines.join('\n'),
+    };
+  },
+});

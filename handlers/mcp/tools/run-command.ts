@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { executeCommand } from '#core/use-cases/execute-command.ts';
+import { defineTool } from '../mcp-tool.ts';
+import { filePath, runId } from './inputs.ts';
+import { keptOutput } from './kept-output.ts';
+import { sandboxOf } from './run-sandbox.ts';
+
+const DEFAULT_SECONDS = 60;
+
+export const runCommandTool = defineTool({
+  name: 'run_command',
+  title: 'Run a command',
+  description:
+    'Run a shell command in the sandbox of a run and return its exit code and output (of long output the beginning and the end). There is no network. ' +
+    'Start servers in the background: `nohup npm run dev >server.log 2>&1 &`; they run on when the command has ended.',
+  input: z.strictObject({
+    run_id: runId,
+    command: z.string().min(1).max(100_000).describe('A command line for sh'),
+    cwd: filePath.optional().describe('Where it runs, within /workspace. Default: /workspace'),
+    timeout_seconds: z
+      .number()
+      .positive()
+      .max(600)
+      .default(DEFAULT_SECONDS)
+      .describe('After this it is ended, with exit code 124'),
+  }),
+  output: z.object({
+    exit_code: z.number().int().describe('124 after the time limit, 128 + n after signal n'),
+    stdout: z.string(),
+    stderr: z.string(),
+    timed_out: z.boolean(),
+    left_out_bytes: z.number().int().describe('How much of the output is missing in its middle'),
+  }),
+  annotations: { readOnlyHint: false, destructiveHint: true },
+  async run({ run_id, command, cwd, timeout_seconds }, context) {
+    const { services, signal } = context;
+    const { id } = await sandboxOf(context, run_id);
+    const { process, exitCode, timedOut } = await executeCommand(
+      services,
+      id,
+      { argv: ['sh', '-c', command], cwd, timeoutMs: timeout_seconds * 1_000 },
+      signal,
+    );
+    const [stdout, stderr, code] = await Promise.all([
+      keptOutput(process.stdout),
+      keptOutput(process.stderr),
+      exitCode,
+    ]);
+    const data = {
+      exit_code: code,
+      stdout: stdout.text,
+      stderr: stderr.text,
+      timed_out: timedOut(),
+      left_out_bytes: stdout.missing + stderr.missing,
+    };
+    const how = data.timed_out ? `ended after ${timeout_seconds} s, its time limit` : `exit code ${code}`;
+    const said = [data.stdout, data.stderr === '' ? '' : `stderr:\n${data.stderr}`].filter(
+      (each) => each !== '',
+    );
+    return { data, text: [...said, `[${how}]`].join('\n') };
+  },
+});

@@ -1,0 +1,15 @@
+import type { RunRecord, SandboxRecord } from '#core/ports/records.ts';
+import { findRun } from '#core/use-cases/find-run.ts';
+import { findSandbox } from '#core/use-cases/find-sandbox.ts';
+import type { ToolContext } from '../mcp-tool.ts';
+
+/** The run, for its owner, an admin, or its own agent. @throws PortholeError what `findRun` throws */
+export function runOf({ services, caller }: ToolContext, runId: string): Promise<RunRecord> {
+  return findRun(services, caller, runId, { agents: true });
+}
+
+/** The sandbox of a run, for those who may use it. @throws PortholeError what `findRun` and `findSandbox` throw */
+export async function sandboxOf(context: ToolContext, runId: string): Promise<SandboxRecord> {
+  const { sandboxId } = await runOf(context, runId);
+  return findSandbox(context.services, context.caller, sandboxId, { agents: true });
+}

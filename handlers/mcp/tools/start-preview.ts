@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { actorOn } from '#core/callers.ts';
+import type { ApprovalRecord } from '#core/ports/approvals.ts';
+import { displayId } from '#core/rules/approval-events.ts';
+import { diagnoseSandbox } from '#core/use-cases/doctor/diagnose-sandbox.ts';
+import { startAgentPreview } from '#core/use-cases/start-agent-preview.ts';
+import { StartedPreviewDto, toStartedPreviewDto } from '../../previews/preview-dto.ts';
+import { defineTool, type ToolContext } from '../mcp-tool.ts';
+import { port, runId } from './inputs.ts';
+import { addressOf } from './preview-address.ts';
+import { runOf } from './run-sandbox.ts';
+
+/** Clients give up on calls that they hear nothing of, after a minute as a rule. In milliseconds. */
+const TELL_EVERY = 10_000;
+
+export const startPreviewTool = defineTool({
+  name: 'start_preview',
+  title: 'Start a preview',
+  description:
+    'Show a server that runs in the sandbox of a run to people: opens a live preview of its port and returns the URL. Start the server first. ' +
+    'A person may have to approve it, which takes up to five minutes; progress notifications tell of it.',
+  input: z.strictObject({ run_id: runId, port }),
+  output: StartedPreviewDto,
+  annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true },
+  async run({ run_id, port }, context) {
+    const { services, caller, signal } = context;
+    const run = await runOf(context, run_id);
+    const waiting = tellOfWaiting(context);
+    try {
+      const { preview, readiness } = await startAgentPreview(
+        services,
+        { run, targetPort: port, by: actorOn(run, caller) },
+        { signal, onWaiting: (approval) => waiting.began(approval) },
+      );
+      const live = `The preview of port ${port} is live at ${addressOf(preview)}`;
+      const data = toStartedPreviewDto(preview, readiness);
+      if (readiness.ready) return { data, text: `${live}.` };
+      const { advice } = await diagnoseSandbox(services, { run, port }, signal);
+      return { data, text: `${live}, but does not show the app yet. ${advice}` };
+    } finally {
+      waiting.ended();
+    }
+  },
+});
+
+/** Tells the client, again and again, that a person is awaited. */
+function tellOfWaiting({ services: { clock }, progress }: ToolContext) {
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    began({ id, requestedAt, expiresAt }: ApprovalRecord) {
+      const total = Math.round((expiresAt.getTime() - requestedAt.getTime()) / 1_000);
+      const tell = (): void => {
+        const waited = Math.round((clock.now().getTime() - requestedAt.getTime()) / 1_000);
+        progress(
+          waited,
+          total,
+          `Waiting for a person to approve (request ${displayId(id)}, until ${expiresAt.toISOString()}).`,
+        );
+      };
+      tell();
+      timer = setInterval(tell, TELL_EVERY).unref();
+    },
+    ended: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,66 @@
+/**
+ * `npm run --silent mcp`: the Model Context Protocol over stdin and stdout, for clients that start their servers. Everything is passed on to the /mcp of a running Porthole:
+ * `PORTHOLE_URL` says where it is, `PORTHOLE_TOKEN` holds the credential, where one is needed.
+ */
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import {
+  ErrorCode,
+  isInitializedNotification,
+  isJSONRPCRequest,
+  isJSONRPCResultResponse,
+  type JSONRPCMessage,
+} from '@modelcontextprotocol/sdk/types.js';
+
+const address = process.env['PORTHOLE_URL'] ?? 'http://127.0.0.1:8787';
+const token = process.env['PORTHOLE_TOKEN'];
+
+/** What to tell a client whose message could not be passed on. */
+function remedy(error: unknown): string {
+  const { code, message = String(error) } = error as { code?: unknown; message?: string };
+  if (code === 401 || code === 403 || /unauthorized/i.test(message)) {
+    return token === undefined
+      ? 'Porthole asks for a credential: set PORTHOLE_TOKEN to a key of yours or to the token of an agent.'
+      : 'Porthole does not accept the credential in PORTHOLE_TOKEN: set it to a key of yours or to the token of an agent whose run goes on.';
+  }
+  if (typeof code === 'number') return `Porthole at ${address} answers with status ${code}.`;
+  return `Porthole cannot be reached at ${address}: start it with npm start, or set PORTHOLE_URL.`;
+}
+
+const upstream = new StreamableHTTPClientTransport(
+  new URL('mcp', address.endsWith('/') ? address : `${address}/`),
+  {
+    requestInit: token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } },
+  },
+);
+const client = new StdioServerTransport();
+
+const say = (message: JSONRPCMessage): void => {
+  // Nobody is left to be told of a client that has gone.
+  client.send(message).catch(() => process.exit(0));
+};
+Object.assign(upstream, {
+  onmessage(message: JSONRPCMessage) {
+    // From then on each request says which version of the protocol was agreed on.
+    if (isJSONRPCResultResponse(message) && typeof message.result['protocolVersion'] === 'string') {
+      upstream.setProtocolVersion(message.result['protocolVersion']);
+    }
+    say(message);
+  },
+});
+Object.assign(client, {
+  onmessage(message: JSONRPCMessage) {
+    // There is no stream of the server's own to open after it.
+    if (isInitializedNotification(message)) return;
+    upstream.send(message).catch((error: unknown) => {
+      if (!isJSONRPCRequest(message)) return;
+      const { id } = message;
+      say({ jsonrpc: '2.0', id, error: { code: ErrorCode.InternalError, message: remedy(error) } });
+    });
+  },
+  onclose: () => process.exit(0),
+});
+process.stdin.once('end', () => process.exit(0));
+
+await upstream.start();
+await client.start();

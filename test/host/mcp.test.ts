@@ -1,0 +1,519 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import type { RequestOptions } from '@modelcontextprotocol/sdk/shared/protocol.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { serve } from './support/commands.ts';
+import { ADA_ADMIN, ALICE, BOB, PEOPLE } from './support/people.ts';
+import { type MadeRun, makeRun, stopSandbox } from './support/runs.ts';
+
+const URL_IN = /http:\/\/[a-z]+-[a-z]+-[a-z]+-[a-z2-7]{26}-preview\.localhost:\d+/;
+
+let porthole: TestHost;
+const clients: Client[] = [];
+
+/** What a client is told of a call that takes long. */
+type Progress = Parameters<NonNullable<RequestOptions['onprogress']>>[0];
+
+async function overHttp(token: string): Promise<Client> {
+  const client = new Client({ name: 'tests', version: '1.0.0' });
+  const transport = new StreamableHTTPClientTransport(new URL('/mcp', porthole.host.url), {
+    requestInit: { headers: { authorization: `Bearer ${token}` } },
+  });
+  await client.connect(transport);
+  clients.push(client);
+  return client;
+}
+
+async function overStdio(environment: Readonly<Record<string, string>>): Promise<Client> {
+  const client = new Client({ name: 'tests', version: '1.0.0' });
+  const script = new URL('../../host/mcp-stdio.ts', import.meta.url).pathname;
+  const args = ['--disable-warning=ExperimentalWarning', script];
+  await client.connect(
+    new StdioClientTransport({ command: process.execPath, args, env: { ...environment } }),
+  );
+  clients.push(client);
+  return client;
+}
+
+async function callTool(
+  client: Client,
+  name: string,
+  args: Record<string, unknown>,
+  onprogress?: (progress: Progress) => void,
+): Promise<CallToolResult & { text: string }> {
+  const options = onprogress === undefined ? {} : { onprogress };
+  const result = (await client.callTool({ name, arguments: args }, undefined, options)) as CallToolResult;
+  const [content] = result.content;
+  return { ...result, text: content?.type === 'text' ? content.text : '' };
+}
+
+/** `[code, text]` of a result that is an error. */
+function refusal({ isError, text, _meta, structuredContent }: CallToolResult & { text: string }): unknown[] {
+  expect([isError, structuredContent]).toEqual([true, undefined]);
+  return [_meta?.['porthole/code'], text];
+}
+
+beforeAll(async () => {
+  porthole = await startTestHost(PEOPLE);
+});
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.close()));
+});
+afterAll(() => porthole.end());
+
+describe('an MCP client', () => {
+  let run: MadeRun;
+  beforeAll(async () => {
+    run = await makeRun(porthole, ALICE, { auto_approve_tools: true });
+  });
+
+  test('is told the tools, each with what it takes and what it answers', async () => {
+    const client = await overHttp(ALICE);
+    expect(client.getServerVersion()).toMatchObject({ name: 'porthole', title: 'Porthole' });
+    expect(client.getInstructions()).toMatch(/start_preview opens a live URL/);
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name, inputSchema: { required } }) => [name, required])).toEqual([
+      ['start_preview', ['run_id', 'port']],
+      ['stop_preview', ['run_id', 'port']],
+      ['list_previews', ['run_id']],
+      ['doctor', ['run_id']],
+      ['run_command', ['run_id', 'command']],
+      ['read_file', ['run_id', 'path']],
+      ['write_file', ['run_id', 'path', 'content']],
+      ['list_files', ['run_id']],
+    ]);
+    for (const { inputSchema, outputSchema, description, annotations } of tools) {
+      expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
+      expect(outputSchema).toMatchObject({ type: 'object' });
+      expect(JSON.stringify([inputSchema, outputSchema])).not.toMatch(/\$ref|"id":/);
+      expect(description?.length).toBeGreaterThan(40);
+      expect(annotations?.openWorldHint).toBe(false);
+    }
+    expect(tools[0]?.inputSchema.properties?.['port']).toEqual({
+      type: 'integer',
+      minimum: 1,
+      maximum: 65_535,
+      description: 'The port that the server listens on in the sandbox',
+    });
+  });
+
+  test.each([
+    ['over HTTP', () => overHttp(ALICE)],
+    ['over stdio', () => overStdio({ PORTHOLE_URL: porthole.host.url, PORTHOLE_TOKEN: ALICE })],
+    ['as the agent of the run, over HTTP', () => overHttp(run.agentToken)],
+    [
+      'as the agent of the run, over stdio',
+      () => overStdio({ PORTHOLE_URL: porthole.host.url, PORTHOLE_TOKEN: run.agentToken }),
+    ],
+  ])('works in a sandbox and shows its server, %s', async (how, connect) => {
+    const client = await connect();
+    await client.listTools();
+    const run_id = run.runId;
+    const folder = `site-${how.length}`;
+    const wrote = await callTool(client, 'write_file', {
+      run_id,
+      path: `${folder}/index.html`,
+      content: '<title>Hällo</title>',
+    });
+    expect(wrote).toMatchObject({
+      text: `Wrote 21 bytes to ${folder}/index.html.`,
+      structuredContent: { size: 21 },
+    });
+    expect(
+      await callTool(client, 'read_file', { run_id, path: `/workspace/${folder}/index.html` }),
+    ).toMatchObject({
+      text: '<title>Hällo</title>',
+      structuredContent: { content: '<title>Hällo</title>', encoding: 'utf-8', size: 21 },
+    });
+    expect(await callTool(client, 'list_files', { run_id, path: folder })).toMatchObject({
+      text: 'index.html (21 bytes)',
+      structuredContent: { entries: [{ name: 'index.html', kind: 'file', size: 21 }], is_cut: false },
+    });
+    const port = 3000 + folder.length;
+    const served = await callTool(client, 'run_command', {
+      run_id,
+      cwd: folder,
+      command: `(python3 -m http.server ${port} --bind 127.0.0.1 >/dev/null 2>&1 &); for n in 1 2 3 4 5 6 7 8 9; do curl -s -o /dev/null localhost:${port} && break; sleep 0.2; done; echo up; echo note >&2`,
+    });
+    expect(served).toMatchObject({
+      text: 'up\n\nstderr:\nnote\n\n[exit code 0]',
+      structuredContent: {
+        exit_code: 0,
+        stdout: 'up\n',
+        stderr: 'note\n',
+        timed_out: false,
+        left_out_bytes: 0,
+      },
+    });
+    const examined = await callTool(client, 'doctor', { run_id, port });
+    expect(examined.text).toBe(
+      `Port ${port}: Python http.server answers on port ${port}: a preview of it works.`,
+    );
+    expect(examined.structuredContent).toMatchObject({
+      ports: [{ port, ready: true, framework: 'Python http.server' }],
+    });
+    const started = await callTool(client, 'start_preview', { run_id, port });
+    const url = URL_IN.exec(started.text)?.[0];
+    expect(started).toMatchObject({
+      text: `The preview of port ${port} is live at ${url}.`,
+      structuredContent: { preview_url: url, target_port: port, ready: true },
+    });
+    const listed = await callTool(client, 'list_previews', { run_id });
+    expect(listed.text).toContain(`Port ${port}: ${url} (until `);
+    expect(listed.structuredContent).toMatchObject({ previews: [{ preview_url: url }] });
+    expect(await callTool(client, 'stop_preview', { run_id, port })).toMatchObject({
+      text: `The preview of port ${port} is stopped.`,
+      structuredContent: { port, stopped: true },
+    });
+    expect((await callTool(client, 'list_previews', { run_id })).text).toBe('No preview is live.');
+  });
+
+  test('hears from the doctor why a preview does not show the app', async () => {
+    const client = await overHttp(ALICE);
+    const started = await callTool(client, 'start_preview', { run_id: run.runId, port: 8999 });
+    expect(started.text).toMatch(
+      /is live at http\S+, but does not show the app yet\. Nothing listens on port 8999/,
+    );
+    expect(started.structuredContent).toMatchObject({ ready: false, reason: 'nothing_listens' });
+    await callTool(client, 'stop_preview', { run_id: run.runId, port: 8999 });
+  });
+
+  test('gets the beginning and the end of long output, and never all of it', async () => {
+    const client = await overHttp(ALICE);
+    const { structuredContent } = await callTool(client, 'run_command', {
+      run_id: run.runId,
+      command: 'echo first; head -c 3000000 /dev/zero | tr "\\0" x; echo; echo last',
+    });
+    const { stdout, left_out_bytes } = structuredContent as { stdout: string; left_out_bytes: number };
+    expect(stdout).toMatch(/^first\nx+\n… \d+ bytes left out …\nx+\nlast\n$/);
+    expect(stdout.length).toBeLessThan(70_000);
+    expect(left_out_bytes).toBe(3_000_012 - 65_536);
+  });
+
+  test('has a command ended that takes too long', async () => {
+    const client = await overHttp(ALICE);
+    const slow = await callTool(client, 'run_command', {
+      run_id: run.runId,
+      command: 'echo begun; sleep 100',
+      timeout_seconds: 0.3,
+    });
+    expect(slow).toMatchObject({
+      text: 'begun\n\n[ended after 0.3 s, its time limit]',
+      structuredContent: { exit_code: 124, timed_out: true },
+    });
+  });
+
+  test('reads and writes bytes that are no text as base64', async () => {
+    const client = await overHttp(ALICE);
+    const content = Buffer.from([0xff, 0, 0xfe]).toString('base64');
+    const path = 'bytes';
+    await callTool(client, 'write_file', { run_id: run.runId, path, content, encoding: 'base64' });
+    expect((await callTool(client, 'read_file', { run_id: run.runId, path })).structuredContent).toEqual({
+      content,
+      encoding: 'base64',
+      size: 3,
+    });
+  });
+
+  test('sees folders, links and odd names in a listing', async () => {
+    const client = await overHttp(ALICE);
+    await callTool(client, 'run_command', {
+      run_id: run.runId,
+      command: `mkdir -p odd/sub odd/.hidden && cd odd && printf 12345 >"$(printf 'two\\nlines')" && printf 1 >-dash && ln -s /etc/passwd link && ln -s /etc outside && mkfifo pipe && touch 'a b' ..dots`,
+    });
+    const { structuredContent, text } = await callTool(client, 'list_files', {
+      run_id: run.runId,
+      path: 'odd',
+    });
+    expect(structuredContent).toEqual({
+      entries: [
+        { name: '-dash', kind: 'file', size: 1 },
+        { name: '..dots', kind: 'file', size: 0 },
+        { name: '.hidden', kind: 'folder', size: null },
+        { name: 'a b', kind: 'file', size: 0 },
+        { name: 'link', kind: 'link', size: null },
+        { name: 'outside', kind: 'link', size: null },
+        { name: 'pipe', kind: 'other', size: null },
+        { name: 'sub', kind: 'folder', size: null },
+        { name: 'two\nlines', kind: 'file', size: 5 },
+      ],
+      is_cut: false,
+    });
+    expect(text.split('\n')).toHaveLength(9);
+  });
+
+  test('is told of what it cannot have, in words that say what to do', async () => {
+    const client = await overHttp(ALICE);
+    const run_id = run.runId;
+    const other = await makeRun(porthole, BOB);
+    const stopped = await makeRun(porthole, ALICE);
+    await stopSandbox(porthole, stopped.sandboxId);
+    const attempts: [string, Record<string, unknown>, unknown[]][] = [
+      [
+        'start_preview',
+        { run_id, port: 22 },
+        [
+          'port_out_of_range',
+          'preview port must be between 3000 and 9000, got 22: start the server on a port in that range.',
+        ],
+      ],
+      [
+        'start_preview',
+        { run_id: other.runId, port: 3000 },
+        ['foreign_run', `Run ${other.runId} is not yours: use the credential of its owner.`],
+      ],
+      [
+        'list_previews',
+        { run_id: 'run_nothere' },
+        ['run_not_found', 'Run run_nothere does not exist: POST /api/runs makes one.'],
+      ],
+      [
+        'stop_preview',
+        { run_id, port: 3999 },
+        [
+          'preview_not_found',
+          `Port 3999 of run ${run_id} has no live preview: list_previews names those that are.`,
+        ],
+      ],
+      [
+        'read_file',
+        { run_id, path: 'nowhere' },
+        ['workspace_read_not_found', 'File not found: /workspace/nowhere'],
+      ],
+      [
+        'read_file',
+        { run_id, path: '/etc/passwd' },
+        ['path_outside_workspace', 'path must resolve to a location within /workspace'],
+      ],
+      [
+        'write_file',
+        { run_id, path: '../../etc/passwd', content: 'x' },
+        ['path_outside_workspace', 'path must resolve to a location within /workspace'],
+      ],
+      [
+        'write_file',
+        { run_id, path: 'x', content: '%', encoding: 'base64' },
+        ['invalid_request', 'content: must be base64, as encoding says. Send text with encoding utf-8.'],
+      ],
+      [
+        'list_files',
+        { run_id, path: 'nowhere' },
+        ['workspace_read_not_found', 'Folder not found: /workspace/nowhere'],
+      ],
+      [
+        'list_files',
+        { run_id, path: 'odd/outside' },
+        ['path_outside_workspace', 'path must resolve to a location within /workspace'],
+      ],
+      [
+        'list_files',
+        { run_id, path: 'odd/link' },
+        ['invalid_request', '/workspace/odd/link is no directory: read it as a file.'],
+      ],
+      [
+        'run_command',
+        { run_id: stopped.runId, command: 'true' },
+        ['sandbox_not_running', `Sandbox ${stopped.sandboxId} is stopped. Resume it first.`],
+      ],
+      [
+        'start_preview',
+        { run_id },
+        ['invalid_request', 'port: must be an integer between 1 and 65535, got nothing.'],
+      ],
+      [
+        'start_preview',
+        { run_id, port: '3000' },
+        ['invalid_request', 'port: must be an integer between 1 and 65535, got "3000".'],
+      ],
+      ['doctor', { run_id, prot: 1 }, ['invalid_request', 'arguments: unknown field "prot".']],
+    ];
+    for (const [name, args, expected] of attempts) {
+      expect(refusal(await callTool(client, name, args))).toEqual(expected);
+    }
+    await expect(callTool(client, 'approve', {})).rejects.toThrow(
+      'There is no tool "approve": tools/list names them.',
+    );
+  });
+
+  test('is its caller, and may do what its caller may', async () => {
+    const other = await makeRun(porthole, BOB, { auto_approve_tools: true });
+    const agent = await overHttp(run.agentToken);
+    for (const name of ['list_previews', 'doctor', 'list_files']) {
+      expect(refusal(await callTool(agent, name, { run_id: other.runId }))[0]).toBe('foreign_run');
+    }
+    const admin = await overHttp(ADA_ADMIN);
+    expect((await callTool(admin, 'list_previews', { run_id: other.runId })).text).toBe(
+      'No preview is live.',
+    );
+    await expect(overHttp('no-key-of-anybody')).rejects.toThrow(/Unauthorized|401/);
+    await porthole.call('POST', `/api/runs/${run.runId}/complete`, { token: ALICE });
+    await expect(agent.listTools()).rejects.toThrow(/Unauthorized|401/);
+  });
+});
+
+describe('a preview that an MCP client asks for', () => {
+  let run: MadeRun;
+  beforeAll(async () => {
+    run = await makeRun(porthole, ALICE);
+    await serve(porthole, run.sandboxId, 3000, 'hello', ALICE);
+  });
+
+  /** The request that waits for a person, once there is one. */
+  const requested = async (): Promise<string> => {
+    for (;;) {
+      const { events } = (
+        await porthole.call('GET', `/api/runs/${run.runId}/timeline`, { token: ALICE })
+      ).json<{ events: { type: string; data: { request_id: string } }[] }>();
+      const ended = new Set(
+        events.filter(({ type }) => type !== 'tool.approval_required').map(({ data }) => data.request_id),
+      );
+      const waiting = events.find(
+        ({ type, data }) => type === 'tool.approval_required' && !ended.has(data.request_id),
+      );
+      if (waiting !== undefined) return waiting.data.request_id;
+    }
+  };
+  const decide = (request_id: string, decision: string, more: object = {}) =>
+    porthole.call('POST', `/api/runs/${run.runId}/tool-approvals`, {
+      token: ALICE,
+      body: { request_id, decision, ...more },
+    });
+
+  test('waits for a person, and says so meanwhile', async () => {
+    const client = await overHttp(run.agentToken);
+    const heard: Progress[] = [];
+    const first = Promise.withResolvers<void>();
+    const asking = callTool(client, 'start_preview', { run_id: run.runId, port: 3000 }, (progress) => {
+      heard.push(progress);
+      first.resolve();
+    });
+    await first.promise;
+    expect(heard[0]).toMatchObject({
+      total: 300,
+      message: expect.stringMatching(/^Waiting for a person to approve \(request \w+, until 20.*Z\)\.$/),
+    });
+    expect((await decide(await requested(), 'approve')).status).toBe(200);
+    expect((await asking).text).toMatch(URL_IN);
+    expect(
+      (await callTool(client, 'stop_preview', { run_id: run.runId, port: 3000 })).isError,
+    ).toBeUndefined();
+  });
+
+  test('that is denied is an error with the person’s reason', async () => {
+    const client = await overHttp(run.agentToken);
+    const asking = callTool(client, 'start_preview', { run_id: run.runId, port: 3000 });
+    await decide(await requested(), 'deny', { reason: 'not before Monday' });
+    const [code, text] = refusal(await asking);
+    expect(code).toBe('approval_denied');
+    expect(text).toMatch(/not before Monday/);
+  });
+
+  test('is withdrawn when the client goes away', async () => {
+    const client = await overHttp(run.agentToken);
+    const asking = callTool(client, 'start_preview', { run_id: run.runId, port: 3000 }).catch(() => 'gone');
+    const id = await requested();
+    await client.close();
+    expect(await asking).toBe('gone');
+    for (;;) {
+      const { text } = await porthole.call('GET', `/api/runs/${run.runId}/timeline`, { token: ALICE });
+      if (text.includes('tool.withdrawn')) break;
+    }
+    expect((await decide(id, 'approve')).status).toBe(409);
+  });
+});
+
+describe('on the wire, /mcp', () => {
+  const post = (body: unknown, headers: Record<string, string> = {}) =>
+    porthole.call('POST', '/mcp', {
+      token: ALICE,
+      body,
+      headers: { accept: 'application/json, text/event-stream', ...headers },
+    });
+  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+
+  test('needs no session and no handshake', async () => {
+    const answer = await post(list);
+    expect([answer.status, answer.headers['content-type'], answer.headers['mcp-session-id']]).toEqual([
+      200,
+      'text/event-stream',
+      undefined,
+    ]);
+    expect(answer.text).toMatch(/^event: message\ndata: \{"result":\{"tools":\[/);
+  });
+
+  test('takes notifications without an answer', async () => {
+    const answer = await post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    expect([answer.status, answer.text]).toEqual([202, '']);
+  });
+
+  test('has no stream of its own to offer', async () => {
+    const answer = await porthole.call('GET', '/mcp', {
+      token: ALICE,
+      headers: { accept: 'text/event-stream' },
+    });
+    expect([answer.status, answer.headers['allow']]).toEqual([405, 'POST']);
+  });
+
+  test.each<[string, unknown, Record<string, string>, number, RegExp]>([
+    ['nobody', list, { authorization: '' }, 401, /"unauthorized"/],
+    ['a page of another site', list, { origin: 'https://evil.test' }, 403, /"origin_not_allowed"/],
+    ['no JSON', 'hello', { 'content-type': 'text/plain' }, 415, /"unsupported_media_type"/],
+    ['half of a JSON', '{', { 'content-type': 'application/json' }, 400, /Invalid JSON body/],
+    ['a number', '1', { 'content-type': 'application/json' }, 400, /"invalid_request"/],
+    [
+      'too much',
+      `[${'1'.repeat(1_100_000)}]`,
+      { 'content-type': 'application/json' },
+      413,
+      /"payload_too_large"/,
+    ],
+    ['a batch of 17', Array.from({ length: 17 }, (_, id) => ({ ...list, id })), {}, 400, /"invalid_request"/],
+    ['no message', { hello: 'world' }, {}, 400, /-32700/],
+    ['who takes no stream', list, { accept: 'application/json' }, 406, /-32000/],
+    ['an unknown version of the protocol', list, { 'mcp-protocol-version': '1999-01-01' }, 400, /-32000/],
+    ['an unknown method', { ...list, method: 'tools/all' }, {}, 200, /-32601/],
+    [
+      'a tool of a strange name',
+      { ...list, method: 'tools/call', params: { name: `x${'y'.repeat(5_000)}` } },
+      {},
+      200,
+      /-32602.{0,200}$/s,
+    ],
+  ])('refuses %s', async (_name, body, headers, status, text) => {
+    const answer = await post(body, headers);
+    expect(answer.status).toBe(status);
+    expect(answer.text).toMatch(text);
+    expect(answer.text.length).toBeLessThan(1_000);
+  });
+
+  test('repeats no credential that was sent in the wrong place', async () => {
+    for (const secret of [ALICE, BOB]) {
+      const call = {
+        ...list,
+        method: 'tools/call',
+        params: { name: 'list_previews', arguments: { run_id: secret } },
+      };
+      expect((await post(call)).text).not.toContain(secret);
+      const unknown = { ...list, method: 'tools/call', params: { name: secret } };
+      expect((await post(unknown)).text).not.toContain(secret);
+    }
+    expect(porthole.logged.join('')).not.toContain(ALICE);
+  });
+});
+
+describe('the stdio server', () => {
+  test('says what to do when Porthole is not there, or wants a credential', async () => {
+    await expect(overStdio({ PORTHOLE_URL: 'http://127.0.0.1:1' })).rejects.toThrow(
+      'Porthole cannot be reached at http://127.0.0.1:1: start it with npm start, or set PORTHOLE_URL.',
+    );
+    await expect(overStdio({ PORTHOLE_URL: porthole.host.url })).rejects.toThrow(
+      'Porthole asks for a credential: set PORTHOLE_TOKEN to a key of yours or to the token of an agent.',
+    );
+    await expect(
+      overStdio({ PORTHOLE_URL: porthole.host.url, PORTHOLE_TOKEN: 'wrong-key-0123456789' }),
+    ).rejects.toThrow('Porthole does not accept the credential in PORTHOLE_TOKEN');
+  });
+});
