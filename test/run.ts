@@ -1,28 +1,70 @@
 /**
  * `npm test`: jest on every suite this machine is ready for. Arguments go on to jest. The suites of the test cluster come along
- * once it is up (`npm run cluster:up`), or when they are asked for by name.
+ * once it is up (`npm run cluster:up`), or when they are asked for by name; one at a time, for they share the one cluster.
  */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { missing } from './cluster/bed/cluster.ts';
 
-const wanted = process.argv.slice(2);
-const leaveOut = missing() !== undefined && !wanted.some((argument) => argument.includes('cluster'));
-if (leaveOut)
-  process.stdout.write('Without the suites of the test cluster: npm run cluster:up brings it up.\n');
+/** One line a run, as the reporter writes it. */
+interface Tally {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  /** Why suites were skipped. */
+  readonly reasons: readonly string[];
+}
 
+const CLUSTER = '/test/cluster/';
+
+const folder = mkdtempSync(join(tmpdir(), 'porthole-tally-'));
+const tallyFile = join(folder, 'tally');
 const jest = createRequire(import.meta.url).resolve('jest/bin/jest');
-const child = spawn(
-  process.execPath,
-  [
-    '--experimental-vm-modules',
-    '--disable-warning=ExperimentalWarning',
-    jest,
-    ...wanted,
-    ...(leaveOut ? ['--testPathIgnorePatterns', '/node_modules/', '/test/cluster/'] : []),
-  ],
-  { stdio: 'inherit' },
-);
-child.once('exit', (code, signal) => {
-  process.exitCode = code ?? (signal ? 1 : 0);
-});
+
+/** Ends with jest's own exit code. */
+async function run(...options: readonly string[]): Promise<number> {
+  const child = spawn(
+    process.execPath,
+    ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', jest, ...options],
+    { stdio: 'inherit', env: { ...process.env, TALLY_FILE: tallyFile } },
+  );
+  // A Ctrl-C reaches both; this one waits for what the suites clean up.
+  const ignore = (): void => undefined;
+  process.on('SIGINT', ignore).on('SIGTERM', ignore);
+  const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+  process.off('SIGINT', ignore).off('SIGTERM', ignore);
+  return code ?? (signal === null ? 0 : 1);
+}
+
+function readTallies(): Tally[] {
+  const lines = readFileSync(tallyFile, { encoding: 'utf8', flag: 'a+' }).split('\n').filter(Boolean);
+  return lines.map((line) => JSON.parse(line) as Tally);
+}
+
+const wanted = process.argv.slice(2);
+const isUp = missing() === undefined;
+const namesSome = wanted.some((argument) => !argument.startsWith('-'));
+const namesCluster = wanted.some((argument) => argument.includes('cluster'));
+const codes: number[] = [];
+try {
+  if (namesCluster) codes.push(await run(...wanted, '--runInBand'));
+  else if (namesSome && isUp) codes.push(await run(...wanted));
+  else {
+    codes.push(await run(...wanted, '--testPathIgnorePatterns', '/node_modules/', CLUSTER));
+    if (isUp) codes.push(await run(...wanted, '--runInBand', '--testPathPatterns', CLUSTER));
+    else process.stdout.write('Without the suites of the test cluster: npm run cluster:up brings it up.\n');
+  }
+  const tallies = readTallies();
+  for (const reason of new Set(tallies.flatMap(({ reasons }) => reasons)))
+    process.stdout.write(`skipped: ${reason}\n`);
+  const sum = (of: 'passed' | 'failed' | 'skipped') => tallies.reduce((total, tally) => total + tally[of], 0);
+  // The last line of all, which a script can read.
+  process.stdout.write(`${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped\n`);
+} finally {
+  rmSync(folder, { recursive: true });
+}
+process.exitCode = Math.max(...codes);

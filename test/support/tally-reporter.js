@@ -1,9 +1,8 @@
-import { writeSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 
-/** Ends the run with one line that a script can read, and says why each skipped suite did not run. */
+/** Leaves what one run of jest has counted, and why suites were skipped, to whoever started it. */
 export default class TallyReporter {
   onRunComplete(_contexts, results) {
-    const skipped = results.numPendingTests + results.numTodoTests;
     const reasons = new Set();
     for (const file of results.testResults) {
       for (const test of file.testResults) {
@@ -11,11 +10,13 @@ export default class TallyReporter {
         if (test.status === 'pending' && reason) reasons.add(reason);
       }
     }
-    const lines = [...reasons].map((reason) => `skipped: ${reason}\n`);
-    // A suite that fails to load has no tests to count, and is a failure all the same.
-    const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
-    lines.push(`${results.numPassedTests} passed, ${failed} failed, ${skipped} skipped\n`);
-    // After jest's own summary, so that it is the last line of all.
-    process.once('exit', () => writeSync(1, lines.join('')));
+    const tally = {
+      passed: results.numPassedTests,
+      // A suite that fails to load has no tests to count, and is a failure all the same.
+      failed: results.numFailedTests + results.numRuntimeErrorTestSuites,
+      skipped: results.numPendingTests + results.numTodoTests,
+      reasons: [...reasons],
+    };
+    if (process.env.TALLY_FILE) appendFileSync(process.env.TALLY_FILE, `${JSON.stringify(tally)}\n`);
   }
 }

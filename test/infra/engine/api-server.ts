@@ -45,7 +45,7 @@ interface Kubeconfig {
 
 const FIELD_MANAGER = 'pulumi-kubernetes';
 /** Longest wait for a condition, or for an object to be gone. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 
 /** The few requests that applying a stack takes. */
 export class ApiServer {
