@@ -164,11 +164,8 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-/** What an agent can do about it, beyond what the message says. */
+/** What Porthole's own words leave open: it tells strangers no more than that they are. */
 const REMEDIES: Readonly<Record<string, string>> = {
-  approval_denied:
-    'Do not ask again for the same: tell the user how the work stands, and go on without a preview.',
-  approval_timed_out: 'Nobody decided in time. Go on with other work, and ask again when somebody is there.',
   unauthorized:
     'The token of this agent is not good any more, most likely because its run has ended. Stop using these tools.',
 };

@@ -118,20 +118,14 @@ describe('the tools of an agent', () => {
     }
   });
 
-  test.each([
-    [
-      'approval_denied',
-      'Not now. Do not ask again for the same: tell the user how the work stands, and go on without a preview.',
-    ],
-    [
-      'approval_timed_out',
-      'Not now. Nobody decided in time. Go on with other work, and ask again when somebody is there.',
-    ],
-    ['too_many_previews', 'Not now.'],
-  ])('say what to do about %s', async (code, text) => {
-    const server = await heldServer((_req, res) => answerJson(res, 403, { error: 'Not now.', code }));
-    const [start] = createPreviewTools({ runId: 'run_1', agentToken: 'x', baseUrl: server.url });
-    expect(await start.execute({ port: 3000 })).toEqual({ text, isError: true, code });
-    await server.end();
-  });
+  test.each(['approval_denied', 'approval_timed_out', 'too_many_previews'])(
+    'pass on %s in Porthole’s words, which say what to do',
+    async (code) => {
+      const text = 'Denied: not now. Do not ask again.';
+      const server = await heldServer((_req, res) => answerJson(res, 403, { error: text, code }));
+      const [start] = createPreviewTools({ runId: 'run_1', agentToken: 'x', baseUrl: server.url });
+      expect(await start.execute({ port: 3000 })).toEqual({ text, isError: true, code });
+      await server.end();
+    },
+  );
 });

@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
+import { approvalsAsked, decide } from '#test/host/support/approvals.ts';
 import { execute, serve } from '#test/host/support/commands.ts';
 import { ALICE, PEOPLE } from '#test/host/support/people.ts';
 import { type MadeRun, makeRun } from '#test/host/support/runs.ts';
@@ -81,6 +82,20 @@ suite('the porthole command in a cluster', missing(), () => {
     await provider.resume(run.sandboxId);
     expect(await inside(run, 'porthole status')).toMatchObject({ code: 0 });
     await provider.destroy(run.sandboxId);
+  }, 120_000);
+
+  test('waits for a person, and exits by what was decided', async () => {
+    const run = await makeRun(porthole, ALICE);
+    const ask = async (decision: string, count: number) => {
+      const asking = inside(run, 'porthole preview 3000 2>&1');
+      const requests = await approvalsAsked(porthole, run.runId, { token: ALICE, count });
+      const request_id = requests.at(-1)?.data['request_id'];
+      await decide(porthole, run.runId, { request_id, decision, reason: 'so it is' }, ALICE);
+      return asking;
+    };
+    expect(await ask('deny', 1)).toMatchObject({ code: 3, stdout: expect.stringContaining('so it is') });
+    expect(await ask('approve', 2)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^http:/) });
+    await porthole.host.services.provider.destroy(run.sandboxId);
   }, 120_000);
 
   test('reaches the agent routes of runs on that port, with their tokens, and nothing else', async () => {
