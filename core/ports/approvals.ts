@@ -62,10 +62,12 @@ export interface ApprovalRecords {
     waiter: Waiter,
     bounds: { readonly keptSince: Date; readonly since: Date; readonly most: number },
   ): Promise<ApprovalRecord>;
-  /** The waiter goes on waiting; returns the request as it stands. Undefined for one that is forgotten. */
-  stay(id: string, waiter: Waiter): Promise<ApprovalRecord | undefined>;
+  /** Undefined for one that nobody asked, or that is forgotten. */
+  get(id: string): Promise<ApprovalRecord | undefined>;
+  /** The waiter goes on waiting. */
+  stay(id: string, waiter: Waiter): Promise<void>;
   /**
-   * The waiter has gone. With nobody left the request is withdrawn. Returns until when others may be waiting: who of them is still there, shows then (call it again).
+   * The waiter has gone. With nobody left the request is withdrawn, or has timed out where its time is over. Returns until when others may be waiting: who of them is still there, shows then (call it again).
    */
   leave(runId: string, id: string, waiterId: string, now: Date): Promise<Date | undefined>;
   /**

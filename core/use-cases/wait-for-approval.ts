@@ -1,5 +1,5 @@
 import { PortholeError } from '../errors.ts';
-import type { ApprovalRecord } from '../ports/approvals.ts';
+import type { ApprovalRecord, Waiter } from '../ports/approvals.ts';
 import type { WakingClock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Records } from '../ports/records.ts';
@@ -53,6 +53,7 @@ export async function waitForApproval(
       expiresAt: answerBy(asked),
     };
     let approval = await records.approvals.ask(request, waiter(asked), requestBounds(asked));
+    let renewal = renewAt(asked);
     if (approval.status === 'waiting') onWaiting?.(approval);
     while (approval.status === 'waiting') {
       if (signal?.aborted === true) {
@@ -60,10 +61,12 @@ export async function waitForApproval(
         signal.throwIfAborted();
       }
       if (stopping.aborted) throw stopped();
+      await bell.until(earlier(approval.expiresAt, renewal));
       const now = clock.now();
       if (now >= approval.expiresAt) await records.approvals.timeOut(now, approval.runId);
-      else await bell.until(earlier(approval.expiresAt, renewAt(now)));
-      approval = await lookAgain(deps, approval, waiter(clock.now()));
+      const isDue = now >= renewal;
+      if (isDue) renewal = renewAt(now);
+      approval = await lookAgain(deps, approval, isDue ? waiter(now) : undefined);
     }
     // Whoever has gone gets nothing: it is kept for the retry.
     signal?.throwIfAborted();
@@ -76,14 +79,15 @@ export async function waitForApproval(
   }
 }
 
-/** The request as it stands; as it stood, while the records cannot say. */
+/** The request as it stands, or as it stood, while the records cannot say. `waiter`: it says that it still waits. */
 async function lookAgain(
   { records }: WaitForApprovalDeps,
   before: ApprovalRecord,
-  waiter: { readonly id: string; readonly until: Date },
+  waiter: Waiter | undefined,
 ): Promise<ApprovalRecord> {
   try {
-    return (await records.approvals.stay(before.id, waiter)) ?? before;
+    if (waiter !== undefined) await records.approvals.stay(before.id, waiter);
+    return (await records.approvals.get(before.id)) ?? before;
   } catch (error) {
     if (error instanceof PortholeError && error.code === 'service_unavailable') return before;
     throw error;

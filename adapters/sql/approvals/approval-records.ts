@@ -23,6 +23,12 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
         }),
       ),
 
+    get: (id) =>
+      repeatable(async (db) => {
+        const row = await db.selectFrom('approvals').selectAll().where('id', '=', id).executeTakeFirst();
+        return row && toApproval(row);
+      }),
+
     stay: (id, { id: waiter, until }) =>
       repeatable(async (db) => {
         await db
@@ -31,8 +37,6 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
           .where('approval_id', '=', id)
           .where('waiter', '=', waiter)
           .execute();
-        const row = await db.selectFrom('approvals').selectAll().where('id', '=', id).executeTakeFirst();
-        return row && toApproval(row);
       }),
 
     leave: (runId, id, waiter, now) =>
@@ -44,6 +48,16 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
             .where('approval_id', '=', id)
             .where('waiter', '=', waiter)
             .execute();
+          const approval = await trx
+            .selectFrom('approvals')
+            .select('expires_at')
+            .where('id', '=', id)
+            .executeTakeFirst();
+          if (approval === undefined) return undefined;
+          if (new Date(approval.expires_at) <= now) {
+            await endWaiting(trx, tell, [id], { status: 'timed_out' }, now);
+            return undefined;
+          }
           const { last } = await trx
             .selectFrom('approval_waiters')
             .select(({ fn }) => fn.max<string | null>('until').as('last'))

@@ -55,6 +55,7 @@ const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> 
     timeline.append('run_1', [{ type: 'preview.kept', key: 'a', data: {}, again: 0 }], AT),
   'timeline.read': ({ timeline }) => timeline.read('run_1', { after: 5, limit: 5 }),
   'approvals.ask': ({ approvals }) => approvals.ask(REQUEST, { id: 'w', until: AT }, BOUNDS),
+  'approvals.get': ({ approvals }) => approvals.get('apr_1'),
   'approvals.stay': ({ approvals }) => approvals.stay('apr_1', { id: 'w', until: AT }),
   'approvals.leave': ({ approvals }) => approvals.leave('run_1', 'apr_1', 'w', AT),
   'approvals.decide': ({ approvals }) => approvals.decide('run_1', 'apr_1', DECISION, AT),

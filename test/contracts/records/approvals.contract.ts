@@ -62,8 +62,7 @@ export function approvalsContract(
       const result = await from.approvals.decide('run_1', id, what, minutes(at));
       return [result?.decided, result?.approval.status];
     };
-    const stand = async (id: string) =>
-      (await peer.approvals.stay(id, { id: 'nobody', until: minutes(0) }))?.status;
+    const stand = async (id: string) => (await peer.approvals.get(id))?.status;
     /** `type display_id` of each event, `asked` for those that begin one. */
     const told = async (runId = 'run_1'): Promise<string[]> => {
       const { events } = await peer.timeline.read(runId, { after: 0, limit: 1000 });
@@ -83,7 +82,8 @@ export function approvalsContract(
         reason: null,
         takenAt: null,
       });
-      expect(await peer.approvals.stay(approval.id, { id: 'w', until: minutes(1) })).toEqual(approval);
+      expect(await peer.approvals.get(approval.id)).toEqual(approval);
+      expect(await peer.approvals.get(freshId())).toBeUndefined();
       const { events } = await peer.timeline.read('run_1', { after: 0, limit: 10 });
       expect(events).toEqual([
         {
@@ -239,6 +239,13 @@ export function approvalsContract(
         expect(await stand(id)).toBe('withdrawn');
       });
 
+      test('past their expiry have timed out, and are not withdrawn', async () => {
+        const { id } = await ask(0, {}, { waiter: 'one' });
+        expect(await records.approvals.leave('run_1', id, 'one', minutes(5))).toBeUndefined();
+        expect(await stand(id)).toBe('timed_out');
+        expect(await records.approvals.leave('run_1', freshId(), 'one', minutes(5))).toBeUndefined();
+      });
+
       test('wait on when everybody was killed', async () => {
         const { id } = await ask(0, {}, { lease: 1 });
         expect((await ask(4)).id).toBe(id);
@@ -265,9 +272,7 @@ export function approvalsContract(
           await records.approvals.take(id, minutes(6));
           const next = await ask(5.9);
           expect([next.status, next.id === id]).toEqual(['waiting', false]);
-          expect((await peer.approvals.stay(id, { id: 'w', until: minutes(9) }))?.takenAt).toEqual(
-            minutes(5.9),
-          );
+          expect((await peer.approvals.get(id))?.takenAt).toEqual(minutes(5.9));
         },
       );
 

@@ -520,10 +520,10 @@ describe('a preview that an agent asks for', () => {
     let isAway = false;
     const approvals: typeof house.records.approvals = {
       ...house.records.approvals,
-      stay: (...args) =>
+      get: (id) =>
         isAway
           ? Promise.reject(new PortholeError('service_unavailable', 'away'))
-          : house.records.approvals.stay(...args),
+          : house.records.approvals.get(id),
     };
     const opening = open({}, {}, { ...deps, records: { ...house.records, approvals } });
     const id = await asked();
