@@ -1,6 +1,10 @@
 import { LISTENERS } from '../gateway/gateway.plan.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
+import { authorityFile, gatewayAuthority } from './authorities.plan.ts';
 import { sandboxEnvironmentPlan } from './sandbox-provider.plan.ts';
+
+/** Service, Deployment and their guardians carry this name. */
+export const FUNCTIONS_NAME = 'porthole';
 
 /** Port that the functions listen on inside their pod. */
 export const FUNCTIONS_PORT = 8787;
@@ -8,10 +12,8 @@ export const FUNCTIONS_PORT = 8787;
 /** The only places a pod of the functions may write to. */
 export const DATA_FOLDER = '/var/lib/porthole';
 
-/** The folder, in every pod of the stack, of the authority behind the gateway's certificate. */
-export const AUTHORITY_FOLDER = '/etc/porthole/gateway';
-/** Its file there, and its key in the ConfigMap that it comes from. */
-export const AUTHORITY_FILE = 'ca.crt';
+/** Port that sandboxes call the functions at, in their pods and at their Service. */
+export const CHANNEL_PORT = 8788;
 
 /** The address people use, without the port where it is the usual one. */
 export function apiUrl({ apiHost, gateway }: Pick<StackConfig, 'apiHost' | 'gateway'>): string {
@@ -25,21 +27,24 @@ export function environmentPlan(
     'zone' | 'apiHost' | 'gateway' | 'namespaces' | 'preview' | 'sandboxes' | 'functions' | 'oidc'
   >,
 ): Record<string, string> {
-  const { zone, gateway, namespaces, preview, functions, oidc } = config;
+  const { zone, gateway, namespaces, preview, functions, oidc, sandboxes } = config;
+  const authority = gatewayAuthority(config);
   return {
     HOST: '0.0.0.0',
     PORT: String(FUNCTIONS_PORT),
     PORTHOLE_DATA_DIR: DATA_FOLDER,
     PORTHOLE_PUBLIC_URL: apiUrl(config),
     LOG_LEVEL: functions.logLevel,
-    ...sandboxEnvironmentPlan(config.sandboxes),
+    ...sandboxEnvironmentPlan(sandboxes),
+    ...(sandboxes.channel && {
+      PORTHOLE_CHANNEL_PORT: String(CHANNEL_PORT),
+      PORTHOLE_CHANNEL_URL: `http://${FUNCTIONS_NAME}.${namespaces.functions}.svc:${CHANNEL_PORT}`,
+    }),
     PORTHOLE_GATEWAY_LISTENER: LISTENERS.previews,
     PORTHOLE_GATEWAY_PORT: String(gateway.port),
     PORTHOLE_GATEWAY_SERVICE_KIND: gateway.serviceKind,
     ...(gateway.probe !== undefined && { PORTHOLE_GATEWAY_PROBE: gateway.probe.url }),
-    ...(gateway.probe?.ca !== undefined && {
-      PORTHOLE_GATEWAY_CA: `${AUTHORITY_FOLDER}/${AUTHORITY_FILE}`,
-    }),
+    ...(authority !== undefined && { PORTHOLE_GATEWAY_CA: authorityFile(authority) }),
     ...(oidc && {
       OIDC_ISSUER: oidc.issuer,
       OIDC_AUDIENCE: oidc.audience,
@@ -61,12 +66,6 @@ export function environmentPlan(
     Sandbox__Preview__MaxTotal: String(preview.maxTotal),
     Sandbox__Preview__ReadyTimeoutSeconds: String(preview.readyTimeoutSeconds),
   };
-}
-
-/** The authority that the functions know the gateway by; undefined where every system knows it. */
-export function authorityPlan({ gateway }: Pick<StackConfig, 'gateway'>): Record<string, string> | undefined {
-  const ca = gateway.probe?.ca;
-  return ca === undefined ? undefined : { [AUTHORITY_FILE]: ca };
 }
 
 /** The part of the environment that is secret; undefined where others keep the Secret. */

@@ -1,20 +1,17 @@
 import { componentLabels, STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { FUNCTIONS_PORT } from './environment.plan.ts';
+import { CHANNEL_PORT, FUNCTIONS_NAME, FUNCTIONS_PORT } from './environment.plan.ts';
 import { podPlan } from './pod.plan.ts';
-
-/** Service, Deployment and their guardians carry this name. */
-export const FUNCTIONS_NAME = 'porthole';
 
 /** Longest that a stream may take to end when its pod does. */
 const DRAIN_SECONDS = 60;
 /** By then every gateway has taken a terminating pod out of its rotation. */
 const LEAVE_ROTATION_SECONDS = 5;
 
-type FunctionsConfig = Pick<StackConfig, 'apiHost' | 'namespaces' | 'functions' | 'gateway'>;
+type FunctionsConfig = Pick<StackConfig, 'apiHost' | 'namespaces' | 'functions' | 'gateway' | 'sandboxes'>;
 
 export function deploymentPlan(config: FunctionsConfig) {
-  const { functions, apiHost } = config;
+  const { functions, apiHost, sandboxes } = config;
   const pod = podPlan(config, 'functions');
   const matchLabels = componentLabels('functions');
   const health = {
@@ -48,7 +45,12 @@ export function deploymentPlan(config: FunctionsConfig) {
             {
               ...pod.container,
               name: 'functions',
-              ports: [{ name: 'http', containerPort: FUNCTIONS_PORT, protocol: 'TCP' }],
+              ports: [
+                { name: 'http', containerPort: FUNCTIONS_PORT, protocol: 'TCP' },
+                ...(sandboxes.channel
+                  ? [{ name: 'channel', containerPort: CHANNEL_PORT, protocol: 'TCP' }]
+                  : []),
+              ],
               startupProbe: { ...health, periodSeconds: 1, failureThreshold: 60 },
               readinessProbe: { ...health, periodSeconds: 5, failureThreshold: 2 },
               livenessProbe: { ...health, periodSeconds: 10, failureThreshold: 6 },
@@ -67,7 +69,20 @@ export function servicePlan(config: FunctionsConfig) {
     spec: {
       type: 'ClusterIP',
       selector: componentLabels('functions'),
-      ports: [{ name: 'http', port: 80, targetPort: 'http', protocol: 'TCP', appProtocol: 'http' }],
+      ports: [
+        { name: 'http', port: 80, targetPort: 'http', protocol: 'TCP', appProtocol: 'http' },
+        ...(config.sandboxes.channel
+          ? [
+              {
+                name: 'channel',
+                port: CHANNEL_PORT,
+                targetPort: 'channel',
+                protocol: 'TCP',
+                appProtocol: 'http',
+              },
+            ]
+          : []),
+      ],
     },
   };
 }

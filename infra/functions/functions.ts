@@ -2,9 +2,10 @@ import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
 import { STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { authorityPlan, environmentPlan, secretsPlan } from './environment.plan.ts';
+import { authorities, authorityData } from './authorities.plan.ts';
+import { environmentPlan, secretsPlan } from './environment.plan.ts';
 import { autoscalerPlan, deploymentPlan, disruptionBudgetPlan, servicePlan } from './functions.plan.ts';
-import { AUTHORITY_NAME, ENVIRONMENT_NAME } from './pod.plan.ts';
+import { ENVIRONMENT_NAME } from './pod.plan.ts';
 
 /** The stateless functions: their environment, their pods, and the Service in front of them. */
 export class Functions extends pulumi.ComponentResource {
@@ -26,18 +27,16 @@ export class Functions extends pulumi.ComponentResource {
       parent,
     );
     const secrets = secretsPlan(args);
-    const authority = authorityPlan(args);
     this.environment = [
       settings,
-      ...(authority === undefined
-        ? []
-        : [
-            new kubernetes.core.v1.ConfigMap(
-              `${name}-gateway-authority`,
-              { metadata: { ...metadata, name: AUTHORITY_NAME }, data: authority },
-              parent,
-            ),
-          ]),
+      ...authorities(args).map(
+        (authority) =>
+          new kubernetes.core.v1.ConfigMap(
+            `${name}-${authority.name.slice(`${ENVIRONMENT_NAME}-`.length)}`,
+            { metadata: { ...metadata, name: authority.name }, data: authorityData(authority) },
+            parent,
+          ),
+      ),
       ...(secrets === undefined
         ? []
         : [

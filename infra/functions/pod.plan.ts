@@ -1,13 +1,11 @@
 import { SERVICE_ACCOUNTS } from '../access/access.plan.ts';
 import { componentLabels } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { AUTHORITY_FOLDER, authorityPlan, DATA_FOLDER } from './environment.plan.ts';
+import { authorities } from './authorities.plan.ts';
+import { DATA_FOLDER } from './environment.plan.ts';
 
 /** ConfigMap and Secret that every pod of the stack takes its environment from. */
 export const ENVIRONMENT_NAME = 'porthole';
-
-/** ConfigMap of the authority behind the gateway's certificate, where the stack names one. */
-export const AUTHORITY_NAME = 'porthole-gateway-authority';
 
 /** An unprivileged user that no image needs to know. */
 const USER = 10_001;
@@ -19,13 +17,14 @@ export function podPlan(
 ) {
   const { functions } = config;
   const secret = functions.existingSecret ?? ENVIRONMENT_NAME;
-  const hasAuthority = authorityPlan(config) !== undefined;
+  const trusted = authorities(config);
   return {
     labels: componentLabels(component),
     spec: {
       serviceAccountName: SERVICE_ACCOUNTS[component],
       automountServiceAccountToken: true,
       enableServiceLinks: false,
+      ...(functions.pullSecret !== undefined && { imagePullSecrets: [{ name: functions.pullSecret }] }),
       securityContext: {
         runAsNonRoot: true,
         runAsUser: USER,
@@ -36,7 +35,7 @@ export function podPlan(
       volumes: [
         { name: 'data', emptyDir: {} },
         { name: 'tmp', emptyDir: {} },
-        ...(hasAuthority ? [{ name: 'authority', configMap: { name: AUTHORITY_NAME } }] : []),
+        ...trusted.map(({ name }) => ({ name, configMap: { name } })),
       ],
     },
     container: {
@@ -54,7 +53,7 @@ export function podPlan(
       volumeMounts: [
         { name: 'data', mountPath: DATA_FOLDER },
         { name: 'tmp', mountPath: '/tmp' },
-        ...(hasAuthority ? [{ name: 'authority', mountPath: AUTHORITY_FOLDER, readOnly: true }] : []),
+        ...trusted.map(({ name, folder }) => ({ name, mountPath: folder, readOnly: true })),
       ],
     },
   };

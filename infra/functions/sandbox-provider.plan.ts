@@ -15,6 +15,12 @@ export function defaultWarmPool({ warmPool, warmPools }: Sandboxes): string | un
   return warmPool ?? (names.length === 1 ? names[0] : undefined);
 }
 
+/** Every pool that the functions may claim from, those that others keep included. */
+export function warmPoolNames(sandboxes: Sandboxes): string[] {
+  const byDefault = defaultWarmPool(sandboxes);
+  return [...new Set([...Object.keys(sandboxes.warmPools), ...(byDefault === undefined ? [] : [byDefault])])];
+}
+
 /** What the functions read of it, by the exact names. */
 export function sandboxEnvironmentPlan(sandboxes: Sandboxes): Record<string, string> {
   const { image, storageClass } = sandboxes;

@@ -38,7 +38,7 @@ export function gatewayPlan(config: GatewayConfig) {
     return {
       name,
       hostname,
-      port: gateway.port,
+      port: gateway.listenerPort ?? gateway.port,
       protocol: 'HTTPS',
       tls: { mode: 'Terminate', certificateRefs: [{ kind: 'Secret', name: secret }] },
       allowedRoutes: {

@@ -1,5 +1,6 @@
 import { SANDBOX_POD_LABELS } from '../../constructs/names.ts';
-import { NAMESPACE_NAME, STACK_LABELS } from '../labels.ts';
+import { CHANNEL_PORT } from '../functions/environment.plan.ts';
+import { componentLabels, NAMESPACE_NAME, STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { exceptionsOf } from './address-range.ts';
 
@@ -48,6 +49,25 @@ export function egressPlan(config: NetworkConfig) {
           { protocol: 'UDP', port: 53 },
           { protocol: 'TCP', port: 53 },
         ],
+      },
+    ],
+  });
+}
+
+/** The one port of the functions' own pods that sandboxes call; undefined where they call nobody. */
+export function channelPlan(config: NetworkConfig) {
+  if (!config.sandboxes.channel) return undefined;
+  return policy(config, 'porthole-sandboxes-channel', {
+    policyTypes: ['Egress'],
+    egress: [
+      {
+        to: [
+          {
+            namespaceSelector: { matchLabels: { [NAMESPACE_NAME]: config.namespaces.functions } },
+            podSelector: { matchLabels: componentLabels('functions') },
+          },
+        ],
+        ports: [{ protocol: 'TCP', port: CHANNEL_PORT }],
       },
     ],
   });

@@ -1,7 +1,7 @@
 import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { closedPlan, egressPlan, fromGatewayPlan } from './network.plan.ts';
+import { channelPlan, closedPlan, egressPlan, fromGatewayPlan } from './network.plan.ts';
 
 /** What goes in and out of sandboxes. */
 export class Network extends pulumi.ComponentResource {
@@ -16,9 +16,11 @@ export class Network extends pulumi.ComponentResource {
     // Nothing is opened before everything is closed.
     const opening = { parent: this, dependsOn: [closed] };
     const egress = egressPlan(args);
+    const channel = channelPlan(args);
     const opened = [
       new NetworkPolicy(`${name}-from-gateway`, fromGatewayPlan(args), opening),
       ...(egress === undefined ? [] : [new NetworkPolicy(`${name}-egress`, egress, opening)]),
+      ...(channel === undefined ? [] : [new NetworkPolicy(`${name}-channel`, channel, opening)]),
     ];
     this.registerOutputs({ policies: [closed, ...opened].map(({ id }) => id) });
   }

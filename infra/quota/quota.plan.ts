@@ -1,3 +1,4 @@
+import { sandboxProvider } from '../functions/sandbox-provider.plan.ts';
 import { STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 
@@ -15,5 +16,27 @@ export function quotaPlan({
   return {
     metadata: { name: 'porthole-previews', namespace: namespaces.previews, labels: STACK_LABELS },
     spec: { hard: { 'count/httproutes.gateway.networking.k8s.io': String(routes) } },
+  };
+}
+
+/**
+ * The cap on all sandboxes together: on what the functions make, so claims where they make no pods. Apart from that on previews, because every count is written by
+ * whoever adds to it.
+ */
+export function sandboxQuotaPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespaces' | 'sandboxes'>) {
+  const { maxTotal, otherPods, warmPools } = sandboxes;
+  const provider = sandboxProvider(sandboxes);
+  const waiting = Object.values(warmPools).reduce((sum, { replicas }) => sum + replicas, 0);
+  const pods = String(maxTotal + waiting + otherPods);
+  return {
+    metadata: { name: 'porthole-sandboxes', namespace: namespaces.previews, labels: STACK_LABELS },
+    spec: {
+      hard: {
+        ...(provider !== 'agent-sandbox' && { 'count/pods': pods, 'count/persistentvolumeclaims': pods }),
+        ...(provider !== 'kubernetes' && {
+          'count/sandboxclaims.extensions.agents.x-k8s.io': String(maxTotal),
+        }),
+      },
+    },
   };
 }

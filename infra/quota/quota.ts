@@ -1,9 +1,9 @@
 import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { quotaPlan } from './quota.plan.ts';
+import { quotaPlan, sandboxQuotaPlan } from './quota.plan.ts';
 
-/** The global cap on previews, which the API server itself keeps. */
+/** The global caps on previews and on sandboxes, which the API server itself keeps. */
 export class Quota extends pulumi.ComponentResource {
   constructor(
     name: string,
@@ -11,7 +11,9 @@ export class Quota extends pulumi.ComponentResource {
     opts?: pulumi.ComponentResourceOptions,
   ) {
     super('porthole:infra:Quota', name, {}, opts);
-    const quota = new kubernetes.core.v1.ResourceQuota(name, quotaPlan(args), { parent: this });
-    this.registerOutputs({ quota: quota.id });
+    const { ResourceQuota } = kubernetes.core.v1;
+    const previews = new ResourceQuota(name, quotaPlan(args), { parent: this });
+    const sandboxes = new ResourceQuota(`${name}-sandboxes`, sandboxQuotaPlan(args), { parent: this });
+    this.registerOutputs({ previews: previews.id, sandboxes: sandboxes.id });
   }
 }

@@ -1,4 +1,4 @@
-import { FUNCTIONS_NAME } from '../functions/functions.plan.ts';
+import { FUNCTIONS_NAME } from '../functions/environment.plan.ts';
 import { LISTENERS } from '../gateway/gateway.plan.ts';
 import { STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';

@@ -34,6 +34,7 @@ export function templatesPlan({ namespaces, sandboxes }: SandboxesConfig) {
           // The pause process becomes the parent of what commands leave behind, and buries it.
           shareProcessNamespace: true,
           terminationGracePeriodSeconds: 2,
+          ...(sandboxes.pullSecret && { imagePullSecrets: [{ name: sandboxes.pullSecret }] }),
           ...(template.runtimeClassName && { runtimeClassName: template.runtimeClassName }),
           securityContext: {
             runAsNonRoot: true,

@@ -84,10 +84,10 @@ function contradictions(config: StackConfig): string[] {
   if (functions.replicas > functions.maxReplicas) {
     problem('functions.replicas', `${functions.replicas} is above maxReplicas (${functions.maxReplicas})`);
   }
-  if (config.apiHost.endsWith(`-preview.${config.zone}`)) {
+  if (`.${config.apiHost}`.endsWith(`.${config.zone}`)) {
     problem(
       'apiHost',
-      `${config.apiHost} is the host of a preview: it must not end with -preview.${config.zone}`,
+      `${config.apiHost} lies in the zone of previews, ${config.zone}, which could set cookies for it: name a host outside`,
     );
   }
   for (const existing of namespaces.existing) {

@@ -64,7 +64,12 @@ const Namespaces = {
 const Gateway = {
   name: label.default('agentweaver-preview-gateway').describe('Name of the shared Gateway'),
   className: label.describe('GatewayClass that serves it'),
-  port: whole(1, 65_535).default(443).describe('Port of the HTTPS listeners'),
+  port: whole(1, 65_535).default(443).describe('Port that people reach the gateway at, as URLs name it'),
+  listenerPort: whole(1, 65_535)
+    .optional()
+    .describe(
+      "Port of the Gateway's listeners, where that is not `port`: Traefik's chart listens at 8443 behind port 443 of its Service",
+    ),
   podNamespace: label.describe("Namespace of the gateway's own pods: the only ones let in to sandboxes"),
   podLabels: z
     .record(text, z.string())
@@ -131,6 +136,14 @@ const Functions = {
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
     .describe('Least severe log line to write'),
+  pullSecret: label
+    .optional()
+    .describe("Secret in the functions' namespace that their image is pulled with; it stands already"),
+  databaseCa: certificate
+    .optional()
+    .describe(
+      'PEM of the authority behind the certificate of PostgreSQL; stands at `/etc/porthole/database/ca.crt`',
+    ),
   existingSecret: label
     .optional()
     .describe(
@@ -184,6 +197,26 @@ const Sandboxes = {
     .array(addressRange)
     .default([])
     .describe('Address ranges that sandboxes may reach; none by default, metadata addresses never'),
+  channel: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Whether sandboxes reach one port of the functions, for the `porthole` command in them; nothing else is opened',
+    ),
+  pullSecret: label
+    .optional()
+    .describe(
+      "Secret in the previews' namespace that images of sandboxes are pulled with; it stands already",
+    ),
+  priorityClassName: label
+    .optional()
+    .describe('PriorityClass that the cluster gives to pods by itself: the only one that sandboxes may have'),
+  maxTotal: whole(1, 100_000).default(100).describe('Sandboxes of everybody together, stopped ones included'),
+  otherPods: whole(0, 100_000)
+    .default(0)
+    .describe(
+      "Pods, and volumes, of others in the previews' namespace, so that the quota leaves them room; only where the functions make pods",
+    ),
   otherRoutes: whole(0, 100_000)
     .default(0)
     .describe("HTTPRoutes of others in the previews' namespace, so that the quota leaves them room"),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { contains, exceptionsOf, reachesMetadataOnly } from '../../infra/network/address-range.ts';
-import { closedPlan, egressPlan, fromGatewayPlan } from '../../infra/network/network.plan.ts';
+import { channelPlan, closedPlan, egressPlan, fromGatewayPlan } from '../../infra/network/network.plan.ts';
 import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
 import { stackFile, values } from './support/stack-files.ts';
 
@@ -86,7 +86,34 @@ describe('the network of sandboxes', () => {
     });
   });
 
-  test('lets nothing out unless the stack says where to', () => {
+  test("lets sandboxes out to the functions' own pods, on the channel's port alone", () => {
+    expect(channelPlan(config())?.spec).toEqual({
+      podSelector: { matchLabels: { 'porthole.sandbox.users.io/role': 'sandbox' } },
+      policyTypes: ['Egress'],
+      egress: [
+        {
+          to: [
+            {
+              namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'porthole' } },
+              podSelector: {
+                matchLabels: {
+                  'app.kubernetes.io/part-of': 'porthole',
+                  'app.kubernetes.io/name': 'porthole',
+                  'app.kubernetes.io/component': 'functions',
+                },
+              },
+            },
+          ],
+          ports: [{ protocol: 'TCP', port: 8788 }],
+        },
+      ],
+    });
+    expect(
+      channelPlan(config({ 'porthole:sandboxes': { image: 'sandbox', channel: false } })),
+    ).toBeUndefined();
+  });
+
+  test('lets nothing else out unless the stack says where to', () => {
     expect(egressPlan(config())).toBeUndefined();
     const open = egressPlan(
       config({ 'porthole:sandboxes': { image: 'sandbox', egress: ['203.0.113.0/24'] } }),

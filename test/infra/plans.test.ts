@@ -1,11 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import { accessPlan } from '../../infra/access/access.plan.ts';
-import { authorityPlan, environmentPlan } from '../../infra/functions/environment.plan.ts';
-import { autoscalerPlan, deploymentPlan } from '../../infra/functions/functions.plan.ts';
+import { authorities, authorityData } from '../../infra/functions/authorities.plan.ts';
+import { environmentPlan } from '../../infra/functions/environment.plan.ts';
+import { autoscalerPlan, deploymentPlan, servicePlan } from '../../infra/functions/functions.plan.ts';
 import { certificatesPlan, gatewayPlan } from '../../infra/gateway/gateway.plan.ts';
 import { namespacesPlan } from '../../infra/namespaces/namespaces.plan.ts';
-import { quotaPlan } from '../../infra/quota/quota.plan.ts';
+import { quotaPlan, sandboxQuotaPlan } from '../../infra/quota/quota.plan.ts';
 import { reaperPlan } from '../../infra/reaper/reaper.plan.ts';
 import { apiRoutePlan, fallbackRoutePlan } from '../../infra/routes/routes.plan.ts';
 import { templatesPlan, warmPoolsPlan } from '../../infra/sandboxes/sandboxes.plan.ts';
@@ -69,6 +70,22 @@ describe('the gateway', () => {
           allowedRoutes: from(['porthole']),
         },
       ],
+    });
+  });
+
+  test('listens where its controller does, apart from the port that people use', () => {
+    const given = config({
+      'porthole:gateway': {
+        className: 'traefik',
+        podNamespace: 'traefik',
+        podLabels: { app: 'traefik' },
+        listenerPort: 8443,
+      },
+    });
+    expect(gatewayPlan(given).spec.listeners.map(({ port }) => port)).toEqual([8443, 8443]);
+    expect(environmentPlan(given)).toMatchObject({
+      PORTHOLE_PUBLIC_URL: 'https://porthole.example.com',
+      PORTHOLE_GATEWAY_PORT: '443',
     });
   });
 
@@ -140,6 +157,77 @@ describe('the global cap', () => {
     expect(hard({ 'porthole:sandboxes': sandboxes, 'porthole:preview': { maxTotal: 5 } })).toEqual({
       'count/httproutes.gateway.networking.k8s.io': '8',
     });
+  });
+});
+
+describe('the cap on sandboxes', () => {
+  const pool = {
+    templates: { node: { image: 'node' } },
+    warmPools: { ready: { template: 'node', replicas: 3 } },
+  };
+  const claims = 'count/sandboxclaims.extensions.agents.x-k8s.io';
+
+  test.each<[string, object, object]>([
+    [
+      'counts pods and volumes where the functions make them, and leaves room for those of others',
+      { image: 'node', maxTotal: 7, otherPods: 2 },
+      { 'count/pods': '9', 'count/persistentvolumeclaims': '9' },
+    ],
+    ['counts claims where the functions make no pods', { ...pool, maxTotal: 7 }, { [claims]: '7' }],
+    [
+      'leaves room for what waits in pools where both may be made',
+      { ...pool, image: 'node', provider: 'auto' },
+      { 'count/pods': '103', 'count/persistentvolumeclaims': '103', [claims]: '100' },
+    ],
+  ])('%s', (_, sandboxes, hard) => {
+    expect(sandboxQuotaPlan(config({ 'porthole:sandboxes': sandboxes })).spec.hard).toEqual(hard);
+  });
+});
+
+describe('the channel of sandboxes', () => {
+  const ports = (given: ReturnType<typeof config>) => [
+    deploymentPlan(given).spec.template.spec.containers[0]?.ports.map(({ name }) => name),
+    servicePlan(given).spec.ports.map(({ port }) => port),
+    environmentPlan(given)['PORTHOLE_CHANNEL_URL'],
+    environmentPlan(given)['PORTHOLE_CHANNEL_PORT'],
+  ];
+
+  test('is a port of its own at the functions, and of their Service', () => {
+    expect(ports(config())).toEqual([
+      ['http', 'channel'],
+      [80, 8788],
+      'http://porthole.porthole.svc:8788',
+      '8788',
+    ]);
+  });
+
+  test('is not there where the stack does not want it', () => {
+    const given = config({ 'porthole:sandboxes': { image: 'node', channel: false } });
+    expect(ports(given)).toEqual([['http'], [80], undefined, undefined]);
+  });
+});
+
+describe('images of a registry that asks who is there', () => {
+  test('are pulled with the Secrets that the stack names', () => {
+    const given = config({
+      'porthole:functions': { image: 'x', pullSecret: 'for-functions' },
+      'porthole:sandboxes': {
+        pullSecret: 'for-sandboxes',
+        templates: { node: { image: 'node' } },
+        warmPools: { ready: { template: 'node' } },
+      },
+    });
+    const pods = [
+      deploymentPlan(given).spec.template.spec,
+      reaperPlan(given).spec.jobTemplate.spec.template.spec,
+      templatesPlan(given)[0]?.spec.podTemplate.spec,
+    ] as { imagePullSecrets?: object[] }[];
+    expect(pods.map(({ imagePullSecrets }) => imagePullSecrets)).toEqual([
+      [{ name: 'for-functions' }],
+      [{ name: 'for-functions' }],
+      [{ name: 'for-sandboxes' }],
+    ]);
+    expect(deploymentPlan(config()).spec.template.spec).not.toHaveProperty('imagePullSecrets');
   });
 });
 
@@ -223,7 +311,7 @@ describe('the functions', () => {
   });
 });
 
-describe('the authority behind the gateway’s certificate', () => {
+describe('the authorities behind certificates', () => {
   const ca = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
   const given = config({
     'porthole:gateway': {
@@ -232,27 +320,26 @@ describe('the authority behind the gateway’s certificate', () => {
       podLabels: { app: 'traefik' },
       probe: { url: 'https://traefik.traefik.svc', ca },
     },
+    'porthole:functions': { image: 'x', databaseCa: ca },
   });
 
-  test('is where the functions and the reaper read it', () => {
-    const { PORTHOLE_GATEWAY_CA: file = '' } = environmentPlan(given);
+  test.each([
+    ['gateway', '/etc/porthole/gateway'],
+    ['database', '/etc/porthole/database'],
+  ])('of the %s is where the functions and the reaper read it', (what, folder) => {
     const functions = deploymentPlan(given).spec.template.spec;
     const reaper = reaperPlan(given).spec.jobTemplate.spec.template.spec;
     for (const { volumes, containers } of [functions, reaper]) {
-      const [mount] = (containers[0]?.volumeMounts ?? []).filter(({ mountPath }) =>
-        file.startsWith(mountPath),
-      );
-      expect(mount).toEqual({ name: 'authority', mountPath: '/etc/porthole/gateway', readOnly: true });
-      expect(volumes).toContainEqual({
-        name: 'authority',
-        configMap: { name: 'porthole-gateway-authority' },
-      });
-      expect(authorityPlan(given)).toEqual({ [file.slice('/etc/porthole/gateway/'.length)]: ca });
+      const name = `porthole-${what}-authority`;
+      expect(containers[0]?.volumeMounts).toContainEqual({ name, mountPath: folder, readOnly: true });
+      expect(volumes).toContainEqual({ name, configMap: { name } });
     }
+    expect(environmentPlan(given)['PORTHOLE_GATEWAY_CA']).toBe('/etc/porthole/gateway/ca.crt');
+    expect(authorities(given).map(authorityData)).toEqual([{ 'ca.crt': ca }, { 'ca.crt': ca }]);
   });
 
-  test('is not mounted where every system knows it', () => {
-    expect(authorityPlan(config())).toBeUndefined();
+  test('are not mounted where every system knows them', () => {
+    expect(authorities(config())).toEqual([]);
     expect(environmentPlan(config())).not.toHaveProperty('PORTHOLE_GATEWAY_CA');
     const { volumes } = deploymentPlan(config()).spec.template.spec;
     expect(volumes.map(({ name }) => name)).toEqual(['data', 'tmp']);

@@ -84,9 +84,19 @@ describe('a stack file', () => {
       'porthole:functions.replicas: 3 is above maxReplicas (2)',
     ],
     [
-      "an API on a preview's host",
-      { ...complete, 'porthole:apiHost': 'a-preview.preview.test' },
-      'porthole:apiHost: a-preview.preview.test is the host of a preview: it must not end with -preview.preview.test',
+      'an API in the zone of previews',
+      { ...complete, 'porthole:apiHost': 'api.preview.test' },
+      'porthole:apiHost: api.preview.test lies in the zone of previews, preview.test, which could set cookies for it: name a host outside',
+    ],
+    [
+      'an API on the zone itself',
+      { ...complete, 'porthole:apiHost': 'preview.test' },
+      'porthole:apiHost: preview.test lies in the zone of previews, preview.test, which could set cookies for it: name a host outside',
+    ],
+    [
+      'an authority of the database by the name of its file',
+      withKey('functions', { image: 'x', databaseCa: '/etc/ca.crt' }),
+      'porthole:functions.databaseCa: must be certificates in PEM',
     ],
     [
       'an existing namespace that nothing uses',
