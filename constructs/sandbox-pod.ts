@@ -2,6 +2,7 @@ import { ApiObject, App, Chart, Duration, JsonPatch, Size } from 'cdk8s';
 import * as kplus from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { SANDBOX_LABELS, SANDBOX_POD_LABELS, sandboxIdLabels, sandboxObjectName } from './names.ts';
+import { SANDBOX_SIZE } from './sandbox-size.ts';
 
 export interface SandboxPodProps {
   readonly namespace: string;
@@ -67,11 +68,11 @@ export class SandboxPod extends Construct {
       namespace,
       image,
       command = ['sleep', 'infinity'],
-      cpuLimitMillis = 2_000,
+      cpuLimitMillis = SANDBOX_SIZE.cpuLimitMillis,
       cpuRequestMillis = 100,
-      memoryMebibytes = 2_048,
-      workspaceMebibytes = 10_240,
-      scratchMebibytes = 2_048,
+      memoryMebibytes = SANDBOX_SIZE.memoryMebibytes,
+      workspaceMebibytes = SANDBOX_SIZE.workspaceMebibytes,
+      scratchMebibytes = SANDBOX_SIZE.scratchMebibytes,
       storageClass,
       user = 1_000,
     } = props;

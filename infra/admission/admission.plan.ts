@@ -2,6 +2,7 @@ import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { foreignObjectsPlan } from './foreign-objects.plan.ts';
 import { previewRoutesPlan } from './preview-routes.plan.ts';
 import { previewServicesPlan } from './preview-services.plan.ts';
+import { sandboxClaimsPlan } from './sandbox-claims.plan.ts';
 import { sandboxModesPlan } from './sandbox-modes.plan.ts';
 import { sandboxPodsPlan } from './sandbox-pods.plan.ts';
 import { sandboxStreamsPlan } from './sandbox-streams.plan.ts';
@@ -16,6 +17,7 @@ export function admissionPlan(
     'preview-services': previewServicesPlan(config),
     'sandbox-pods': sandboxPodsPlan(config),
     'sandbox-volumes': sandboxVolumesPlan(config),
+    'sandbox-claims': sandboxClaimsPlan(config),
     'sandbox-modes': sandboxModesPlan(config),
     'sandbox-streams': sandboxStreamsPlan(config),
     'foreign-objects': foreignObjectsPlan(config),

@@ -19,6 +19,16 @@ export function hasLabels(object: 'object' | 'oldObject', labels: Readonly<Recor
     .join(' && ');
 }
 
+/** Whether the object has a name of its sender's choice, of this form: one that the API server makes up could be anything. */
+export function isNamed(pattern: string): string {
+  return `object.metadata.?generateName.orValue('') == '' && object.metadata.?name.orValue('').matches(${quote(pattern)})`;
+}
+
+/** Whether a map, which may be missing, has no key but these. */
+export function hasOnly(map: string, keys: readonly string[]): string {
+  return `dyn(${map}.orValue({})).all(k, k in [${keys.map(quote).join(', ')}])`;
+}
+
 /** Whether the request comes from the functions or the reaper: what an attacker with their credentials would send. */
 export function isOurs({ functions }: Namespaces): string {
   const users = [userName(functions, 'functions'), userName(functions, 'reaper')].map(quote);

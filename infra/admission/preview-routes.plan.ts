@@ -1,13 +1,22 @@
 import { ANNOTATIONS, PREVIEW_LABELS } from '../../constructs/names.ts';
 import { LISTENERS } from '../gateway/gateway.plan.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { hasLabels, inPreviewsNamespace, isOurs, policyMetadata, quote } from './expressions.ts';
+import { hasLabels, inPreviewsNamespace, isNamed, isOurs, policyMetadata, quote } from './expressions.ts';
 
 /** How far the clocks of a function and of the API server may be apart. */
 const SKEW_SECONDS = 60;
 
 /** RFC 3339 in UTC, as the functions write it. */
 const TIME = String.raw`^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}(\\.\\d{1,9})?Z$`;
+
+/** What a preview's Service and route are both named. */
+export const PREVIEW_NAME = '^preview-[0-9a-f]{20}$';
+
+/** The host of a preview up to its zone: three words, and 128 bits in base32. */
+const TOKEN = '^[a-z]{2,8}-[a-z]{2,8}-[a-z]{2,8}-[a-z2-7]{26}-preview[.]';
+
+/** A run's id, wherever the run comes from. */
+const RUN_ID = '^[A-Za-z0-9_-]{1,64}$';
 
 /** What a preview is, and what it stands on, from its start to its end. */
 const FIXED = [
@@ -83,10 +92,14 @@ export function previewRoutesPlan({
           message: 'not a preview: the functions make and change no other route',
         },
         {
+          expression: isNamed(PREVIEW_NAME),
+          message: "foreign name: a preview's route is named preview-{20 hex}",
+        },
+        {
           expression: [
             'size(variables.hosts) == 1',
             `variables.hosts[0].endsWith(${quote(host)})`,
-            `variables.hosts[0].matches('^[a-z0-9][a-z0-9-]*[a-z0-9]-preview[.]')`,
+            `variables.hosts[0].matches('${TOKEN}')`,
             `variables.hosts[0].indexOf('.') == size(variables.hosts[0]) - ${zone.length + 1}`,
           ].join(' && '),
           message: `foreign hostname: a preview has one, {token}${host}`,
@@ -96,8 +109,16 @@ export function previewRoutesPlan({
           message: `another parent: a preview hangs on ${namespaces.gateway}/${gateway.name}, listener ${listener}, alone`,
         },
         {
-          expression: `${annotation('targetPort')}.matches('^[0-9]{1,5}$') && int(${annotation('targetPort')}) >= ${allowedPortMin} && int(${annotation('targetPort')}) <= ${allowedPortMax}`,
+          expression: `${annotation('targetPort')}.matches('^[1-9][0-9]{0,4}$') && int(${annotation('targetPort')}) >= ${allowedPortMin} && int(${annotation('targetPort')}) <= ${allowedPortMax}`,
           message: `port out of range: a preview exposes ${allowedPortMin} to ${allowedPortMax}`,
+        },
+        {
+          // The reaper leaves alone what it cannot read: such a route would serve for ever.
+          expression: [
+            `${annotation('run')}.matches('${RUN_ID}')`,
+            ...(['owner', 'sandbox', 'pod'] as const).map((id) => `${annotation(id)} != ''`),
+          ].join(' && '),
+          message: 'unreadable notes: a preview says its run, its owner, its sandbox and its pod',
         },
         {
           expression: 'variables.hasTimes',

@@ -1,6 +1,7 @@
 import { LABELS, PREVIEW_LABELS } from '../../constructs/names.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { hasLabels, inPreviewsNamespace, isOurs, policyMetadata, quote } from './expressions.ts';
+import { PREVIEW_NAME } from './preview-routes.plan.ts';
+import { hasLabels, inPreviewsNamespace, isNamed, isOurs, policyMetadata, quote } from './expressions.ts';
 
 /** What the API server refuses of previews' Services: they lead to a sandbox's allowed ports, from inside the cluster, and nowhere else. */
 export function previewServicesPlan({ namespaces, preview }: Pick<StackConfig, 'namespaces' | 'preview'>) {
@@ -25,6 +26,10 @@ export function previewServicesPlan({ namespaces, preview }: Pick<StackConfig, '
         {
           expression: hasLabels('object', PREVIEW_LABELS),
           message: 'not a preview: the functions make and change no other Service',
+        },
+        {
+          expression: isNamed(PREVIEW_NAME),
+          message: "foreign name: a preview's Service is named preview-{20 hex}",
         },
         {
           expression: `object.spec.?type.orValue('ClusterIP') == 'ClusterIP' && size(object.spec.?externalIPs.orValue([])) == 0`,

@@ -1,12 +1,74 @@
-import { LABELS, SANDBOX_LABELS, SANDBOX_POD_LABELS } from '../../constructs/names.ts';
+import {
+  ANNOTATIONS,
+  LABELS,
+  SANDBOX_LABELS,
+  SANDBOX_NAME_PREFIX,
+  SANDBOX_POD_LABELS,
+} from '../../constructs/names.ts';
+import { SANDBOX_SIZE } from '../../constructs/sandbox-size.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { hasLabels, inPreviewsNamespace, isOurs, policyMetadata, quote } from './expressions.ts';
+import {
+  hasLabels,
+  hasOnly,
+  inPreviewsNamespace,
+  isNamed,
+  isOurs,
+  policyMetadata,
+  quote,
+} from './expressions.ts';
+
+/** What the pod, the volume and the claim of a sandbox are named. */
+export const SANDBOX_NAME = `^${SANDBOX_NAME_PREFIX}[a-z0-9-]+$`;
+
+/** `addr` is of the library that makes the manifest; `limit-ranger` of the API server, where a LimitRange fills gaps. */
+const LABEL_KEYS = [
+  ...Object.keys({ ...SANDBOX_LABELS, ...SANDBOX_POD_LABELS }),
+  LABELS.sandbox,
+  'cdk8s.io/metadata.addr',
+];
+const ANNOTATION_KEYS = [ANNOTATIONS.sandbox, 'kubernetes.io/limit-ranger'];
+
+/** What a sandbox's pod says, and what the API server adds to it. Of these the ones that could do harm are looked at below. */
+const FIELDS = [
+  'automountServiceAccountToken',
+  'containers',
+  'dnsPolicy',
+  'enableServiceLinks',
+  'hostIPC',
+  'hostNetwork',
+  'hostPID',
+  'imagePullSecrets',
+  'preemptionPolicy',
+  'priority',
+  'priorityClassName',
+  'restartPolicy',
+  'schedulerName',
+  'securityContext',
+  'serviceAccount',
+  'serviceAccountName',
+  'setHostnameAsFQDN',
+  'shareProcessNamespace',
+  'terminationGracePeriodSeconds',
+  'tolerations',
+  'volumes',
+];
+
+/** What the API server puts on every pod, so that it leaves a node that has gone. */
+const TOLERATIONS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
+
+/** Whether a limit that is there is no more than this. */
+function isAtMost(resource: string, most: string): string {
+  const limits = 'c.?resources.?limits.orValue({})';
+  return `(!(${quote(resource)} in ${limits}) || quantity(c.resources.limits[${quote(resource)}]).compareTo(quantity(${quote(most)})) <= 0)`;
+}
 
 /**
  * What the API server refuses of the pods that the functions make. Whoever may make pods may otherwise read every
  * Secret of the namespace, take any service account of it, or leave the container.
  */
-export function sandboxPodsPlan({ namespaces }: Pick<StackConfig, 'namespaces'>) {
+export function sandboxPodsPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespaces' | 'sandboxes'>) {
+  const { pullSecret, priorityClassName } = sandboxes;
+  const { cpuLimitMillis, memoryMebibytes, scratchMebibytes } = SANDBOX_SIZE;
   return {
     metadata: policyMetadata(namespaces, 'sandbox-pods'),
     spec: {
@@ -28,6 +90,10 @@ export function sandboxPodsPlan({ namespaces }: Pick<StackConfig, 'namespaces'>)
           expression: `${hasLabels('object', { ...SANDBOX_LABELS, ...SANDBOX_POD_LABELS })} && object.?metadata.?labels[?${quote(LABELS.sandbox)}].orValue('') != ''`,
           message:
             'not a sandbox: the functions make no other pod, and the network policies know sandboxes by their labels',
+        },
+        {
+          expression: isNamed(SANDBOX_NAME),
+          message: "foreign name: a sandbox's pod is named sandbox-{id}",
         },
         {
           expression: `object.spec.?automountServiceAccountToken.orValue(true) == false && object.spec.?serviceAccountName.orValue('default') == 'default'`,
@@ -76,8 +142,61 @@ export function sandboxPodsPlan({ namespaces }: Pick<StackConfig, 'namespaces'>)
           message: 'no limits: a sandbox has limits of CPU and memory',
         },
         {
-          expression: `!has(object.spec.nodeName)`,
+          expression: [
+            ...['nodeName', 'nodeSelector', 'affinity', 'topologySpreadConstraints'].map(
+              (field) => `!has(object.spec.${field})`,
+            ),
+            `object.spec.?schedulerName.orValue('default-scheduler') == 'default-scheduler'`,
+            `object.spec.?tolerations.orValue([]).all(t, t.?key.orValue('') in [${TOLERATIONS.map(quote).join(', ')}])`,
+          ].join(' && '),
           message: 'chosen node: the scheduler places sandboxes',
+        },
+        {
+          expression: `object.spec.?priorityClassName.orValue('') in [${['', ...(priorityClassName === undefined ? [] : [priorityClassName])].map(quote).join(', ')}]`,
+          message: 'foreign priority: a sandbox drives no other pod out',
+        },
+        {
+          expression: `object.spec.?imagePullSecrets.orValue([]).all(s, s.?name.orValue('') in [${(pullSecret === undefined ? [] : [pullSecret]).map(quote).join(', ')}])`,
+          message:
+            'foreign credential: images of sandboxes are pulled with sandboxes.pullSecret, if with any',
+        },
+        {
+          expression: `object.spec.?dnsPolicy.orValue('ClusterFirst') == 'ClusterFirst'`,
+          message: "foreign name service: a sandbox asks its node's for nothing",
+        },
+        {
+          expression: ['c', 'object.spec']
+            .map((holder) =>
+              ['seLinuxOptions', 'sysctls']
+                .map((field) => `!${holder}.?securityContext.?${field}.hasValue()`)
+                .concat(
+                  `${holder}.?securityContext.?appArmorProfile.?type.orValue('RuntimeDefault') == 'RuntimeDefault'`,
+                )
+                .join(' && '),
+            )
+            .map((each, at) => (at === 0 ? `variables.containers.all(c, ${each})` : each))
+            .join(' && '),
+          message: "foreign profile: a sandbox runs under the runtime's, and sets nothing of the kernel",
+        },
+        {
+          expression: [
+            'size(object.spec.containers) == 1',
+            `variables.containers.all(c, ${[
+              isAtMost('cpu', `${cpuLimitMillis}m`),
+              isAtMost('memory', `${memoryMebibytes}Mi`),
+              hasOnly('c.?resources.?limits', ['cpu', 'memory', 'ephemeral-storage']),
+            ].join(' && ')})`,
+            `object.spec.?volumes.orValue([]).all(v, !has(v.emptyDir) || (has(v.emptyDir.sizeLimit) && quantity(v.emptyDir.sizeLimit).compareTo(quantity('${scratchMebibytes}Mi')) <= 0))`,
+          ].join(' && '),
+          message: `too large: a sandbox is one container of ${cpuLimitMillis}m CPU and ${memoryMebibytes} MiB at most, without devices, and with ${scratchMebibytes} MiB a folder`,
+        },
+        {
+          expression: `${hasOnly('object.metadata.?labels', LABEL_KEYS)} && ${hasOnly('object.metadata.?annotations', ANNOTATION_KEYS)}`,
+          message: "foreign label or annotation: a sandbox's pod has Porthole's alone",
+        },
+        {
+          expression: `dyn(object.spec).all(k, k in [${FIELDS.map(quote).join(', ')}])`,
+          message: "foreign field: a sandbox's pod has no more than Porthole gives it",
         },
       ],
     },

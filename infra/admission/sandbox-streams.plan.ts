@@ -1,5 +1,5 @@
 import { SANDBOX_NAME_PREFIX } from '../../constructs/names.ts';
-import { defaultWarmPool } from '../functions/sandbox-provider.plan.ts';
+import { warmPoolNames } from '../functions/sandbox-provider.plan.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { inPreviewsNamespace, isOurs, policyMetadata, quote } from './expressions.ts';
 
@@ -8,9 +8,7 @@ import { inPreviewsNamespace, isOurs, policyMetadata, quote } from './expression
  * ours, or with the name of the warm pool that they come from.
  */
 export function sandboxStreamsPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespaces' | 'sandboxes'>) {
-  const pool = defaultWarmPool(sandboxes);
-  const pools = new Set([...Object.keys(sandboxes.warmPools), ...(pool === undefined ? [] : [pool])]);
-  const prefixes = [SANDBOX_NAME_PREFIX, ...[...pools].map((name) => `${name}-`)];
+  const prefixes = [SANDBOX_NAME_PREFIX, ...warmPoolNames(sandboxes).map((name) => `${name}-`)];
   return {
     metadata: policyMetadata(namespaces, 'sandbox-streams'),
     spec: {

@@ -1,6 +1,16 @@
-import { SANDBOX_LABELS } from '../../constructs/names.ts';
+import { ANNOTATIONS, DOMAIN, LABELS, SANDBOX_LABELS } from '../../constructs/names.ts';
+import { SANDBOX_SIZE } from '../../constructs/sandbox-size.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { hasLabels, inPreviewsNamespace, isOurs, policyMetadata, quote } from './expressions.ts';
+import { SANDBOX_NAME } from './sandbox-pods.plan.ts';
+import {
+  hasLabels,
+  hasOnly,
+  inPreviewsNamespace,
+  isNamed,
+  isOurs,
+  policyMetadata,
+  quote,
+} from './expressions.ts';
 
 /**
  * What the API server refuses of the volumes that the functions make: whoever may choose what is on a volume may read what others have written, or what lies on
@@ -22,6 +32,21 @@ export function sandboxVolumesPlan({ namespaces, sandboxes }: Pick<StackConfig, 
         {
           expression: hasLabels('object', SANDBOX_LABELS),
           message: 'not a sandbox: the functions make no other volume',
+        },
+        {
+          expression: isNamed(SANDBOX_NAME),
+          message: "foreign name: a sandbox's volume is named sandbox-{id}",
+        },
+        {
+          expression: [
+            hasOnly('object.metadata.?labels', [LABELS.managedBy, LABELS.component, LABELS.sandbox]),
+            hasOnly('object.metadata.?annotations', [ANNOTATIONS.sandbox, `${DOMAIN}/image`]),
+          ].join(' && '),
+          message: "foreign label or annotation: a sandbox's volume has Porthole's alone",
+        },
+        {
+          expression: `quantity(object.spec.resources.requests.storage).compareTo(quantity('${SANDBOX_SIZE.workspaceMebibytes}Mi')) <= 0`,
+          message: `too large: a sandbox's volume has ${SANDBOX_SIZE.workspaceMebibytes} MiB at most`,
         },
         {
           expression: ['volumeName', 'selector', 'dataSource', 'dataSourceRef']

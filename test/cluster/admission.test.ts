@@ -15,6 +15,7 @@ import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster/clust
 import { EXEC_SUBPROTOCOL } from '#adapters/kubernetes/sandboxes/exec/channel-frames.ts';
 import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
 import { previewManifests } from '#constructs/preview.ts';
+import { sandboxClaimManifest } from '#constructs/sandbox-claim.ts';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import type { PreviewSpec } from '#core/ports/preview-plane.ts';
 import { previewHost, previewName } from '#core/rules/preview-token.ts';
@@ -24,7 +25,7 @@ import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in
 import { type Cluster, cluster, missing } from './bed/cluster.ts';
 import { type Actor, saidAgainst } from './guards/actor.ts';
 import { badRoutes } from './guards/bad-routes.ts';
-import { BAD_PODS, BAD_VOLUMES } from './guards/bad-sandboxes.ts';
+import { BAD_CLAIMS, BAD_PODS, BAD_VOLUMES } from './guards/bad-sandboxes.ts';
 import { BAD_SERVICES } from './guards/bad-services.ts';
 import { at, unlabelled } from './guards/change.ts';
 import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
@@ -164,7 +165,8 @@ suite('admission', missing(), () => {
     });
 
     test('refuses another host', async () => {
-      const change = { spec: { hostnames: [`other-preview.${stack.config.zone}`] } };
+      const host = previewHost(newSpec().token, stack.config.zone);
+      const change = { spec: { hostnames: [host] } };
       expect(await edit(HTTP_ROUTES, change)).toContain('changed identity');
     });
 
@@ -180,7 +182,9 @@ suite('admission', missing(), () => {
   });
 
   describe('of what Porthole did not make', () => {
-    const metadata = { name: 'shop' };
+    // As a preview is named: it is the labels that tell them apart.
+    const name = `preview-${'0'.repeat(20)}`;
+    const metadata = { name };
     const foreign: [Kind, object][] = [
       [
         HTTP_ROUTES,
@@ -226,16 +230,16 @@ suite('admission', missing(), () => {
     });
 
     test.each(foreign.map(([kind]) => kind))('refuses the functions to delete: $plural', async (kind) => {
-      expect(await saidAgainst(functions.client.delete(of(kind), 'shop'))).toContain('foreign object');
+      expect(await saidAgainst(functions.client.delete(of(kind), name))).toContain('foreign object');
     });
 
     test.each([HTTP_ROUTES, SERVICES])('refuses the reaper to delete: $plural', async (kind) => {
-      expect(await saidAgainst(reaper.client.delete(of(kind), 'shop'))).toContain('foreign object');
+      expect(await saidAgainst(reaper.client.delete(of(kind), name))).toContain('foreign object');
     });
 
     test.each([HTTP_ROUTES, SERVICES])('refuses the functions to take over: $plural', async (kind) => {
       const labels = { [LABELS.managedBy]: 'porthole', [LABELS.component]: 'preview' };
-      const said = await saidAgainst(functions.client.mergePatch(of(kind), 'shop', { metadata: { labels } }));
+      const said = await saidAgainst(functions.client.mergePatch(of(kind), name, { metadata: { labels } }));
       // Of several policies that refuse it, any may say so.
       expect(said).toContain('denied request: foreign');
     });
@@ -286,6 +290,21 @@ suite('admission', missing(), () => {
       });
     }, 60_000);
     afterAll(() => claims.close());
+
+    const claim = (warmPool = 'pool') =>
+      sandboxClaimManifest({
+        namespace: claims.config.namespaces.previews,
+        sandboxId: 'abc',
+        warmPool,
+      }) as Properties;
+
+    test('lets the functions claim one from a pool of the stack', async () => {
+      expect(await actor.refusal('sandboxclaims', claim())).toBeUndefined();
+    });
+
+    test.each(BAD_CLAIMS)('refuses the functions a claim with %s', async (_, spoil, reason) => {
+      expect(await actor.refusal('sandboxclaims', spoil(claim()))).toContain(reason);
+    });
 
     test('lets the functions stop and resume one', async () => {
       expect(await change(mode('Suspended'))).toBeUndefined();

@@ -9,6 +9,7 @@ import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
 import { LABELS } from '#constructs/names.ts';
 import { previewManifests } from '#constructs/preview.ts';
+import { previewHost, previewName } from '#core/rules/preview-token.ts';
 import { ApiServer } from '../infra/engine/api-server.ts';
 import { Stack, type UpdateResult } from '../infra/engine/stack.ts';
 import { DATABASE_URL, MAIN, SERVICE_KEY, stackFile } from '../infra/support/stack-files.ts';
@@ -120,6 +121,7 @@ suite('pulumi up on a real cluster', missing(), () => {
           `--for=${path}`,
           `httproute/${name}`,
           `--namespace=${NAMESPACES.functions}`,
+          '--timeout=120s',
         ]);
       }
     }
@@ -159,14 +161,14 @@ suite('pulumi up on a real cluster', missing(), () => {
       [
         'update',
         'porthole-admission-preview-routes',
-        'spec.validations[3].expression',
-        'spec.validations[3].message',
+        'spec.validations[4].expression',
+        'spec.validations[4].message',
       ],
       [
         'update',
         'porthole-admission-preview-services',
-        'spec.validations[3].expression',
-        'spec.validations[3].message',
+        'spec.validations[4].expression',
+        'spec.validations[4].message',
       ],
       ['update', 'porthole-functions-environment', 'data.Sandbox__Preview__AllowedPortMax'],
       ['update', 'porthole-network-from-gateway', 'spec.ingress[0].ports[0].endPort'],
@@ -183,6 +185,7 @@ suite('pulumi up on a real cluster', missing(), () => {
       'up-functions-foreign-objects',
       'up-functions-preview-routes',
       'up-functions-preview-services',
+      'up-functions-sandbox-claims',
       'up-functions-sandbox-modes',
       'up-functions-sandbox-pods',
       'up-functions-sandbox-streams',
@@ -306,8 +309,10 @@ suite('pulumi up on a real cluster', missing(), () => {
       const changed = changes.filter(({ op }) => op !== 'create').map(({ op, name }) => `${op} ${name}`);
       expect(changed.toSorted()).toEqual([
         'update porthole-access-functions-role',
+        'update porthole-admission-sandbox-claims',
         'update porthole-admission-sandbox-streams',
         'update porthole-functions-environment',
+        'update porthole-quota-sandboxes',
       ]);
     });
 
@@ -326,11 +331,12 @@ suite('pulumi up on a real cluster', missing(), () => {
 
   test('the quota refuses the route past the cap on all previews, with a 403', async () => {
     const made = async (at: number) => {
+      const token = `calm-blue-otter-${'a'.repeat(25)}${'abcdef'[at]}`;
       const manifests = previewManifests({
-        name: `preview-cap-${at}`,
+        name: previewName(token),
         namespace: NAMESPACES.previews,
         gateway: { name: 'agentweaver-preview-gateway', namespace: NAMESPACES.gateway },
-        hostname: `cap-${at}-preview.${ZONE}`,
+        hostname: previewHost(token, ZONE),
         targetPort: 3000,
         runId: `run_${at}`,
         owner: 'ann',

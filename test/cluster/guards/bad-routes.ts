@@ -27,6 +27,8 @@ export function badRoutes({ name, zone, apiHost, hostname, functionsNamespace }:
     ['a host below the zone by another label', hosts(`a.b-preview.${zone}`), 'foreign hostname'],
     ['a host of the zone that is no preview', hosts(`console.${zone}`), 'foreign hostname'],
     ['a preview without a token', hosts(`preview.${zone}`), 'foreign hostname'],
+    ['a host whose token is too short', hosts(`calm-blue-otter-abc-preview.${zone}`), 'foreign hostname'],
+    ['a host without words', hosts(`${'a'.repeat(26)}-preview.${zone}`), 'foreign hostname'],
     ['the apex of the zone', hosts(zone), 'foreign hostname'],
     ['the host of the API', hosts(apiHost), 'foreign hostname'],
     ['the wildcard of the zone', hosts(`*.${zone}`), 'foreign hostname'],
@@ -48,6 +50,12 @@ export function badRoutes({ name, zone, apiHost, hostname, functionsNamespace }:
     ['a negative port', noted('targetPort', '-3000'), 'port out of range'],
     ['a port that is no number', noted('targetPort', '3000; --'), 'port out of range'],
     ['no port', noted('targetPort', undefined), 'port out of range'],
+
+    ['no run', noted('run', undefined), 'unreadable notes'],
+    ['a run whose id no run could have', noted('run', 'run 1'), 'unreadable notes'],
+    ['no owner', noted('owner', undefined), 'unreadable notes'],
+    ['no sandbox', noted('sandbox', undefined), 'unreadable notes'],
+    ['no pod', noted('pod', ''), 'unreadable notes'],
 
     ['an expiry past max-until', noted('expiresAt', NEVER), 'expiry past max-until'],
     ['an expiry that cannot be read', noted('expiresAt', 'never'), 'unreadable times'],
@@ -84,6 +92,13 @@ export function badRoutes({ name, zone, apiHost, hostname, functionsNamespace }:
     ['a mirror of the traffic', rule({ filters: [mirror] }), 'foreign filter'],
     ["a filter of the gateway's own", rule({ filters: [own] }), 'foreign filter'],
 
+    ["a name that is no preview's", at('metadata.name', 'preview-of-mine'), 'foreign name'],
+    ['the name of the API', at('metadata.name', 'porthole-api'), 'foreign name'],
+    [
+      'a name that the API server makes up',
+      at('metadata.generateName', `preview-${'0'.repeat(15)}`),
+      'foreign name',
+    ],
     ['no label of a preview', unlabelled, 'not a preview'],
     ['the label of somebody else', labelled(LABELS.managedBy, 'helm'), 'not a preview'],
     ['the label of a sandbox', labelled(LABELS.component, 'sandbox'), 'not a preview'],

@@ -1,4 +1,4 @@
-import { LABELS } from '#constructs/names.ts';
+import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
 import { at, type BadManifest, each, labelled, oneMore, unlabelled } from './change.ts';
 
 const container = (more: object) => each('containers', (only) => ({ ...only, ...more }));
@@ -86,6 +86,86 @@ export const BAD_PODS: readonly BadManifest[] = [
     'no limits',
   ],
   ['a node of its choice', at('spec.nodeName', 'control-plane'), 'chosen node'],
+  ['nodes of its choice', at('spec.nodeSelector', { role: 'database' }), 'chosen node'],
+  [
+    'the node of another pod',
+    at('spec.affinity', {
+      podAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [
+          { labelSelector: {}, topologyKey: 'kubernetes.io/hostname' },
+        ],
+      },
+    }),
+    'chosen node',
+  ],
+  ['nodes that are kept for others', oneMore('tolerations', { operator: 'Exists' }), 'chosen node'],
+  ['a scheduler of its choice', at('spec.schedulerName', 'mine'), 'chosen node'],
+  // The API server makes a number of it first, and so knows only classes that there are.
+  [
+    'the priority of a part of the cluster',
+    at('spec.priorityClassName', 'system-node-critical'),
+    'foreign priority',
+  ],
+  ["others' credentials for images", at('spec.imagePullSecrets', [{ name: 'loot' }]), 'foreign credential'],
+  ["its node's name service", at('spec.dnsPolicy', 'Default'), 'foreign name service'],
+  ['options of SELinux', security({ seLinuxOptions: { type: 'spc_t' } }), 'foreign profile'],
+  ['no profile of AppArmor', security({ appArmorProfile: { type: 'Unconfined' } }), 'foreign profile'],
+  [
+    'a setting of the kernel',
+    (pod) => {
+      const { securityContext } = pod['spec'] as { securityContext: object };
+      const sysctls = [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }];
+      return at('spec.securityContext', { ...securityContext, sysctls })(pod);
+    },
+    'foreign profile',
+  ],
+  [
+    'more CPU than a sandbox has',
+    container({ resources: { limits: { cpu: '2001m', memory: '1Gi' } } }),
+    'too large',
+  ],
+  [
+    'more memory than a sandbox has',
+    container({ resources: { limits: { cpu: '1', memory: '2049Mi' } } }),
+    'too large',
+  ],
+  [
+    'a device',
+    container({ resources: { limits: { cpu: '1', memory: '1Gi', 'devices.test/gpu': '1' } } }),
+    'too large',
+  ],
+  [
+    'a second container',
+    (pod) => {
+      const { containers } = pod['spec'] as { containers: object[] };
+      return at('spec.containers', [
+        ...containers,
+        ...containers.map((each) => ({ ...each, name: 'second' })),
+      ])(pod);
+    },
+    'too large',
+  ],
+  ['a folder without an end', volume({ emptyDir: {} }), 'too large'],
+  [
+    'names of its own for hosts',
+    at('spec.hostAliases', [{ ip: '10.0.0.1', hostnames: ['a'] }]),
+    'foreign field',
+  ],
+  ['a host name of its own', at('spec.hostname', 'database'), 'foreign field'],
+  [
+    'a claim of a device',
+    at('spec.resourceClaims', [{ name: 'gpu', resourceClaimName: 'gpu' }]),
+    'foreign field',
+  ],
+
+  ["a label that others' Services select", labelled('app', 'database'), 'foreign label'],
+  [
+    'an annotation that others act on',
+    at('metadata.annotations', { [ANNOTATIONS.sandbox]: 'abc', 'sidecar.istio.io/inject': 'true' }),
+    'foreign label or annotation',
+  ],
+  ['the name of another pod', at('metadata.name', 'database-0'), 'foreign name'],
+  ['a name that the API server makes up', at('metadata.generateName', 'sandbox-'), 'foreign name'],
 
   ['no labels', unlabelled, 'not a sandbox'],
   ['no label that closes its network', labelled(LABELS.role, undefined), 'not a sandbox'],
@@ -103,5 +183,52 @@ export const BAD_VOLUMES: readonly BadManifest[] = [
     'foreign data',
   ],
   ['no class, so that any volume does', at('spec.storageClassName', ''), 'foreign class'],
+  ['no label of a sandbox', unlabelled, 'not a sandbox'],
+  [
+    'the name of the volume that another workload waits for',
+    at('metadata.name', 'data-database-0'),
+    'foreign name',
+  ],
+  ['a volume whose name the API server makes up', at('metadata.generateName', 'sandbox-'), 'foreign name'],
+  ['a volume with a label of others', labelled('app', 'database'), 'foreign label'],
+  ['more than a sandbox has', at('spec.resources', { requests: { storage: '10241Mi' } }), 'too large'],
+];
+
+/** Claims on agent-sandbox that the functions may not make. */
+export const BAD_CLAIMS: readonly BadManifest[] = [
+  ['another pool', at('spec.warmPoolRef', { name: 'other' }), 'foreign pool'],
+  [
+    'variables of its own',
+    at('spec.env', [{ name: 'LD_PRELOAD', value: '/workspace/a' }]),
+    'foreign environment',
+  ],
+  [
+    'volumes of its own',
+    at('spec.volumeClaimTemplates', [
+      {
+        metadata: { name: 'loot' },
+        spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } },
+      },
+    ]),
+    'foreign volume',
+  ],
+  [
+    'a label for its pod',
+    at('spec.additionalPodMetadata', { labels: { 'evil.sandbox.users.io/role': 'gateway' } }),
+    'foreign label',
+  ],
+  [
+    'another role for its pod, which its network is closed by',
+    at('spec.additionalPodMetadata', { labels: { [LABELS.role]: 'other' } }),
+    'foreign label',
+  ],
+  [
+    'an annotation for its pod',
+    at('spec.additionalPodMetadata', { annotations: { 'sidecar.istio.io/inject': 'true' } }),
+    'foreign label or annotation',
+  ],
+  ['a label of others', labelled('app', 'database'), 'foreign label'],
+  ['the name of something else', at('metadata.name', 'database'), 'foreign name'],
+  ['a name that the API server makes up', at('metadata.generateName', 'sandbox-'), 'foreign name'],
   ['no label of a sandbox', unlabelled, 'not a sandbox'],
 ];

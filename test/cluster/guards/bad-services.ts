@@ -27,6 +27,8 @@ export const BAD_SERVICES: readonly BadManifest[] = [
     ports({ name: 'a', port: 80, targetPort: 3000 }, { name: 'b', port: 22, targetPort: 22 }),
     'port out of range',
   ],
+  ['a name that others look up', at('metadata.name', 'database'), 'foreign name'],
+  ['a name that the API server makes up', at('metadata.generateName', 'preview-'), 'foreign name'],
   ['no label of a preview', unlabelled, 'not a preview'],
   ['the label of somebody else', labelled(LABELS.managedBy, 'helm'), 'not a preview'],
 ];

@@ -1,0 +1,10 @@
+/** What a sandbox may use: what its pod is given where nothing else is asked for, and the most that a stack lets its functions ask for. */
+export const SANDBOX_SIZE = {
+  /** Thousandths of a core. */
+  cpuLimitMillis: 2_000,
+  memoryMebibytes: 2_048,
+  /** Of `/workspace`, in MiB. */
+  workspaceMebibytes: 10_240,
+  /** Of `/tmp`, and of the home folder, in MiB. */
+  scratchMebibytes: 2_048,
+} as const;
