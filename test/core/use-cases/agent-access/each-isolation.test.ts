@@ -1,0 +1,73 @@
+/** The command in sandboxes of every kind of isolation: introduced, found in the PATH, and calling its own channel. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { createLocalProvider, type LocalProvider } from '#adapters/local/local-provider.ts';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import type { Records } from '#core/ports/records.ts';
+import { introduceRuns } from '#core/use-cases/agent-access/introduce-runs.ts';
+import { missingFor } from '#test/adapters/local/machine.ts';
+import { run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
+import { plainTokens } from '#test/doubles/plain-tokens.ts';
+import { suite } from '#test/support/suite.ts';
+
+for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
+  suite(`the porthole command, ${isolation}`, missingFor(isolation), () => {
+    const id = sandboxId();
+    let folder: string;
+    let provider: LocalProvider;
+    let records: Records;
+    let asked: string[];
+
+    const channel = (of: string): Server =>
+      createServer((req, res) => {
+        asked.push(`${of} ${req.method} ${req.url}`);
+        res.end('[]');
+      });
+    beforeAll(async () => {
+      // Longer than a socket's address may be.
+      folder = mkdtempSync(join(tmpdir(), `porthole-each-${'x'.repeat(80)}`));
+      asked = [];
+      records = openSqliteRecords({ file: ':memory:' });
+      await records.migrate();
+      await records.runs.create({
+        id: 'run_1',
+        owner: { user: 'alice', org: 'acme' },
+        title: null,
+        sandboxId: id,
+        autoApproveTools: false,
+        status: 'running',
+        tokenKid: 'key-1',
+        createdAt: new Date(),
+        completedAt: null,
+      });
+      provider = createLocalProvider({ dataDir: folder, isolation });
+      await provider.serveChannels(channel);
+      await provider.create({ id });
+    });
+    afterAll(async () => {
+      await provider.destroy(id);
+      await provider.close();
+      await records.close();
+      rmSync(folder, { recursive: true });
+    });
+
+    test('is found, and calls the channel of its own sandbox', async () => {
+      const address = async (of: string) => {
+        const path = provider.channelPath(of);
+        return path === undefined ? undefined : ({ kind: 'socket', path } as const);
+      };
+      await introduceRuns({ records, provider, tokens: plainTokens(), channel: { address } }, id);
+      expect(await run(provider, id, ['sh', '-c', 'porthole status'])).toEqual({
+        exit: { code: 0 },
+        stdout: '',
+        stderr: '',
+      });
+      expect(asked).toEqual([`${id} GET /api/runs/run_1/sandbox/port-forward`]);
+      const { stdout } = await run(provider, id, ['sh', '-c', 'stat -c %a "$HOME/.porthole/runs/run_1"']);
+      expect(stdout).toBe('600\n');
+    });
+  });
+}
