@@ -19,9 +19,9 @@ export const LABELS = {
   sandbox: `${DOMAIN}/sandbox`,
   /** On a preview: its run. */
   run: `${DOMAIN}/run`,
-  /** On a preview: the ten minutes in which its expiry falls. */
+  /** On a preview: the two minutes in which its expiry falls. */
   dueSlot: `${DOMAIN}/due-slot`,
-  /** On a preview's Service and route: the ten minutes in which they were made. */
+  /** On a preview's Service and route: the two minutes in which they were made. */
   madeSlot: `${DOMAIN}/made-slot`,
 } as const;
 
@@ -90,10 +90,13 @@ export function sandboxObjectName(sandboxId: string): string {
   return `${SANDBOX_NAME_PREFIX}${createHash('sha256').update(sandboxId).digest('hex').slice(0, 40)}`;
 }
 
-/** How coarse the labels of times are: a reaper that asks for what is due names a handful of slots. */
-export const SLOT_MS = 600_000;
+/**
+ * How coarse the labels of times are. A reaper that asks for what is due names all slots in which nothing is: fine enough that few previews fall into the slot that
+ * has begun, coarse enough that a longest life of 8 hours has no more slots than a selector can name.
+ */
+export const SLOT_MS = 120_000;
 
-/** The ten minutes in which a time falls, counted from 1970. */
+/** The two minutes in which a time falls, counted from 1970. */
 export function timeSlot(time: Date): string {
   return String(Math.floor(time.getTime() / SLOT_MS));
 }

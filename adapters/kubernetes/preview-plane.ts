@@ -11,7 +11,7 @@ import { closePreview } from './previews/close-preview.ts';
 import { keepPreview } from './previews/keep-preview.ts';
 import { isAmongFirst } from './previews/is-among-first.ts';
 import { listPreviews } from './previews/list-previews.ts';
-import { createPreviewStore, type StoredRoute } from './previews/preview-store.ts';
+import { createPreviewStore, type StoredRoute, type StoredService } from './previews/preview-store.ts';
 import { awaitReadiness } from './previews/readiness/await-readiness.ts';
 import type { GatewayProbe } from './previews/readiness/gateway-probe.ts';
 import { createProbeTimes } from './previews/readiness/probe-times.ts';
@@ -44,6 +44,10 @@ export interface KubernetesPlaneOptions {
   readonly startTimeoutMs?: number | undefined;
 }
 
+/** Loaded by those who start previews alone: with it comes all that makes their objects. */
+let making: Promise<typeof import('./previews/open-preview.ts')> | undefined;
+const makingPreviews = () => (making ??= import('./previews/open-preview.ts'));
+
 /** Closes under way at once: a reaper that ends hundreds leaves the API server to others, too. */
 const CLOSES = 8;
 
@@ -67,6 +71,8 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
     urlOf: (host) => `https://${host}${publicPort === 443 ? '' : `:${publicPort}`}`,
   });
   const times = createProbeTimes();
+  /** What a start has seen of its run; for the start alone, because it ages. */
+  const seen = new WeakMap<Preview, Promise<readonly StoredService[]>>();
   const oneOfFew = gate(CLOSES);
 
   const route = async (name: string, signal?: AbortSignal): Promise<StoredRoute | undefined> => {
@@ -89,8 +95,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
 
     open: (spec, signal) =>
       inPorthole(async () => {
-        // Loaded by those who start previews alone, with all that makes their objects.
-        const { openPreview } = await import('./previews/open-preview.ts');
+        const { openPreview } = await makingPreviews();
         const opened = await openPreview(
           {
             store,
@@ -107,6 +112,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
         );
         const preview = store.read(opened.route);
         if (preview === undefined) throw new Error('the API server changed the preview that was made');
+        if (opened.seen !== undefined) seen.set(preview, opened.seen);
         return { preview, created: opened.created };
       }),
 
@@ -150,7 +156,12 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
       }
     },
 
-    isAmongFirst: (preview, places, signal) => inPorthole(() => isAmongFirst(store, preview, places, signal)),
+    isAmongFirst: (preview, places, signal) =>
+      inPorthole(() => {
+        const services = seen.get(preview);
+        seen.delete(preview);
+        return isAmongFirst(store, preview, places, signal, services);
+      }),
 
     sweep: (now, signal) => inPorthole(() => sweepHalves(store, now, signal)),
   };

@@ -8,7 +8,10 @@ const MINUTE = 60_000;
 const LIFE_MS = 480 * MINUTE;
 const AT_ONCE = 32;
 
-/** Previews as a cluster has them in its days: of every age, each kept alive within the last half hour. None is due at `now`, or, where so asked, all are. */
+/**
+ * Previews as a cluster has them by day: of every age; somebody watches every other one, so that it was kept alive a minute ago, and the rest at any time of the
+ * last half hour. None is due at `now`, or, where so asked, all are.
+ */
 export function seedPreviews(
   plane: PreviewPlane,
   count: number,
@@ -22,7 +25,8 @@ export function seedPreviews(
         const share = at / count;
         // Even the oldest has more left than one idle window.
         const startedAt = new Date(now.getTime() - share * (LIFE_MS - 60 * MINUTE));
-        const idle = due ? -MINUTE : (1 + 29 * ((at * 0.618) % 1)) * MINUTE;
+        const left = at % 2 === 0 ? 29 : 1 + 28 * ((at * 0.618) % 1);
+        const idle = (due ? -1 : left) * MINUTE;
         const { preview } = await plane.open({
           token: formatPreviewToken(randomBytes(32)),
           runId: `run_${at}_${randomBytes(4).toString('hex')}`,

@@ -82,14 +82,14 @@ describe('times in annotations', () => {
   });
 });
 
-describe('slots of ten minutes', () => {
-  test('begin with the ten minutes', () => {
-    expect(timeSlot(new Date('1970-01-01T00:09:59.999Z'))).toBe('0');
-    expect(timeSlot(new Date('1970-01-01T00:10:00Z'))).toBe('1');
+describe('slots of two minutes', () => {
+  test('begin with the even minutes', () => {
+    expect(timeSlot(new Date('1970-01-01T00:01:59.999Z'))).toBe('0');
+    expect(timeSlot(new Date('1970-01-01T00:02:00Z'))).toBe('1');
   });
 
   test('hold every time between two', () => {
-    const [from, until] = [new Date('1970-01-01T00:05:00Z'), new Date('1970-01-01T00:30:00Z')];
+    const [from, until] = [new Date('1970-01-01T00:01:00Z'), new Date('1970-01-01T00:06:00Z')];
     expect(timeSlots(from, until)).toEqual(['0', '1', '2', '3']);
     expect(timeSlots(until, from)).toEqual([]);
   });

@@ -110,8 +110,8 @@ describe('the route of a preview', () => {
       'app.kubernetes.io/managed-by': 'porthole',
       'app.kubernetes.io/component': 'preview',
       'porthole.sandbox.users.io/run': 'run_1',
-      'porthole.sandbox.users.io/made-slot': '2953944',
-      'porthole.sandbox.users.io/due-slot': '2953947',
+      'porthole.sandbox.users.io/made-slot': '14769720',
+      'porthole.sandbox.users.io/due-slot': '14769735',
     });
   });
 

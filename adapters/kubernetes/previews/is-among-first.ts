@@ -1,9 +1,10 @@
-import { LABELS, labelValue, PREVIEW_LABELS, selector } from '#constructs/names.ts';
+import { LABELS, labelValue } from '#constructs/names.ts';
 import type { Preview } from '#core/ports/preview-plane.ts';
 import { isReason } from '../client/kubernetes-error.ts';
 import { isEarlier } from '../client/resource-version.ts';
 import type { PreviewStore, StoredRoute, StoredService } from './preview-store.ts';
-import { foundationOf, isOurs } from './read-preview.ts';
+import { foundationOf } from './read-preview.ts';
+import { runServices } from './run-services.ts';
 import { earliestTurn, isStartOver } from './service-claim.ts';
 
 /**
@@ -11,30 +12,31 @@ import { earliestTurn, isStartOver } from './service-claim.ts';
  * any who stay, the last to draw has seen all the others. Creation times would not do, for they are whole seconds; nor would a time that a start takes by itself,
  * for one that was held up would outrank those that have been told meanwhile that they may stay.
  *
- * One read where the run has no more Services than places, else two. What has drawn an earlier turn and has no route yet counts, until its start is over.
+ * One read, of what its start has not `seen` since it drew, where the run has no more Services than places; else two. What has drawn an earlier turn and has no route yet counts, until its start is over.
  */
 export async function isAmongFirst(
   store: PreviewStore,
   preview: Preview,
   places: number,
   signal?: AbortSignal,
+  seen?: Promise<readonly StoredService[]>,
 ): Promise<boolean> {
-  const { client, services, routes, read } = store;
+  const { client, routes, read } = store;
   const { name, runId } = preview;
-  const labelSelector = `${selector(PREVIEW_LABELS)},${LABELS.run}=${labelValue(runId)}`;
-  const others = new Map<string, StoredService>();
   // All who drew before us were written before us: later changes only let somebody go.
-  const query = { labelSelector, metadataOnly: true, notOlderThan: store.foundation(preview)?.turn };
-  for await (const service of client.list<StoredService>(services, query, signal)) {
-    if (isOurs(service) && service.metadata.name !== name) others.set(service.metadata.name, service);
-  }
+  const services = await (seen ?? runServices(store, runId, store.foundation(preview)?.turn, signal));
+  const others = new Map(services.map((service) => [service.metadata.name, service]));
+  others.delete(name);
   if (others.size < places) return true;
   const turn = await turnOf(store, preview, signal);
   // Nobody can tell any more when it came.
   if (turn === undefined) return true;
 
   let ahead = 0;
-  const afterOurs = { labelSelector, notOlderThan: preview.version };
+  const afterOurs = {
+    labelSelector: `${LABELS.run}=${labelValue(runId)}`,
+    notOlderThan: preview.version,
+  };
   for await (const route of client.list<StoredRoute>(routes, afterOurs, signal)) {
     const other = read(route);
     if (other === undefined || other.runId !== runId || other.name === name) continue;

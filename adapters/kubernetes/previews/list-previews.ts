@@ -4,6 +4,8 @@ import type { PreviewStore, StoredRoute } from './preview-store.ts';
 
 /** Slots that a selector names at most. Expiries beyond are listed, and judged by their exact time. */
 const MAX_SLOTS = 288;
+/** By how much the clocks of those who wrote an expiry may be ahead. */
+const SKEW_MS = 600_000;
 
 /** The previews that a filter lets through, each once. `idleTimeoutMinutes` is as far away as an expiry may lie. */
 export async function* listPreviews(
@@ -13,8 +15,8 @@ export async function* listPreviews(
   signal?: AbortSignal,
 ): AsyncGenerator<Preview, void, undefined> {
   const select = () => {
-    const terms = [selector(PREVIEW_LABELS)];
-    if (runId !== undefined) terms.push(`${LABELS.run}=${labelValue(runId)}`);
+    // What is of a run is read for what it is: the API server compares every term with the labels of every route.
+    const terms = [runId === undefined ? selector(PREVIEW_LABELS) : `${LABELS.run}=${labelValue(runId)}`];
     if (dueBefore !== undefined) terms.push(dueSelector(store.toStore(dueBefore), idleTimeoutMinutes));
     return terms.join(',');
   };
@@ -40,7 +42,7 @@ export async function* listPreviews(
 /** All but those whose expiry certainly lies after `time`: an expiry is at most one idle window away, and whatever claims more is looked at. */
 function dueSelector(time: Date, idleTimeoutMinutes: number): string {
   const next = new Date(time.getTime() + SLOT_MS);
-  const last = new Date(time.getTime() + idleTimeoutMinutes * 60_000 + SLOT_MS);
+  const last = new Date(time.getTime() + idleTimeoutMinutes * 60_000 + SKEW_MS);
   const later = timeSlots(next, last).slice(0, MAX_SLOTS);
   return `${LABELS.dueSlot} notin (${later.join(',')})`;
 }

@@ -11,6 +11,7 @@ import { retryDelay } from '../client/retry-delay.ts';
 import { within } from '../client/within.ts';
 import type { PreviewStore, StoredRoute, StoredService } from './preview-store.ts';
 import { foundationOf, isOurs } from './read-preview.ts';
+import { runServices } from './run-services.ts';
 import { earliestTurn, isClaimed, isStartOver } from './service-claim.ts';
 
 export interface OpenPreviewOptions {
@@ -54,8 +55,9 @@ export async function openPreview(
   spec: PreviewSpec,
   signal?: AbortSignal,
 ): Promise<Opened> {
+  const lookAround = (turn: string) => runServices(options.store, spec.runId, turn, signal);
   return within(options.timeoutMs ?? START_MS, signal, async (limit) => {
-    const start = new Start(options, spec, limit);
+    const start = new Start(options, spec, limit, lookAround);
     try {
       return await rounds(start, limit);
     } catch (error) {
@@ -83,6 +85,8 @@ async function rounds(start: Start, signal: AbortSignal): Promise<Opened> {
 export interface Opened {
   readonly route: StoredRoute;
   readonly created: boolean;
+  /** The run's Services, asked for as soon as this start had drawn its turn. */
+  readonly seen?: Promise<readonly StoredService[]>;
 }
 
 /** One call of `open`, known by its attempt through all rounds. */
@@ -91,13 +95,20 @@ class Start {
   readonly #options: OpenPreviewOptions;
   readonly #spec: PreviewSpec;
   readonly #signal: AbortSignal;
+  readonly #lookAround: (turn: string) => Promise<readonly StoredService[]>;
   readonly #id = randomUUID();
   #claims = 0;
 
-  constructor(options: OpenPreviewOptions, spec: PreviewSpec, signal: AbortSignal) {
+  constructor(
+    options: OpenPreviewOptions,
+    spec: PreviewSpec,
+    signal: AbortSignal,
+    lookAround: (turn: string) => Promise<readonly StoredService[]>,
+  ) {
     this.#options = options;
     this.#spec = spec;
     this.#signal = signal;
+    this.#lookAround = lookAround;
     this.name = previewName(spec.token);
   }
 
@@ -205,7 +216,11 @@ class Start {
 
   async #putRoute(service: StoredService): Promise<Opened | KubernetesError> {
     try {
-      return { route: await this.#createRoute(service), created: true };
+      const creating = this.#createRoute(service);
+      // Both at once: whoever needs it then need not wait for it, and whoever does not hears of no failure.
+      const seen = this.#lookAround(service.metadata.resourceVersion);
+      seen.catch(() => undefined);
+      return { route: await creating, created: true, seen };
     } catch (error) {
       // In doubt, the Service stays under a route that may yet appear; if none does, it is swept.
       if (isInDoubt(error)) return (await this.#standing()) ?? error;

@@ -6,14 +6,16 @@ import { isOurs } from './read-preview.ts';
 import { isStartOver } from './service-claim.ts';
 
 /**
- * Most passes look only at what was made lately, which is where starts that crashed are; a full one also finds what a stop left that crashed after a long life.
+ * Most passes look only at what was made lately, which is where starts that crashed are: several passes see it after its two minutes, with clocks of starters and
+ * reapers that differ by some. A full one also finds what a stop left that crashed after a long life.
  */
-const LATELY_MS = 30 * 60_000;
+const LATELY_MS = { past: 15 * 60_000, future: 10 * 60_000 };
 
 /** Removes the Services that have borne no route for two minutes at `now`; says how many. Their ages are judged by the API server's clock. */
 export async function sweepHalves(store: PreviewStore, now: Date, signal?: AbortSignal): Promise<number> {
   const { client, services, routes } = store;
-  const lately = timeSlots(new Date(now.getTime() - LATELY_MS), new Date(now.getTime() + LATELY_MS));
+  const around = now.getTime();
+  const lately = timeSlots(new Date(around - LATELY_MS.past), new Date(around + LATELY_MS.future));
   const labelSelector = isFullPass(now)
     ? selector(PREVIEW_LABELS)
     : `${selector(PREVIEW_LABELS)},${LABELS.madeSlot} in (${lately.join(',')})`;

@@ -54,7 +54,10 @@ describe('what the API server is asked', () => {
   const start = () => startPreview(deps(), { run, targetPort: BOX.listens });
 
   test('by a first start: two reads and two writes, beside the look at the sandbox', async () => {
-    expect(await callsOf(start)).toEqual([
+    const [first, ...rest] = await callsOf(start);
+    const last = rest.pop();
+    // The look at the run goes beside the second write, so either may come first.
+    expect([first, ...rest.toSorted(), last]).toEqual([
       'create services',
       'create httproutes',
       'list services',
@@ -155,7 +158,8 @@ describe('a preview near the end of its life, under a policy that refuses an exp
       const before = bed.server.calls.length;
       const kept = await bed.plane.touch(spec.token, spec.runId, new Date(spec.maxUntil.getTime() + MINUTE));
       expect(kept?.expiresAt).toEqual(spec.maxUntil);
-      expect(bed.server.calls.slice(before).map(({ verb }) => verb)).toEqual(['patch', 'get', 'patch']);
+      const calls = bed.server.calls.slice(before).filter(({ plural }) => plural === 'httproutes');
+      expect(calls.map(({ verb }) => verb)).toEqual(['patch', 'get', 'patch']);
     } finally {
       await bed.close();
     }

@@ -81,6 +81,9 @@ async function inBed<T>(does: (bed: PlaneBed) => Promise<T>): Promise<T> {
   }
 }
 
+// What a first start loads is loaded here: jest lets no test import that runs beside others.
+await inBed(async ({ plane, spec }) => plane.open(spec()));
+
 const SUCCESS = [
   'open: true',
   'again: false',

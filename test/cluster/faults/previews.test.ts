@@ -32,6 +32,7 @@ const CALLS = [
   'create services',
   'create httproutes',
   'get httproutes',
+  'list services',
   'list httproutes',
   'patch httproutes',
   'delete httproutes',
