@@ -15,6 +15,7 @@ import { suite } from '#test/support/suite.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
 import { cluster, missing } from './bed/cluster.ts';
+import type { Actor } from './guards/actor.ts';
 import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
 
 const API = 'extensions.agents.x-k8s.io/v1beta1';
@@ -41,8 +42,8 @@ suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
   const apply = (object: object) => stack.kubectl(['apply', '--filename=-'], JSON.stringify(object));
 
   /** As the functions of a stack would have it: by the token of their own account, under all that guards the stack. */
-  const open = async (warmPool: string, images = {}): Promise<SandboxProvider> => {
-    const { client, access } = await stack.as('porthole');
+  const open = async (warmPool: string, images = {}, account?: Actor): Promise<SandboxProvider> => {
+    const { client, access } = account ?? (await stack.as('porthole'));
     const { previews: namespace } = stack.config.namespaces;
     return createAgentSandboxProvider({ client, access, namespace, warmPool, warmPoolsByImage: images });
   };
@@ -130,7 +131,8 @@ suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
       ['there is no such pool', 'nowhere', 'WarmPoolNotFound: SandboxWarmPool "nowhere" not found'],
       ['its pool has no template', 'hollow', 'TemplateNotFound: SandboxTemplate "none" not found'],
     ])('fails at once with its own reason where %s', async (_title, pool, reason) => {
-      const provider = await open(pool);
+      // From such a pool the API server lets no function claim: the stack does not know it.
+      const provider = await open(pool, {}, stack.admin);
       const id = sandboxId();
       const failure = await provider.create({ id }).catch((error: unknown) => error);
       expect(failure).toMatchObject({ code: 'no_bound_sandbox', message: expect.stringContaining(reason) });
