@@ -1,10 +1,9 @@
 import { PortholeError } from '../errors.ts';
-import type { Preview } from '../ports/preview-plane.ts';
 import type { RunRecord } from '../ports/records.ts';
-import { isPastMaximum } from '../rules/preview-lifetime.ts';
 import { checkRoom } from './check-room.ts';
 import { checkStart } from './check-start.ts';
 import { grantBeforehand, type GrantBeforehandDeps, type ToolCall } from './grant-beforehand.ts';
+import { meetStandingPreview } from './meet-standing-preview.ts';
 import {
   type PreviewStart,
   type StartedPreview,
@@ -31,8 +30,8 @@ export async function startAgentPreview(
   const { signal } = waiting;
   await checkStart(deps, start, signal);
   const token = await presentToken(deps, run, targetPort);
-  const standing = rotate === true ? undefined : await deps.plane.find(token, signal);
-  if (standing !== undefined && isLive(deps, standing)) return startPreview(deps, start, signal);
+  const met = rotate === true ? undefined : await meetStandingPreview(deps, start, token, signal);
+  if (met !== undefined) return met;
 
   const call = toolCall(start);
   if (await grantBeforehand(deps, call)) return startPreview(deps, start, signal);
@@ -64,14 +63,6 @@ async function presentToken(
 ): Promise<string> {
   const generation = await records.previews.generation(run.id, targetPort);
   return tokens.preview(run.tokenKid, run.id, targetPort, generation);
-}
-
-/** One whose time has come has not been reaped yet: opening it again is to be asked about. */
-function isLive({ plane, preview: options, clock }: StartAgentPreviewDeps, preview: Preview): boolean {
-  if (!plane.hasUrls) return true;
-  const now = clock.now();
-  const isIdle = preview.expiresAt !== undefined && now >= preview.expiresAt;
-  return !isIdle && !isPastMaximum(preview, options, now);
 }
 
 /** @throws PortholeError `run_ended` for an agent whose run has completed while it waited: its token is dead */

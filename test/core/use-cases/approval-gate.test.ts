@@ -226,6 +226,31 @@ describe('a preview that an agent asks for', () => {
       await opening;
     });
 
+    test.each(['touch', 'serves'] as const)(
+      'when it is ended in the very moment in which it was seen to be open: %s',
+      async (step) => {
+        const { preview } = await house.start(run);
+        const end = () => house.plane.close({ name: preview.name });
+        const plane: typeof house.plane = {
+          ...house.plane,
+          touch: async (...args) => {
+            if (step === 'touch') await end();
+            return house.plane.touch(...args);
+          },
+          serves: async (seen, signal) => {
+            if (step === 'serves') await end();
+            return house.plane.serves(seen, signal);
+          },
+        };
+        const opening = open({}, {}, { ...deps, plane });
+        const id = await asked();
+        expect(house.plane.stored.size).toBe(0);
+        await decide(id, 'denied');
+        expect((await failure(opening)).code).toBe('approval_denied');
+        expect(house.plane.stored.size).toBe(0);
+      },
+    );
+
     test('when it is to have another URL', async () => {
       const { preview } = await house.start(run);
       const opening = open({ rotate: true });
