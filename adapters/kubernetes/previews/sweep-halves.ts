@@ -21,10 +21,12 @@ export async function sweepHalves(store: PreviewStore, now: Date, signal?: Abort
     : `${selector(PREVIEW_LABELS)},${LABELS.madeSlot} in (${lately.join(',')})`;
   const query = { labelSelector, metadataOnly: true };
 
-  const old: StoredService[] = [];
+  // Of many thousands no more than their deletion takes.
+  const old: { readonly name: string; readonly uid: string; readonly resourceVersion: string }[] = [];
   for await (const service of client.list<StoredService>(services, query, signal)) {
-    const isGoing = service.metadata.deletionTimestamp !== undefined;
-    if (isOurs(service) && !isGoing && isStartOver(service, store.toStore(now))) old.push(service);
+    const { name, uid, resourceVersion, deletionTimestamp } = service.metadata;
+    const isOver = deletionTimestamp === undefined && isStartOver(service, store.toStore(now));
+    if (isOurs(service) && isOver) old.push({ name, uid, resourceVersion });
   }
   if (old.length === 0) return 0;
   // The Services first: a route that is made meanwhile is seen.
@@ -33,8 +35,8 @@ export async function sweepHalves(store: PreviewStore, now: Date, signal?: Abort
 
   const removed = await Promise.all(
     old
-      .filter(({ metadata: { name } }) => !routed.has(name))
-      .map(async ({ metadata: { name, uid, resourceVersion } }) => {
+      .filter(({ name }) => !routed.has(name))
+      .map(async ({ name, uid, resourceVersion }) => {
         // A route may bear another slot than its Service.
         if (await stands(store, name, signal)) return false;
         return client.delete(services, name, { uid, resourceVersion }, signal);
