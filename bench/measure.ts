@@ -77,8 +77,15 @@ export interface Worker<Ready> {
   stop(): Promise<void>;
 }
 
-export async function startWorker<Ready>(module: URL, args: readonly string[] = []): Promise<Worker<Ready>> {
-  const child: ChildProcess = fork(module, [...args], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+export async function startWorker<Ready>(
+  module: URL,
+  args: readonly string[] = [],
+  nodeOptions: readonly string[] = process.execArgv,
+): Promise<Worker<Ready>> {
+  const child: ChildProcess = fork(module, [...args], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    execArgv: [...nodeOptions],
+  });
   const answer = async (): Promise<unknown> => {
     const ended = new AbortController();
     const exit = (code: number | null): void =>
