@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { connect, type PortholeApi } from '../../../examples/demo/porthole-api.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { ApiServer } from '../../infra/engine/api-server.ts';
@@ -134,6 +135,7 @@ export async function deploy(
     const client = gatewayClient(host, authority);
     undo.defer(() => client.close());
     const origin = `https://${apiHost}${port === 443 ? '' : `:${port}`}`;
+    await untilServed(client, `${origin}/health`);
     const done = undo.move();
     return {
       zone,
@@ -146,5 +148,14 @@ export async function deploy(
   } catch (error) {
     await undo.disposeAsync();
     throw error;
+  }
+}
+
+/** The gateway learns of the pods a moment after the cluster does, which no event tells. */
+async function untilServed(client: GatewayClient, url: string): Promise<void> {
+  for (const deadline = Date.now() + READY_SECONDS * 1_000; ; await pause(100)) {
+    const { status } = await client.fetch(url, { signal: AbortSignal.timeout(5_000) });
+    if (status === 200) return;
+    if (Date.now() > deadline) throw new Error(`${url} still answers ${status}`);
   }
 }
