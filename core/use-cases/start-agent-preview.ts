@@ -34,11 +34,12 @@ export async function startAgentPreview(
   if (met !== undefined) return met;
 
   const call = toolCall(start);
-  if (await grantBeforehand(deps, call)) return startPreview(deps, start, signal);
   await checkRoom(deps, { runId: run.id, token }, signal);
+  if (await grantBeforehand(deps, call)) return startPreview(deps, start, signal);
   const approval = await waitForApproval(deps, call, waiting);
   await checkCallerStill(deps, start);
-  const started = await startPreview(deps, start, signal);
+  // To its end, whether or not its caller stays: one who leaves in time must not keep an approval that has opened something.
+  const started = await startPreview(deps, start);
   // Only now: killed before this, the approval is there for the retry.
   await deps.records.approvals.take(approval.id, deps.clock.now());
   return started;
