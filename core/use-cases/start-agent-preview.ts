@@ -1,5 +1,4 @@
 import { PortholeError } from '../errors.ts';
-import type { RunRecord } from '../ports/records.ts';
 import { checkRoom } from './check-room.ts';
 import { checkStart } from './check-start.ts';
 import { grantBeforehand, type GrantBeforehandDeps, type ToolCall } from './grant-beforehand.ts';
@@ -29,41 +28,38 @@ export async function startAgentPreview(
   const { run, targetPort, rotate } = start;
   const { signal } = waiting;
   await checkStart(deps, start, signal);
-  const token = await presentToken(deps, run, targetPort);
+  const generation = await deps.records.previews.generation(run.id, targetPort);
+  const token = deps.tokens.preview(run.tokenKid, run.id, targetPort, generation);
   const met = rotate === true ? undefined : await meetStandingPreview(deps, start, token, signal);
   if (met !== undefined) return met;
 
-  const call = toolCall(start);
+  const call = toolCall(start, generation);
   await checkRoom(deps, { runId: run.id, token }, signal);
   if (await grantBeforehand(deps, call)) return startPreview(deps, start, signal);
   const approval = await waitForApproval(deps, call, waiting);
   await checkCallerStill(deps, start);
   // To its end, whether or not its caller stays: one who leaves in time must not keep an approval that has opened something.
-  const started = await startPreview(deps, start);
+  const started = await startPreview(deps, { ...start, generation });
   // Only now: killed before this, the approval is there for the retry.
   await deps.records.approvals.take(approval.id, deps.clock.now());
   return started;
 }
 
-function toolCall({ run, targetPort, rotate }: PreviewStart): ToolCall {
+/** One question is about one generation of the port: what was approved before a stop is not approved after it. */
+function toolCall({ run, targetPort, rotate }: PreviewStart, generation: number): ToolCall {
   const rotates = rotate === true;
   return {
     run,
     tool: START_PREVIEW,
-    args: { target_port: targetPort, ...(rotates ? { rotate: true } : {}) },
+    args: {
+      target_port: targetPort,
+      ...(rotates ? { rotate: true } : {}),
+      ...(generation > 0 ? { generation } : {}),
+    },
     message: rotates
       ? `Revoke the preview URL of port ${targetPort} and open a new one? Whoever has it sees what listens there.`
       : `Open a live preview of port ${targetPort}? Whoever has its URL sees what listens there.`,
   };
-}
-
-async function presentToken(
-  { records, tokens }: StartAgentPreviewDeps,
-  run: RunRecord,
-  targetPort: number,
-): Promise<string> {
-  const generation = await records.previews.generation(run.id, targetPort);
-  return tokens.preview(run.tokenKid, run.id, targetPort, generation);
 }
 
 /** @throws PortholeError `run_ended` for an agent whose run has completed while it waited: its token is dead */

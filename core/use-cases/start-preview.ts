@@ -20,6 +20,8 @@ export interface PreviewStart {
   /** @default false */
   readonly rotate?: boolean | undefined;
   readonly by?: Actor | undefined;
+  /** The port's generation that was asked about: a start that finds another one was overtaken by a stop, which wins. @default whichever it finds */
+  readonly generation?: number | undefined;
 }
 
 /** A start that loses against stops or reapers this often in a row gives up; each loss means that somebody ended it in that instant. */
@@ -44,7 +46,11 @@ export async function startPreview(
     const started = await startOnce(deps, start, podName, signal);
     if (started !== undefined) return started;
   }
-  throw new PortholeError(
+  throw stoppedMeanwhile(start);
+}
+
+function stoppedMeanwhile({ run, targetPort }: PreviewStart): PortholeError {
+  return new PortholeError(
     'preview_conflict',
     `Port ${targetPort} of run ${run.id} was stopped while it started: start it again.`,
   );
@@ -53,12 +59,16 @@ export async function startPreview(
 /** The preview of the present generation, live once it serves; undefined when a stop or a reap came in between. */
 async function startOnce(
   deps: StartPreviewDeps,
-  { run, targetPort, by }: PreviewStart,
+  start: PreviewStart,
   podName: string,
   signal: AbortSignal | undefined,
 ): Promise<StartedPreview | undefined> {
   const { plane, records, tokens, clock } = deps;
+  const { run, targetPort, rotate, by } = start;
   const generation = await records.previews.generation(run.id, targetPort);
+  // A start that rotates has moved it once itself.
+  const own = rotate === true ? 1 : 0;
+  if (start.generation !== undefined && generation !== start.generation + own) throw stoppedMeanwhile(start);
   const startedAt = clock.now();
   const limit = maxUntil(startedAt, deps.preview);
   const opened = await plane.open(

@@ -7,6 +7,7 @@ import { decideApproval } from '#core/use-cases/decide-approval.ts';
 import { deletePolicy } from '#core/use-cases/delete-policy.ts';
 import { endApprovals } from '#core/use-cases/end-approvals.ts';
 import { startAgentPreview, type StartAgentPreviewDeps } from '#core/use-cases/start-agent-preview.ts';
+import { revokePreview } from '#core/use-cases/revoke-preview.ts';
 import type { PreviewStart } from '#core/use-cases/start-preview.ts';
 import type { Waiting } from '#core/use-cases/wait-for-approval.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
@@ -87,6 +88,36 @@ describe('a preview that an agent asks for', () => {
       expires_at: '2026-03-01T12:05:00.000Z',
     });
     expect(told[1]?.data).toEqual({ ...about, source: 'person', scope: 'once', decided_by: 'alice' });
+  });
+
+  test('is opened to its end although its caller leaves, so that the approval is used up', async () => {
+    const leaving = new AbortController();
+    const plane: typeof house.plane = {
+      ...house.plane,
+      serves: (preview, signal) => {
+        leaving.abort();
+        return signal?.aborted === true ? Promise.reject(new Error('gone')) : house.plane.serves(preview);
+      },
+    };
+    const opening = open({}, { signal: leaving.signal }, { ...deps, plane });
+    const id = await asked();
+    await decide(id);
+    await opening;
+    expect((await house.records.approvals.get(id))?.takenAt).toEqual(NOON);
+  });
+
+  test('is not opened under another URL when it is stopped while it starts', async () => {
+    const plane: typeof house.plane = {
+      ...house.plane,
+      serves: async (preview, signal) => {
+        await revokePreview(deps, { run, targetPort: 3000 });
+        return house.plane.serves(preview, signal);
+      },
+    };
+    const opening = failure(open({}, {}, { ...deps, plane }));
+    await decide(await asked());
+    expect((await opening).code).toBe('preview_conflict');
+    expect(house.plane.stored.size).toBe(0);
   });
 
   test('denied is told the reason, and asking again asks anew', async () => {
@@ -469,6 +500,15 @@ describe('a preview that an agent asks for', () => {
       const next = open();
       await decide(await asked(2));
       await next;
+    });
+
+    test('and approved meanwhile is asked about anew once the port has been stopped', async () => {
+      await decide(await killed());
+      await revokePreview(deps, { run, targetPort: 3000 });
+      const next = open();
+      await decide(await asked(2));
+      await next;
+      expect((await types()).filter((type) => type === 'preview.opened')).toHaveLength(1);
     });
 
     test('and denied meanwhile tells the retry so, once', async () => {
