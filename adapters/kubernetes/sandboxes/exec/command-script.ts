@@ -32,7 +32,8 @@ const SIGNALS = 'HUP INT QUIT TERM USR1 USR2';
 /**
  * For pipes. The command writes into pipes of its own, which two relays pass on; when it has ended, the mark and its exit code follow as the last line of both. So
  * the end is told at once, whoever still holds the pipes. The relays outlive the connection, and swallow what such processes write from then on: it would kill or
- * stop them otherwise. Relays that end with the command, as they do but for such processes, are buried by the shell: not every container's first process buries.
+ * stop them otherwise. Input that the command left unread is read to its end, which comes when the caller has heard of the command's: a connection that is closed on
+ * unread bytes is reset, and takes the last words with it. Relays that end with the command, as they do but for such processes, are buried by the shell: not every container's first process buries.
  * Where no pipe can be made, the command takes the shell's place, and nothing but the shell's own end is told.
  */
 const RELAYED = `${READ_COMMAND}_pipe=\${TMPDIR:-/tmp}/.porthole-$1
@@ -49,6 +50,7 @@ _code=$?
 printf '%s %s\\n' "$1" "$_code" >&8
 printf '%s %s\\n' "$1" "$_code" >&9
 exec 8>&- 9>&-
+cat >/dev/null 2>&1
 for _wait in 0 0.01 0.02 0.05 0.1 0.2 0.5; do
   sleep "$_wait"
   _left=
