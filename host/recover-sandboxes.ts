@@ -49,17 +49,17 @@ export async function recoverSandboxes(deps: RecoverDeps, signal: AbortSignal): 
 async function recover(deps: RecoverDeps, sandbox: SandboxRecord, signal: AbortSignal): Promise<void> {
   const { records, provider, log } = deps;
   if (sandbox.desired === 'destroyed' || sandbox.observed === 'creating') {
-    await destroySandbox(deps, sandbox.id);
+    await destroySandbox(deps, sandbox);
     log.info({ sandbox_id: sandbox.id }, 'half-made sandbox removed');
     return;
   }
   const { state } = await provider.inspect(sandbox.id, signal);
   if (state === 'absent') {
-    await destroySandbox(deps, sandbox.id);
+    await destroySandbox(deps, sandbox);
     log.warn({ sandbox_id: sandbox.id }, 'sandbox is gone: its files are not there any more');
   } else if (state === 'stopped' && sandbox.desired === 'running') {
     await provider.resume(sandbox.id, signal);
-    await records.sandboxes.setObserved(sandbox.id, 'running');
+    await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
     log.info({ sandbox_id: sandbox.id }, 'sandbox started again');
   }
 }

@@ -1,11 +1,22 @@
-import { type Selectable, sql } from 'kysely';
-import type { SandboxRecord, SandboxRecords } from '#core/ports/records.ts';
+import { type Insertable, type Selectable, sql } from 'kysely';
+import type { NewSandboxRecord, SandboxRecord, SandboxRecords } from '#core/ports/records.ts';
 import { instantText } from './instant.ts';
 import { keysetPage } from './keyset-page.ts';
 import type { SandboxesTable } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 
+type SandboxStates = Partial<Pick<SandboxRecord, 'desired' | 'observed'>>;
+
 export function sandboxRecords({ dialect, once, repeatable }: SqlSession): SandboxRecords {
+  const set = (id: string, states: SandboxStates, generation: number | undefined) =>
+    once(async (db) => {
+      await db
+        .updateTable('sandboxes')
+        .set(states)
+        .where('id', '=', id)
+        .$if(generation !== undefined, (query) => query.where('generation', '=', generation as number))
+        .execute();
+    });
   return {
     create: (sandbox) =>
       once(async (db) => {
@@ -14,11 +25,14 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
           .insertInto('sandboxes')
           .values({ id, ...rest })
           .onConflict((conflict) =>
-            conflict.column('id').doUpdateSet(rest).where('sandboxes.observed', '=', 'destroyed'),
+            conflict
+              .column('id')
+              .doUpdateSet((row) => ({ ...rest, generation: row('sandboxes.generation', '+', 1) }))
+              .where('sandboxes.observed', '=', 'destroyed'),
           )
-          .returning('id')
+          .returning('generation')
           .executeTakeFirst();
-        return created !== undefined;
+        return created?.generation;
       }),
 
     get: (id) =>
@@ -28,15 +42,9 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
       }),
 
     // Never repeated on its own: a late `destroyed` could meet the sandbox that has reused the id.
-    setDesired: (id, desired) =>
-      once(async (db) => {
-        await db.updateTable('sandboxes').set({ desired }).where('id', '=', id).execute();
-      }),
+    setDesired: (id, desired, generation) => set(id, { desired }, generation),
 
-    setObserved: (id, observed) =>
-      once(async (db) => {
-        await db.updateTable('sandboxes').set({ observed }).where('id', '=', id).execute();
-      }),
+    setObserved: (id, observed, generation) => set(id, { observed }, generation),
 
     live: (page, place) =>
       repeatable((db) =>
@@ -65,7 +73,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
   };
 }
 
-function toRow(sandbox: SandboxRecord): SandboxesTable {
+function toRow(sandbox: NewSandboxRecord): Insertable<SandboxesTable> {
   return {
     id: sandbox.id,
     owner_org: sandbox.owner.org,
@@ -87,5 +95,6 @@ function toRecord(row: Selectable<SandboxesTable>): SandboxRecord {
     desired: row.desired,
     observed: row.observed,
     createdAt: new Date(row.created_at),
+    generation: row.generation,
   };
 }

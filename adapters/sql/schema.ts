@@ -1,3 +1,4 @@
+import type { Generated } from 'kysely';
 import type { ApprovalRecord } from '#core/ports/approvals.ts';
 import type { DesiredState, EndReason, ObservedState, RunRecord } from '#core/ports/records.ts';
 import type { RunEventType } from '#core/ports/timeline.ts';
@@ -46,6 +47,7 @@ export interface SandboxesTable {
   desired: DesiredState;
   observed: ObservedState;
   created_at: string;
+  generation: Generated<number>;
 }
 
 /** A row exists from the first explicit stop on: no row is generation 0. */

@@ -33,7 +33,12 @@ export interface SandboxRecord {
   readonly desired: DesiredState;
   readonly observed: ObservedState;
   readonly createdAt: Date;
+  /** 1 for the first sandbox under its id, one more for each that takes over the id of a destroyed one. */
+  readonly generation: number;
 }
+
+/** Which generation it is, the records say. */
+export type NewSandboxRecord = Omit<SandboxRecord, 'generation'>;
 
 export interface Page<T> {
   readonly items: readonly T[];
@@ -68,15 +73,15 @@ export interface RunRecords {
 
 export interface SandboxRecords {
   /**
-   * Inserts it. False, and nothing changed, when the id is taken by a sandbox that is not observed to be destroyed;
+   * Inserts it, and returns its generation. Undefined, and nothing changed, when the id is taken by a sandbox that is not observed to be destroyed;
    * from one that is, it takes over the id, and every column.
    */
-  create(sandbox: SandboxRecord): Promise<boolean>;
+  create(sandbox: NewSandboxRecord): Promise<number | undefined>;
   /** Undefined for unknown ids; destroyed ones are kept, so that their end is known for certain. */
   get(id: string): Promise<SandboxRecord | undefined>;
-  /** Does nothing for an unknown id, as `setObserved`. */
-  setDesired(id: string, desired: DesiredState): Promise<void>;
-  setObserved(id: string, observed: ObservedState): Promise<void>;
+  /** Does nothing for an unknown id, or where another generation has taken it over meanwhile; so does `setObserved`. @param generation default: whichever there is */
+  setDesired(id: string, desired: DesiredState, generation?: number): Promise<void>;
+  setObserved(id: string, observed: ObservedState, generation?: number): Promise<void>;
   /** Newest first: every sandbox but those that are both wanted and observed to be destroyed. */
   live(page: PageRequest, place?: string): Promise<Page<SandboxRecord>>;
   /** The ids among `ids` that are observed to be destroyed. Unknown ids are not among them. */

@@ -1,7 +1,7 @@
 import { PortholeError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
-import type { Owner, Records, SandboxRecord } from '../ports/records.ts';
+import type { NewSandboxRecord, Owner, Records, SandboxRecord } from '../ports/records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 
@@ -20,18 +20,31 @@ export interface NewSandbox {
 }
 
 /**
- * Makes a sandbox and hands it to `use` while it still counts as being created; only when that succeeds does it count as running. A crash anywhere before leaves a
- * record in `creating`, which recovery destroys, because nobody was ever told of it.
+ * Makes a sandbox under a fresh id and hands it to `use` while it still counts as being created; only when that succeeds does it count as running. A crash anywhere
+ * before leaves a record in `creating`, which recovery destroys, because nobody was ever told of it.
  */
 export async function createSandbox<T>(
   deps: CreateSandboxDeps,
-  { owner, image }: NewSandbox,
+  wanted: NewSandbox,
   use: (sandbox: SandboxRecord) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
-  const { records, provider, clock, ids, place } = deps;
-  const sandbox: SandboxRecord = {
-    id: ids.sandbox(),
+  const id = deps.ids.sandbox();
+  const sandbox = await claimSandboxId(deps, id, wanted);
+  if (sandbox === undefined) {
+    throw new PortholeError('internal_error', `Sandbox id ${id} is taken: ask for another one.`);
+  }
+  return makeSandbox(deps, sandbox, use, signal);
+}
+
+/** Takes the id for a sandbox that is to be made; undefined where one of that id is there, or is being made or destroyed. */
+export async function claimSandboxId(
+  { records, clock, place }: CreateSandboxDeps,
+  id: string,
+  { owner, image }: NewSandbox,
+): Promise<SandboxRecord | undefined> {
+  const sandbox: NewSandboxRecord = {
+    id,
     owner,
     image: image ?? null,
     place,
@@ -39,16 +52,25 @@ export async function createSandbox<T>(
     observed: 'creating',
     createdAt: clock.now(),
   };
-  if (!(await records.sandboxes.create(sandbox))) {
-    throw new PortholeError('internal_error', `Sandbox id ${sandbox.id} is taken: ask for another one.`);
-  }
+  const generation = await records.sandboxes.create(sandbox);
+  return generation === undefined ? undefined : { ...sandbox, generation };
+}
+
+/** Makes the sandbox of a claimed id, or nothing: what fails is removed again. */
+export async function makeSandbox<T>(
+  deps: CreateSandboxDeps,
+  sandbox: SandboxRecord,
+  use: (sandbox: SandboxRecord) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const { records, provider } = deps;
   try {
-    await provider.create({ id: sandbox.id, image }, signal);
+    await provider.create({ id: sandbox.id, image: sandbox.image ?? undefined }, signal);
     const result = await use(sandbox);
-    await records.sandboxes.setObserved(sandbox.id, 'running');
+    await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
     return result;
   } catch (error) {
-    await destroySandbox(deps, sandbox.id).catch((cause: unknown) => {
+    await destroySandbox(deps, sandbox).catch((cause: unknown) => {
       // The record still says `creating` or wants `destroyed`: recovery finishes it. The first error is the one to tell.
       if (error instanceof Error) error.cause ??= cause;
     });

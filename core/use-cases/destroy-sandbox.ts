@@ -1,4 +1,4 @@
-import type { Records } from '../ports/records.ts';
+import type { Records, SandboxRecord } from '../ports/records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 
 export interface DestroySandboxDeps {
@@ -7,8 +7,14 @@ export interface DestroySandboxDeps {
 }
 
 /** Ends a sandbox and its files for good. The wish is recorded first, so that a crash in the middle is finished later. */
-export async function destroySandbox({ records, provider }: DestroySandboxDeps, id: string): Promise<void> {
-  await records.sandboxes.setDesired(id, 'destroyed');
+export async function destroySandbox(
+  { records, provider }: DestroySandboxDeps,
+  { id, generation }: Pick<SandboxRecord, 'id' | 'generation'>,
+): Promise<void> {
+  await records.sandboxes.setDesired(id, 'destroyed', generation);
+  // Somebody else may have carried it out already, and the id be another sandbox's by now.
+  const found = await records.sandboxes.get(id);
+  if (found?.generation !== generation || found.observed === 'destroyed') return;
   await provider.destroy(id);
-  await records.sandboxes.setObserved(id, 'destroyed');
+  await records.sandboxes.setObserved(id, 'destroyed', generation);
 }

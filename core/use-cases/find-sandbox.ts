@@ -11,6 +11,10 @@ export function checkSandboxId(id: string): string {
   throw new PortholeError('invalid_request', 'Invalid sandbox ID format');
 }
 
+export function sandboxNotFound(id: string): PortholeError {
+  return new PortholeError('sandbox_not_found', `Sandbox ${id} does not exist: POST /v1/sandbox makes one.`);
+}
+
 /**
  * The sandbox, once it is certain that the caller may use it. `agents` says whether the agent of its run may.
  * @throws PortholeError `invalid_request`, `sandbox_not_found` (a foreign one too: its existence is nobody else's business)
@@ -23,7 +27,7 @@ export async function findSandbox(
 ): Promise<SandboxRecord> {
   const sandbox = await records.sandboxes.get(checkSandboxId(id));
   if (sandbox === undefined || sandbox.desired === 'destroyed' || !mayUseSandbox(caller, sandbox, agents)) {
-    throw new PortholeError('sandbox_not_found', `Sandbox ${id} does not exist: POST /v1/sandbox makes one.`);
+    throw sandboxNotFound(id);
   }
   return sandbox;
 }

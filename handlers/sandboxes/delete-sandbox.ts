@@ -15,7 +15,7 @@ export const deleteSandboxRoute = defineRoute({
   errors: ['sandbox_not_found'],
   async handle({ params, caller }, services) {
     const sandbox = await findSandbox(services, caller, params.id);
-    await destroySandbox(services, sandbox.id);
+    await destroySandbox(services, sandbox);
     return { statusCode: 204, headers: {} };
   },
 });

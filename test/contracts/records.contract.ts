@@ -224,7 +224,7 @@ export function recordsContract(
     describe('sandboxes', () => {
       test('come back as they were created', async () => {
         const given = sandbox('box', { image: 'node:24', createdAt: minutes(1), owner: BOB });
-        expect(await records.sandboxes.create(given)).toBe(true);
+        expect(await records.sandboxes.create(given)).toBe(1);
         expect(await peer.sandboxes.get('box')).toEqual(given);
         expect(await peer.sandboxes.get('other')).toBeUndefined();
       });
@@ -234,7 +234,7 @@ export function recordsContract(
         async (observed) => {
           const first = sandbox('box', { observed, desired: 'destroyed' });
           await records.sandboxes.create(first);
-          expect(await peer.sandboxes.create(sandbox('box', { owner: BOB }))).toBe(false);
+          expect(await peer.sandboxes.create(sandbox('box', { owner: BOB }))).toBeUndefined();
           expect(await peer.sandboxes.get('box')).toEqual(first);
         },
       );
@@ -244,8 +244,8 @@ export function recordsContract(
           sandbox('box', { desired: 'destroyed', observed: 'destroyed', image: 'old' }),
         );
         const second = sandbox('box', { owner: BOB, createdAt: minutes(5) });
-        expect(await peer.sandboxes.create(second)).toBe(true);
-        expect(await records.sandboxes.get('box')).toEqual(second);
+        expect(await peer.sandboxes.create(second)).toBe(2);
+        expect(await records.sandboxes.get('box')).toEqual({ ...second, generation: 2 });
         expect(await records.sandboxes.destroyedAmong(['box'])).toEqual(new Set());
       });
 
@@ -257,8 +257,22 @@ export function recordsContract(
         const results = await Promise.all(
           given.map((each, at) => (at % 2 ? peer : records).sandboxes.create(each)),
         );
-        expect(results.filter(Boolean)).toEqual([true]);
-        expect(await records.sandboxes.get('box')).toEqual(given[results.indexOf(true)]);
+        const generation = which === 'a destroyed' ? 2 : 1;
+        expect(results.filter(Boolean)).toEqual([generation]);
+        expect(await records.sandboxes.get('box')).toEqual({
+          ...given[results.indexOf(generation)],
+          generation,
+        });
+      });
+
+      test('are not touched by what was meant for the one before them', async () => {
+        await records.sandboxes.create(sandbox('box', { observed: 'destroyed' }));
+        const second = await peer.sandboxes.create(sandbox('box'));
+        await records.sandboxes.setDesired('box', 'destroyed', 1);
+        await records.sandboxes.setObserved('box', 'destroyed', 1);
+        expect(await peer.sandboxes.get('box')).toMatchObject({ desired: 'running', observed: 'creating' });
+        await records.sandboxes.setObserved('box', 'running', second);
+        expect(await peer.sandboxes.get('box')).toMatchObject({ observed: 'running' });
       });
 
       test('keep what is wanted apart from what was seen', async () => {

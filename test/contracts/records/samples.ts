@@ -35,6 +35,7 @@ export function sandbox(id: string, rest: Partial<SandboxRecord> = {}): SandboxR
     desired: 'running',
     observed: 'creating',
     createdAt: NOON,
+    generation: 1,
     ...rest,
   };
 }

@@ -61,8 +61,8 @@ describe("a run's timeline tells of the run and its sandbox", () => {
     const { sandboxId } = run;
     await completeRun(deps(), run);
     await completeRun(deps(), run);
-    await destroySandbox({ records, provider }, sandboxId);
-    await destroySandbox({ records, provider }, sandboxId);
+    await destroySandbox({ records, provider }, { id: sandboxId, generation: 1 });
+    await destroySandbox({ records, provider }, { id: sandboxId, generation: 1 });
     expect(await story(run.id)).toEqual([
       [
         'run.created',

@@ -1,0 +1,11 @@
+import type { Migration } from '../migrations.ts';
+
+export const sandboxGenerations: Migration = {
+  name: '0003-sandbox-generations',
+  async up(db) {
+    await db.schema
+      .alterTable('sandboxes')
+      .addColumn('generation', 'integer', (column) => column.notNull().defaultTo(1))
+      .execute();
+  },
+};

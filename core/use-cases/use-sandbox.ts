@@ -1,0 +1,52 @@
+import { type Caller, mayUseSandbox, ownerOf } from '../callers.ts';
+import { PortholeError } from '../errors.ts';
+import type { SandboxRecord } from '../ports/records.ts';
+import { claimSandboxId, type CreateSandboxDeps, makeSandbox } from './create-sandbox.ts';
+import { destroySandbox } from './destroy-sandbox.ts';
+import { checkSandboxId, sandboxNotFound } from './find-sandbox.ts';
+
+export type UseSandboxDeps = CreateSandboxDeps;
+
+/** Whoever loses the race for an id this often in a row meets somebody who makes and deletes it in a loop. */
+const MAX_ATTEMPTS = 4;
+
+/**
+ * The sandbox, made where there is none: an id is only a name, and belongs to the person who first used it. A deleted one is made anew, for the same owner. Agents (`agents`: whether the one of its
+ * run may use it at all) make none. Simultaneous first uses make one sandbox, and each waits until it is there; it is made to the end when a caller goes away meanwhile, because others may wait.
+ * @throws PortholeError `invalid_request`, `sandbox_not_found` (a foreign one too: its existence is nobody else's business), and whatever the provider refuses
+ */
+export async function useSandbox(
+  deps: UseSandboxDeps,
+  caller: Caller,
+  id: string,
+  { agents = false }: { readonly agents?: boolean } = {},
+): Promise<SandboxRecord> {
+  const { records } = deps;
+  checkSandboxId(id);
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const known = await records.sandboxes.get(id);
+    if (known !== undefined && !mayUseSandbox(caller, known, agents)) throw sandboxNotFound(id);
+    if (known !== undefined && known.desired !== 'destroyed') {
+      return known.observed === 'creating' ? awaitCreation(deps, known) : known;
+    }
+    if (caller.kind === 'agent') throw sandboxNotFound(id);
+    // A deletion that is under way, or was cut off, is finished first.
+    if (known !== undefined) await destroySandbox(deps, known);
+    const claimed = await claimSandboxId(deps, id, { owner: known?.owner ?? ownerOf(caller) });
+    if (claimed !== undefined) return makeSandbox(deps, claimed, (sandbox) => Promise.resolve(sandbox));
+  }
+  throw new PortholeError(
+    'sandbox_not_running',
+    `Sandbox ${id} is made and deleted again at this moment: try again.`,
+  );
+}
+
+/** Creating is idempotent, so whoever comes meanwhile does it as well; it goes on when the first one was killed over it. */
+async function awaitCreation(
+  { provider, records }: UseSandboxDeps,
+  sandbox: SandboxRecord,
+): Promise<SandboxRecord> {
+  await provider.create({ id: sandbox.id, image: sandbox.image ?? undefined });
+  await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
+  return { ...sandbox, observed: 'running' };
+}
