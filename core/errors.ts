@@ -8,6 +8,7 @@ export const ERROR_CATALOGUE = {
   invalid_port: { status: 400, retryable: false },
   port_out_of_range: { status: 400, retryable: false },
   image_not_supported: { status: 400, retryable: false },
+  exec_error: { status: 400, retryable: false },
   unauthorized: { status: 401, retryable: false },
   forbidden: { status: 403, retryable: false },
   foreign_run: { status: 403, retryable: false },
@@ -15,7 +16,7 @@ export const ERROR_CATALOGUE = {
   approval_timed_out: { status: 403, retryable: true },
   origin_not_allowed: { status: 403, retryable: false },
   unknown_host: { status: 403, retryable: false },
-  path_outside_workspace: { status: 403, retryable: false },
+  path_outside_workspace: { status: 403, retryable: false, shownAs: 'invalid_request' },
   not_found: { status: 404, retryable: false },
   run_not_found: { status: 404, retryable: false },
   sandbox_not_found: { status: 404, retryable: false },
@@ -41,6 +42,8 @@ export const ERROR_CATALOGUE = {
   internal_error: { status: 500, retryable: true },
   not_streamable: { status: 501, retryable: false },
   exec_transport_error: { status: 502, retryable: true },
+  session_error: { status: 502, retryable: false },
+  tunnel_error: { status: 502, retryable: true },
   workspace_archive_read_error: { status: 502, retryable: true },
   workspace_archive_write_error: { status: 502, retryable: true },
   nothing_listens: { status: 502, retryable: true },
@@ -64,6 +67,12 @@ export class PortholeError extends Error {
 
   get status(): number {
     return ERROR_CATALOGUE[this.code].status;
+  }
+
+  /** The code that callers see: the bridge has one for several of ours. */
+  get shownCode(): ErrorCode {
+    const entry = ERROR_CATALOGUE[this.code];
+    return 'shownAs' in entry ? entry.shownAs : this.code;
   }
 
   get retryable(): boolean {

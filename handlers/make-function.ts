@@ -3,6 +3,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import type { HttpEvent, HttpResponse } from './http-event.ts';
 import { authenticate } from './middleware/authenticate.ts';
+import { checkBridgeId } from './middleware/check-bridge-id.ts';
 import { guardOrigin } from './middleware/guard-origin.ts';
 import { readInput } from './middleware/read-input.ts';
 import { renderErrors } from './middleware/render-errors.ts';
@@ -32,6 +33,7 @@ export function makeFunction(
   const chain: Step[] = [
     // Around everything, so that whatever a later step throws becomes an answer.
     renderErrors(services.log, route.id, redact),
+    ...(route.path.startsWith('/v1/sandbox/{id}') ? [checkBridgeId()] : []),
     // Before the credential: a browser acting for a foreign page must not even find out whether one is good.
     guardOrigin({ page: route.page, publicOrigin: options.publicOrigin }),
     // Before the input: strangers cannot make us read and parse a body.

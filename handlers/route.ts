@@ -47,12 +47,16 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   readonly access: 'anyone' | 'caller' | 'key' | 'local';
   /** Whether a run's agent may call it at all; default false. */
   readonly agents?: boolean;
+  /** An operation of the Cloudflare sandbox bridge, whose clients work unchanged. The others are our additions. */
+  readonly bridge?: boolean;
   /** A page that a person may reach by a link from another site. */
   readonly page?: boolean;
   readonly params?: z.ZodType<Params>;
   readonly query?: z.ZodType<Query>;
   /** JSON body; absent means none, `'stream'` means raw bytes. */
   readonly body?: z.ZodType<Body> | 'stream';
+  /** What is no JSON counts as no body, as the bridge has it in places. @default refused */
+  readonly malformedBody?: 'ignored';
   readonly responses: Readonly<Record<number, ResponseDoc>>;
   /** What it may answer beyond the codes that every route of its access shares. */
   readonly errors?: readonly ErrorCode[];

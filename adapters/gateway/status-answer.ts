@@ -2,8 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { reasonPhrase } from './reason-phrase.ts';
 import { type PreviewStatus, type StatusPageContext, statusPage, statusPageBody } from './status-page.ts';
 
-/** How long the rest of a request's body is read and dropped before its connection is given up. */
-const DRAIN_MS = 5_000;
+/** How long, and how many bytes of, the rest of a request's body is read and dropped before its connection is given up: twice the largest upload. */
+const DRAIN_MS = 10_000;
+const DRAIN_BYTES = 64 * 1024 * 1024;
 
 /** Answers with one of our own pages. `close`: the connection ends with it. */
 export function answerWithPage(
@@ -52,10 +53,16 @@ export function rawPageAnswer(
  */
 export function dropRest(req: IncomingMessage): void {
   if (req.complete || req.readableEnded) return;
-  req.resume();
-  const timer = setTimeout(() => {
+  let dropped = 0;
+  const giveUp = (): void => {
     if (!req.complete) req.socket.destroy();
-  }, DRAIN_MS);
+  };
+  req.on('data', (chunk: Buffer) => {
+    dropped += chunk.length;
+    if (dropped > DRAIN_BYTES) giveUp();
+  });
+  req.resume();
+  const timer = setTimeout(giveUp, DRAIN_MS);
   // Nobody waits for it: a host that ends has ended the connection already.
   timer.unref();
   const done = (): void => clearTimeout(timer);

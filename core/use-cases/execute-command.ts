@@ -1,13 +1,20 @@
+import { randomBytes } from 'node:crypto';
 import { PortholeError } from '../errors.ts';
-import type { ExecProcess, SandboxProvider } from '../ports/sandbox-provider.ts';
+import type { ExecCommand, ExecProcess, SandboxProvider } from '../ports/sandbox-provider.ts';
+import { checkSessionId } from '../rules/session-id.ts';
 import { shellCommand } from '../rules/shell-quote.ts';
 import { resolveWorkspacePath } from '../rules/workspace-path.ts';
+import { ENTER_WORKSPACE, exitOfEntering } from './enter-workspace.ts';
+import { readUntilMark } from './read-until-mark.ts';
+import { SESSION_FUNCTIONS } from './sessions/session-script.ts';
 
 export interface CommandRequest {
   readonly argv: readonly string[];
   /** Milliseconds; undefined means no limit. */
   readonly timeoutMs?: number | undefined;
   readonly cwd?: string | undefined;
+  /** Whose working directory and environment it starts with, and leaves its own to. */
+  readonly sessionId?: string | undefined;
 }
 
 export interface RunningCommand {
@@ -33,28 +40,38 @@ const SIGNAL_NUMBERS: Record<string, number> = {
   SIGTERM: 15,
 };
 
+/** Enters the session ($3) and the folder ($2), says so with the mark ($1) on stderr, and runs the command ($4) in the place of this one. */
+const ENTERED = `${SESSION_FUNCTIONS}${ENTER_WORKSPACE}
+[ -z "$3" ] || { _porthole_enter "$3"; trap _porthole_save EXIT; }
+_porthole_go "$2" || { trap - EXIT; exit; }
+printf '%s\\n' "$1" >&2
+_porthole_command=$4
+set --
+eval "unset -v _porthole_command; $_porthole_command"
+`;
+
 /**
  * Runs argv through `bash -c`, quoted word by word, so that builtins work and nothing is injected.
  * Aborting `signal` (the client went away) kills the command's process group.
- * @throws PortholeError `path_outside_workspace`, `invalid_request`, and what `exec` refuses
+ * @throws PortholeError `path_outside_workspace`, `invalid_request`, `exec_error` for a `cwd` that is not there, and what `exec` refuses
  */
 export async function executeCommand(
   { provider }: { readonly provider: SandboxProvider },
   sandboxId: string,
-  { argv, timeoutMs, cwd }: CommandRequest,
+  { argv, timeoutMs, cwd, sessionId }: CommandRequest,
   signal?: AbortSignal,
 ): Promise<RunningCommand> {
   if (argv.some((word) => word.includes('\0'))) {
     throw new PortholeError('invalid_request', 'argv must not contain a NUL character');
   }
-  const process = await provider.exec(
-    sandboxId,
-    {
-      argv: ['bash', '-c', shellCommand(argv)],
-      cwd: cwd === undefined ? undefined : resolveWorkspacePath(cwd, 'cwd'),
-    },
-    signal,
-  );
+  const folder = cwd === undefined ? '' : resolveWorkspacePath(cwd, 'cwd');
+  const session = sessionId === undefined ? '' : checkSessionId(sessionId);
+  const line = shellCommand(argv);
+  const start = (command: ExecCommand) => provider.exec(sandboxId, command, signal);
+  const process =
+    folder === '' && session === ''
+      ? await start({ argv: ['bash', '-c', line] })
+      : await startEntered(start, folder, session, line);
   let timedOut = false;
   let grace: NodeJS.Timeout | undefined;
   const limit =
@@ -74,4 +91,30 @@ export async function executeCommand(
   // Readers of the output may never ask for the exit code; its failure then belongs to nobody.
   exitCode.catch(() => undefined);
   return { process, exitCode, timedOut: () => timedOut };
+}
+
+/** Resolves once the command itself begins; where its folder is none, it never does. */
+async function startEntered(
+  start: (command: ExecCommand) => Promise<ExecProcess>,
+  folder: string,
+  session: string,
+  line: string,
+): Promise<ExecProcess> {
+  const mark = randomBytes(16).toString('hex');
+  const process = await start({ argv: ['bash', '-c', ENTERED, 'bash', mark, folder, session, line] });
+  const { found, rest } = await readUntilMark(process.stderr, `${mark}\n`);
+  const entered: ExecProcess = {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: rest,
+    exited: process.exited,
+    kill: (signal) => process.kill(signal),
+    resize: (cols, rows) => process.resize(cols, rows),
+  };
+  if (found) return entered;
+  const refusal = exitOfEntering((await process.exited).code, folder);
+  if (refusal === undefined) return entered;
+  process.stdout.destroy();
+  rest.destroy();
+  throw refusal;
 }

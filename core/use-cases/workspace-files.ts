@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { type ErrorCode, PortholeError } from '../errors.ts';
@@ -6,41 +7,54 @@ import { resolveWorkspacePath } from '../rules/workspace-path.ts';
 
 /**
  * Files through nothing but a POSIX shell in the sandbox, so that every provider and image has them. `$1` is the path below the workspace. Symbolic links are
- * resolved there, and refused when they leave the workspace.
+ * resolved there, and refused when they leave the workspace. Judged is what has been opened or entered, not its name, so that nobody can swap a folder for a link in between.
  */
 const PROLOGUE = `
-root=$(cd -P -- "\${WORKSPACE:-/workspace}" && pwd -P) || exit 70
-outside() { echo "outside" >&2; exit 43; }
-inside() { case "$1/" in "$root"/*) ;; *) outside ;; esac }
-file=$root/$1
+cd -P -- "\${WORKSPACE:-/workspace}" || exit 70
+root=$PWD
+inside() { case "$1/" in "$root"/*) ;; *) exit 43 ;; esac }
 `;
 
 const READ = `${PROLOGUE}
+file=./$1
 [ -e "$file" ] || exit 44
 [ -d "$file" ] && exit 45
 [ -f "$file" ] || exit 47
-real=$(readlink -f -- "$file") || exit 44
+exec 3< "$file" || exit 46
+if [ -e /proc/self/fd/3 ]; then real=$(readlink /proc/self/fd/3); else real=$(readlink -f -- "$file"); fi
 inside "$real"
-exec 3< "$real" || exit 46
 echo ready >&2
 exec cat <&3
 `;
 
+/** `$2` is a name that nobody knows. Missing folders are made on the way, each from within the one above. */
 const WRITE = `${PROLOGUE}
-[ -d "$file" ] && exit 45
-if [ -L "$file" ]; then file=$(readlink -f -- "$file") || outside; inside "$file"; fi
-folder=\${file%/*}
-there=$folder
-while [ ! -d "$there" ]; do there=\${there%/*}; done
-real=$(cd -P -- "$there" && pwd -P) || exit 46
-inside "$real"
-mkdir -p -- "$folder" || exit 46
-temp=$(mktemp "$folder/.porthole-XXXXXXXX") || exit 46
+rest=$1
+while :; do
+  case "$rest" in */*) part=\${rest%%/*} rest=\${rest#*/} ;; *) break ;; esac
+  [ -d "./$part" ] || mkdir -- "./$part" || exit 46
+  cd -P -- "./$part" || exit 46
+  inside "$PWD"
+done
+if [ -L "./$rest" ]; then
+  [ -d "./$rest" ] && exit 45
+  target=$(readlink -f -- "./$rest") || exit 43
+  inside "$target"
+  rest=\${target##*/}
+  cd -P -- "\${target%/*}" || exit 46
+  inside "$PWD"
+fi
+[ -n "$rest" ] && [ ! -d "./$rest" ] || exit 45
+umask 022
+temp=./.porthole-$2
 trap 'rm -f -- "$temp"' EXIT
 trap 'exit 46' HUP INT TERM
+set -C
+exec 4> "$temp" || exit 46
 echo ready >&2
-cat > "$temp" || exit 46
-chmod 0644 "$temp" && mv -f -- "$temp" "$file" || exit 46
+cat >&4 || exit 46
+[ ! -x "./$rest" ] || chmod 0755 -- "$temp"
+mv -fT -- "$temp" "./$rest" || exit 46
 `;
 
 /** What the scripts exit with → how a caller is told. */
@@ -92,7 +106,7 @@ export async function writeWorkspaceFile(
   signal?.throwIfAborted();
   // Without the signal: it would kill the script before its trap has removed the temporary file.
   const process = await provider.exec(sandboxId, {
-    argv: ['sh', '-c', WRITE, 'sh', below(absolute)],
+    argv: ['sh', '-c', WRITE, 'sh', below(absolute), randomBytes(8).toString('hex')],
     stdin: true,
   });
   process.stdout.resume();

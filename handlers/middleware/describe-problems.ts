@@ -20,6 +20,8 @@ function describe(issue: z.core.$ZodIssue, input: unknown, where: string): strin
   const message = issue.message
     .replace(/^Invalid input: (expected [^,]+), received .*$/, '$1')
     .replace(/\.$/, '');
+  // A sentence of its own, in the words that clients of the bridge know.
+  if (message.startsWith(`${name} `)) return message;
   return `${name}: ${message}${got}.`;
 }
 

@@ -1,9 +1,9 @@
 import { buffer as readBytes } from 'node:stream/consumers';
-import { Transform } from 'node:stream';
 import type { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import type { HttpEvent } from '../http-event.ts';
 import type { Route } from '../route.ts';
+import { limitedStream } from '../limited-stream.ts';
 import { describeProblems } from './describe-problems.ts';
 import type { Step } from './step.ts';
 
@@ -22,7 +22,7 @@ export function readInput(route: Route): Step {
       const body =
         route.body === undefined || route.body === 'stream'
           ? undefined
-          : parse(route.body, await readJson(event), 'body');
+          : parse(route.body, await readJson(event, route), 'body');
       event.input = { params, query, body };
     },
   };
@@ -39,12 +39,13 @@ function queryOf({ rawQueryString }: HttpEvent): Record<string, string> {
   return rawQueryString === '' ? {} : Object.fromEntries(new URLSearchParams(rawQueryString));
 }
 
-async function readJson(event: HttpEvent): Promise<unknown> {
+async function readJson(event: HttpEvent, { bridge, malformedBody }: Route): Promise<unknown> {
   const raw = await readBody(event);
   // No body at all is an empty object: every field that must be there is then named as missing.
   if (raw === '') return {};
   const type = event.headers['content-type'];
-  if (type === undefined || !JSON_TYPE.test(type)) {
+  // The bridge takes JSON under any type; what a page of another site sends is refused by its Origin all the same.
+  if (bridge !== true && (type === undefined || !JSON_TYPE.test(type))) {
     throw new PortholeError(
       'unsupported_media_type',
       `The body must be JSON, but its Content-Type is ${type === undefined ? 'missing' : JSON.stringify(type.slice(0, 100))}: send Content-Type: application/json.`,
@@ -60,6 +61,7 @@ async function readJson(event: HttpEvent): Promise<unknown> {
   try {
     return JSON.parse(raw) as unknown;
   } catch {
+    if (malformedBody === 'ignored') return {};
     throw new PortholeError('invalid_request', 'Invalid JSON body');
   }
 }
@@ -78,19 +80,8 @@ async function readBody(event: HttpEvent): Promise<string> {
   if (announced === '0' || (announced === undefined && event.headers['transfer-encoding'] === undefined))
     return '';
   if (Number(announced) > MAX_JSON_BYTES) throw tooLarge();
-  let seen = 0;
-  const counted = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      seen += chunk.length;
-      done(seen > MAX_JSON_BYTES ? tooLarge() : null, chunk);
-    },
-  });
-  const source = event.bodyStream();
-  source.once('error', () => counted.destroy(cutOff()));
-  source.once('close', () => {
-    if (!source.readableEnded) counted.destroy(cutOff());
-  });
-  return utf8(await readBytes(source.pipe(counted)));
+  const body = limitedStream(event.bodyStream(), { bytes: MAX_JSON_BYTES, tooLarge, cutOff });
+  return utf8(await readBytes(body));
 }
 
 function utf8(bytes: Buffer): string {

@@ -27,14 +27,14 @@ export function errorResponse(
   redact = byForm,
 ): HttpResponse {
   if (error instanceof PortholeError && error.status < 500) {
-    const body: ErrorBody = { error: redact(error.message), code: error.code };
+    const body: ErrorBody = { error: redact(error.message), code: error.shownCode };
     return json(error.status, body, hints(error));
   }
   log.error({ err: error, request_id: requestId, operation }, 'request failed');
   const known = error instanceof PortholeError ? error : BLANK;
   const body: ErrorBody = {
     error: redact(known.message),
-    code: known.code,
+    code: known.shownCode,
     ...(requestId === undefined ? {} : { request_id: requestId }),
   };
   return json(known.status, body, hints(known));

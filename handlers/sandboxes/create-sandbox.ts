@@ -16,6 +16,7 @@ export const createSandboxRoute = defineRoute({
   tag: 'Sandboxes',
   summary: 'Create a sandbox',
   access: 'caller',
+  bridge: true,
   body: Body,
   responses: {
     200: { description: 'Its id', schema: z.object({ id: z.string() }).meta({ id: 'SandboxId' }) },

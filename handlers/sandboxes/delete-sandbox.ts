@@ -1,5 +1,6 @@
+import { mayUseSandbox } from '#core/callers.ts';
 import { destroySandbox } from '#core/use-cases/destroy-sandbox.ts';
-import { findSandbox } from '#core/use-cases/find-sandbox.ts';
+import { sandboxNotFound } from '#core/use-cases/find-sandbox.ts';
 import { defineRoute } from '../route.ts';
 import { SandboxPath } from './sandbox-path.ts';
 
@@ -9,13 +10,18 @@ export const deleteSandboxRoute = defineRoute({
   path: '/v1/sandbox/{id}',
   tag: 'Sandboxes',
   summary: 'Destroy a sandbox and its files',
+  description: 'Also where there is none. Used again, the id names a fresh one.',
   access: 'caller',
+  bridge: true,
   params: SandboxPath,
   responses: { 204: { description: 'Destroyed' } },
-  errors: ['sandbox_not_found'],
+  errors: ['sandbox_not_found', 'exec_transport_error'],
   async handle({ params, caller }, services) {
-    const sandbox = await findSandbox(services, caller, params.id);
-    await destroySandbox(services, sandbox);
+    const sandbox = await services.records.sandboxes.get(params.id);
+    if (sandbox !== undefined) {
+      if (!mayUseSandbox(caller, sandbox, false)) throw sandboxNotFound(params.id);
+      await destroySandbox(services, sandbox);
+    }
     return { statusCode: 204, headers: {} };
   },
 });

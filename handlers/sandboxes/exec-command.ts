@@ -1,26 +1,28 @@
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { executeCommand } from '#core/use-cases/execute-command.ts';
-import { findSandbox } from '#core/use-cases/find-sandbox.ts';
+import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute } from '../route.ts';
-import { execEvents } from './exec-events.ts';
+import { execEvents, failedEvents } from './exec-events.ts';
 import { SandboxPath } from './sandbox-path.ts';
+import { checkSessionHeader } from './session-header.ts';
 
+/** Clients of the bridge send null for what they have not set. */
 const Body = z
   .object({
     argv: z
-      .array(z.string('must be a string'), 'must be a non-empty array')
-      .min(1, 'must be a non-empty array'),
+      .array(z.string('must be a string'), 'argv must be a non-empty array')
+      .min(1, 'argv must be a non-empty array'),
     timeout_ms: z
       .number('must be a number')
       .positive('must be positive')
       .max(2_147_483_647, 'must be at most 2147483647')
-      .optional()
+      .nullish()
       .describe('Milliseconds; none: no limit')
       .meta({ example: 10_000 }),
     cwd: z
       .string('must be a string')
-      .optional()
+      .nullish()
       .describe('Within /workspace, the default')
       .meta({ example: '/workspace' }),
   })
@@ -34,9 +36,10 @@ export const execCommandRoute = defineRoute({
   summary: 'Run a command',
   description:
     'Server-sent events: `stdout` and `stderr` (base64), then exactly one of `exit` `{"exit_code": n}` and `error` `{"error", "code"}`. ' +
-    'When the client goes away, the command is killed.',
+    'When the client goes away, the command is killed. With a `Session-Id`, it starts in the working directory and the environment of that session, and leaves its own there.',
   access: 'caller',
   agents: true,
+  bridge: true,
   params: SandboxPath,
   body: Body,
   responses: { 200: { description: 'The events of the command', contentType: 'text/event-stream' } },
@@ -47,14 +50,22 @@ export const execCommandRoute = defineRoute({
     'exec_transport_error',
     'not_streamable',
   ],
-  async handle({ params, body, caller, signal }, services) {
-    const sandbox = await findSandbox(services, caller, params.id, { agents: true });
+  async handle({ params, headers, body, caller, signal }, services) {
     if (body.argv[0] === '') throw new PortholeError('invalid_request', 'argv[0] must not be empty');
-    const command = await executeCommand(
+    const sessionId = checkSessionHeader(headers);
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    const timeoutMs = body.timeout_ms ?? undefined;
+    const events = await executeCommand(
       services,
       sandbox.id,
-      { argv: body.argv, timeoutMs: body.timeout_ms, cwd: body.cwd },
+      { argv: body.argv, timeoutMs, cwd: body.cwd ?? undefined, sessionId },
       signal,
+    ).then(
+      (command) => execEvents(command, timeoutMs),
+      (error: unknown) => {
+        if (error instanceof PortholeError && error.code === 'exec_error') return failedEvents(error);
+        throw error;
+      },
     );
     return {
       statusCode: 200,
@@ -63,7 +74,7 @@ export const execCommandRoute = defineRoute({
         'cache-control': 'no-cache',
         'x-accel-buffering': 'no',
       },
-      body: execEvents(command, body.timeout_ms),
+      body: events,
     };
   },
 });

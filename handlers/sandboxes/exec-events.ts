@@ -3,8 +3,14 @@ import { finished } from 'node:stream/promises';
 import { PortholeError } from '#core/errors.ts';
 import type { RunningCommand } from '#core/use-cases/execute-command.ts';
 
+/** How long a stream may be silent, in milliseconds. */
+export const HEARTBEAT_MS = 15_000;
+
+/** A comment (HTML standard, section 9.2.6): proxies see that the stream lives, clients do not see it. */
+const HEARTBEAT = ':\n\n';
+
 /**
- * A running command as the bridge's event stream. A reader that stops, stops the command; a reader that goes away ends it. What cannot be
+ * A running command as the bridge's event stream, with a comment now and then while it is silent. A reader that stops, stops the command; a reader that goes away ends it. What cannot be
  * known (a lost connection) is an `error`, never an exit code.
  */
 export function execEvents(command: RunningCommand, timeoutMs: number | undefined): Readable {
@@ -19,8 +25,16 @@ export function execEvents(command: RunningCommand, timeoutMs: number | undefine
       done(error);
     },
   });
+  let isQuiet = true;
+  const heartbeat = setInterval(() => {
+    if (isQuiet && events.readableLength === 0) events.push(HEARTBEAT);
+    isQuiet = true;
+  }, HEARTBEAT_MS);
+  heartbeat.unref();
+  events.once('close', () => clearInterval(heartbeat));
   const forward = (event: 'stdout' | 'stderr', output: Readable) => {
     output.on('data', (chunk: Buffer) => {
+      isQuiet = false;
       if (!events.push(frame(event, chunk.toString('base64')))) outputs.forEach((each) => each.pause());
     });
     // A lost connection also rejects the exit code, which is where it is told.
@@ -31,6 +45,7 @@ export function execEvents(command: RunningCommand, timeoutMs: number | undefine
   // The end may be known before the last output has been read; it is told after it.
   const drained = Promise.allSettled(outputs.map((output) => finished(output)));
   void Promise.all([lastFrames(command, timeoutMs), drained]).then(([frames]) => {
+    clearInterval(heartbeat);
     if (events.destroyed) return false;
     events.push(frames);
     return events.push(null);
@@ -53,7 +68,7 @@ async function lastFrames(
       'error',
       JSON.stringify({
         error: known ? error.message : 'The connection to the sandbox was lost: run the command again.',
-        code: known ? error.code : 'exec_transport_error',
+        code: known ? error.shownCode : 'exec_transport_error',
       }),
     );
   }
@@ -61,4 +76,9 @@ async function lastFrames(
 
 function frame(event: string, data: string): string {
   return `event: ${event}\ndata: ${data}\n\n`;
+}
+
+/** What could not begin, as the bridge tells it: its answer has begun by then. */
+export function failedEvents(error: PortholeError): string {
+  return frame('error', JSON.stringify({ error: error.message, code: error.shownCode }));
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { findSandbox } from '#core/use-cases/find-sandbox.ts';
+import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
 import { SandboxPath } from './sandbox-path.ts';
 
@@ -11,6 +11,7 @@ export const isSandboxRunningRoute = defineRoute({
   summary: 'Whether commands can run in the sandbox',
   access: 'caller',
   agents: true,
+  bridge: true,
   params: SandboxPath,
   responses: {
     200: {
@@ -18,9 +19,9 @@ export const isSandboxRunningRoute = defineRoute({
       schema: z.object({ running: z.boolean() }).meta({ id: 'RunningResponse' }),
     },
   },
-  errors: ['sandbox_not_found'],
+  errors: ['sandbox_not_found', 'exec_transport_error'],
   async handle({ params, caller, signal }, services) {
-    const sandbox = await findSandbox(services, caller, params.id, { agents: true });
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     return json(200, { running: (await services.provider.inspect(sandbox.id, signal)).state === 'running' });
   },
 });

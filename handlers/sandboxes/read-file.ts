@@ -1,7 +1,8 @@
-import { findSandbox } from '#core/use-cases/find-sandbox.ts';
+import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { readWorkspaceFile } from '#core/use-cases/workspace-files.ts';
 import { defineRoute } from '../route.ts';
 import { absolutePath, FilePath } from './file-path.ts';
+import { checkSessionHeader } from './session-header.ts';
 
 export const readFileRoute = defineRoute({
   id: 'readFile',
@@ -11,6 +12,7 @@ export const readFileRoute = defineRoute({
   summary: 'Read a file',
   access: 'caller',
   agents: true,
+  bridge: true,
   params: FilePath,
   responses: { 200: { description: 'The bytes of the file', contentType: 'application/octet-stream' } },
   errors: [
@@ -21,9 +23,11 @@ export const readFileRoute = defineRoute({
     'exec_transport_error',
     'not_streamable',
   ],
-  async handle({ params, caller, signal }, services) {
-    const sandbox = await findSandbox(services, caller, params.id, { agents: true });
-    const body = await readWorkspaceFile(services, sandbox.id, absolutePath(params.path), signal);
+  async handle({ params, headers, caller, signal }, services) {
+    checkSessionHeader(headers);
+    const path = absolutePath(params.path);
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    const body = await readWorkspaceFile(services, sandbox.id, path, signal);
     return {
       statusCode: 200,
       headers: { 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' },

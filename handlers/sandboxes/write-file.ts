@@ -1,13 +1,11 @@
-import { type Readable, Transform } from 'node:stream';
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
-import { findSandbox } from '#core/use-cases/find-sandbox.ts';
+import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { writeWorkspaceFile } from '#core/use-cases/workspace-files.ts';
 import { defineRoute, json } from '../route.ts';
 import { absolutePath, FilePath } from './file-path.ts';
-
-/** 32 MiB, the bridge's limit. */
-export const MAX_FILE_BYTES = 33_554_432;
+import { checkSessionHeader } from './session-header.ts';
+import { MAX_UPLOAD_BYTES, withUpload } from './upload.ts';
 
 export const writeFileRoute = defineRoute({
   id: 'writeFile',
@@ -19,6 +17,7 @@ export const writeFileRoute = defineRoute({
     'The body is the raw bytes, at most 32 MiB. Missing folders are made; the file appears whole or not at all.',
   access: 'caller',
   agents: true,
+  bridge: true,
   params: FilePath,
   body: 'stream',
   responses: {
@@ -33,43 +32,19 @@ export const writeFileRoute = defineRoute({
     'not_streamable',
   ],
   async handle({ params, caller, headers, stream, signal }, services) {
-    const sandbox = await findSandbox(services, caller, params.id, { agents: true });
+    checkSessionHeader(headers);
     const path = absolutePath(params.path);
-    const announced = Number(headers['content-length'] ?? 0);
-    if (announced > MAX_FILE_BYTES) throw tooLarge(announced);
-    const upload = stream();
-    const content = limited(upload);
-    try {
-      await writeWorkspaceFile(services, sandbox.id, path, content, signal);
-    } finally {
-      // What was not read must not hold the connection back.
-      upload.unpipe();
-      content.destroy();
-    }
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    await withUpload({ headers, stream }, tooLarge, (content) =>
+      writeWorkspaceFile(services, sandbox.id, path, content, signal),
+    );
     return json(200, { ok: true });
   },
 });
 
-function limited(source: Readable): Readable {
-  let seen = 0;
-  const counted = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      seen += chunk.length;
-      done(seen > MAX_FILE_BYTES ? tooLarge(seen) : null, chunk);
-    },
-  });
-  source.once('error', (error) => counted.destroy(error));
-  source.once('close', () => {
-    // A client that went away in the middle must not look like the end of the file.
-    if (!source.readableEnded)
-      counted.destroy(new PortholeError('invalid_request', 'The upload was cut off: send it again.'));
-  });
-  return source.pipe(counted);
-}
-
 function tooLarge(bytes: number): PortholeError {
   return new PortholeError(
     'payload_too_large',
-    `payload too large: ${bytes} bytes exceeds the ${MAX_FILE_BYTES}-byte limit`,
+    `payload too large: ${bytes} bytes exceeds the ${MAX_UPLOAD_BYTES}-byte limit`,
   );
 }

@@ -108,18 +108,18 @@ describe('files', () => {
   });
 
   test.each<[string, string, [number, string]]>([
-    ['outside the workspace', 'etc/passwd', [403, 'path_outside_workspace']],
-    ['that climbs out', 'workspace/../../etc/passwd', [403, 'path_outside_workspace']],
-    ['that climbs out, encoded', 'workspace/%2e%2e/%2e%2e/etc/passwd', [403, 'path_outside_workspace']],
+    ['outside the workspace', 'etc/passwd', [403, 'invalid_request']],
+    ['that climbs out', 'workspace/../../etc/passwd', [403, 'invalid_request']],
+    ['that climbs out, encoded', 'workspace/%2e%2e/%2e%2e/etc/passwd', [403, 'invalid_request']],
     [
       'that climbs out with encoded slashes',
       'workspace%2F..%2F..%2Fetc%2Fpasswd',
-      [403, 'path_outside_workspace'],
+      [403, 'invalid_request'],
     ],
-    ['that only begins like the workspace', 'workspace2/x', [403, 'path_outside_workspace']],
-    ['through /proc', 'proc/self/root/etc/passwd', [403, 'path_outside_workspace']],
-    ['through a link to a folder outside', 'workspace/out/passwd', [403, 'path_outside_workspace']],
-    ['that is a link to a file outside', 'workspace/secret', [403, 'path_outside_workspace']],
+    ['that only begins like the workspace', 'workspace2/x', [403, 'invalid_request']],
+    ['through /proc', 'proc/self/root/etc/passwd', [403, 'invalid_request']],
+    ['through a link to a folder outside', 'workspace/out/passwd', [403, 'invalid_request']],
+    ['that is a link to a file outside', 'workspace/secret', [403, 'invalid_request']],
     ['with a NUL', 'workspace/a%00b', [400, 'invalid_request']],
     ['that is a folder', 'workspace/outputs', [400, 'invalid_request']],
     ['that is the workspace', 'workspace', [400, 'invalid_request']],

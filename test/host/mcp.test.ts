@@ -286,12 +286,12 @@ describe('an MCP client', () => {
       [
         'read_file',
         { run_id, path: '/etc/passwd' },
-        ['path_outside_workspace', 'path must resolve to a location within /workspace'],
+        ['invalid_request', 'path must resolve to a location within /workspace'],
       ],
       [
         'write_file',
         { run_id, path: '../../etc/passwd', content: 'x' },
-        ['path_outside_workspace', 'path must resolve to a location within /workspace'],
+        ['invalid_request', 'path must resolve to a location within /workspace'],
       ],
       [
         'write_file',
@@ -306,7 +306,7 @@ describe('an MCP client', () => {
       [
         'list_files',
         { run_id, path: 'odd/outside' },
-        ['path_outside_workspace', 'path must resolve to a location within /workspace'],
+        ['invalid_request', 'path must resolve to a location within /workspace'],
       ],
       [
         'list_files',
