@@ -1,15 +1,7 @@
 import type { Socket } from 'node:net';
-import { PortholeError } from '#core/errors.ts';
+import { nothingListens } from '#adapters/sandboxes/sandbox-errors.ts';
 import { FRAME } from './init/frames.ts';
 import { request } from './init-client.ts';
-
-/** What a caller gets for a port that refuses on both addresses. */
-export function nothingListens(id: string, port: number): PortholeError {
-  return new PortholeError(
-    'nothing_listens',
-    `Nothing listens on port ${port} in sandbox ${id}. Start a server there, on 127.0.0.1, ::1 or all addresses.`,
-  );
-}
 
 /** The slower way to a port: the init connects, and carries the bytes over its socket. Works wherever exec works. */
 export async function dialThroughInit(

@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net';
-import { connectInFolder, listenInFolder } from './folder-socket.ts';
+import { connectInFolder, listenInFolder } from '#adapters/sandboxes/channel/folder-socket.ts';
 
 const NAME = 'init.sock';
 

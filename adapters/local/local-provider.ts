@@ -10,6 +10,14 @@
 import { mkdirSync, readdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
+import {
+  CHANNEL_SOCKET,
+  SandboxChannels,
+  type ServeChannel,
+} from '#adapters/sandboxes/channel/sandbox-channels.ts';
+import { checkPort, nothingListens, sandboxNotFound } from '#adapters/sandboxes/sandbox-errors.ts';
+import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
+import { Serial } from '#adapters/sandboxes/serial.ts';
 import { PortholeError } from '#core/errors.ts';
 import type {
   ExecCommand,
@@ -19,7 +27,7 @@ import type {
   SandboxSpec,
 } from '#core/ports/sandbox-provider.ts';
 import { dialLoopback } from './dial-loopback.ts';
-import { dialThroughInit, nothingListens } from './dial-through-init.ts';
+import { dialThroughInit } from './dial-through-init.ts';
 import { ownerOf } from './drop-root.ts';
 import { endProcesses } from './end-processes.ts';
 import { readCommand } from './exec-request.ts';
@@ -27,11 +35,9 @@ import { startCommand } from './exec-process.ts';
 import { findIsolation, type Isolation, type IsolationKind, withoutIsolation } from './isolation.ts';
 import { isAlive } from './process-identity.ts';
 import { removeFolder } from './remove-folder.ts';
-import { CHANNEL_SOCKET, SandboxChannels, type ServeChannel } from './sandbox-channels.ts';
 import { SandboxDialers } from './sandbox-dialers.ts';
 import { SandboxFolder, type StartRecord } from './sandbox-folder.ts';
 import { INSIDE_PATHS } from './sandbox-view.ts';
-import { Serial } from './serial.ts';
 import { SandboxStarter } from './start-sandbox.ts';
 
 export interface LocalProviderOptions {
@@ -61,8 +67,6 @@ export function createLocalProvider(options: LocalProviderOptions): LocalProvide
   mkdirSync(root, { recursive: true, mode: 0o700 });
   return new FolderProvider(root, options);
 }
-
-const SANDBOX_ID = /^[a-z2-7]{1,128}$/;
 
 class FolderProvider implements LocalProvider {
   readonly name = 'local';
@@ -114,12 +118,7 @@ class FolderProvider implements LocalProvider {
         `Image ${image}: sandboxes on this machine have no images. Leave it out, or use the docker or kubernetes provider.`,
       );
     }
-    if (!SANDBOX_ID.test(id)) {
-      throw new PortholeError(
-        'invalid_request',
-        `Sandbox id ${id}: must be 1 to 128 characters of a-z and 2-7.`,
-      );
-    }
+    checkSandboxId(id);
     await this.#serial.run(id, async () => {
       const folder = new SandboxFolder(this.#root, id);
       if (folder.has('destroying')) await this.#remove(id, folder);
@@ -149,7 +148,7 @@ class FolderProvider implements LocalProvider {
 
   async destroy(id: string, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
-    if (!SANDBOX_ID.test(id)) return;
+    if (!isSandboxId(id)) return;
     await this.#serial.run(id, async () => {
       const folder = new SandboxFolder(this.#root, id);
       if (folder.exists()) await this.#remove(id, folder);
@@ -164,9 +163,7 @@ class FolderProvider implements LocalProvider {
 
   async dial(id: string, port: number, signal?: AbortSignal): Promise<Socket> {
     signal?.throwIfAborted();
-    if (!Number.isInteger(port) || port < 1 || port > 65_535) {
-      throw new PortholeError('invalid_port', `Port ${port}: must be a whole number from 1 to 65535.`);
-    }
+    checkPort(port);
     const { folder, started } = this.#running(id);
     let socket: Socket | undefined;
     if (started.isolation === 'none') socket = await dialLoopback(port, signal);
@@ -182,7 +179,7 @@ class FolderProvider implements LocalProvider {
   async *list(signal?: AbortSignal): AsyncIterable<string> {
     for (const name of readdirSync(this.#root)) {
       signal?.throwIfAborted();
-      if (SANDBOX_ID.test(name)) yield name;
+      if (isSandboxId(name)) yield name;
     }
   }
 
@@ -194,7 +191,7 @@ class FolderProvider implements LocalProvider {
 
   #observe(id: string): Omit<SandboxObservation, 'podName'> {
     const folder = new SandboxFolder(this.#root, id);
-    if (!SANDBOX_ID.test(id) || !folder.exists()) return { state: 'absent' };
+    if (!isSandboxId(id) || !folder.exists()) return { state: 'absent' };
     if (folder.has('destroying')) return { state: 'stopped', reason: 'its removal has begun' };
     if (!folder.has('made')) return { state: 'creating' };
     const started = folder.started();
@@ -206,11 +203,8 @@ class FolderProvider implements LocalProvider {
 
   #known(id: string): SandboxFolder {
     const folder = new SandboxFolder(this.#root, id);
-    if (SANDBOX_ID.test(id) && folder.exists() && !folder.has('destroying')) return folder;
-    throw new PortholeError(
-      'sandbox_not_found',
-      `Sandbox ${id}: there is none. List the sandboxes, or create one.`,
-    );
+    if (isSandboxId(id) && folder.exists() && !folder.has('destroying')) return folder;
+    throw sandboxNotFound(id);
   }
 
   #running(id: string): { folder: SandboxFolder; started: StartRecord } {
@@ -237,7 +231,7 @@ class FolderProvider implements LocalProvider {
   }
 
   async #openChannel(id: string, folder: SandboxFolder, isolation: IsolationKind): Promise<void> {
-    await this.#channels.open(id, folder, isolation === 'none' ? undefined : ownerOf(id));
+    await this.#channels.open(id, folder.channel, { owner: isolation === 'none' ? undefined : ownerOf(id) });
   }
 
   async #end(id: string, folder: SandboxFolder): Promise<void> {

@@ -3,6 +3,8 @@
  * volume. Stopped is a Sandbox that is suspended: a claim's own expiry would take the volume with it.
  */
 import type { Duplex } from 'node:stream';
+import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
+import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { SANDBOX_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
 import { PortholeError } from '#core/errors.ts';
 import type {
@@ -22,8 +24,8 @@ import { limited } from './cluster/settle.ts';
 import type { RunningPod } from './exec/running-pod.ts';
 import { PodShell } from './pods/pod-shell.ts';
 import { podState } from './pods/pod-state.ts';
-import { portError, sandboxNotFound, sandboxNotRunning } from './provider-errors.ts';
-import { checkSandboxId, isSandboxId, sandboxIdOf } from './sandbox-id.ts';
+import { portError } from './provider-errors.ts';
+import { sandboxIdOf } from './sandbox-id.ts';
 
 export interface AgentSandboxProviderOptions {
   /** Closed by whoever made it, after the provider. */

@@ -3,6 +3,8 @@
  * The claim comes first and is marked for deletion first: where there is none, or one on its way out, there is no sandbox.
  */
 import type { Duplex } from 'node:stream';
+import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
+import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { SANDBOX_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
 import type {
   ExecCommand,
@@ -22,8 +24,8 @@ import { PodLife, type SandboxPodSettings } from './pods/pod-life.ts';
 import { PodShell } from './pods/pod-shell.ts';
 import type { Pod } from './pods/pod.ts';
 import { podState } from './pods/pod-state.ts';
-import { portError, sandboxNotFound, sandboxNotRunning } from './provider-errors.ts';
-import { checkSandboxId, isSandboxId, sandboxIdOf } from './sandbox-id.ts';
+import { portError } from './provider-errors.ts';
+import { sandboxIdOf } from './sandbox-id.ts';
 
 export interface KubernetesProviderOptions {
   /** Closed by whoever made it, after the provider. */

@@ -2,18 +2,7 @@ import { PortholeError } from '#core/errors.ts';
 import type { Collection } from '../client/collection.ts';
 import { KubernetesError } from '../client/kubernetes-error.ts';
 import type { KubernetesObject } from '../client/kubernetes-object.ts';
-import { transportError } from './exec/transport-error.ts';
-
-export function sandboxNotFound(id: string): PortholeError {
-  return new PortholeError(
-    'sandbox_not_found',
-    `Sandbox ${id.slice(0, 200)}: there is none. List the sandboxes, or create one.`,
-  );
-}
-
-export function sandboxNotRunning(id: string, reason: string, cause?: unknown): PortholeError {
-  return new PortholeError('sandbox_not_running', `Sandbox ${id} does not run: ${reason}.`, { cause });
-}
+import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 
 /** A claim that will never have a Sandbox; `reason` is the claim's own. */
 export function unbound(id: string, reason: string): PortholeError {

@@ -1,21 +1,6 @@
+import { isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { ANNOTATIONS, sandboxObjectName } from '#constructs/names.ts';
-import { PortholeError } from '#core/errors.ts';
 import type { ObjectMeta } from '../client/kubernetes-object.ts';
-
-const SANDBOX_ID = /^[a-z2-7]{1,128}$/;
-
-/** @throws PortholeError `invalid_request` */
-export function checkSandboxId(id: string): void {
-  if (SANDBOX_ID.test(id)) return;
-  throw new PortholeError(
-    'invalid_request',
-    `Sandbox id ${id.slice(0, 200)}: must be 1 to 128 characters of a-z and 2-7.`,
-  );
-}
-
-export function isSandboxId(id: string): boolean {
-  return SANDBOX_ID.test(id);
-}
 
 /** The manifest with the sandbox's id, which its name may hold only a hash of, and further annotations. */
 export function annotated(manifest: object, id: string, more: Readonly<Record<string, string>> = {}): object {

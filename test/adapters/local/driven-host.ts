@@ -23,7 +23,7 @@ export interface HostPlace {
 export function prepare({ folder, as }: HostPlace): void {
   chmodSync(folder, 0o755);
   const code = join(folder, 'code');
-  for (const part of ['core', 'adapters/local', 'test/adapters/local']) {
+  for (const part of ['core', 'adapters/local', 'adapters/sandboxes', 'test/adapters/local']) {
     cpSync(join(REPO, part), join(code, part), { recursive: true });
   }
   copyFileSync(join(REPO, 'package.json'), join(code, 'package.json'));

@@ -1,3 +1,4 @@
+import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
 import { type Collection, collection, PODS } from '../../client/collection.ts';
 import { awaitObject, find, type Watching } from '../cluster/await-object.ts';
@@ -6,7 +7,7 @@ import { awaitGone, isTimeout, limited } from '../cluster/settle.ts';
 import type { RunningPod } from '../exec/running-pod.ts';
 import { awaitPod } from '../pods/await-pod.ts';
 import type { Pod } from '../pods/pod.ts';
-import { notOurs, sandboxNotFound, sandboxNotRunning, unbound } from '../provider-errors.ts';
+import { notOurs, unbound } from '../provider-errors.ts';
 import { annotated, sandboxIdOf } from '../sandbox-id.ts';
 import { type Claim, type ClaimedSandbox, podNameOf, SANDBOX_CLAIMS, SANDBOXES } from './claim.ts';
 import { type ClaimState, claimState, type SandboxReadiness, sandboxReadiness } from './claim-state.ts';

@@ -1,6 +1,6 @@
 import type { Collection } from '../../client/collection.ts';
 import type { KubernetesObject } from '../../client/kubernetes-object.ts';
-import { transportError } from '../exec/transport-error.ts';
+import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { awaitObject, type Watching } from './await-object.ts';
 
 /** Whether it is a time limit that ended a wait, and not whoever asked for it. */

@@ -3,7 +3,7 @@ import type { Collection } from '../../client/collection.ts';
 import type { ClusterStreams } from '../cluster/cluster-streams.ts';
 import { runPlain } from '../exec/run-plain.ts';
 import type { RunningPod } from '../exec/running-pod.ts';
-import { transportError } from '../exec/transport-error.ts';
+import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { FORWARD_SUBPROTOCOL } from './forward-messages.ts';
 import { isTaken } from './listening.ts';
 import { PortStream } from './port-stream.ts';

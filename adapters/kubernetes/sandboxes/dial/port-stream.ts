@@ -2,7 +2,7 @@ import { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { PortholeError } from '#core/errors.ts';
 import { type Heartbeat, startHeartbeat } from '../cluster/heartbeat.ts';
-import { transportError } from '../exec/transport-error.ts';
+import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { dataMessage, ForwardReader } from './forward-messages.ts';
 
 /** Read ahead of the reader, in bytes. */

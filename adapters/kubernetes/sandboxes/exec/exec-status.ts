@@ -1,6 +1,3 @@
-import { constants } from 'node:os';
-import type { ExecExit } from '#core/ports/sandbox-provider.ts';
-
 /** How an exec ended, as the API server tells it. */
 export type ExecStatus =
   | { readonly kind: 'exit'; readonly code: number }
@@ -35,20 +32,4 @@ export function readExecStatus(text: string): ExecStatus {
   }
   const message = typeof status?.message === 'string' ? status.message : 'no reason was given';
   return { kind: 'failure', message: message.slice(0, 500) };
-}
-
-/** Some have two names; the first is the one everybody uses. */
-const SIGNALS = new Map(
-  Object.entries(constants.signals)
-    .toReversed()
-    .map(([name, number]) => [number, name]),
-);
-
-/**
- * An exit from a code as shells and container runtimes tell it: above 128 stands for the signal that ended the command. A command that exits with such a code of
- * its own accord cannot be told from one that was ended.
- */
-export function exitOf(code: number): ExecExit {
-  const signal = code > 128 ? SIGNALS.get(code - 128) : undefined;
-  return signal === undefined ? { code } : { signal };
 }

@@ -1,9 +1,9 @@
+import { sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import type { PortholeError } from '#core/errors.ts';
 import type { Collection } from '../../client/collection.ts';
 import { isTimeout } from '../cluster/settle.ts';
 import { awaitObject, type Watching } from '../cluster/await-object.ts';
 import type { RunningPod } from '../exec/running-pod.ts';
-import { sandboxNotRunning } from '../provider-errors.ts';
 import type { Pod } from './pod.ts';
 import { podState } from './pod-state.ts';
 

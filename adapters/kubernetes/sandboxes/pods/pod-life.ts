@@ -1,3 +1,4 @@
+import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { DOMAIN, sandboxObjectName } from '#constructs/names.ts';
 import type { SandboxPodProps } from '#constructs/sandbox-pod.ts';
 import { type Collection, collection, PODS, VOLUME_CLAIMS } from '../../client/collection.ts';
@@ -6,7 +7,7 @@ import { find, type Watching } from '../cluster/await-object.ts';
 import { makeObject } from '../cluster/make-object.ts';
 import { awaitGone, limited } from '../cluster/settle.ts';
 import type { RunningPod } from '../exec/running-pod.ts';
-import { notOurs, sandboxNotFound, sandboxNotRunning } from '../provider-errors.ts';
+import { notOurs } from '../provider-errors.ts';
 import { annotated, sandboxIdOf } from '../sandbox-id.ts';
 import { awaitPod } from './await-pod.ts';
 import type { Pod } from './pod.ts';

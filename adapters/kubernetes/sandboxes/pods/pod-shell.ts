@@ -6,21 +6,23 @@ import type { Collection } from '../../client/collection.ts';
 import type { KubernetesClient } from '../../client/kubernetes-client.ts';
 import { errorFromFailure, KubernetesError } from '../../client/kubernetes-error.ts';
 import { type Repetition, retryDelay } from '../../client/retry-delay.ts';
+import { checkCommand } from '#adapters/sandboxes/shell/check-command.ts';
+import { commandScript } from '#adapters/sandboxes/shell/command-script.ts';
+import { startShellCommand } from '#adapters/sandboxes/shell/shell-command.ts';
+import { signalGroup } from '#adapters/sandboxes/shell/signal-group.ts';
+import { checkPort, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { find } from '../cluster/await-object.ts';
 import type { ClusterStreams } from '../cluster/cluster-streams.ts';
 import { createPodDialer, type PodDialer } from '../dial/dial-pod.ts';
 import { EXEC_SUBPROTOCOL } from '../exec/channel-frames.ts';
-import { checkCommand } from '../exec/check-command.ts';
-import { commandScript } from '../exec/command-script.ts';
-import { PodCommand } from '../exec/pod-command.ts';
+import { ExecChannel } from '../exec/exec-channel.ts';
 import { runPlain } from '../exec/run-plain.ts';
 import { execPath, type RunningPod } from '../exec/running-pod.ts';
-import { transportError } from '../exec/transport-error.ts';
 import type { Pod } from './pod.ts';
 import { podState } from './pod-state.ts';
 
-/** Longest time for a command to begin, for a signal to be sent, in milliseconds. */
-const BEGIN_MS = 30_000;
+/** Longest time for a signal to be sent and for a look at the pod, in milliseconds. */
+const LOOK_MS = 30_000;
 
 /** A signal that could not be sent is tried again this often. */
 const KILL_TRIES = 3;
@@ -59,7 +61,7 @@ export class PodShell {
       EXEC_SUBPROTOCOL,
       signal,
     );
-    const running = new PodCommand(
+    return startShellCommand(
       {
         id,
         command,
@@ -67,23 +69,14 @@ export class PodShell {
         kill: (group, name) => this.#kill(pod, group, name),
         isUp: () => this.#isUp(pod),
       },
-      socket,
+      new ExecChannel(socket),
       signal,
     );
-    const late = setTimeout(() => running.abandon('the command did not begin in time'), BEGIN_MS);
-    try {
-      await running.started;
-    } finally {
-      clearTimeout(late);
-    }
-    return running;
   }
 
   async dial(id: string, locate: Locate, port: number, signal?: AbortSignal): Promise<Duplex> {
     signal?.throwIfAborted();
-    if (!Number.isInteger(port) || port < 1 || port > 65_535) {
-      throw new PortholeError('invalid_port', `Port ${port}: must be a whole number from 1 to 65535.`);
-    }
+    checkPort(port);
     return this.#dialer.dial(id, await locate(), port, signal);
   }
 
@@ -113,7 +106,7 @@ export class PodShell {
   }
 
   async #isUp({ name, uid, containerId }: RunningPod): Promise<boolean> {
-    const now = podState(await find<Pod>(this.#client, this.#pods, name, AbortSignal.timeout(BEGIN_MS)));
+    const now = podState(await find<Pod>(this.#client, this.#pods, name, AbortSignal.timeout(LOOK_MS)));
     return now.state === 'running' && now.pod.uid === uid && now.pod.containerId === containerId;
   }
 
@@ -124,11 +117,10 @@ export class PodShell {
   }
 
   async #sendSignal(pod: RunningPod, group: number, signal: string): Promise<void> {
-    // Without the dashes dash takes the group for an option. busybox complains of them, and does as it is told.
-    const argv = ['sh', '-c', `kill -s ${signal.replace('SIG', '')} -- -${group}`];
+    const argv = signalGroup(group, signal);
     for (let tries = 0; tries < KILL_TRIES; tries += 1) {
       try {
-        await runPlain(this.#streams, this.#pods, pod, argv, AbortSignal.timeout(BEGIN_MS));
+        await runPlain(this.#streams, this.#pods, pod, argv, AbortSignal.timeout(LOOK_MS));
         return;
       } catch {
         // A pod that has gone has taken the group with it.

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { exitOf, readExecStatus } from '#adapters/kubernetes/sandboxes/exec/exec-status.ts';
+import { readExecStatus } from '#adapters/kubernetes/sandboxes/exec/exec-status.ts';
 
 const ended = (message: unknown, reason = 'NonZeroExitCode') =>
   JSON.stringify({ status: 'Failure', reason, details: { causes: [{ reason: 'ExitCode', message }] } });
@@ -34,19 +34,5 @@ describe('the Status of an exec', () => {
         expect(read.kind === 'exit' && read.code === 0).toBe(isSuccess);
       }),
     );
-  });
-});
-
-describe('an exit code', () => {
-  test.each([
-    [0, { code: 0 }],
-    [128, { code: 128 }],
-    [130, { signal: 'SIGINT' }],
-    [134, { signal: 'SIGABRT' }],
-    [137, { signal: 'SIGKILL' }],
-    [143, { signal: 'SIGTERM' }],
-    [255, { code: 255 }],
-  ])('of %d is %j', (code, exit) => {
-    expect(exitOf(code)).toEqual(exit);
   });
 });

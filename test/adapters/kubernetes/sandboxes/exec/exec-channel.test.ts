@@ -2,9 +2,10 @@
 import { once } from 'node:events';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { WebSocket } from 'ws';
-import { checkCommand } from '#adapters/kubernetes/sandboxes/exec/check-command.ts';
-import { commandScript } from '#adapters/kubernetes/sandboxes/exec/command-script.ts';
-import { PodCommand } from '#adapters/kubernetes/sandboxes/exec/pod-command.ts';
+import { checkCommand } from '#adapters/sandboxes/shell/check-command.ts';
+import { commandScript } from '#adapters/sandboxes/shell/command-script.ts';
+import { ExecChannel } from '#adapters/kubernetes/sandboxes/exec/exec-channel.ts';
+import { ShellCommand } from '#adapters/sandboxes/shell/shell-command.ts';
 import type { ExecCommand } from '#core/ports/sandbox-provider.ts';
 import { bytes, codeOf } from '#test/contracts/sandbox-provider.contract.ts';
 import { type FakeStreams, fakeStreams } from '../fake-streams.ts';
@@ -31,14 +32,18 @@ async function started(
     isUp = async () => true,
     signal,
   }: { command?: ExecCommand; isUp?: () => Promise<boolean>; signal?: AbortSignal } = {},
-): Promise<{ process: PodCommand; kill: jest.Mock<(group: number, signal: string) => Promise<void>> }> {
+): Promise<{ process: ShellCommand; kill: jest.Mock<(group: number, signal: string) => Promise<void>> }> {
   const checked = checkCommand(command);
   const script = commandScript(checked, {});
   fake = await fakeStreams({ socket: (socket) => serve(socket, script.mark) });
   const socket = await fake.streams.socket({ path: '/exec', what: 'exec' }, 'v5.channel.k8s.io');
   const kill = jest.fn<(group: number, signal: string) => Promise<void>>().mockResolvedValue();
   return {
-    process: new PodCommand({ id: 'box', command: checked, script, kill, isUp }, socket, signal),
+    process: new ShellCommand(
+      { id: 'box', command: checked, script, kill, isUp },
+      new ExecChannel(socket),
+      signal,
+    ),
     kill,
   };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { EndScan, findHello, StartScan } from '#adapters/kubernetes/sandboxes/exec/output-scan.ts';
+import { EndScan, findHello, StartScan } from '#adapters/sandboxes/shell/output-scan.ts';
 
 const mark = '0123456789abcdef0123456789abcdef';
 

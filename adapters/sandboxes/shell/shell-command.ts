@@ -1,21 +1,19 @@
 import { Readable } from 'node:stream';
-import type { WebSocket } from 'ws';
 import type { ExecExit, ExecProcess } from '#core/ports/sandbox-provider.ts';
-import { type Heartbeat, startHeartbeat } from '../cluster/heartbeat.ts';
-import { readMessage, resizeMessage, stdinEnd, stdinMessage } from './channel-frames.ts';
-import { ChannelStdin } from './channel-stdin.ts';
+import { transportError } from '../sandbox-errors.ts';
 import type { CheckedCommand } from './check-command.ts';
 import type { CommandScript } from './command-script.ts';
-import { exitOf, MAX_STATUS, readExecStatus } from './exec-status.ts';
+import { exitOf } from './exit-of.ts';
 import { EndScan, findHello, StartScan } from './output-scan.ts';
-import { transportError } from './transport-error.ts';
+import type { ShellChannel } from './shell-channel.ts';
+import { PIECE, ShellStdin } from './shell-stdin.ts';
 
-export interface PodCommandContext {
+export interface ShellCommandContext {
   /** Of the sandbox, for messages. */
   readonly id: string;
   readonly command: CheckedCommand;
   readonly script: CommandScript;
-  /** Sends a signal to a process group of the pod; never rejects. */
+  /** Sends a signal to a process group of the sandbox; never rejects. */
   readonly kill: (group: number, signal: string) => Promise<void>;
   /** Whether the container that the command was started in still runs. */
   readonly isUp: () => Promise<boolean>;
@@ -24,21 +22,40 @@ export interface PodCommandContext {
 /** Read ahead of the reader, in bytes, for each stream. */
 const AHEAD = 64 * 1024;
 
-const PIECE = 32 * 1024;
+/** Longest time for a command to begin, in milliseconds. */
+const BEGIN_MS = 30_000;
 
-/** A command in a pod, on the WebSocket of its exec. @see ExecProcess for what it promises */
-export class PodCommand implements ExecProcess {
-  readonly stdin: ChannelStdin | null;
+/**
+ * Hands a command to the shell that runs its script, and resolves once that has taken it.
+ * @throws PortholeError `exec_transport_error` where it does not begin, the signal's reason when it aborts
+ */
+export async function startShellCommand(
+  context: ShellCommandContext,
+  channel: ShellChannel,
+  signal: AbortSignal | undefined,
+): Promise<ShellCommand> {
+  const running = new ShellCommand(context, channel, signal);
+  const late = setTimeout(() => running.abandon('the command did not begin in time'), BEGIN_MS);
+  try {
+    await running.started;
+  } finally {
+    clearTimeout(late);
+  }
+  return running;
+}
+
+/** A command in a container, on the channel of its shell. @see ExecProcess for what it promises */
+export class ShellCommand implements ExecProcess {
+  readonly stdin: ShellStdin | null;
   readonly stdout: Readable;
   readonly stderr: Readable;
   readonly exited: Promise<ExecExit>;
   /** Resolves once the command has been handed over; rejects with what prevented it. */
   readonly started: Promise<void>;
-  readonly #context: PodCommandContext;
-  readonly #socket: WebSocket;
+  readonly #context: ShellCommandContext;
+  readonly #channel: ShellChannel;
   readonly #signal: AbortSignal | undefined;
   readonly #isTerminal: boolean;
-  readonly #heartbeat: Heartbeat;
   readonly #full = new Set<Readable>();
   readonly #ends: { readonly stdout: EndScan; readonly stderr: EndScan };
   readonly #codes = new Map<'stdout' | 'stderr', number>();
@@ -49,14 +66,12 @@ export class PodCommand implements ExecProcess {
   #group: number | undefined;
   #kills: Promise<void> = Promise.resolve();
   #isKilled = false;
-  /** The Status has come; the connection closes right behind it. */
-  #isTold = false;
   #isOver = false;
 
-  constructor(context: PodCommandContext, socket: WebSocket, signal: AbortSignal | undefined) {
+  constructor(context: ShellCommandContext, channel: ShellChannel, signal: AbortSignal | undefined) {
     const { command, script } = context;
     this.#context = context;
-    this.#socket = socket;
+    this.#channel = channel;
     this.#signal = signal;
     this.#isTerminal = command.tty !== null;
     this.#echo = this.#isTerminal ? new StartScan(script.mark) : undefined;
@@ -64,31 +79,24 @@ export class PodCommand implements ExecProcess {
     this.stdout = this.#output();
     this.stderr = this.#output();
     if (this.#isTerminal) this.stderr.push(null);
-    this.#heartbeat = startHeartbeat(socket, () => this.#lose('nothing is heard of the command any more'));
-    this.stdin =
-      command.stdin || this.#isTerminal
-        ? new ChannelStdin(socket, () => this.#heartbeat.sent(), this.#isTerminal)
-        : null;
+    this.stdin = command.stdin || this.#isTerminal ? new ShellStdin(channel, this.#isTerminal) : null;
     this.exited = this.#end.promise;
     this.started = this.#start.promise;
     // Whoever only reads the output learns of a loss there; a promise that nobody awaits must not end the host.
     this.exited.catch(() => {});
     this.started.catch(() => {});
 
-    socket.on('message', (message: Buffer) => {
-      if (this.#isOver) return;
-      try {
-        this.#take(message);
-      } catch (error) {
-        this.#lose('its exec breaks the protocol', error);
-      }
-    });
-    socket.once('close', () => {
-      if (!this.#isTold) this.#lose('the connection to the command was lost');
-    });
     signal?.addEventListener('abort', this.#abort);
-    if (signal?.aborted) this.#abort();
-    else socket.resume();
+    if (signal?.aborted) {
+      this.#abort();
+      return;
+    }
+    channel.listen({
+      stdout: (bytes) => this.#heard(() => this.#takeStdout(bytes)),
+      stderr: (bytes) => this.#heard(() => this.#pass('stderr', bytes)),
+      ended: (code) => this.#heard(() => this.#ended(code)),
+      lost: (what, cause) => this.#lose(what, cause),
+    });
   }
 
   kill(signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT' | 'SIGHUP'): void {
@@ -99,7 +107,7 @@ export class PodCommand implements ExecProcess {
   }
 
   resize(cols: number, rows: number): void {
-    if (this.#isTerminal) this.#send(resizeMessage(cols, rows));
+    if (this.#isTerminal && !this.#isOver) this.#channel.resize(cols, rows);
   }
 
   /** Gives it up, and ends it where it runs. */
@@ -107,8 +115,14 @@ export class PodCommand implements ExecProcess {
     this.#lose(why);
   }
 
-  #send(message: Buffer): void {
-    if (!this.#isOver) this.#socket.send(message, () => {});
+  /** Something has come. */
+  #heard(take: () => void): void {
+    if (this.#isOver) return;
+    try {
+      take();
+    } catch (error) {
+      this.#lose('its exec breaks the protocol', error);
+    }
   }
 
   #output(): Readable {
@@ -120,22 +134,18 @@ export class PodCommand implements ExecProcess {
   }
 
   #release(stream: Readable): void {
-    if (this.#full.delete(stream) && this.#full.size === 0) this.#socket.resume();
+    if (this.#full.delete(stream) && this.#full.size === 0) this.#channel.resume();
   }
 
   #push(stream: Readable, bytes: Buffer): void {
     if (bytes.length === 0 || stream.destroyed || stream.push(bytes)) return;
     this.#full.add(stream);
-    this.#socket.pause();
+    this.#channel.pause();
   }
 
-  #take(message: Buffer): void {
-    const read = readMessage(message);
-    if (read === undefined || read.channel === 'close') return;
-    if (read.channel === 'status') return this.#ended(read.payload);
-    if (read.channel === 'stderr') return this.#pass('stderr', read.payload);
-    if (this.#hello !== undefined) return this.#greeted(read.payload);
-    this.#said(read.payload);
+  #takeStdout(bytes: Buffer): void {
+    if (this.#hello !== undefined) this.#greeted(bytes);
+    else this.#said(bytes);
   }
 
   /** The shell tells its process id, and is handed the command. */
@@ -146,11 +156,11 @@ export class PodCommand implements ExecProcess {
     this.#hello = hello === undefined ? heard : undefined;
     if (hello === undefined) return;
     this.#group = hello.pid;
-    if (command.tty !== null) this.#send(resizeMessage(command.tty.cols, command.tty.rows));
+    if (command.tty !== null) this.#channel.resize(command.tty.cols, command.tty.rows);
     for (let at = 0; at < script.preamble.length; at += PIECE) {
-      this.#send(stdinMessage(script.preamble.subarray(at, at + PIECE)));
+      this.#channel.write(script.preamble.subarray(at, at + PIECE));
     }
-    if (this.stdin === null) this.#send(stdinEnd());
+    if (this.stdin === null) this.#channel.endInput();
     if (!this.#isTerminal) this.#start.resolve();
     this.#said(hello.rest);
   }
@@ -178,17 +188,12 @@ export class PodCommand implements ExecProcess {
   }
 
   /** The shell itself has ended. Usually the command's end has been told before. */
-  #ended(payload: Buffer): void {
-    this.#isTold = true;
-    const status = readExecStatus(payload.subarray(0, MAX_STATUS).toString());
-    if (status.kind === 'failure') return this.#lose(`the command is lost: ${status.message}`);
-    if (this.#group === undefined) {
-      return this.#lose(`no command can be started: sh ended with code ${status.code}`);
-    }
+  #ended(code: number): void {
+    if (this.#group === undefined) return this.#lose(`no command can be started: sh ended with code ${code}`);
     for (const name of ['stdout', 'stderr'] as const) {
       if (!this.#isTerminal && !this.#codes.has(name)) this.#push(this[name], this.#ends[name].rest());
     }
-    const exit = exitOf(status.code);
+    const exit = exitOf(code);
     // A sandbox that stops kills its commands, too; that is no end of theirs.
     if (exit.signal === undefined || this.#isKilled) return this.#finish(exit);
     this.#context.isUp().then(
@@ -230,9 +235,8 @@ export class PodCommand implements ExecProcess {
   #close(): void {
     this.#isOver = true;
     this.#signal?.removeEventListener('abort', this.#abort);
-    this.#heartbeat.stop();
     this.stdin?.destroy();
-    this.#socket.terminate();
+    this.#channel.close();
   }
 
   readonly #abort = (): void => this.#fail(this.#signal?.reason);

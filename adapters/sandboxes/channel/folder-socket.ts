@@ -24,6 +24,8 @@ function reach<T>(folder: string, name: string, use: (path: string, done: () => 
 export interface SocketRights {
   /** The uid and gid that may connect, beside the host's own. @default the host's */
   readonly owner?: number | undefined;
+  /** Everybody may connect who sees the folder: what is around it must keep all but the sandbox out. @default false */
+  readonly everybody?: boolean | undefined;
 }
 
 /**
@@ -34,7 +36,7 @@ export function listenInFolder(
   server: Server,
   folder: string,
   name: string,
-  { owner }: SocketRights = {},
+  { owner, everybody = false }: SocketRights = {},
 ): Promise<void> {
   const fresh = `${name}.${randomBytes(4).toString('hex')}`;
   return new Promise((resolve, reject) => {
@@ -48,7 +50,7 @@ export function listenInFolder(
         server.off('error', failed);
         done();
         try {
-          chmodSync(join(folder, fresh), 0o600);
+          chmodSync(join(folder, fresh), everybody ? 0o666 : 0o600);
           if (owner !== undefined) chownSync(join(folder, fresh), owner, owner);
           // Closing a server removes its path. Under its second name the socket outlives this process.
           renameSync(join(folder, fresh), join(folder, name));

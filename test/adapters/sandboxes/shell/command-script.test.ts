@@ -8,8 +8,8 @@ import type { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { checkCommand } from '#adapters/kubernetes/sandboxes/exec/check-command.ts';
-import { commandScript } from '#adapters/kubernetes/sandboxes/exec/command-script.ts';
+import { checkCommand } from '#adapters/sandboxes/shell/check-command.ts';
+import { commandScript } from '#adapters/sandboxes/shell/command-script.ts';
 import type { ExecCommand } from '#core/ports/sandbox-provider.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -135,8 +135,7 @@ for (const shell of SHELLS) {
         const script = `(n=0; while :; do n=$((n+1)); echo noise; echo $n > ${beat}; sleep 0.01; done) & echo left`;
         const { child, told } = start(shell, { argv: ['sh', '-c', script] });
         expect((await told).stdout).toContain('left\n');
-        child.stdout?.destroy();
-        child.stderr?.destroy();
+        for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
         await once(child, 'exit');
         const count = (): number => (existsSync(beat) ? Number(readFileSync(beat, 'utf8')) : 0);
         const before = count();

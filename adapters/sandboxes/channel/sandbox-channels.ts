@@ -1,8 +1,7 @@
 import { rmSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
-import { listenInFolder } from './folder-socket.ts';
-import type { SandboxFolder } from './sandbox-folder.ts';
+import { listenInFolder, type SocketRights } from './folder-socket.ts';
 
 /** The socket's name in a sandbox's channel folder. */
 export const CHANNEL_SOCKET = 'porthole.sock';
@@ -30,10 +29,10 @@ export class SandboxChannels {
     this.#serve = serve;
   }
 
-  /** Does nothing for a sandbox whose channel is open, and as long as nobody serves. */
-  async open(id: string, folder: SandboxFolder, owner: number | undefined): Promise<void> {
+  /** Puts the socket into that folder. Does nothing for a sandbox whose channel is open, and as long as nobody serves. */
+  async open(id: string, folder: string, rights: SocketRights): Promise<void> {
     if (this.#serve === undefined || this.#open.has(id)) return;
-    const channel = new Channel(this.#serve(id), folder.channel, owner);
+    const channel = new Channel(this.#serve(id), folder, rights);
     this.#open.set(id, channel);
     try {
       await channel.listen();
@@ -57,23 +56,23 @@ export class SandboxChannels {
 class Channel {
   readonly #server: Server;
   readonly #folder: string;
-  readonly #owner: number | undefined;
+  readonly #rights: SocketRights;
   #began = 0;
   #count = 0;
   #isClosed = false;
   #pause: NodeJS.Timeout | undefined;
 
-  constructor(server: Server, folder: string, owner: number | undefined) {
+  constructor(server: Server, folder: string, rights: SocketRights) {
     this.#server = server;
     this.#folder = folder;
-    this.#owner = owner;
+    this.#rights = rights;
     server.maxConnections = MOST_OPEN;
     server.on('connection', () => this.#arrived());
     server.on('drop', () => this.#arrived());
   }
 
   async listen(): Promise<void> {
-    await listenInFolder(this.#server, this.#folder, CHANNEL_SOCKET, { owner: this.#owner });
+    await listenInFolder(this.#server, this.#folder, CHANNEL_SOCKET, this.#rights);
     if (this.#isClosed) this.close();
   }
 
