@@ -21,9 +21,15 @@ import { getRunRoute } from './runs/get-run.ts';
 import { listRunsRoute } from './runs/list-runs.ts';
 import { readTimelineRoute } from './runs/read-timeline.ts';
 import { createSandboxRoute } from './sandboxes/create-sandbox.ts';
+import { createSessionRoute } from './sandboxes/create-session.ts';
+import { createTunnelRoute } from './sandboxes/create-tunnel.ts';
 import { deleteSandboxRoute } from './sandboxes/delete-sandbox.ts';
+import { deleteSessionRoute } from './sandboxes/delete-session.ts';
+import { deleteTunnelRoute } from './sandboxes/delete-tunnel.ts';
 import { execCommandRoute } from './sandboxes/exec-command.ts';
+import { hydrateWorkspaceRoute } from './sandboxes/hydrate-workspace.ts';
 import { isSandboxRunningRoute } from './sandboxes/is-sandbox-running.ts';
+import { persistWorkspaceRoute } from './sandboxes/persist-workspace.ts';
 import { readFileRoute } from './sandboxes/read-file.ts';
 import { writeFileRoute } from './sandboxes/write-file.ts';
 
@@ -50,6 +56,12 @@ export const ROUTES: readonly Route[] = [
   execCommandRoute,
   readFileRoute,
   writeFileRoute,
+  persistWorkspaceRoute,
+  hydrateWorkspaceRoute,
+  createSessionRoute,
+  deleteSessionRoute,
+  createTunnelRoute,
+  deleteTunnelRoute,
   deleteSandboxRoute,
   healthRoute,
   metricsRoute,

@@ -13,6 +13,7 @@ export const randomIds: Ids = {
   approval: () => `apr_${ulid()}`,
   policy: () => `pol_${ulid()}`,
   sandbox: () => base32(randomBytes(16)),
+  session: (now) => `session-${now.getTime()}-${base32(randomBytes(5))}`,
   // Drawn once a process and counted on: fresh randomness would cost a tenth of a small request.
   request: () => `${PROCESS}${(requests++).toString(16).padStart(8, '0')}`,
 };

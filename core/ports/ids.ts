@@ -8,6 +8,8 @@ export interface Ids {
   approval(): string;
   /** `pol_` + ULID. */
   policy(): string;
+  /** `session-` + milliseconds since 1970, as the sandbox bridge makes them, and some random letters. */
+  session(now: Date): string;
   /** An opaque id for one request, for the log and the `X-Request-Id` header. */
   request(): string;
 }

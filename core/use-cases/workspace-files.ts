@@ -1,21 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import type { Readable, Writable } from 'node:stream';
-import { type ErrorCode, PortholeError } from '../errors.ts';
-import type { ExecProcess, SandboxProvider } from '../ports/sandbox-provider.ts';
+import type { Readable } from 'node:stream';
+import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { resolveWorkspacePath } from '../rules/workspace-path.ts';
+import { endScript, feed, IN_WORKSPACE, watchScript } from './workspace-script.ts';
 
 /**
  * Files through nothing but a POSIX shell in the sandbox, so that every provider and image has them. `$1` is the path below the workspace. Symbolic links are
  * resolved there, and refused when they leave the workspace. Judged is what has been opened or entered, not its name, so that nobody can swap a folder for a link in between.
  */
-const PROLOGUE = `
-cd -P -- "\${WORKSPACE:-/workspace}" || exit 70
-root=$PWD
-inside() { case "$1/" in "$root"/*) ;; *) exit 43 ;; esac }
-`;
 
-const READ = `${PROLOGUE}
+const READ = `${IN_WORKSPACE}
 file=./$1
 [ -e "$file" ] || exit 44
 [ -d "$file" ] && exit 45
@@ -28,7 +22,7 @@ exec cat <&3
 `;
 
 /** `$2` is a name that nobody knows. Missing folders are made on the way, each from within the one above. */
-const WRITE = `${PROLOGUE}
+const WRITE = `${IN_WORKSPACE}
 rest=$1
 while :; do
   case "$rest" in */*) part=\${rest%%/*} rest=\${rest#*/} ;; *) break ;; esac
@@ -57,14 +51,6 @@ cat >&4 || exit 46
 mv -fT -- "$temp" "./$rest" || exit 46
 `;
 
-/** What the scripts exit with → how a caller is told. */
-const FAILURES: Record<number, (path: string) => PortholeError> = {
-  43: () => new PortholeError('path_outside_workspace', 'path must resolve to a location within /workspace'),
-  44: (path) => new PortholeError('workspace_read_not_found', `File not found: ${path}`),
-  45: (path) => new PortholeError('invalid_request', `${path} is a directory: name a file in it.`),
-  47: (path) => new PortholeError('invalid_request', `${path} is no regular file: only those can be read.`),
-};
-
 export interface FileDeps {
   readonly provider: SandboxProvider;
 }
@@ -81,7 +67,7 @@ export async function readWorkspaceFile(
 ): Promise<Readable> {
   const absolute = resolveWorkspacePath(path, 'path');
   const process = await provider.exec(sandboxId, { argv: ['sh', '-c', READ, 'sh', below(absolute)] }, signal);
-  const script = watch(process);
+  const script = watchScript(process);
   if (!(await script.ready)) {
     process.stdout.resume();
     throw await script.failure(absolute, 'exec_transport_error', 'read failed');
@@ -110,7 +96,7 @@ export async function writeWorkspaceFile(
     stdin: true,
   });
   process.stdout.resume();
-  const script = watch(process);
+  const script = watchScript(process);
   const failure = () => script.failure(absolute, 'workspace_archive_write_error', 'write failed');
   if (!(await script.ready)) throw await failure();
   if (process.stdin === null) throw new TypeError('exec was asked for stdin and gave none');
@@ -123,86 +109,6 @@ export async function writeWorkspaceFile(
   if ((await process.exited).code !== 0) throw await failure();
 }
 
-/**
- * Copies with back-pressure, and ends the target only when the source has ended well: an end is what makes the file, so a broken upload
- * must never look like one (which is why this is no `pipeline`). False when the target took no more, because the writer in the sandbox has ended: its disk
- * is full, or somebody killed it.
- */
-async function feed(content: Readable, target: Writable, signal: AbortSignal | undefined): Promise<boolean> {
-  const gone = new AbortController();
-  target.once('error', () => gone.abort());
-  target.once('close', () => gone.abort());
-  const over = signal === undefined ? gone.signal : AbortSignal.any([gone.signal, signal]);
-  const leave = () => content.destroy(signal?.aborted === true ? abortError(signal) : undefined);
-  over.addEventListener('abort', leave, { once: true });
-  try {
-    for await (const chunk of content) {
-      if (over.aborted) break;
-      if (!target.write(chunk)) await once(target, 'drain', { signal: over });
-    }
-  } catch (error) {
-    if (!gone.signal.aborted) throw error;
-  } finally {
-    over.removeEventListener('abort', leave);
-  }
-  signal?.throwIfAborted();
-  if (gone.signal.aborted) return false;
-  target.end();
-  return true;
-}
-
-function abortError(signal: AbortSignal): Error {
-  return signal.reason instanceof Error ? signal.reason : new Error('aborted', { cause: signal.reason });
-}
-
-/** Enough for a shell to run its trap. */
-const GRACE_MS = 2_000;
-
-/** SIGTERM first: the script's trap removes the temporary file. */
-async function endScript(process: ExecProcess): Promise<void> {
-  process.kill('SIGTERM');
-  const grace = setTimeout(() => process.kill('SIGKILL'), GRACE_MS);
-  await process.exited.catch(() => undefined);
-  clearTimeout(grace);
-}
-
 function below(absolute: string): string {
   return absolute.slice('/workspace'.length).replace(/^\//, '');
 }
-
-/** One of the scripts, as it runs. */
-interface Script {
-  /** True once it says that the file is open; false when it ended without saying so. */
-  readonly ready: Promise<boolean>;
-  /** Why it failed, once it has ended: by its exit code, else in the words of the sandbox's own tools. */
-  failure(path: string, code: ErrorCode, what: string): Promise<Error>;
-}
-
-/** More than any tool has to say about one file. */
-const MAX_WORDS = 4_096;
-
-function watch(process: ExecProcess): Script {
-  const { promise: ready, resolve } = Promise.withResolvers<boolean>();
-  let said = '';
-  process.stderr.setEncoding('utf8');
-  process.stderr.on('data', (chunk: string) => {
-    if (said.length < MAX_WORDS) said += chunk;
-    if (said.includes(READY)) resolve(true);
-  });
-  process.stderr.once('close', () => resolve(false));
-  process.stderr.once('end', () => resolve(false));
-  return {
-    ready,
-    async failure(path, code, what) {
-      const exit = await process.exited.catch((error: unknown) => error as Error);
-      if (exit instanceof Error) return exit;
-      const known = FAILURES[exit.code ?? -1];
-      if (known !== undefined) return known(path);
-      // The tool's own reason follows the last colon of its last line: "cat: write error: No space left on device".
-      const reason = said.replace(READY, '').trim().split('\n').at(-1)?.split(': ').at(-1)?.slice(0, 200);
-      return new PortholeError(code, `${what}: ${path}: ${reason || `exit ${exit.code ?? exit.signal}`}`);
-    },
-  };
-}
-
-const READY = 'ready\n';

@@ -123,6 +123,17 @@ describe('each kind of caller', () => {
     execCommand: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { argv: ['true'] } }),
     readFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/a.txt' } }),
     writeFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/b.txt' }, body: 'b' }),
+    hydrateWorkspace: async ({ sandboxId }) => ({
+      params: { id: sandboxId },
+      body: Buffer.alloc(1_024),
+      headers: { 'content-type': 'application/x-tar' },
+    }),
+    deleteSession: async ({ sandboxId }) => {
+      const session = await porthole.call('POST', `/v1/sandbox/${sandboxId}/session`, { token: ALICE });
+      return { params: { id: sandboxId, sid: session.json<{ id: string }>().id } };
+    },
+    createTunnel: async ({ sandboxId }) => ({ params: { id: sandboxId, port: '3000' }, body: {} }),
+    deleteTunnel: async ({ sandboxId }) => ({ params: { id: sandboxId, port: '3000' } }),
     getOpenApiAsset: async () => ({ params: { name: 'start.js' } }),
   };
 
@@ -136,7 +147,9 @@ describe('each kind of caller', () => {
   /** The status alone: streams are left once they begin. */
   function statusOf(method: string, path: string, token: string | undefined, probe: Probe): Promise<number> {
     const body =
-      probe.body === undefined || typeof probe.body === 'string' ? probe.body : JSON.stringify(probe.body);
+      probe.body === undefined || typeof probe.body === 'string' || probe.body instanceof Buffer
+        ? probe.body
+        : JSON.stringify(probe.body);
     return new Promise((resolve, reject) => {
       const outgoing = request(
         {

@@ -1,0 +1,111 @@
+import { archiveError } from './archive-error.ts';
+
+/** Of a header and of the padding behind contents, in bytes (POSIX.1-2024, pax: ustar interchange format). */
+export const BLOCK = 512;
+
+export type TarType =
+  | 'file'
+  | 'hardlink'
+  | 'symlink'
+  | 'directory'
+  | 'fifo'
+  | 'long-name'
+  | 'long-link'
+  | 'pax'
+  | 'pax-global';
+
+/** Names and link targets are bytes, as Latin-1. */
+export interface TarHeader {
+  readonly name: string;
+  readonly linkName: string;
+  readonly type: TarType;
+  /** Of the contents that follow, in bytes. */
+  readonly size: number;
+}
+
+/** The types that an archive of a workspace has. Devices, sparse files, volumes and whatever else there is are refused. */
+const TYPES: Readonly<Record<string, TarType>> = {
+  '0': 'file',
+  '\0': 'file',
+  // Contiguous files are ordinary ones to every reader there is.
+  '7': 'file',
+  '1': 'hardlink',
+  '2': 'symlink',
+  '5': 'directory',
+  '6': 'fifo',
+  L: 'long-name',
+  K: 'long-link',
+  x: 'pax',
+  g: 'pax-global',
+};
+
+const REFUSED: Readonly<Record<string, string>> = {
+  '3': 'a character device',
+  '4': 'a block device',
+  S: 'a sparse file',
+};
+
+/**
+ * Reads one header. Whatever two readers of tar may understand differently is refused.
+ * @throws PortholeError `invalid_request`
+ */
+export function readTarHeader(block: Buffer): TarHeader {
+  checkSum(block);
+  const magic = block.toString('latin1', 257, 265);
+  const isPosix = magic.startsWith('ustar\0');
+  if (!isPosix && magic !== 'ustar  \0' && magic !== '\0\0\0\0\0\0\0\0') {
+    throw archiveError('a header is of no kind that is known');
+  }
+  const prefix = isPosix ? text(block, 345, 155) : '';
+  const name = prefix === '' ? text(block, 0, 100) : `${prefix}/${text(block, 0, 100)}`;
+  const flag = String.fromCharCode(block[156] ?? 0);
+  const type = TYPES[flag];
+  if (type === undefined) {
+    throw archiveError(`${shown(name)} is ${REFUSED[flag] ?? `of type ${JSON.stringify(flag)}`}`);
+  }
+  const size = number(block, 124, 12, name);
+  if (size > 0 && (type === 'hardlink' || type === 'symlink' || type === 'directory' || type === 'fifo')) {
+    throw archiveError(`${shown(name)} has contents, but is a ${type}`);
+  }
+  // The oldest archives know directories by their slash alone.
+  const isDirectory = type === 'file' && name.endsWith('/');
+  if (isDirectory && size > 0) throw archiveError(`${shown(name)} has contents, but is a directory`);
+  return { name, linkName: text(block, 157, 100), type: isDirectory ? 'directory' : type, size };
+}
+
+/** A name for an error: bounded, and printable. */
+export function shown(name: string): string {
+  return JSON.stringify(Buffer.from(name, 'latin1').toString('utf8').slice(0, 100));
+}
+
+function checkSum(block: Buffer): void {
+  let sum = 8 * 0x20;
+  for (let at = 0; at < BLOCK; at += 1) if (at < 148 || at >= 156) sum += block[at] ?? 0;
+  const told = /^ *([0-7]{1,7})[\0 ]/.exec(block.toString('latin1', 148, 156))?.[1];
+  if (told === undefined || Number.parseInt(told, 8) !== sum) {
+    throw archiveError(
+      block[0] === 0x1f && block[1] === 0x8b
+        ? 'it is compressed by gzip'
+        : 'a header does not fit its checksum',
+    );
+  }
+}
+
+function text(block: Buffer, from: number, length: number): string {
+  const field = block.subarray(from, from + length);
+  const end = field.indexOf(0);
+  return field.toString('latin1', 0, end === -1 ? length : end);
+}
+
+/** Octal digits, or, for what is too large for them, base 256 (GNU). */
+function number(block: Buffer, from: number, length: number, name: string): number {
+  const field = block.subarray(from, from + length);
+  if ((field[0] ?? 0) === 0x80) {
+    const value = field.subarray(1).reduce((sum, byte) => sum * 256 + byte, 0);
+    if (Number.isSafeInteger(value)) return value;
+  } else {
+    const digits = /^ *([0-7]{0,11})[\0 ]*$/.exec(field.toString('latin1'))?.[1];
+    if (digits !== undefined) return digits === '' ? 0 : Number.parseInt(digits, 8);
+  }
+  throw archiveError(`the size of ${shown(name)} is no number`);
+}

@@ -1,0 +1,133 @@
+import { archiveError } from './archive-error.ts';
+import { ArchiveTree } from './archive-tree.ts';
+import { readPaxRecords, type PaxRecords } from './pax-records.ts';
+import { BLOCK, readTarHeader, shown, type TarHeader } from './tar-header.ts';
+
+/** Of names and records that stand before an entry, in bytes. */
+const MAX_META = 65_536;
+
+/** What long names and pax headers say of the entry that follows. */
+interface Told extends PaxRecords {
+  readonly isLong?: boolean;
+}
+
+/**
+ * Reads a tar as it streams by, however it is cut into pieces, and refuses one that could make anything outside the workspace, or that two readers may understand
+ * differently. Holds a header or the names of one entry at a time, and the paths of all.
+ */
+export class TarJudge {
+  readonly #tree = new ArchiveTree();
+  /** Of a header, or of a name or a record, what has come so far. */
+  #held: Buffer = Buffer.alloc(0);
+  /** Bytes of the contents, and of their padding, that are still to come. */
+  #skip = 0;
+  /** The long name, the long link or the pax header that is being read. */
+  #meta: { readonly header: TarHeader; readonly padded: number } | undefined;
+  #told: Told = {};
+  #hasEnded = false;
+  #bytes = 0;
+
+  get folders(): ReadonlySet<string> {
+    return this.#tree.folders;
+  }
+
+  /** @throws PortholeError `invalid_request` */
+  push(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    let rest = chunk;
+    while (rest.length > 0) {
+      if (this.#skip > 0) {
+        const skipped = Math.min(this.#skip, rest.length);
+        this.#skip -= skipped;
+        rest = rest.subarray(skipped);
+        continue;
+      }
+      const wanted = this.#meta?.padded ?? BLOCK;
+      const taken = rest.subarray(0, wanted - this.#held.length);
+      rest = rest.subarray(taken.length);
+      const whole = this.#held.length === 0 ? taken : Buffer.concat([this.#held, taken]);
+      if (whole.length < wanted) this.#held = whole === taken ? Buffer.from(taken) : whole;
+      else {
+        this.#held = Buffer.alloc(0);
+        if (this.#meta === undefined) this.#block(whole);
+        else this.#metaEnds(whole.subarray(0, this.#meta.header.size), this.#meta.header);
+      }
+    }
+  }
+
+  /** @throws PortholeError `invalid_request` for one that is cut off */
+  end(): void {
+    if (this.#bytes === 0) return;
+    const isWhole = this.#held.length === 0 && this.#skip === 0 && this.#meta === undefined;
+    if (!isWhole || this.#bytes % BLOCK !== 0) throw archiveError('it is cut off');
+    if (this.#isTold()) throw archiveError('it ends where an entry must follow');
+  }
+
+  #block(block: Buffer): void {
+    const isZero = block.every((byte) => byte === 0);
+    if (this.#hasEnded) {
+      if (isZero) return;
+      throw archiveError('something follows its end');
+    }
+    if (isZero) {
+      this.#hasEnded = true;
+      return;
+    }
+    this.#entry(readTarHeader(block));
+  }
+
+  #entry(header: TarHeader): void {
+    const { type, size } = header;
+    if (type === 'long-name' || type === 'long-link' || type === 'pax' || type === 'pax-global') {
+      if (size === 0 || size > MAX_META)
+        throw archiveError(`a name or an extended header is ${size} bytes long`);
+      this.#meta = { header, padded: padded(size) };
+      return;
+    }
+    const told = this.#told;
+    this.#told = {};
+    if (told.size !== undefined && (type !== 'file' || told.isLong === true)) {
+      throw archiveError(`${shown(header.name)} has two sizes`);
+    }
+    this.#tree.add({
+      type,
+      name: told.path ?? header.name,
+      linkName: told.linkpath ?? header.linkName,
+      size: told.size ?? size,
+    });
+    this.#skip = padded(told.size ?? size);
+  }
+
+  #metaEnds(bytes: Buffer, { type }: TarHeader): void {
+    this.#meta = undefined;
+    if (type === 'pax-global') {
+      const records = readPaxRecords(bytes);
+      if (Object.keys(records).length > 0) throw archiveError('a global header says where entries go');
+      return;
+    }
+    if (type === 'pax') {
+      if (this.#isTold()) throw archiveError('an entry is named twice');
+      this.#told = readPaxRecords(bytes);
+      return;
+    }
+    const key = type === 'long-name' ? 'path' : 'linkpath';
+    if (this.#told[key] !== undefined || (this.#isTold() && this.#told.isLong !== true)) {
+      throw archiveError('an entry is named twice');
+    }
+    const end = bytes.indexOf(0);
+    if (end !== -1 && end < bytes.length - 1) throw archiveError('a long name has a NUL in it');
+    this.#told = {
+      ...this.#told,
+      [key]: bytes.toString('latin1', 0, end === -1 ? undefined : end),
+      isLong: true,
+    };
+  }
+
+  #isTold(): boolean {
+    return Object.keys(this.#told).length > 0;
+  }
+}
+
+function padded(size: number): number {
+  return Math.ceil(size / BLOCK) * BLOCK;
+}

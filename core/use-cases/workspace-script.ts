@@ -1,0 +1,103 @@
+import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
+import { type ErrorCode, PortholeError } from '../errors.ts';
+import type { ExecProcess } from '../ports/sandbox-provider.ts';
+
+/** How every script begins: in the workspace, `inside PATH` refuses what is not below it. */
+export const IN_WORKSPACE = `
+cd -P -- "\${WORKSPACE:-/workspace}" || exit 70
+root=$PWD
+inside() { case "$1/" in "$root"/*) ;; *) exit 43 ;; esac }
+`;
+
+/** What the scripts exit with → how a caller is told. */
+const FAILURES: Record<number, (path: string) => PortholeError> = {
+  43: () => new PortholeError('path_outside_workspace', 'path must resolve to a location within /workspace'),
+  44: (path) => new PortholeError('workspace_read_not_found', `File not found: ${path}`),
+  45: (path) => new PortholeError('invalid_request', `${path} is a directory: name a file in it.`),
+  47: (path) => new PortholeError('invalid_request', `${path} is no regular file: only those can be read.`),
+};
+
+/**
+ * Copies with back-pressure, and ends the target only when the source has ended well: an end is what makes the file, so a broken upload
+ * must never look like one (which is why this is no `pipeline`). False when the target took no more, because the writer in the sandbox has ended: its disk
+ * is full, or somebody killed it.
+ */
+export async function feed(
+  content: Readable,
+  target: Writable,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const gone = new AbortController();
+  target.once('error', () => gone.abort());
+  target.once('close', () => gone.abort());
+  const over = signal === undefined ? gone.signal : AbortSignal.any([gone.signal, signal]);
+  const leave = () => content.destroy(signal?.aborted === true ? abortError(signal) : undefined);
+  over.addEventListener('abort', leave, { once: true });
+  try {
+    for await (const chunk of content) {
+      if (over.aborted) break;
+      if (!target.write(chunk)) await once(target, 'drain', { signal: over });
+    }
+  } catch (error) {
+    if (!gone.signal.aborted) throw error;
+  } finally {
+    over.removeEventListener('abort', leave);
+  }
+  signal?.throwIfAborted();
+  if (gone.signal.aborted) return false;
+  target.end();
+  return true;
+}
+
+function abortError(signal: AbortSignal): Error {
+  return signal.reason instanceof Error ? signal.reason : new Error('aborted', { cause: signal.reason });
+}
+
+/** Enough for a shell to run its trap. */
+const GRACE_MS = 2_000;
+
+/** SIGTERM first: the script's trap removes the temporary file. */
+export async function endScript(process: ExecProcess): Promise<void> {
+  process.kill('SIGTERM');
+  const grace = setTimeout(() => process.kill('SIGKILL'), GRACE_MS);
+  await process.exited.catch(() => undefined);
+  clearTimeout(grace);
+}
+
+/** One of the scripts, as it runs. */
+export interface Script {
+  /** True once it says that the file is open; false when it ended without saying so. */
+  readonly ready: Promise<boolean>;
+  /** Why it failed, once it has ended: by its exit code, else in the words of the sandbox's own tools. */
+  failure(path: string, code: ErrorCode, what: string): Promise<Error>;
+}
+
+/** More than any tool has to say about one file. */
+const MAX_WORDS = 4_096;
+
+export function watchScript(process: ExecProcess): Script {
+  const { promise: ready, resolve } = Promise.withResolvers<boolean>();
+  let said = '';
+  process.stderr.setEncoding('utf8');
+  process.stderr.on('data', (chunk: string) => {
+    if (said.length < MAX_WORDS) said += chunk;
+    if (said.includes(READY)) resolve(true);
+  });
+  process.stderr.once('close', () => resolve(false));
+  process.stderr.once('end', () => resolve(false));
+  return {
+    ready,
+    async failure(path, code, what) {
+      const exit = await process.exited.catch((error: unknown) => error as Error);
+      if (exit instanceof Error) return exit;
+      const known = FAILURES[exit.code ?? -1];
+      if (known !== undefined) return known(path);
+      // The tool's own reason follows the last colon of its last line: "cat: write error: No space left on device".
+      const reason = said.replace(READY, '').trim().split('\n').at(-1)?.split(': ').at(-1)?.slice(0, 200);
+      return new PortholeError(code, `${what}: ${path}: ${reason || `exit ${exit.code ?? exit.signal}`}`);
+    },
+  };
+}
+
+const READY = 'ready\n';

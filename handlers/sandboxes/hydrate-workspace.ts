@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { PortholeError } from '#core/errors.ts';
+import { hydrateWorkspace } from '#core/use-cases/hydrate-workspace.ts';
+import { useSandbox } from '#core/use-cases/use-sandbox.ts';
+import { defineRoute, json } from '../route.ts';
+import { SandboxPath } from './sandbox-path.ts';
+import { MAX_UPLOAD_BYTES, withUpload } from './upload.ts';
+
+export const hydrateWorkspaceRoute = defineRoute({
+  id: 'hydrateWorkspace',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/hydrate',
+  tag: 'Sandboxes',
+  summary: 'Unpack a tar over the workspace',
+  description:
+    'A plain tar of at most 32 MiB. Files that are there are replaced, others stay. One with entries that leave /workspace is refused, and nothing of it is unpacked.',
+  access: 'caller',
+  agents: true,
+  bridge: true,
+  params: SandboxPath,
+  body: 'stream',
+  responses: {
+    200: { description: 'Unpacked', schema: z.object({ ok: z.literal(true) }).meta({ id: 'OkResponse' }) },
+  },
+  errors: [
+    'path_outside_workspace',
+    'sandbox_not_found',
+    'sandbox_not_running',
+    'workspace_archive_write_error',
+    'exec_transport_error',
+    'not_streamable',
+  ],
+  async handle({ params, caller, headers, stream, signal }, services) {
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    await withUpload({ headers, stream }, tooLarge, (content) =>
+      hydrateWorkspace(services, sandbox.id, content, signal),
+    );
+    return json(200, { ok: true });
+  },
+});
+
+/** 400 and not 413, as the bridge has it. */
+function tooLarge(bytes: number): PortholeError {
+  return new PortholeError(
+    'invalid_request',
+    `tar payload too large: ${bytes} bytes exceeds the ${MAX_UPLOAD_BYTES}-byte limit`,
+  );
+}

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { persistWorkspace } from '#core/use-cases/persist-workspace.ts';
+import { useSandbox } from '#core/use-cases/use-sandbox.ts';
+import { defineRoute } from '../route.ts';
+import { SandboxPath } from './sandbox-path.ts';
+
+export const persistWorkspaceRoute = defineRoute({
+  id: 'persistWorkspace',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/persist',
+  tag: 'Sandboxes',
+  summary: 'Download the workspace as a tar',
+  description: 'A plain tar with members `./…`. Mounted buckets are not in it.',
+  access: 'caller',
+  agents: true,
+  bridge: true,
+  params: SandboxPath,
+  query: z.object({
+    excludes: z
+      .string()
+      .optional()
+      .describe('Paths below /workspace to leave out, comma-separated')
+      .meta({ example: 'node_modules,.venv' }),
+  }),
+  responses: { 200: { description: 'The archive', contentType: 'application/octet-stream' } },
+  errors: [
+    'sandbox_not_found',
+    'sandbox_not_running',
+    'workspace_archive_read_error',
+    'exec_transport_error',
+    'not_streamable',
+  ],
+  async handle({ params, query, caller, signal }, services) {
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    const excludes = query.excludes === undefined ? [] : query.excludes.split(',');
+    const body = await persistWorkspace(services, sandbox.id, excludes, signal);
+    return {
+      statusCode: 200,
+      headers: { 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' },
+      body,
+    };
+  },
+});
