@@ -46,6 +46,8 @@ export const ERROR_CATALOGUE = {
   tunnel_error: { status: 502, retryable: true },
   workspace_archive_read_error: { status: 502, retryable: true },
   workspace_archive_write_error: { status: 502, retryable: true },
+  mount_error: { status: 502, retryable: true },
+  unmount_error: { status: 502, retryable: false },
   nothing_listens: { status: 502, retryable: true },
   service_unavailable: { status: 503, retryable: true },
 } as const;

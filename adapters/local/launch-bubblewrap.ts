@@ -1,5 +1,5 @@
 import { dropRoot } from './drop-root.ts';
-import type { Launcher } from './launch.ts';
+import { type Launcher, SHARE, sharedOf } from './launch.ts';
 import { INSIDE } from './runtime-files.ts';
 import { PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
 import { socketFilter } from './socket-filter.ts';
@@ -12,6 +12,10 @@ function flags(entry: ViewEntry): string[] {
   return [entry.writable ? '--bind' : '--ro-bind', entry.from, entry.at];
 }
 
+/** Between the two: shares the folders and gives up the right to. The inner one insists on having none. */
+const BETWEEN = `${SHARE}
+exec setpriv --ambient-caps=-all --inh-caps=-all -- "$@"`;
+
 /**
  * Two bubblewraps, one in the other. The outer one owns the network namespace and shows the whole host; only the inner one is the
  * sandbox. The inner one's parent process stays between the two, out of the sandbox's reach, and lets the dialer in. As
@@ -20,11 +24,16 @@ function flags(entry: ViewEntry): string[] {
  * /proc/self/mountinfo tells it all the same.
  */
 export const launchBubblewrap: Launcher = (plan) => {
-  const outer = ['bwrap', '--unshare-user', '--unshare-net', '--dev-bind', '/', '/', '--'];
+  const outer = ['bwrap', '--unshare-user', '--unshare-net', '--cap-add', 'CAP_SYS_ADMIN'];
+  outer.push('--dev-bind', '/', '/', '--', 'sh', '-c', BETWEEN, 'sh');
   const filter = socketFilter(process.arch);
   const filtered = filter === undefined ? [] : ['--seccomp', '5'];
   const shown = ['bwrap', '--args', '4', ...filtered, '--', ...plan.command];
-  const { argv, sources } = dropRoot(plan, () => [...outer, ...shown]);
+  const { argv, sources } = dropRoot(plan, (sources) => {
+    const shared = Object.values(sharedOf(sources) ?? {}) as string[];
+    return [...outer, ...shared, '--', ...shown];
+  });
+  const shared = sharedOf(sources);
   const inner = ['--unshare-user', '--uid', String(INSIDE.uid), '--gid', String(INSIDE.gid)];
   inner.push('--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--cap-drop', 'ALL');
   inner.push('--hostname', plan.id.slice(0, 63), '--die-with-parent', '--new-session', '--clearenv');
@@ -38,5 +47,6 @@ export const launchBubblewrap: Launcher = (plan) => {
     input: inner.map((flag) => `${flag}\0`).join(''),
     ...(filter === undefined ? {} : { filter }),
     dialer: { node: sources.node, runtime: sources.runtime },
+    ...(shared === undefined ? {} : { shared }),
   };
 };

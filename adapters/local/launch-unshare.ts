@@ -1,13 +1,14 @@
 import { dropRoot } from './drop-root.ts';
-import { type Launcher, spareFolder } from './launch.ts';
+import { type Launcher, SHARE, sharedOf, spareFolder } from './launch.ts';
 import { INSIDE } from './runtime-files.ts';
 import { PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
 
 /**
- * In the outer user namespace, which owns the network: brings `lo` up with whatever the machine has, then starts the sandbox and
+ * In the outer user namespace, which owns the network: shares the folders, brings `lo` up with whatever the machine has, then starts the sandbox and
  * ends with it. The descriptor of the init's socket is for the init alone, or connecting to a dead one would hang.
  */
-const OUTER = `ip link set lo up 2>/dev/null ||
+const OUTER = `${SHARE}
+ip link set lo up 2>/dev/null ||
 perl -e 'use Socket; socket(S, AF_INET, SOCK_DGRAM, 0) && ioctl(S, 0x8914, pack("a16 s x22", "lo", 0x49)) or exit 1' 2>/dev/null ||
 python3 -c 'import fcntl, socket, struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh22x", b"lo", 0x49))' 2>/dev/null ||
 { echo "cannot bring lo up: none of ip, perl and python3 can" >&2; exit 1; }
@@ -29,7 +30,7 @@ show() {
   if [ -d "$1" ]; then mkdir -p "$at$2"; else mkdir -p "$at\${2%/*}"; : >"$at$2"; fi
   mount --rbind "$1" "$at$2"
 }
-mount --make-rprivate /
+mount --make-rslave /
 mount -t tmpfs -o mode=0755 tmpfs "$at"
 mkdir "$at/proc" "$at/dev"
 mount -t proc -o nosuid,nodev,noexec proc "$at/proc"
@@ -84,11 +85,32 @@ export const launchUnshare: Launcher = (plan) => {
   const { argv, sources } = dropRoot(plan, (sources, taken) => {
     const at = spareFolder([...Object.values(sources as unknown as Record<string, string>), ...taken]);
     const outer = ['unshare', '--user', '--map-root-user', '--net', '--mount', '--', 'sh', '-c', OUTER, 'sh'];
-    const inner = ['unshare', '--user', '--map-root-user', '--mount', '--pid', '--ipc', '--uts', '--cgroup'];
+    const shared = Object.values(sharedOf(sources) ?? {}) as string[];
+    const inner = ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'slave'];
+    inner.push('--pid', '--ipc', '--uts', '--cgroup');
     inner.push('--fork', '--kill-child', '--', 'sh', '-c', INNER, 'sh', at, plan.id.slice(0, 63));
     const view = sandboxView(sources).flatMap(line);
     const user = ['unshare', '--user', `--map-user=${INSIDE.uid}`, `--map-group=${INSIDE.gid}`, '--'];
-    return [...outer, ...inner, ...view, '--', 'setsid', 'sh', '-c', FIRST, 'sh', ...user, ...plan.command];
+    return [
+      ...outer,
+      ...shared,
+      '--',
+      ...inner,
+      ...view,
+      '--',
+      'setsid',
+      'sh',
+      '-c',
+      FIRST,
+      'sh',
+      ...user,
+      ...plan.command,
+    ];
   });
-  return { argv, dialer: { node: sources.node, runtime: sources.runtime } };
+  const shared = sharedOf(sources);
+  return {
+    argv,
+    dialer: { node: sources.node, runtime: sources.runtime },
+    ...(shared === undefined ? {} : { shared }),
+  };
 };

@@ -19,7 +19,25 @@ export type Launcher = (plan: LaunchPlan) => {
   readonly filter?: Uint8Array;
   /** Node and our runtime as a process that joins the sandbox's network finds them. */
   readonly dialer: { readonly node: string; readonly runtime: string };
+  /** Where buckets can be mounted, as the same process finds it; absent: nowhere. */
+  readonly shared?: SharedFolders;
 };
+
+/** Folders whose later mounts appear in the sandbox: they are shared by the outer namespace, of which the sandbox's is a slave. */
+export interface SharedFolders {
+  readonly workspace: string;
+  /** Is /mnt inside. */
+  readonly mounts: string;
+}
+
+/** What of the sources is shared. */
+export function sharedOf({ workspace, mounts }: Sources): SharedFolders | undefined {
+  return mounts === undefined ? undefined : { workspace, mounts };
+}
+
+/** Shell: shares the folders that stand before `--`. Where that cannot be done, the sandbox runs all the same, without buckets. */
+export const SHARE = `while [ "$1" != -- ]; do mount --bind --make-shared "$1" "$1" 2>/dev/null; shift; done
+shift`;
 
 /**
  * A folder that every machine has and that none of `paths` lies in, to put a file system of our own on: the host's stays as it is,

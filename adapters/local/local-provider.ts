@@ -33,6 +33,7 @@ import { endProcesses } from './end-processes.ts';
 import { readCommand } from './exec-request.ts';
 import { startCommand } from './exec-process.ts';
 import { findIsolation, type Isolation, type IsolationKind, withoutIsolation } from './isolation.ts';
+import { type MountPlace, mountPlace } from './mount-place.ts';
 import { isAlive } from './process-identity.ts';
 import { removeFolder } from './remove-folder.ts';
 import { SandboxDialers } from './sandbox-dialers.ts';
@@ -59,6 +60,8 @@ export interface LocalProvider extends SandboxProvider {
   serveChannels(serve: ServeChannel): Promise<void>;
   /** Where processes in a running sandbox find that socket; undefined while it does not run. */
   channelPath(id: string): string | undefined;
+  /** Where buckets can be mounted for a running sandbox; undefined while nothing can. */
+  mountPlace(id: string): MountPlace | undefined;
 }
 
 /** Makes the folders and begins to try out isolation, without waiting for it: a host is up before that is known. */
@@ -109,6 +112,11 @@ class FolderProvider implements LocalProvider {
     const folder = new SandboxFolder(this.#root, id);
     const path = folder.started()?.isolation === 'none' ? folder.channel : INSIDE_PATHS.channel;
     return join(path, CHANNEL_SOCKET);
+  }
+
+  mountPlace(id: string): MountPlace | undefined {
+    if (this.#observe(id).state !== 'running') return undefined;
+    return mountPlace(id, new SandboxFolder(this.#root, id));
   }
 
   async create({ id, image }: SandboxSpec, signal?: AbortSignal): Promise<void> {

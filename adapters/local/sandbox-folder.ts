@@ -1,6 +1,7 @@
 import { lchownSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { IsolationKind } from './isolation.ts';
+import type { SharedFolders } from './launch.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 
 /** What was started for a sandbox. Written before it may do anything, so that no crash leaves a process that nobody knows. */
@@ -9,21 +10,26 @@ export interface StartRecord {
   readonly process: ProcessIdentity;
   /** Node and the runtime's folder as seen from where the dialer runs. */
   readonly dialer: { readonly node: string; readonly runtime: string };
+  /** Where the process beside the sandbox finds the folders that buckets can be mounted on. */
+  readonly shared?: SharedFolders | undefined;
 }
 
-/** A sandbox's folder on the host: `workspace/` is shown inside, `channel/` is shown read-only, all else never is. */
+/** A sandbox's folder on the host: `workspace/` is shown inside, `channel/` and `mounts/` are shown read-only, all else never is. */
 export class SandboxFolder {
   readonly path: string;
   readonly workspace: string;
   readonly home: string;
   /** Holds the socket of the sandbox's channel to the host. */
   readonly channel: string;
+  /** Its folders are where buckets are mounted, within the sandbox's namespaces: here they are always empty. */
+  readonly mounts: string;
 
   constructor(root: string, id: string) {
     this.path = join(root, id);
     this.workspace = join(this.path, 'workspace');
     this.home = join(this.path, 'home');
     this.channel = join(this.path, 'channel');
+    this.mounts = join(this.path, 'mounts');
   }
 
   exists(): boolean {
@@ -36,6 +42,7 @@ export class SandboxFolder {
     mkdirSync(this.home, { recursive: true, mode: 0o700 });
     // Stays the host's, so that nothing but the host makes a socket in it; the folders around it keep everybody else out.
     mkdirSync(this.channel, { recursive: true, mode: 0o711 });
+    mkdirSync(this.mounts, { recursive: true, mode: 0o755 });
     for (const folder of [this.workspace, join(this.workspace, 'outputs')]) {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       if (owner !== undefined) lchownSync(folder, owner, owner);

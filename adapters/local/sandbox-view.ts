@@ -11,6 +11,8 @@ export interface Sources {
   readonly workspace: string;
   /** The folder of the socket on which the sandbox reaches the host. */
   readonly channel?: string;
+  /** The folder whose own folders buckets are mounted on; shown as /mnt. */
+  readonly mounts?: string;
   readonly npm?: string;
   readonly pty?: string;
   readonly nodeModules?: string;
@@ -97,6 +99,7 @@ export function sandboxView(sources: Sources): ViewEntry[] {
     { kind: 'memory', at: INSIDE.home, mode: '0755', mebibytes: MEMORY.home },
     show(sources.workspace, '/workspace', true),
   );
+  if (sources.mounts !== undefined) entries.push(show(sources.mounts, '/mnt'));
   if (sources.channel !== undefined) entries.push(show(sources.channel, INSIDE_PATHS.channel));
   if (sources.pty !== undefined) entries.push(show(sources.pty, INSIDE_PATHS.pty));
   if (sources.nodeModules !== undefined) entries.push(show(sources.nodeModules, '/node_modules'));

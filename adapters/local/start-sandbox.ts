@@ -26,7 +26,7 @@ const TRIAL = 10_000;
 export class SandboxStarter {
   readonly #dataDir: string;
   readonly #nodeModules: string | undefined;
-  #shared: Omit<Sources, 'workspace' | 'channel'> | undefined;
+  #shared: Omit<Sources, 'workspace' | 'channel' | 'mounts'> | undefined;
 
   constructor(dataDir: string, nodeModules: string | undefined) {
     this.#dataDir = dataDir;
@@ -40,12 +40,17 @@ export class SandboxStarter {
     isolation: IsolationKind,
     signal?: AbortSignal,
   ): Promise<StartRecord> {
-    const sources = this.#sources(folder.workspace, folder.channel);
+    const sources = this.#sources(folder.workspace, folder.mounts, folder.channel);
     const command = isolation === 'none' ? plainInit(id, sources) : isolatedInit(id, sources);
     const launch = LAUNCHERS[isolation]({ id, sources, owner: ownerOf(id), command });
     const listener = await openInitSocket(folder.path);
     const spawned = await spawnSandbox(launch, listener).finally(() => listener.close());
-    const started: StartRecord = { isolation, process: spawned.process, dialer: launch.dialer };
+    const started: StartRecord = {
+      isolation,
+      process: spawned.process,
+      dialer: launch.dialer,
+      shared: launch.shared,
+    };
     folder.record(started);
     const ended = new AbortController();
     const answer = request(
@@ -83,7 +88,7 @@ export class SandboxStarter {
       // Of its own, as another host with the same data may be trying too.
       workspace = mkdtempSync(join(this.#dataDir, 'trial-'));
       if (owner !== undefined) lchownSync(workspace, owner, owner);
-      const sources = this.#sources(workspace);
+      const sources = this.#sources(workspace, workspace);
       const command = [INSIDE_PATHS.node, '--version'];
       const launch = LAUNCHERS[kind]({ id: 'trial', sources, owner, command });
       const spawned = await spawnSandbox(launch);
@@ -104,7 +109,7 @@ export class SandboxStarter {
     }
   }
 
-  #sources(workspace: string, channel?: string): Sources {
+  #sources(workspace: string, mounts: string, channel?: string): Sources {
     const npm = findNpm();
     const pty = findPty();
     this.#shared ??= {
@@ -114,7 +119,7 @@ export class SandboxStarter {
       ...(pty === undefined ? {} : { pty }),
       ...(this.#nodeModules === undefined ? {} : { nodeModules: this.#nodeModules }),
     };
-    return { ...this.#shared, workspace, ...(channel === undefined ? {} : { channel }) };
+    return { ...this.#shared, workspace, mounts, ...(channel === undefined ? {} : { channel }) };
   }
 }
 

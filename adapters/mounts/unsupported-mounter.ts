@@ -1,0 +1,14 @@
+import { PortholeError } from '#core/errors.ts';
+import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
+import { mountFailed } from './keeper-failure.ts';
+
+/** For sandboxes that no mount can reach: says what is missing. */
+export function unsupportedMounter(missing: string): BucketMounter {
+  return {
+    mount: () => Promise.reject(mountFailed(missing)),
+    unmount: (_sandboxId, mountPath) =>
+      Promise.reject(
+        new PortholeError('unmount_error', `unmount failed: No active mount found at path: ${mountPath}`),
+      ),
+  };
+}
