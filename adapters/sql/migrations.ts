@@ -1,6 +1,7 @@
 import type { Kysely, RawBuilder } from 'kysely';
 import { runsSandboxesPreviews } from './migrations/0001-runs-sandboxes-previews.ts';
 import { sandboxGenerations } from './migrations/0003-sandbox-generations.ts';
+import { sandboxesByOwner } from './migrations/0004-sandboxes-by-owner.ts';
 import { timelinesApprovals } from './migrations/0002-timelines-approvals.ts';
 
 /** One step of the schema. Once released it never changes: what comes later is another step. */
@@ -16,4 +17,9 @@ export interface Migration {
 }
 
 /** Every step, oldest first. A new table: a file in `migrations/`, a line here, its type in `schema.ts`. */
-export const MIGRATIONS: readonly Migration[] = [runsSandboxesPreviews, timelinesApprovals, sandboxGenerations];
+export const MIGRATIONS: readonly Migration[] = [
+  runsSandboxesPreviews,
+  timelinesApprovals,
+  sandboxGenerations,
+  sandboxesByOwner,
+];

@@ -1,5 +1,5 @@
 import { type Insertable, type Selectable, sql } from 'kysely';
-import type { NewSandboxRecord, SandboxRecord, SandboxRecords } from '#core/ports/records.ts';
+import type { NewSandboxRecord, Owner, SandboxRecord, SandboxRecords } from '#core/ports/records.ts';
 import { instantText } from './instant.ts';
 import { keysetPage } from './keyset-page.ts';
 import type { SandboxesTable } from './schema.ts';
@@ -52,8 +52,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
           db
             .selectFrom('sandboxes')
             .selectAll()
-            // Literals and this very shape: both databases only then see that the index `sandboxes_live` serves it.
-            .where(sql<boolean>`not (desired = 'destroyed' and observed = 'destroyed')`)
+            .where(LIVE)
             .$if(place !== undefined, (query) => query.where('place', '=', place as string)),
           page,
           toRecord,
@@ -70,7 +69,73 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
           .execute();
         return new Set(rows.map((row) => row.id));
       }),
+
+    wantedBy: (owner, place) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('sandboxes')
+          .selectAll()
+          .where(LIVE)
+          .where('place', '=', place)
+          .where(ownedBy(owner))
+          .where('desired', '=', 'running')
+          .where('observed', '!=', 'destroyed')
+          .orderBy('created_at')
+          .orderBy('id')
+          .limit(1_000)
+          .execute();
+        return rows.map(toRecord);
+      }),
+
+    countWanted: (place) =>
+      repeatable(async (db) => {
+        const { count } = await db
+          .selectFrom('sandboxes')
+          .select(({ fn }) => fn.countAll().as('count'))
+          .where(LIVE)
+          .where('place', '=', place)
+          .where('desired', '=', 'running')
+          .where('observed', '!=', 'destroyed')
+          .executeTakeFirstOrThrow();
+        return Number(count);
+      }),
+
+    takeWarm: (place, from, to, at, id) =>
+      once(async (db) => {
+        const taken = await db
+          .updateTable('sandboxes')
+          .set({
+            owner_org: to.org,
+            owner_user: to.user,
+            observed: 'creating',
+            created_at: instantText(at),
+          })
+          .where('id', '=', ({ selectFrom }) =>
+            selectFrom('sandboxes')
+              .select('id')
+              .where(LIVE)
+              .where('place', '=', place)
+              .where(ownedBy(from))
+              .where('desired', '=', 'running')
+              .where('observed', '=', 'running')
+              .$if(id !== undefined, (query) => query.where('id', '=', id as string))
+              .orderBy('created_at')
+              .orderBy('id')
+              .limit(1)
+              .modifyEnd(dialect.skipLocked),
+          )
+          .returningAll()
+          .executeTakeFirst();
+        return taken && toRecord(taken);
+      }),
   };
+}
+
+/** Literals and this very shape: both databases only then see that the indexes of what lives serve it. */
+const LIVE = sql<boolean>`not (desired = 'destroyed' and observed = 'destroyed')`;
+
+function ownedBy({ org, user }: Owner) {
+  return sql<boolean>`owner_org = ${org} and owner_user = ${user}`;
 }
 
 function toRow(sandbox: NewSandboxRecord): Insertable<SandboxesTable> {

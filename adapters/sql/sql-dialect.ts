@@ -23,6 +23,8 @@ export interface SqlDialect {
   among(column: 'id' | 'token_sha256' | 'key', values: readonly string[]): RawBuilder<boolean>;
   /** At the end of a select: holds its rows until the transaction ends, and sees them as they are by then. */
   readonly forUpdate: RawBuilder<unknown>;
+  /** At the end of a select: as `forUpdate`, and leaves out the rows that others hold. */
+  readonly skipLocked: RawBuilder<unknown>;
   /** Inside a transaction: waits until no other instance migrates, and holds that until the transaction ends. */
   lockMigrations(trx: Kysely<SqlSchema>): Promise<void>;
   diagnose(error: unknown): Diagnosis;

@@ -86,6 +86,15 @@ export interface SandboxRecords {
   live(page: PageRequest, place?: string): Promise<Page<SandboxRecord>>;
   /** The ids among `ids` that are observed to be destroyed. Unknown ids are not among them. */
   destroyedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Those of one owner in a place that are wanted to run and not observed to be destroyed, oldest first, at most 1000. */
+  wantedBy(owner: Owner, place: string): Promise<readonly SandboxRecord[]>;
+  /** How many in a place are wanted to run and not observed to be destroyed. */
+  countWanted(place: string): Promise<number>;
+  /**
+   * Gives the oldest sandbox of `from` in the place that is wanted to run and observed to, or the very one that `id` names, to `to`, as one that is created at `at`: it counts as being
+   * created again. However many ask at once, each one gets another sandbox; undefined when there is none.
+   */
+  takeWarm(place: string, from: Owner, to: Owner, at: Date, id?: string): Promise<SandboxRecord | undefined>;
 }
 
 export type EndReason = 'stopped' | 'expired' | 'orphaned';

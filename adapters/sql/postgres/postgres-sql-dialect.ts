@@ -9,6 +9,7 @@ export const postgresSqlDialect: SqlDialect = {
   text: sql`text collate "C"`,
   among: (column, values) => sql`${sql.ref(column)} = any(${values}::text[])`,
   forUpdate: sql`for update`,
+  skipLocked: sql`for update skip locked`,
   async lockMigrations(trx) {
     await sql`select pg_advisory_xact_lock(${LOCK_KEY})`.execute(trx);
   },

@@ -12,6 +12,7 @@ export const sqliteSqlDialect: SqlDialect = {
   },
   // Nobody else writes meanwhile: see below.
   forUpdate: sql``,
+  skipLocked: sql``,
   // Every transaction begins as IMMEDIATE: it holds the only write lock there is.
   lockMigrations: async () => {},
   diagnose: diagnoseSqlite,

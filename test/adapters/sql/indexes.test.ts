@@ -44,6 +44,10 @@ const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> 
   'sandboxes.live': ({ sandboxes }) => sandboxes.live({ limit: 5 }),
   'sandboxes.live, later page': ({ sandboxes }) => sandboxes.live({ limit: 5, after: AFTER }),
   'sandboxes.destroyedAmong': ({ sandboxes }) => sandboxes.destroyedAmong(['box', 'box-2']),
+  'sandboxes.wantedBy': ({ sandboxes }) => sandboxes.wantedBy(OWNER, 'here'),
+  'sandboxes.countWanted': ({ sandboxes }) => sandboxes.countWanted('here'),
+  'sandboxes.takeWarm': ({ sandboxes }) => sandboxes.takeWarm('here', OWNER, OWNER, AT),
+  'sandboxes.takeWarm of one': ({ sandboxes }) => sandboxes.takeWarm('here', OWNER, OWNER, AT, 'box'),
   'previews.generation': ({ previews }) => previews.generation('run_1', 3000),
   'previews.end': ({ previews }) =>
     previews.end('run_1', 3000, 1, { tokenSha256: 'a', runId: 'run_1', reason: 'stopped', at: AT }),
