@@ -38,6 +38,7 @@ export const ERROR_CATALOGUE = {
   unsupported_media_type: { status: 415, retryable: false },
   too_many_previews: { status: 429, retryable: true },
   too_many_approvals: { status: 429, retryable: true },
+  too_many_terminals: { status: 429, retryable: true },
   headers_too_large: { status: 431, retryable: false },
   internal_error: { status: 500, retryable: true },
   not_streamable: { status: 501, retryable: false },

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { MessageSocket } from '#core/ports/message-socket.ts';
 
 /**
  * What a function is invoked with: the fields of an API Gateway v2 (HTTP API) event that Porthole reads, and, on the function host, the
@@ -19,6 +20,8 @@ export interface HttpEvent {
   readonly isBase64Encoded?: boolean | undefined;
   /** The body where the runtime streams. */
   readonly bodyStream?: (() => Readable) | undefined;
+  /** Whether it is a WebSocket's handshake, on a runtime that can carry one: the answer may be an `upgrade`. */
+  readonly isHandshake?: boolean | undefined;
   /** Aborted when the client goes away, where the runtime can tell. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -28,4 +31,6 @@ export interface HttpResponse {
   statusCode: number;
   headers: Record<string, string>;
   body?: string | Buffer | Readable | undefined;
+  /** With status 101, to a handshake alone: takes over the WebSocket once the client has its answer. Not called for a client that has gone. */
+  upgrade?: ((socket: MessageSocket) => void) | undefined;
 }

@@ -25,6 +25,8 @@ export interface RouteRequest<Params, Query, Body> {
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** The unread body, for routes that stream it. */
   readonly stream: () => Readable;
+  /** Whether the answer may be an `upgrade` to a WebSocket. */
+  readonly isHandshake: boolean;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal | undefined;
   /** Takes secrets out of a text that repeats what was sent, for routes with an error shape of their own. */
@@ -49,6 +51,10 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   readonly agents?: boolean;
   /** An operation of the Cloudflare sandbox bridge, whose clients work unchanged. The others are our additions. */
   readonly bridge?: boolean;
+  /**
+   * Answers WebSocket handshakes. As not every client can set headers on one, the credential may stand in `?authorization=Bearer%20…`, too.
+   */
+  readonly socket?: boolean;
   /** A page that a person may reach by a link from another site. */
   readonly page?: boolean;
   readonly params?: z.ZodType<Params>;

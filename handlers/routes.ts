@@ -29,6 +29,7 @@ import { deleteTunnelRoute } from './sandboxes/delete-tunnel.ts';
 import { execCommandRoute } from './sandboxes/exec-command.ts';
 import { hydrateWorkspaceRoute } from './sandboxes/hydrate-workspace.ts';
 import { isSandboxRunningRoute } from './sandboxes/is-sandbox-running.ts';
+import { ptyTerminalRoute } from './sandboxes/pty-terminal.ts';
 import { persistWorkspaceRoute } from './sandboxes/persist-workspace.ts';
 import { readFileRoute } from './sandboxes/read-file.ts';
 import { writeFileRoute } from './sandboxes/write-file.ts';
@@ -54,6 +55,7 @@ export const ROUTES: readonly Route[] = [
   createSandboxRoute,
   isSandboxRunningRoute,
   execCommandRoute,
+  ptyTerminalRoute,
   readFileRoute,
   writeFileRoute,
   persistWorkspaceRoute,

@@ -8,6 +8,7 @@ import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { Tokens } from '#core/ports/tokens.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
+import type { Terminals } from '#core/use-cases/terminals/terminals.ts';
 
 /** The part of a pino logger that Porthole uses. */
 export interface Logger {
@@ -29,6 +30,8 @@ export interface Services {
   readonly tokens: Tokens;
   /** Puts what the runs of a sandbox need to call back inside it. */
   readonly introduce: Introduce;
+  /** Those that this process has open in sandboxes. */
+  readonly terminals: Terminals;
   readonly clock: WakingClock;
   /** Aborted when this process is about to end: what waits ends, so that its client comes back and finds another. */
   readonly stopping: AbortSignal;

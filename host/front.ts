@@ -4,6 +4,7 @@ import type { PreviewProxy } from '#adapters/gateway/preview-proxy.ts';
 import { PortholeError } from '#core/errors.ts';
 import { parsePreviewHost } from '#core/rules/preview-token.ts';
 import { checkOrigin } from '#handlers/middleware/guard-origin.ts';
+import { asRequest } from './handshake.ts';
 import { refuse, refuseUpgrade } from './refuse.ts';
 
 export interface FrontOptions {
@@ -52,7 +53,7 @@ export function createFront({ gateway, zone, isKnownHost, publicOrigin }: FrontO
       // WebSockets know no CORS: whoever serves one here must never have to remember this check.
       const foreign = foreignOrigin(req.headers, publicOrigin);
       if (foreign !== undefined) return refuseUpgrade(socket, foreign.code, foreign.message);
-      refuseUpgrade(socket, 'not_found', 'There is no WebSocket here: GET /v1/openapi lists the routes.');
+      api?.(req, asRequest(req, socket, head));
     },
   });
   return {

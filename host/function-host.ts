@@ -1,6 +1,6 @@
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { RequestListener, Server, ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
+import { type Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { dropRest } from '#adapters/gateway/status-answer.ts';
 import { PortholeError } from '#core/errors.ts';
@@ -9,6 +9,7 @@ import { makeFunction, type FunctionOptions, type PortholeFunction } from '#hand
 import { errorResponse } from '#handlers/middleware/render-errors.ts';
 import type { Route } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';
+import { type Handshake, handshakeFault, handshakeOf } from './handshake.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface FunctionHostOptions extends FunctionOptions {
@@ -59,15 +60,37 @@ export function createFunctionHost({
   ) => {
     const { method } = event.requestContext.http;
     const requestId = event.requestContext.requestId ?? '';
+    const handshake = handshakeOf(reply.request.raw);
     // An answer that came before the end of the body must not leave the connection out of step.
-    dropRest(reply.request.raw);
-    return send(reply, response, requestId).then(
+    if (handshake === undefined) dropRest(reply.request.raw);
+    const sent =
+      handshake === undefined || response.upgrade === undefined
+        ? send(reply, response, requestId)
+        : takeOver(reply, handshake, response.upgrade, requestId, operation);
+    return sent.then(
       () => record(operation, method, response.statusCode, requestId, began),
       (error: unknown) => {
+        handshake?.socket.destroy();
         record(operation, method, response.statusCode, requestId, began);
         services.log.debug({ err: error, request_id: requestId, operation }, 'answer cut off');
       },
     );
+  };
+  const takeOver = async (
+    reply: FastifyReply,
+    handshake: Handshake,
+    upgrade: NonNullable<HttpResponse['upgrade']>,
+    requestId: string,
+    operation: string,
+  ) => {
+    reply.hijack();
+    const { acceptWebSocket } = await import('./web-socket.ts');
+    const socket = acceptWebSocket(reply.request.raw, reply.raw, handshake, requestId, {
+      stopping: services.stopping,
+      ended: (code, ms) =>
+        services.log.debug({ operation, code, ms: Math.round(ms), request_id: requestId }, 'socket closed'),
+    });
+    if (socket !== undefined) upgrade(socket);
   };
   const record = (operation: string, method: string, status: number, requestId: string, began: bigint) => {
     const seconds = Number(process.hrtime.bigint() - began) / 1e9;
@@ -111,8 +134,12 @@ export function createFunctionHost({
       url: fastifyPath(route.path),
       handler: async (request, reply) => {
         const began = process.hrtime.bigint();
+        if (handshakeOf(request.raw) !== undefined) {
+          const fault = handshakeFault(request.raw, route.socket === true);
+          if (fault !== undefined) return answerFailure(fault, request, reply);
+        }
         const event = toEvent(request, reply, services.ids.request());
-        await finish(reply, await invoke(event, NO_CONTEXT), event, route.id, began);
+        return finish(reply, await invoke(event, NO_CONTEXT), event, route.id, began);
       },
     });
   }
@@ -139,6 +166,7 @@ function toEvent(request: FastifyRequest, reply: FastifyReply, requestId: string
   const mark = url.indexOf('?');
   const rawPath = mark === -1 ? url : url.slice(0, mark);
   let abort: AbortSignal | undefined;
+  const handshake = handshakeOf(raw);
   const contentType = contentTypes.get(raw);
   return {
     rawPath,
@@ -149,9 +177,10 @@ function toEvent(request: FastifyRequest, reply: FastifyReply, requestId: string
         : ({ ...raw.headers, 'content-type': contentType } as HttpEvent['headers']),
     pathParameters: pathParameters(request, rawPath),
     requestContext: { requestId, http: { method: raw.method ?? 'GET', sourceIp: raw.socket.remoteAddress } },
+    isHandshake: handshake !== undefined,
     bodyStream: () => raw,
     get signal() {
-      abort ??= abortWhenGone(reply.raw);
+      abort ??= handshake === undefined ? abortWhenGone(reply.raw) : abortAtEnd(handshake.socket);
       return abort;
     },
   };
@@ -175,6 +204,14 @@ function abortWhenGone(response: ServerResponse): AbortSignal {
   };
   if (response.destroyed) check();
   else response.once('close', check);
+  return controller.signal;
+}
+
+/** Aborted when the connection ends, however it does. */
+function abortAtEnd(socket: Duplex): AbortSignal {
+  const controller = new AbortController();
+  if (socket.destroyed) controller.abort();
+  else socket.once('close', () => controller.abort());
   return controller.signal;
 }
 

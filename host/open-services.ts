@@ -6,6 +6,7 @@ import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
 import { randomIds } from '#adapters/system/random-ids.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
+import { Terminals } from '#core/use-cases/terminals/terminals.ts';
 import type { Logger, Services } from '#handlers/services.ts';
 import type { Config } from './config/config.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
@@ -75,6 +76,8 @@ export async function openServices({
       for await (const _ of plane.list()) count += 1;
       return count;
     });
+    const terminals = new Terminals({ provider, records, stopping });
+    opened.defer(() => terminals.close());
     const authenticator = createAuthenticator({ ...config, tokens, records, clock });
     let openapi: Promise<object> | undefined;
     const services: Services = {
@@ -85,6 +88,7 @@ export async function openServices({
       place,
       tokens,
       introduce,
+      terminals,
       clock,
       stopping,
       ids: randomIds,

@@ -11,11 +11,11 @@ import type { Step } from './step.ts';
  */
 export async function identify(
   authenticator: Authenticator,
-  route: Pick<Route, 'access' | 'agents' | 'summary'>,
+  route: Pick<Route, 'access' | 'agents' | 'socket' | 'summary'>,
   event: HttpEvent,
 ): Promise<Caller | undefined> {
   if (route.access === 'anyone') return undefined;
-  const credential = presentedCredential(event, route.access === 'key');
+  const credential = presentedCredential(event, route);
   if (credential === undefined) {
     if (authenticator.withoutCredential !== undefined) return authenticator.withoutCredential;
     if (route.access === 'local' && comesFromThisMachine(event)) return undefined;
@@ -33,11 +33,14 @@ export async function identify(
 }
 
 /** The bearer token; the empty string stands for a credential that is there but has no readable form. */
-function presentedCredential(event: HttpEvent, inQuery: boolean): string | undefined {
-  const header = event.headers['authorization'];
-  if (header !== undefined) return /^bearer +(\S+)$/i.exec(header)?.[1] ?? '';
-  if (!inQuery) return undefined;
-  return new URLSearchParams(event.rawQueryString).get('token') ?? undefined;
+function presentedCredential(
+  event: HttpEvent,
+  { access, socket }: Pick<Route, 'access' | 'socket'>,
+): string | undefined {
+  const query = new URLSearchParams(access === 'key' || socket === true ? event.rawQueryString : '');
+  const header = event.headers['authorization'] ?? (socket === true ? query.get('authorization') : null);
+  if (header !== null) return /^bearer +(\S+)$/i.exec(header)?.[1] ?? '';
+  return (access === 'key' ? query.get('token') : null) ?? undefined;
 }
 
 /** What proxies add. Behind one on the same machine every request comes from a loopback address. */

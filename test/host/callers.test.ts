@@ -121,6 +121,15 @@ describe('each kind of caller', () => {
       headers: { accept: 'application/json, text/event-stream' },
     }),
     execCommand: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { argv: ['true'] } }),
+    ptyTerminal: async ({ sandboxId }) => ({
+      params: { id: sandboxId },
+      headers: {
+        connection: 'Upgrade',
+        upgrade: 'websocket',
+        'sec-websocket-version': '13',
+        'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+      },
+    }),
     readFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/a.txt' } }),
     writeFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/b.txt' }, body: 'b' }),
     hydrateWorkspace: async ({ sandboxId }) => ({
@@ -170,6 +179,10 @@ describe('each kind of caller', () => {
           outgoing.destroy();
         },
       );
+      outgoing.once('upgrade', ({ statusCode }, socket) => {
+        resolve(statusCode ?? 0);
+        socket.destroy();
+      });
       outgoing.on('error', reject);
       outgoing.end(body);
     });

@@ -1,0 +1,46 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { endWith } from '#adapters/gateway/front/raw-answer.ts';
+import { isWebSocketKey } from '#adapters/gateway/websocket-handshake.ts';
+import { PortholeError } from '#core/errors.ts';
+
+/** What Node hands over with a WebSocket's handshake. */
+export interface Handshake {
+  readonly socket: Duplex;
+  /** What the client sent behind it. */
+  readonly head: Buffer;
+}
+
+const handshakes = new WeakMap<IncomingMessage, Handshake>();
+
+/** The handshake that a request is; undefined for any other request. */
+export function handshakeOf(req: IncomingMessage): Handshake | undefined {
+  return handshakes.get(req);
+}
+
+/**
+ * Makes an ordinary request of a handshake: it finds its route as any other, and an answer other than 101 goes out as any other. The connection ends with it, for Node
+ * reads no more requests from it.
+ */
+export function asRequest(req: IncomingMessage, socket: Duplex, head: Buffer): ServerResponse {
+  handshakes.set(req, { socket, head });
+  const res = new ServerResponse(req);
+  res.shouldKeepAlive = false;
+  res.assignSocket(socket as Parameters<typeof res.assignSocket>[0]);
+  res.once('finish', () => endWith(socket, ''));
+  return res;
+}
+
+/** Why a function need not be asked: it answers none (`isTaken`), or RFC 6455 section 4.2.1 is not kept to. */
+export function handshakeFault({ headers }: IncomingMessage, isTaken: boolean): PortholeError | undefined {
+  if (!isTaken) {
+    return new PortholeError('not_found', 'There is no WebSocket here: GET /v1/openapi lists the routes.');
+  }
+  if (headers['sec-websocket-version'] === '13' && isWebSocketKey(headers['sec-websocket-key'])) {
+    return undefined;
+  }
+  return new PortholeError(
+    'invalid_request',
+    'The WebSocket handshake is broken: send Sec-WebSocket-Version: 13, and as Sec-WebSocket-Key 16 bytes in base64.',
+  );
+}

@@ -1,0 +1,147 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { type RawData, WebSocket } from 'ws';
+
+export interface TerminalQuery {
+  readonly cols?: number | string;
+  readonly rows?: number | string;
+  readonly shell?: string;
+  readonly session?: string;
+  readonly authorization?: string;
+}
+
+export interface TerminalOptions {
+  readonly query?: TerminalQuery;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly token?: string;
+}
+
+/** A text message, read. */
+export interface TextMessage {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** A client of a terminal, as a program would write one. */
+export class TerminalClient {
+  readonly socket: WebSocket;
+  /** What came, in its order: bytes, and text messages as what they say. */
+  readonly messages: (Buffer | TextMessage)[] = [];
+  /** The close code, once the socket has closed. */
+  readonly closed: Promise<number>;
+  #wake = new Set<() => void>();
+
+  constructor(socket: WebSocket) {
+    this.socket = socket;
+    socket.on('error', () => undefined);
+    socket.on('message', (data: RawData, isBinary) => {
+      const bytes = data as Buffer;
+      this.messages.push(isBinary ? bytes : (JSON.parse(bytes.toString()) as TextMessage));
+      for (const wake of this.#wake) wake();
+    });
+    this.closed = new Promise((resolve) => {
+      socket.once('close', (code) => {
+        resolve(code);
+        for (const wake of this.#wake) wake();
+      });
+    });
+  }
+
+  get output(): Buffer {
+    return Buffer.concat(this.messages.flatMap((message) => (message instanceof Buffer ? [message] : [])));
+  }
+
+  /** The types of the text messages so far. */
+  get told(): TextMessage[] {
+    return this.messages.filter((message): message is TextMessage => !(message instanceof Buffer));
+  }
+
+  type(text: string | Buffer): void {
+    this.socket.send(Buffer.from(text));
+  }
+
+  /** Resolves once the condition holds; rejects when the socket has closed before. */
+  async until(condition: (client: this) => boolean): Promise<void> {
+    while (!condition(this)) {
+      if (this.socket.readyState === WebSocket.CLOSED) {
+        throw new Error(
+          `closed; told ${JSON.stringify(this.told)}, shown ${this.output.toString().slice(-500)}`,
+        );
+      }
+      await new Promise<void>((resolve) => {
+        const wake = (): void => {
+          this.#wake.delete(wake);
+          resolve();
+        };
+        this.#wake.add(wake);
+      });
+    }
+  }
+
+  shows(text: string): Promise<void> {
+    return this.until(({ output }) => output.includes(text));
+  }
+
+  says(type: string): Promise<void> {
+    return this.until(({ told }) => told.some((each) => each.type === type));
+  }
+
+  /** Leaves, and waits until it has. */
+  async leave(): Promise<void> {
+    this.socket.close();
+    await this.closed;
+  }
+}
+
+function open(
+  port: number,
+  sandboxId: string,
+  { query = {}, headers = {}, token }: TerminalOptions,
+): WebSocket {
+  const search = new URLSearchParams(
+    Object.entries(query).map(([name, value]) => [name, String(value)] as [string, string]),
+  );
+  return new WebSocket(`ws://127.0.0.1:${port}/v1/sandbox/${sandboxId}/pty?${search.toString()}`, {
+    headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
+    maxPayload: 0,
+  });
+}
+
+/** Resolves once the terminal says that it is ready. */
+export async function openTerminal(
+  port: number,
+  sandboxId: string,
+  options: TerminalOptions = {},
+): Promise<TerminalClient> {
+  const client = new TerminalClient(open(port, sandboxId, options));
+  const refusal = new Promise<never>((_resolve, reject) => {
+    client.socket.once('unexpected-response', (request, response) => {
+      request.destroy();
+      reject(new Error(`no terminal: ${response.statusCode}`));
+    });
+  });
+  await Promise.race([client.says('ready'), refusal]);
+  return client;
+}
+
+/** What a handshake is answered that is refused: plain HTTP. */
+export async function refusedTerminal(
+  port: number,
+  sandboxId: string,
+  options: TerminalOptions = {},
+): Promise<{ status: number; body: Record<string, unknown>; headers: IncomingMessage['headers'] }> {
+  const socket = open(port, sandboxId, options);
+  socket.on('error', () => undefined);
+  const [request, response] = (await once(socket, 'unexpected-response')) as [
+    { destroy(): void },
+    IncomingMessage,
+  ];
+  let text = '';
+  for await (const chunk of response) text += String(chunk);
+  request.destroy();
+  return {
+    status: response.statusCode ?? 0,
+    body: JSON.parse(text) as Record<string, unknown>,
+    headers: response.headers,
+  };
+}
