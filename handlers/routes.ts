@@ -30,8 +30,10 @@ import { execCommandRoute } from './sandboxes/exec-command.ts';
 import { hydrateWorkspaceRoute } from './sandboxes/hydrate-workspace.ts';
 import { isSandboxRunningRoute } from './sandboxes/is-sandbox-running.ts';
 import { ptyTerminalRoute } from './sandboxes/pty-terminal.ts';
+import { mountBucketRoute } from './sandboxes/mount-bucket.ts';
 import { persistWorkspaceRoute } from './sandboxes/persist-workspace.ts';
 import { readFileRoute } from './sandboxes/read-file.ts';
+import { unmountBucketRoute } from './sandboxes/unmount-bucket.ts';
 import { writeFileRoute } from './sandboxes/write-file.ts';
 
 /** Every route, in the order of the documentation. A new route is its file and its line here. */
@@ -60,6 +62,8 @@ export const ROUTES: readonly Route[] = [
   writeFileRoute,
   persistWorkspaceRoute,
   hydrateWorkspaceRoute,
+  mountBucketRoute,
+  unmountBucketRoute,
   createSessionRoute,
   deleteSessionRoute,
   createTunnelRoute,

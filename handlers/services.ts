@@ -1,5 +1,6 @@
 import type { AppProbe } from '#core/ports/app-probe.ts';
 import type { Authenticator } from '#core/ports/authenticator.ts';
+import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
 import type { Ids } from '#core/ports/ids.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
@@ -7,6 +8,7 @@ import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { Tokens } from '#core/ports/tokens.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
+import type { BucketOptions } from '#core/rules/resolve-mount.ts';
 import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
 import type { Terminals } from '#core/use-cases/terminals/terminals.ts';
 
@@ -32,6 +34,8 @@ export interface Services {
   readonly introduce: Introduce;
   /** Those that this process has open in sandboxes. */
   readonly terminals: Terminals;
+  readonly mounter: BucketMounter;
+  readonly buckets: BucketOptions;
   readonly clock: WakingClock;
   /** Aborted when this process is about to end: what waits ends, so that its client comes back and finds another. */
   readonly stopping: AbortSignal;

@@ -12,6 +12,7 @@ import {
   createGatewayProbe,
   type GatewayProbe,
 } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
+import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
 import type { Channel } from '#core/ports/channel.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { introducingProvider } from '#core/use-cases/agent-access/introducing-provider.ts';
@@ -29,6 +30,8 @@ import {
 import type { PlatformDeps } from './open-platform.ts';
 import type { Platform } from './platform.ts';
 
+const NO_BUCKETS =
+  'sandboxes of a cluster have nothing that mounts buckets: it takes a privileged sidecar or a CSI driver for S3 in their template, with bidirectional mount propagation, and this installation has neither';
 const NO_CHANNEL: Channel = { address: () => Promise.resolve(undefined) };
 
 type ClusterProvider = Exclude<Config['provider'], 'local'>;
@@ -74,6 +77,7 @@ export async function openKubernetesPlatform(
       });
     return {
       provider,
+      mounter: unsupportedMounter(NO_BUCKETS),
       introduce,
       openChannels: () => Promise.resolve(),
       place: `kubernetes:${preview.namespace}`,

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { type LocalPlane, openLocalPlane } from '#adapters/gateway/plane/local-plane.ts';
 import { createLoopbackPlane } from '#adapters/gateway/plane/loopback-plane.ts';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
+import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
+import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
 import type { Channel } from '#core/ports/channel.ts';
 import { introducingProvider } from '#core/use-cases/agent-access/introducing-provider.ts';
 import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
@@ -32,8 +34,16 @@ export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps)
       return path === undefined ? undefined : { kind: 'socket', path };
     },
   };
+  const mounter = new NamespaceMounter({
+    place: (id) => local.mountPlace(id),
+    lost: (id, path, said) =>
+      log.warn({ sandbox_id: id, mount_path: path, said }, 'bucket lost: s3fs has ended'),
+  });
   const introduce = createIntroduce({ records, tokens, provider: local, channel, log });
-  const told = introducingProvider(tellingProvider(local, { records, clock }), introduce);
+  const told = introducingProvider(
+    tellingProvider(unmountingProvider(local, mounter), { records, clock }),
+    introduce,
+  );
   const provider = revivingProvider(told, records);
   const place = `local:${hostname()}:${folder}`;
   const isolation = local.probe();
@@ -74,6 +84,7 @@ export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps)
 
   return {
     provider,
+    mounter,
     introduce,
     place,
     plane,
@@ -93,6 +104,7 @@ export async function openLocalPlatform(config: Config, deps: LocalPlatformDeps)
       await learned;
       await end();
       await stopSandboxes({ provider, log });
+      await mounter.close();
       await provider.close();
     },
   };

@@ -70,7 +70,7 @@ export async function openServices({
     const tokens = createSignedTokens(deriveKeySet(jwks));
     const platform = await openPlatform(config, { records, tokens, clock, log, metrics, folder: folderPath });
     opened.defer(() => platform.close());
-    const { provider, introduce, place, plane } = platform;
+    const { provider, introduce, place, plane, mounter } = platform;
     metrics.countPreviews(async () => {
       let count = 0;
       for await (const _ of plane.list()) count += 1;
@@ -88,6 +88,8 @@ export async function openServices({
       place,
       tokens,
       introduce,
+      mounter,
+      buckets: config.buckets,
       terminals,
       clock,
       stopping,

@@ -1,5 +1,6 @@
 import type { Server } from 'node:net';
 import type { PreviewProxy } from '#adapters/gateway/preview-proxy.ts';
+import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
@@ -10,6 +11,7 @@ export interface Platform {
   /** Which installation the provider's sandboxes belong to, among those that share a database. */
   readonly place: string;
   readonly plane: PreviewPlane;
+  readonly mounter: BucketMounter;
   /** Puts what the runs of a sandbox need to call back inside it. */
   readonly introduce: Introduce;
   /** The data path of previews, where this very process carries it. */

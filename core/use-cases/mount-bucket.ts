@@ -1,7 +1,8 @@
 import type { Person } from '../callers.ts';
 import type { BucketMounter } from '../ports/bucket-mounter.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
-import { type BucketOptions, type MountRequest, resolveMount } from '../rules/mount-request.ts';
+import type { MountRequest } from '../rules/mount-request.ts';
+import { type BucketOptions, resolveMount } from '../rules/resolve-mount.ts';
 import { runToEnd } from './run-to-end.ts';
 
 export interface MountBucketDeps {

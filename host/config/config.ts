@@ -1,6 +1,8 @@
 import type { z } from 'zod';
 import type { JwksSchema } from '#adapters/keys/key-set.ts';
+import type { BucketCredentials } from '#core/ports/bucket-mounter.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
+import type { BucketOptions } from '#core/rules/resolve-mount.ts';
 import { closestName } from './closest-name.ts';
 import { type Environment, EnvironmentSchema } from './environment-schema.ts';
 
@@ -63,6 +65,7 @@ export interface Config {
   readonly signingKeys: z.infer<typeof JwksSchema> | undefined;
   readonly logLevel: Environment['LOG_LEVEL'];
   readonly preview: PreviewOptions;
+  readonly buckets: BucketOptions;
 }
 
 /** @throws ConfigError naming every problem at once */
@@ -144,15 +147,34 @@ function shape(env: Environment): Config {
       maxTotal: env.Sandbox__Preview__MaxTotal,
       readyTimeoutSeconds: env.Sandbox__Preview__ReadyTimeoutSeconds,
     }),
+    buckets: Object.freeze({
+      bindings: env.PORTHOLE_BUCKETS,
+      endpoints: env.PORTHOLE_MOUNT_ENDPOINTS,
+      credentials:
+        pair(env.AWS_ACCESS_KEY_ID, env.AWS_SECRET_ACCESS_KEY) ??
+        pair(env.R2_ACCESS_KEY_ID, env.R2_SECRET_ACCESS_KEY),
+    }),
   };
 }
 
+/** Neither is worth anything alone; many machines have one of them set, for other programs. */
+function pair(
+  accessKeyId: string | undefined,
+  secretAccessKey: string | undefined,
+): BucketCredentials | undefined {
+  if (accessKeyId === undefined || secretAccessKey === undefined) return undefined;
+  return accessKeyId === '' || secretAccessKey === '' ? undefined : { accessKeyId, secretAccessKey };
+}
+
 /** What must turn up nowhere: not in a log, not in an answer. */
-export function secretsOf({ serviceKey, apiKeys, signingKeys }: Config): readonly string[] {
+export function secretsOf({ serviceKey, apiKeys, signingKeys, buckets }: Config): readonly string[] {
   return [
     ...(serviceKey === undefined ? [] : [serviceKey]),
     ...Object.keys(apiKeys),
     ...(signingKeys?.keys.map(({ k }) => k) ?? []),
+    ...[buckets, ...Object.values(buckets.bindings)].flatMap(({ credentials }) =>
+      credentials === undefined ? [] : [credentials.secretAccessKey],
+    ),
   ];
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { JwksSchema } from '#adapters/keys/key-set.ts';
+import { BucketsSchema, MountEndpointsSchema } from './buckets-schema.ts';
 
 const text = z.string().trim().min(1, 'must not be empty');
 const flag = z
@@ -133,6 +134,21 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_SIGNING_KEYS: json(JwksSchema)
     .optional()
     .describe('JWKS of symmetric keys; the first signs. Required with DATABASE_URL'),
+  PORTHOLE_BUCKETS: json(BucketsSchema)
+    .default({})
+    .describe(
+      'Buckets that callers may mount by name, JSON {name: {bucket, endpoint, region?, prefix?, read_only?, access_key_id?, secret_access_key?}}',
+    ),
+  PORTHOLE_MOUNT_ENDPOINTS: MountEndpointsSchema.optional().describe(
+    'S3 servers whose buckets every user may mount, origins separated by commas, * for a label; without it AWS, R2 and GCS with keys of their own. Admins may mount from any',
+  ),
+  AWS_ACCESS_KEY_ID: z.string().optional().describe('With AWS_SECRET_ACCESS_KEY: for mounts without keys'),
+  AWS_SECRET_ACCESS_KEY: z.string().optional().describe('See AWS_ACCESS_KEY_ID'),
+  R2_ACCESS_KEY_ID: z
+    .string()
+    .optional()
+    .describe('With R2_SECRET_ACCESS_KEY: for mounts without keys, where the AWS ones are not set'),
+  R2_SECRET_ACCESS_KEY: z.string().optional().describe('See R2_ACCESS_KEY_ID'),
   LOG_LEVEL: z
     .enum(
       ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],

@@ -132,6 +132,11 @@ describe('each kind of caller', () => {
     }),
     readFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/a.txt' } }),
     writeFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/b.txt' }, body: 'b' }),
+    mountBucket: async ({ sandboxId }) => ({
+      params: { id: sandboxId },
+      body: { bucket: 'nowhere', mountPath: '/mnt/data', options: {} },
+    }),
+    unmountBucket: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { mountPath: '/mnt/data' } }),
     hydrateWorkspace: async ({ sandboxId }) => ({
       params: { id: sandboxId },
       body: Buffer.alloc(1_024),
