@@ -3,9 +3,11 @@ import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { NewSandboxRecord, Owner, Records, SandboxRecord } from '../ports/records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import type { WarmPool } from '../ports/warm-pool.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 
-export interface CreateSandboxDeps {
+/** What makes a sandbox of an id. */
+export interface MakeSandboxDeps {
   readonly records: Records;
   readonly provider: SandboxProvider;
   readonly clock: Clock;
@@ -14,13 +16,18 @@ export interface CreateSandboxDeps {
   readonly place: string;
 }
 
+export interface CreateSandboxDeps extends MakeSandboxDeps {
+  /** Where one may be ready. */
+  readonly pool: Pick<WarmPool, 'take'>;
+}
+
 export interface NewSandbox {
   readonly owner: Owner;
   readonly image?: string | undefined;
 }
 
 /**
- * Makes a sandbox under a fresh id and hands it to `use` while it still counts as being created; only when that succeeds does it count as running. A crash anywhere
+ * Makes a sandbox under a fresh id, or takes one that is ready, and hands it to `use` while it still counts as being created; only when that succeeds does it count as running. A crash anywhere
  * before leaves a record in `creating`, which recovery destroys, because nobody was ever told of it.
  */
 export async function createSandbox<T>(
@@ -29,6 +36,8 @@ export async function createSandbox<T>(
   use: (sandbox: SandboxRecord) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
+  const warm = wanted.image === undefined ? await deps.pool.take(wanted.owner, signal) : undefined;
+  if (warm !== undefined) return finish(deps, warm, () => use(warm));
   const id = deps.ids.sandbox();
   const sandbox = await claimSandboxId(deps, id, wanted);
   if (sandbox === undefined) {
@@ -39,7 +48,7 @@ export async function createSandbox<T>(
 
 /** Takes the id for a sandbox that is to be made; undefined where one of that id is there, or is being made or destroyed. */
 export async function claimSandboxId(
-  { records, clock, place }: CreateSandboxDeps,
+  { records, clock, place }: MakeSandboxDeps,
   id: string,
   { owner, image }: NewSandbox,
 ): Promise<SandboxRecord | undefined> {
@@ -57,17 +66,23 @@ export async function claimSandboxId(
 }
 
 /** Makes the sandbox of a claimed id, or nothing: what fails is removed again. */
-export async function makeSandbox<T>(
-  deps: CreateSandboxDeps,
+export function makeSandbox<T>(
+  deps: MakeSandboxDeps,
   sandbox: SandboxRecord,
   use: (sandbox: SandboxRecord) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
-  const { records, provider } = deps;
+  return finish(deps, sandbox, async () => {
+    await deps.provider.create({ id: sandbox.id, image: sandbox.image ?? undefined }, signal);
+    return use(sandbox);
+  });
+}
+
+/** Does the last of what a sandbox that counts as being created needs; without it, there is none. */
+async function finish<T>(deps: MakeSandboxDeps, sandbox: SandboxRecord, work: () => Promise<T>): Promise<T> {
   try {
-    await provider.create({ id: sandbox.id, image: sandbox.image ?? undefined }, signal);
-    const result = await use(sandbox);
-    await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
+    const result = await work();
+    await deps.records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
     return result;
   } catch (error) {
     await destroySandbox(deps, sandbox).catch((cause: unknown) => {

@@ -40,11 +40,16 @@ const SIGNAL_NUMBERS: Record<string, number> = {
   SIGTERM: 15,
 };
 
-/** Enters the session ($3) and the folder ($2), says so with the mark ($1) on stderr, and runs the command ($4) in the place of this one. */
+/**
+ * Enters the session ($3) and the folder ($2), says so with the mark ($1) on stderr, and, once it is told on its input that this was heard, runs the command ($4) in the place of this one: what the command
+ * prints must not overtake the mark.
+ */
 const ENTERED = `${SESSION_FUNCTIONS}${ENTER_WORKSPACE}
 [ -z "$3" ] || { _porthole_enter "$3"; trap _porthole_save EXIT; }
-_porthole_go "$2" || { trap - EXIT; exit; }
+_porthole_go "$2" || { _porthole_code=$?; trap - EXIT; exit "$_porthole_code"; }
 printf '%s\\n' "$1" >&2
+IFS= read -r _porthole_command || exit 1
+exec </dev/null
 _porthole_command=$4
 set --
 eval "unset -v _porthole_command; $_porthole_command"
@@ -101,17 +106,23 @@ async function startEntered(
   line: string,
 ): Promise<ExecProcess> {
   const mark = randomBytes(16).toString('hex');
-  const process = await start({ argv: ['bash', '-c', ENTERED, 'bash', mark, folder, session, line] });
+  const process = await start({
+    argv: ['bash', '-c', ENTERED, 'bash', mark, folder, session, line],
+    stdin: true,
+  });
   const { found, rest } = await readUntilMark(process.stderr, `${mark}\n`);
   const entered: ExecProcess = {
-    stdin: process.stdin,
+    stdin: null,
     stdout: process.stdout,
     stderr: rest,
     exited: process.exited,
     kill: (signal) => process.kill(signal),
     resize: (cols, rows) => process.resize(cols, rows),
   };
-  if (found) return entered;
+  if (found) {
+    process.stdin?.end('\n');
+    return entered;
+  }
   const refusal = exitOfEntering((await process.exited).code, folder);
   if (refusal === undefined) return entered;
   process.stdout.destroy();

@@ -1,7 +1,8 @@
-import { finished } from 'node:stream/promises';
-import { PassThrough, type Readable } from 'node:stream';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import { outputOf } from './output-of.ts';
 import { IN_WORKSPACE } from './workspace-script.ts';
 
 /**
@@ -38,22 +39,14 @@ export async function persistWorkspace(
   process.stderr.on('data', (words: string) => {
     if (said.length < MAX_WORDS) said += words;
   });
-  const archive = new PassThrough();
-  process.stdout.pipe(archive, { end: false });
-  const ended = finished(process.stdout).then(async () => {
-    const { code, signal: killed } = await process.exited;
-    if (code === 0) return archive.end();
+  const archive = outputOf(process, ({ code, signal: killed }) => {
     const reason = said.trim().split('\n').at(0)?.slice(0, 200);
-    throw new PortholeError(
+    return new PortholeError(
       'workspace_archive_read_error',
       `tar failed (exit ${code ?? killed}): ${reason ?? ''}`,
     );
   });
-  ended.catch((error: Error) => archive.destroy(error));
-  // Ended early (the reader went away): nothing must be left running.
-  archive.once('close', () => process.kill('SIGKILL'));
-  const begun = new Promise<void>((resolve) => archive.once('readable', () => resolve()));
-  await Promise.race([begun, ended]);
+  await once(archive, 'readable');
   return archive;
 }
 

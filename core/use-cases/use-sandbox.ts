@@ -1,11 +1,11 @@
 import { type Caller, mayUseSandbox, ownerOf } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { SandboxRecord } from '../ports/records.ts';
-import { claimSandboxId, type CreateSandboxDeps, makeSandbox } from './create-sandbox.ts';
+import { claimSandboxId, type MakeSandboxDeps, makeSandbox } from './create-sandbox.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 import { checkSandboxId, sandboxNotFound } from './find-sandbox.ts';
 
-export type UseSandboxDeps = CreateSandboxDeps;
+export type UseSandboxDeps = MakeSandboxDeps;
 
 /** Whoever loses the race for an id this often in a row meets somebody who makes and deletes it in a loop. */
 const MAX_ATTEMPTS = 4;

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
+import { PortholeError } from '../errors.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { resolveWorkspacePath } from '../rules/workspace-path.ts';
+import { outputOf, takeFirst } from './output-of.ts';
 import { endScript, feed, IN_WORKSPACE, watchScript } from './workspace-script.ts';
 
 /**
@@ -17,7 +19,7 @@ file=./$1
 exec 3< "$file" || exit 46
 if [ -e /proc/self/fd/3 ]; then real=$(readlink /proc/self/fd/3); else real=$(readlink -f -- "$file"); fi
 inside "$real"
-echo ready >&2
+echo ready
 exec cat <&3
 `;
 
@@ -26,7 +28,7 @@ const WRITE = `${IN_WORKSPACE}
 rest=$1
 while :; do
   case "$rest" in */*) part=\${rest%%/*} rest=\${rest#*/} ;; *) break ;; esac
-  [ -d "./$part" ] || mkdir -- "./$part" || exit 46
+  [ -d "./$part" ] || mkdir -- "./$part" 2>/dev/null || [ -d "./$part" ] || exit 46
   cd -P -- "./$part" || exit 46
   inside "$PWD"
 done
@@ -68,13 +70,16 @@ export async function readWorkspaceFile(
   const absolute = resolveWorkspacePath(path, 'path');
   const process = await provider.exec(sandboxId, { argv: ['sh', '-c', READ, 'sh', below(absolute)] }, signal);
   const script = watchScript(process);
-  if (!(await script.ready)) {
+  // Its first words come on the way of the bytes: on another way they could be overtaken, and never be heard of once the bytes have filled theirs.
+  if (!(await takeFirst(process.stdout, 'ready\n'))) {
     process.stdout.resume();
     throw await script.failure(absolute, 'exec_transport_error', 'read failed');
   }
-  // Ended early (the reader went away): nothing must be left running.
-  process.stdout.once('close', () => process.kill('SIGKILL'));
-  return process.stdout;
+  return outputOf(
+    process,
+    ({ code, signal: killed }) =>
+      new PortholeError('exec_transport_error', `read failed: ${absolute}: exit ${code ?? killed}`),
+  );
 }
 
 /**

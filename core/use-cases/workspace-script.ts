@@ -56,12 +56,18 @@ function abortError(signal: AbortSignal): Error {
 
 /** Enough for a shell to run its trap. */
 const GRACE_MS = 2_000;
+const AGAIN_MS = 100;
 
-/** SIGTERM first: the script's trap removes the temporary file. */
+/**
+ * SIGTERM first: the script's trap removes the temporary file. Again and again, because a shell that is about to start a program when the first one comes waits for that program, which knows nothing of
+ * it.
+ */
 export async function endScript(process: ExecProcess): Promise<void> {
   process.kill('SIGTERM');
+  const again = setInterval(() => process.kill('SIGTERM'), AGAIN_MS);
   const grace = setTimeout(() => process.kill('SIGKILL'), GRACE_MS);
   await process.exited.catch(() => undefined);
+  clearInterval(again);
   clearTimeout(grace);
 }
 

@@ -75,6 +75,7 @@ export function openapiDocument(routes: readonly Route[], { secured }: { readonl
 function operation(route: Route, components: Record<string, Json>): Json {
   return {
     operationId: route.id,
+    ...(route.bridge === true ? {} : { 'x-porthole-addition': true }),
     tags: [route.tag],
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
@@ -84,6 +85,17 @@ function operation(route: Route, components: Record<string, Json>): Json {
     responses: { ...successes(route.responses, components), ...failures(route) },
   };
 }
+
+const SESSION_HEADER = {
+  name: 'Session-Id',
+  in: 'header',
+  required: false,
+  schema: {
+    type: 'string',
+    pattern: '^[a-zA-Z0-9._-]{1,128}$',
+    description: 'The session that the request belongs to',
+  },
+};
 
 function parameters(route: Route, components: Record<string, Json>): Json {
   const list = [
@@ -100,6 +112,7 @@ function parameters(route: Route, components: Record<string, Json>): Json {
       schema,
     })),
   ];
+  if (route.session === true) list.push(SESSION_HEADER);
   return list.length === 0 ? {} : { parameters: list };
 }
 

@@ -8,6 +8,7 @@ export const openapiJsonRoute = defineRoute({
   tag: 'Docs',
   summary: 'This document',
   access: 'key',
+  bridge: true,
   page: true,
   responses: { 200: { description: 'OpenAPI 3.1', schema: z.looseObject({ openapi: z.string() }) } },
   handle: async (_request, { openapi }) => json(200, await openapi()),

@@ -8,6 +8,7 @@ export const healthRoute = defineRoute({
   tag: 'Operation',
   summary: 'Liveness probe',
   access: 'anyone',
+  bridge: true,
   page: true,
   responses: {
     200: {

@@ -40,6 +40,7 @@ export const execCommandRoute = defineRoute({
   access: 'caller',
   agents: true,
   bridge: true,
+  session: true,
   params: SandboxPath,
   body: Body,
   responses: { 200: { description: 'The events of the command', contentType: 'text/event-stream' } },

@@ -13,6 +13,7 @@ export const readFileRoute = defineRoute({
   access: 'caller',
   agents: true,
   bridge: true,
+  session: true,
   params: FilePath,
   responses: { 200: { description: 'The bytes of the file', contentType: 'application/octet-stream' } },
   errors: [

@@ -18,6 +18,7 @@ export const writeFileRoute = defineRoute({
   access: 'caller',
   agents: true,
   bridge: true,
+  session: true,
   params: FilePath,
   body: 'stream',
   responses: {

@@ -75,6 +75,11 @@ export class Terminal {
     return this.#leftAt;
   }
 
+  /** How many look at it. */
+  get viewers(): number {
+    return this.#viewers.size;
+  }
+
   /** Shows what the last viewers saw, says `ready`, and goes on from there. */
   attach(viewer: MessageSocket): void {
     viewer.listen({

@@ -12,6 +12,8 @@ const REPLAYED = 256 * 1024;
 const MOST_KEPT = 16;
 /** Terminals without a session in one sandbox: two clients of the usual kind, which keep 64 each. */
 const MOST_PRIVATE = 128;
+/** Viewers of one terminal: each may have half a MiB waiting for it. */
+const MOST_VIEWERS = 32;
 /** How long a session's terminal is kept that nobody looks at, in milliseconds: a day. */
 const KEPT_MS = 86_400_000;
 
@@ -72,6 +74,18 @@ export class Terminals {
     return terminal;
   }
 
+  /** The session is no more, and so is its terminal. */
+  endSession(sandbox: Place, sessionId: string): void {
+    const sessions = this.#kept.get(keyOf(sandbox));
+    const kept = sessions?.get(sessionId);
+    sessions?.delete(sessionId);
+    // One that could not be opened has told whoever opened it.
+    kept?.opening.then(
+      (terminal) => terminal.hangUp(SESSION_ENDED),
+      () => undefined,
+    );
+  }
+
   /** Hangs up all of them, and resolves once they have ended. */
   async close(): Promise<void> {
     await Promise.all([...this.#open].map((terminal) => terminal.hangUp(ENDING)));
@@ -104,6 +118,9 @@ export class Terminals {
     const known = sessions.get(sessionId);
     if (known !== undefined) {
       const terminal = await known.opening;
+      if (terminal.viewers >= MOST_VIEWERS) {
+        throw tooMany(sandbox, `${MOST_VIEWERS} viewers of this session's terminal`);
+      }
       if (request.isSizeAsked) terminal.resize(request.size);
       return terminal;
     }
@@ -170,6 +187,7 @@ export class Terminals {
   }
 }
 
+const SESSION_ENDED = goodbye(1001, 'The session was deleted, and its terminal with it.');
 const ENDING = goodbye(1001, 'Porthole is ending here, and its terminals with it: connect again.');
 
 function goodbye(closeCode: Goodbye['closeCode'], message: string): Goodbye {

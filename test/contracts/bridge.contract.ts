@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, describe } from '@jest/globals';
+import type { Bridge } from './bridge/bridge-client.ts';
+import { execContract } from './bridge/exec.contract.ts';
+import { filesContract } from './bridge/files.contract.ts';
+import { lifecycleContract } from './bridge/lifecycle.contract.ts';
+import { archivesContract } from './bridge/archives.contract.ts';
+import { sessionsContract } from './bridge/sessions.contract.ts';
+import { surfaceContract } from './bridge/surface.contract.ts';
+import { tunnelsContract } from './bridge/tunnels.contract.ts';
+
+export interface BridgeUnderTest extends Bridge {
+  end(): Promise<void>;
+}
+
+/** What a suite is given: the bridge, once it is open. */
+export type UnderTest = () => Bridge;
+
+/** The sandbox bridge over HTTP, as its clients see it, on whatever sandboxes `open` gives it. */
+export function bridgeContract(open: () => Promise<BridgeUnderTest>): void {
+  describe('the sandbox bridge', () => {
+    let opened: BridgeUnderTest | undefined;
+    const bridge: UnderTest = () => {
+      if (opened === undefined) throw new Error('the bridge is not open');
+      return opened;
+    };
+    beforeAll(async () => {
+      opened = await open();
+    }, 300_000);
+    afterAll(() => opened?.end(), 120_000);
+
+    surfaceContract(bridge);
+    lifecycleContract(bridge);
+    execContract(bridge);
+    sessionsContract(bridge);
+    filesContract(bridge);
+    archivesContract(bridge);
+    tunnelsContract(bridge);
+  });
+}

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { UnderTest } from '../bridge.contract.ts';
+import { ask, create, get, put, refusal, run } from './bridge-client.ts';
+
+/** What GNU tar says is in an archive, but for the folder that some sandboxes begin with. */
+function members(tar: Buffer): string[] {
+  return execFileSync('tar', ['-tf', '-'], { input: tar, maxBuffer: 1 << 26 })
+    .toString()
+    .trim()
+    .split('\n')
+    .filter((name) => name !== './outputs/')
+    .sort();
+}
+
+export function archivesContract(bridge: UnderTest): void {
+  describe('the workspace as an archive', () => {
+    let id = '';
+    let folder = '';
+    beforeAll(async () => {
+      folder = mkdtempSync(join(tmpdir(), 'porthole-tar-'));
+      id = await create(bridge());
+    }, 120_000);
+    afterAll(async () => {
+      rmSync(folder, { recursive: true, force: true });
+      await ask(bridge(), 'DELETE', `/v1/sandbox/${id}`);
+    });
+
+    const persist = (sandbox: string, query = '') =>
+      ask(bridge(), 'POST', `/v1/sandbox/${sandbox}/persist${query}`);
+    const hydrate = (sandbox: string, body: Buffer) =>
+      ask(bridge(), 'POST', `/v1/sandbox/${sandbox}/hydrate`, { body });
+    const tarOf = (...args: string[]) =>
+      execFileSync('tar', ['-cf', '-', ...args], { cwd: folder, maxBuffer: 1 << 26 });
+
+    test('is a plain tar of everything in it', async () => {
+      await put(bridge(), id, 'workspace/src/main.py', 'print(1)');
+      await run(bridge(), id, [
+        'sh',
+        '-c',
+        'mkdir empty; ln -s src/main.py link; printf x > "a b"; chmod 755 "a b"',
+      ]);
+      const answer = await persist(id);
+      expect([answer.status, answer.headers['content-type']]).toEqual([200, 'application/octet-stream']);
+      expect(members(answer.body)).toEqual(['./', './a b', './empty/', './link', './src/', './src/main.py']);
+    });
+
+    test('leaves out what it is asked to', async () => {
+      const { body } = await persist(id, '?excludes=src,./link,a%20b');
+      expect(members(body)).toEqual(['./', './empty/']);
+    });
+
+    test('takes an exclude as the very name, not as a pattern', async () => {
+      expect(members((await persist(id, '?excludes=*,%5Bs%5Drc')).body)).toContain('./src/main.py');
+    });
+
+    test('refuses to leave out what is above it', async () => {
+      expect(refusal(await persist(id, '?excludes=../etc'))).toEqual([
+        400,
+        'invalid_request',
+        'exclude paths must not contain ".."',
+      ]);
+    });
+
+    test('comes back in another sandbox, and on a deleted id', async () => {
+      const { body } = await persist(id);
+      const other = await create(bridge());
+      await ask(bridge(), 'DELETE', `/v1/sandbox/${other}`);
+      const answer = await hydrate(other, body);
+      expect([answer.status, answer.json()]).toEqual([200, { ok: true }]);
+      const { stdout } = await run(bridge(), other, [
+        'sh',
+        '-c',
+        'readlink link; cat src/main.py; test -x "a b" && ls --hide=outputs',
+      ]);
+      expect(stdout.toString()).toBe('src/main.py\nprint(1)a b\nempty\nlink\nsrc\n');
+      await ask(bridge(), 'DELETE', `/v1/sandbox/${other}`);
+    });
+
+    test('is unpacked over what is there', async () => {
+      await put(bridge(), id, 'workspace/stays.txt', 'stays');
+      await put(bridge(), id, 'workspace/replaced.txt', 'old');
+      writeFileSync(join(folder, 'replaced.txt'), 'new');
+      expect((await hydrate(id, tarOf('replaced.txt'))).status).toBe(200);
+      expect((await get(bridge(), id, 'workspace/stays.txt')).body.toString()).toBe('stays');
+      expect((await get(bridge(), id, 'workspace/replaced.txt')).body.toString()).toBe('new');
+    });
+
+    test.each([
+      ['GNU', ['--format=gnu']],
+      ['pax', ['--format=posix']],
+      ['ustar', ['--format=ustar']],
+      ['the oldest kind', ['--format=v7']],
+    ])('may be of %s', async (format, args) => {
+      const name = format === 'GNU' || format === 'pax' ? `${'long-'.repeat(40)}é` : 'short';
+      mkdirSync(join(folder, 'formats'), { recursive: true });
+      writeFileSync(join(folder, 'formats', name), format);
+      expect((await hydrate(id, tarOf(...args, `formats/${name}`))).status).toBe(200);
+      expect((await get(bridge(), id, `workspace/formats/${encodeURIComponent(name)}`)).body.toString()).toBe(
+        format,
+      );
+    });
+
+    test('of 10,000 files comes whole', async () => {
+      const many = join(folder, 'many');
+      for (let at = 0; at < 100; at += 1) mkdirSync(join(many, String(at)), { recursive: true });
+      for (let at = 0; at < 10_000; at += 1)
+        writeFileSync(join(many, String(at % 100), `f${at}`), String(at));
+      expect((await hydrate(id, tarOf('many'))).status).toBe(200);
+      expect(
+        (await run(bridge(), id, ['sh', '-c', 'find many -type f | wc -l'])).stdout.toString().trim(),
+      ).toBe('10000');
+      expect(members((await persist(id)).body).filter((name) => name.startsWith('./many/'))).toHaveLength(
+        10_101,
+      );
+      await run(bridge(), id, ['rm', '-rf', 'many']);
+    });
+
+    test('that is empty is refused', async () => {
+      expect(refusal(await hydrate(id, Buffer.alloc(0)))).toEqual([
+        400,
+        'invalid_request',
+        'Empty tar payload',
+      ]);
+    });
+
+    test('of more than 32 MiB is refused with 400', async () => {
+      const [status, code, error] = refusal(await hydrate(id, Buffer.alloc(33_554_433)));
+      expect([status, code]).toEqual([400, 'invalid_request']);
+      expect(error).toMatch(/^tar payload too large: /);
+    });
+
+    test('that is none is refused', async () => {
+      expect((await hydrate(id, Buffer.from('no tar '.repeat(100)))).status).toBe(400);
+      expect((await hydrate(id, tarOf('-z', 'replaced.txt'))).status).toBe(400);
+    });
+
+    test('that leaves the workspace is refused, and nothing of it is unpacked', async () => {
+      writeFileSync(join(folder, 'good.txt'), 'good');
+      symlinkSync('/etc', join(folder, 'etc-link'));
+      const hostile: Record<string, Buffer> = {
+        absolute: tarOf('-P', 'good.txt', '--transform=s,^good2,/tmp/x,', '--add-file=/etc/hostname'),
+        dots: tarOf('-P', 'good.txt', '--transform=s,^replaced.txt,../../tmp/x,', 'replaced.txt'),
+        link: tarOf('good.txt', 'etc-link'),
+      };
+      for (const [, tar] of Object.entries(hostile)) {
+        const answer = await hydrate(id, tar);
+        expect([answer.status, answer.json<{ code: string }>().code]).toEqual([400, 'invalid_request']);
+        expect((await get(bridge(), id, 'workspace/good.txt')).status).toBe(404);
+      }
+      expect((await run(bridge(), id, ['sh', '-c', 'ls -A | grep porthole'])).stdout.toString()).toBe('');
+    });
+  });
+}

@@ -1,0 +1,241 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { request } from 'node:http';
+import type { UnderTest } from '../bridge.contract.ts';
+import { ask, create, put, refusal, run } from './bridge-client.ts';
+
+export function execContract(bridge: UnderTest): void {
+  describe('exec', () => {
+    let id = '';
+    beforeAll(async () => {
+      id = await create(bridge());
+    }, 120_000);
+    afterAll(() => ask(bridge(), 'DELETE', `/v1/sandbox/${id}`));
+
+    const exec = (argv: readonly string[], more?: Parameters<typeof run>[3]) => run(bridge(), id, argv, more);
+    const post = (json: unknown) => ask(bridge(), 'POST', `/v1/sandbox/${id}/exec`, { json });
+
+    test('answers with the events of the command', async () => {
+      const answer = await post({ argv: ['sh', '-c', 'printf out; exec printf err >&2'] });
+      expect([answer.status, answer.headers['content-type'], answer.headers['cache-control']]).toEqual([
+        200,
+        'text/event-stream',
+        'no-cache',
+      ]);
+      const text = answer.body.toString();
+      expect(text).toContain('event: stdout\ndata: b3V0\n\n');
+      expect(text).toContain('event: stderr\ndata: ZXJy\n\n');
+      expect(text.endsWith('event: exit\ndata: {"exit_code":0}\n\n')).toBe(true);
+    });
+
+    test.each<[string, string[], number]>([
+      ['a builtin', ['exit', '42'], 42],
+      ['a change of folder', ['cd', '/'], 0],
+      ['an assignment', ['A=1', 'true'], 0],
+      ['an export', ['export', 'A=1'], 0],
+      ['a program', ['sh', '-c', 'exit 7'], 7],
+      ['a program that is not there', ['no-such-program'], 127],
+      ['a command that a signal ends', ['sh', '-c', 'kill -KILL $$'], 137],
+    ])('%s has its exit code', async (_what, argv, code) => {
+      expect((await exec(argv)).code).toBe(code);
+    });
+
+    test.each([
+      ['spaces', 'a  b'],
+      ['quotes', `it's "so"`],
+      ['a backslash', 'a\\b\\n'],
+      ['a newline, a tab, a return', 'a\nb\tc\rd'],
+      ['a dollar, a backtick', '$HOME `id` $(id)'],
+      ['a glob', '*?[a]'],
+      ['UTF-8', 'é 漢 🚀'],
+      ['a leading dash', '-n'],
+      ['nothing', ''],
+      ['history and comments', '!x #y ~z'],
+      ['an underscore', '_a'],
+    ])('a word with %s arrives as it is', async (_what, word) => {
+      const { stdout } = await exec(['printf', '%s|', word]);
+      expect(stdout.toString()).toBe(`${word}|`);
+    });
+
+    test('a script of many lines is one word', async () => {
+      const script = `cat <<'EOF'\n$not 'expanded' "here"\nEOF\nfor i in 1 2 3; do\n  printf '%s\\n' "$i"\ndone\n`;
+      expect((await exec(['bash', '-c', script])).stdout.toString()).toBe(
+        `$not 'expanded' "here"\n1\n2\n3\n`,
+      );
+    });
+
+    test('output is the very bytes', async () => {
+      const every = Array.from({ length: 256 }, (_, byte) => `\\${byte.toString(8).padStart(3, '0')}`).join(
+        '',
+      );
+      const { stdout } = await exec(['printf', every]);
+      expect(stdout.equals(Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)))).toBe(true);
+    });
+
+    test('5 MB of output come whole', async () => {
+      const { stdout, code } = await exec(['sh', '-c', 'yes 0123456 | head -c 5000000']);
+      expect([code, stdout.length]).toEqual([0, 5_000_000]);
+      expect(stdout.equals(Buffer.from('0123456\n'.repeat(625_000)))).toBe(true);
+    });
+
+    test('reads nothing on its input', async () => {
+      expect((await exec(['cat'])).code).toBe(0);
+    });
+
+    test('finds bash, a POSIX shell and the tools that clients use; /tmp holds programs', async () => {
+      const tools = 'bash sh mkdir chmod test ls readlink dirname basename wc tr cat tar sha256sum';
+      const script = `for t in ${tools}; do command -v "$t" >/dev/null || echo "no $t"; done
+printf '#!/bin/sh\\necho ran\\n' > /tmp/tool && chmod +x /tmp/tool && /tmp/tool`;
+      expect((await exec(['sh', '-c', script])).stdout.toString()).toBe('ran\n');
+    });
+
+    describe('its folder', () => {
+      test('is the workspace', async () => {
+        expect((await exec(['pwd'])).stdout.toString()).toBe('/workspace\n');
+      });
+
+      test.each([
+        ['absolute', '/workspace/inner', '/workspace/inner'],
+        ['relative to the workspace', 'inner', '/workspace/inner'],
+        ['with dots that stay inside', 'inner/../inner/.', '/workspace/inner'],
+      ])('may be %s', async (_what, cwd, expected) => {
+        await exec(['mkdir', '-p', 'inner']);
+        expect((await exec(['pwd'], { cwd })).stdout.toString()).toBe(`${expected}\n`);
+      });
+
+      test.each([
+        ['outside', '/etc'],
+        ['climbing out', '../etc'],
+        ['beginning like it', '/workspace2'],
+        ['the root', '/'],
+      ])('is refused when it is %s', async (_what, cwd) => {
+        expect(refusal(await post({ argv: ['pwd'], cwd }))).toEqual([
+          403,
+          'invalid_request',
+          'cwd must resolve to a location within /workspace',
+        ]);
+      });
+
+      test('is refused when a link leads out of the workspace', async () => {
+        await exec(['ln', '-sfn', '/etc', 'out']);
+        expect((await post({ argv: ['pwd'], cwd: 'out' })).status).toBe(403);
+      });
+
+      test('that is not there is an error event', async () => {
+        const { last } = await exec(['pwd'], { cwd: 'nowhere' });
+        expect(last.event).toBe('error');
+        expect(JSON.parse(last.data)).toEqual({
+          error: 'cwd does not exist: /workspace/nowhere',
+          code: 'exec_error',
+        });
+      });
+    });
+
+    test.each<[string, string | Buffer]>([
+      ['what is no JSON', '{"argv":'],
+      ['nothing but a word', 'argv'],
+    ])('%s is refused', async (_what, body) => {
+      const answer = await ask(bridge(), 'POST', `/v1/sandbox/${id}/exec`, {
+        body,
+        headers: { 'content-type': 'application/json' },
+      });
+      expect(refusal(answer)).toEqual([400, 'invalid_request', 'Invalid JSON body']);
+    });
+
+    test.each([
+      ['nothing', {}],
+      ['an empty list', { argv: [] }],
+      ['a text', { argv: 'ls' }],
+      ['null', { argv: null }],
+    ])('argv that is %s is refused', async (_what, json) => {
+      expect(refusal(await post(json))).toEqual([400, 'invalid_request', 'argv must be a non-empty array']);
+    });
+
+    test('argv of objects is refused, and no failure of the bridge', async () => {
+      expect((await post({ argv: [{}] })).status).toBe(400);
+      expect((await post({ argv: ['echo', 1] })).status).toBe(400);
+    });
+
+    test('what is null counts as not given', async () => {
+      expect((await post({ argv: ['true'], timeout_ms: null, cwd: null })).status).toBe(200);
+    });
+
+    describe('a time limit', () => {
+      test('ends the command with 124, and says so', async () => {
+        const ran = await exec(['sleep', '30'], { timeout_ms: 300 });
+        expect([ran.code, ran.stderr.toString()]).toEqual([124, 'Command timed out after 300ms\n']);
+      });
+
+      test('ends everything that the command started', async () => {
+        await exec(['sh', '-c', 'sleep 34.5 & sleep 34.5'], { timeout_ms: 300 });
+        expect((await exec(['sh', '-c', COUNT, 'sh', 'sleep 34.5'])).stdout.toString()).toBe('0\n');
+      });
+
+      test('ends a command that ignores SIGTERM, within 5 s', async () => {
+        const began = performance.now();
+        const ran = await exec(['sh', '-c', `trap '' TERM; echo up; while :; do sleep 0.2; done`], {
+          timeout_ms: 300,
+        });
+        expect([ran.code, ran.stdout.toString()]).toEqual([124, 'up\n']);
+        expect(performance.now() - began).toBeLessThan(300 + 5_000);
+      });
+
+      test('does nothing to a command that ends before', async () => {
+        expect((await exec(['echo', 'quick'], { timeout_ms: 20_000 })).code).toBe(0);
+      });
+    });
+
+    test('a client that goes away ends its command, and all of its group', async () => {
+      await new Promise<void>((resolve, reject) => {
+        const outgoing = request(
+          {
+            host: '127.0.0.1',
+            port: bridge().port,
+            method: 'POST',
+            path: `/v1/sandbox/${id}/exec`,
+            agent: false,
+            headers: { authorization: `Bearer ${bridge().key}`, 'content-type': 'application/json' },
+          },
+          (response) => {
+            response.once('data', () => {
+              response.once('close', resolve);
+              response.destroy();
+            });
+          },
+        );
+        outgoing.once('error', reject);
+        outgoing.end(JSON.stringify({ argv: ['sh', '-c', 'echo up; sleep 35.5 & sleep 35.5'] }));
+      });
+      // It is told to the sandbox at once, but not waited for.
+      for (let left = '?'; left !== '0\n'; ) {
+        left = (await exec(['sh', '-c', COUNT, 'sh', 'sleep 35.5'])).stdout.toString();
+      }
+    });
+
+    test('what a command leaves in the background runs on, and does not hold the answer', async () => {
+      const ran = await exec(['sh', '-c', 'sleep 36.5 & echo left']);
+      expect([ran.code, ran.stdout.toString()]).toEqual([0, 'left\n']);
+      expect((await exec(['sh', '-c', COUNT, 'sh', 'sleep 36.5'])).stdout.toString()).toBe('1\n');
+      await exec(['sh', '-c', `${FIND} kill $(find_all)`, 'sh', 'sleep 36.5']);
+    });
+
+    test('50 at once, and 50 one after the other, each with its own output', async () => {
+      const told = await Promise.all(Array.from({ length: 50 }, (_, at) => exec(['echo', String(at)])));
+      expect(told.map(({ stdout }) => stdout.toString())).toEqual(
+        Array.from({ length: 50 }, (_, at) => `${at}\n`),
+      );
+      for (let at = 0; at < 50; at += 1) {
+        expect((await exec(['echo', String(at)])).stdout.toString()).toBe(`${at}\n`);
+      }
+    });
+
+    test('a file that was just written runs', async () => {
+      await put(bridge(), id, 'workspace/script.sh', 'echo from a file');
+      expect((await exec(['sh', 'script.sh'])).stdout.toString()).toBe('from a file\n');
+    });
+  });
+}
+
+/** `find_all`: the processes whose command line is `$1`, by /proc: not every image has pgrep. */
+const FIND = `find_all() { for p in /proc/[0-9]*; do
+  [ "$(tr '\\0' ' ' < "$p/cmdline" 2>/dev/null)" = "$wanted " ] && case "$(cat "$p/stat" 2>/dev/null)" in *') Z '*) ;; *) echo "\${p#/proc/}" ;; esac; done; }; wanted=$1;`;
+const COUNT = `${FIND} find_all | wc -l | tr -d ' '`;
