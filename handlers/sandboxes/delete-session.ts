@@ -10,7 +10,8 @@ export const deleteSessionRoute = defineRoute({
   path: '/v1/sandbox/{id}/session/{sid}',
   tag: 'Sandboxes',
   summary: 'End a session',
-  description: 'Its working directory and environment are forgotten; what its commands left running runs on.',
+  description:
+    'Its working directory and environment are forgotten; what its commands left running runs on. Its terminal ends.',
   access: 'caller',
   agents: true,
   bridge: true,
@@ -20,6 +21,7 @@ export const deleteSessionRoute = defineRoute({
   async handle({ params, caller, signal }, services) {
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     await deleteSession(services, sandbox.id, params.sid, signal);
+    services.terminals.endSession(sandbox, params.sid);
     return { statusCode: 204, headers: {} };
   },
 });

@@ -276,6 +276,16 @@ describe('the terminal', () => {
       expect(second.output.toString()).toContain('gone: yes');
     });
 
+    test('it ends with the session', async () => {
+      const viewer = await quiet({ query: { session: 'deleted' } });
+      expect((await porthole.call('DELETE', `/v1/sandbox/${id}/session/deleted`)).status).toBe(204);
+      expect(await viewer.closed).toBe(1001);
+      expect(viewer.messages.at(-1)).toEqual({
+        type: 'error',
+        message: 'The session was deleted, and its terminal with it.',
+      });
+    });
+
     test('two that come at once get one', async () => {
       const query = { session: 'race' };
       const [one, other] = await Promise.all([open({ query }), open({ query })]);

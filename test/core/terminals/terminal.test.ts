@@ -1,0 +1,195 @@
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { ReplayRing } from '#core/rules/replay-ring.ts';
+import { Terminal } from '#core/use-cases/terminals/terminal.ts';
+import { FakeShell, FakeViewer, until } from './doubles.ts';
+
+const MIB = 1024 * 1024;
+const READY = '{"type":"ready"}';
+
+function make({ shared = false } = {}): { shell: FakeShell; terminal: Terminal } {
+  const running = new AbortController();
+  const shell = new FakeShell({ argv: ['bash'] }, running.signal);
+  const terminal = new Terminal({
+    process: shell,
+    abort: () => running.abort(),
+    whyLost: () => Promise.resolve({ message: { type: 'error', message: 'lost' }, closeCode: 1011 }),
+    ring: shared ? new ReplayRing(16) : undefined,
+  });
+  return { shell, terminal };
+}
+
+function attached(terminal: Terminal): FakeViewer {
+  const viewer = new FakeViewer();
+  terminal.attach(viewer);
+  return viewer;
+}
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+describe('a terminal', () => {
+  test('reads nothing before somebody looks, and loses nothing', async () => {
+    const { shell, terminal } = make();
+    shell.print('early ');
+    shell.end({ code: 4 });
+    const viewer = attached(terminal);
+    await terminal.over;
+    expect(viewer.sent).toEqual([READY, 'early ', '{"type":"exit","code":4}']);
+    expect(viewer.closedWith).toEqual([1000, '']);
+  });
+
+  test('tells a signal with the code that shells give it', async () => {
+    const { shell, terminal } = make();
+    const viewer = attached(terminal);
+    shell.end({ signal: 'SIGKILL' });
+    await terminal.over;
+    expect(viewer.sent.at(-1)).toBe('{"type":"exit","code":137,"signal":"SIGKILL"}');
+  });
+
+  test('whose connection is lost says why, and never an exit code', async () => {
+    const { shell, terminal } = make();
+    const viewer = attached(terminal);
+    shell.print('half');
+    await until(() => viewer.sent.includes('half'));
+    shell.lose();
+    await terminal.over;
+    expect(viewer.sent.at(-1)).toBe('{"type":"error","message":"lost"}');
+    expect(viewer.closedWith).toEqual([1011, '']);
+  });
+
+  test('shows a later viewer the last of what there was, then ready, then what comes', async () => {
+    const { shell, terminal } = make({ shared: true });
+    attached(terminal).leave();
+    shell.print('0123456789abcdefghij');
+    await until(() => shell.stdout.readableLength === 0);
+    const viewer = attached(terminal);
+    shell.print('live');
+    await until(() => viewer.sent.length === 3);
+    expect(viewer.sent).toEqual(['456789abcdefghij', READY, 'live']);
+    expect(shell.signals).toEqual([]);
+    await terminal.hangUp();
+  });
+
+  test('that has just ended tells whoever comes then', async () => {
+    const { shell, terminal } = make({ shared: true });
+    const first = attached(terminal);
+    shell.print('bye');
+    shell.end({ code: 0 });
+    await terminal.over;
+    const late = attached(terminal);
+    expect(late.sent).toEqual(['bye', READY, '{"type":"exit","code":0}']);
+    expect([first.closedWith, late.closedWith]).toEqual([
+      [1000, ''],
+      [1000, ''],
+    ]);
+  });
+
+  test('without a session hangs up when its viewer leaves', async () => {
+    const { shell, terminal } = make();
+    attached(terminal).leave();
+    await terminal.over;
+    expect(shell.signals).toEqual(['SIGHUP']);
+  });
+
+  test('kills a shell that outlives the hang-up', async () => {
+    jest.useFakeTimers();
+    const { shell, terminal } = make();
+    shell.diesOfHangUp = false;
+    attached(terminal).leave();
+    jest.advanceTimersByTime(1_999);
+    expect(shell.isAborted).toBe(false);
+    jest.advanceTimersByTime(1);
+    await terminal.over;
+    expect(shell.isAborted).toBe(true);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+});
+
+describe('a viewer that does not read', () => {
+  test('holds up its program, so that no more than a bounded amount waits', async () => {
+    const { shell, terminal } = make();
+    const viewer = attached(terminal);
+    viewer.isReading = false;
+    let isFull = false;
+    while (!isFull) {
+      isFull = !shell.stdout.write(Buffer.alloc(32 * 1024));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(viewer.waiting).toBeGreaterThan(MIB / 2);
+    expect(viewer.waiting).toBeLessThan(MIB / 2 + 128 * 1024);
+    const drained = new Promise((resolve) => shell.stdout.once('drain', resolve));
+    viewer.readOn();
+    await drained;
+    await terminal.hangUp();
+  });
+
+  test('may take its time while it is alone, and is let go once it holds up another', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate'] });
+    const { shell, terminal } = make({ shared: true });
+    const slow = attached(terminal);
+    slow.isReading = false;
+    for (let at = 0; at < 20; at += 1) {
+      shell.print(Buffer.alloc(32 * 1024));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    jest.advanceTimersByTime(60_000);
+    expect(slow.closedWith).toBeUndefined();
+    const quick = attached(terminal);
+    jest.advanceTimersByTime(10_000);
+    expect(slow.closedWith).toEqual([1013, 'too slow']);
+    shell.print('goes on');
+    await until(() => quick.sent.some((text) => text.endsWith('goes on')));
+    expect(quick.closedWith).toBeUndefined();
+    await terminal.hangUp();
+    expect(jest.getTimerCount()).toBe(0);
+  });
+});
+
+describe('what is typed', () => {
+  test('reaches the program; text messages do not', async () => {
+    const { shell, terminal } = make();
+    const viewer = attached(terminal);
+    viewer.type(Buffer.from('ls\n'));
+    viewer.type('{"type":"resize","cols":10,"rows":5}');
+    viewer.type('{"type":"resize","cols":0,"rows":5}');
+    expect(shell.typed).toBe('ls\n');
+    expect(shell.sizes).toEqual([[10, 5]]);
+    expect(viewer.sent.at(-1)).toBe(
+      '{"type":"error","message":"Invalid dimensions: cols and rows must be positive"}',
+    );
+    await terminal.hangUp();
+  });
+
+  test('waits for a program that does not read it, within bounds', async () => {
+    const { shell, terminal } = make();
+    const viewer = attached(terminal);
+    shell.isReading = false;
+    viewer.type(Buffer.alloc(MIB / 2, 'a'));
+    expect(viewer.isPaused).toBe(false);
+    viewer.type(Buffer.alloc(MIB / 2, 'b'));
+    expect(viewer.isPaused).toBe(true);
+    shell.readOn();
+    await until(() => !viewer.isPaused);
+    await until(() => shell.typed.length === MIB);
+    expect(viewer.closedWith).toBeUndefined();
+    await terminal.hangUp();
+  });
+
+  test('and never read lets its viewer go', async () => {
+    jest.useFakeTimers();
+    const { shell, terminal } = make({ shared: true });
+    const [stuck, other] = [attached(terminal), attached(terminal)];
+    shell.isReading = false;
+    stuck.type(Buffer.alloc(MIB));
+    jest.advanceTimersByTime(59_999);
+    expect(stuck.closedWith).toBeUndefined();
+    jest.advanceTimersByTime(1);
+    expect(stuck.closedWith).toEqual([1008, 'the program does not read its input']);
+    expect([stuck.isPaused, other.closedWith]).toEqual([false, undefined]);
+    stuck.type(Buffer.from('more'));
+    expect(shell.stdin.writableLength).toBe(MIB);
+    await terminal.hangUp();
+    expect(jest.getTimerCount()).toBe(0);
+  });
+});

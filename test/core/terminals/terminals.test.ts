@@ -1,0 +1,210 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { ExecCommand } from '#core/ports/sandbox-provider.ts';
+import { TERMINAL_LIMITS } from '#core/use-cases/terminals/terminal.ts';
+import { type TerminalRequest, Terminals } from '#core/use-cases/terminals/terminals.ts';
+import { sandbox } from '#test/contracts/records/samples.ts';
+import { FakeShell, FakeViewer, until } from './doubles.ts';
+
+const PLAIN: TerminalRequest = {
+  sessionId: undefined,
+  shell: 'bash',
+  size: { cols: 80, rows: 24 },
+  isSizeAsked: false,
+};
+const of = (sessionId: string): TerminalRequest => ({ ...PLAIN, sessionId });
+
+describe('the terminals of a process', () => {
+  let records: Records;
+  let stopping: AbortController;
+  let shells: FakeShell[];
+  let refusal: Error | undefined;
+  const here = { id: 'aaaa', generation: 1 };
+  beforeEach(async () => {
+    records = openSqliteRecords({ file: ':memory:' });
+    await records.migrate();
+    stopping = new AbortController();
+    shells = [];
+    refusal = undefined;
+  });
+  afterEach(() => records.close());
+
+  const provider = {
+    exec(_id: string, command: ExecCommand, signal?: AbortSignal) {
+      if (refusal !== undefined) return Promise.reject(refusal);
+      const shell = new FakeShell(command, signal);
+      shells.push(shell);
+      return Promise.resolve(shell);
+    },
+  };
+  const make = (keptMs = 3_600_000) =>
+    new Terminals({ provider, records, stopping: stopping.signal, limits: { ...TERMINAL_LIMITS, keptMs } });
+  const look = async (terminals: Terminals, request: TerminalRequest, place = here) => {
+    const viewer = new FakeViewer();
+    (await terminals.open(place, request)).attach(viewer);
+    return viewer;
+  };
+
+  test('start the shell itself, on a terminal', async () => {
+    const terminals = make();
+    await terminals.open(here, { ...PLAIN, shell: '/bin/zsh', size: { cols: 100, rows: 40 } });
+    expect(shells[0]?.command).toEqual({
+      argv: ['/bin/zsh'],
+      env: { TERM: 'xterm-256color' },
+      stdin: true,
+      tty: { cols: 100, rows: 40 },
+    });
+    await terminals.close();
+  });
+
+  test('start a session’s shell in the session', async () => {
+    const terminals = make();
+    await terminals.open(here, of('mine'));
+    const { argv, tty } = shells[0]?.command ?? { argv: [] };
+    expect([argv.slice(0, 2), argv.slice(3), tty]).toEqual([
+      ['bash', '-c'],
+      ['bash', 'mine', 'env', 'TERM=xterm-256color', 'bash'],
+      { cols: 80, rows: 24 },
+    ]);
+    await terminals.close();
+  });
+
+  test('are one for each session of each generation of a sandbox', async () => {
+    const terminals = make();
+    const first = await terminals.open(here, of('one'));
+    expect(await terminals.open(here, of('one'))).toBe(first);
+    expect(await terminals.open(here, of('two'))).not.toBe(first);
+    expect(await terminals.open({ ...here, id: 'bbbb' }, of('one'))).not.toBe(first);
+    expect(await terminals.open({ ...here, generation: 2 }, of('one'))).not.toBe(first);
+    expect(shells.length).toBe(4);
+    await terminals.close();
+  });
+
+  test('take a new size from whoever asks for one', async () => {
+    const terminals = make();
+    await terminals.open(here, of('one'));
+    await terminals.open(here, of('one'));
+    await terminals.open(here, { ...of('one'), size: { cols: 7, rows: 5 }, isSizeAsked: true });
+    expect(shells[0]?.sizes).toEqual([[7, 5]]);
+    await terminals.close();
+  });
+
+  test('that cannot be started are not kept, whoever waits for them', async () => {
+    const terminals = make();
+    refusal = new Error('no sandbox');
+    const both = [terminals.open(here, of('one')), terminals.open(here, of('one'))];
+    await expect(Promise.allSettled(both)).resolves.toEqual([
+      { status: 'rejected', reason: refusal },
+      { status: 'rejected', reason: refusal },
+    ]);
+    refusal = undefined;
+    await terminals.open(here, of('one'));
+    expect(shells.length).toBe(1);
+    await terminals.close();
+  });
+
+  test('without a session end when their client goes before it looked', async () => {
+    const terminals = make();
+    const client = new AbortController();
+    await terminals.open(here, PLAIN, client.signal);
+    client.abort();
+    expect(shells[0]?.signals).toEqual(['SIGHUP']);
+    await terminals.open(here, PLAIN, client.signal);
+    expect(shells[1]?.signals).toEqual(['SIGHUP']);
+    await terminals.open(here, of('kept'), client.signal);
+    expect(shells[2]?.signals).toEqual([]);
+    await terminals.close();
+  });
+
+  test('are 128 without a session at most, and one more when one has ended', async () => {
+    const terminals = make();
+    for (let at = 0; at < 128; at += 1) await terminals.open(here, PLAIN);
+    await expect(terminals.open(here, PLAIN)).rejects.toMatchObject({ code: 'too_many_terminals' });
+    await terminals.open({ ...here, id: 'bbbb' }, PLAIN);
+    const viewer = new FakeViewer();
+    shells[0]?.end({ code: 0 });
+    shells[0]?.stdout.resume();
+    await until(() => shells[0]?.stdout.closed === true);
+    await new Promise((resolve) => setImmediate(resolve));
+    (await terminals.open(here, PLAIN)).attach(viewer);
+    await terminals.close();
+    expect(viewer.sent.at(-1)).toContain('Porthole is ending here');
+  });
+
+  test('of sessions are sixteen; the one that was left first makes room', async () => {
+    const terminals = make();
+    const viewers = [];
+    for (let at = 0; at < 16; at += 1) viewers.push(await look(terminals, of(`s${at}`)));
+    await expect(terminals.open(here, of('more'))).rejects.toMatchObject({ code: 'too_many_terminals' });
+    viewers[5]?.leave();
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    viewers[3]?.leave();
+    await terminals.open(here, of('more'));
+    expect([shells[5]?.signals, shells[3]?.signals]).toEqual([['SIGHUP'], []]);
+    await terminals.close();
+  });
+
+  test('have 32 viewers at most', async () => {
+    const terminals = make();
+    const viewers = [];
+    for (let at = 0; at < 32; at += 1) viewers.push(await look(terminals, of('one')));
+    await expect(terminals.open(here, of('one'))).rejects.toMatchObject({ code: 'too_many_terminals' });
+    viewers[0]?.leave();
+    await look(terminals, of('one'));
+    await terminals.close();
+  });
+
+  test('of a session end when nobody has looked at them for long', async () => {
+    const terminals = make(48);
+    const watched = await look(terminals, of('watched'));
+    (await look(terminals, of('left'))).leave();
+    await until(() => shells[1]?.signals.length === 1);
+    expect(shells[0]?.signals).toEqual([]);
+    expect(watched.closedWith).toBeUndefined();
+    await terminals.close();
+  });
+
+  test('of a session end with it', async () => {
+    const terminals = make();
+    const viewer = await look(terminals, of('one'));
+    terminals.endSession(here, 'other');
+    terminals.endSession(here, 'one');
+    await until(() => viewer.closedWith !== undefined);
+    expect([viewer.closedWith, shells[0]?.signals]).toEqual([[1001, ''], ['SIGHUP']]);
+    await look(terminals, of('one'));
+    expect(shells.length).toBe(2);
+    await terminals.close();
+  });
+
+  test.each([
+    ['running', 1011, 'The connection to the terminal in sandbox ID was lost: open it again.'],
+    ['stopped', 1001, 'Sandbox ID was stopped, and its terminals with it.'],
+    ['destroyed', 1001, 'Sandbox ID was destroyed, and its terminals with it.'],
+  ] as const)('that are lost while their sandbox is to be %s say so', async (desired, code, message) => {
+    const terminals = make();
+    const record = sandbox('cccc');
+    const generation = await records.sandboxes.create(record);
+    await records.sandboxes.setDesired('cccc', desired);
+    const viewer = await look(terminals, PLAIN, { id: 'cccc', generation: generation ?? 0 });
+    shells[0]?.lose();
+    await until(() => viewer.closedWith !== undefined);
+    expect(viewer.closedWith).toEqual([code, '']);
+    expect(JSON.parse(viewer.sent.at(-1) ?? '')).toEqual({
+      type: 'error',
+      message: message.replace('ID', 'cccc'),
+    });
+  });
+
+  test('all end when the process does, and no more are opened', async () => {
+    const terminals = make();
+    const viewers = [await look(terminals, PLAIN), await look(terminals, of('one'))];
+    stopping.abort();
+    await terminals.close();
+    expect(viewers.map(({ closedWith }) => closedWith)).toEqual([
+      [1001, ''],
+      [1001, ''],
+    ]);
+    await expect(terminals.open(here, PLAIN)).rejects.toMatchObject({ code: 'service_unavailable' });
+  });
+});
