@@ -1,6 +1,7 @@
 import { PortholeError } from './errors.ts';
 import type { PolicyRecord } from './ports/approvals.ts';
 import type { Owner, RunRecord, SandboxRecord } from './ports/records.ts';
+import { isOfPool } from './rules/pool-owner.ts';
 import type { Actor } from './rules/preview-events.ts';
 
 /** A person, the service itself, or `local`: whoever may own things. */
@@ -56,8 +57,9 @@ export function actorOn(run: RunRecord, caller: Caller): Exclude<Actor, 'traffic
   return sameOwner(caller, run.owner) ? 'owner' : 'admin';
 }
 
-/** Whether the caller may act on the sandbox: its owner, an admin, or (where `agents`) the agent whose run it serves. */
+/** Whether the caller may act on the sandbox: its owner, an admin, or (where `agents`) the agent whose run it serves. One that waits in a pool is nobody's: whoever gets it must find it untouched. */
 export function mayUseSandbox(caller: Caller, sandbox: SandboxRecord, agents: boolean): boolean {
+  if (isOfPool(sandbox)) return false;
   if (caller.kind === 'agent') return agents && caller.sandboxId === sandbox.id;
   return caller.admin || sameOwner(caller, sandbox.owner);
 }

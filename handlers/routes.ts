@@ -7,6 +7,9 @@ import { openapiAssetRoute, openapiHtmlRoute, openapiPageRoute } from './docs/op
 import { callMcpRoute } from './mcp/call-mcp.ts';
 import { healthRoute } from './ops/health.ts';
 import { metricsRoute } from './ops/metrics.ts';
+import { getPoolStatsRoute } from './pool/get-pool-stats.ts';
+import { primePoolRoute } from './pool/prime-pool.ts';
+import { shutdownPrewarmedRoute } from './pool/shutdown-prewarmed.ts';
 import { diagnoseSandboxRoute } from './previews/diagnose-sandbox.ts';
 import { keepPreviewAliveRoute } from './previews/keep-preview-alive.ts';
 import { listPortForwardsRoute } from './previews/list-port-forwards.ts';
@@ -69,6 +72,9 @@ export const ROUTES: readonly Route[] = [
   createTunnelRoute,
   deleteTunnelRoute,
   deleteSandboxRoute,
+  getPoolStatsRoute,
+  primePoolRoute,
+  shutdownPrewarmedRoute,
   healthRoute,
   metricsRoute,
   homeRoute,

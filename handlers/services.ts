@@ -7,6 +7,7 @@ import type { PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { Tokens } from '#core/ports/tokens.ts';
+import type { WarmPool } from '#core/ports/warm-pool.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import type { BucketOptions } from '#core/rules/resolve-mount.ts';
 import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
@@ -25,6 +26,7 @@ export interface Services {
   readonly records: Records;
   readonly plane: PreviewPlane;
   readonly provider: SandboxProvider;
+  readonly pool: WarmPool;
   /** Asks the servers in sandboxes how they are. */
   readonly probe: AppProbe;
   /** Which installation the provider's sandboxes belong to. */

@@ -27,6 +27,7 @@ import {
   NEEDS_IMAGE,
   NEEDS_WARM_POOL,
 } from './config/config.ts';
+import { openClusterPool } from './open-cluster-pool.ts';
 import type { PlatformDeps } from './open-platform.ts';
 import type { Platform } from './platform.ts';
 
@@ -34,7 +35,7 @@ const NO_BUCKETS =
   'sandboxes of a cluster have nothing that mounts buckets: it takes a privileged sidecar or a CSI driver for S3 in their template, with bidirectional mount propagation, and this installation has neither';
 const NO_CHANNEL: Channel = { address: () => Promise.resolve(undefined) };
 
-type ClusterProvider = Exclude<Config['provider'], 'local'>;
+export type ClusterProvider = Exclude<Config['provider'], 'local' | 'docker'>;
 
 /** A pod that is asked to end has 60 seconds, and needs some for what comes after its answers. */
 const POD_DRAIN_MS = 55_000;
@@ -42,7 +43,7 @@ const TERMINAL_DRAIN_MS = 5_000;
 
 /** A cluster: sandboxes as pods or claims, previews as routes of its Gateway. In a pod as its service account, elsewhere by `KUBECONFIG`. */
 export async function openKubernetesPlatform(
-  { preview, cluster, channel }: Config,
+  { preview, cluster, channel, pool }: Config,
   wanted: ClusterProvider,
   { records, tokens, clock, log }: Pick<PlatformDeps, 'records' | 'tokens' | 'clock' | 'log'>,
 ): Promise<Platform> {
@@ -80,10 +81,14 @@ export async function openKubernetesPlatform(
       mounter: unsupportedMounter(NO_BUCKETS),
       introduce,
       openChannels: () => Promise.resolve(),
+      ...(await openClusterPool(own.name, pool, {
+        client,
+        namespace: preview.namespace,
+        warmPool: cluster.warmPool,
+      })),
       place: `kubernetes:${preview.namespace}`,
       plane,
       gateway: preview.enabled ? createPreviewFallback({ plane, records: records.previews, log }) : undefined,
-      warnings: () => [],
       describe: () =>
         Promise.resolve(
           `${provider.name}, in namespace ${preview.namespace} of ${new URL(access.server).host}`,

@@ -6,9 +6,10 @@ import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
 import { randomIds } from '#adapters/system/random-ids.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
+import { keptPool } from '#core/use-cases/warm-pool/kept-pool.ts';
 import { Terminals } from '#core/use-cases/terminals/terminals.ts';
 import type { Logger, Services } from '#handlers/services.ts';
-import type { Config } from './config/config.ts';
+import { type Config, isOnOneMachine } from './config/config.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
 import type { Metrics } from './metrics.ts';
 import { openPlatform } from './open-platform.ts';
@@ -60,7 +61,7 @@ export async function openServices({
         return taken.path;
       })());
     // Before the rest: what is opened first is closed last.
-    if (config.provider === 'local') await folderPath();
+    if (isOnOneMachine(config)) await folderPath();
     const records = await openRecords(config.databaseUrl, folderPath, log);
     opened.defer(() => records.close());
     const [jwks] = await Promise.all([
@@ -71,6 +72,18 @@ export async function openServices({
     const platform = await openPlatform(config, { records, tokens, clock, log, metrics, folder: folderPath });
     opened.defer(() => platform.close());
     const { provider, introduce, place, plane, mounter } = platform;
+    const pool =
+      platform.pool ??
+      keptPool({
+        records,
+        provider,
+        clock,
+        ids: randomIds,
+        place,
+        config: config.pool,
+        failed: (err) => log.error({ err }, 'warm sandbox not made'),
+      });
+    opened.defer(() => pool.close());
     metrics.countPreviews(async () => {
       let count = 0;
       for await (const _ of plane.list()) count += 1;
@@ -84,6 +97,7 @@ export async function openServices({
       records,
       plane,
       provider,
+      pool,
       probe: appProbe,
       place,
       tokens,

@@ -3,6 +3,7 @@ import type { PreviewProxy } from '#adapters/gateway/preview-proxy.ts';
 import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { WarmPool } from '#core/ports/warm-pool.ts';
 import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
 
 /** Where sandboxes and previews live, wired: all that differs between one machine and a cluster. */
@@ -10,6 +11,8 @@ export interface Platform {
   readonly provider: SandboxProvider;
   /** Which installation the provider's sandboxes belong to, among those that share a database. */
   readonly place: string;
+  /** Its own; without it, one of the provider's sandboxes is kept by this very process. */
+  readonly pool?: WarmPool | undefined;
   readonly plane: PreviewPlane;
   readonly mounter: BucketMounter;
   /** Puts what the runs of a sandbox need to call back inside it. */

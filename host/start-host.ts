@@ -11,13 +11,13 @@ import { ROUTES } from '#handlers/routes.ts';
 import type { Logger, Services } from '#handlers/services.ts';
 import { createChannelServers } from './channel/channel-servers.ts';
 import { limitPeers } from './channel/limit-peers.ts';
-import { type Config, secretsOf } from './config/config.ts';
+import { type Config, isOnOneMachine, secretsOf } from './config/config.ts';
 import { createFront } from './front.ts';
 import { createFunctionHost } from './function-host.ts';
 import { isWildcard, knownHosts } from './known-hosts.ts';
 import { createMetrics } from './metrics.ts';
 import { openServices } from './open-services.ts';
-import { every } from './schedule.ts';
+import { every, type Schedule } from './schedule.ts';
 
 /** A host that is up. */
 export interface Host {
@@ -104,7 +104,10 @@ export async function startHost(
     });
     const schedules = isScheduledElsewhere(config)
       ? []
-      : [every(REAP_SECONDS, 'reaper', log, (signal) => reap(services, signal))];
+      : [
+          every(REAP_SECONDS, 'reaper', log, (signal) => reap(services, signal)),
+          ...keepPool(config, services, recovered),
+        ];
     opened.defer(async () => {
       stopping.abort();
       await Promise.all([recovered, ...schedules.map((schedule) => schedule.stop())]);
@@ -125,9 +128,20 @@ export async function startHost(
   }
 }
 
+/** Once recovery has brought back what the last host kept ready. Without a target that is removed, and there is nothing more to do. */
+function keepPool(
+  { pool: { warmTarget, refreshInterval } }: Config,
+  { pool, log }: Services,
+  recovered: Promise<void>,
+): Schedule[] {
+  const primed = recovered.then(() => pool.prime());
+  primed.catch((err: unknown) => log.error({ err }, 'warm pool not primed'));
+  return warmTarget === 0 ? [] : [every(refreshInterval / 1_000, 'warm pool', log, () => pool.refresh())];
+}
+
 /** In a cluster the CronJobs do it, for all replicas; but they see no records that lie in a file of this one. */
-function isScheduledElsewhere({ provider, databaseUrl }: Config): boolean {
-  return provider !== 'local' && databaseUrl !== undefined && isInCluster();
+function isScheduledElsewhere(config: Config): boolean {
+  return !isOnOneMachine(config) && config.databaseUrl !== undefined && isInCluster();
 }
 
 /** What to put into a URL of this machine for an address to listen on. */

@@ -110,8 +110,9 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
             observed: 'creating',
             created_at: instantText(at),
           })
-          .where('id', '=', ({ selectFrom }) =>
-            selectFrom('sandboxes')
+          .where('id', '=', (builder) =>
+            builder
+              .selectFrom('sandboxes')
               .select('id')
               .where(LIVE)
               .where('place', '=', place)

@@ -1,10 +1,13 @@
 import type { z } from 'zod';
+import type { SandboxLimits } from '#adapters/docker/containers/sandbox-limits.ts';
+import { type EngineAddress, engineAddress } from '#adapters/docker/engine/engine-address.ts';
 import type { JwksSchema } from '#adapters/keys/key-set.ts';
 import type { BucketCredentials } from '#core/ports/bucket-mounter.ts';
+import type { WarmPoolConfig } from '#core/ports/warm-pool.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import type { BucketOptions } from '#core/rules/resolve-mount.ts';
 import { closestName } from './closest-name.ts';
-import { type Environment, EnvironmentSchema } from './environment-schema.ts';
+import { DOCKER_IMAGE, type Environment, EnvironmentSchema } from './environment-schema.ts';
 
 /** A configuration that cannot be used: every problem, one line each. */
 export class ConfigError extends Error {
@@ -38,6 +41,17 @@ export interface ClusterOptions {
   readonly publicPort: number;
 }
 
+/** What matters where sandboxes are containers of an engine. */
+export interface DockerOptions {
+  readonly address: EngineAddress;
+  /** Folder of the certificates for TLS. */
+  readonly certificates: string | undefined;
+  /** Image of sandboxes that ask for none. */
+  readonly image: string;
+  readonly limits: SandboxLimits;
+  readonly network: string;
+}
+
 /** Read once at the start, frozen, and passed down. */
 export interface Config {
   readonly port: number;
@@ -45,6 +59,9 @@ export interface Config {
   readonly dataDir: string;
   readonly provider: Environment['PORTHOLE_PROVIDER'];
   readonly cluster: ClusterOptions;
+  /** Undefined with another provider. */
+  readonly docker: DockerOptions | undefined;
+  readonly pool: WarmPoolConfig;
   /** How processes in sandboxes of a cluster call back; undefined: not at all. */
   readonly channel: { readonly port: number; readonly url: URL } | undefined;
   readonly publicUrl: URL | undefined;
@@ -111,6 +128,13 @@ function shape(env: Environment): Config {
       serviceKind: env.PORTHOLE_GATEWAY_SERVICE_KIND,
       publicPort: env.PORTHOLE_GATEWAY_PORT,
     }),
+    pool: Object.freeze({
+      warmTarget: env.WARM_POOL_TARGET,
+      refreshInterval: env.WARM_POOL_REFRESH_INTERVAL,
+      maxInstances: env.WARM_POOL_MAX_INSTANCES,
+      scaleBatchSize: env.WARM_POOL_SCALE_BATCH_SIZE,
+    }),
+    docker: env.PORTHOLE_PROVIDER === 'docker' ? dockerOptions(env) : undefined,
     channel:
       env.PORTHOLE_CHANNEL_PORT === undefined || env.PORTHOLE_CHANNEL_URL === undefined
         ? undefined
@@ -166,6 +190,21 @@ function pair(
   return accessKeyId === '' || secretAccessKey === '' ? undefined : { accessKeyId, secretAccessKey };
 }
 
+function dockerOptions(env: Environment): DockerOptions {
+  return Object.freeze({
+    address: engineAddress(env.DOCKER_HOST, Boolean(env.DOCKER_TLS_VERIFY)),
+    certificates: env.DOCKER_CERT_PATH === '' ? undefined : env.DOCKER_CERT_PATH,
+    image: env.PORTHOLE_SANDBOX_IMAGE ?? DOCKER_IMAGE,
+    limits: {
+      cpus: env.PORTHOLE_SANDBOX_CPUS,
+      memoryMebibytes: env.PORTHOLE_SANDBOX_MEMORY_MIB,
+      pids: env.PORTHOLE_SANDBOX_PIDS,
+      diskMebibytes: env.PORTHOLE_SANDBOX_DISK_MIB,
+    },
+    network: env.PORTHOLE_SANDBOX_NETWORK,
+  });
+}
+
 /** What must turn up nowhere: not in a log, not in an answer. */
 export function secretsOf({ serviceKey, apiKeys, signingKeys, buckets }: Config): readonly string[] {
   return [
@@ -205,6 +244,14 @@ function contradictions(
       'PORTHOLE_SIGNING_KEYS: required with DATABASE_URL, so that every instance signs with the same keys',
     );
   }
+  if (env.PORTHOLE_PROVIDER === 'docker') {
+    // Somebody else's, and no matter with another provider.
+    try {
+      engineAddress(given['DOCKER_HOST']);
+    } catch (error) {
+      problems.push(`DOCKER_HOST: ${(error as Error).message}`);
+    }
+  }
   if (env.PORTHOLE_PROVIDER === 'kubernetes' && given['PORTHOLE_SANDBOX_IMAGE'] === undefined) {
     problems.push(`PORTHOLE_SANDBOX_IMAGE: ${NEEDS_IMAGE}`);
   }
@@ -218,6 +265,11 @@ function contradictions(
     );
   }
   return problems;
+}
+
+/** Whether sandboxes and previews live on the machine of this very process, which must then keep a folder and look after them. */
+export function isOnOneMachine({ provider }: Pick<Config, 'provider'>): boolean {
+  return provider === 'local' || provider === 'docker';
 }
 
 export const NEEDS_IMAGE = 'required with the provider kubernetes: the image of sandboxes that ask for none';
@@ -234,7 +286,7 @@ function unknownNames(environment: Readonly<Record<string, string | undefined>>)
   return Object.keys(environment)
     .filter(
       (name) =>
-        /^(PORTHOLE_|SANDBOX_PREVIEW_|Sandbox__)/i.test(name) &&
+        /^(PORTHOLE_|SANDBOX_PREVIEW_|WARM_POOL_|Sandbox__)/i.test(name) &&
         !known.includes(name) &&
         !ELSEWHERE.has(name),
     )

@@ -1,6 +1,10 @@
 import { z } from 'zod';
+import { DEFAULT_LIMITS } from '#adapters/docker/containers/sandbox-limits.ts';
 import { JwksSchema } from '#adapters/keys/key-set.ts';
 import { BucketsSchema, MountEndpointsSchema } from './buckets-schema.ts';
+
+/** Brings what dev servers, git and the `porthole` command need. */
+export const DOCKER_IMAGE = 'docker.io/library/node:24-bookworm';
 
 const text = z.string().trim().min(1, 'must not be empty');
 const flag = z
@@ -54,16 +58,50 @@ export const EnvironmentSchema = z.object({
     .describe('Folder of the database, the keys and the local sandboxes'),
   PORTHOLE_PROVIDER: z
     .enum(
-      ['local', 'kubernetes', 'agent-sandbox', 'auto'],
-      'must be local, kubernetes, agent-sandbox or auto',
+      ['local', 'docker', 'kubernetes', 'agent-sandbox', 'auto'],
+      'must be local, docker, kubernetes, agent-sandbox or auto',
     )
     .default('local')
     .describe(
-      'Where sandboxes live: processes on this machine, pods of a cluster, or claims on its warm pools; auto: agent-sandbox where the cluster has it, else kubernetes',
+      'Where sandboxes live: processes on this machine, containers of a Docker engine, pods of a cluster, or claims on its warm pools; auto: agent-sandbox where the cluster has it, else kubernetes',
     ),
   PORTHOLE_SANDBOX_IMAGE: text
     .optional()
-    .describe('kubernetes: image of sandboxes that ask for none; required there'),
+    .describe(
+      `docker, kubernetes: image of sandboxes that ask for none; required on kubernetes, on docker ${DOCKER_IMAGE} without it`,
+    ),
+  PORTHOLE_SANDBOX_CPUS: z
+    .string()
+    .regex(/^\d{1,4}(\.\d{1,3})?$/, 'must be a number of cores from 0.1 to 1024')
+    .transform(Number)
+    .refine((cores) => cores >= 0.1 && cores <= 1_024, 'must be a number of cores from 0.1 to 1024')
+    .default(DEFAULT_LIMITS.cpus)
+    .describe('docker: cores that a sandbox may use'),
+  PORTHOLE_SANDBOX_MEMORY_MIB: whole(64, 16_777_216)
+    .default(DEFAULT_LIMITS.memoryMebibytes)
+    .describe('docker: memory of a sandbox with its /tmp and home folder, in MiB; nothing is swapped'),
+  PORTHOLE_SANDBOX_PIDS: whole(16, 4_194_304)
+    .default(DEFAULT_LIMITS.pids)
+    .describe('docker: processes and threads of a sandbox'),
+  PORTHOLE_SANDBOX_DISK_MIB: whole(16, 16_777_216)
+    .default(DEFAULT_LIMITS.diskMebibytes)
+    .describe(
+      "docker: size of /workspace in MiB, where the engine's volumes know quotas; of a single file everywhere",
+    ),
+  PORTHOLE_SANDBOX_NETWORK: z
+    .string()
+    .regex(
+      /^(?!(host|default|bridge)$)[A-Za-z0-9][\w.-]{0,127}$/,
+      "must be none or the name of a network of one's own",
+    )
+    .default('none')
+    .describe('docker: network that sandboxes join; none: their own loopback and nothing else'),
+  DOCKER_HOST: z
+    .string()
+    .optional()
+    .describe("docker: the engine, unix:///path or tcp://host:port; without it this machine's own"),
+  DOCKER_TLS_VERIFY: z.string().optional().describe('docker: not empty: tcp:// is TLS'),
+  DOCKER_CERT_PATH: z.string().optional().describe('docker: folder of ca.pem, cert.pem and key.pem for TLS'),
   PORTHOLE_SANDBOX_STORAGE_CLASS: text
     .optional()
     .describe("kubernetes: storage class of /workspace; without it the cluster's default"),
@@ -73,6 +111,21 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_WARM_POOLS_BY_IMAGE: json(z.record(text, text))
     .default({})
     .describe('agent-sandbox: SandboxWarmPools by the image that they give, JSON {image: pool}'),
+  WARM_POOL_TARGET: whole(0, 1_000)
+    .default(0)
+    .describe('Sandboxes of the default image to keep ready; 0: none'),
+  WARM_POOL_REFRESH_INTERVAL: whole(100, 86_400_000)
+    .default(10_000)
+    .describe('Milliseconds between two looks at those that are kept ready'),
+  WARM_POOL_MAX_INSTANCES: whole(0, 100_000)
+    .default(0)
+    .describe(
+      'Sandboxes at most, ready ones and those in use together, for the pool to make more; 0: no limit',
+    ),
+  WARM_POOL_SCALE_BATCH_SIZE: whole(0, 999_999_999)
+    .transform((size) => Math.min(Math.max(size, 1), 20))
+    .default(5)
+    .describe('Sandboxes that are made ready at once; what is outside 1 to 20 counts as the nearest of them'),
   PORTHOLE_GATEWAY_LISTENER: text
     .optional()
     .describe("The Gateway's listener for previews; without it every one whose hostname fits"),

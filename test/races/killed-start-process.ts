@@ -34,6 +34,7 @@ const deps = {
   plane: interleavedPlane(house.plane, turn),
   records: interleavedRecords(house.records, turn),
   introduce: async () => {},
+  pool: { take: async () => undefined },
 };
 say('go');
 const { run } = await createRun(deps, LOCAL, { autoApproveTools: false });

@@ -69,7 +69,7 @@ describe('recovery', () => {
     });
     mkdirSync(join(folder, 'stray'));
     const { id } = await createSandbox(
-      { records, place: 'here', provider, clock, ids: numberedIds() },
+      { records, place: 'here', provider, clock, ids: numberedIds(), pool: { take: async () => undefined } },
       { owner: OWNER },
       async (sandbox) => sandbox,
     );

@@ -49,6 +49,7 @@ describe("a run's timeline tells of the run and its sandbox", () => {
     tokens: plainTokens(),
     place: 'here',
     introduce: async () => {},
+    pool: { take: async () => undefined },
   });
   const story = async (runId: string) =>
     (await records.timeline.read(runId, { after: 0, limit: 100 })).events.map(({ type, data }) => [

@@ -1,0 +1,155 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Owner } from '#core/ports/records.ts';
+import type { WarmPool, WarmPoolConfig } from '#core/ports/warm-pool.ts';
+
+/** An empty pool, and what its sandboxes run on. */
+export interface WarmPoolHouse {
+  /** An instance on the same sandboxes, as another server would have it. The house closes it. */
+  open(config: WarmPoolConfig): WarmPool;
+  /** Whether the sandbox runs, as its provider says. */
+  runs(id: string): Promise<boolean>;
+  /** Ends every instance and removes every sandbox. */
+  dispose(): Promise<void>;
+}
+
+const ALICE: Owner = { user: 'alice', org: 'acme' };
+
+export const poolConfig = (change: Partial<WarmPoolConfig> = {}): WarmPoolConfig => ({
+  warmTarget: 3,
+  refreshInterval: 10_000,
+  maxInstances: 0,
+  scaleBatchSize: 5,
+  ...change,
+});
+
+/** Resolves once so many are warm. */
+export async function settled(pool: WarmPool, warm: number): Promise<void> {
+  while ((await pool.stats()).warm !== warm) await pause(20);
+}
+
+/** What every warm pool promises. `hands`: whether `take` gives what is ready, or the provider's own `create` does. */
+export function warmPoolContract(
+  open: () => Promise<WarmPoolHouse>,
+  { hands }: { readonly hands: boolean },
+): void {
+  let house: WarmPoolHouse;
+  beforeEach(async () => {
+    house = await open();
+  });
+  afterEach(() => house.dispose());
+
+  test('an empty one says so, and how it is configured', async () => {
+    const config = poolConfig({ maxInstances: 7 });
+    expect(await house.open(config).stats()).toEqual({
+      warm: 0,
+      assigned: 0,
+      total: 0,
+      config: { warmTarget: 3, refreshInterval: 10_000, maxInstances: 7, scaleBatchSize: 5 },
+      maxInstances: 7,
+    });
+    expect(await house.open(poolConfig()).stats()).toMatchObject({ maxInstances: null });
+  });
+
+  test('priming it brings it to its target, and again changes nothing', async () => {
+    const pool = house.open(poolConfig());
+    for (let time = 0; time < 2; time += 1) {
+      await pool.prime();
+      await settled(pool, 3);
+      expect(await pool.stats()).toMatchObject({ warm: 3, assigned: 0, total: 3 });
+    }
+  });
+
+  test('without a target it makes none', async () => {
+    const pool = house.open(poolConfig({ warmTarget: 0 }));
+    await pool.prime();
+    await pool.refresh();
+    expect(await pool.stats()).toMatchObject({ warm: 0, total: 0 });
+    expect(await pool.take(ALICE)).toBeUndefined();
+  });
+
+  test('never goes past what may run in all', async () => {
+    const pool = house.open(poolConfig({ maxInstances: 2 }));
+    await pool.prime();
+    await settled(pool, 2);
+    expect(await pool.stats()).toMatchObject({ warm: 2, total: 2 });
+  });
+
+  test('shut down it is empty, and stays so until it is primed', async () => {
+    const pool = house.open(poolConfig());
+    await pool.prime();
+    await settled(pool, 3);
+    await pool.drain();
+    await settled(pool, 0);
+    await pool.refresh();
+    expect(await pool.take(ALICE)).toBeUndefined();
+    expect(await pool.stats()).toMatchObject({ warm: 0, assigned: 0, total: 0 });
+    await pool.prime();
+    await settled(pool, 3);
+    expect(await pool.stats()).toMatchObject({ warm: 3 });
+  });
+
+  test('another target takes it there', async () => {
+    const before = house.open(poolConfig());
+    await before.prime();
+    await settled(before, 3);
+    await before.close();
+    const after = house.open(poolConfig({ warmTarget: 1 }));
+    await after.prime();
+    await settled(after, 1);
+    expect(await after.stats()).toMatchObject({ warm: 1, total: 1 });
+  });
+
+  if (!hands) {
+    test('hands none out itself', async () => {
+      const pool = house.open(poolConfig());
+      await pool.prime();
+      await settled(pool, 3);
+      expect(await pool.take(ALICE)).toBeUndefined();
+    });
+    return;
+  }
+
+  describe('what is taken', () => {
+    test('runs, is its owner’s, and never comes back', async () => {
+      const pool = house.open(poolConfig());
+      await pool.prime();
+      const taken = await pool.take(ALICE);
+      expect(taken).toMatchObject({ owner: ALICE, image: null, desired: 'running', observed: 'creating' });
+      expect(await house.runs(taken?.id ?? '')).toBe(true);
+      await pool.refresh();
+      await pool.drain();
+      expect(await house.runs(taken?.id ?? '')).toBe(true);
+      expect(await pool.stats()).toMatchObject({ warm: 0, assigned: 1, total: 1 });
+    });
+
+    test('is another one each time, however many ask at once', async () => {
+      const config = poolConfig({ warmTarget: 5 });
+      const [one, two] = [house.open(config), house.open(config)];
+      await one.prime();
+      await two.prime();
+      const taken = await Promise.all(
+        Array.from({ length: 50 }, (_, at) => (at % 2 ? one : two).take({ user: `user-${at}`, org: 'acme' })),
+      );
+      const ids = taken.flatMap((sandbox) => (sandbox === undefined ? [] : [sandbox.id]));
+      expect(ids.length).toBeGreaterThan(0);
+      expect(new Set(ids).size).toBe(ids.length);
+    });
+
+    test('is replaced without anybody asking for it', async () => {
+      const pool = house.open(poolConfig());
+      await pool.prime();
+      await pool.take(ALICE);
+      await settled(pool, 3);
+      expect(await pool.stats()).toMatchObject({ warm: 3, assigned: 1, total: 4 });
+    });
+  });
+
+  test('two instances at once make what one would have made', async () => {
+    const config = poolConfig({ warmTarget: 7, scaleBatchSize: 2 });
+    const [one, two] = [house.open(config), house.open(config)];
+    await Promise.all([one.prime(), two.prime()]);
+    await one.refresh();
+    expect(await two.stats()).toMatchObject({ warm: 7, total: 7 });
+  });
+}

@@ -1,0 +1,205 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { POOL_OWNER } from '#core/rules/pool-owner.ts';
+import { createSandbox } from '#core/use-cases/create-sandbox.ts';
+import { poolConfig, settled, warmPoolContract } from '#test/contracts/warm-pool.contract.ts';
+import { numberedIds } from '#test/doubles/numbered-ids.ts';
+import { pinnedClock } from '#test/doubles/pinned-clock.ts';
+import { folderProvider } from '#test/races/folder-provider.ts';
+import { collect } from '#test/support/collect.ts';
+import { type KeptPoolHouse, openKeptPools } from './kept-pool-house.ts';
+
+const ALICE = { user: 'alice', org: 'acme' };
+const NOON = new Date('2026-03-01T12:00:00.000Z');
+
+/** Sandboxes that are folders, each made in `between`. */
+async function openFolders(
+  change: Partial<SandboxProvider> = {},
+  between?: () => Promise<void>,
+  clock = pinnedClock(NOON),
+): Promise<KeptPoolHouse> {
+  const folder = mkdtempSync(join(tmpdir(), 'porthole-pool-'));
+  return openKeptPools(
+    { ...folderProvider(folder, between), ...change },
+    async () => rmSync(folder, { recursive: true }),
+    clock,
+  );
+}
+
+describe('a pool that is kept in the records', () => {
+  warmPoolContract(() => openFolders(), { hands: true });
+});
+
+describe('a kept pool', () => {
+  let house: KeptPoolHouse;
+  beforeEach(async () => {
+    house = await openFolders();
+  });
+  afterEach(() => house.dispose());
+
+  const mine = async () => (await house.records.sandboxes.wantedBy(POOL_OWNER, 'here')).map(({ id }) => id);
+
+  test('hands out nothing before it has looked after what a restart left', async () => {
+    const before = house.open(poolConfig());
+    await before.prime();
+    await before.close();
+    const after = house.open(poolConfig());
+    expect(await after.take(ALICE)).toBeUndefined();
+    await after.prime();
+    expect((await after.take(ALICE))?.owner).toEqual(ALICE);
+  });
+
+  test('keeps what the last host left', async () => {
+    const before = house.open(poolConfig());
+    await before.prime();
+    await before.close();
+    const left = await mine();
+    await house.open(poolConfig()).prime();
+    expect(await mine()).toEqual(left);
+    expect(left).toHaveLength(3);
+  });
+
+  test('does not hand out one that has died, but the next one that runs', async () => {
+    const pool = house.open(poolConfig());
+    await pool.prime();
+    const [dead = '', alive] = await mine();
+    await house.provider.destroy(dead);
+    expect((await pool.take(ALICE))?.id).toBe(alive);
+    await settled(pool, 3);
+    expect(await mine()).not.toContain(dead);
+    expect(await pool.stats()).toMatchObject({ warm: 3, assigned: 1, total: 4 });
+  });
+
+  test('replaces those that have died when it looks after them', async () => {
+    const pool = house.open(poolConfig());
+    await pool.prime();
+    const [dead = '', ...alive] = await mine();
+    await house.provider.destroy(dead);
+    await pool.refresh();
+    const now = await mine();
+    expect(now).toHaveLength(3);
+    expect(now).toEqual(expect.arrayContaining(alive));
+    expect(now).not.toContain(dead);
+    expect((await house.records.sandboxes.get(dead))?.observed).toBe('destroyed');
+  });
+
+  test('is passed by where an image is asked for, and used up before sandboxes are made', async () => {
+    const pool = house.open(poolConfig({ warmTarget: 1 }));
+    await pool.prime();
+    const [ready = ''] = await mine();
+    const { records, provider } = house;
+    const deps = { records, provider, pool, clock: pinnedClock(NOON), ids: numberedIds(), place: 'here' };
+    const create = (image?: string) =>
+      createSandbox(deps, { owner: ALICE, image }, async ({ id, observed }) => [id, observed]);
+    expect(await create('debian:12')).toEqual(['aaaaaaaaaaaaaaaaaaaaaaaaab', 'creating']);
+    expect(await create()).toEqual([ready, 'creating']);
+    expect(await records.sandboxes.get(ready)).toMatchObject({ owner: ALICE, observed: 'running' });
+  });
+
+  test('loses what its taker could not use: it is removed, and does not come back', async () => {
+    const pool = house.open(poolConfig());
+    await pool.prime();
+    const [ready = ''] = await mine();
+    const { records, provider } = house;
+    const deps = { records, provider, pool, clock: pinnedClock(NOON), ids: numberedIds(), place: 'here' };
+    await expect(
+      createSandbox(deps, { owner: ALICE }, () => Promise.reject(new Error('no run'))),
+    ).rejects.toThrow('no run');
+    expect(await records.sandboxes.get(ready)).toMatchObject({ desired: 'destroyed', observed: 'destroyed' });
+    expect(await collect(provider.list())).not.toContain(ready);
+  });
+
+  test('makes room when sandboxes beside it come up to the limit', async () => {
+    const pool = house.open(poolConfig({ maxInstances: 4 }));
+    await pool.prime();
+    for (const id of ['one', 'two']) {
+      await house.records.sandboxes.create({
+        id,
+        owner: ALICE,
+        image: null,
+        place: 'here',
+        desired: 'running',
+        observed: 'running',
+        createdAt: NOON,
+      });
+    }
+    await pool.refresh();
+    expect(await pool.stats()).toMatchObject({ warm: 2, assigned: 2, total: 4 });
+  });
+});
+
+describe('a kept pool whose sandboxes', () => {
+  test('cannot be made is told of it, gives up until the next look, and leaves nothing', async () => {
+    let asked = 0;
+    const house = await openFolders({
+      async create() {
+        asked += 1;
+        throw new Error('no space');
+      },
+    });
+    const pool = house.open(poolConfig());
+    await pool.prime();
+    expect(asked).toBe(3);
+    expect(house.failures.map(String)).toEqual(Array(3).fill('Error: no space'));
+    expect(await house.records.sandboxes.wantedBy(POOL_OWNER, 'here')).toEqual([]);
+    await pool.refresh();
+    expect(asked).toBe(6);
+    await house.dispose();
+  });
+
+  test('are being made when it is closed waits until they are gone', async () => {
+    const begun = Promise.withResolvers<void>();
+    const house = await openFolders({
+      create: (_spec, signal) =>
+        new Promise((_resolve, reject) => {
+          signal?.addEventListener('abort', () => reject(new Error('ended')));
+          begun.resolve();
+        }),
+    });
+    const pool = house.open(poolConfig());
+    const primed = pool.prime();
+    await begun.promise;
+    await pool.close();
+    await primed;
+    expect(await house.records.sandboxes.wantedBy(POOL_OWNER, 'here')).toEqual([]);
+    expect(house.failures).toEqual([]);
+    await house.dispose();
+  });
+
+  test('are made as many at once as its batch has', async () => {
+    let [now, most] = [0, 0];
+    const house = await openFolders({}, async () => {
+      most = Math.max(most, (now += 1));
+      await new Promise((resolve) => setImmediate(resolve));
+      now -= 1;
+    });
+    await house.open(poolConfig({ warmTarget: 7, scaleBatchSize: 3 })).prime();
+    expect(most).toBe(3);
+    await house.dispose();
+  });
+
+  test('belong to an instance that was killed over them are given up after half an hour', async () => {
+    const clock = pinnedClock(NOON);
+    const house = await openFolders({}, undefined, clock);
+    await house.records.sandboxes.create({
+      id: 'half',
+      owner: POOL_OWNER,
+      image: null,
+      place: 'here',
+      desired: 'running',
+      observed: 'creating',
+      createdAt: NOON,
+    });
+    const pool = house.open(poolConfig({ warmTarget: 1 }));
+    await pool.prime();
+    expect(await pool.stats()).toMatchObject({ warm: 0 });
+    clock.advance(30 * 60_000 + 1);
+    await pool.refresh();
+    expect(await pool.stats()).toMatchObject({ warm: 1 });
+    expect((await house.records.sandboxes.get('half'))?.observed).toBe('destroyed');
+    await house.dispose();
+  });
+});
