@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe } from '@jest/globals';
 import type { Bridge } from './bridge/bridge-client.ts';
+import { clientContract } from './bridge/client.contract.ts';
 import { execContract } from './bridge/exec.contract.ts';
 import { filesContract } from './bridge/files.contract.ts';
 import { lifecycleContract } from './bridge/lifecycle.contract.ts';
 import { archivesContract } from './bridge/archives.contract.ts';
+import { poolContract } from './bridge/pool.contract.ts';
+import { ptyContract } from './bridge/pty.contract.ts';
 import { sessionsContract } from './bridge/sessions.contract.ts';
 import { surfaceContract } from './bridge/surface.contract.ts';
 import { tunnelsContract } from './bridge/tunnels.contract.ts';
@@ -34,6 +37,9 @@ export function bridgeContract(open: () => Promise<BridgeUnderTest>): void {
     sessionsContract(bridge);
     filesContract(bridge);
     archivesContract(bridge);
+    ptyContract(bridge);
     tunnelsContract(bridge);
+    poolContract(bridge);
+    clientContract(bridge);
   });
 }

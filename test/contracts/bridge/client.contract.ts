@@ -1,0 +1,39 @@
+import { expect, test } from '@jest/globals';
+import { CloudflareSandboxClient } from '@openai/agents-extensions/sandbox/cloudflare';
+import type { UnderTest } from '../bridge.contract.ts';
+
+/** The client of the bridge that OpenAI's agents SDK ships, as it is. */
+export function clientContract(bridge: UnderTest): void {
+  test('the client of the agents SDK creates, executes, writes, reads, opens a terminal, persists, deletes and resumes', async () => {
+    const { port, key } = bridge();
+    const client = new CloudflareSandboxClient({ workerUrl: `http://127.0.0.1:${port}`, apiKey: key });
+    const session = await client.create();
+    expect(await session.running()).toBe(true);
+
+    const told = await session.execCommand({ cmd: 'echo "it works" && exit 3' });
+    expect(told).toContain('it works');
+    expect(told).toContain('exited with code 3');
+
+    const editor = session.createEditor();
+    await editor.createFile({ type: 'create_file', path: "notes/it's 100%.md", diff: '+first\n+second\n' });
+    const bytes = await session.readFile({ path: "notes/it's 100%.md" });
+    expect(Buffer.from(bytes).toString()).toBe('first\nsecond');
+    expect(await session.pathExists('notes')).toBe(true);
+    expect(await session.pathExists('nothing')).toBe(false);
+    expect(await session.directoryExists('notes')).toBe(true);
+
+    const shown = await session.execCommand({ cmd: 'tty && stty size', tty: true, yieldTimeMs: 2_000 });
+    expect(shown).toContain('/dev/pts/');
+
+    const archive = await session.persistWorkspace();
+    await session.delete();
+    // The id names a fresh sandbox from here on.
+    expect(await session.pathExists('notes')).toBe(false);
+    await session.hydrateWorkspace(archive);
+    const resumed = await client.resume(session.state);
+    expect(Buffer.from(await resumed.readFile({ path: "notes/it's 100%.md" })).toString()).toBe(
+      'first\nsecond',
+    );
+    await resumed.delete();
+  }, 120_000);
+}
