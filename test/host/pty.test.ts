@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { WebSocket } from 'ws';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { execute } from './support/commands.ts';
 import { ALICE, BOB, PEOPLE } from './support/people.ts';
@@ -370,6 +371,41 @@ describe('the terminal', () => {
     terminal.type('exit 9\n');
     expect(await terminal.closed).toBe(1000);
     expect(terminal.messages.at(-1)).toEqual({ type: 'exit', code: 9 });
+  });
+
+  test('a viewer that does not read stops the program, whose output goes on where it stopped', async () => {
+    const terminal = await quiet();
+    terminal.socket.pause();
+    terminal.type(
+      "for ((n = 1; n <= 12000; n++)); do printf '%01000d' $n; echo $n > count; done; echo al''l; exit 6\n",
+    );
+    const counted = async () => Number(await sh('sleep 0.5; cat count 2>/dev/null'));
+    let before = -1;
+    let now = 0;
+    while (now === 0 || now !== before) [before, now] = [now, await counted()];
+    // What the kernel keeps for two sockets and a terminal is of the order of 10 MB.
+    expect(now).toBeLessThan(10_000);
+    terminal.socket.resume();
+    expect(await terminal.closed).toBe(1000);
+    const shown = terminal.output.toString();
+    expect(shown.slice(shown.indexOf('0'.repeat(996))).length).toBe(12_000_000 + 'all\r\nexit\r\n'.length);
+    expect(terminal.messages.at(-1)).toEqual({ type: 'exit', code: 6 });
+  });
+
+  test('clients that go at any moment leave nothing behind', async () => {
+    const { sandboxId } = await makeRun(porthole);
+    const url = `ws://127.0.0.1:${porthole.host.port}/v1/sandbox/${sandboxId}/pty`;
+    const gone = Array.from({ length: 60 }, async (_, n) => {
+      const socket = new WebSocket(url);
+      socket.on('error', () => undefined);
+      const closed = new Promise((resolve) => socket.once('close', resolve));
+      if (n % 3 === 0) socket.once('upgrade', () => socket.terminate());
+      else if (n % 3 === 1) socket.once('message', () => socket.terminate());
+      else setTimeout(() => socket.terminate(), n / 2);
+      await closed;
+    });
+    await Promise.all(gone);
+    expect(await eventually('[ "$(pgrep -xc bash)" = 1 ]', sandboxId)).toBe(true);
   });
 
   test('a message of more than 1 MiB ends the socket with 1009', async () => {
