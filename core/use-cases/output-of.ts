@@ -9,13 +9,13 @@ import type { ExecExit, ExecProcess } from '../ports/sandbox-provider.ts';
 export function outputOf(process: ExecProcess, failure: (exit: ExecExit) => Error): Readable {
   const output = new PassThrough();
   process.stdout.pipe(output, { end: false });
-  finished(process.stdout)
-    .then(async () => {
-      const exit = await process.exited;
-      if (exit.code !== 0) throw failure(exit);
-      output.end();
-    })
-    .catch((error: Error) => output.destroy(error));
+  const end = async () => {
+    await finished(process.stdout);
+    const exit = await process.exited;
+    if (exit.code !== 0) throw failure(exit);
+    output.end();
+  };
+  end().catch((error: Error) => output.destroy(error));
   output.once('close', () => process.kill('SIGKILL'));
   // Without a listener an error would end the host; whoever reads gets it all the same.
   output.on('error', () => undefined);
