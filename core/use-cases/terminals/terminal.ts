@@ -5,7 +5,8 @@ import type { ExecExit, ExecProcess } from '../../ports/sandbox-provider.ts';
 import type { ReplayRing } from '../../rules/replay-ring.ts';
 import { readControl, type TerminalSize } from '../../rules/terminal-words.ts';
 import { Keyboard } from './keyboard.ts';
-import { SlowViewers } from './slow-viewers.ts';
+import { Audience, MOST_WAITING } from './audience.ts';
+import { Resizer } from './resizer.ts';
 
 /** A terminal's last words to each viewer: a text message, then the end of the socket. */
 export interface Goodbye {
@@ -49,7 +50,8 @@ export class Terminal {
   readonly #process: ExecProcess;
   readonly #options: TerminalOptions;
   readonly #limits: TerminalLimits;
-  readonly #viewers: SlowViewers;
+  readonly #viewers: Audience;
+  readonly #resizer: Resizer;
   readonly #keyboard: Keyboard;
   #isFlowing = false;
   #isOver = false;
@@ -62,8 +64,9 @@ export class Terminal {
     this.#process = process;
     this.#options = options;
     this.#limits = limits;
-    this.#viewers = new SlowViewers(process.stdout, limits.stallMs, (viewer) => this.#leave(viewer));
+    this.#viewers = new Audience(process.stdout, limits.stallMs, (viewer) => this.#leave(viewer));
     this.#keyboard = new Keyboard(process.stdin, limits.unreadMs, (viewer) => this.#leave(viewer));
+    this.#resizer = new Resizer(({ cols, rows }) => process.resize(cols, rows));
     // A lost connection also rejects the exit, which is where it is told.
     for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
     process.stderr.resume();
@@ -96,8 +99,8 @@ export class Terminal {
     this.#flow();
   }
 
-  resize({ cols, rows }: TerminalSize): void {
-    this.#process.resize(cols, rows);
+  resize(size: TerminalSize): void {
+    if (!this.#isOver) this.#resizer.resize(size);
   }
 
   /**
@@ -133,7 +136,8 @@ export class Terminal {
     if (typeof message !== 'string') return this.#keyboard.type(viewer, message);
     const control = readControl(message);
     if (control.kind === 'resize') this.resize(control.size);
-    else if (control.kind === 'refused') {
+    // Whoever sends nonsense and reads no answers gets none.
+    else if (control.kind === 'refused' && viewer.waiting < MOST_WAITING) {
       viewer.send(JSON.stringify({ type: 'error', message: control.message }));
     }
   }
@@ -159,6 +163,7 @@ export class Terminal {
     await shown;
     this.#isOver = true;
     clearTimeout(this.#grace);
+    this.#resizer.end();
     this.#say(goodbye);
   }
 }

@@ -146,6 +146,30 @@ describe('a viewer that does not read', () => {
   });
 });
 
+describe('a terminal that nobody looks at', () => {
+  test('goes at a walk, and at once again when somebody looks', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick'] });
+    const { shell, terminal } = make({ shared: true });
+    attached(terminal).leave();
+    for (let at = 0; at < 40; at += 1) {
+      shell.print(Buffer.alloc(32 * 1024, 'x'));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(shell.stdout.isPaused()).toBe(true);
+    // A chunk on its way through the pipe counts on both sides of it.
+    const left = () => shell.stdout.readableLength + shell.stdout.writableLength;
+    expect(left()).toBeGreaterThanOrEqual(MIB);
+    jest.advanceTimersByTime(100);
+    await until(() => left() < MIB && shell.stdout.isPaused());
+    expect(left()).toBeGreaterThanOrEqual(MIB - 256 * 1024);
+    const viewer = attached(terminal);
+    await until(() => left() === 0);
+    expect(viewer.sent.join('').length).toBe(16 + READY.length + MIB - 256 * 1024);
+    await terminal.hangUp();
+    expect(jest.getTimerCount()).toBe(0);
+  });
+});
+
 describe('what is typed', () => {
   test('reaches the program; text messages do not', async () => {
     const { shell, terminal } = make();
@@ -159,6 +183,30 @@ describe('what is typed', () => {
       '{"type":"error","message":"Invalid dimensions: cols and rows must be positive"}',
     );
     await terminal.hangUp();
+  });
+
+  test('is not answered without end where it makes no sense and nobody reads', async () => {
+    const { terminal } = make();
+    const viewer = attached(terminal);
+    viewer.isReading = false;
+    for (let at = 0; at < 20_000; at += 1) viewer.type('nonsense');
+    expect(viewer.waiting).toBeGreaterThan(MIB / 2 - 100);
+    expect(viewer.waiting).toBeLessThan(MIB / 2 + 100);
+    await terminal.hangUp();
+  });
+
+  test('as a flood of sizes comes to the last one', async () => {
+    jest.useFakeTimers();
+    const { shell, terminal } = make();
+    const viewer = attached(terminal);
+    for (let cols = 1; cols <= 1_000; cols += 1) viewer.type(`{"type":"resize","cols":${cols},"rows":9}`);
+    expect(shell.sizes.length).toBe(100);
+    jest.advanceTimersByTime(1_000);
+    expect([shell.sizes.length, shell.sizes.at(-1)]).toEqual([101, [1_000, 9]]);
+    viewer.type('{"type":"resize","cols":7,"rows":9}');
+    expect(shell.sizes.at(-1)).toEqual([7, 9]);
+    await terminal.hangUp();
+    expect(jest.getTimerCount()).toBe(0);
   });
 
   test('waits for a program that does not read it, within bounds', async () => {
