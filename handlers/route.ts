@@ -61,6 +61,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   readonly query?: z.ZodType<Query>;
   /** JSON body; absent means none, `'stream'` means raw bytes. */
   readonly body?: z.ZodType<Body> | 'stream';
+  /** Whether the `Session-Id` header says something to it. */
+  readonly session?: boolean;
   /** What is no JSON counts as no body, as the bridge has it in places. @default refused */
   readonly malformedBody?: 'ignored';
   readonly responses: Readonly<Record<number, ResponseDoc>>;

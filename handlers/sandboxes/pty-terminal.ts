@@ -39,6 +39,7 @@ export const ptyTerminalRoute = defineRoute({
   access: 'caller',
   agents: true,
   bridge: true,
+  session: true,
   socket: true,
   params: SandboxPath,
   query: Query,
