@@ -16,11 +16,15 @@ export interface PlatformDeps {
   readonly folder: () => Promise<string>;
 }
 
-/** The platform that is configured. One does not pay for loading the other. */
+/** The platform that is configured. One does not pay for loading the others. */
 export async function openPlatform(config: Config, deps: PlatformDeps): Promise<Platform> {
   if (config.provider === 'local') {
     const { openLocalPlatform } = await import('./local-platform.ts');
     return openLocalPlatform(config, { ...deps, folder: await deps.folder() });
+  }
+  if (config.provider === 'docker') {
+    const { openDockerPlatform } = await import('./docker-platform.ts');
+    return openDockerPlatform(config, { ...deps, folder: await deps.folder() });
   }
   const { openKubernetesPlatform } = await import('./kubernetes-platform.ts');
   return openKubernetesPlatform(config, config.provider, deps);

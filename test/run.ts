@@ -1,6 +1,6 @@
 /**
  * `npm test`: jest on every suite this machine is ready for. Arguments go on to jest. The suites of the test cluster come along
- * once it is up (`npm run cluster:up`), or when they are asked for by name; one at a time, for they share the one cluster.
+ * once it is up (`npm run cluster:up`), or when they are asked for by name; one at a time, for they share the one cluster. So do those of the container engine.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,6 +20,7 @@ interface Tally {
 }
 
 const CLUSTER = '/test/cluster/';
+const ENGINE = '/test/docker/';
 
 const folder = mkdtempSync(join(tmpdir(), 'porthole-tally-'));
 const tallyFile = join(folder, 'tally');
@@ -48,15 +49,20 @@ function readTallies(): Tally[] {
 const wanted = process.argv.slice(2);
 const isUp = missing() === undefined;
 const namesSome = wanted.some((argument) => !argument.startsWith('-'));
-const namesCluster = wanted.some((argument) => argument.includes('cluster'));
+const namesInBand = wanted.some((argument) => /cluster|test\/docker/.test(argument));
 const codes: number[] = [];
 try {
-  if (namesCluster) codes.push(await run(...wanted, '--runInBand'));
-  else if (namesSome && isUp) codes.push(await run(...wanted));
+  if (namesInBand) codes.push(await run(...wanted, '--runInBand'));
+  else if (namesSome)
+    codes.push(
+      await run(...wanted, ...(isUp ? [] : ['--testPathIgnorePatterns', '/node_modules/', CLUSTER])),
+    );
   else {
-    codes.push(await run(...wanted, '--testPathIgnorePatterns', '/node_modules/', CLUSTER));
-    if (isUp) codes.push(await run(...wanted, '--runInBand', '--testPathPatterns', CLUSTER));
-    else process.stdout.write('Without the suites of the test cluster: npm run cluster:up brings it up.\n');
+    codes.push(await run(...wanted, '--testPathIgnorePatterns', '/node_modules/', CLUSTER, ENGINE));
+    const inBand = isUp ? `${CLUSTER}|${ENGINE}` : ENGINE;
+    codes.push(await run(...wanted, '--runInBand', '--testPathPatterns', inBand));
+    if (!isUp)
+      process.stdout.write('Without the suites of the test cluster: npm run cluster:up brings it up.\n');
   }
   const tallies = readTallies();
   for (const reason of new Set(tallies.flatMap(({ reasons }) => reasons)))

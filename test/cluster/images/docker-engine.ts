@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { removeCgroups } from '../bed/cgroups.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { cgroupsAreEmpty, removeCgroups } from '../bed/cgroups.ts';
 import { command } from '../bed/command.ts';
 import { untilReady } from '../bed/until-ready.ts';
 import { confined } from './confined.ts';
@@ -13,40 +14,69 @@ import { dockerProgram } from './docker-program.ts';
 /** Runs the docker command line with these arguments; gives its standard output. */
 export type Docker = (args: readonly string[]) => Promise<string>;
 
-const CGROUP = 'porthole-images';
+/** An engine that runs. */
+export interface DockerEngine {
+  /** Its socket's path. */
+  readonly socket: string;
+  /** Rejects when the engine ends by itself; never resolves. */
+  readonly early: Promise<never>;
+  /** Ends it, and all that it started. */
+  stop(): Promise<void>;
+}
 
 /**
- * Starts a Docker engine for the time of an action: with images and build cache in that folder, a socket of its own, no bridge, and not a rule in the machine's
- * firewall. One at a time: the caller holds the folder's lock.
+ * Starts a Docker engine: with images and containers in that folder, a socket of its own, no bridge, and not a rule in the machine's firewall. One at a time for a
+ * folder: the caller holds its lock.
  */
+export async function startDockerEngine(folder: string): Promise<DockerEngine> {
+  const digest = createHash('sha256').update(folder).digest('hex').slice(0, 8);
+  // The same one every time, so that a run that was killed leaves no more than the next one removes.
+  const run = join(tmpdir(), `porthole-docker-${digest}`);
+  rmSync(run, { recursive: true, force: true });
+  mkdirSync(run, { mode: 0o700 });
+  const socket = join(run, 'docker.sock');
+  const log = join(run, 'dockerd.log');
+  const cgroup = `porthole-docker-${digest}`;
+  const engine = startEngine({ folder, run, socket, log, cgroup });
+  let isStopping = false;
+  const early = once(engine, 'exit').then(() => {
+    if (isStopping) return new Promise<never>(() => {});
+    throw new Error(`dockerd has ended: ${readFileSync(log, 'utf8').slice(-2_000)}`);
+  });
+  early.catch(() => {});
+  const stop = async (): Promise<void> => {
+    isStopping = true;
+    await end(engine);
+    // What it ran dies with it, and takes a moment to.
+    while (!cgroupsAreEmpty(cgroup)) await pause(20);
+    removeCgroups(cgroup);
+    rmSync(run, { recursive: true, force: true });
+  };
+  try {
+    await Promise.race([early, untilReady({ kind: 'socket', path: socket })]);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { socket, early, stop };
+}
+
+/** Starts an engine for the time of an action that has its command line. */
 export async function withDockerEngine<T>(
   folder: string,
   action: (docker: Docker) => Promise<T>,
 ): Promise<T> {
   const program = await dockerProgram();
   if (program === undefined) throw new Error('no docker command line that builds with BuildKit');
-  // The same one every time, so that a run that was killed leaves no more than the next one removes.
-  const run = join(
-    tmpdir(),
-    `porthole-docker-${createHash('sha256').update(folder).digest('hex').slice(0, 8)}`,
-  );
-  rmSync(run, { recursive: true, force: true });
-  mkdirSync(run, { mode: 0o700 });
-  const socket = join(run, 'docker.sock');
-  const log = join(run, 'dockerd.log');
-  const engine = startEngine({ folder, run, socket, log });
-  const env = { PATH: process.env['PATH'], DOCKER_CONFIG: run, DOCKER_BUILDKIT: '1' };
+  const config = mkdtempSync(join(tmpdir(), 'porthole-docker-config-'));
+  const engine = await startDockerEngine(folder);
+  const env = { PATH: process.env['PATH'], DOCKER_CONFIG: config, DOCKER_BUILDKIT: '1' };
   try {
-    const early = once(engine, 'exit').then(() => {
-      throw new Error(`dockerd has ended: ${readFileSync(log, 'utf8').slice(-2_000)}`);
-    });
-    await Promise.race([early, untilReady({ kind: 'socket', path: socket })]);
-    const docker: Docker = (args) => command([program, `--host=unix://${socket}`, ...args], { env });
-    return await Promise.race([early, action(docker)]);
+    const docker: Docker = (args) => command([program, `--host=unix://${engine.socket}`, ...args], { env });
+    return await Promise.race([engine.early, action(docker)]);
   } finally {
-    await end(engine);
-    removeCgroups(CGROUP);
-    rmSync(run, { recursive: true, force: true });
+    await engine.stop();
+    rmSync(config, { recursive: true, force: true });
   }
 }
 
@@ -55,15 +85,16 @@ interface EnginePlace {
   readonly run: string;
   readonly socket: string;
   readonly log: string;
+  readonly cgroup: string;
 }
 
-function startEngine({ folder, run, socket, log }: EnginePlace): ChildProcess {
+function startEngine({ folder, run, socket, log, cgroup }: EnginePlace): ChildProcess {
   const options = [
     `--data-root=${folder}`,
     `--exec-root=${join(run, 'exec')}`,
     `--pidfile=${join(run, 'docker.pid')}`,
     `--host=unix://${socket}`,
-    `--cgroup-parent=/${CGROUP}`,
+    `--cgroup-parent=/${cgroup}`,
     '--bridge=none',
     '--iptables=false',
     '--ip6tables=false',

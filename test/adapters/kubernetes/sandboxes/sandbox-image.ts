@@ -7,35 +7,35 @@ import { image } from '#test/cluster/bed/image.ts';
 import type { TarEntry } from '#test/cluster/bed/tar.ts';
 
 /** dash as sh, bash, tar, grep, ps, node and what a contract's commands need, as this machine has them. */
-export const SANDBOX_IMAGE = 'porthole.test/sandbox:4';
+export const SANDBOX_IMAGE = 'porthole.test/sandbox:5';
 
 /** Left out where this machine has none. */
 const PROGRAMS =
-  'bash cat chmod cp curl dash date dd echo env false find grep head id kill ls mkdir mkfifo mktemp mv od printf ps rm sed seq setsid sleep sort stty tail tar test touch tr true wc yes';
+  'basename bash cat chmod cp curl dash date dd dirname echo env false find grep head id kill ln ls mkdir mkfifo mktemp mv od printenv printf ps readlink rm rmdir sed seq setsid sha256sum sleep sort stat stty tail tar test touch tr true tty wc yes';
 /** Makes the image known to the cluster's nodes. */
 export async function importSandboxImage(cluster: Cluster): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'porthole-image-'));
   try {
     const archive = join(folder, 'image.tar');
-    writeFileSync(
-      archive,
-      image({
-        reference: SANDBOX_IMAGE,
-        root: await rootEntries(),
-        command: ['sleep', 'infinity'],
-        user: '1000:1000',
-      }),
-    );
+    writeFileSync(archive, await sandboxImage(SANDBOX_IMAGE));
     await cluster.importImage(archive);
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
-async function rootEntries(): Promise<TarEntry[]> {
-  const programs = PROGRAMS.split(' ')
-    .map((name) => `/usr/bin/${name}`)
-    .filter((path) => existsSync(path));
+/** The archive of such an image, under that name. `more` are further programs of /usr/bin. */
+export async function sandboxImage(reference: string, more: readonly string[] = []): Promise<Uint8Array> {
+  return image({
+    reference,
+    root: await rootEntries([...PROGRAMS.split(' '), ...more]),
+    command: ['sleep', 'infinity'],
+    user: '1000:1000',
+  });
+}
+
+async function rootEntries(names: readonly string[]): Promise<TarEntry[]> {
+  const programs = names.map((name) => `/usr/bin/${name}`).filter((path) => existsSync(path));
   const node = process.execPath;
   const libraries = new Set<string>();
   for (const path of [...programs, node]) {

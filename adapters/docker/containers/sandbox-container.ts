@@ -1,0 +1,105 @@
+import type Docker from 'dockerode';
+import type { SandboxLimits } from './sandbox-limits.ts';
+
+export const WORKSPACE = '/workspace';
+
+/** Where the folder of the channel's socket is shown. */
+export const CHANNEL_FOLDER = '/run/porthole';
+
+/** User and group of everything in a sandbox, as on a cluster; an image's own root is not asked for. */
+export const USER = 1_000;
+
+const HOME = '/home/sandbox';
+
+const MIB = 1024 * 1024;
+
+/** The share of the memory that /tmp and the home folder may each fill, and their most in MiB: what a build's temporary files and npm's caches need. */
+const SCRATCH = { tmp: { share: 2, most: 1_024 }, home: { share: 4, most: 512 } } as const;
+
+/**
+ * Keeps the container running, and buries what commands leave behind; commands come later, by exec. Whatever it waits for may be killed from within: only an image without
+ * `sleep` ends it.
+ */
+const WAIT = 'while :; do sleep 2147483647 & wait "$!"; [ "$?" = 127 ] && exit 127; done';
+
+export interface SandboxContainerOptions {
+  readonly id: string;
+  /** Of the container, and of its volume. */
+  readonly name: string;
+  readonly image: string;
+  readonly labels: Record<string, string>;
+  readonly limits: SandboxLimits;
+  /** Name of the engine's network it joins; `none`: no network but its own loopback. */
+  readonly network: string;
+  /** Folder of this machine that holds the channel's socket; undefined: no channel. */
+  readonly channelFolder: string | undefined;
+}
+
+/**
+ * A sandbox as a container on a volume of its own. It runs as an ordinary user without capabilities and without a way to more, under the engine's seccomp profile,
+ * within limits; only /workspace, which outlives the container, its home and /tmp can be written to.
+ */
+export function sandboxContainer({
+  id,
+  name,
+  image,
+  labels,
+  limits,
+  network,
+  channelFolder,
+}: SandboxContainerOptions): Docker.ContainerCreateOptions & { name: string } {
+  const memory = limits.memoryMebibytes * MIB;
+  const largestFile = limits.diskMebibytes * MIB;
+  return {
+    name,
+    Image: image,
+    Entrypoint: ['sh', '-c', WAIT],
+    Cmd: [],
+    User: `${USER}:${USER}`,
+    WorkingDir: WORKSPACE,
+    Env: [`HOME=${HOME}`, `WORKSPACE=${WORKSPACE}`, `SANDBOX_ID=${id}`],
+    Labels: labels,
+    // An image's own health check would run in it.
+    Healthcheck: { Test: ['NONE'] },
+    StopSignal: 'SIGKILL',
+    HostConfig: {
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      Privileged: false,
+      ReadonlyRootfs: true,
+      NetworkMode: network,
+      // Engines switch IPv6 off where their network has none; a server bound to ::1 needs it all the same.
+      Sysctls: { 'net.ipv6.conf.all.disable_ipv6': '0' },
+      IpcMode: 'private',
+      NanoCpus: Math.round(limits.cpus * 1e9),
+      Memory: memory,
+      // The sum of both: nothing is swapped.
+      MemorySwap: memory,
+      PidsLimit: limits.pids,
+      Ulimits: [
+        { Name: 'fsize', Soft: largestFile, Hard: largestFile },
+        { Name: 'core', Soft: 0, Hard: 0 },
+      ],
+      Tmpfs: {
+        '/tmp': `${scratch(limits, SCRATCH.tmp)},mode=1777`,
+        [HOME]: `${scratch(limits, SCRATCH.home)},mode=0755,uid=${USER},gid=${USER}`,
+      },
+      Mounts: [
+        { Type: 'volume', Source: name, Target: WORKSPACE, ReadOnly: false },
+        ...(channelFolder === undefined
+          ? []
+          : [{ Type: 'bind' as const, Source: channelFolder, Target: CHANNEL_FOLDER, ReadOnly: true }]),
+      ],
+      LogConfig: { Type: 'none', Config: {} },
+      RestartPolicy: { Name: 'no' },
+    },
+  };
+}
+
+function scratch(
+  { memoryMebibytes }: SandboxLimits,
+  { share, most }: { readonly share: number; readonly most: number },
+): string {
+  const size = Math.max(1, Math.min(most, Math.floor(memoryMebibytes / share)));
+  return `rw,exec,nosuid,nodev,size=${size}m`;
+}

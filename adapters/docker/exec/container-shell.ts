@@ -1,0 +1,135 @@
+import type { Duplex } from 'node:stream';
+import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
+import { checkCommand } from '#adapters/sandboxes/shell/check-command.ts';
+import { commandScript } from '#adapters/sandboxes/shell/command-script.ts';
+import { startShellCommand } from '#adapters/sandboxes/shell/shell-command.ts';
+import { signalGroup } from '#adapters/sandboxes/shell/signal-group.ts';
+import type { ExecCommand, ExecProcess } from '#core/ports/sandbox-provider.ts';
+import type { RunningContainer } from '../containers/container-state.ts';
+import { WORKSPACE } from '../containers/sandbox-container.ts';
+import { relayCommand } from '../dial/relay-programs.ts';
+import { RelayStream } from '../dial/relay-stream.ts';
+import type { Engine } from '../engine/engine.ts';
+import { AttachedChannel } from './attached-channel.ts';
+import { attachExec, exitCode } from './attached-exec.ts';
+import { runPlain } from './run-plain.ts';
+
+/** Longest time for a signal or a size to be sent, and for a port to be reached, in milliseconds. */
+const SETTLE_MS = 10_000;
+
+/** A signal that could not be sent is tried again this often. */
+const KILL_TRIES = 3;
+
+/** Whether this very start of a container still runs. */
+export type IsUp = (container: RunningContainer) => Promise<boolean>;
+
+/** Commands in the containers of an engine, and streams to their ports. An EngineError of 404 or 409 says that nothing was started, for the container does not run. */
+export class ContainerShell {
+  readonly #engine: Engine;
+  readonly #kills = new Set<Promise<void>>();
+  readonly #streams = new Set<Duplex>();
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  async exec(
+    id: string,
+    container: RunningContainer,
+    exec: ExecCommand,
+    isUp: IsUp,
+    signal?: AbortSignal,
+  ): Promise<ExecProcess> {
+    const command = checkCommand(exec);
+    const script = commandScript(command, {});
+    const { containerId } = container;
+    const isTerminal = command.tty !== null;
+    const { execId, socket } = await this.#attach(
+      { containerId, argv: script.argv, stdin: true, tty: isTerminal },
+      signal,
+    );
+    const channel = new AttachedChannel({
+      socket,
+      isTerminal,
+      outcome: () => exitCode(this.#engine, execId),
+      resize: (cols, rows) =>
+        this.#engine.call(
+          'resize',
+          (docker, abortSignal) => docker.getExec(execId).resize({ w: cols, h: rows, abortSignal }),
+          undefined,
+          SETTLE_MS,
+        ),
+    });
+    const kill = (group: number, name: string) => this.#kill(container, group, name, isUp);
+    return startShellCommand({ id, command, script, kill, isUp: () => isUp(container) }, channel, signal);
+  }
+
+  async dial(
+    id: string,
+    { containerId }: RunningContainer,
+    port: number,
+    signal?: AbortSignal,
+  ): Promise<RelayStream> {
+    const { execId, socket } = await this.#attach(
+      { containerId, argv: relayCommand(port), stdin: true, tty: false },
+      signal,
+    );
+    const stream = new RelayStream(socket, { id, port, outcome: () => exitCode(this.#engine, execId) });
+    const late = setTimeout(
+      () => stream.destroy(transportError(id, `port ${port} does not accept`)),
+      SETTLE_MS,
+    );
+    const abort = (): void => void stream.destroy(signal?.reason as Error);
+    signal?.addEventListener('abort', abort, { once: true });
+    if (signal?.aborted) abort();
+    try {
+      await stream.connected;
+    } finally {
+      clearTimeout(late);
+      signal?.removeEventListener('abort', abort);
+    }
+    return stream;
+  }
+
+  /** Makes the folder for outputs. That it can be made shows that commands run. Undefined where it was, else what was said. */
+  async prepare({ containerId }: RunningContainer, signal: AbortSignal): Promise<string | undefined> {
+    const argv = ['mkdir', '-p', `${WORKSPACE}/outputs`];
+    const { code, said } = await runPlain(this.#engine, containerId, argv, signal);
+    return code === 0 ? undefined : `${argv.join(' ')} ends with code ${code}: ${said}`;
+  }
+
+  /** Waits for signals that are on their way, and lets go of everything else. */
+  async close(): Promise<void> {
+    await Promise.all(this.#kills);
+    for (const stream of this.#streams) stream.destroy();
+  }
+
+  async #attach(request: Parameters<typeof attachExec>[1], signal: AbortSignal | undefined) {
+    const attached = await attachExec(this.#engine, request, signal);
+    const { socket } = attached;
+    this.#streams.add(socket);
+    socket.once('close', () => this.#streams.delete(socket));
+    return attached;
+  }
+
+  #kill(container: RunningContainer, group: number, signal: string, isUp: IsUp): Promise<void> {
+    const killing = this.#sendSignal(container, group, signal, isUp).finally(() =>
+      this.#kills.delete(killing),
+    );
+    this.#kills.add(killing);
+    return killing;
+  }
+
+  async #sendSignal(container: RunningContainer, group: number, signal: string, isUp: IsUp): Promise<void> {
+    const argv = signalGroup(group, signal);
+    for (let tries = 0; tries < KILL_TRIES; tries += 1) {
+      try {
+        await runPlain(this.#engine, container.containerId, argv, AbortSignal.timeout(SETTLE_MS));
+        return;
+      } catch {
+        // A container that has gone has taken the group with it.
+        if (!(await isUp(container).catch(() => true))) return;
+      }
+    }
+  }
+}

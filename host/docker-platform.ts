@@ -1,0 +1,98 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import {
+  createDockerProvider,
+  type DockerProvider,
+  type EngineProbe,
+} from '#adapters/docker/docker-provider.ts';
+import { addressText } from '#adapters/docker/engine/engine-address.ts';
+import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
+import type { Channel } from '#core/ports/channel.ts';
+import { introducingProvider } from '#core/use-cases/agent-access/introducing-provider.ts';
+import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
+import { tellingProvider } from '#core/use-cases/telling-provider.ts';
+import { createIntroduce } from './channel/create-introduce.ts';
+import { type Config, ConfigError, type DockerOptions } from './config/config.ts';
+import { type OneMachineDeps, openOneMachinePreviews } from './one-machine-previews.ts';
+import type { Platform } from './platform.ts';
+import { recoverSandboxes } from './recover-sandboxes.ts';
+
+const NO_BUCKETS =
+  'sandboxes of a container engine have nothing that mounts buckets: it takes s3fs or rclone in a helper container with bidirectional mount propagation, and this installation has neither';
+
+/** A person waits at the terminal. */
+const DRAIN_MS = 5_000;
+
+/**
+ * A container engine: sandboxes as its containers, previews of this process's own. Containers do not end with this process: the next start finds them running.
+ * @throws ConfigError where the engine cannot be reached
+ */
+export async function openDockerPlatform(config: Config, deps: OneMachineDeps): Promise<Platform> {
+  const { folder, records, tokens, clock, log } = deps;
+  const { docker: options } = config;
+  if (options === undefined) throw new Error('no configuration of the docker provider');
+  const place = `docker:${hostname()}:${folder}`;
+  const { docker, probe } = await openEngine(options, place, join(folder, 'channels'));
+  const channel: Channel = {
+    async address() {
+      const path = docker.channelPath();
+      return path === undefined ? undefined : { kind: 'socket', path };
+    },
+  };
+  const introduce = createIntroduce({ records, tokens, provider: docker, channel, log });
+  const told = introducingProvider(tellingProvider(docker, { records, clock }), introduce);
+  const provider = revivingProvider(told, records);
+  const { plane, gateway, listening, end } = await openOneMachinePreviews(config, deps, provider);
+
+  return {
+    provider,
+    introduce,
+    place,
+    plane,
+    mounter: unsupportedMounter(NO_BUCKETS),
+    gateway,
+    warnings: () => probe.warnings,
+    describe: () => Promise.resolve(describe(options, probe)),
+    listening,
+    openChannels: (serve) => docker.serveChannels(serve),
+    drainMs: DRAIN_MS,
+    recover: (signal) => recoverSandboxes({ records, provider: told, place, clock, log }, signal),
+    async close() {
+      await end();
+      await provider.close();
+    },
+  };
+}
+
+async function openEngine(
+  { address, certificates, ...options }: DockerOptions,
+  installation: string,
+  channels: string,
+): Promise<{ readonly docker: DockerProvider; readonly probe: EngineProbe }> {
+  const where = addressText(address);
+  let docker: DockerProvider | undefined;
+  try {
+    docker = createDockerProvider({ ...options, engine: { address, certificates }, installation, channels });
+    return { docker, probe: await docker.probe() };
+  } catch (error) {
+    await docker?.close();
+    throw new ConfigError([
+      `PORTHOLE_PROVIDER: docker, but the container engine at ${where} cannot be used (${(error as Error).message}): start Docker, let this user reach it, or set DOCKER_HOST`,
+    ]);
+  }
+}
+
+/** What is enforced, for a person. */
+function describe(
+  { limits, network }: DockerOptions,
+  { name, cpus, unenforced, hasQuotas }: EngineProbe,
+): string {
+  const bounds = [
+    ...(unenforced.includes('cpus') ? [] : [`${Math.min(limits.cpus, cpus)} cores`]),
+    ...(unenforced.includes('memory') ? [] : [`${limits.memoryMebibytes} MiB of memory`]),
+    ...(unenforced.includes('pids') ? [] : [`${limits.pids} processes`]),
+    `${limits.diskMebibytes} MiB ${hasQuotas ? 'of disk' : 'a file'}`,
+  ];
+  const net = network === 'none' ? 'no network' : `network ${network}`;
+  return `docker, containers of ${name}: ${bounds.join(', ')}, ${net}`;
+}

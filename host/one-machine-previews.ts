@@ -1,0 +1,59 @@
+import { join } from 'node:path';
+import { type LocalPlane, openLocalPlane } from '#adapters/gateway/plane/local-plane.ts';
+import { createLoopbackPlane } from '#adapters/gateway/plane/loopback-plane.ts';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { Config } from './config/config.ts';
+import type { PlatformDeps } from './open-platform.ts';
+import type { Platform } from './platform.ts';
+import { createPreviewGateway } from './preview-gateway.ts';
+
+/** What the platforms of one machine need. */
+export interface OneMachineDeps extends Omit<PlatformDeps, 'folder'> {
+  /** The folder that only this process uses. */
+  readonly folder: string;
+}
+
+export interface OneMachinePreviews extends Pick<Platform, 'plane' | 'gateway'> {
+  readonly listening: (port: number) => void;
+  readonly end: () => Promise<void>;
+}
+
+/** Previews through the gateway in this process, or on loopback ports where URLs are switched off. */
+export async function openOneMachinePreviews(
+  config: Config,
+  { folder, records, clock, log, metrics }: OneMachineDeps,
+  provider: SandboxProvider,
+): Promise<OneMachinePreviews> {
+  const scheme = config.publicUrl?.protocol === 'https:' ? 'https' : 'http';
+  let port = publicPort(config.publicUrl);
+  const listening = (actual: number): void => {
+    port ??= actual;
+  };
+  const common = { maxTotal: config.preview.maxTotal, clock, provider };
+  if (!config.preview.enabled) {
+    const plane = createLoopbackPlane(common);
+    return { plane, gateway: undefined, listening, end: () => plane.closeAll() };
+  }
+  const plane: LocalPlane = await openLocalPlane({
+    ...common,
+    folder: join(folder, 'previews'),
+    zone: config.preview.zoneSuffix,
+    address: () => ({ scheme, port: port ?? config.port }),
+  });
+  const gateway = createPreviewGateway({
+    plane,
+    records,
+    provider,
+    clock,
+    preview: config.preview,
+    scheme,
+    log,
+    metrics,
+  });
+  return { plane, gateway, listening, end: () => gateway.close() };
+}
+
+function publicPort(publicUrl: URL | undefined): number | undefined {
+  if (publicUrl === undefined) return undefined;
+  return publicUrl.port === '' ? (publicUrl.protocol === 'https:' ? 443 : 80) : Number(publicUrl.port);
+}

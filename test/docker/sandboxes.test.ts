@@ -1,0 +1,344 @@
+/** The docker provider on a real engine. */
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createDockerProvider, type DockerProvider } from '#adapters/docker/docker-provider.ts';
+import {
+  codeOf,
+  eventually,
+  run,
+  sandboxId,
+  sandboxProviderContract,
+  serve,
+  talk,
+  until,
+} from '#test/contracts/sandbox-provider.contract.ts';
+import { suite } from '#test/support/suite.ts';
+import { engineMissing, openTestEngine, type TestEngine } from './support/engine.ts';
+
+async function listed(provider: DockerProvider): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const id of provider.list()) ids.push(id);
+  return ids;
+}
+
+suite('docker provider', engineMissing(), () => {
+  let engine: TestEngine;
+  beforeAll(async () => {
+    engine = await openTestEngine();
+  }, 120_000);
+  afterAll(() => engine.stop());
+
+  describe('its contract', () => {
+    sandboxProviderContract(async () => engine.openProvider(), { ownNetwork: true });
+  });
+
+  describe('on an engine', () => {
+    let provider: DockerProvider;
+    const made: string[] = [];
+    const fresh = (): string => {
+      const id = sandboxId();
+      made.push(id);
+      return id;
+    };
+    const sh = (id: string, script: string, of = provider) => run(of, id, ['sh', '-c', script]);
+    const nameOf = async (id: string) => (await provider.inspect(id)).podName;
+
+    beforeAll(() => {
+      provider = engine.openProvider();
+    });
+    afterAll(async () => {
+      for (const id of made) await provider.destroy(id);
+      await provider.close();
+    });
+
+    test('it takes an id of 128 characters, and lists it in full', async () => {
+      const id = 'a'.repeat(128);
+      made.push(id);
+      await provider.create({ id });
+      expect((await sh(id, 'echo "$SANDBOX_ID"')).stdout).toBe(`${id}\n`);
+      expect(await listed(provider)).toContain(id);
+      await provider.destroy(id);
+    });
+
+    test('another installation neither sees, uses nor destroys a sandbox, and may have one of the same id', async () => {
+      const other = engine.openProvider();
+      const id = fresh();
+      await provider.create({ id });
+      expect(await listed(other)).toEqual([]);
+      expect(await other.inspect(id)).toMatchObject({ state: 'absent' });
+      expect(await codeOf(other.exec(id, { argv: ['true'] }))).toBe('sandbox_not_found');
+      await other.create({ id });
+      await sh(id, 'touch theirs', other);
+      await other.destroy(id);
+      expect((await sh(id, 'ls')).stdout).toBe('outputs\n');
+      await other.close();
+    });
+
+    test.each([
+      ['its registry does not answer', '127.0.0.1:1/none:1', 'sandbox_not_running'],
+      ['it is no name', 'NO/image', 'invalid_request'],
+      ['it is a path', '../containers/json', 'invalid_request'],
+      ['it is a query', 'a?b=c', 'invalid_request'],
+      ['it is empty', '', 'invalid_request'],
+    ])('an image is refused and nothing is left where %s', async (_title, image, code) => {
+      const id = fresh();
+      expect(await codeOf(provider.create({ id, image }))).toBe(code);
+      expect(await provider.inspect(id)).toMatchObject({ state: 'absent' });
+    });
+
+    test('an image that cannot start a shell is named as the cause, and may be destroyed', async () => {
+      const { docker } = engine;
+      const base = await docker.createContainer({ Image: engine.plainImage, Cmd: ['true'] });
+      const noShell = 'porthole.test/no-shell:1';
+      await base.commit({ repo: 'porthole.test/no-shell', tag: '1', changes: 'ENV PATH=/nowhere' });
+      await base.remove();
+      const id = fresh();
+      const failure = await provider.create({ id, image: noShell }).catch((error: unknown) => error);
+      expect(failure).toMatchObject({
+        code: 'sandbox_not_running',
+        message: expect.stringContaining('Its image must bring sh'),
+      });
+      expect(await provider.inspect(id)).toMatchObject({ state: 'stopped' });
+      await provider.destroy(id);
+      expect(await provider.inspect(id)).toMatchObject({ state: 'absent' });
+    });
+
+    test('a create that is aborted rejects with the reason, and another one goes on with it', async () => {
+      const id = fresh();
+      const name = await nameOf(id);
+      const abort = new AbortController();
+      const creating = provider.create({ id }, abort.signal);
+      const isThere = () =>
+        engine.docker
+          .getVolume(name)
+          .inspect()
+          .then(
+            () => true,
+            () => false,
+          );
+      expect(await eventually(isThere)).toBe(true);
+      abort.abort(new Error('crashed'));
+      await expect(creating).rejects.toThrow('crashed');
+      await provider.create({ id });
+      expect(await provider.inspect(id)).toMatchObject({ state: 'running' });
+    });
+
+    test('a container that was made and not started is one that comes up, and a create starts it', async () => {
+      const id = fresh();
+      await provider.create({ id });
+      const container = engine.docker.getContainer(await nameOf(id));
+      const { Config, HostConfig, Name } = await container.inspect();
+      await container.remove({ force: true });
+      await engine.docker.createContainer({ ...Config, HostConfig, name: Name.slice(1) });
+      expect(await provider.inspect(id)).toMatchObject({ state: 'creating' });
+      expect(await codeOf(provider.exec(id, { argv: ['true'] }))).toBe('sandbox_not_running');
+      await provider.create({ id });
+      expect((await sh(id, 'echo up')).stdout).toBe('up\n');
+    });
+
+    test('a container that was removed by somebody else is a stopped sandbox, and comes back with the image and files it had', async () => {
+      const installation = sandboxId();
+      const first = engine.openProvider({ installation });
+      const second = engine.openProvider({ installation, image: engine.image });
+      const id = sandboxId();
+      await first.create({ id, image: engine.plainImage });
+      await sh(id, 'echo kept > kept', first);
+      const { podName } = await first.inspect(id);
+      await engine.docker.getContainer(podName).remove({ force: true });
+      expect(await codeOf(first.exec(id, { argv: ['true'] }))).toBe('sandbox_not_running');
+      expect(await first.inspect(id)).toEqual({ state: 'stopped', podName });
+      await second.resume(id);
+      expect((await sh(id, 'cat kept; ls -L /bin/busybox', second)).stdout).toBe('kept\n/bin/busybox\n');
+      await second.destroy(id);
+      await Promise.all([first.close(), second.close()]);
+    });
+
+    test.each([
+      [
+        'was killed',
+        (name: string) => engine.docker.getContainer(name).kill(),
+        /its container has ended with code 137/,
+      ],
+      ['was paused', (name: string) => engine.docker.getContainer(name).pause(), /paused/],
+    ])(
+      'a container that %s is a stopped sandbox that says why, and resumes',
+      async (_title, harm, reason) => {
+        const id = fresh();
+        await provider.create({ id });
+        await harm(await nameOf(id));
+        expect(await provider.inspect(id)).toMatchObject({
+          state: 'stopped',
+          reason: expect.stringMatching(reason),
+        });
+        expect(await codeOf(provider.exec(id, { argv: ['true'] }))).toBe('sandbox_not_running');
+        await provider.resume(id);
+        expect((await sh(id, 'echo up')).stdout).toBe('up\n');
+      },
+    );
+
+    test('a container and a volume of the same name that are not ours are neither used nor removed', async () => {
+      const { docker } = engine;
+      const [one, two] = [fresh(), fresh()];
+      const volume = await nameOf(one);
+      await docker.createVolume({ Name: volume });
+      expect(await provider.inspect(one)).toEqual({ state: 'absent', podName: volume });
+      expect(await codeOf(provider.create({ id: one }))).toBe('internal_error');
+      await provider.destroy(one);
+      expect((await docker.getVolume(volume).inspect()).Name).toBe(volume);
+      await docker.getVolume(volume).remove();
+
+      const foreign = await docker.createContainer({ Image: engine.plainImage, name: await nameOf(two) });
+      expect(await codeOf(provider.create({ id: two }))).toBe('internal_error');
+      await provider.destroy(two);
+      expect((await foreign.inspect()).State.Status).toBe('created');
+      await foreign.remove();
+    });
+
+    test('an engine that is not there is told as such, with the remedy', async () => {
+      const none = createDockerProvider({
+        engine: { address: { kind: 'socket', path: '/nowhere/docker.sock' } },
+        installation: 'none',
+        image: engine.image,
+        channels: '/nowhere',
+      });
+      const failure = await none.create({ id: sandboxId() }).catch((error: unknown) => error);
+      expect(failure).toMatchObject({
+        code: 'exec_transport_error',
+        message: expect.stringMatching(
+          /no answer from the container engine at unix:\/\/\/nowhere\/docker\.sock \(ENOENT\)\. Is it running, and is DOCKER_HOST right\?/,
+        ),
+      });
+      await none.close();
+    });
+
+    test('says what it enforces: here no quotas, as this file system counts none', async () => {
+      const probe = await provider.probe();
+      expect(probe).toMatchObject({ name: expect.stringMatching(/^Docker \d+\./), unenforced: [] });
+      expect(probe.warnings).toHaveLength(probe.hasQuotas ? 0 : 1);
+    });
+  });
+
+  describe('in a sandbox of it', () => {
+    let provider: DockerProvider;
+    const id = sandboxId();
+    const sh = (script: string) => run(provider, id, ['sh', '-c', script]);
+
+    beforeAll(async () => {
+      provider = engine.openProvider({
+        limits: { memoryMebibytes: 256, pids: 64, diskMebibytes: 16, cpus: 1_000 },
+      });
+      await provider.create({ id });
+    });
+    afterAll(async () => {
+      await provider.destroy(id);
+      await provider.close();
+    });
+
+    test('code has no right, no way to one, no network, and a system-call filter', async () => {
+      const script =
+        "id -u; grep -E '^(CapPrm|CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status; tail -n +3 /proc/net/dev | grep -o '[a-z0-9]*:'";
+      expect((await sh(script)).stdout.split(/\s+/)).toEqual([
+        '1000',
+        'CapPrm:',
+        '0000000000000000',
+        'CapEff:',
+        '0000000000000000',
+        'CapBnd:',
+        '0000000000000000',
+        'NoNewPrivs:',
+        '1',
+        'Seccomp:',
+        '2',
+        'lo:',
+        '',
+      ]);
+    });
+
+    test('can write to /workspace, /tmp and its home alone, and execute there', async () => {
+      const script = `for each in / /usr /etc /run/porthole /workspace /tmp "$HOME"; do
+        printf '#!/bin/sh\\n' >"$each/mark" 2>/dev/null && chmod +x "$each/mark" && "$each/mark" && echo "$each"; rm -f "$each/mark" 2>/dev/null; done`;
+      expect((await sh(script)).stdout.split('\n')).toEqual(['/workspace', '/tmp', '/home/sandbox', '']);
+    });
+
+    test('processes beyond the limit cannot be started, and commands run again once they are gone', async () => {
+      const bomb = 'for n in $(seq 200); do sleep 1000 & done; echo all';
+      const { stdout, stderr } = await sh(bomb);
+      expect(stdout).toBe('');
+      expect(stderr).toMatch(/fork/i);
+      await provider.stop(id);
+      await provider.resume(id);
+      expect((await sh('echo up')).stdout).toBe('up\n');
+    });
+
+    test('memory beyond the limit is not to be had, and the sandbox lives on', async () => {
+      const eat = 'const all = []; for (;;) all.push(Buffer.alloc(16 * 1024 * 1024, 1));';
+      expect((await run(provider, id, ['node', '-e', eat])).exit).toEqual({ signal: 'SIGKILL' });
+      expect((await sh('echo up')).stdout).toBe('up\n');
+    });
+
+    test('no file grows beyond the limit of the disk', async () => {
+      const { stdout } = await sh('head -c 20000000 /dev/zero >big 2>/dev/null; wc -c <big; rm big');
+      expect(Number(stdout)).toBe(16 * 1024 * 1024);
+    });
+
+    test('commands leave no process behind, dead or alive', async () => {
+      const processes = async (): Promise<number> => Number((await sh('ls -d /proc/[0-9]* | wc -l')).stdout);
+      const before = await processes();
+      for (let number = 0; number < 10; number += 1) await run(provider, id, ['cat'], { input: 'x' });
+      await sh('(sleep 0.01 &) ; true');
+      expect(await eventually(async () => (await processes()) <= before)).toBe(true);
+      expect((await sh('ls -A /tmp')).stdout).toBe('');
+    });
+
+    test('what ends every process it can reach ends no sandbox', async () => {
+      await sh('kill -9 -1; sleep 1').catch(() => {});
+      expect(await provider.inspect(id)).toMatchObject({ state: 'running' });
+      expect((await sh('echo up')).stdout).toBe('up\n');
+    });
+
+    test('a typed Ctrl-P comes through at once, although engines look for it', async () => {
+      const script = 'stty raw -echo; echo ready; head -c 1 | od -An -tx1';
+      const process = await provider.exec(id, {
+        argv: ['sh', '-c', script],
+        stdin: true,
+        tty: { cols: 80, rows: 24 },
+      });
+      await until(process.stdout, 'ready');
+      process.stdin?.write('\x10');
+      expect(await until(process.stdout, '10')).toContain('10');
+      process.stdout.resume();
+      await process.exited;
+    });
+
+    test('a stream to a port is cut off when the sandbox stops, and its relay ends when the stream does', async () => {
+      const port = await serve(provider, id, 'here');
+      const relays = async () => Number((await sh("cat /proc/[0-9]*/comm | grep -c '^perl$'")).stdout);
+      const first = await provider.dial(id, port);
+      expect(await talk(first, 'ping')).toBe('here:ping');
+      expect(await eventually(async () => (await relays()) === 0)).toBe(true);
+      const second = await provider.dial(id, port);
+      await until(second, 'here:');
+      const lost = once(second, 'error');
+      await provider.stop(id);
+      expect(await lost).toMatchObject([{ code: 'exec_transport_error' }]);
+      await provider.resume(id);
+    });
+  });
+
+  describe('with an image of a shell and busybox', () => {
+    test('commands run, /workspace is the user’s, and a port that no program can reach says what is missing', async () => {
+      const provider = engine.openProvider({ image: engine.plainImage });
+      const id = sandboxId();
+      await provider.create({ id });
+      const { stdout } = await run(provider, id, ['sh', '-c', 'id -u; touch mark && ls']);
+      expect(stdout).toBe('1000\nmark\noutputs\n');
+      const failure = await provider.dial(id, 3000).catch((error: unknown) => error);
+      expect(failure).toMatchObject({
+        code: 'exec_transport_error',
+        message: expect.stringContaining('its image brings neither perl, python3, node nor bash'),
+      });
+      await provider.destroy(id);
+      await provider.close();
+    });
+  });
+});

@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import Docker from 'dockerode';
+import {
+  createDockerProvider,
+  type DockerProvider,
+  type DockerProviderOptions,
+} from '#adapters/docker/docker-provider.ts';
+import { sandboxImage } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
+import { BUSYBOX_IMAGE, bedImages } from '#test/cluster/bed/bed-images.ts';
+import { exclusive } from '#test/cluster/bed/exclusive.ts';
+import { cacheFolder } from '#test/cluster/bed/program-cache.ts';
+import { startDockerEngine } from '#test/cluster/images/docker-engine.ts';
+import { findProgram } from '#test/cluster/images/find-program.ts';
+import type { Missing } from '#test/support/suite.ts';
+
+/** perl carries the streams to ports; without it node would. */
+const MORE_PROGRAMS = ['perl'];
+
+/** bash, tar, node and what else a contract's commands need, as this machine has them; another name for another content. */
+const IMAGE = `porthole.test/docker-sandbox:${createHash('sha256')
+  .update(process.version)
+  .update(readFileSync(new URL('../../adapters/kubernetes/sandboxes/sandbox-image.ts', import.meta.url)))
+  .update(String(MORE_PROGRAMS))
+  .digest('hex')
+  .slice(0, 16)}`;
+
+/** A container engine of the tests' own, with images that nobody had to pull. */
+export interface TestEngine {
+  /** What `DOCKER_HOST` is to be. */
+  readonly host: string;
+  readonly docker: Docker;
+  /** Image of sandboxes. */
+  readonly image: string;
+  /** A shell and busybox's programs: no bash, no perl, no /workspace. */
+  readonly plainImage: string;
+  /** A provider with an installation and a folder of its own; whoever opens it closes it. */
+  openProvider(options?: Partial<DockerProviderOptions>): DockerProvider;
+  stop(): Promise<void>;
+}
+
+/** Why no engine can be started here, with the remedy. */
+export function engineMissing(): Missing {
+  if (process.platform !== 'linux') return `the test engine runs on Linux, not on ${process.platform}`;
+  if (process.geteuid?.() !== 0) return 'a container engine needs root: run it with sudo';
+  if (findProgram('dockerd').length === 0) return 'dockerd is missing: apt-get install docker.io';
+  return undefined;
+}
+
+/** Starts the engine, or waits for its turn: there is one at a time on a machine. */
+export async function openTestEngine(): Promise<TestEngine> {
+  const folder = join(cacheFolder(), 'docker');
+  const opened = Promise.withResolvers<TestEngine>();
+  const released = Promise.withResolvers<void>();
+  const held = exclusive(folder, say, async () => {
+    const engine = await startDockerEngine(join(folder, 'data'));
+    const folders = mkdtempSync(join(tmpdir(), 'porthole-docker-channels-'));
+    try {
+      const docker = new Docker({ socketPath: engine.socket });
+      await loadImages(docker);
+      opened.resolve({
+        host: `unix://${engine.socket}`,
+        docker,
+        image: IMAGE,
+        plainImage: BUSYBOX_IMAGE,
+        openProvider: (options = {}) => {
+          const channels = mkdtempSync(join(folders, 'installation-'));
+          return createDockerProvider({
+            engine: { address: { kind: 'socket', path: engine.socket } },
+            installation: channels,
+            image: IMAGE,
+            channels,
+            ...options,
+          });
+        },
+        stop: async () => {
+          released.resolve();
+          await held;
+        },
+      });
+      await released.promise;
+    } finally {
+      await engine.stop();
+      rmSync(folders, { recursive: true, force: true });
+    }
+  });
+  held.catch((error: unknown) => opened.reject(error));
+  return opened.promise;
+}
+
+/** They stay in the engine's folder for the next run. What earlier runs left of containers and volumes goes. */
+async function loadImages(docker: Docker): Promise<void> {
+  for (const { Id } of await docker.listContainers({ all: true })) {
+    await docker.getContainer(Id).remove({ force: true });
+  }
+  for (const { Name } of (await docker.listVolumes()).Volumes) await docker.getVolume(Name).remove();
+  const busybox = (await bedImages())['busybox.tar'] ?? new Uint8Array();
+  if (!(await has(docker, BUSYBOX_IMAGE))) await load(docker, busybox);
+  if (await has(docker, IMAGE)) return;
+  await docker.pruneImages({ filters: { dangling: ['false'] } });
+  await load(docker, busybox);
+  await load(docker, await sandboxImage(IMAGE, MORE_PROGRAMS));
+}
+
+async function has(docker: Docker, image: string): Promise<boolean> {
+  return docker
+    .getImage(image)
+    .inspect()
+    .then(
+      () => true,
+      () => false,
+    );
+}
+
+async function load(docker: Docker, archive: Uint8Array): Promise<void> {
+  const told = await docker.loadImage(Readable.from([archive]));
+  await new Promise<void>((resolve, reject) => {
+    docker.modem.followProgress(told, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
