@@ -13,7 +13,7 @@ const MEANINGS: readonly [RegExp, (mount: BucketMount) => string][] = [
   [/open (root|folder|mount path)/, ({ mountPath }) => `${mountPath} is not there any more`],
   [/is not empty/, ({ mountPath }) => `${mountPath} is not empty: choose an empty or a new folder`],
   [
-    /setns|capset|ambient capability|Operation not permitted|fusermount/,
+    /setns|capset|securebits|ambient capability|Operation not permitted|fusermount/,
     () =>
       'the host may not mount in the namespace of the sandbox: it needs Linux 4.18 or later, /dev/fuse, and unprivileged FUSE mounts',
   ],

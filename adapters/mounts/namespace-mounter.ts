@@ -78,8 +78,9 @@ export class NamespaceMounter implements BucketMounter {
         removeFolder(folder);
         throw error;
       });
-      this.#mounted.set(sandboxId, mounts.set(mountPath, { keeper, folder }));
-      void this.#watch(sandboxId, mountPath, keeper);
+      const mounted = { keeper, folder };
+      this.#mounted.set(sandboxId, mounts.set(mountPath, mounted));
+      void this.#watch(sandboxId, mountPath, mounted);
     });
   }
 
@@ -92,7 +93,8 @@ export class NamespaceMounter implements BucketMounter {
           `unmount failed: No active mount found at path: ${mountPath}`,
         );
       }
-      await this.#end(sandboxId, mountPath, mounted);
+      await mounted.keeper.close();
+      this.#forget(sandboxId, mountPath, mounted);
     });
   }
 
@@ -100,7 +102,8 @@ export class NamespaceMounter implements BucketMounter {
   unmountAll(sandboxId: string): Promise<void> {
     return this.#serial.run(sandboxId, async () => {
       const mounts = [...(this.#mounted.get(sandboxId) ?? [])];
-      await Promise.all(mounts.map(([path, mounted]) => this.#end(sandboxId, path, mounted)));
+      await Promise.all(mounts.map(([, { keeper }]) => keeper.close()));
+      for (const [path, mounted] of mounts) this.#forget(sandboxId, path, mounted);
     });
   }
 
@@ -108,23 +111,19 @@ export class NamespaceMounter implements BucketMounter {
     await Promise.all([...this.#mounted.keys()].map((id) => this.unmountAll(id)));
   }
 
-  async #end(sandboxId: string, mountPath: string, { keeper, folder }: Mounted): Promise<void> {
-    await keeper.close();
-    this.#forget(sandboxId, mountPath, keeper);
-    removeFolder(folder);
+  async #watch(sandboxId: string, mountPath: string, mounted: Mounted): Promise<void> {
+    const said = await mounted.keeper.ended;
+    this.#forget(sandboxId, mountPath, mounted);
+    if (!mounted.keeper.isClosing) this.#options.lost(sandboxId, mountPath, said);
   }
 
-  async #watch(sandboxId: string, mountPath: string, keeper: Keeper): Promise<void> {
-    const said = await keeper.ended;
-    this.#forget(sandboxId, mountPath, keeper);
-    if (!keeper.isClosing) this.#options.lost(sandboxId, mountPath, said);
-  }
-
-  #forget(sandboxId: string, mountPath: string, keeper: Keeper): void {
+  /** Does nothing the second time. */
+  #forget(sandboxId: string, mountPath: string, mounted: Mounted): void {
     const mounts = this.#mounted.get(sandboxId);
-    if (mounts?.get(mountPath)?.keeper !== keeper) return;
+    if (mounts?.get(mountPath) !== mounted) return;
     mounts.delete(mountPath);
     if (mounts.size === 0) this.#mounted.delete(sandboxId);
+    removeFolder(mounted.folder);
   }
 }
 
