@@ -3,34 +3,60 @@ import { Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { TarJudge } from '../rules/archive/tar-judge.ts';
-import { endScript, feed, IN_WORKSPACE, watchScript } from './workspace-script.ts';
+import { endScript, feed, IN_WORKSPACE, opensInTime, watchScript } from './workspace-script.ts';
 
 /**
- * Keeps the archive in a file that nobody knows ($1), up to the end of its input. Behind the archive come the folders that its entries lie in, each with a zero byte, and a last line with the
- * archive's length: without that line the sender has gone or refused it, and nothing happens. Folders that are links already must not leave the workspace. Folders that are there
- * keep their modes: the workspace itself may belong to somebody else.
+ * Keeps the archive in a new file (`$1`), up to the end of its input. Its last line is `whole`: without it the sender has gone, or has refused the archive, and nothing happens. It is unpacked into a new
+ * folder (`$2`), where no link is on the way of anything, and only then moved to where it belongs, each file from within its folder: so an archive that cannot be unpacked changes nothing, and nobody can swap a folder for
+ * a link while it is. A folder that is new is moved as a whole. One that is there keeps its mode, for it may belong to somebody else; where it is a link that leaves the workspace, that is found before anything is moved (`walk look`), and
+ * again at that moment.
  */
 const HYDRATE = `${IN_WORKSPACE}
-umask 077
-temp=./.porthole-$1
-trap 'rm -f -- "$temp"' EXIT
+temp=./.porthole-$1 stage=$root/.porthole-$2
+trap 'rm -f -- "$temp"; [ ! -d "$stage" ] || { chmod -R u+rwx -- "$stage"; rm -rf -- "$stage"; } 2>/dev/null' EXIT
 trap 'exit 46' HUP INT TERM
+umask 077
 set -C
 exec 4> "$temp" || exit 46
+[ -f "$temp" ] && [ ! -L "$temp" ] || exit 46
 echo ready >&2
 cat >&4 || exit 46
 exec 4>&-
-length=$(tail -c 17 -- "$temp")
-[[ $length =~ ^[0-9]{16}$ ]] || exit 46
-while IFS= read -r -d '' folder; do
-  [ -L "./$folder" ] || continue
-  real=$(readlink -f -- "./$folder") || exit 43
-  inside "$real"
-done < <(tail -c "+$((10#$length + 1))" -- "$temp")
+[ "$(tail -c 6 -- "$temp")" = whole ] || exit 46
+mkdir -- "./.porthole-$2" || exit 46
 umask 022
-keep=
-case "$(tar --help 2>&1)" in *no-overwrite-dir*) keep=--no-overwrite-dir ;; esac
-tar -xo $keep -f "$temp" || { echo "tar extract failed (exit $?)" >&2; exit 48; }
+( cd -P -- "./.porthole-$2" || exit 46
+  arrived
+  tar -xof "../.porthole-$1" || { echo "tar extract failed (exit $?)" >&2; exit 48; } ) || exit
+rm -f -- "$temp"
+
+walk() {
+  [ -w "$2" ] && [ -x "$2" ] && [ -r "$2" ] || chmod u+rwx -- "$2" || return 46
+  how=$1 from=$2
+  set --
+  for entry in "$from"/* "$from"/.[!.]* "$from"/..?*; do
+    if [ -d "$entry" ] && [ ! -L "$entry" ]; then folder "$how" "$entry" || return
+    elif [ -e "$entry" ] || [ -L "$entry" ]; then
+      name=./\${entry##*/}
+      if [ -d "$name" ] && [ ! -L "$name" ]; then echo "$name: a folder is there already" >&2; return 48; fi
+      [ "$how" = move ] || continue
+      set -- "$@" "$entry"
+      [ $# -lt 200 ] || { mv -f -- "$@" . || return 46; set --; }
+    fi
+  done
+  [ $# -eq 0 ] || mv -f -- "$@" . || return 46
+}
+folder() {
+  name=./\${2##*/}
+  if [ -d "$name" ]; then
+    ( cd -P -- "$name" || exit 46; arrived; walk "$1" "$2" )
+  elif [ "$1" = move ]; then
+    [ ! -e "$name" ] && [ ! -L "$name" ] || rm -f -- "$name"
+    if [ -w "$2" ]; then mv -fT -- "$2" "$name" || return 46
+    else chmod u+w -- "$2" && mv -fT -- "$2" "$name" && chmod u-w -- "$name" || return 46; fi
+  fi
+}
+walk look "$stage" && walk move "$stage"
 `;
 
 /** How an archive ends (POSIX): two blocks of zeros. Appended in any case, so that tar does not read what follows. */
@@ -48,15 +74,16 @@ export async function hydrateWorkspace(
   signal?: AbortSignal,
 ): Promise<void> {
   signal?.throwIfAborted();
+  const names = [randomBytes(8).toString('hex'), randomBytes(8).toString('hex')];
   // Without the signal: it would kill the script before its trap has removed the file.
   const process = await provider.exec(sandboxId, {
-    argv: ['bash', '-c', HYDRATE, 'bash', randomBytes(8).toString('hex')],
+    argv: ['sh', '-c', HYDRATE, 'sh', ...names],
     stdin: true,
   });
   process.stdout.resume();
   const script = watchScript(process);
   const failure = () => script.failure('/workspace', 'workspace_archive_write_error', 'hydrate failed');
-  if (!(await script.ready)) throw await failure();
+  if (!(await opensInTime(process, script.ready))) throw await failure();
   if (process.stdin === null) throw new TypeError('exec was asked for stdin and gave none');
   try {
     if (!(await feed(Readable.from(judged(content)), process.stdin, signal))) throw await failure();
@@ -77,8 +104,5 @@ async function* judged(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   }
   if (length === 0) throw new PortholeError('invalid_request', 'Empty tar payload');
   judge.end();
-  yield END_OF_ARCHIVE;
-  const folders = [...judge.folders].map((folder) => `${folder}\0`).join('');
-  const end = String(length + END_OF_ARCHIVE.length).padStart(16, '0');
-  yield Buffer.from(`${folders}${end}\n`, 'latin1');
+  yield Buffer.concat([END_OF_ARCHIVE, Buffer.from('whole\n')]);
 }

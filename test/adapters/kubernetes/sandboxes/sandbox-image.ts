@@ -28,7 +28,7 @@ export async function importSandboxImage(cluster: Cluster): Promise<void> {
 export async function sandboxImage(reference: string, more: readonly string[] = []): Promise<Uint8Array> {
   return image({
     reference,
-    root: await rootEntries([...PROGRAMS.split(' '), ...more]),
+    root: await rootEntries([...new Set([...PROGRAMS.split(' '), ...more])]),
     command: ['sleep', 'infinity'],
     user: '1000:1000',
   });
@@ -40,7 +40,9 @@ async function rootEntries(names: readonly string[]): Promise<TarEntry[]> {
   const libraries = new Set<string>();
   for (const path of [...programs, node]) {
     const listed = await command(['ldd', path]).catch(() => '');
-    for (const [, library = ''] of listed.matchAll(/(\/\S+\.so\S*)/g)) libraries.add(library);
+    // Some are found in /lib and others in /usr/lib, which are one.
+    for (const [, library = ''] of listed.matchAll(/(\/\S+\.so\S*)/g))
+      libraries.add(library.replace(/^\/usr/, ''));
   }
   const file = (path: string, from: string): TarEntry => ({
     kind: 'file',
@@ -57,7 +59,7 @@ async function rootEntries(names: readonly string[]): Promise<TarEntry[]> {
     content: Buffer.from(content),
   });
   const parents = new Set<string>();
-  const placed = [...libraries].map((library) => `usr${library.replace(/^\/usr/, '')}`);
+  const placed = [...libraries].map((library) => `usr${library}`);
   for (const path of placed) {
     const parts = path.split('/').slice(0, -1);
     parts.forEach((_, at) => parents.add(`${parts.slice(0, at + 1).join('/')}/`));
