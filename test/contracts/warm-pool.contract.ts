@@ -23,9 +23,15 @@ export const poolConfig = (change: Partial<WarmPoolConfig> = {}): WarmPoolConfig
   ...change,
 });
 
-/** Resolves once so many are warm. */
+/** Resolves once so many are warm; fails when that takes longer than any machine needs. */
 export async function settled(pool: WarmPool, warm: number): Promise<void> {
-  while ((await pool.stats()).warm !== warm) await pause(20);
+  const until = performance.now() + 60_000;
+  let seen = await pool.stats();
+  while (seen.warm !== warm) {
+    if (performance.now() > until) throw new Error(`not ${warm} warm: ${JSON.stringify(seen)}`);
+    await pause(20);
+    seen = await pool.stats();
+  }
 }
 
 /** What every warm pool promises. `hands`: whether `take` gives what is ready, or the provider's own `create` does. */

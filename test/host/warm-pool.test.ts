@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { POOL_OWNER } from '#core/rules/pool-owner.ts';
+import { eventually } from '#test/contracts/sandbox-provider.contract.ts';
+import { settled } from '#test/contracts/warm-pool.contract.ts';
+import { collect } from '#test/support/collect.ts';
+import { startHostProcess } from '#test/support/host-process.ts';
+import { call, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { execute } from './support/commands.ts';
+import { ADA_ADMIN, ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
+import { makeRun } from './support/runs.ts';
+
+/** So long that nothing happens but what a test brings about. */
+const NEVER = { WARM_POOL_REFRESH_INTERVAL: '86400000' };
+const OFTEN = { WARM_POOL_REFRESH_INTERVAL: '100' };
+
+const warmIds = async ({ host: { services } }: TestHost): Promise<string[]> =>
+  (await services.records.sandboxes.wantedBy(POOL_OWNER, services.place)).map(({ id }) => id);
+
+const sandboxes = ({ host: { services } }: TestHost): Promise<string[]> => collect(services.provider.list());
+
+const stats = async (porthole: TestHost): Promise<unknown> =>
+  (await porthole.call('GET', '/v1/pool/stats', { token: ALICE })).json();
+
+const create = async (porthole: TestHost, token = ALICE): Promise<string> =>
+  (await porthole.call('POST', '/v1/sandbox', { token, body: {} })).json<{ id: string }>().id;
+
+async function end(porthole: TestHost): Promise<void> {
+  await porthole.host.services.pool.drain();
+  await porthole.end();
+}
+
+describe('ten sandboxes that are kept ready', () => {
+  let porthole: TestHost;
+  beforeAll(async () => {
+    porthole = await startTestHost({ ...PEOPLE, ...NEVER, WARM_POOL_TARGET: '10' });
+    await settled(porthole.host.services.pool, 10);
+  });
+  afterAll(() => end(porthole));
+
+  test('are told of, with how they are configured', async () => {
+    expect(await stats(porthole)).toEqual({
+      warm: 10,
+      assigned: 0,
+      total: 10,
+      config: { warmTarget: 10, refreshInterval: 86_400_000, maxInstances: 0, scaleBatchSize: 5 },
+      maxInstances: null,
+    });
+  });
+
+  test('are nobody’s, not even an admin’s', async () => {
+    const [id = ''] = await warmIds(porthole);
+    for (const token of [ALICE, ADA_ADMIN, SERVICE_KEY]) {
+      const answers = [
+        await porthole.call('GET', `/v1/sandbox/${id}/running`, { token }),
+        await porthole.call('PUT', `/v1/sandbox/${id}/file/workspace/a`, { token, body: 'a' }),
+        await porthole.call('DELETE', `/v1/sandbox/${id}`, { token }),
+        await porthole.call('POST', '/api/runs', { token, body: { sandbox_id: id } }),
+      ];
+      expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404]);
+    }
+    expect(await warmIds(porthole)).toContain(id);
+  });
+
+  test('serve thirty who create one at once: each gets one of its own, and as many are made anew', async () => {
+    const ready = await warmIds(porthole);
+    const ids = await Promise.all(
+      Array.from({ length: 30 }, (_, at) => create(porthole, at % 2 ? ALICE : BOB)),
+    );
+    expect(new Set(ids).size).toBe(30);
+    expect(ids).toEqual(expect.arrayContaining(ready));
+    await settled(porthole.host.services.pool, 10);
+    expect(await stats(porthole)).toMatchObject({ warm: 10, assigned: 30, total: 40 });
+    const { records, provider } = porthole.host.services;
+    for (const [at, id] of ids.entries()) {
+      const user = at % 2 ? 'alice' : 'bob';
+      expect(await records.sandboxes.get(id)).toMatchObject({ owner: { user }, observed: 'running' });
+      expect(await provider.inspect(id)).toMatchObject({ state: 'running' });
+    }
+    for (const id of ids) await provider.destroy(id);
+  });
+
+  test('serve runs as well, whose agents find their sandbox as if it were made for them', async () => {
+    const ready = await warmIds(porthole);
+    const { sandboxId, agentToken } = await makeRun(porthole, ALICE);
+    expect(ready).toContain(sandboxId);
+    const { stdout } = await execute(porthole, sandboxId, ['sh', '-c', 'echo "$SANDBOX_ID"'], {
+      token: agentToken,
+    });
+    expect(stdout.toString()).toBe(`${sandboxId}\n`);
+  });
+
+  test('are passed by when they have died', async () => {
+    await settled(porthole.host.services.pool, 10);
+    const [dead = '', next = ''] = await warmIds(porthole);
+    await porthole.host.services.provider.stop(dead);
+    expect(await create(porthole)).toBe(next);
+    await settled(porthole.host.services.pool, 10);
+    const { state } = await porthole.host.services.provider.inspect(dead);
+    expect([state, await warmIds(porthole)]).toEqual(['absent', expect.not.arrayContaining([dead])]);
+  });
+
+  test('are removed on command, and made again on command; those in use stay', async () => {
+    const { id } = { id: await create(porthole) };
+    const command = (name: string, token: string) => porthole.call('POST', `/v1/pool/${name}`, { token });
+    expect((await command('shutdown-prewarmed', ALICE)).status).toBe(403);
+    const answer = await command('shutdown-prewarmed', SERVICE_KEY);
+    expect([answer.status, answer.json()]).toEqual([200, { ok: true }]);
+    expect(await warmIds(porthole)).toEqual([]);
+    expect(await porthole.host.services.provider.inspect(id)).toMatchObject({ state: 'running' });
+    await create(porthole);
+    expect(await stats(porthole)).toMatchObject({ warm: 0 });
+
+    const again = await command('prime', ADA_ADMIN);
+    expect([again.status, again.json()]).toEqual([200, { ok: true }]);
+    expect(await stats(porthole)).toMatchObject({ warm: 10 });
+  });
+});
+
+test('what dies while it waits is replaced by the clock', async () => {
+  const porthole = await startTestHost({ ...PEOPLE, ...OFTEN, WARM_POOL_TARGET: '2' });
+  await settled(porthole.host.services.pool, 2);
+  const [dead = ''] = await warmIds(porthole);
+  await porthole.host.services.provider.stop(dead);
+  expect(await eventually(async () => !(await warmIds(porthole)).includes(dead))).toBe(true);
+  await settled(porthole.host.services.pool, 2);
+  expect(await warmIds(porthole)).not.toContain(dead);
+  await end(porthole);
+});
+
+describe('a host that starts again', () => {
+  const again = (dataDir: string, target: number) =>
+    startTestHost({ ...PEOPLE, ...NEVER, WARM_POOL_TARGET: String(target) }, { dataDir });
+
+  test('keeps those that were ready, and no more than it is told to', async () => {
+    const first = await startTestHost({ ...PEOPLE, ...NEVER, WARM_POOL_TARGET: '3' });
+    await settled(first.host.services.pool, 3);
+    const ready = await warmIds(first);
+    await first.close();
+
+    const second = await again(first.dataDir, 3);
+    await second.host.recovered;
+    await second.host.services.pool.prime();
+    expect(await warmIds(second)).toEqual(ready);
+    const { provider } = second.host.services;
+    for (const id of ready) expect(await provider.inspect(id)).toMatchObject({ state: 'running' });
+    await second.close();
+
+    const third = await again(first.dataDir, 1);
+    expect(await eventually(async () => (await sandboxes(third)).length === 1)).toBe(true);
+    expect(await sandboxes(third)).toEqual(ready.slice(0, 1));
+    await third.close();
+
+    const off = await again(first.dataDir, 0);
+    expect(await eventually(async () => (await sandboxes(off)).length === 0)).toBe(true);
+    await end(off);
+  });
+
+  test('after it was killed while it made them leaves none that nobody knows of', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'porthole-test-'));
+    const killed = await startHostProcess({
+      dataDir,
+      environment: { WARM_POOL_TARGET: '30', WARM_POOL_SCALE_BATCH_SIZE: '4' },
+    });
+    for (let warm = 0; warm === 0; ) {
+      ({ warm } = (await call(killed.port, 'GET', '/v1/pool/stats')).json<{ warm: number }>());
+    }
+    await killed.end('SIGKILL');
+
+    const next = await again(dataDir, 5);
+    await next.host.recovered;
+    await settled(next.host.services.pool, 5);
+    const { provider, records, place } = next.host.services;
+    const { items } = await records.sandboxes.live({ limit: 100 }, place);
+    const running = items.filter(({ observed, desired }) => observed === 'running' && desired === 'running');
+    expect([items.length, running.length]).toEqual([5, 5]);
+    expect((await collect(provider.list())).toSorted()).toEqual(items.map(({ id }) => id).toSorted());
+    await end(next);
+  });
+});
