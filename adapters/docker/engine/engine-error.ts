@@ -26,7 +26,11 @@ export function engineError(what: string, where: string, error: unknown): Engine
   if (error instanceof EngineError) return error;
   const { statusCode, json, code, message } = error as Thrown;
   if (typeof statusCode === 'number') {
-    const said = typeof json?.message === 'string' ? json.message : String(message);
+    // The library puts words of its own before the engine's where it has not read them as JSON.
+    const said =
+      typeof json?.message === 'string'
+        ? json.message
+        : String(message).replace(/^\(HTTP code \d+\) [^-]*- /, '');
     return new EngineError(`${what}: ${said.trim().slice(0, LONGEST)}`, statusCode, { cause: error });
   }
   const why = typeof code === 'string' ? code : String(message).slice(0, LONGEST);

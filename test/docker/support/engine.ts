@@ -17,8 +17,8 @@ import { startDockerEngine } from '#test/cluster/images/docker-engine.ts';
 import { findProgram } from '#test/cluster/images/find-program.ts';
 import type { Missing } from '#test/support/suite.ts';
 
-/** perl carries the streams to ports; without it node would. */
-const MORE_PROGRAMS = ['perl'];
+/** perl carries the streams to ports; without it node would. The rest is what images of Debian have, too. */
+const MORE_PROGRAMS = 'base64 cut nohup perl realpath tee timeout uname uniq xargs'.split(' ');
 
 /** bash, tar, node and what else a contract's commands need, as this machine has them; another name for another content. */
 const IMAGE = `porthole.test/docker-sandbox:${createHash('sha256')
@@ -118,7 +118,11 @@ async function has(docker: Docker, image: string): Promise<boolean> {
 async function load(docker: Docker, archive: Uint8Array): Promise<void> {
   const told = await docker.loadImage(Readable.from([archive]));
   await new Promise<void>((resolve, reject) => {
-    docker.modem.followProgress(told, (error) => (error ? reject(error) : resolve()));
+    docker.modem.followProgress(told, (error: Error | null, steps: { readonly error?: string }[]) => {
+      const failed = error?.message ?? steps.find((step) => step.error !== undefined)?.error;
+      if (failed === undefined) resolve();
+      else reject(new Error(failed));
+    });
   });
 }
 
