@@ -3,7 +3,11 @@ import type { Plugin } from 'esbuild';
 import { ROOT } from './function-entries.ts';
 
 /** What a function refuses by its configuration, so that none needs to carry it. */
-export const ONE_MACHINE = ['host/local-platform.ts', 'adapters/sql/sqlite/open-sqlite-records.ts'];
+export const ONE_MACHINE = [
+  'host/local-platform.ts',
+  'host/docker-platform.ts',
+  'adapters/sql/sqlite/open-sqlite-records.ts',
+];
 /** All routes at once, which only the functions of the documentation describe. */
 export const DOCUMENTATION = ['handlers/docs/openapi-document.ts', 'handlers/routes.ts'];
 

@@ -7,7 +7,7 @@ import { type Config, ConfigError, readConfig } from '../config/config.ts';
 export function readFunctionConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const config = readConfig(environment);
   const problems = [
-    config.provider === 'local' &&
+    (config.provider === 'local' || config.provider === 'docker') &&
       'PORTHOLE_PROVIDER: a function runs no sandboxes itself: set kubernetes, agent-sandbox or auto',
     config.databaseUrl === undefined &&
       'DATABASE_URL: required, because a function keeps no records between two requests',

@@ -34,13 +34,15 @@ describe('the OpenAPI document', () => {
       properties: {
         argv: { type: 'array', minItems: 1, items: { type: 'string' } },
         timeout_ms: {
-          type: 'number',
-          exclusiveMinimum: 0,
-          maximum: 2_147_483_647,
+          anyOf: [{ type: 'number', exclusiveMinimum: 0, maximum: 2_147_483_647 }, { type: 'null' }],
           description: 'Milliseconds; none: no limit',
           example: 10_000,
         },
-        cwd: { type: 'string', description: 'Within /workspace, the default', example: '/workspace' },
+        cwd: {
+          type: ['string', 'null'],
+          description: 'Within /workspace, the default',
+          example: '/workspace',
+        },
       },
     });
   });
