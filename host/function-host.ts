@@ -116,9 +116,15 @@ export function createFunctionHost({
   const patterns = routes.map(({ method, path }) => ({ method, pattern: pathPattern(path) }));
   const methodsOf = (path: string) =>
     patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+  const answerAsBridge = (request: FastifyRequest, reply: FastifyReply) => {
+    const began = process.hrtime.bigint();
+    const event = toEvent(request, reply, services.ids.request());
+    return finish(reply, BRIDGE_NOT_FOUND(), event, UNMATCHED, began);
+  };
   app.setErrorHandler((error, request, reply) => void answerFailure(error, request, reply));
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? '';
+    if (BRIDGE.test(path)) return void answerAsBridge(request, reply);
     const allowed = methodsOf(path);
     const error = new PortholeError(
       allowed.length === 0 ? 'not_found' : 'method_not_allowed',
@@ -145,6 +151,14 @@ export function createFunctionHost({
   }
   return app;
 }
+
+/** Below it the bridge's manners are kept: no route for a method is no route, and says so in these very words. */
+const BRIDGE = /^\/v1\/(?:sandbox|pool|openapi)/;
+const BRIDGE_NOT_FOUND = (): HttpResponse => ({
+  statusCode: 404,
+  headers: { 'content-type': 'text/plain; charset=UTF-8' },
+  body: '404 Not Found',
+});
 
 const NO_CONTEXT = {};
 const contentTypes = new WeakMap<object, string | undefined>();
