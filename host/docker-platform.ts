@@ -1,10 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import {
-  createDockerProvider,
-  type DockerProvider,
-  type EngineProbe,
-} from '#adapters/docker/docker-provider.ts';
+import { createDockerProvider, type DockerProvider } from '#adapters/docker/docker-provider.ts';
+import type { EngineProbe } from '#adapters/docker/engine-probe.ts';
 import { addressText } from '#adapters/docker/engine/engine-address.ts';
 import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
 import type { Channel } from '#core/ports/channel.ts';

@@ -7,22 +7,9 @@
  *
  * Several installations may share an engine: each knows, lists and touches its own sandboxes alone. Sandboxes outlive the host, and the next one finds them running.
  */
-import { randomBytes } from 'node:crypto';
-import { mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
-import {
-  CHANNEL_SOCKET,
-  SandboxChannels,
-  type ServeChannel,
-} from '#adapters/sandboxes/channel/sandbox-channels.ts';
-import {
-  checkPort,
-  sandboxNotFound,
-  sandboxNotRunning,
-  transportError,
-} from '#adapters/sandboxes/sandbox-errors.ts';
+import type { ServeChannel } from '#adapters/sandboxes/channel/sandbox-channels.ts';
+import { checkPort, sandboxNotFound, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { Serial } from '#adapters/sandboxes/serial.ts';
 import type {
@@ -32,16 +19,17 @@ import type {
   SandboxProvider,
   SandboxSpec,
 } from '#core/ports/sandbox-provider.ts';
+import { ContainerChannels } from './container-channels.ts';
 import { ContainerLife } from './containers/container-life.ts';
 import { containerState, type RunningContainer } from './containers/container-state.ts';
-import { CHANNEL_FOLDER } from './containers/sandbox-container.ts';
 import { DEFAULT_LIMITS, type SandboxLimits } from './containers/sandbox-limits.ts';
 import { type FoundVolume, SandboxVolumes } from './containers/sandbox-volume.ts';
 import { Engine, type EngineOptions } from './engine/engine.ts';
-import { isStatus } from './engine/engine-error.ts';
 import { type EngineFacts, engineFacts } from './engine/engine-facts.ts';
+import { type EngineProbe, probeEngine } from './engine-probe.ts';
 import { ContainerShell } from './exec/container-shell.ts';
 import { portError } from './provider-errors.ts';
+import { RunningContainers } from './running-containers.ts';
 import { SandboxNames } from './sandbox-names.ts';
 
 export interface DockerProviderOptions {
@@ -58,13 +46,6 @@ export interface DockerProviderOptions {
   readonly network?: string | undefined;
 }
 
-export interface EngineProbe extends EngineFacts {
-  /** Whether /workspace is held to its size. */
-  readonly hasQuotas: boolean;
-  /** What to tell whoever runs this, in sentences. */
-  readonly warnings: readonly string[];
-}
-
 export interface DockerProvider extends SandboxProvider {
   readonly name: 'docker';
   /** What the engine is and enforces. @throws EngineError where it cannot be reached */
@@ -74,9 +55,6 @@ export interface DockerProvider extends SandboxProvider {
   /** Where processes in a sandbox find that socket; undefined where it cannot be shown to them. */
   channelPath(): string | undefined;
 }
-
-/** Between the looks at a container whose command was killed, in milliseconds: the engine learns of the command's end before it learns of the container's. */
-const LOOKS_MS = [0, 200];
 
 /** @throws Error where a certificate of the engine's cannot be read */
 export function createDockerProvider(options: DockerProviderOptions): DockerProvider {
@@ -91,14 +69,10 @@ class ContainerProvider implements DockerProvider {
   readonly #life: ContainerLife;
   readonly #shell: ContainerShell;
   readonly #serial = new Serial();
-  readonly #channels = new SandboxChannels();
-  readonly #channelRoot: string | undefined;
-  /** Containers that were seen running, so that not every command has to look. */
-  readonly #seen = new Map<string, RunningContainer>();
+  readonly #channels: ContainerChannels;
+  readonly #running: RunningContainers;
   /** Sandboxes that are coming up. */
   readonly #starting = new Set<string>();
-  /** Sandboxes that are being ended. */
-  readonly #ending = new Set<string>();
   #facts: Promise<EngineFacts> | undefined;
 
   constructor({
@@ -113,7 +87,7 @@ class ContainerProvider implements DockerProvider {
     this.#engine = new Engine(engine);
     this.#names = new SandboxNames(installation);
     this.#volumes = new SandboxVolumes(this.#engine, wanted.diskMebibytes);
-    this.#channelRoot = this.#engine.isLocal ? channels : undefined;
+    this.#channels = new ContainerChannels(this.#engine.isLocal ? channels : undefined);
     this.#life = new ContainerLife({
       engine: this.#engine,
       names: this.#names,
@@ -122,27 +96,14 @@ class ContainerProvider implements DockerProvider {
       network,
       // An engine refuses more cores than there are.
       limits: async () => ({ ...wanted, cpus: Math.min(wanted.cpus, (await this.#known()).cpus) }),
-      channelFolder: (name) => this.#makeChannelFolder(name),
+      channelFolder: (name) => this.#channels.folder(name),
     });
+    this.#running = new RunningContainers(this.#life);
     this.#shell = new ContainerShell(this.#engine);
   }
 
   async probe(): Promise<EngineProbe> {
-    const facts = await this.#known();
-    const name = `porthole-probe-${randomBytes(8).toString('hex')}`;
-    const hasQuotas = await this.#volumes.probe(name, {});
-    const warnings = [
-      ...facts.unenforced.map(
-        (limit) =>
-          `The container engine's kernel enforces no limit of ${limit}: one sandbox can starve the machine.`,
-      ),
-      ...(hasQuotas
-        ? []
-        : [
-            "The container engine's volumes know no quotas, so /workspace may grow until the disk is full (no single file beyond the limit): put its data on XFS with project quotas.",
-          ]),
-    ];
-    return { ...facts, hasQuotas, warnings };
+    return probeEngine(await this.#known(), this.#volumes);
   }
 
   async serveChannels(serve: ServeChannel): Promise<void> {
@@ -150,13 +111,14 @@ class ContainerProvider implements DockerProvider {
     for await (const id of this.list()) {
       await this.#serial.run(id, async () => {
         const found = await this.#life.container(id);
-        if (found !== undefined && containerState(found).state === 'running') await this.#openChannel(id);
+        if (found === undefined || containerState(found).state !== 'running') return;
+        await this.#channels.open(id, this.#names.objectName(id));
       });
     }
   }
 
   channelPath(): string | undefined {
-    return this.#channelRoot === undefined ? undefined : join(CHANNEL_FOLDER, CHANNEL_SOCKET);
+    return this.#channels.path;
   }
 
   async create({ id, image }: SandboxSpec, signal?: AbortSignal): Promise<void> {
@@ -189,7 +151,7 @@ class ContainerProvider implements DockerProvider {
       this.#serial.run(id, async () => {
         if (!isSandboxId(id)) throw sandboxNotFound(id);
         await this.#life.volume(id, signal);
-        await this.#ended(id, () => this.#life.end(id, signal));
+        await this.#end(id, () => this.#life.end(id, signal));
       }),
     );
   }
@@ -208,9 +170,8 @@ class ContainerProvider implements DockerProvider {
     if (!isSandboxId(id)) return;
     await this.#told(id, () =>
       this.#serial.run(id, async () => {
-        await this.#ended(id, () => this.#life.remove(id, signal));
-        if (this.#channelRoot !== undefined)
-          rmSync(this.#channelFolder(id), { recursive: true, force: true });
+        await this.#end(id, () => this.#life.remove(id, signal));
+        this.#channels.remove(this.#names.objectName(id));
       }),
     );
   }
@@ -218,8 +179,10 @@ class ContainerProvider implements DockerProvider {
   exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
     return this.#told(id, () => {
       signal?.throwIfAborted();
-      const isUp = (container: RunningContainer) => this.#isUp(id, container);
-      return this.#running(id, signal, (container) => this.#shell.exec(id, container, command, isUp, signal));
+      const isUp = (container: RunningContainer) => this.#running.isUp(id, container);
+      return this.#running.use(id, signal, (container) =>
+        this.#shell.exec(id, container, command, isUp, signal),
+      );
     });
   }
 
@@ -227,7 +190,7 @@ class ContainerProvider implements DockerProvider {
     return this.#told(id, () => {
       signal?.throwIfAborted();
       checkPort(port);
-      return this.#running(id, signal, (container) => this.#shell.dial(id, container, port, signal));
+      return this.#running.use(id, signal, (container) => this.#shell.dial(id, container, port, signal));
     });
   }
 
@@ -280,10 +243,9 @@ class ContainerProvider implements DockerProvider {
 
   async #start(id: string, volume: FoundVolume, signal?: AbortSignal): Promise<void> {
     const container = await this.#life.run(id, volume, signal);
-    const isNew = this.#seen.get(id)?.startedAt !== container.startedAt;
-    if (isNew) await this.#prepare(id, volume, container, signal);
-    await this.#openChannel(id);
-    this.#seen.set(id, container);
+    if (!this.#running.hasSeen(id, container)) await this.#prepare(id, volume, container, signal);
+    await this.#channels.open(id, volume.Name);
+    this.#running.saw(id, container);
   }
 
   async #prepare(
@@ -298,79 +260,9 @@ class ContainerProvider implements DockerProvider {
     if (trouble !== undefined) throw transportError(id, trouble);
   }
 
-  /** Ends the sandbox; its commands are lost from here on, however they end. */
-  async #ended(id: string, end: () => Promise<void>): Promise<void> {
-    this.#ending.add(id);
-    this.#seen.delete(id);
+  async #end(id: string, end: () => Promise<void>): Promise<void> {
     this.#channels.close(id);
-    try {
-      await end();
-    } finally {
-      this.#ending.delete(id);
-    }
-  }
-
-  /** Does something with the running container; looks again where the one that was seen last does not run any more. */
-  async #running<T>(
-    id: string,
-    signal: AbortSignal | undefined,
-    use: (container: RunningContainer) => Promise<T>,
-  ): Promise<T> {
-    const seen = this.#seen.get(id);
-    if (seen !== undefined) {
-      try {
-        return await use(seen);
-      } catch (error) {
-        if (!isGone(error)) throw error;
-        this.#seen.delete(id);
-      }
-    }
-    if (!isSandboxId(id)) throw sandboxNotFound(id);
-    const found = await this.#life.container(id, signal);
-    if (found === undefined) {
-      await this.#life.volume(id, signal);
-      throw sandboxNotRunning(id, 'it is stopped; resume it first');
-    }
-    const now = containerState(found);
-    if (now.state !== 'running') throw sandboxNotRunning(id, now.reason);
-    try {
-      const result = await use(now.container);
-      this.#seen.set(id, now.container);
-      return result;
-    } catch (error) {
-      if (isGone(error)) throw sandboxNotRunning(id, 'it has just stopped', error);
-      throw error;
-    }
-  }
-
-  async #isUp(id: string, { containerId, startedAt }: RunningContainer): Promise<boolean> {
-    for (const wait of LOOKS_MS) {
-      await pause(wait);
-      if (this.#ending.has(id)) return false;
-      const found = await this.#life.container(id);
-      const now = found === undefined ? undefined : containerState(found);
-      if (now?.state !== 'running') return false;
-      if (now.container.containerId !== containerId || now.container.startedAt !== startedAt) return false;
-    }
-    return true;
-  }
-
-  #channelFolder(id: string): string {
-    return join(this.#channelRoot ?? '', this.#names.objectName(id));
-  }
-
-  #makeChannelFolder(name: string): string | undefined {
-    if (this.#channelRoot === undefined) return undefined;
-    mkdirSync(this.#channelRoot, { recursive: true, mode: 0o700 });
-    // Its user passes through it; nobody else gets as far as here.
-    const folder = join(this.#channelRoot, name);
-    mkdirSync(folder, { recursive: true, mode: 0o711 });
-    return folder;
-  }
-
-  async #openChannel(id: string): Promise<void> {
-    const folder = this.#makeChannelFolder(this.#names.objectName(id));
-    if (folder !== undefined) await this.#channels.open(id, folder, { everybody: true });
+    await this.#running.ending(id, end);
   }
 
   async #told<T>(id: string, work: () => Promise<T>): Promise<T> {
@@ -380,9 +272,4 @@ class ContainerProvider implements DockerProvider {
       throw portError(id, error);
     }
   }
-}
-
-/** The container is not there, or does not run: nothing was started in it. */
-function isGone(error: unknown): boolean {
-  return isStatus(error, 404) || isStatus(error, 409);
 }

@@ -50,6 +50,22 @@ describe('a configuration', () => {
     });
   });
 
+  test('of containers is complete without a word', () => {
+    const { docker, cluster } = readConfig({ PORTHOLE_PROVIDER: 'docker' });
+    expect(docker).toEqual({
+      address: { kind: 'socket', path: expect.stringMatching(/docker\.sock$/) },
+      certificates: undefined,
+      image: 'docker.io/library/node:24-bookworm',
+      limits: { cpus: 2, memoryMebibytes: 2_048, pids: 4_096, diskMebibytes: 10_240 },
+      network: 'none',
+    });
+    expect(cluster.sandboxImage).toBeUndefined();
+  });
+
+  test('does not mind an engine that it does not use', () => {
+    expect(readConfig({ DOCKER_HOST: 'ssh://me@engine' }).docker).toBeUndefined();
+  });
+
   test('is frozen', () => {
     const config = readConfig({});
     expect(Object.isFrozen(config)).toBe(true);
@@ -83,8 +99,25 @@ describe('a configuration', () => {
     [
       'a provider of the future',
       { PORTHOLE_PROVIDER: 'vm' },
-      ['PORTHOLE_PROVIDER: must be local, kubernetes, agent-sandbox or auto'],
+      ['PORTHOLE_PROVIDER: must be local, docker, kubernetes, agent-sandbox or auto'],
     ],
+    [
+      'an engine that is reached by ssh',
+      { PORTHOLE_PROVIDER: 'docker', DOCKER_HOST: 'ssh://me@engine' },
+      ['DOCKER_HOST: must be unix:///path or tcp://host:port'],
+    ],
+    ...['host', 'bridge', 'default', 'container:x', ''].map(
+      (network): [string, Record<string, string>, string[]] => [
+        `sandboxes in the network ${JSON.stringify(network)}`,
+        { PORTHOLE_SANDBOX_NETWORK: network },
+        ["PORTHOLE_SANDBOX_NETWORK: must be none or the name of a network of one's own"],
+      ],
+    ),
+    ...['0', '0.01', '2000', 'all', '1e3'].map((cores): [string, Record<string, string>, string[]] => [
+      `sandboxes of ${cores} cores`,
+      { PORTHOLE_SANDBOX_CPUS: cores },
+      ['PORTHOLE_SANDBOX_CPUS: must be a number of cores from 0.1 to 1024'],
+    ]),
     [
       'pods without an image',
       { PORTHOLE_PROVIDER: 'kubernetes' },

@@ -1,0 +1,99 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
+import { isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
+import type { ContainerLife } from './containers/container-life.ts';
+import { containerState, type RunningContainer } from './containers/container-state.ts';
+import { isStatus } from './engine/engine-error.ts';
+
+/** Between the looks at a container whose command was killed, in milliseconds: the engine learns of the command's end before it learns of the container's. */
+const LOOKS_MS = [0, 200];
+
+/** Finds the container that a command is to run in. One that was seen running is not looked at before each: where it runs no more, the engine says so. */
+export class RunningContainers {
+  readonly #life: Pick<ContainerLife, 'container' | 'volume'>;
+  readonly #seen = new Map<string, RunningContainer>();
+  readonly #ending = new Set<string>();
+
+  constructor(life: Pick<ContainerLife, 'container' | 'volume'>) {
+    this.#life = life;
+  }
+
+  /** Whether this start of the container was seen before. */
+  hasSeen(id: string, { containerId, startedAt }: RunningContainer): boolean {
+    const seen = this.#seen.get(id);
+    return seen?.containerId === containerId && seen.startedAt === startedAt;
+  }
+
+  saw(id: string, container: RunningContainer): void {
+    this.#seen.set(id, container);
+  }
+
+  /** While a sandbox is being ended its commands are lost, however they end. */
+  async ending(id: string, end: () => Promise<void>): Promise<void> {
+    this.#ending.add(id);
+    this.#seen.delete(id);
+    try {
+      await end();
+    } finally {
+      this.#ending.delete(id);
+    }
+  }
+
+  /**
+   * Does something with the running container of a sandbox. `use` starts nothing where it fails with the engine's 404 or 409.
+   * @throws PortholeError `sandbox_not_found`, `sandbox_not_running`
+   */
+  async use<T>(
+    id: string,
+    signal: AbortSignal | undefined,
+    use: (container: RunningContainer) => Promise<T>,
+  ): Promise<T> {
+    const seen = this.#seen.get(id);
+    if (seen !== undefined) {
+      try {
+        return await use(seen);
+      } catch (error) {
+        if (!isGone(error)) throw error;
+        this.#seen.delete(id);
+      }
+    }
+    const container = await this.#look(id, signal);
+    try {
+      const result = await use(container);
+      if (!this.#ending.has(id)) this.#seen.set(id, container);
+      return result;
+    } catch (error) {
+      if (isGone(error)) throw sandboxNotRunning(id, 'it has just stopped', error);
+      throw error;
+    }
+  }
+
+  /** Whether this very start of the container still runs. */
+  async isUp(id: string, { containerId, startedAt }: RunningContainer): Promise<boolean> {
+    for (const wait of LOOKS_MS) {
+      await pause(wait);
+      if (this.#ending.has(id)) return false;
+      const found = await this.#life.container(id);
+      const now = found === undefined ? undefined : containerState(found);
+      if (now?.state !== 'running') return false;
+      if (now.container.containerId !== containerId || now.container.startedAt !== startedAt) return false;
+    }
+    return true;
+  }
+
+  async #look(id: string, signal: AbortSignal | undefined): Promise<RunningContainer> {
+    if (!isSandboxId(id)) throw sandboxNotFound(id);
+    const found = await this.#life.container(id, signal);
+    if (found === undefined) {
+      await this.#life.volume(id, signal);
+      throw sandboxNotRunning(id, 'it is stopped; resume it first');
+    }
+    const now = containerState(found);
+    if (now.state !== 'running') throw sandboxNotRunning(id, now.reason);
+    return now.container;
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return isStatus(error, 404) || isStatus(error, 409);
+}
