@@ -1,0 +1,153 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { startHostProcess } from '#test/support/host-process.ts';
+import { type BenchResult, compare, interleave, startWorker } from './measure.ts';
+
+export interface BridgeBenchOptions {
+  /** Pairs of commands. */
+  readonly pairs?: number;
+  /** Pairs of what moves megabytes. */
+  readonly rounds?: number;
+}
+
+const MIB = 1 << 20;
+
+/** The sandbox bridge on one machine: commands beside plain processes, bytes beside what a file or a bare server gives, archives beside GNU tar. */
+export async function benchBridge({
+  pairs = 300,
+  rounds = 25,
+}: BridgeBenchOptions = {}): Promise<BenchResult[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'porthole-bench-'));
+  const host = await startHostProcess({
+    dataDir: join(folder, 'data'),
+    environment: { LOG_LEVEL: 'error' },
+  });
+  const raw = await startWorker<number>(new URL('./bridge/raw-server.ts', import.meta.url));
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const ask = async (
+    port: number,
+    method: string,
+    path: string,
+    body?: Buffer | string | NodeJS.ReadableStream,
+  ) => {
+    const outgoing = request({ host: '127.0.0.1', port, method, path, agent });
+    if (typeof body === 'string') outgoing.setHeader('content-type', 'application/json');
+    if (body === undefined || typeof body === 'string' || body instanceof Buffer) outgoing.end(body);
+    else body.pipe(outgoing);
+    const [response] = (await once(outgoing, 'response')) as [NodeJS.ReadableStream & { statusCode: number }];
+    let bytes = 0;
+    let tail = Buffer.alloc(0);
+    for await (const chunk of response) {
+      bytes += (chunk as Buffer).length;
+      tail = Buffer.concat([tail, chunk as Buffer]).subarray(-200);
+    }
+    if (response.statusCode !== 200)
+      throw new Error(`${method} ${path}: ${response.statusCode} ${tail.toString()}`);
+    return { bytes, tail: tail.toString() };
+  };
+  const timed = (action: () => Promise<unknown>) => async () => {
+    const began = performance.now();
+    await action();
+    return performance.now() - began;
+  };
+  const run = async (program: string, args: readonly string[], cwd: string) => {
+    const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'ignore'] });
+    child.stdout.resume();
+    const [code] = (await once(child, 'close')) as [number];
+    if (code !== 0) throw new Error(`${program} ended with ${code}`);
+  };
+  try {
+    const { tail } = await ask(host.port, 'POST', '/v1/sandbox');
+    const { id } = JSON.parse(tail) as { id: string };
+    const sandbox = `/v1/sandbox/${id}`;
+    const exec = async (argv: string[]) => {
+      const { tail: end } = await ask(host.port, 'POST', `${sandbox}/exec`, JSON.stringify({ argv }));
+      if (!end.endsWith('{"exit_code":0}\n\n')) throw new Error(`exec: ${end}`);
+    };
+
+    const commands = {
+      exec: timed(() => exec(['exit', '0'])),
+      'bash -c': timed(() => run('bash', ['-c', 'exit 0'], folder)),
+    };
+    await interleave(commands, 20);
+    const P7 = await interleave(commands, pairs);
+
+    const size = 64 * MIB;
+    const rate = (action: () => Promise<unknown>) => async () =>
+      size / MIB / ((await timed(action)()) / 1_000);
+    const streams = {
+      'SSE of exec': rate(() => exec(['head', '-c', String(size), '/dev/zero'])),
+      'raw chunked': rate(() => ask(raw.ready, 'GET', `/${size}`)),
+    };
+    await interleave(streams, 2);
+    const P7stream = await interleave(streams, rounds);
+
+    const file = join(folder, 'upload');
+    await writeFile(file, randomBytes(32 * MIB));
+    const uploads = {
+      'stream copy': timed(() => pipeline(createReadStream(file), createWriteStream(join(folder, 'copy')))),
+      PUT: timed(() => ask(host.port, 'PUT', `${sandbox}/file/workspace/upload`, createReadStream(file))),
+      'base64 in JSON': timed(async () => {
+        const text = JSON.stringify({ body: (await readFile(file)).toString('base64') });
+        const { body } = JSON.parse(text) as { body: string };
+        await writeFile(join(folder, 'copy'), Buffer.from(body, 'base64'));
+      }),
+    };
+    await interleave(uploads, 2);
+    const P8 = await interleave(uploads, rounds);
+    await exec(['rm', 'upload']);
+
+    const tree = join(folder, 'tree');
+    for (let at = 0; at < 40; at += 1) await mkdir(join(tree, `d${at}`), { recursive: true });
+    for (let at = 0; at < 2_000; at += 1) {
+      await writeFile(join(tree, `d${at % 40}`, `f${at}`), randomBytes(13_000));
+    }
+    const archive = join(folder, 'tree.tar');
+    await run('tar', ['-cf', archive, '.'], tree);
+    const hydrate = () => ask(host.port, 'POST', `${sandbox}/hydrate`, createReadStream(archive));
+    await hydrate();
+    const out = join(folder, 'out');
+    await mkdir(out);
+    const archives = {
+      persist: timed(() => ask(host.port, 'POST', `${sandbox}/persist`)),
+      'tar -cf -': timed(() => run('tar', ['-cf', '-', '.'], tree)),
+      hydrate: timed(hydrate),
+      'tar -xf': timed(() => run('tar', ['-xf', archive], out)),
+    };
+    await interleave(archives, 2);
+    const P9 = await interleave(archives, rounds);
+
+    return [
+      compare('P7 exec of a builtin / bash -c', P7, ['exec', 'bash -c'], 'ms', { at: 'most', value: 1.25 }),
+      compare('P7 64 MiB of stdout as events / raw', P7stream, ['SSE of exec', 'raw chunked'], 'MiB/s', {
+        at: 'least',
+        value: 0.9,
+      }),
+      compare('P8 copy of 32 MiB by a stream / its upload', P8, ['stream copy', 'PUT'], 'ms', {
+        at: 'least',
+        value: 0.8,
+      }),
+      compare('P8 32 MiB as base64 in JSON / its upload', P8, ['base64 in JSON', 'PUT'], 'ms'),
+      compare('P9 tar -cf of 2,000 files / persist', P9, ['tar -cf -', 'persist'], 'ms', {
+        at: 'least',
+        value: 0.6,
+      }),
+      compare('P9 tar -xf of 2,000 files / hydrate', P9, ['tar -xf', 'hydrate'], 'ms', {
+        at: 'least',
+        value: 0.5,
+      }),
+    ];
+  } finally {
+    agent.destroy();
+    await raw.stop();
+    await host.end();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
