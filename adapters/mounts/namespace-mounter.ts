@@ -37,15 +37,20 @@ export class NamespaceMounter implements BucketMounter {
   readonly #options: NamespaceMounterOptions;
   readonly #serial = new Serial();
   readonly #mounted = new Map<string, Map<string, Mounted>>();
+  /** Aborted, by sandbox, to give up what is being mounted or waits for its turn. */
+  readonly #ending = new Map<string, AbortController>();
   #next = 1;
 
   constructor(options: NamespaceMounterOptions) {
     this.#options = options;
   }
 
-  mount(sandboxId: string, mount: BucketMount, signal?: AbortSignal): Promise<void> {
+  mount(sandboxId: string, mount: BucketMount, given?: AbortSignal): Promise<void> {
+    const ending = this.#ending.get(sandboxId) ?? new AbortController();
+    this.#ending.set(sandboxId, ending);
+    const signal = given === undefined ? ending.signal : AbortSignal.any([ending.signal, given]);
     return this.#serial.run(sandboxId, async () => {
-      signal?.throwIfAborted();
+      signal.throwIfAborted();
       const { mountPath } = mount;
       const mounts = this.#mounted.get(sandboxId) ?? new Map<string, Mounted>();
       const taken = [...mounts.keys()].find((path) => overlap(path, mountPath));
@@ -100,6 +105,8 @@ export class NamespaceMounter implements BucketMounter {
 
   /** Ends every mount of a sandbox that is about to end. Never fails. */
   unmountAll(sandboxId: string): Promise<void> {
+    this.#ending.get(sandboxId)?.abort(mountFailed('the sandbox ends'));
+    this.#ending.delete(sandboxId);
     return this.#serial.run(sandboxId, async () => {
       const mounts = [...(this.#mounted.get(sandboxId) ?? [])];
       await Promise.all(mounts.map(([, { keeper }]) => keeper.close()));
@@ -108,7 +115,8 @@ export class NamespaceMounter implements BucketMounter {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#mounted.keys()].map((id) => this.unmountAll(id)));
+    const ids = new Set([...this.#mounted.keys(), ...this.#ending.keys()]);
+    await Promise.all([...ids].map((id) => this.unmountAll(id)));
   }
 
   async #watch(sandboxId: string, mountPath: string, mounted: Mounted): Promise<void> {

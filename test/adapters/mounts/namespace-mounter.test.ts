@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -276,6 +278,20 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
       await expect(mounting).rejects.toThrow('gone away');
       expect(processes()).toEqual([]);
       expect(await run('ls /mnt; cat /proc/self/mountinfo | grep fuse')).toBe('');
+    });
+
+    test('a sandbox that ends does not wait for a mount whose server says nothing', async () => {
+      const reached = Promise.withResolvers<void>();
+      const silent = createServer(() => reached.resolve()).listen(0, '127.0.0.1');
+      await once(silent, 'listening');
+      const endpoint = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+      const mounting = mounter.mount(id, bucket('/mnt/silent', { endpoint }));
+      const refused = expect(mounting).rejects.toMatchObject({ message: 'mount failed: the sandbox ends' });
+      await reached.promise;
+      await mounter.unmountAll(id);
+      await refused;
+      expect(processes()).toEqual([]);
+      silent.close();
     });
 
     test('nothing is mounted at a path where nothing was', async () => {
