@@ -24,7 +24,7 @@ export interface FunctionEntry {
   readonly source: string;
 }
 
-/** A function for each route, and the reaper. */
+/** A function for each route, and those that run on a schedule. */
 export async function functionEntries(): Promise<FunctionEntry[]> {
   const places = await routePlaces();
   const routes = ROUTES.map((route): FunctionEntry => {
@@ -33,7 +33,11 @@ export async function functionEntries(): Promise<FunctionEntry[]> {
     if (place === undefined) throw new Error(`no module below handlers exports the route ${id}`);
     return { id, ...entryOf(route, place), route: { method, path }, streams: isStreaming(route) };
   });
-  return [...routes, { id: 'reaper', kind: 'opens', source: REAPER, streams: false }];
+  return [
+    ...routes,
+    { id: 'reaper', kind: 'opens', source: scheduled('reaper'), streams: false },
+    { id: 'warm-pool', kind: 'opens', source: scheduled('warm-pool'), streams: false },
+  ];
 }
 
 /** Name of an export, and the module that has it. */
@@ -88,6 +92,9 @@ export const handler = httpFunction(${name}, () => openFunction());`;
   return { kind, source };
 }
 
-const REAPER = `import { openFunction } from '#host/serverless/open-function.ts';
-import { reaperFunction } from '#host/serverless/reaper-function.ts';
-export const handler = reaperFunction(() => openFunction());`;
+function scheduled(name: 'reaper' | 'warm-pool'): string {
+  const make = name === 'reaper' ? 'reaperFunction' : 'warmPoolFunction';
+  return `import { openFunction } from '#host/serverless/open-function.ts';
+import { ${make} } from '#host/serverless/${name}-function.ts';
+export const handler = ${make}(() => openFunction());`;
+}

@@ -10,6 +10,7 @@ import { Network } from './network/network.ts';
 import { Quota } from './quota/quota.ts';
 import { Reaper } from './reaper/reaper.ts';
 import { Routes } from './routes/routes.ts';
+import { WarmPool } from './warm-pool/warm-pool.ts';
 import { Sandboxes } from './sandboxes/sandboxes.ts';
 import type { StackConfig } from './stack-config/stack-config-schema.ts';
 
@@ -49,6 +50,10 @@ export class Porthole extends pulumi.ComponentResource {
       ...own,
       dependsOn: [...guards, ...functions.environment],
     });
+    const warmPool = new WarmPool(`${name}-warm-pool`, args, {
+      ...own,
+      dependsOn: [...guards, sandboxes, ...functions.environment],
+    });
     const routes = new Routes(`${name}-routes`, args, { ...own, dependsOn: [gateway, functions] });
 
     this.apiUrl = apiUrl(args);
@@ -58,7 +63,9 @@ export class Porthole extends pulumi.ComponentResource {
       apiUrl: this.apiUrl,
       previewZone: this.previewZone,
       gatewayAddress: this.gatewayAddress,
-      parts: [namespaces, gateway, ...guards, sandboxes, functions, reaper, routes].map(({ urn }) => urn),
+      parts: [namespaces, gateway, ...guards, sandboxes, functions, reaper, warmPool, routes].map(
+        ({ urn }) => urn,
+      ),
     });
   }
 }

@@ -1,4 +1,4 @@
-import { sandboxProvider } from '../functions/sandbox-provider.plan.ts';
+import { defaultWarmPool, sandboxProvider } from '../functions/sandbox-provider.plan.ts';
 import { STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { functionNeeds, type Need, reaperNeeds, rulesOf } from './needs.ts';
@@ -8,7 +8,8 @@ export const SERVICE_ACCOUNTS = { functions: 'porthole', reaper: 'porthole-reape
 
 /** Both service accounts, each with its role in the previews' namespace: the API's own route is out of their reach. */
 export function accessPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespaces' | 'sandboxes'>) {
-  return [account('functions', functionNeeds(sandboxProvider(sandboxes))), account('reaper', reaperNeeds())];
+  const needs = functionNeeds(sandboxProvider(sandboxes), defaultWarmPool(sandboxes));
+  return [account('functions', needs), account('reaper', reaperNeeds())];
 
   function account(id: keyof typeof SERVICE_ACCOUNTS, needs: readonly Need[]) {
     const name = SERVICE_ACCOUNTS[id];

@@ -5,6 +5,8 @@ export interface Need {
   readonly group: string;
   readonly resource: string;
   readonly verb: string;
+  /** Of the only object that it is about. */
+  readonly name?: string | undefined;
   readonly why: string;
 }
 
@@ -85,15 +87,22 @@ const CLAIMS = [
   }),
 ];
 
+/** The pool that claims come from, and how many it keeps ready; of other pools nothing. */
+const POOL = [
+  ...needs(CLAIMS_API, 'sandboxwarmpools', { get: 'say how many sandboxes are ready' }),
+  ...needs(CLAIMS_API, 'sandboxwarmpools/scale', { patch: 'say how many sandboxes are to be kept ready' }),
+];
+
 /**
  * What the functions do in the cluster, and nothing else: one right for each kind of call that the adapters make. They never read a Secret or a ConfigMap, and
  * change no pod; where agent-sandbox makes the pods, they cannot make any themselves.
+ * @param warmPool the pool of sandboxes that ask for no image
  */
-export function functionNeeds(provider: Provider): readonly Need[] {
+export function functionNeeds(provider: Provider, warmPool?: string): readonly Need[] {
   return merged([
     ...PREVIEWS,
     ...(provider === 'agent-sandbox' ? [] : PODS),
-    ...(provider === 'kubernetes' ? [] : CLAIMS),
+    ...(provider === 'kubernetes' ? [] : [...CLAIMS, ...POOL.map((need) => ({ ...need, name: warmPool }))]),
   ]);
 }
 
@@ -124,6 +133,7 @@ export function rulesOf(all: readonly Need[]) {
   return [...grouped.values()].map((same) => ({
     apiGroups: [same[0]?.group ?? ''],
     resources: [same[0]?.resource ?? ''],
+    ...(same[0]?.name !== undefined && { resourceNames: [same[0].name] }),
     verbs: same.map(({ verb }) => verb),
   }));
 }

@@ -10,10 +10,11 @@ export const ENVIRONMENT_NAME = 'porthole';
 /** An unprivileged user that no image needs to know. */
 const USER = 10_001;
 
-/** What the pods of the functions and of the reaper have in common: no privilege, and nothing to write to but two empty folders. */
+/** What the pods of the functions and of what runs each minute have in common: no privilege, and nothing to write to but two empty folders. */
 export function podPlan(
   config: Pick<StackConfig, 'functions' | 'gateway'>,
-  component: keyof typeof SERVICE_ACCOUNTS,
+  account: keyof typeof SERVICE_ACCOUNTS,
+  component: Parameters<typeof componentLabels>[0] = account,
 ) {
   const { functions } = config;
   const secret = functions.existingSecret ?? ENVIRONMENT_NAME;
@@ -21,7 +22,7 @@ export function podPlan(
   return {
     labels: componentLabels(component),
     spec: {
-      serviceAccountName: SERVICE_ACCOUNTS[component],
+      serviceAccountName: SERVICE_ACCOUNTS[account],
       automountServiceAccountToken: true,
       enableServiceLinks: false,
       ...(functions.pullSecret !== undefined && { imagePullSecrets: [{ name: functions.pullSecret }] }),

@@ -23,7 +23,7 @@ export function warmPoolNames(sandboxes: Sandboxes): string[] {
 
 /** What the functions read of it, by the exact names. */
 export function sandboxEnvironmentPlan(sandboxes: Sandboxes): Record<string, string> {
-  const { image, storageClass } = sandboxes;
+  const { image, storageClass, warmPoolTarget } = sandboxes;
   const warmPool = defaultWarmPool(sandboxes);
   const byImage = warmPoolsByImage(sandboxes);
   return {
@@ -31,6 +31,7 @@ export function sandboxEnvironmentPlan(sandboxes: Sandboxes): Record<string, str
     ...(image !== undefined && { PORTHOLE_SANDBOX_IMAGE: image }),
     ...(storageClass !== undefined && { PORTHOLE_SANDBOX_STORAGE_CLASS: storageClass }),
     ...(warmPool !== undefined && { PORTHOLE_WARM_POOL: warmPool }),
+    ...(warmPoolTarget > 0 && { WARM_POOL_TARGET: String(warmPoolTarget) }),
     ...(byImage.size > 0 && {
       PORTHOLE_WARM_POOLS_BY_IMAGE: JSON.stringify(Object.fromEntries(byImage)),
     }),
@@ -67,6 +68,12 @@ export function sandboxProblems(sandboxes: Sandboxes): [key: string, problem: st
     problems.push([
       'image',
       `is required with the provider ${provider}: the image of sandboxes that ask for none`,
+    ]);
+  }
+  if (provider === 'kubernetes' && sandboxes.warmPoolTarget > 0) {
+    problems.push([
+      'warmPoolTarget',
+      `${sandboxes.warmPoolTarget} has no effect with the provider kubernetes, which keeps no sandbox ready: use agent-sandbox, or leave it out`,
     ]);
   }
   if (provider !== 'kubernetes' && defaultWarmPool(sandboxes) === undefined) {

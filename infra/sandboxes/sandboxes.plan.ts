@@ -1,4 +1,5 @@
 import { SANDBOX_POD_LABELS } from '../../constructs/names.ts';
+import { defaultWarmPool } from '../functions/sandbox-provider.plan.ts';
 import { STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 
@@ -92,10 +93,12 @@ export function templatesPlan({ namespaces, sandboxes }: SandboxesConfig) {
 
 /** SandboxWarmPools, by name: a claim reaches its template only through one. */
 export function warmPoolsPlan({ namespaces, sandboxes }: SandboxesConfig) {
+  const { warmPoolTarget } = sandboxes;
+  const targeted = warmPoolTarget > 0 ? defaultWarmPool(sandboxes) : undefined;
   return Object.entries(sandboxes.warmPools).map(([name, { template, replicas }]) => ({
     apiVersion: API_VERSION,
     kind: 'SandboxWarmPool',
     metadata: { name, namespace: namespaces.previews, labels: STACK_LABELS },
-    spec: { replicas, sandboxTemplateRef: { name: template } },
+    spec: { replicas: name === targeted ? warmPoolTarget : replicas, sandboxTemplateRef: { name: template } },
   }));
 }

@@ -193,6 +193,11 @@ const Sandboxes = {
     ),
   templates: z.record(label, Template).default({}).describe('SandboxTemplates of agent-sandbox, by name'),
   warmPools: z.record(label, WarmPool).default({}).describe('SandboxWarmPools, by name'),
+  warmPoolTarget: whole(0, 100)
+    .default(0)
+    .describe(
+      'Sandboxes that ask for no image to keep ready, brought about each minute and changed by the API, instead of the `replicas` of their pool; 0 leaves the pool to its `replicas`',
+    ),
   egress: z
     .array(addressRange)
     .default([])

@@ -35,6 +35,7 @@ describe('the bundles', () => {
     expect(built.functions.map(({ id, method, path }) => [id, method, path])).toEqual([
       ...ROUTES.map(({ id, method, path }) => [id, method, path]),
       ['reaper', undefined, undefined],
+      ['warm-pool', undefined, undefined],
     ]);
   });
 

@@ -77,7 +77,7 @@ suite('access', missing(), () => {
   });
 
   /** Those of the row's verbs that the API server would let it do. */
-  async function allowed(who: Who, [verbs, name, where]: Row): Promise<string[]> {
+  async function allowed(who: Who, [verbs, name, where, object]: Row): Promise<string[]> {
     const { actor, stack } = actors[who];
     const [path = '', ...subresources] = name.split('/');
     const [resource = '', ...group] = path.split('.');
@@ -87,6 +87,7 @@ suite('access', missing(), () => {
       group: group.join('.'),
       subresource: subresources[0],
       namespace: own[where],
+      name: object,
     };
     const answers = await Promise.all(
       verbs.split(' ').map(async (verb) => ((await actor.mayDo({ ...action, verb })) ? [verb] : [])),

@@ -8,6 +8,7 @@ import { certificatesPlan, gatewayPlan } from '../../infra/gateway/gateway.plan.
 import { namespacesPlan } from '../../infra/namespaces/namespaces.plan.ts';
 import { quotaPlan, sandboxQuotaPlan } from '../../infra/quota/quota.plan.ts';
 import { reaperPlan } from '../../infra/reaper/reaper.plan.ts';
+import { warmPoolPlan } from '../../infra/warm-pool/warm-pool.plan.ts';
 import { apiRoutePlan, fallbackRoutePlan } from '../../infra/routes/routes.plan.ts';
 import { templatesPlan, warmPoolsPlan } from '../../infra/sandboxes/sandboxes.plan.ts';
 import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
@@ -277,6 +278,8 @@ describe('the rights of the functions', () => {
       ...streams,
       'sandboxclaims: get list watch create delete',
       'sandboxes: get watch patch',
+      'sandboxwarmpools: get',
+      'sandboxwarmpools/scale: patch',
     ]);
   });
 
@@ -288,6 +291,66 @@ describe('the rights of the functions', () => {
       'persistentvolumeclaims: get list watch create delete',
       'sandboxclaims: get list watch create delete',
       'sandboxes: get watch patch',
+      'sandboxwarmpools: get',
+      'sandboxwarmpools/scale: patch',
+    ]);
+  });
+});
+
+describe('a warm pool', () => {
+  const pools = {
+    templates: { node: { image: 'node' } },
+    warmPools: { big: { template: 'node', replicas: 2 }, small: { template: 'node', replicas: 1 } },
+    warmPool: 'small',
+  };
+  const given = (sandboxes: object) => config({ 'porthole:sandboxes': { ...pools, ...sandboxes } });
+  const replicas = (sandboxes: object) =>
+    warmPoolsPlan(given(sandboxes)).map(({ metadata, spec }) => [metadata.name, spec.replicas]);
+
+  test('has the size that the stack says until a target says another', () => {
+    expect(replicas({})).toEqual([
+      ['big', 2],
+      ['small', 1],
+    ]);
+    expect(replicas({ warmPoolTarget: 7 })).toEqual([
+      ['big', 2],
+      ['small', 7],
+    ]);
+  });
+
+  test('is primed each minute where it has a target, with the rights of the functions and apart from them', () => {
+    expect(warmPoolPlan(given({}))).toBeUndefined();
+    const plan = warmPoolPlan(given({ warmPoolTarget: 7 }));
+    expect(plan?.metadata).toMatchObject({ name: 'porthole-warm-pool', namespace: 'porthole' });
+    expect(plan?.spec.schedule).toBe('* * * * *');
+    const { metadata, spec } = plan?.spec.jobTemplate.spec.template ?? {};
+    expect(metadata?.labels).toMatchObject({ 'app.kubernetes.io/component': 'warm-pool' });
+    expect(spec?.serviceAccountName).toBe('porthole');
+    expect(spec?.containers.map(({ args }) => args)).toEqual([['host/prime-once.ts']]);
+  });
+
+  test('tells the functions its target, and no more', () => {
+    expect(environmentPlan(given({ warmPoolTarget: 7 }))).toMatchObject({ WARM_POOL_TARGET: '7' });
+    expect(environmentPlan(given({}))).not.toHaveProperty('WARM_POOL_TARGET');
+  });
+
+  test('is the only one that the functions may look at and scale', () => {
+    const rules = accessPlan(given({ warmPoolTarget: 7 }))[0]?.role.rules.filter(({ resources }) =>
+      resources[0]?.startsWith('sandboxwarmpools'),
+    );
+    expect(rules).toEqual([
+      {
+        apiGroups: ['extensions.agents.x-k8s.io'],
+        resources: ['sandboxwarmpools'],
+        resourceNames: ['small'],
+        verbs: ['get'],
+      },
+      {
+        apiGroups: ['extensions.agents.x-k8s.io'],
+        resources: ['sandboxwarmpools/scale'],
+        resourceNames: ['small'],
+        verbs: ['patch'],
+      },
     ]);
   });
 });

@@ -104,7 +104,7 @@ describe('the program', () => {
     const concerns = result.registrations.filter(({ parent }) => parent === root.urn && parent !== '');
     expect(concerns.map(shortType).toSorted()).toEqual([
       ...['Access', 'Admission', 'Functions', 'Gateway', 'Namespaces', 'Network', 'Quota'].map(component),
-      ...['Reaper', 'Routes', 'Sandboxes'].map(component),
+      ...['Reaper', 'Routes', 'Sandboxes', 'WarmPool'].map(component),
       'pulumi:providers:kubernetes',
     ]);
     const components = new Set(concerns.map(({ urn }) => urn));

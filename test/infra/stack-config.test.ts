@@ -114,6 +114,11 @@ describe('a stack file', () => {
       'porthole:sandboxes.warmPools.pool.template: there is no template none',
     ],
     [
+      'a target for a pool that pods do not have',
+      withKey('sandboxes', { image: 'node', warmPoolTarget: 3 }),
+      'porthole:sandboxes.warmPoolTarget: 3 has no effect with the provider kubernetes, which keeps no sandbox ready: use agent-sandbox, or leave it out',
+    ],
+    [
       'sandboxes that nothing would make',
       withKey('sandboxes', {}),
       'porthole:sandboxes.image: is required with the provider kubernetes: the image of sandboxes that ask for none',

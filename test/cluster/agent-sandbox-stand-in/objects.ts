@@ -30,6 +30,7 @@ export interface Template extends KubernetesObject {
 
 export interface Pool extends KubernetesObject {
   readonly spec: { readonly replicas?: number; readonly sandboxTemplateRef: { readonly name: string } };
+  readonly status?: { readonly replicas?: number; readonly readyReplicas?: number };
 }
 
 export interface Sandbox extends KubernetesObject {

@@ -11,16 +11,13 @@ import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster/clust
 import {
   type Claim,
   collections,
-  EXTENSIONS,
-  owner,
   type Pool,
-  POOL_LABEL,
-  poolHash,
   type Sandbox,
   type SandboxPod,
   type Template,
 } from './objects.ts';
-import { reconcileClaim, sandboxFor } from './reconcile-claim.ts';
+import { reconcileClaim } from './reconcile-claim.ts';
+import { reconcilePool } from './reconcile-pool.ts';
 import { reconcileSandbox } from './reconcile-sandbox.ts';
 
 /** Before what has failed is tried again, in milliseconds. */
@@ -58,26 +55,10 @@ export function startStandIn(access: ClusterAccess, namespace: string): StandIn 
         await reconcileSandbox(client, at, sandbox, pod);
       }),
       ...claims.map((claim) => () => reconcileClaim(client, at, claim, { pools, templates, sandboxes })),
-      ...pools.map((pool) => () => fill(pool, templates, sandboxes)),
+      ...pools.map((pool) => () => reconcilePool(client, at, pool, { templates, sandboxes })),
     ];
     // What another writer has changed meanwhile comes round again with its event.
     for (const step of steps) await step().catch(() => {});
-  };
-
-  const fill = async (
-    pool: Pool,
-    templates: readonly Template[],
-    sandboxes: readonly Sandbox[],
-  ): Promise<void> => {
-    const label = poolHash(pool.metadata.name);
-    const waiting = sandboxes.filter(({ metadata }) => metadata.labels?.[POOL_LABEL] === label).length;
-    const template = templates.find(({ metadata }) => metadata.name === pool.spec.sandboxTemplateRef.name);
-    if (template === undefined) return;
-    for (let made = waiting; made < (pool.spec.replicas ?? 1); made += 1) {
-      const name = `${pool.metadata.name}-${Math.random().toString(36).slice(2, 7)}`;
-      const owners = [owner(`${EXTENSIONS}/v1beta1`, 'SandboxWarmPool', pool)];
-      await client.create(at.sandboxes, sandboxFor(name, template.spec, {}, owners, { [POOL_LABEL]: label }));
-    }
   };
 
   /** Definitions that have just been installed are not served at every moment. */

@@ -35,6 +35,8 @@ export interface Action {
   readonly resource: string;
   readonly subresource?: string | undefined;
   readonly namespace?: string | undefined;
+  /** Of the only object that it is about. */
+  readonly name?: string | undefined;
 }
 
 const REVIEWS = { path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', plural: 'reviews' };

@@ -2,9 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { collection, SERVICES, VOLUME_CLAIMS } from '#adapters/kubernetes/client/collection.ts';
 import { isReason } from '#adapters/kubernetes/client/kubernetes-error.ts';
+import { createAgentSandboxPool } from '#adapters/kubernetes/sandboxes/claims/warm-pool.ts';
 import { ANNOTATIONS, SANDBOX_LABELS, sandboxObjectName } from '#constructs/names.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
+import { poolConfig } from '#test/contracts/warm-pool.contract.ts';
 import { collect } from '#test/support/collect.ts';
 import { suite } from '#test/support/suite.ts';
 import { functionNeeds, type Need, reaperNeeds } from '../../../infra/access/needs.ts';
@@ -199,6 +201,13 @@ suite('without one of its rights', missing(), () => {
       await stack.close();
     });
 
+    const poolOf = ({ client }: Actor) =>
+      createAgentSandboxPool({
+        client,
+        namespace: stack.config.namespaces.previews,
+        warmPool: 'cold',
+        config: poolConfig(),
+      });
     const work: Record<string, Work> = {
       'get pods': ({ provider }) => run(provider, running, ['true']),
       'watch pods': ({ provider }) => provider.stop(stopping),
@@ -212,6 +221,8 @@ suite('without one of its rights', missing(), () => {
       'get sandboxes': ({ provider }) => provider.inspect(running),
       'watch sandboxes': ({ provider }) => provider.resume(suspended),
       'patch sandboxes': ({ provider }) => provider.stop(running),
+      'get sandboxwarmpools': (actor) => poolOf(actor).stats(),
+      'patch sandboxwarmpools/scale': (actor) => poolOf(actor).prime(),
     };
 
     test.each(Object.keys(work))('functions fail for the want of: %s', async (name) => {

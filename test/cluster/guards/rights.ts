@@ -1,11 +1,14 @@
 /** Where a row asks: a namespace of the stack, somebody else's, or the cluster as a whole. */
 export type Where = 'previews' | 'gateway' | 'functions' | 'kube-system' | 'everywhere';
-export type Row = readonly [verbs: string, resource: string, where: Where];
+/** `name`: of the only object that it is about. */
+export type Row = readonly [verbs: string, resource: string, where: Where, name?: string];
 
 const EVERY_VERB = 'get list watch create update patch delete deletecollection';
 const ROUTES = 'httproutes.gateway.networking.k8s.io';
 const CLAIMS = 'sandboxclaims.extensions.agents.x-k8s.io';
 const SANDBOXES = 'sandboxes.agents.x-k8s.io';
+
+const POOLS = 'sandboxwarmpools.extensions.agents.x-k8s.io';
 
 /** What opening, keeping and closing previews takes. */
 const PREVIEWS: Row[] = [
@@ -54,8 +57,15 @@ export const ACCOUNTS = {
       ['get watch', 'pods', 'previews'],
       ['get list watch create delete', CLAIMS, 'previews'],
       ['get watch patch', SANDBOXES, 'previews'],
+      ['get', POOLS, 'previews', 'cold'],
+      ['patch', `${POOLS}/scale`, 'previews', 'cold'],
     ],
     mayNot: [
+      ['get', POOLS, 'previews', 'other'],
+      ['patch', `${POOLS}/scale`, 'previews', 'other'],
+      ['list watch create update patch delete', POOLS, 'previews', 'cold'],
+      ['get update', `${POOLS}/scale`, 'previews', 'cold'],
+      ['get update patch', `${POOLS}/status`, 'previews', 'cold'],
       ['list create delete', 'pods', 'previews'],
       [EVERY_VERB, 'persistentvolumeclaims', 'previews'],
     ],
@@ -116,7 +126,8 @@ export const REFUSED: Row[] = [
   ['list create update delete deletecollection', SANDBOXES, 'previews'],
   ['update patch', `${SANDBOXES}/status`, 'previews'],
   [EVERY_VERB, 'sandboxtemplates.extensions.agents.x-k8s.io', 'previews'],
-  [EVERY_VERB, 'sandboxwarmpools.extensions.agents.x-k8s.io', 'previews'],
+  [EVERY_VERB, POOLS, 'previews'],
+  ['get update patch', `${POOLS}/scale`, 'previews'],
   [EVERY_VERB, 'secrets', 'previews'],
   [EVERY_VERB, 'secrets', 'gateway'],
   [EVERY_VERB, 'secrets', 'functions'],

@@ -1,0 +1,5 @@
+/** Primes the pool of sandboxes once. */
+import { primePool } from '#handlers/primer.ts';
+import { runOnce } from './run-once.ts';
+
+await runOnce(primePool);

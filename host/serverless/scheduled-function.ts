@@ -1,0 +1,23 @@
+import type { Services } from '#handlers/services.ts';
+import { lineLogger } from './line-logger.ts';
+import { onceOpen } from './once-open.ts';
+import type { OpenFunction } from './open-function.ts';
+
+/** One pass for each event of a schedule, whatever stands in it. It fails where the pass does: the next one finds what is left. */
+export function scheduledFunction<Report>(
+  open: () => Promise<OpenFunction>,
+  pass: (services: Services) => Promise<Report>,
+): (event?: unknown) => Promise<Report> {
+  const opened = onceOpen(open);
+  return async () => {
+    let log = lineLogger();
+    try {
+      const { services } = await opened();
+      ({ log } = services);
+      return await pass(services);
+    } catch (err) {
+      log.error({ err }, 'the pass failed');
+      throw err;
+    }
+  };
+}

@@ -1,0 +1,101 @@
+/** The pool of agent-sandbox on a real cluster, by the functions' own token, with a stand-in for agent-sandbox's controller. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
+import { createAgentSandboxPool } from '#adapters/kubernetes/sandboxes/claims/warm-pool.ts';
+import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
+import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
+import { poolConfig, settled, warmPoolContract } from '#test/contracts/warm-pool.contract.ts';
+import { suite } from '#test/support/suite.ts';
+import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
+import { type StandIn, startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
+import { cluster, missing } from './bed/cluster.ts';
+import type { Actor } from './guards/actor.ts';
+import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
+
+const POOLS = {
+  templates: { plain: { image: SANDBOX_IMAGE, memory: '64Mi' } },
+  warmPools: { ready: { template: 'plain', replicas: 0 }, other: { template: 'plain', replicas: 0 } },
+  warmPool: 'ready',
+};
+
+suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
+  let stack: GuardedStack;
+  let standIn: StandIn;
+  let functions: Actor;
+  const open = (config = poolConfig(), warmPool = 'ready') =>
+    createAgentSandboxPool({
+      client: functions.client,
+      namespace: stack.config.namespaces.previews,
+      warmPool,
+      config,
+    });
+  const replicas = (pool: string) =>
+    stack.kubectl(['get', 'sandboxwarmpool', pool, '--output=jsonpath={.spec.replicas}']);
+
+  beforeAll(async () => {
+    const bed = await cluster();
+    await Promise.all([importSandboxImage(bed), installDefinitions(bed.kubectl)]);
+    stack = await openGuardedStack(bed, POOLS);
+    standIn = startStandIn(stack.admin.access, stack.config.namespaces.previews);
+    functions = await stack.as('porthole');
+  }, 180_000);
+
+  afterAll(async () => {
+    await stack.kubectl(['delete', 'sandboxwarmpools,sandboxclaims', '--all', '--wait=false']);
+    await standIn.stop();
+    await stack.close();
+  });
+
+  describe('its contract', () => {
+    warmPoolContract(
+      async () => ({
+        open,
+        runs: () => Promise.resolve(false),
+        dispose: async () => {
+          await open().drain();
+          await settled(open(), 0);
+        },
+      }),
+      { hands: false },
+    );
+  });
+
+  test('counts what is claimed from it, and fills up by itself', async () => {
+    const pool = open(poolConfig({ warmTarget: 1 }));
+    await pool.prime();
+    await settled(pool, 1);
+    const { client, access } = functions;
+    const namespace = stack.config.namespaces.previews;
+    const provider = createAgentSandboxProvider({ client, access, namespace, warmPool: 'ready' });
+    const id = sandboxId();
+    await provider.create({ id });
+    expect((await provider.inspect(id)).podName).toMatch(/^ready-/);
+    await settled(pool, 1);
+    expect(await pool.stats()).toMatchObject({ warm: 1, assigned: 1, total: 2 });
+    await provider.destroy(id);
+    await provider.close();
+    await pool.drain();
+  });
+
+  test('leaves the operator’s own number alone without a target', async () => {
+    await stack.kubectl([
+      'patch',
+      'sandboxwarmpool',
+      'ready',
+      '--type=merge',
+      '--patch={"spec":{"replicas":1}}',
+    ]);
+    await open(poolConfig({ warmTarget: 0 })).prime();
+    expect(await replicas('ready')).toBe('1');
+    await open().drain();
+    expect(await replicas('ready')).toBe('0');
+  });
+
+  test('of another name is refused, and says what to look at', async () => {
+    await expect(open(poolConfig(), 'other').prime()).rejects.toMatchObject({
+      code: 'exec_transport_error',
+      message: expect.stringContaining('Warm pool other: the cluster refuses it'),
+    });
+    expect(await replicas('other')).toBe('0');
+  });
+});
