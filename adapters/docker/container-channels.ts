@@ -10,7 +10,7 @@ import { CHANNEL_FOLDER } from './containers/sandbox-container.ts';
 /** The sockets on which processes in containers reach this host, each in a folder that its container is shown read-only. Where the engine runs elsewhere there are none. */
 export class ContainerChannels {
   readonly #channels = new SandboxChannels();
-  readonly #root: string | undefined;
+  #root: string | undefined;
 
   /** @param root made when the first folder is; undefined: no channels */
   constructor(root: string | undefined) {
@@ -20,6 +20,12 @@ export class ContainerChannels {
   /** Where processes in a sandbox find the socket. */
   get path(): string | undefined {
     return this.#root === undefined ? undefined : join(CHANNEL_FOLDER, CHANNEL_SOCKET);
+  }
+
+  /** The engine does not see the folders: there are no channels from here on. */
+  giveUp(): void {
+    this.#channels.closeAll();
+    this.#root = undefined;
   }
 
   /** From here on channels can be opened. */

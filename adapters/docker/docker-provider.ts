@@ -97,6 +97,7 @@ class ContainerProvider implements DockerProvider {
       // An engine refuses more cores than there are.
       limits: async () => ({ ...wanted, cpus: Math.min(wanted.cpus, (await this.#known()).cpus) }),
       channelFolder: (name) => this.#channels.folder(name),
+      channelsUnseen: () => this.#channels.giveUp(),
     });
     this.#running = new RunningContainers(this.#life);
     this.#shell = new ContainerShell(this.#engine);

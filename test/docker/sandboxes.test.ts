@@ -1,5 +1,9 @@
 /** The docker provider on a real engine. */
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createDockerProvider, type DockerProvider } from '#adapters/docker/docker-provider.ts';
 import {
@@ -12,6 +16,7 @@ import {
   talk,
   until,
 } from '#test/contracts/sandbox-provider.contract.ts';
+import { command } from '#test/cluster/bed/command.ts';
 import { suite } from '#test/support/suite.ts';
 import { engineMissing, openTestEngine, type TestEngine } from './support/engine.ts';
 
@@ -209,6 +214,44 @@ suite('docker provider', engineMissing(), () => {
         ),
       });
       await none.close();
+    });
+
+    test('an engine that was killed and started again has stopped sandboxes, which resume on their files', async () => {
+      const id = fresh();
+      await provider.create({ id });
+      await sh(id, 'echo kept > kept; sync');
+      const process = await provider.exec(id, { argv: ['sh', '-c', 'echo up; exec sleep 1000'] });
+      await until(process.stdout, 'up');
+      const port = await serve(provider, id, 'gone');
+      const stream = await provider.dial(id, port);
+      await until(stream, 'gone:');
+      const lost = once(stream, 'error');
+      await engine.restart();
+      expect(await codeOf(process.exited)).toBe('exec_transport_error');
+      expect(await lost).toMatchObject([{ code: 'exec_transport_error' }]);
+      expect(await provider.inspect(id)).toMatchObject({ state: 'stopped' });
+      expect(await codeOf(provider.exec(id, { argv: ['true'] }))).toBe('sandbox_not_running');
+      await provider.resume(id);
+      expect((await sh(id, 'cat kept')).stdout).toBe('kept\n');
+    });
+
+    test('a folder that the engine does not see costs the channel, and nothing else', async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'porthole-unseen-'));
+      await command(['mount', '-t', 'tmpfs', 'tmpfs', folder]);
+      const unseen = engine.openProvider({ channels: folder });
+      const id = sandboxId();
+      try {
+        await unseen.serveChannels(() => createServer());
+        expect(unseen.channelPath()).toBe('/run/porthole/porthole.sock');
+        await unseen.create({ id });
+        expect((await sh(id, 'echo up', unseen)).stdout).toBe('up\n');
+        expect(unseen.channelPath()).toBeUndefined();
+        await unseen.destroy(id);
+      } finally {
+        await unseen.close();
+        await command(['umount', folder]);
+        rmSync(folder, { recursive: true });
+      }
     });
 
     test('says what it enforces: here no quotas, as this file system counts none', async () => {

@@ -22,6 +22,8 @@ export interface ContainerLifeOptions {
   readonly network: string;
   /** Makes the folder that holds a sandbox's socket; undefined: no channel. */
   readonly channelFolder: (name: string) => string | undefined;
+  /** The engine does not see those folders: it runs on another machine, or this process in a container. */
+  readonly channelsUnseen: () => void;
 }
 
 /** Others may be at work on the same sandbox: what they have changed is looked at again, this often and with this pause in milliseconds. */
@@ -31,6 +33,7 @@ const PAUSE_MS = 250;
 /** Makes and removes the container and the volume of a sandbox. Every step may be repeated, by anybody, after a crash anywhere. */
 export class ContainerLife {
   readonly #options: ContainerLifeOptions;
+  #hasIpv6 = true;
 
   constructor(options: ContainerLifeOptions) {
     this.#options = options;
@@ -141,7 +144,16 @@ export class ContainerLife {
     await supplyImage(engine, id, image, signal);
     const limits = await this.#options.limits();
     const labels = names.labels(id, image);
-    const plan = { id, name, image, labels, limits, network, channelFolder: channelFolder(name) };
+    const plan = {
+      id,
+      name,
+      image,
+      labels,
+      limits,
+      network,
+      channelFolder: channelFolder(name),
+      hasIpv6: this.#hasIpv6,
+    };
     try {
       await engine.call(
         `create container ${name}`,
@@ -150,7 +162,11 @@ export class ContainerLife {
       );
     } catch (error) {
       // Somebody else has just made it.
-      if (!isStatus(error, 409)) throw refused(id, error);
+      if (isStatus(error, 409)) return;
+      if (plan.channelFolder === undefined || !says(error, /bind source path does not exist/)) {
+        throw refused(id, error);
+      }
+      this.#options.channelsUnseen();
     }
   }
 
@@ -167,6 +183,10 @@ export class ContainerLife {
       if (isStatus(error, 304) || isStatus(error, 404) || isStatus(error, 409)) return;
       signal?.throwIfAborted();
       await removeContainer(engine, containerId, signal).catch(() => {});
+      if (this.#hasIpv6 && says(error, /disable_ipv6/)) {
+        this.#hasIpv6 = false;
+        return;
+      }
       throw refused(id, error);
     }
   }
@@ -182,6 +202,10 @@ export class ContainerLife {
       if (!isStatus(error, 404) && !isStatus(error, 409) && !isStatus(error, 500)) throw error;
     }
   }
+}
+
+function says(error: unknown, words: RegExp): boolean {
+  return error instanceof EngineError && words.test(error.message);
 }
 
 /** What an engine says of a container that it cannot make or start is the sandbox's own trouble; anything else is a trouble of the engine's. */

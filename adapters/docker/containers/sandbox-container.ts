@@ -9,6 +9,9 @@ export const CHANNEL_FOLDER = '/run/porthole';
 /** User and group of everything in a sandbox, as on a cluster; an image's own root is not asked for. */
 export const USER = 1_000;
 
+/** What switches IPv6 off in a network. There is none in a kernel without IPv6, and a container that sets it does not start. */
+export const IPV6_SWITCH = 'net.ipv6.conf.all.disable_ipv6';
+
 const HOME = '/home/sandbox';
 
 const MIB = 1024 * 1024;
@@ -33,6 +36,8 @@ export interface SandboxContainerOptions {
   readonly network: string;
   /** Folder of this machine that holds the channel's socket; undefined: no channel. */
   readonly channelFolder: string | undefined;
+  /** Whether the engine's kernel knows IPv6. */
+  readonly hasIpv6: boolean;
 }
 
 /**
@@ -47,6 +52,7 @@ export function sandboxContainer({
   limits,
   network,
   channelFolder,
+  hasIpv6,
 }: SandboxContainerOptions): Docker.ContainerCreateOptions & { name: string } {
   const memory = limits.memoryMebibytes * MIB;
   const largestFile = limits.diskMebibytes * MIB;
@@ -69,7 +75,7 @@ export function sandboxContainer({
       ReadonlyRootfs: true,
       NetworkMode: network,
       // Engines switch IPv6 off where their network has none; a server bound to ::1 needs it all the same.
-      Sysctls: { 'net.ipv6.conf.all.disable_ipv6': '0' },
+      ...(hasIpv6 && { Sysctls: { [IPV6_SWITCH]: '0' } }),
       IpcMode: 'private',
       NanoCpus: Math.round(limits.cpus * 1e9),
       Memory: memory,

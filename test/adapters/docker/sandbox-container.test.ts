@@ -11,6 +11,7 @@ const OPTIONS = {
   limits: DEFAULT_LIMITS,
   network: 'none',
   channelFolder: undefined,
+  hasIpv6: true,
 };
 
 describe('the container of a sandbox', () => {
@@ -47,6 +48,11 @@ describe('the container of a sandbox', () => {
       Target: '/run/porthole',
       ReadOnly: true,
     });
+  });
+
+  test('has IPv6 on its loopback, where the kernel knows it', () => {
+    expect(sandboxContainer(OPTIONS).HostConfig?.Sysctls).toEqual({ 'net.ipv6.conf.all.disable_ipv6': '0' });
+    expect(sandboxContainer({ ...OPTIONS, hasIpv6: false }).HostConfig).not.toHaveProperty('Sysctls');
   });
 
   test('leaves half of a small memory to /tmp and a quarter to the home folder', () => {

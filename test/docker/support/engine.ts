@@ -39,6 +39,8 @@ export interface TestEngine {
   readonly plainImage: string;
   /** A provider with an installation and a folder of its own; whoever opens it closes it. */
   openProvider(options?: Partial<DockerProviderOptions>): DockerProvider;
+  /** Kills the engine with all that it runs, as a crash does, and starts it again. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -56,7 +58,7 @@ export async function openTestEngine(): Promise<TestEngine> {
   const opened = Promise.withResolvers<TestEngine>();
   const released = Promise.withResolvers<void>();
   const held = exclusive(folder, say, async () => {
-    const engine = await startDockerEngine(join(folder, 'data'));
+    let engine = await startDockerEngine(join(folder, 'data'));
     const folders = mkdtempSync(join(tmpdir(), 'porthole-docker-channels-'));
     try {
       const docker = new Docker({ socketPath: engine.socket });
@@ -75,6 +77,10 @@ export async function openTestEngine(): Promise<TestEngine> {
             channels,
             ...options,
           });
+        },
+        restart: async () => {
+          await engine.stop();
+          engine = await startDockerEngine(join(folder, 'data'));
         },
         stop: async () => {
           released.resolve();
