@@ -71,6 +71,8 @@ class ContainerProvider implements DockerProvider {
   readonly #serial = new Serial();
   readonly #channels: ContainerChannels;
   readonly #running: RunningContainers;
+  /** Which start of a sandbox's container has what commands rely on. */
+  readonly #prepared = new Map<string, string>();
   /** Sandboxes that are coming up. */
   readonly #starting = new Set<string>();
   #facts: Promise<EngineFacts> | undefined;
@@ -244,7 +246,8 @@ class ContainerProvider implements DockerProvider {
 
   async #start(id: string, volume: FoundVolume, signal?: AbortSignal): Promise<void> {
     const container = await this.#life.run(id, volume, signal);
-    if (!this.#running.hasSeen(id, container)) await this.#prepare(id, volume, container, signal);
+    if (this.#prepared.get(id) !== container.startedAt) await this.#prepare(id, volume, container, signal);
+    this.#prepared.set(id, container.startedAt);
     await this.#channels.open(id, volume.Name);
     this.#running.saw(id, container);
   }
@@ -262,6 +265,7 @@ class ContainerProvider implements DockerProvider {
   }
 
   async #end(id: string, end: () => Promise<void>): Promise<void> {
+    this.#prepared.delete(id);
     this.#channels.close(id);
     await this.#running.ending(id, end);
   }

@@ -18,12 +18,6 @@ export class RunningContainers {
     this.#life = life;
   }
 
-  /** Whether this start of the container was seen before. */
-  hasSeen(id: string, { containerId, startedAt }: RunningContainer): boolean {
-    const seen = this.#seen.get(id);
-    return seen?.containerId === containerId && seen.startedAt === startedAt;
-  }
-
   saw(id: string, container: RunningContainer): void {
     this.#seen.set(id, container);
   }

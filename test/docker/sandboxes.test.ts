@@ -9,6 +9,7 @@ import { createDockerProvider, type DockerProvider } from '#adapters/docker/dock
 import {
   codeOf,
   eventually,
+  lives,
   run,
   sandboxId,
   sandboxProviderContract,
@@ -252,6 +253,23 @@ suite('docker provider', engineMissing(), () => {
         await command(['umount', folder]);
         rmSync(folder, { recursive: true });
       }
+    });
+
+    test('a provider that is closed ends the commands that it hears, and leaves the sandbox and what runs in its background', async () => {
+      const installation = sandboxId();
+      const first = engine.openProvider({ installation });
+      const second = engine.openProvider({ installation });
+      const id = sandboxId();
+      await first.create({ id });
+      await sh(id, `sh -c 'while :; do sleep 1; done' background-${id}: &`, first);
+      const heard = await first.exec(id, { argv: ['sh', '-c', `echo up; sleep 1000; :`, `heard-${id}:`] });
+      await until(heard.stdout, 'up');
+      await first.close();
+      expect(await codeOf(heard.exited)).toBe('exec_transport_error');
+      expect(await lives(second, id, `heard-${id}`)).toBe(false);
+      expect(await lives(second, id, `background-${id}`)).toBe(true);
+      await second.destroy(id);
+      await second.close();
     });
 
     test('says what it enforces: here no quotas, as this file system counts none', async () => {

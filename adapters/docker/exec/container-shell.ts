@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { checkCommand } from '#adapters/sandboxes/shell/check-command.ts';
 import { commandScript } from '#adapters/sandboxes/shell/command-script.ts';
-import { startShellCommand } from '#adapters/sandboxes/shell/shell-command.ts';
+import { type ShellCommand, startShellCommand } from '#adapters/sandboxes/shell/shell-command.ts';
 import { signalGroup } from '#adapters/sandboxes/shell/signal-group.ts';
 import type { ExecCommand, ExecProcess } from '#core/ports/sandbox-provider.ts';
 import type { RunningContainer } from '../containers/container-state.ts';
@@ -27,6 +27,7 @@ export type IsUp = (container: RunningContainer) => Promise<boolean>;
 export class ContainerShell {
   readonly #engine: Engine;
   readonly #kills = new Set<Promise<void>>();
+  readonly #commands = new Set<ShellCommand>();
   readonly #streams = new Set<Duplex>();
 
   constructor(engine: Engine) {
@@ -61,7 +62,12 @@ export class ContainerShell {
         ),
     });
     const kill = (group: number, name: string) => this.#kill(container, group, name, isUp);
-    return startShellCommand({ id, command, script, kill, isUp: () => isUp(container) }, channel, signal);
+    const context = { id, command, script, kill, isUp: () => isUp(container) };
+    const running = await startShellCommand(context, channel, signal);
+    this.#commands.add(running);
+    const forget = (): void => void this.#commands.delete(running);
+    running.exited.then(forget, forget);
+    return running;
   }
 
   async dial(
@@ -98,8 +104,9 @@ export class ContainerShell {
     return code === 0 ? undefined : `${argv.join(' ')} ends with code ${code}: ${said}`;
   }
 
-  /** Waits for signals that are on their way, and lets go of everything else. */
+  /** Ends the commands that somebody hears, and lets go of everything else. */
   async close(): Promise<void> {
+    for (const command of this.#commands) command.abandon('Porthole ends');
     await Promise.all(this.#kills);
     for (const stream of this.#streams) stream.destroy();
   }
