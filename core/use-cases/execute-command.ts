@@ -27,6 +27,8 @@ export interface RunningCommand {
 
 /** Between SIGTERM and SIGKILL. Below 5 s, because clients give up 5 s after their own time limit. */
 const GRACE_MS = 4_000;
+/** The longest that entering a session and a folder may take, in milliseconds: what a session keeps may have been replaced by something that never ends. */
+const ENTERS_WITHIN_MS = 10_000;
 /** What `timeout(1)` exits with, and the bridge too. */
 const TIMED_OUT = 124;
 const SIGNAL_NUMBERS: Record<string, number> = {
@@ -45,8 +47,9 @@ const SIGNAL_NUMBERS: Record<string, number> = {
  * prints must not overtake the mark.
  */
 const ENTERED = `${SESSION_FUNCTIONS}${ENTER_WORKSPACE}
+set -- "$1" "$2" "$3" "$4" "$(_porthole_root)"
 [ -z "$3" ] || { _porthole_enter "$3"; trap _porthole_save EXIT; }
-_porthole_go "$2" || { _porthole_code=$?; trap - EXIT; exit "$_porthole_code"; }
+_porthole_go "$5" "$2" || { _porthole_code=$?; trap - EXIT; exit "$_porthole_code"; }
 printf '%s\\n' "$1" >&2
 IFS= read -r _porthole_command || exit 1
 exec </dev/null
@@ -75,7 +78,7 @@ export async function executeCommand(
   const start = (command: ExecCommand) => provider.exec(sandboxId, command, signal);
   const process =
     folder === '' && session === ''
-      ? await start({ argv: ['bash', '-c', line] })
+      ? await start({ argv: ['bash', '-c', '--', line] })
       : await startEntered(start, folder, session, line);
   let timedOut = false;
   let grace: NodeJS.Timeout | undefined;
@@ -110,7 +113,8 @@ async function startEntered(
     argv: ['bash', '-c', ENTERED, 'bash', mark, folder, session, line],
     stdin: true,
   });
-  const { found, rest } = await readUntilMark(process.stderr, `${mark}\n`);
+  const late = setTimeout(() => process.kill('SIGKILL'), ENTERS_WITHIN_MS);
+  const { found, rest } = await readUntilMark(process.stderr, `${mark}\n`).finally(() => clearTimeout(late));
   const entered: ExecProcess = {
     stdin: null,
     stdout: process.stdout,
@@ -123,9 +127,18 @@ async function startEntered(
     process.stdin?.end('\n');
     return entered;
   }
-  const refusal = exitOfEntering((await process.exited).code, folder);
-  if (refusal === undefined) return entered;
+  const exit = await process.exited;
+  // No bash to enter anything with: its own words are the answer.
+  if (exit.code === 126 || exit.code === 127) return entered;
   process.stdout.destroy();
   rest.destroy();
-  throw refusal;
+  throw exitOfEntering(exit.code, folder) ?? notEntered(session);
+}
+
+/** Whatever the exit code: the command has not run, and must not seem to. */
+function notEntered(session: string): PortholeError {
+  return new PortholeError(
+    'exec_error',
+    `The session '${session}' cannot be entered: what it keeps in the sandbox has been changed. Delete the session.`,
+  );
 }

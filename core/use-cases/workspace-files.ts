@@ -4,7 +4,7 @@ import { PortholeError } from '../errors.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { resolveWorkspacePath } from '../rules/workspace-path.ts';
 import { outputOf, takeFirst } from './output-of.ts';
-import { endScript, feed, IN_WORKSPACE, watchScript } from './workspace-script.ts';
+import { endScript, feed, IN_WORKSPACE, opensInTime, watchScript } from './workspace-script.ts';
 
 /**
  * Files through nothing but a POSIX shell in the sandbox, so that every provider and image has them. `$1` is the path below the workspace. Symbolic links are
@@ -17,8 +17,14 @@ file=./$1
 [ -d "$file" ] && exit 45
 [ -f "$file" ] || exit 47
 exec 3< "$file" || exit 46
-if [ -e /proc/self/fd/3 ]; then real=$(readlink /proc/self/fd/3); else real=$(readlink -f -- "$file"); fi
-inside "$real"
+if [ -e /proc/self/fd/3 ]; then
+  real=$(readlink /proc/self/fd/3)
+  inside "$real"
+  [ -f /proc/self/fd/3 ] || exit 47
+else
+  real=$(readlink -f -- "$file")
+  inside "$real"
+fi
 echo ready
 exec cat <&3
 `;
@@ -28,17 +34,21 @@ const WRITE = `${IN_WORKSPACE}
 rest=$1
 while :; do
   case "$rest" in */*) part=\${rest%%/*} rest=\${rest#*/} ;; *) break ;; esac
-  [ -d "./$part" ] || mkdir -- "./$part" 2>/dev/null || [ -d "./$part" ] || exit 46
+  [ -d "./$part" ] || mkdir -- "./$part" 2>/dev/null || [ -d "./$part" ] || {
+    [ ! -e "./$part" ] && [ ! -L "./$part" ] || exit 49
+    exit 46
+  }
   cd -P -- "./$part" || exit 46
-  inside "$PWD"
+  arrived
 done
 if [ -L "./$rest" ]; then
   [ -d "./$rest" ] && exit 45
-  target=$(readlink -f -- "./$rest") || exit 43
+  target=$(readlink -fn -- "./$rest" && echo .) || exit 43
+  target=\${target%.}
   inside "$target"
   rest=\${target##*/}
-  cd -P -- "\${target%/*}" || exit 46
-  inside "$PWD"
+  cd -P -- "\${target%/*}" || exit 43
+  arrived
 fi
 [ -n "$rest" ] && [ ! -d "./$rest" ] || exit 45
 umask 022
@@ -47,6 +57,7 @@ trap 'rm -f -- "$temp"' EXIT
 trap 'exit 46' HUP INT TERM
 set -C
 exec 4> "$temp" || exit 46
+[ -f "$temp" ] && [ ! -L "$temp" ] || exit 46
 echo ready >&2
 cat >&4 || exit 46
 [ ! -x "./$rest" ] || chmod 0755 -- "$temp"
@@ -71,7 +82,7 @@ export async function readWorkspaceFile(
   const process = await provider.exec(sandboxId, { argv: ['sh', '-c', READ, 'sh', below(absolute)] }, signal);
   const script = watchScript(process);
   // Its first words come on the way of the bytes: on another way they could be overtaken, and never be heard of once the bytes have filled theirs.
-  if (!(await takeFirst(process.stdout, 'ready\n'))) {
+  if (!(await opensInTime(process, takeFirst(process.stdout, 'ready\n')))) {
     process.stdout.resume();
     throw await script.failure(absolute, 'exec_transport_error', 'read failed');
   }
@@ -103,7 +114,7 @@ export async function writeWorkspaceFile(
   process.stdout.resume();
   const script = watchScript(process);
   const failure = () => script.failure(absolute, 'workspace_archive_write_error', 'write failed');
-  if (!(await script.ready)) throw await failure();
+  if (!(await opensInTime(process, script.ready))) throw await failure();
   if (process.stdin === null) throw new TypeError('exec was asked for stdin and gave none');
   try {
     if (!(await feed(content, process.stdin, signal))) throw await failure();

@@ -3,11 +3,17 @@ import type { Readable, Writable } from 'node:stream';
 import { type ErrorCode, PortholeError } from '../errors.ts';
 import type { ExecProcess } from '../ports/sandbox-provider.ts';
 
-/** How every script begins: in the workspace, `inside PATH` refuses what is not below it. */
+/**
+ * How every script begins: in the workspace. `inside PATH` refuses what is not below it, `arrived` a working directory that is not. Where a shell thinks that `cd -P` went is not always
+ * where it is: bash resolves the links itself and only then goes there, and somebody may swap a folder for a link in between. The kernel knows.
+ */
 export const IN_WORKSPACE = `
 cd -P -- "\${WORKSPACE:-/workspace}" || exit 70
 root=$PWD
 inside() { case "$1/" in "$root"/*) ;; *) exit 43 ;; esac }
+if [ -n "\${BASH_VERSION-}\${KSH_VERSION-}" ]; then arrived() { inside "$(readlink /proc/self/cwd || pwd -P)"; }
+else arrived() { inside "$PWD"; }
+fi
 `;
 
 /** What the scripts exit with → how a caller is told. */
@@ -16,6 +22,7 @@ const FAILURES: Record<number, (path: string) => PortholeError> = {
   44: (path) => new PortholeError('workspace_read_not_found', `File not found: ${path}`),
   45: (path) => new PortholeError('invalid_request', `${path} is a directory: name a file in it.`),
   47: (path) => new PortholeError('invalid_request', `${path} is no regular file: only those can be read.`),
+  49: (path) => new PortholeError('invalid_request', `${path} lies in a file: files lie in folders only.`),
 };
 
 /**
@@ -71,6 +78,15 @@ export async function endScript(process: ExecProcess): Promise<void> {
   clearTimeout(grace);
 }
 
+/** The longest that opening a file may take, in milliseconds: a pipe that nobody writes to never opens, a disk that hangs neither. */
+const OPENS_WITHIN_MS = 10_000;
+
+/** What a script says once its file is open; one that is not open in time is ended, as if it had failed. */
+export async function opensInTime(process: ExecProcess, opened: Promise<boolean>): Promise<boolean> {
+  const late = setTimeout(() => process.kill('SIGKILL'), OPENS_WITHIN_MS);
+  return opened.finally(() => clearTimeout(late));
+}
+
 /** One of the scripts, as it runs. */
 export interface Script {
   /** True once it says that the file is open; false when it ended without saying so. */
@@ -97,6 +113,12 @@ export function watchScript(process: ExecProcess): Script {
     async failure(path, code, what) {
       const exit = await process.exited.catch((error: unknown) => error as Error);
       if (exit instanceof Error) return exit;
+      if (exit.code === TAR_FAILED) {
+        return new PortholeError(
+          code,
+          said.replace(READY, '').trim().split('\n').at(-1)?.slice(0, 300) ?? what,
+        );
+      }
       const known = FAILURES[exit.code ?? -1];
       if (known !== undefined) return known(path);
       // The tool's own reason follows the last colon of its last line: "cat: write error: No space left on device".
@@ -107,3 +129,5 @@ export function watchScript(process: ExecProcess): Script {
 }
 
 const READY = 'ready\n';
+/** Then its last line says how, in the bridge's words. */
+const TAR_FAILED = 48;

@@ -3,8 +3,8 @@ import { finished } from 'node:stream/promises';
 import { PortholeError } from '#core/errors.ts';
 import type { RunningCommand } from '#core/use-cases/execute-command.ts';
 
-/** How long a stream may be silent, in milliseconds. */
-export const HEARTBEAT_MS = 15_000;
+/** How long a stream may be silent, in milliseconds; 15 s are promised. */
+const HEARTBEAT_MS = 14_000;
 
 /** A comment (HTML standard, section 9.2.6): proxies see that the stream lives, clients do not see it. */
 const HEARTBEAT = ':\n\n';
@@ -25,16 +25,14 @@ export function execEvents(command: RunningCommand, timeoutMs: number | undefine
       done(error);
     },
   });
-  let isQuiet = true;
   const heartbeat = setInterval(() => {
-    if (isQuiet && events.readableLength === 0) events.push(HEARTBEAT);
-    isQuiet = true;
+    if (events.readableLength === 0) events.push(HEARTBEAT);
   }, HEARTBEAT_MS);
   heartbeat.unref();
   events.once('close', () => clearInterval(heartbeat));
   const forward = (event: 'stdout' | 'stderr', output: Readable) => {
     output.on('data', (chunk: Buffer) => {
-      isQuiet = false;
+      heartbeat.refresh();
       if (!events.push(frame(event, chunk.toString('base64')))) outputs.forEach((each) => each.pause());
     });
     // A lost connection also rejects the exit code, which is where it is told.

@@ -5,48 +5,88 @@ import { shown, type TarHeader } from './tar-header.ts';
 /** Where links of a workspace may lead besides: programs and libraries of the image, which a virtual environment refers to. Nothing is written through a link all the same. */
 const PROGRAMS = /^\/(?:usr|bin|sbin|lib|lib64|opt)\//;
 
-/** Linux's own limits, in bytes. */
+/** Linux's own limit, in bytes. */
 const MAX_NAME = 255;
-const MAX_PATH = 4_096;
+/** Linux takes 4,095 bytes; the rest is for where the archive is unpacked. */
+const MAX_PATH = 4_000;
+/** All names of folders together, in bytes. A large project has some MiB of them; paths of thousands of folders each would use up the host's memory. */
+const MAX_FOLDER_BYTES = 8_388_608;
+
+type Kind = 'file' | 'fifo' | 'symlink' | 'directory';
 
 /**
- * What an archive makes below the workspace, entry by entry. Each must stay there: not by its name alone, but also by every link that an earlier entry makes on its way.
+ * What an archive makes, entry by entry. Each must stay below its folder: not by its name alone, but also by every link that an earlier entry makes on its way. And each must be possible, so that no
+ * archive fails half-way.
  */
 export class ArchiveTree {
-  readonly #kinds = new Map<string, TarHeader['type']>();
-  readonly #folders = new Set<string>();
+  readonly #kinds = new Map<string, Kind>();
+  #folderBytes = 0;
 
-  /** Every folder that entries lie in, below the workspace, as Latin-1; none above its own parent. */
-  get folders(): ReadonlySet<string> {
-    return this.#folders;
-  }
-
-  /** @throws PortholeError `invalid_request` for an entry that leaves the workspace */
+  /** @throws PortholeError `invalid_request` for an entry that leaves the workspace, or cannot be beside another */
   add({ name, linkName, type }: TarHeader): void {
     const path = inside(name, name);
-    const parents = parentsOf(path);
-    for (const parent of parents) {
-      if (this.#kinds.get(parent) === 'symlink') {
-        throw archiveError(`${shown(name)} lies beyond the link ${shown(parent)}`);
+    if (path === '' && type !== 'directory') throw archiveError(`${shown(name)} would replace the workspace`);
+    if (type !== 'directory' && /\/\.?$/.test(name))
+      throw archiveError(`${shown(name)} is named like a directory`);
+    this.#makeParents(path, name);
+    if (type === 'symlink') checkTarget(name, path, linkName);
+    if (type === 'hardlink') this.#checkHardLink(name, path, linkName);
+    const kind = kindOf(type);
+    const before = this.#kinds.get(path);
+    if (before !== undefined && before !== kind) {
+      throw archiveError(`${shown(name)} is a ${before} and a ${kind} at once`);
+    }
+    this.#keep(path, kind);
+  }
+
+  /**
+   * Whether an entry would stay in its folder, had it these names, which are often the true ones cut short.
+   * @throws PortholeError `invalid_request`
+   */
+  check({ name, linkName, type }: TarHeader): void {
+    const path = inside(name, name);
+    for (let end = path.lastIndexOf('/'); end !== -1; end = path.lastIndexOf('/', end - 1)) {
+      if (this.#kinds.get(path.slice(0, end)) === 'symlink') {
+        throw archiveError(`${shown(name)} lies beyond a link`);
       }
     }
-    const before = this.#kinds.get(path);
-    if (before !== undefined && before !== type && (before === 'symlink' || type === 'symlink')) {
-      throw archiveError(`${shown(name)} is a link and something else besides`);
+    if (type === 'symlink' && linkName !== '') checkTarget(name, path, linkName);
+    if (type === 'hardlink' && linkName !== '') {
+      const target = this.#kinds.get(inside(linkName, name));
+      if (target !== undefined && target !== 'file')
+        throw archiveError(`${shown(name)} is a hard link to a ${target}`);
     }
-    if (path === '' && type !== 'directory') throw archiveError(`${shown(name)} would replace the workspace`);
-    if (type === 'symlink') checkTarget(name, path, linkName);
-    if (type === 'hardlink') this.#checkHardLink(name, linkName);
-    this.#kinds.set(path, type);
-    for (const parent of parents) this.#folders.add(parent);
+  }
+
+  /** From the nearest one up: what is known as a folder has folders above it only. */
+  #makeParents(path: string, name: string): void {
+    for (let end = path.lastIndexOf('/'); end !== -1; end = path.lastIndexOf('/', end - 1)) {
+      const parent = path.slice(0, end);
+      const kind = this.#kinds.get(parent);
+      if (kind === 'directory') return;
+      if (kind !== undefined) throw archiveError(`${shown(name)} lies beyond the ${kind} ${shown(parent)}`);
+      this.#keep(parent, 'directory');
+    }
+  }
+
+  #keep(path: string, kind: Kind): void {
+    if (kind === 'directory' && !this.#kinds.has(path)) this.#folderBytes += path.length;
+    if (this.#folderBytes > MAX_FOLDER_BYTES) {
+      throw archiveError(`its folders have more than ${MAX_FOLDER_BYTES} bytes of names`);
+    }
+    this.#kinds.set(path, kind);
   }
 
   /** Only to a file of this very archive: any other may be anything. */
-  #checkHardLink(name: string, linkName: string): void {
-    const kind = this.#kinds.get(inside(linkName, name));
-    if (kind === 'file' || kind === 'hardlink') return;
+  #checkHardLink(name: string, path: string, linkName: string): void {
+    const target = inside(linkName, name);
+    if (this.#kinds.get(target) === 'file' && target !== path && !linkName.endsWith('/')) return;
     throw archiveError(`${shown(name)} is a hard link to ${shown(linkName)}, which is no earlier file of it`);
   }
+}
+
+function kindOf(type: TarHeader['type']): Kind {
+  return type === 'symlink' || type === 'directory' || type === 'fifo' ? type : 'file';
 }
 
 /** The path below the workspace that a name means; '' is the workspace itself. */
@@ -62,15 +102,14 @@ function inside(name: string, of: string): string {
   return parts.join('/');
 }
 
-function parentsOf(path: string): string[] {
-  const parents: string[] = [];
-  for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) parents.push(path.slice(0, at));
-  return parents;
-}
-
+/** Its text tells where it leads only while each `..` comes before every name: behind one, which may be a link itself, it leads to anywhere. */
 function checkTarget(name: string, path: string, target: string): void {
   if (target === '') throw archiveError(`${shown(name)} is a link to nothing`);
+  if (target.length > MAX_PATH) throw archiveError(`${shown(name)} is a link to more than ${MAX_PATH} bytes`);
   const resolved = posix.resolve('/workspace', posix.dirname(path), target);
-  if (resolved === '/workspace' || resolved.startsWith('/workspace/') || PROGRAMS.test(resolved)) return;
+  const parts = target.split('/').filter((part) => part !== '' && part !== '.');
+  const isPlain = parts.lastIndexOf('..') < parts.findIndex((part) => part !== '..') >>> 0;
+  const stays = resolved === '/workspace' || resolved.startsWith('/workspace/') || PROGRAMS.test(resolved);
+  if (isPlain && stays) return;
   throw archiveError(`${shown(name)} is a link to ${shown(target)}, which is outside /workspace`);
 }

@@ -1,7 +1,8 @@
 import { archiveError } from './archive-error.ts';
 
-/** What changes nothing that matters here: times, owners, comments, and what archivers keep for themselves. Sparse files come as `GNU.sparse.*`, and are not taken. */
-const HARMLESS = /^(?:[acm]time|[ug]id|[ug]name|comment|charset|SCHILY\..+|LIBARCHIVE\..+)$/;
+/** What changes nothing that matters here: times, owners, comments, and what archivers keep for themselves. Sparse files come as `GNU.sparse.*` or `SCHILY.realsize`, and are not taken. */
+const HARMLESS =
+  /^(?:[acm]time|[ug]id|[ug]name|comment|charset|SCHILY\.(?:dev|ino|nlink|fflags|xattr\..+|acl\..+)|LIBARCHIVE\..+)$/;
 
 export interface PaxRecords {
   readonly path?: string;

@@ -56,6 +56,8 @@ export function readTarHeader(block: Buffer): TarHeader {
   if (!isPosix && magic !== 'ustar  \0' && magic !== '\0\0\0\0\0\0\0\0') {
     throw archiveError('a header is of no kind that is known');
   }
+  // busybox takes it for a part of the name whatever the kind, GNU tar only here.
+  if (!isPosix && block[345] !== 0) throw archiveError('a header has a prefix, which is not of its kind');
   const prefix = isPosix ? text(block, 345, 155) : '';
   const name = prefix === '' ? text(block, 0, 100) : `${prefix}/${text(block, 0, 100)}`;
   const flag = String.fromCharCode(block[156] ?? 0);

@@ -27,10 +27,6 @@ export class TarJudge {
   #hasEnded = false;
   #bytes = 0;
 
-  get folders(): ReadonlySet<string> {
-    return this.#tree.folders;
-  }
-
   /** @throws PortholeError `invalid_request` */
   push(chunk: Buffer): void {
     this.#bytes += chunk.length;
@@ -81,21 +77,26 @@ export class TarJudge {
     if (type === 'long-name' || type === 'long-link' || type === 'pax' || type === 'pax-global') {
       if (size === 0 || size > MAX_META)
         throw archiveError(`a name or an extended header is ${size} bytes long`);
+      // Some readers forget what they were told by then.
+      if (type === 'pax-global' && this.#isTold()) throw archiveError('an entry is named twice');
       this.#meta = { header, padded: padded(size) };
       return;
     }
     const told = this.#told;
     this.#told = {};
-    if (told.size !== undefined && (type !== 'file' || told.isLong === true)) {
+    // Readers that know nothing of the one would find entries where the others find contents.
+    if (told.size !== undefined && told.size !== size) {
       throw archiveError(`${shown(header.name)} has two sizes`);
     }
+    // Not every reader heeds what was told: the header's own names must do no harm either.
+    if (told.path !== undefined || told.linkpath !== undefined) this.#tree.check(header);
     this.#tree.add({
       type,
       name: told.path ?? header.name,
       linkName: told.linkpath ?? header.linkName,
-      size: told.size ?? size,
+      size,
     });
-    this.#skip = padded(told.size ?? size);
+    this.#skip = padded(size);
   }
 
   #metaEnds(bytes: Buffer, { type }: TarHeader): void {

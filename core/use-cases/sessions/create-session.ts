@@ -13,16 +13,21 @@ export interface NewSession {
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
+/** `$1` is the id, `$2` the folder. The environment follows as words: as the shell's own it would have a say in what the shell does. */
 const CREATE = `${SESSION_FUNCTIONS}${ENTER_WORKSPACE}
 _porthole_folder "$1"
 ( umask 077 && mkdir -p -- "\${_porthole_session%/*}" && mkdir -- "$_porthole_session" ) 2>/dev/null || {
   [ -d "$_porthole_session" ] && exit 73
   exit 74
 }
-_porthole_go "$2" || { _porthole_code=$?; rmdir -- "$_porthole_session"; exit "$_porthole_code"; }
+_porthole_go "$(_porthole_root)" "$2" || { _porthole_code=$?; rmdir -- "$_porthole_session"; exit "$_porthole_code"; }
+shift 2
+for _porthole_name; do export -- "$_porthole_name" 2>/dev/null; done
 _porthole_save || { rm -rf -- "$_porthole_session"; exit 74; }
 `;
 
+/** The longest that keeping a session's state, or removing it, may take, in milliseconds: in its place may be something that never ends. */
+export const KEPT_WITHIN_MS = 10_000;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** Linux takes no more than 128 KiB for one variable, and some MiB for all. */
 const MAX_ENV_BYTES = 131_072;
@@ -40,11 +45,13 @@ export async function createSession(
   checkSessionId(id);
   checkEnvironment(env);
   const folder = cwd === undefined ? '' : resolveWorkspacePath(cwd, 'cwd');
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   const { code } = await runToEnd(
     provider,
     sandboxId,
-    { argv: ['bash', '-c', CREATE, 'bash', id, folder], env },
+    { argv: ['bash', '-c', CREATE, 'bash', id, folder, ...variables] },
     signal,
+    KEPT_WITHIN_MS,
   );
   if (code === 0) return;
   if (code === 73) throw sessionError('create', `Session '${id}' already exists`);

@@ -1,7 +1,7 @@
 import type { SandboxProvider } from '../../ports/sandbox-provider.ts';
 import { checkSessionId } from '../../rules/session-id.ts';
 import { runToEnd } from '../run-to-end.ts';
-import { sessionError } from './create-session.ts';
+import { KEPT_WITHIN_MS, sessionError } from './create-session.ts';
 import { SESSION_FUNCTIONS } from './session-script.ts';
 
 const DELETE = `${SESSION_FUNCTIONS}
@@ -21,7 +21,13 @@ export async function deleteSession(
   signal?: AbortSignal,
 ): Promise<void> {
   checkSessionId(id);
-  const { code } = await runToEnd(provider, sandboxId, { argv: ['bash', '-c', DELETE, 'bash', id] }, signal);
+  const { code } = await runToEnd(
+    provider,
+    sandboxId,
+    { argv: ['bash', '-c', DELETE, 'bash', id] },
+    signal,
+    KEPT_WITHIN_MS,
+  );
   if (code === 0) return;
   throw sessionError(
     'delete',

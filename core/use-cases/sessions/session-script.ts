@@ -11,7 +11,7 @@ _porthole_folder() { _porthole_session=\${TMPDIR:-/tmp}/.porthole-sessions/s-$1;
 _porthole_enter() {
   _porthole_folder "$1"
   ( umask 077 && command -p mkdir -p -- "$_porthole_session" ) 2>/dev/null
-  [ -r "$_porthole_session/state" ] || return 0
+  [ -f "$_porthole_session/state" ] && [ -r "$_porthole_session/state" ] || return 0
   while IFS= read -r _porthole_name; do unset -v "$_porthole_name"; done < <(compgen -e)
   . "$_porthole_session/state" 2>/dev/null
 }

@@ -35,6 +35,14 @@ describe('a path in the workspace', () => {
     expect(() => resolveWorkspacePath('a\0b', 'cwd')).toThrow('cwd must not contain a NUL character');
   });
 
+  test('what is longer than a file system takes is refused', () => {
+    expect(resolveWorkspacePath('é'.repeat(127), 'path')).toBe(`/workspace/${'é'.repeat(127)}`);
+    expect(() => resolveWorkspacePath('é'.repeat(128), 'path')).toThrow(
+      'path has a part that is longer than 255 bytes',
+    );
+    expect(() => resolveWorkspacePath('a/'.repeat(2_050), 'cwd')).toThrow('cwd is longer than 4095 bytes');
+  });
+
   test('whatever passes lies within /workspace', () => {
     const part = fc.oneof(fc.constantFrom('..', '.', '', 'workspace', 'a', '...'), fc.string());
     fc.assert(
