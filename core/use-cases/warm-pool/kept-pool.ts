@@ -12,7 +12,7 @@ export interface KeptPoolDeps extends MakeSandboxDeps {
 }
 
 /**
- * A sandbox that has not come up after this long belongs to an instance that was killed over it: ten times as long as images are waited for.
+ * A sandbox that has not come up after this long belongs to an instance that was killed over it: ten times as long as a cluster's may take to come up.
  */
 const ABANDONED_MS = 30 * 60_000;
 
