@@ -40,7 +40,7 @@ export async function benchBridge({
     const outgoing = request({ host: '127.0.0.1', port, method, path, agent });
     if (typeof body === 'string') outgoing.setHeader('content-type', 'application/json');
     if (body === undefined || typeof body === 'string' || body instanceof Buffer) outgoing.end(body);
-    else body.pipe(outgoing);
+    else (body as NodeJS.ReadableStream).pipe(outgoing);
     const [response] = (await once(outgoing, 'response')) as [NodeJS.ReadableStream & { statusCode: number }];
     let bytes = 0;
     let tail = Buffer.alloc(0);
