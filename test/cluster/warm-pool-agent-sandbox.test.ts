@@ -1,4 +1,7 @@
 /** The pool of agent-sandbox on a real cluster, by the functions' own token, with a stand-in for agent-sandbox's controller. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
 import { createAgentSandboxPool } from '#adapters/kubernetes/sandboxes/claims/warm-pool.ts';
@@ -9,7 +12,8 @@ import { suite } from '#test/support/suite.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
 import { cluster, missing } from './bed/cluster.ts';
-import type { Actor } from './guards/actor.ts';
+import { command } from './bed/command.ts';
+import { type Actor, kubeconfigOf } from './guards/actor.ts';
 import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
 
 const POOLS = {
@@ -76,6 +80,32 @@ suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
     await provider.close();
     await pool.drain();
   });
+
+  test('is brought to its target by a pass of its own, with the functions’ account', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'porthole-prime-'));
+    try {
+      const file = join(folder, 'kubeconfig');
+      writeFileSync(file, await kubeconfigOf(functions.access));
+      const program = join(import.meta.dirname, '../../host/prime-once.ts');
+      const said = await command([process.execPath, '--disable-warning=ExperimentalWarning', program], {
+        env: {
+          PATH: process.env['PATH'] ?? '',
+          KUBECONFIG: file,
+          PORTHOLE_DATA_DIR: join(folder, 'data'),
+          PORTHOLE_PROVIDER: 'agent-sandbox',
+          PORTHOLE_WARM_POOL: 'ready',
+          WARM_POOL_TARGET: '2',
+          Sandbox__Preview__ZoneSuffix: stack.config.zone,
+          Sandbox__Preview__Namespace: stack.config.namespaces.previews,
+        },
+      });
+      expect(said).toContain('"warmTarget":2');
+      expect(await replicas('ready')).toBe('2');
+    } finally {
+      rmSync(folder, { recursive: true });
+      await open().drain();
+    }
+  }, 60_000);
 
   test('leaves the operator’s own number alone without a target', async () => {
     await stack.kubectl([

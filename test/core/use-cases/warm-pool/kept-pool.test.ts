@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { POOL_OWNER } from '#core/rules/pool-owner.ts';
 import { createSandbox } from '#core/use-cases/create-sandbox.ts';
+import { recoverSandboxes } from '#host/recover-sandboxes.ts';
 import { poolConfig, settled, warmPoolContract } from '#test/contracts/warm-pool.contract.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
@@ -13,6 +14,7 @@ import { collect } from '#test/support/collect.ts';
 import { type KeptPoolHouse, openKeptPools } from './kept-pool-house.ts';
 
 const ALICE = { user: 'alice', org: 'acme' };
+const silent = () => undefined;
 const NOON = new Date('2026-03-01T12:00:00.000Z');
 
 /** Sandboxes that are folders, each made in `between`. */
@@ -60,6 +62,22 @@ describe('a kept pool', () => {
     await house.open(poolConfig()).prime();
     expect(await mine()).toEqual(left);
     expect(left).toHaveLength(3);
+  });
+
+  test('leaves to recovery what was being handed over when its host was killed; the others stay', async () => {
+    const { records, provider } = house;
+    const pool = house.open(poolConfig());
+    await pool.prime();
+    const taken = await pool.take(ALICE);
+    await pool.close();
+    const left = await mine();
+    const clock = pinnedClock(new Date(NOON.getTime() + 1));
+    const log = { debug: silent, info: silent, warn: silent, error: silent };
+    const { signal } = new AbortController();
+    await recoverSandboxes({ records, provider, place: 'here', clock, log }, signal);
+    expect((await records.sandboxes.get(taken?.id ?? ''))?.observed).toBe('destroyed');
+    expect(await mine()).toEqual(left);
+    expect((await collect(provider.list())).toSorted()).toEqual(left.toSorted());
   });
 
   test('does not hand out one that has died, but the next one that runs', async () => {
