@@ -110,7 +110,8 @@ export async function startHost(
         ];
     opened.defer(async () => {
       stopping.abort();
-      await Promise.all([recovered, ...schedules.map((schedule) => schedule.stop())]);
+      // The pool as well: a look that makes many sandboxes is not waited for to its end.
+      await Promise.all([recovered, services.pool.close(), ...schedules.map((schedule) => schedule.stop())]);
     });
 
     const running = opened.move();

@@ -158,6 +158,20 @@ describe('a host that starts again', () => {
     await end(off);
   });
 
+  test('after it was ended while it made them has nothing to remove', async () => {
+    const first = await startTestHost({ ...PEOPLE, ...OFTEN, WARM_POOL_TARGET: '1000' });
+    const { pool } = first.host.services;
+    expect(await eventually(async () => (await pool.stats()).warm >= 3)).toBe(true);
+    await first.close();
+    expect(first.logged.filter((line) => /"level":"(?:warn|error)"/.test(line))).toEqual([]);
+
+    const next = await again(first.dataDir, 5);
+    await next.host.recovered;
+    await settled(next.host.services.pool, 5);
+    expect(next.logged.filter((line) => line.includes('half-made'))).toEqual([]);
+    await end(next);
+  });
+
   test('after it was killed while it made them leaves none that nobody knows of', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'porthole-test-'));
     const killed = await startHostProcess({
