@@ -1,6 +1,6 @@
 /**
  * The relay that carries one connection to a port of a container, which may have no network but its own loopback. It is started by exec, in whatever language the image
- * brings. It tries 127.0.0.1 and then ::1, and says one character first: `-` both refuse, `F` connected and framed, `R` connected and raw.
+ * brings. It says `.` when it has started, tries 127.0.0.1 and then ::1, and says one character more: `-` both refuse, `F` connected and framed, `R` connected and raw.
  *
  * Framed, both ways: four bytes of length and as many bytes; a length of zero is the end of that direction, one of 0xffffffff a connection that was broken. Whoever ends the
  * relay's input has let go of the connection: the relay ends. Raw, which is all that bash can: bytes as they are; its input's end lets go, the relay's own end is
@@ -11,7 +11,8 @@ export function relayCommand(port: number): readonly [string, ...string[]] {
 }
 
 /** The smallest first: there may be a hundred of them. */
-const CHOOSE = `has() { command -v "$1" >/dev/null 2>&1; }
+const CHOOSE = `printf .
+has() { command -v "$1" >/dev/null 2>&1; }
 has perl && exec perl -e "$2" "$1"
 has python3 && exec python3 -ISc "$3" "$1"
 has node && exec node --max-semi-space-size=1 --max-old-space-size=24 -e "$4" "$1"

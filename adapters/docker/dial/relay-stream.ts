@@ -24,12 +24,16 @@ export interface RelayStreamOptions {
 
 /** A byte stream to a port of a container, on the stream of its relay's exec. Nothing is to be written before it is connected. */
 export class RelayStream extends Duplex {
+  /** Resolves once the relay has been started; rejects with what prevented it. */
+  readonly started: Promise<void>;
   /** Resolves once the relay has reached the port; rejects with what prevented it. */
   readonly connected: Promise<void>;
   readonly #options: Required<RelayStreamOptions>;
   readonly #socket: Duplex;
   readonly #attached = new AttachedReader();
+  readonly #start = Promise.withResolvers<void>();
   readonly #connect = Promise.withResolvers<void>();
+  #hasStarted = false;
   /** Undefined before the relay has said how it speaks. */
   #speech: 'raw' | RelayReader | undefined;
   #said = '';
@@ -40,7 +44,9 @@ export class RelayStream extends Duplex {
     super({ readableHighWaterMark: AHEAD, writableHighWaterMark: AHEAD, allowHalfOpen: true });
     this.#options = { ...options, quietMs };
     this.#socket = socket;
+    this.started = this.#start.promise;
     this.connected = this.#connect.promise;
+    this.started.catch(() => {});
     this.connected.catch(() => {});
     // Without a listener an error would end the host; whoever reads or writes gets it all the same.
     this.on('error', () => {});
@@ -84,7 +90,9 @@ export class RelayStream extends Duplex {
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#isEnded = true;
     clearTimeout(this.#quiet);
-    this.#connect.reject(error ?? this.#lost('the connection was closed'));
+    const reason = error ?? this.#lost('the connection was closed');
+    this.#start.reject(reason);
+    this.#connect.reject(reason);
     this.#socket.destroy();
     done(error);
   }
@@ -93,12 +101,20 @@ export class RelayStream extends Duplex {
     if (this.#isEnded) return;
     if (stream === 'stderr') {
       if (this.#said.length < MOST_SAID) this.#said += bytes.toString('utf8', 0, MOST_SAID);
-    } else if (this.#speech === undefined) this.#greeted(bytes);
+    } else if (bytes.length === 0) return;
+    else if (this.#speech === undefined) this.#greeted(bytes);
     else this.#heard(bytes);
   }
 
   #greeted(bytes: Buffer): void {
     const greeting = bytes.toString('latin1', 0, 1);
+    if (!this.#hasStarted) {
+      if (greeting !== '.') throw new Error('a start that is none');
+      this.#hasStarted = true;
+      this.#start.resolve();
+      if (bytes.length > 1) this.#greeted(bytes.subarray(1));
+      return;
+    }
     if (greeting === '-') return void this.destroy(this.#refused());
     if (greeting !== 'F' && greeting !== 'R') throw new Error('a greeting that is none');
     this.#speech = greeting === 'R' ? 'raw' : new RelayReader();

@@ -13,9 +13,13 @@ import type { Engine } from '../engine/engine.ts';
 import { AttachedChannel } from './attached-channel.ts';
 import { attachExec, exitCode } from './attached-exec.ts';
 import { runPlain } from './run-plain.ts';
+import { Turns } from './turns.ts';
 
-/** Longest time for a signal or a size to be sent, and for a port to be reached, in milliseconds. */
+/** Longest time for a signal or a size to be sent, for a relay to start, and for a port to be reached, in milliseconds. */
 const SETTLE_MS = 10_000;
+
+/** Relays of one container that start at a time: a hundred at once would start no sooner, and each of them late. */
+const STARTS = 8;
 
 /** A signal that could not be sent is tried again this often. */
 const KILL_TRIES = 3;
@@ -27,6 +31,7 @@ export type IsUp = (container: RunningContainer) => Promise<boolean>;
 export class ContainerShell {
   readonly #engine: Engine;
   readonly #kills = new Set<Promise<void>>();
+  readonly #starts = new Turns(STARTS);
   readonly #commands = new Set<ShellCommand>();
   readonly #streams = new Set<Duplex>();
 
@@ -76,24 +81,16 @@ export class ContainerShell {
     port: number,
     signal?: AbortSignal,
   ): Promise<RelayStream> {
-    const { execId, socket } = await this.#attach(
-      { containerId, argv: relayCommand(port), stdin: true, tty: false },
-      signal,
-    );
-    const stream = new RelayStream(socket, { id, port, outcome: () => exitCode(this.#engine, execId) });
-    const late = setTimeout(
-      () => stream.destroy(transportError(id, `port ${port} does not accept`)),
-      SETTLE_MS,
-    );
-    const abort = (): void => void stream.destroy(signal?.reason as Error);
-    signal?.addEventListener('abort', abort, { once: true });
-    if (signal?.aborted) abort();
-    try {
-      await stream.connected;
-    } finally {
-      clearTimeout(late);
-      signal?.removeEventListener('abort', abort);
-    }
+    const stream = await this.#starts.run(containerId, async () => {
+      const { execId, socket } = await this.#attach(
+        { containerId, argv: relayCommand(port), stdin: true, tty: false },
+        signal,
+      );
+      const relay = new RelayStream(socket, { id, port, outcome: () => exitCode(this.#engine, execId) });
+      await this.#within(relay, relay.started, transportError(id, 'its relay did not start in time'), signal);
+      return relay;
+    });
+    await this.#within(stream, stream.connected, transportError(id, `port ${port} does not accept`), signal);
     return stream;
   }
 
@@ -109,6 +106,25 @@ export class ContainerShell {
     for (const command of this.#commands) command.abandon('Porthole ends');
     await Promise.all(this.#kills);
     for (const stream of this.#streams) stream.destroy();
+  }
+
+  /** Waits for something of a relay; ends it where that takes too long, and where nobody waits any more. */
+  async #within(
+    stream: RelayStream,
+    promise: Promise<void>,
+    late: Error,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const timer = setTimeout(() => stream.destroy(late), SETTLE_MS);
+    const abort = (): void => void stream.destroy(signal?.reason as Error);
+    signal?.addEventListener('abort', abort, { once: true });
+    if (signal?.aborted) abort();
+    try {
+      await promise;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    }
   }
 
   async #attach(request: Parameters<typeof attachExec>[1], signal: AbortSignal | undefined) {
