@@ -1,3 +1,4 @@
+import { MIGRATIONS } from '#adapters/sql/migrations.ts';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -122,8 +123,7 @@ describe('the SQLite file', () => {
     );
     await Promise.all([open().migrate(), open().migrate()]);
     expect(openDirectly().prepare('select name from schema_migrations').all()).toEqual([
-      { name: '0001-runs-sandboxes-previews' },
-      { name: '0002-timelines-approvals' },
+      ...MIGRATIONS.map(({ name }) => ({ name })),
     ]);
   });
 

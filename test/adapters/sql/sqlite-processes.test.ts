@@ -1,3 +1,4 @@
+import { MIGRATIONS } from '#adapters/sql/migrations.ts';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -45,7 +46,7 @@ describe('processes on one SQLite file', () => {
     });
     for (const { child } of started) child.stdin.end();
     expect(await Promise.all(ends)).toEqual(started.map(() => ['migrated', 0]));
-    expect(value('select count(*) from schema_migrations')).toBe(2);
+    expect(value('select count(*) from schema_migrations')).toBe(MIGRATIONS.length);
   });
 
   test('killed in the middle of writes leave every transaction whole and lose none that was acknowledged', async () => {
