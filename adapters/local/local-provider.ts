@@ -34,6 +34,7 @@ import { readCommand } from './exec-request.ts';
 import { startCommand } from './exec-process.ts';
 import { findIsolation, type Isolation, type IsolationKind, withoutIsolation } from './isolation.ts';
 import { type MountPlace, mountPlace } from './mount-place.ts';
+import { OutputPipes } from './output-pipes.ts';
 import { isAlive } from './process-identity.ts';
 import { removeFolder } from './remove-folder.ts';
 import { SandboxDialers } from './sandbox-dialers.ts';
@@ -79,11 +80,13 @@ class FolderProvider implements LocalProvider {
   readonly #serial = new Serial();
   readonly #dialers = new SandboxDialers();
   readonly #channels = new SandboxChannels();
+  readonly #pipes: OutputPipes;
   readonly #answerWithin: number | undefined;
 
   constructor(root: string, { isolation, nodeModules, answerWithin }: LocalProviderOptions) {
     this.#answerWithin = answerWithin;
     this.#root = root;
+    this.#pipes = new OutputPipes(join(dirname(root), 'pipes'));
     this.#starter = new SandboxStarter(dirname(root), nodeModules);
     this.#isolation =
       isolation === undefined
@@ -165,8 +168,17 @@ class FolderProvider implements LocalProvider {
 
   async exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
     signal?.throwIfAborted();
-    const { folder } = this.#running(id);
-    return startCommand(id, folder.path, readCommand(command), signal, this.#answerWithin);
+    const { folder, started } = this.#running(id);
+    const place = {
+      folder: folder.channel,
+      inside: started.isolation === 'none' ? folder.channel : INSIDE_PATHS.channel,
+      owner: started.isolation === 'none' ? undefined : ownerOf(id),
+    };
+    return startCommand(id, folder.path, readCommand(command), {
+      signal,
+      answerWithin: this.#answerWithin,
+      pipes: started.direct === true ? () => this.#pipes.take(place) : undefined,
+    });
   }
 
   async dial(id: string, port: number, signal?: AbortSignal): Promise<Socket> {

@@ -12,6 +12,8 @@ export interface StartRecord {
   readonly dialer: { readonly node: string; readonly runtime: string };
   /** Where the process beside the sandbox finds the folders that buckets can be mounted on. */
   readonly shared?: SharedFolders | undefined;
+  /** Its init gives commands the host's own connections and pipes; one that an earlier version started carries every byte itself. */
+  readonly direct?: true | undefined;
 }
 
 /** A sandbox's folder on the host: `workspace/` is shown inside, `channel/` and `mounts/` are shown read-only, all else never is. */

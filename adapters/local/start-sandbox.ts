@@ -50,6 +50,7 @@ export class SandboxStarter {
       process: spawned.process,
       dialer: launch.dialer,
       shared: launch.shared,
+      direct: true,
     };
     folder.record(started);
     const ended = new AbortController();
@@ -130,9 +131,7 @@ function initCommand(node: string, script: string, settings: InitSettings): stri
 function isolatedInit(id: string, sources: Sources): string[] {
   const env = insideEnvironment(id);
   const pty = sources.pty === undefined ? {} : { pty: INSIDE_PATHS.pty };
-  return limitProcesses(
-    initCommand(INSIDE_PATHS.node, INSIDE_PATHS.init, { env, pipes: '/dev/shm', ...pty }),
-  );
+  return limitProcesses(initCommand(INSIDE_PATHS.node, INSIDE_PATHS.init, { env, ...pty }));
 }
 
 /** Without isolation commands find their programs and temporary files where the host does; HOME is the sandbox's own all the same. */
@@ -148,7 +147,6 @@ function plainInit(id: string, sources: Sources): string[] {
   return initCommand(sources.node, join(sources.runtime, 'js', 'main.js'), {
     env,
     workspace: sources.workspace,
-    ...(process.platform === 'linux' ? { pipes: env.HOME } : {}),
     ...pty,
   });
 }

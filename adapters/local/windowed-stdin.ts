@@ -5,7 +5,7 @@ import { FRAME, frame, frameHead, STDIN_WINDOW } from './init/frames.ts';
 const PIECE = 64 * 1024;
 
 /**
- * A command's stdin. No more than a window of it is on its way unacknowledged, so that the init never has to stop reading from
+ * What is typed on a terminal, and the stdin of commands whose init an earlier version started. No more than a window of it is on its way unacknowledged, so that the init never has to stop reading from
  * the connection, and sees at once when it closes, whatever the command does with its input.
  */
 export class WindowedStdin extends Writable {

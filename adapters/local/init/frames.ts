@@ -9,7 +9,7 @@ export const FRAME = {
   ok: 2,
   /** init → host: JSON `{"code": "…", "message": "…"}`. */
   failed: 3,
-  /** host → init: bytes for the command, at most `STDIN_WINDOW` of them unacknowledged. */
+  /** host → init: what is typed on a terminal, at most `STDIN_WINDOW` bytes of it unacknowledged. */
   stdin: 4,
   /** host → init: no more bytes; no payload. */
   stdinEnd: 5,
@@ -28,12 +28,18 @@ export const FRAME = {
 export type InitRequest =
   | { readonly op: 'ping' }
   | { readonly op: 'dial'; readonly port: number }
+  /** Keeps this connection until a command is started that names the ticket: it becomes that command's stdin. Nothing is sent on it before. */
+  | { readonly op: 'input'; readonly ticket: string }
   | {
       readonly op: 'exec';
       readonly argv: readonly [string, ...string[]];
       readonly cwd: string;
       readonly env: Readonly<Record<string, string>>;
       readonly stdin: boolean;
+      /** The ticket of the connection that becomes its stdin. */
+      readonly input?: string;
+      /** Named pipes for its stdout and stderr, which the host reads; without them both come as frames. */
+      readonly outputs?: readonly [string, string];
       readonly tty: { readonly cols: number; readonly rows: number } | null;
     };
 

@@ -6,9 +6,9 @@ import { createServer, type Socket } from 'node:net';
 import { closeInherited } from './close-inherited.ts';
 import { findProgram } from './find-program.ts';
 import { FRAME, FrameReader, frame, type InitRequest } from './frames.ts';
+import { Inputs } from './inputs.ts';
 import type { Operation } from './operation.ts';
 import { Groups } from './operation.ts';
-import { Pipes } from './pipes.ts';
 import { relayPort } from './relay-port.ts';
 import { runCommand } from './run-command.ts';
 
@@ -18,8 +18,6 @@ export interface InitSettings {
   readonly env: Readonly<Record<string, string>>;
   /** The folder that `/workspace` stands for where there is no file system of our own. */
   readonly workspace?: string;
-  /** A folder to make pipes in; without it commands get sockets. */
-  readonly pipes?: string;
   /** The folder of node-pty's native part; without it there are no terminals. */
   readonly pty?: string;
 }
@@ -32,7 +30,7 @@ type Exec = Extract<InitRequest, { op: 'exec' }>;
 const LISTENER = 3;
 const settings = JSON.parse(process.argv[2] as string) as InitSettings;
 const groups = new Groups();
-const pipes = settings.pipes === undefined ? undefined : new Pipes(settings.pipes);
+const inputs = new Inputs();
 
 function place(path: string): string {
   const folder = settings.workspace;
@@ -48,6 +46,7 @@ function refuse(connection: Socket, code: number, reason: string): void {
 }
 
 async function execute(request: Exec, connection: Socket): Promise<Operation | undefined> {
+  const input = request.input === undefined ? undefined : inputs.take(request.input);
   const env = { ...settings.env, ...request.env };
   const located = { ...request, env, cwd: place(request.cwd) };
   const found =
@@ -55,11 +54,12 @@ async function execute(request: Exec, connection: Socket): Promise<Operation | u
       ? { code: 126, reason: 'no terminals: node-pty is not installed for this platform' }
       : findProgram(request.argv[0], env['PATH'] ?? '', located.cwd);
   if ('reason' in found) {
+    input?.destroy();
     refuse(connection, found.code, found.reason);
     return undefined;
   }
   let operation: Operation;
-  if (request.tty === null) operation = await runCommand(located, found.file, connection, pipes);
+  if (request.tty === null) operation = runCommand(located, found.file, connection, input);
   else {
     const { runTerminal } = await import('./run-terminal.ts');
     operation = runTerminal(located, found.file, connection, settings.pty);
@@ -80,7 +80,8 @@ function serve(connection: Socket): void {
       operation.catch((error: Error) => refuse(connection, 126, `${request.argv[0]}: ${error.message}`));
     } else {
       connection.off('data', take);
-      relayPort(request.port, connection);
+      if (request.op === 'input') inputs.offer(request.ticket, connection);
+      else relayPort(request.port, connection);
     }
   };
   let started = false;

@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { frame, frameHead } from './frames.ts';
+import type { Settling } from './settle.ts';
 
 /** Carries a command's output to the host, no faster than the host reads; once closed it reads on and discards. */
-export class Outlet {
-  /** Read so far, from all sources. */
+export class Outlet implements Settling {
   bytes = 0;
-  /** The host is slower than the command, so the sources are paused. */
   held = false;
+  #released: (() => void) | undefined;
   #open = true;
   readonly #sources = new Set<Readable>();
   readonly #connection: Socket;
@@ -50,8 +50,15 @@ export class Outlet {
     this.#release();
   }
 
+  onRelease(then: () => void): void {
+    this.#released = then;
+  }
+
   #release(): void {
     this.held = false;
     for (const one of this.#sources) one.resume();
+    const released = this.#released;
+    this.#released = undefined;
+    if (released !== undefined) setImmediate(released);
   }
 }

@@ -1,72 +1,48 @@
-import { spawn } from 'node:child_process';
-import { closeSync, constants, mkdtempSync, openSync, unlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { Socket } from 'node:net';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 
-/** Made at a time: enough for 32 commands, in one run of mkfifo. */
-const BATCH = 64;
-
-/** The two ends of a pipe: ours does not block, the command's does, as programs expect of their own. */
+/** A pipe that the host reads. */
 export interface Pipe {
+  /** Our own reading end: no command is ended by SIGPIPE, or held up, because the host has gone. */
   readonly ours: number;
+  /** The command's end, which blocks, as programs expect. */
   readonly theirs: number;
 }
 
-/**
- * Real pipes for what commands print. Node gives its children sockets, which nobody can open a second time: `echo oops > /dev/stderr`
- * fails on them. A named pipe that is unlinked as soon as it is open serves as an ordinary one. Not for stdin: opening
- * /dev/stdin again would wait for ever once all input is written.
- */
-export class Pipes {
-  readonly #parent: string;
-  #spare: string[] = [];
-  #filling: Promise<void> | undefined;
-
-  constructor(parent: string) {
-    this.#parent = parent;
-    this.#filling = this.#fill();
-  }
-
-  /** Opens `count` pipes; none where they cannot be had. */
-  async take(count: number): Promise<Pipe[]> {
-    if (this.#spare.length < count) {
-      this.#filling ??= this.#fill();
-      await this.#filling;
+/** Opens the named pipes that the host made for a command; none where one of them cannot be opened. */
+export function openPipes(paths: readonly string[]): Pipe[] {
+  const pipes: Pipe[] = [];
+  try {
+    for (const path of paths) {
+      const ours = openSync(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+      try {
+        // Through the open descriptor it is the same pipe for certain, and has a reader, so that opening it never blocks.
+        pipes.push({ ours, theirs: openSync(`/proc/self/fd/${ours}`, O_WRONLY) });
+      } catch (error) {
+        closeSync(ours);
+        throw error;
+      }
     }
-    const pipes: Pipe[] = [];
-    try {
-      for (const path of this.#spare.splice(0, count)) pipes.push(open(path));
-      if (pipes.length === count) return pipes;
-    } catch {
-      // Somebody inside has meddled with them; this command goes without.
-    }
+    return pipes;
+  } catch {
     for (const { ours, theirs } of pipes) for (const end of [ours, theirs]) closeSync(end);
     return [];
   }
-
-  async #fill(): Promise<void> {
-    try {
-      const folder = mkdtempSync(join(this.#parent, '.pipes-'));
-      const paths = Array.from({ length: BATCH }, (_, number) => join(folder, String(number)));
-      const made = spawn('mkfifo', ['-m', '600', '--', ...paths], { stdio: 'ignore', env: PATH });
-      const code = await new Promise((resolve) => {
-        made.once('exit', resolve);
-        made.once('error', resolve);
-      });
-      if (code === 0) this.#spare.push(...paths);
-    } catch {
-      // No room, or no mkfifo: commands get sockets.
-    }
-    this.#filling = undefined;
-  }
 }
 
-const PATH = { PATH: '/usr/bin:/bin' };
+const PIECE = Buffer.allocUnsafe(64 * 1024);
 
-function open(path: string): Pipe {
-  const ours = openSync(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
-  unlinkSync(path);
-  // Through the open descriptor it is the same pipe for certain, and has a reader, so that opening it never blocks.
-  return { ours, theirs: openSync(`/proc/self/fd/${ours}`, O_WRONLY) };
+/** Reads on and throws away, until nobody holds the other end any more. */
+export function discard(ours: number): void {
+  try {
+    // Most commands leave nothing behind that could write: this is the end already.
+    if (readSync(ours, PIECE) === 0) return closeSync(ours);
+  } catch {
+    // Nothing to read for now.
+  }
+  const rest = new Socket({ fd: ours, writable: false });
+  rest.on('error', () => {});
+  rest.resume();
 }

@@ -1,24 +1,29 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
-import { Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { FRAME, type InitRequest } from './frames.ts';
 import type { Operation } from './operation.ts';
 import { signalGroup } from './operation.ts';
 import { Outlet } from './outlet.ts';
-import type { Pipes } from './pipes.ts';
+import { discard, openPipes } from './pipes.ts';
 import { whenSilent } from './settle.ts';
 
 type Exec = Extract<InitRequest, { op: 'exec' }>;
 
-/** Runs a command on pipes, in a session and process group of its own. */
-export async function runCommand(
+/**
+ * Runs a command in a session and process group of its own. Its stdin is a connection of the host's, its output goes into pipes that the host reads: none of its bytes comes by here. Without pipes
+ * of the host's, output goes by sockets and comes as frames; `echo oops > /dev/stderr` fails on those.
+ * @param input its stdin; undefined for /dev/null
+ */
+export function runCommand(
   request: Exec,
   file: string,
   connection: Socket,
-  pipes: Pipes | undefined,
-): Promise<Operation> {
+  input: Socket | undefined,
+): Operation {
   const outlet = new Outlet(connection);
-  const [out, err] = (await pipes?.take(2)) ?? [];
+  const pipes = openPipes(request.outputs ?? []);
+  const [out, err] = pipes;
   let child: ChildProcess;
   try {
     child = spawn(file, request.argv.slice(1), {
@@ -26,25 +31,22 @@ export async function runCommand(
       cwd: request.cwd,
       env: { ...request.env },
       detached: true,
-      stdio: [request.stdin ? 'pipe' : 'ignore', out?.theirs ?? 'pipe', err?.theirs ?? 'pipe'],
+      stdio: [input ?? 'ignore', out?.theirs ?? 'pipe', err?.theirs ?? 'pipe'],
     });
   } catch (error) {
     // Node throws some refusals of the system, and reports others by an event.
-    for (const pipe of [out, err]) if (pipe !== undefined) closeSync(pipe.ours);
+    for (const pipe of pipes) closeSync(pipe.ours);
     throw error;
   } finally {
-    for (const pipe of [out, err]) if (pipe !== undefined) closeSync(pipe.theirs);
+    for (const pipe of pipes) closeSync(pipe.theirs);
+    // The command has its own descriptor of it; ours would keep it open for the host, and read what is the command's.
+    input?.destroy();
   }
-  const { stdin } = child;
-  const stdout = out === undefined ? child.stdout : new Socket({ fd: out.ours, writable: false });
-  const stderr = err === undefined ? child.stderr : new Socket({ fd: err.ours, writable: false });
   outlet.send(FRAME.ok);
   let running = child.pid !== undefined;
 
-  if (stdout !== null) outlet.take(stdout, FRAME.stdout);
-  if (stderr !== null) outlet.take(stderr, FRAME.stderr);
-  // A command that closes its stdin early is none of our business: what comes for it is acknowledged and dropped.
-  stdin?.on('error', () => {});
+  if (child.stdout !== null) outlet.take(child.stdout, FRAME.stdout);
+  if (child.stderr !== null) outlet.take(child.stderr, FRAME.stderr);
 
   child.on('error', (error) => {
     if (child.pid !== undefined) return;
@@ -53,30 +55,23 @@ export async function runCommand(
   });
   child.on('exit', (code, signal) => {
     running = false;
-    whenSilent(outlet, () =>
-      outlet.close(FRAME.exit, JSON.stringify(signal === null ? { code } : { signal })),
-    );
+    const exit = JSON.stringify(signal === null ? { code } : { signal });
+    // What is in the pipes is the host's to read: it hangs up when it has all.
+    if (pipes.length > 0) outlet.send(FRAME.exit, exit);
+    else whenSilent(outlet, () => outlet.close(FRAME.exit, exit));
   });
 
   return {
     group: child.pid,
     frame(type, payload) {
-      if (type === FRAME.stdin) {
-        const acknowledge = (): void => {
-          const size = Buffer.alloc(4);
-          size.writeUInt32BE(payload.length);
-          outlet.send(FRAME.stdinAck, size);
-        };
-        if (stdin?.writable) stdin.write(payload, acknowledge);
-        else acknowledge();
-      } else if (type === FRAME.stdinEnd) stdin?.end();
-      else if (type === FRAME.signal && running && child.pid !== undefined) {
+      if (type === FRAME.signal && running && child.pid !== undefined) {
         signalGroup(child.pid, payload.toString());
       }
     },
     gone() {
       outlet.discard();
       if (running && child.pid !== undefined) signalGroup(child.pid, 'SIGKILL');
+      for (const { ours } of pipes) discard(ours);
     },
   };
 }

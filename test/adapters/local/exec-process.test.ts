@@ -1,5 +1,5 @@
 /** The host's side against inits that are broken or hostile: a server of the test's own in the init's place. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { dialThroughInit } from '#adapters/local/dial-through-init.ts';
 import { startCommand } from '#adapters/local/exec-process.ts';
 import { FRAME, frame } from '#adapters/local/init/frames.ts';
+import { OutputPipes } from '#adapters/local/output-pipes.ts';
 import { bytes, codeOf } from '#test/contracts/sandbox-provider.contract.ts';
 
 const COMMAND = { op: 'exec', argv: ['x'], cwd: '/', env: {}, stdin: true, tty: null } as const;
@@ -34,7 +35,7 @@ describe('a command through a hostile init', () => {
     });
     await new Promise<void>((resolve) => server.listen(join(folder, 'init.sock'), resolve));
   }
-  const start = () => startCommand('abc', folder, COMMAND, undefined, 200);
+  const start = () => startCommand('abc', folder, COMMAND, { answerWithin: 200 });
 
   test.each<[string, (socket: Socket) => void]>([
     ['never answers', () => {}],
@@ -138,6 +139,52 @@ describe('a command through a hostile init', () => {
     for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve));
     expect(received).toBe(2 * (262_144 + 4 * 5));
     process.stdout.destroy();
+  });
+
+  describe('given connections and pipes', () => {
+    let pipes: () => ReturnType<OutputPipes['take']>;
+
+    beforeEach(() => {
+      mkdirSync(join(folder, 'channel'));
+      const made = new OutputPipes(join(folder, 'pipes'));
+      const place = { folder: join(folder, 'channel'), inside: join(folder, 'channel'), owner: undefined };
+      pipes = () => made.take(place);
+    });
+    const startDirect = () => startCommand('abc', folder, COMMAND, { answerWithin: 200, pipes });
+
+    test('is refused, and leaves no pipe behind, when it says more than the answer on an input', async () => {
+      await init((socket) => socket.write(Buffer.concat([ok, ok])));
+      expect(await codeOf(startDirect())).toBe('exec_transport_error');
+      expect(readdirSync(join(folder, 'channel'))).toEqual([]);
+    });
+
+    test('is refused, and leaves no pipe behind, when it does not start the command', async () => {
+      let connections = 0;
+      await init((socket) => {
+        connections += 1;
+        if (connections === 1) socket.write(ok);
+      });
+      expect(await codeOf(startDirect())).toBe('exec_transport_error');
+      expect(connections).toBe(2);
+      expect(readdirSync(join(folder, 'channel'))).toEqual([]);
+    });
+
+    test('ends although nobody has opened its pipes', async () => {
+      await init((socket) => socket.write(ok));
+      const process = await startDirect();
+      [...open].at(-1)?.write(frame(FRAME.exit, '{"code":3}'));
+      expect((await bytes(process.stdout)).toString()).toBe('');
+      expect(await process.exited).toEqual({ code: 3 });
+      expect(readdirSync(join(folder, 'channel'))).toEqual([]);
+    });
+
+    test('is lost with exec_transport_error when the connection ends before the exit is told', async () => {
+      await init((socket) => socket.write(ok));
+      const process = await startDirect();
+      for (const socket of open) socket.destroy();
+      expect(await codeOf(process.exited)).toBe('exec_transport_error');
+      expect(process.stdin?.destroyed).toBe(true);
+    });
   });
 
   test('cannot be started where nobody listens', async () => {

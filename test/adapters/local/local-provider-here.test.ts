@@ -1,5 +1,13 @@
 /** What is particular to this machine: long paths, the view, the trial, the slower way to a port. */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -51,6 +59,33 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
   test('works in a folder whose path is longer than a socket’s address', async () => {
     expect(dataDir.length).toBeGreaterThan(108);
     expect((await run(provider, id, ['echo', 'hello'])).stdout).toBe('hello\n');
+  });
+
+  test('a command ends although what it left in the background never stops writing', async () => {
+    const { exit, stdout } = await run(provider, id, ['sh', '-c', 'yes noise & echo $! > pid; echo left']);
+    expect(exit).toEqual({ code: 0 });
+    expect(stdout).toContain('left\n');
+    // Nobody reads it any more, and still it is not held up.
+    const busy =
+      'p=$(cat pid); a=$(cut -d" " -f14,15 /proc/$p/stat); while [ "$a" = "$(cut -d" " -f14,15 /proc/$p/stat)" ]; do :; done; kill $p';
+    expect((await run(provider, id, ['sh', '-c', busy])).exit).toEqual({ code: 0 });
+  });
+
+  test('what commands print goes by no name that stays', async () => {
+    await run(provider, id, ['echo', 'hello']);
+    expect(readdirSync(join(dataDir, 'sandboxes', id, 'channel'))).toEqual([]);
+  });
+
+  test('carries commands of a sandbox whose init an earlier version started', async () => {
+    const file = join(dataDir, 'sandboxes', id, 'process.json');
+    const record = readFileSync(file, 'utf8');
+    const { direct, ...earlier } = JSON.parse(record) as { direct: boolean };
+    expect(direct).toBe(true);
+    writeFileSync(file, JSON.stringify(earlier));
+    expect((await run(provider, id, ['sh', '-c', 'echo out; echo err >&2; exit 4'])).exit).toEqual({
+      code: 4,
+    });
+    writeFileSync(file, record);
   });
 
   test('refuses an image', async () => {

@@ -1,0 +1,110 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  chownSync,
+  closeSync,
+  constants,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { SYSTEM_PATH } from './spawn-sandbox.ts';
+
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+
+/** Made at a time: enough for 32 commands, in one run of mkfifo. */
+const BATCH = 64;
+
+/** Where the pipes of a sandbox's commands are put. */
+export interface PipePlace {
+  /** A folder that only the host may change. */
+  readonly folder: string;
+  /** The same folder as the sandbox's init sees it. */
+  readonly inside: string;
+  /** The uid that commands run as, where it is not the host's. */
+  readonly owner: number | undefined;
+}
+
+/** A pipe that waits for its command. */
+export interface OutputPipe {
+  /** The reading end, which does not block. */
+  readonly descriptor: number;
+  /** Where the init opens the other one. */
+  readonly inside: string;
+  /** Takes the name away: nobody can open it any more who has not. */
+  unlink(): void;
+}
+
+/**
+ * Named pipes for what commands print. The host holds one end and the command the other, so that the bytes go by nobody else, and a reader that stops stops the command; and unlike the sockets that Node
+ * gives its children, a pipe can be opened a second time: `echo oops > /dev/stderr`. Not for stdin: opening /dev/stdin again would wait for ever once all input is written.
+ */
+export class OutputPipes {
+  readonly #folder: string;
+  readonly #spare: string[] = [];
+  #filling: Promise<void> | undefined;
+
+  /** @param folder for those that are made ahead; those that an earlier host left are taken over */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Opens two pipes, for stdout and stderr; undefined where they cannot be had, e.g. without mkfifo. */
+  async take(place: PipePlace): Promise<readonly [OutputPipe, OutputPipe] | undefined> {
+    if (process.platform !== 'linux') return undefined;
+    if (this.#spare.length < 2) await (this.#filling ??= this.#fill());
+    const stdout = this.#open(place);
+    const stderr = this.#open(place);
+    if (stdout !== undefined && stderr !== undefined) return [stdout, stderr];
+    for (const pipe of [stdout, stderr]) {
+      if (pipe === undefined) continue;
+      pipe.unlink();
+      closeSync(pipe.descriptor);
+    }
+    return undefined;
+  }
+
+  #open({ folder, inside, owner }: PipePlace): OutputPipe | undefined {
+    for (let name = this.#spare.pop(); name !== undefined; name = this.#spare.pop()) {
+      const path = join(folder, name);
+      const unlink = (): void => rmSync(path, { force: true });
+      try {
+        renameSync(join(this.#folder, name), path);
+        if (owner !== undefined) chownSync(path, owner, owner);
+        const descriptor = openSync(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+        return { descriptor, inside: join(inside, name), unlink };
+      } catch {
+        // Another host with the same data has taken it.
+        unlink();
+      }
+    }
+    return undefined;
+  }
+
+  async #fill(): Promise<void> {
+    try {
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      const left = readdirSync(this.#folder).filter((name) => !this.#spare.includes(name));
+      this.#spare.push(...left);
+      if (this.#spare.length < BATCH / 2) this.#spare.push(...(await this.#make()));
+    } catch {
+      // No room, or no mkfifo: output comes by way of the init.
+    } finally {
+      this.#filling = undefined;
+    }
+  }
+
+  async #make(): Promise<string[]> {
+    const names = Array.from({ length: BATCH }, () => `output-${randomBytes(8).toString('hex')}`);
+    const paths = names.map((name) => join(this.#folder, name));
+    const made = spawn('mkfifo', ['-m', '600', '--', ...paths], { stdio: 'ignore', env: SYSTEM_PATH });
+    const code = await new Promise((resolve) => {
+      made.once('exit', resolve);
+      made.once('error', resolve);
+    });
+    return code === 0 ? names : [];
+  }
+}
