@@ -9,6 +9,9 @@ const HEARTBEAT_MS = 14_000;
 /** A comment (HTML standard, section 9.2.6): proxies see that the stream lives, clients do not see it. */
 const HEARTBEAT = ':\n\n';
 
+/** Read ahead of the client, in bytes of events: three pieces as they come from a pipe. */
+const AHEAD = 256 * 1024;
+
 /**
  * A running command as the bridge's event stream, with a comment now and then while it is silent. A reader that stops, stops the command; a reader that goes away ends it. What cannot be
  * known (a lost connection) is an `error`, never an exit code.
@@ -17,7 +20,7 @@ export function execEvents(command: RunningCommand, timeoutMs: number | undefine
   const { process } = command;
   const outputs = [process.stdout, process.stderr];
   const events = new Readable({
-    highWaterMark: 64 * 1024,
+    highWaterMark: AHEAD,
     read: () => outputs.forEach((output) => output.resume()),
     destroy: (error, done) => {
       process.kill('SIGKILL');
@@ -33,7 +36,7 @@ export function execEvents(command: RunningCommand, timeoutMs: number | undefine
   const forward = (event: 'stdout' | 'stderr', output: Readable) => {
     output.on('data', (chunk: Buffer) => {
       heartbeat.refresh();
-      if (!events.push(frame(event, chunk.toString('base64')))) outputs.forEach((each) => each.pause());
+      if (!events.push(outputFrame(event, chunk))) outputs.forEach((each) => each.pause());
     });
     // A lost connection also rejects the exit code, which is where it is told.
     output.on('error', () => undefined);
@@ -70,6 +73,17 @@ async function lastFrames(
       }),
     );
   }
+}
+
+/** What a command printed, written into one piece of memory: a stream that is given text copies it twice more. */
+function outputFrame(event: 'stdout' | 'stderr', chunk: Buffer): Buffer {
+  const head = `event: ${event}\ndata: `;
+  const data = chunk.toString('base64');
+  const out = Buffer.allocUnsafe(head.length + data.length + 2);
+  out.write(head, 0, 'latin1');
+  out.write(data, head.length, 'latin1');
+  out.write('\n\n', head.length + data.length, 'latin1');
+  return out;
 }
 
 function frame(event: string, data: string): string {
