@@ -29,7 +29,10 @@ echo ready
 exec cat <&3
 `;
 
-/** `$2` is a name that nobody knows. Missing folders are made on the way, each from within the one above. */
+/**
+ * `$2` is a name that nobody knows. Missing folders are made on the way, each from within the one above. Links to files are followed one by one, at most as many as Linux follows: `readlink -f` of a link that goes through itself
+ * never ends.
+ */
 const WRITE = `${IN_WORKSPACE}
 rest=$1
 while :; do
@@ -41,15 +44,18 @@ while :; do
   cd -P -- "./$part" || exit 46
   arrived
 done
-if [ -L "./$rest" ]; then
-  [ -d "./$rest" ] && exit 45
-  target=$(readlink -fn -- "./$rest" && echo .) || exit 43
-  target=\${target%.}
-  inside "$target"
-  rest=\${target##*/}
-  cd -P -- "\${target%/*}" || exit 43
-  arrived
-fi
+hops=0
+while [ -L "./$rest" ]; do
+  [ ! -d "./$rest" ] || exit 45
+  hops=$((hops + 1))
+  [ $hops -le 40 ] || exit 43
+  target=$(readlink -n -- "./$rest" && echo .) || exit 46
+  target=\${target%.} rest=\${target##*/}
+  case "$target" in
+    */*) cd -P -- "\${target%/*}/" || exit 43
+      arrived ;;
+  esac
+done
 [ -n "$rest" ] && [ ! -d "./$rest" ] || exit 45
 umask 022
 temp=./.porthole-$2

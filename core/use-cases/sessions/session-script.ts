@@ -4,7 +4,7 @@
  *
  * Functions for bash, which set or read `_porthole_session`, the session's folder. `_porthole_enter ID` goes into a session, and begins it where there is none;
  * `_porthole_save` keeps its state. A state appears whole or not at all; of two commands at once the one that ends last is kept. In POSIX mode `export -p` writes `export`; the `declare -x` that it writes otherwise
- * would be local to the function that reads it.
+ * would be local to the function that reads it. What bash lets nobody set is not kept: to set it ends a shell in POSIX mode.
  */
 export const SESSION_FUNCTIONS = `
 _porthole_folder() { _porthole_session=\${TMPDIR:-/tmp}/.porthole-sessions/s-$1; }
@@ -16,7 +16,7 @@ _porthole_enter() {
   . "$_porthole_session/state" 2>/dev/null
 }
 _porthole_save() {
-  { ( builtin set -o posix && builtin export -p ) && builtin printf 'cd -- %q 2>/dev/null\\n' "$PWD"; } >"$_porthole_session/.$$" 2>/dev/null &&
+  { ( builtin export -n SHELLOPTS BASHOPTS UID EUID PPID 2>/dev/null; builtin set -o posix && builtin export -p ) && builtin printf 'cd -- %q 2>/dev/null\\n' "$PWD"; } >"$_porthole_session/.$$" 2>/dev/null &&
     command -p mv -f -- "$_porthole_session/.$$" "$_porthole_session/state" 2>/dev/null
 }
 `;

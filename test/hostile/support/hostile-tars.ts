@@ -7,7 +7,7 @@ const FILE: TarEntry = { name: 'pwned', content: 'x' };
 const OUT = '../../tmp/canary/secret';
 const link = (name: string, linkName: string): TarEntry => ({ name, type: '2', linkName });
 const hard = (name: string, linkName: string): TarEntry => ({ name, type: '1', linkName });
-const folder = (name: string): TarEntry => ({ name, type: '5' });
+const folder = (name: string): TarEntry => ({ name, type: '5', mode: 0o755 });
 const file = (name: string | Buffer): TarEntry => ({ name, content: 'x' });
 const hostile = (...entries: readonly (TarEntry | Buffer)[]) => tar(BAIT, ...entries);
 
@@ -260,7 +260,7 @@ export const HARMLESS_TARS: Readonly<Record<string, readonly [Buffer, Readonly<R
     { twice: 'last' },
   ],
   'a folder with its slash, of the oldest kind': [
-    tar({ name: 'old/', magic: '\0'.repeat(8) }, file('old/f')),
+    tar({ name: 'old/', mode: 0o755, magic: '\0'.repeat(8) }, file('old/f')),
     { 'old/f': 'x' },
   ],
   'a hard link to an earlier file': [tar(file('one'), hard('two', 'one')), { one: 'x', two: 'x' }],
