@@ -1,5 +1,5 @@
-import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { type ErrorCode, PortholeError } from '../errors.ts';
 import type { ExecProcess } from '../ports/sandbox-provider.ts';
 
@@ -42,14 +42,13 @@ export async function feed(
   const leave = () => content.destroy(signal?.aborted === true ? abortError(signal) : undefined);
   over.addEventListener('abort', leave, { once: true });
   try {
-    for await (const chunk of content) {
-      if (over.aborted) break;
-      if (!target.write(chunk)) await once(target, 'drain', { signal: over });
-    }
+    content.pipe(target, { end: false });
+    await finished(content, { writable: false });
   } catch (error) {
     if (!gone.signal.aborted) throw error;
   } finally {
     over.removeEventListener('abort', leave);
+    content.unpipe(target);
   }
   signal?.throwIfAborted();
   if (gone.signal.aborted) return false;
