@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { createDockerProvider, type DockerProvider } from '#adapters/docker/docker-provider.ts';
 import type { EngineProbe } from '#adapters/docker/engine-probe.ts';
 import { addressText } from '#adapters/docker/engine/engine-address.ts';
-import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
+import { containerPlace } from '#adapters/mounts/container-place.ts';
+import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
+import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
 import type { Channel } from '#core/ports/channel.ts';
 import { introducingProvider } from '#core/use-cases/agent-access/introducing-provider.ts';
 import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
@@ -13,9 +15,6 @@ import { type Config, ConfigError, type DockerOptions } from './config/config.ts
 import { type OneMachineDeps, openOneMachinePreviews } from './one-machine-previews.ts';
 import type { Platform } from './platform.ts';
 import { recoverSandboxes } from './recover-sandboxes.ts';
-
-const NO_BUCKETS =
-  'sandboxes of a container engine have nothing that mounts buckets: it takes s3fs or rclone in a helper container with bidirectional mount propagation, and this installation has neither';
 
 /** A person waits at the terminal. */
 const DRAIN_MS = 5_000;
@@ -37,7 +36,15 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
     },
   };
   const introduce = createIntroduce({ records, tokens, provider: docker, channel, log });
-  const told = introducingProvider(tellingProvider(docker, { records, clock }), introduce);
+  const mounter = new NamespaceMounter({
+    place: async (id, path, signal) => containerPlace(id, await docker.firstProcess(id, signal), path),
+    lost: (id, path, said) =>
+      log.warn({ sandbox_id: id, mount_path: path, said }, 'bucket lost: s3fs has ended'),
+  });
+  const told = introducingProvider(
+    tellingProvider(unmountingProvider(docker, mounter), { records, clock }),
+    introduce,
+  );
   const provider = revivingProvider(told, records);
   const { plane, gateway, listening, end } = await openOneMachinePreviews(config, deps, provider);
 
@@ -46,7 +53,7 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
     introduce,
     place,
     plane,
-    mounter: unsupportedMounter(NO_BUCKETS),
+    mounter,
     gateway,
     warnings: () => probe.warnings,
     describe: () => Promise.resolve(describe(options, probe)),
@@ -56,6 +63,7 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
     recover: (signal) => recoverSandboxes({ records, provider: told, place, clock, log }, signal),
     async close() {
       await end();
+      await mounter.close();
       await provider.close();
     },
   };

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
+import { localPlace } from '#adapters/mounts/local-place.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
 import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
 import type { Channel } from '#core/ports/channel.ts';
@@ -27,7 +28,7 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
     },
   };
   const mounter = new NamespaceMounter({
-    place: (id) => local.mountPlace(id),
+    place: (id, path) => localPlace(local.mountPlace(id), path),
     lost: (id, path, said) =>
       log.warn({ sandbox_id: id, mount_path: path, said }, 'bucket lost: s3fs has ended'),
   });

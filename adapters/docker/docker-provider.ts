@@ -8,6 +8,7 @@
  * Several installations may share an engine: each knows, lists and touches its own sandboxes alone. Sandboxes outlive the host, and the next one finds them running.
  */
 import type { Duplex } from 'node:stream';
+import type { ProcessIdentity } from '#adapters/local/process-identity.ts';
 import type { ServeChannel } from '#adapters/sandboxes/channel/sandbox-channels.ts';
 import { checkPort, sandboxNotFound, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
@@ -21,6 +22,7 @@ import type {
 } from '#core/ports/sandbox-provider.ts';
 import { ContainerChannels } from './container-channels.ts';
 import { ContainerLife } from './containers/container-life.ts';
+import { containerProcess } from './containers/container-process.ts';
 import { containerState, type RunningContainer } from './containers/container-state.ts';
 import { DEFAULT_LIMITS, type SandboxLimits } from './containers/sandbox-limits.ts';
 import { type FoundVolume, SandboxVolumes } from './containers/sandbox-volume.ts';
@@ -54,6 +56,11 @@ export interface DockerProvider extends SandboxProvider {
   serveChannels(serve: ServeChannel): Promise<void>;
   /** Where processes in a sandbox find that socket; undefined where it cannot be shown to them. */
   channelPath(): string | undefined;
+  /**
+   * The first process of a running sandbox's container; undefined where this process does not see it, as on another machine.
+   * @throws PortholeError `sandbox_not_found`, `sandbox_not_running`
+   */
+  firstProcess(id: string, signal?: AbortSignal): Promise<ProcessIdentity | undefined>;
 }
 
 /** @throws Error where a certificate of the engine's cannot be read */
@@ -194,6 +201,13 @@ class ContainerProvider implements DockerProvider {
       signal?.throwIfAborted();
       checkPort(port);
       return this.#running.use(id, signal, (container) => this.#shell.dial(id, container, port, signal));
+    });
+  }
+
+  firstProcess(id: string, signal?: AbortSignal): Promise<ProcessIdentity | undefined> {
+    return this.#told(id, async () => {
+      const { containerId } = await this.#running.look(id, signal);
+      return containerProcess(containerId);
     });
   }
 

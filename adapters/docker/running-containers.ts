@@ -51,7 +51,7 @@ export class RunningContainers {
         this.#seen.delete(id);
       }
     }
-    const container = await this.#look(id, signal);
+    const container = await this.look(id, signal);
     try {
       const result = await use(container);
       if (!this.#ending.has(id)) this.#seen.set(id, container);
@@ -75,7 +75,8 @@ export class RunningContainers {
     return true;
   }
 
-  async #look(id: string, signal: AbortSignal | undefined): Promise<RunningContainer> {
+  /** @throws PortholeError `sandbox_not_found`, `sandbox_not_running` */
+  async look(id: string, signal: AbortSignal | undefined): Promise<RunningContainer> {
     if (!isSandboxId(id)) throw sandboxNotFound(id);
     const found = await this.#life.container(id, signal);
     if (found === undefined) {

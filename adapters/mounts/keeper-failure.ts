@@ -10,12 +10,17 @@ const MEANINGS: readonly [RegExp, (mount: BucketMount) => string][] = [
     ({ mountPath }) =>
       `a part of ${mountPath} is a symbolic link or no folder: buckets are mounted on real folders`,
   ],
+  [
+    /open mounts|make folder: Read-only/,
+    () => 'the sandbox was started by an earlier version of Porthole: stop it and resume it',
+  ],
+  [/make folder: File name too long/, () => 'the path has a part that is too long'],
   [/open (root|folder|mount path)/, ({ mountPath }) => `${mountPath} is not there any more`],
   [/is not empty/, ({ mountPath }) => `${mountPath} is not empty: choose an empty or a new folder`],
   [
-    /setns|capset|securebits|ambient capability|Operation not permitted|fusermount/,
+    /setns|capset|pidfd|fsopen|fsconfig|fsmount|move_mount|securebits|ambient capability|Operation not permitted|fusermount/,
     () =>
-      'the host may not mount in the namespace of the sandbox: it needs Linux 4.18 or later, /dev/fuse, and unprivileged FUSE mounts',
+      'the host may not mount in the namespace of the sandbox: it needs Linux 4.18 or later (5.4 for containers), /dev/fuse, and unprivileged FUSE mounts',
   ],
   [/invalid credentials/, ({ endpoint }) => `the S3 server at ${endpoint} refuses the credentials`],
   [

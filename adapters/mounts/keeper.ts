@@ -1,29 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { type FileHandle, open } from 'node:fs/promises';
 import type { BucketMount } from '#core/ports/bucket-mounter.ts';
-import { isAlive, type ProcessIdentity } from '#adapters/local/process-identity.ts';
-import { SYSTEM_PATH } from '#adapters/local/spawn-sandbox.ts';
-import { keeperFailure, mountFailed } from './keeper-failure.ts';
-import { KEEPER, systemCalls } from './keeper-script.ts';
-import { s3fsArguments, s3fsEnvironment } from './s3fs-arguments.ts';
-
-/** Seconds until the bucket must be readable: a little more than what s3fs may spend on a server that does not answer. */
-const READY_WITHIN = 25;
+import { keeperFailure } from './keeper-failure.ts';
+import type { KeeperPlace } from './keeper-place.ts';
 
 const MOST_ERROR_TEXT = 8192;
-
-/** Where a keeper works. */
-export interface KeeperPlace {
-  /** Lives in the user and mount namespace that the mount belongs to. */
-  readonly holder: ProcessIdentity;
-  /** Who owns that user namespace, where the host is root: as this user everything runs. */
-  readonly owner: number | undefined;
-  /** Folder in that namespace, which nothing but Porthole can replace. */
-  readonly root: string;
-  /** Below it; what lies there may be hostile. */
-  readonly path: string;
-}
 
 /** The process that mounts one bucket, serves it, and unmounts it. */
 export class Keeper {
@@ -39,7 +20,7 @@ export class Keeper {
     name: string,
     signal?: AbortSignal,
   ): Promise<Keeper> {
-    const child = await launch(place, name, s3fsArguments(mount, name), s3fsEnvironment(mount));
+    const child = await place.launch(name, mount);
     const keeper = new Keeper(child, place, mount, name);
     const { stdout } = child;
     if (stdout === null) throw new Error('the keeper has no stdout');
@@ -89,44 +70,9 @@ export class Keeper {
   }
 }
 
-async function launch(
-  { holder, owner, root, path }: KeeperPlace,
-  name: string,
-  command: readonly string[],
-  secrets: Readonly<Record<string, string>>,
-): Promise<ChildProcess> {
-  const calls = systemCalls(process.arch);
-  if (calls === undefined) throw mountFailed(`buckets cannot be mounted on a ${process.arch} machine`);
-  const namespaces: FileHandle[] = [];
-  try {
-    for (const kind of ['user', 'mnt']) namespaces.push(await open(`/proc/${holder.pid}/ns/${kind}`));
-    // Open now, they are of whoever has the pid: the holder, as long as it still lives.
-    if (!isAlive(holder)) throw mountFailed('the sandbox has just ended');
-    const child = spawn(
-      'perl',
-      ['-e', KEEPER, ...calls, root, path, name, String(READY_WITHIN), ...command],
-      {
-        ...(owner === undefined ? {} : { uid: owner, gid: owner }),
-        cwd: '/',
-        env: { ...SYSTEM_PATH, HOME: '/nonexistent', ...secrets },
-        stdio: ['pipe', 'pipe', 'pipe', ...namespaces.map(({ fd }) => fd)],
-      },
-    );
-    await once(child, 'spawn').catch((cause: unknown) => {
-      throw mountFailed('perl is not installed on the host (apt-get install perl-base)', cause);
-    });
-    return child;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    throw mountFailed('the sandbox has just ended', error);
-  } finally {
-    await Promise.all(namespaces.map((handle) => handle.close()));
-  }
-}
-
 async function sweep(place: KeeperPlace, name: string): Promise<void> {
   try {
-    const child = await launch(place, name, [], {});
+    const child = await place.launch(name);
     child.stderr?.resume();
     await once(child, 'close');
   } catch {

@@ -1,38 +1,30 @@
-import { lchownSync, mkdirSync, rmdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { PortholeError } from '#core/errors.ts';
 import type { BucketMount, BucketMounter } from '#core/ports/bucket-mounter.ts';
-import type { MountPlace } from '#adapters/local/mount-place.ts';
 import { Serial } from '#adapters/sandboxes/serial.ts';
 import { mountFailed } from './keeper-failure.ts';
+import type { KeeperPlace } from './keeper-place.ts';
 import { Keeper } from './keeper.ts';
 
 /** Each costs two processes and some 25 MiB. */
 const MAX_PER_SANDBOX = 8;
 
-/** A folder below one that only Porthole writes. */
-interface Folder {
-  readonly root: string;
-  readonly path: string;
-}
-
 export interface NamespaceMounterOptions {
-  /** Where buckets can be mounted for a running sandbox; undefined while nothing can. */
-  readonly place: (sandboxId: string) => MountPlace | undefined;
+  /** Where a bucket can be mounted for a path of a running sandbox. @throws PortholeError `mount_error` with what is missing, `sandbox_not_running` */
+  readonly place: (
+    sandboxId: string,
+    mountPath: string,
+    signal: AbortSignal,
+  ) => KeeperPlace | Promise<KeeperPlace>;
   /** Told of a mount that ended by itself, and why. */
   readonly lost: (sandboxId: string, mountPath: string, said: string) => void;
 }
 
 interface Mounted {
   readonly keeper: Keeper;
-  /** What was made for it on the host. */
-  readonly folder: Folder | undefined;
+  readonly place: KeeperPlace;
 }
 
-/**
- * Mounts buckets in the user and mount namespace beside a sandbox, from where they propagate into it. Nothing in it is privileged: s3fs runs as the sandbox's own user on the
- * host, with the right to mount in that namespace alone, and the host's own mounts stay as they are. When the namespace goes, its mounts go.
- */
+/** Mounts buckets in the mount namespaces of sandboxes, each by a keeper of its own, while the host's own mounts stay as they are. When the namespace goes, its mounts go. */
 export class NamespaceMounter implements BucketMounter {
   readonly #options: NamespaceMounterOptions;
   readonly #serial = new Serial();
@@ -58,32 +50,13 @@ export class NamespaceMounter implements BucketMounter {
       if (mounts.size >= MAX_PER_SANDBOX) {
         throw mountFailed(`the sandbox has ${MAX_PER_SANDBOX} mounts already: unmount one first`);
       }
-      const place = this.#options.place(sandboxId);
-      if (place === undefined) {
-        throw mountFailed(
-          'no mount can reach this sandbox: it must run, isolated by bubblewrap or unshare, and be started by this version of Porthole',
-        );
-      }
-      const where = place.folders.find(({ inside }) => mountPath.startsWith(`${inside}/`));
-      if (where === undefined) {
-        const folders = place.folders.map(({ inside }) => `${inside}/…`).join(' or ');
-        throw mountFailed(`${mountPath} cannot hold a bucket: use a path ${folders}`);
-      }
-      const path = mountPath.slice(where.inside.length + 1);
-      const folder = where.own === undefined ? undefined : { root: where.own, path };
-      if (folder !== undefined) makeFolder(folder, place.owner);
+      const place = await this.#options.place(sandboxId, mountPath, signal);
       const name = `porthole-${this.#next++}`;
-      const { holder, owner } = place;
-      const keeper = await Keeper.start(
-        { holder, owner, root: where.beside, path },
-        mount,
-        name,
-        signal,
-      ).catch((error: unknown) => {
-        removeFolder(folder);
+      const keeper = await Keeper.start(place, mount, name, signal).catch((error: unknown) => {
+        place.clear();
         throw error;
       });
-      const mounted = { keeper, folder };
+      const mounted = { keeper, place };
       this.#mounted.set(sandboxId, mounts.set(mountPath, mounted));
       void this.#watch(sandboxId, mountPath, mounted);
     });
@@ -131,32 +104,11 @@ export class NamespaceMounter implements BucketMounter {
     if (mounts?.get(mountPath) !== mounted) return;
     mounts.delete(mountPath);
     if (mounts.size === 0) this.#mounted.delete(sandboxId);
-    removeFolder(mounted.folder);
+    mounted.place.clear();
   }
 }
 
 /** Whether one is the other or lies within it. */
 function overlap(one: string, other: string): boolean {
   return `${one}/`.startsWith(`${other}/`) || `${other}/`.startsWith(`${one}/`);
-}
-
-/** s3fs asks that the folder is its user's; the sandbox is shown it read-only. */
-function makeFolder({ root, path }: Folder, owner: number | undefined): void {
-  const folder = join(root, path);
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o755 });
-  } catch (cause) {
-    throw mountFailed('the path has a part that is too long', cause);
-  }
-  if (owner !== undefined) lchownSync(folder, owner, owner);
-}
-
-/** With the folders above it that nothing else is in. */
-function removeFolder(folder: Folder | undefined): void {
-  if (folder === undefined) return;
-  try {
-    for (let path = folder.path; path !== '.'; path = dirname(path)) rmdirSync(join(folder.root, path));
-  } catch {
-    // Another mount has a folder in this one.
-  }
 }

@@ -6,6 +6,9 @@ export const WORKSPACE = '/workspace';
 /** Where the folder of the channel's socket is shown. */
 export const CHANNEL_FOLDER = '/run/porthole';
 
+/** Where buckets are mounted, beside /workspace. */
+const MOUNTS = '/mnt';
+
 /** User and group of everything in a sandbox, as on a cluster; an image's own root is not asked for. */
 export const USER = 1_000;
 
@@ -89,6 +92,8 @@ export function sandboxContainer({
       Tmpfs: {
         '/tmp': `${scratch(limits, SCRATCH.tmp)},mode=1777`,
         [HOME]: `${scratch(limits, SCRATCH.home)},mode=0755,uid=${USER},gid=${USER}`,
+        // For folders that buckets are mounted on: root's, so that nothing in the sandbox can put something else in their place.
+        [MOUNTS]: 'rw,noexec,nosuid,nodev,size=64k,mode=0755',
       },
       Mounts: [
         { Type: 'volume', Source: name, Target: WORKSPACE, ReadOnly: false },

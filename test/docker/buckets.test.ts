@@ -1,0 +1,104 @@
+/** Buckets in containers. */
+import { expect, jest, test } from '@jest/globals';
+import { containerProcess } from '#adapters/docker/containers/container-process.ts';
+import { containerPlace } from '#adapters/mounts/container-place.ts';
+import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
+import type { BucketMount } from '#core/ports/bucket-mounter.ts';
+import { bucketMounterContract } from '#test/contracts/bucket-mounter.contract.ts';
+import { bucketsMissing, startS3 } from '#test/support/seaweedfs.ts';
+import { suite } from '#test/support/suite.ts';
+import { engineMissing, openTestEngine, type TestEngine } from './support/engine.ts';
+
+suite('buckets in a container', engineMissing() ?? bucketsMissing, () => {
+  let engine: TestEngine;
+  bucketMounterContract(async () => {
+    engine = await openTestEngine();
+    const provider = engine.openProvider();
+    return {
+      provider,
+      place: async (id, path, signal) => containerPlace(id, await provider.firstProcess(id, signal), path),
+      refusal: 'Permission denied',
+      holder: async (id) => (await provider.firstProcess(id))?.pid,
+      async kill(id) {
+        const { podName } = await provider.inspect(id);
+        await engine.docker.getContainer(podName).kill();
+      },
+      async end() {
+        await provider.close();
+        await engine.stop();
+      },
+    };
+  });
+
+  const mount = (endpoint: string): BucketMount => ({
+    mountPath: '/mnt/data',
+    bucket: 'data',
+    endpoint,
+    prefix: '/',
+    readOnly: false,
+    credentials: { accessKeyId: 'PORTHOLETESTKEY', secretAccessKey: 'test-secret-+/=-0123456789' },
+    s3fsOptions: ['use_path_request_style'],
+  });
+
+  test('a container that ends by itself takes its mounts along', async () => {
+    const s3 = await startS3();
+    await s3.request('PUT', '/data');
+    const provider = engine.openProvider();
+    const lost = Promise.withResolvers<string>();
+    const mounter = new NamespaceMounter({
+      place: async (id, path, signal) => containerPlace(id, await provider.firstProcess(id, signal), path),
+      lost: (_id, path) => lost.resolve(path),
+    });
+    await provider.create({ id: 'dying' });
+    await mounter.mount('dying', mount(s3.endpoint));
+    const { podName } = await provider.inspect('dying');
+    await engine.docker.getContainer(podName).kill();
+    expect(await lost.promise).toBe('/mnt/data');
+    await mounter.close();
+    await provider.destroy('dying');
+    await provider.close();
+    await s3.stop();
+  });
+
+  test('a container of an earlier version, without a folder for mounts, is told to be started anew', async () => {
+    const made = await engine.docker.createContainer({
+      Image: engine.plainImage,
+      Cmd: ['sleep', '1000'],
+      NetworkDisabled: true,
+      HostConfig: { ReadonlyRootfs: true, NetworkMode: 'none' },
+    });
+    await made.start();
+    try {
+      const mounter = new NamespaceMounter({
+        place: (id, path) => containerPlace(id, containerProcess(made.id), path),
+        lost: () => {},
+      });
+      await expect(mounter.mount('old', mount('http://127.0.0.1:1'))).rejects.toMatchObject({
+        code: 'mount_error',
+        message:
+          'mount failed: the sandbox was started by an earlier version of Porthole: stop it and resume it',
+      });
+    } finally {
+      await made.remove({ force: true });
+    }
+  });
+
+  test('a container that is no process of this machine is named as what is missing', () => {
+    const holder = containerProcess('0'.repeat(64));
+    expect(holder).toBeUndefined();
+    expect(() => containerPlace('bucketsandbox', holder, '/mnt/data')).toThrow(
+      'mount failed: the container is no process that this Porthole sees: it must run on the machine of the container engine, outside of containers',
+    );
+  });
+
+  test('a host that is not root is told that it must be', () => {
+    const user = jest.spyOn(process, 'getuid').mockReturnValue(1000);
+    try {
+      expect(() => containerPlace('bucketsandbox', undefined, '/mnt/data')).toThrow(
+        'mount failed: only root may mount in a container: start Porthole as root, on Linux and on the machine of the container engine',
+      );
+    } finally {
+      user.mockRestore();
+    }
+  });
+});
