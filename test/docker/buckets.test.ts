@@ -70,7 +70,7 @@ suite('buckets in a container', engineMissing() ?? bucketsMissing, () => {
     await made.start();
     try {
       const mounter = new NamespaceMounter({
-        place: (id, path) => containerPlace(id, containerProcess(made.id), path),
+        place: async (id, path) => containerPlace(id, await containerProcess(made.id), path),
         lost: () => {},
       });
       await expect(mounter.mount('old', mount('http://127.0.0.1:1'))).rejects.toMatchObject({
@@ -83,8 +83,8 @@ suite('buckets in a container', engineMissing() ?? bucketsMissing, () => {
     }
   });
 
-  test('a container that is no process of this machine is named as what is missing', () => {
-    const holder = containerProcess('0'.repeat(64));
+  test('a container that is no process of this machine is named as what is missing', async () => {
+    const holder = await containerProcess('0'.repeat(64));
     expect(holder).toBeUndefined();
     expect(() => containerPlace('bucketsandbox', holder, '/mnt/data')).toThrow(
       'mount failed: the container is no process that this Porthole sees: it must run on the machine of the container engine, outside of containers',
