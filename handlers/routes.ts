@@ -30,13 +30,17 @@ import { deleteSandboxRoute } from './sandboxes/delete-sandbox.ts';
 import { deleteSessionRoute } from './sandboxes/delete-session.ts';
 import { deleteTunnelRoute } from './sandboxes/delete-tunnel.ts';
 import { execCommandRoute } from './sandboxes/exec-command.ts';
+import { getSandboxRoute } from './sandboxes/get-sandbox.ts';
 import { hydrateWorkspaceRoute } from './sandboxes/hydrate-workspace.ts';
 import { isSandboxRunningRoute } from './sandboxes/is-sandbox-running.ts';
+import { listSandboxesRoute } from './sandboxes/list-sandboxes.ts';
 import { ptyTerminalRoute } from './sandboxes/pty-terminal.ts';
 import { mountBucketRoute } from './sandboxes/mount-bucket.ts';
 import { persistWorkspaceRoute } from './sandboxes/persist-workspace.ts';
 import { readFileRoute } from './sandboxes/read-file.ts';
 import { unmountBucketRoute } from './sandboxes/unmount-bucket.ts';
+import { resumeSandboxRoute } from './sandboxes/resume-sandbox.ts';
+import { stopSandboxRoute } from './sandboxes/stop-sandbox.ts';
 import { writeFileRoute } from './sandboxes/write-file.ts';
 
 /** Every route, in the order of the documentation. A new route is its file and its line here. */
@@ -58,6 +62,8 @@ export const ROUTES: readonly Route[] = [
   deletePolicyRoute,
   callMcpRoute,
   createSandboxRoute,
+  listSandboxesRoute,
+  getSandboxRoute,
   isSandboxRunningRoute,
   execCommandRoute,
   ptyTerminalRoute,
@@ -71,6 +77,8 @@ export const ROUTES: readonly Route[] = [
   deleteSessionRoute,
   createTunnelRoute,
   deleteTunnelRoute,
+  stopSandboxRoute,
+  resumeSandboxRoute,
   deleteSandboxRoute,
   getPoolStatsRoute,
   primePoolRoute,

@@ -9,6 +9,7 @@ import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { Tokens } from '#core/ports/tokens.ts';
 import type { WarmPool } from '#core/ports/warm-pool.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
+import type { Quotas } from '#core/rules/quotas.ts';
 import type { BucketOptions } from '#core/rules/resolve-mount.ts';
 import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
 import type { Terminals } from '#core/use-cases/terminals/terminals.ts';
@@ -31,6 +32,8 @@ export interface Services {
   readonly probe: AppProbe;
   /** Which installation the provider's sandboxes belong to. */
   readonly place: string;
+  /** What each person may have at a time. */
+  readonly quotas: Quotas;
   readonly tokens: Tokens;
   /** Puts what the runs of a sandbox need to call back inside it. */
   readonly introduce: Introduce;

@@ -7,14 +7,12 @@ import { containerPlace } from '#adapters/mounts/container-place.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
 import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
 import type { Channel } from '#core/ports/channel.ts';
-import { introducingProvider } from '#core/use-cases/agent-access/introducing-provider.ts';
-import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
-import { tellingProvider } from '#core/use-cases/telling-provider.ts';
 import { createIntroduce } from './channel/create-introduce.ts';
 import { type Config, ConfigError, type DockerOptions } from './config/config.ts';
 import { type OneMachineDeps, openOneMachinePreviews } from './one-machine-previews.ts';
 import type { Platform } from './platform.ts';
 import { recoverSandboxes } from './recover-sandboxes.ts';
+import { tendProvider } from './tended-provider.ts';
 
 /** A person waits at the terminal. */
 const DRAIN_MS = 5_000;
@@ -41,11 +39,7 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
     lost: (id, path, said) =>
       log.warn({ sandbox_id: id, mount_path: path, said }, 'bucket lost: s3fs has ended'),
   });
-  const told = introducingProvider(
-    tellingProvider(unmountingProvider(docker, mounter), { records, clock }),
-    introduce,
-  );
-  const provider = revivingProvider(told, records);
+  const { provider, told } = tendProvider(unmountingProvider(docker, mounter), { records, clock, introduce });
   const { plane, gateway, listening, end } = await openOneMachinePreviews(config, deps, provider);
 
   return {

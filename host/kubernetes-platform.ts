@@ -15,9 +15,6 @@ import {
 import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
 import type { Channel } from '#core/ports/channel.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
-import { introducingProvider } from '#core/use-cases/agent-access/introducing-provider.ts';
-import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
-import { tellingProvider } from '#core/use-cases/telling-provider.ts';
 import { createIntroduce } from './channel/create-introduce.ts';
 import { serviceChannel } from './channel/service-channel.ts';
 import {
@@ -30,6 +27,7 @@ import {
 import { openClusterPool } from './open-cluster-pool.ts';
 import type { PlatformDeps } from './open-platform.ts';
 import type { Platform } from './platform.ts';
+import { tendProvider } from './tended-provider.ts';
 
 const NO_BUCKETS =
   'sandboxes of a cluster have nothing that mounts buckets: it takes a privileged sidecar or a CSI driver for S3 in their template, with bidirectional mount propagation, and this installation has neither';
@@ -59,8 +57,7 @@ export async function openKubernetesPlatform(
       channel: channel === undefined ? NO_CHANNEL : serviceChannel(channel.url),
       log,
     });
-    const told = introducingProvider(tellingProvider(own, { records, clock }), introduce);
-    const provider = revivingProvider(told, records);
+    const { provider } = tendProvider(own, { records, clock, introduce });
     const loopback = preview.enabled
       ? undefined
       : createLoopbackPlane({ maxTotal: preview.maxTotal, clock, provider });

@@ -4,15 +4,13 @@ import { localPlace } from '#adapters/mounts/local-place.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
 import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
 import type { Channel } from '#core/ports/channel.ts';
-import { introducingProvider } from '#core/use-cases/agent-access/introducing-provider.ts';
-import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
-import { tellingProvider } from '#core/use-cases/telling-provider.ts';
 import { createIntroduce } from './channel/create-introduce.ts';
 import type { Config } from './config/config.ts';
 import { type OneMachineDeps, openOneMachinePreviews } from './one-machine-previews.ts';
 import type { Platform } from './platform.ts';
 import { recoverSandboxes } from './recover-sandboxes.ts';
 import { stopSandboxes } from './stop-sandboxes.ts';
+import { tendProvider } from './tended-provider.ts';
 
 /** A person waits at the terminal. */
 const DRAIN_MS = 5_000;
@@ -33,11 +31,7 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
       log.warn({ sandbox_id: id, mount_path: path, said }, 'bucket lost: s3fs has ended'),
   });
   const introduce = createIntroduce({ records, tokens, provider: local, channel, log });
-  const told = introducingProvider(
-    tellingProvider(unmountingProvider(local, mounter), { records, clock }),
-    introduce,
-  );
-  const provider = revivingProvider(told, records);
+  const { provider, told } = tendProvider(unmountingProvider(local, mounter), { records, clock, introduce });
   const place = `local:${hostname()}:${folder}`;
   const isolation = local.probe();
   let warnings: readonly string[] = [];

@@ -100,6 +100,7 @@ export async function openServices({
       pool,
       probe: appProbe,
       place,
+      quotas: config.quotas,
       tokens,
       introduce,
       mounter,

@@ -13,6 +13,7 @@ import { createChannelServers } from './channel/channel-servers.ts';
 import { limitPeers } from './channel/limit-peers.ts';
 import { type Config, isOnOneMachine, secretsOf } from './config/config.ts';
 import { createFront } from './front.ts';
+import { keepLifecycle } from '#core/use-cases/keep-lifecycle.ts';
 import { createFunctionHost } from './function-host.ts';
 import { isWildcard, knownHosts } from './known-hosts.ts';
 import { createMetrics } from './metrics.ts';
@@ -29,11 +30,15 @@ export interface Host {
   describe(): Promise<string>;
   /** Resolves once what the last host left undone has been finished. */
   readonly recovered: Promise<void>;
+  /** Does at once what is scheduled for every minute: stops what is idle, destroys what was stopped for too long. */
+  lifecycle(): Promise<void>;
   /** Ends gracefully: answers what was asked, loses no record, keeps files and URLs for the next start. */
   close(): Promise<void>;
 }
 
 const REAP_SECONDS = 60;
+/** How exactly idle sandboxes are stopped. */
+const LIFECYCLE_SECONDS = 60;
 
 /** Brings Porthole up on this machine: the functions, the preview gateway and the schedules, in one process. */
 export async function startHost(
@@ -106,6 +111,7 @@ export async function startHost(
       ? []
       : [
           every(REAP_SECONDS, 'reaper', log, (signal) => reap(services, signal)),
+          every(LIFECYCLE_SECONDS, 'lifecycle', log, (signal) => keepLives(config, services, signal)),
           ...keepPool(config, services, recovered),
         ];
     opened.defer(async () => {
@@ -120,6 +126,7 @@ export async function startHost(
       port,
       services,
       recovered,
+      lifecycle: () => keepLives(config, services, stopping.signal),
       describe: () => platform.describe(),
       close: () => running.disposeAsync(),
     };
@@ -138,6 +145,15 @@ function keepPool(
   const primed = recovered.then(() => pool.prime());
   primed.catch((err: unknown) => log.error({ err }, 'warm pool not primed'));
   return warmTarget === 0 ? [] : [every(refreshInterval / 1_000, 'warm pool', log, () => pool.refresh())];
+}
+
+/** Stops what is idle, destroys what was stopped for too long. Any number of instances may do it at once. */
+async function keepLives({ life: limits }: Config, services: Services, signal: AbortSignal): Promise<void> {
+  const { log } = services;
+  const failed = (id: string, err: unknown) =>
+    log.error({ err, sandbox_id: id }, 'sandbox not looked after: the next pass tries again');
+  const done = await keepLifecycle({ ...services, limits, failed }, signal);
+  if (Object.values(done).some((count) => count > 0)) log.info(done, 'lifecycle pass');
 }
 
 /** In a cluster the CronJobs do it, for all replicas; but they see no records that lie in a file of this one. */

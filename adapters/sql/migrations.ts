@@ -2,6 +2,7 @@ import type { Kysely, RawBuilder } from 'kysely';
 import { runsSandboxesPreviews } from './migrations/0001-runs-sandboxes-previews.ts';
 import { sandboxGenerations } from './migrations/0003-sandbox-generations.ts';
 import { sandboxesByOwner } from './migrations/0004-sandboxes-by-owner.ts';
+import { sandboxLife } from './migrations/0005-sandbox-life.ts';
 import { timelinesApprovals } from './migrations/0002-timelines-approvals.ts';
 
 /** One step of the schema. Once released it never changes: what comes later is another step. */
@@ -22,4 +23,5 @@ export const MIGRATIONS: readonly Migration[] = [
   timelinesApprovals,
   sandboxGenerations,
   sandboxesByOwner,
+  sandboxLife,
 ];

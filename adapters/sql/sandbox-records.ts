@@ -1,9 +1,17 @@
-import { type Insertable, type Selectable, sql } from 'kysely';
-import type { NewSandboxRecord, Owner, SandboxRecord, SandboxRecords } from '#core/ports/records.ts';
+import { type Insertable, type Kysely, type Selectable, sql } from 'kysely';
+import type {
+  NewSandboxRecord,
+  Owner,
+  Reservation,
+  SandboxRecord,
+  SandboxRecords,
+  SandboxTerms,
+} from '#core/ports/records.ts';
+import { POOL_OWNER } from '#core/rules/pool-owner.ts';
 import { instantText } from './instant.ts';
 import { keysetPage } from './keyset-page.ts';
-import type { SandboxesTable } from './schema.ts';
-import type { SqlSession } from './sql-session.ts';
+import type { SandboxesTable, SqlSchema } from './schema.ts';
+import { inTransaction, type SqlSession } from './sql-session.ts';
 
 type SandboxStates = Partial<Pick<SandboxRecord, 'desired' | 'observed'>>;
 
@@ -17,22 +25,103 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
         .$if(generation !== undefined, (query) => query.where('generation', '=', generation as number))
         .execute();
     });
+  /** What speaks against another sandbox of the owner, as things stand until the transaction ends. */
+  const standing = async (
+    trx: Kysely<SqlSchema>,
+    owner: Owner,
+    { sessionKey, name, most }: SandboxTerms,
+  ): Promise<Reservation | undefined> => {
+    await dialect.lockKey(trx, JSON.stringify(['sandboxes', owner.org, owner.user]));
+    const own = trx
+      .selectFrom('sandboxes')
+      .where(LIVE)
+      .where(ownedBy(owner))
+      .where('desired', '!=', 'destroyed');
+    for (const [kind, column, value] of [
+      ['same_session', 'session_key', sessionKey],
+      ['same_name', 'name', name],
+    ] as const) {
+      if (value === null) continue;
+      const held = await own.selectAll().where(column, '=', value).executeTakeFirst();
+      if (held !== undefined) return { kind, sandbox: toRecord(held) };
+    }
+    if (most === undefined) return undefined;
+    const { count } = await own
+      .select(({ fn }) => fn.countAll().as('count'))
+      .where('desired', '=', 'running')
+      .executeTakeFirstOrThrow();
+    return Number(count) >= most ? { kind: 'over_quota', used: Number(count) } : undefined;
+  };
+  const insert = async (db: Kysely<SqlSchema>, sandbox: NewSandboxRecord) => {
+    const { id, ...rest } = toRow(sandbox);
+    return db
+      .insertInto('sandboxes')
+      .values({ id, ...rest })
+      .onConflict((conflict) =>
+        conflict
+          .column('id')
+          .doUpdateSet((row) => ({ ...rest, generation: row('sandboxes.generation', '+', 1) }))
+          .where('sandboxes.observed', '=', 'destroyed'),
+      )
+      .returningAll()
+      .executeTakeFirst();
+  };
   return {
-    create: (sandbox) =>
+    create: (sandbox) => once(async (db) => (await insert(db, sandbox))?.generation),
+
+    reserve: (sandbox, most) =>
+      once((db) =>
+        inTransaction(db, async (trx): Promise<Reservation> => {
+          const refusal = await standing(trx, sandbox.owner, { ...sandbox, most });
+          if (refusal !== undefined) return refusal;
+          const made = await insert(trx, sandbox);
+          return made === undefined ? { kind: 'id_taken' } : { kind: 'reserved', sandbox: toRecord(made) };
+        }),
+      ),
+
+    moveDesired: ({ id, generation }, from, to, at, quietSince) =>
       once(async (db) => {
-        const { id, ...rest } = toRow(sandbox);
-        const created = await db
-          .insertInto('sandboxes')
-          .values({ id, ...rest })
-          .onConflict((conflict) =>
-            conflict
-              .column('id')
-              .doUpdateSet((row) => ({ ...rest, generation: row('sandboxes.generation', '+', 1) }))
-              .where('sandboxes.observed', '=', 'destroyed'),
+        const moved = await db
+          .updateTable('sandboxes')
+          .set({ desired: to, stopped_at: to === 'stopped' ? instantText(at) : null })
+          .where('id', '=', id)
+          .where('generation', '=', generation)
+          .where('desired', '=', from)
+          .$if(quietSince !== undefined, (query) =>
+            query.where(
+              sql<boolean>`coalesce(last_active_at, created_at) <= ${instantText(quietSince as Date)}`,
+            ),
           )
-          .returning('generation')
+          .returning('id')
           .executeTakeFirst();
-        return created?.generation;
+        return moved !== undefined;
+      }),
+
+    touch: ({ id, generation }, at) =>
+      repeatable(async (db) => {
+        await db
+          .updateTable('sandboxes')
+          .set({ last_active_at: instantText(at) })
+          .where('id', '=', id)
+          .where('generation', '=', generation)
+          .where(sql<boolean>`coalesce(last_active_at, created_at) < ${instantText(at)}`)
+          .execute();
+      }),
+
+    list: (owner, { state, name, sessionKey, tags = {} }, page) =>
+      repeatable((db) => {
+        let query = db
+          .selectFrom('sandboxes')
+          .selectAll()
+          .where(LIVE)
+          .where(owner === undefined ? notOfPool() : ownedBy(owner));
+        if (state !== undefined) query = query.where('observed', '=', state);
+        if (name !== undefined) query = query.where('name', '=', name);
+        if (sessionKey !== undefined) query = query.where('session_key', '=', sessionKey);
+        for (const [key, value] of Object.entries(tags)) {
+          query = query.where(dialect.textUnder('tags', key), '=', value);
+        }
+        return keysetPage(query, page, toRecord);
       }),
 
     get: (id) =>
@@ -100,8 +189,9 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
         return Number(count);
       }),
 
-    takeWarm: (place, from, to, at, id) =>
-      once(async (db) => {
+    takeWarm: (place, from, to, at, { id, terms } = {}) => {
+      const take = async (db: Kysely<SqlSchema>) => {
+        if (terms !== undefined && (await standing(db, to, terms)) !== undefined) return undefined;
         const taken = await db
           .updateTable('sandboxes')
           .set({
@@ -109,6 +199,12 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
             owner_user: to.user,
             observed: 'creating',
             created_at: instantText(at),
+            last_active_at: null,
+            ...(terms && {
+              session_key: terms.sessionKey,
+              name: terms.name,
+              tags: JSON.stringify(terms.tags),
+            }),
           })
           .where('id', '=', (builder) =>
             builder
@@ -128,7 +224,9 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
           .returningAll()
           .executeTakeFirst();
         return taken && toRecord(taken);
-      }),
+      };
+      return once((db) => (terms === undefined ? take(db) : inTransaction(db, take)));
+    },
   };
 }
 
@@ -137,6 +235,10 @@ const LIVE = sql<boolean>`not (desired = 'destroyed' and observed = 'destroyed')
 
 function ownedBy({ org, user }: Owner) {
   return sql<boolean>`owner_org = ${org} and owner_user = ${user}`;
+}
+
+function notOfPool() {
+  return sql<boolean>`not (owner_org = ${POOL_OWNER.org} and owner_user = ${POOL_OWNER.user})`;
 }
 
 function toRow(sandbox: NewSandboxRecord): Insertable<SandboxesTable> {
@@ -149,6 +251,11 @@ function toRow(sandbox: NewSandboxRecord): Insertable<SandboxesTable> {
     desired: sandbox.desired,
     observed: sandbox.observed,
     created_at: instantText(sandbox.createdAt),
+    session_key: sandbox.sessionKey,
+    name: sandbox.name,
+    tags: JSON.stringify(sandbox.tags),
+    last_active_at: null,
+    stopped_at: null,
   };
 }
 
@@ -162,5 +269,10 @@ function toRecord(row: Selectable<SandboxesTable>): SandboxRecord {
     observed: row.observed,
     createdAt: new Date(row.created_at),
     generation: row.generation,
+    sessionKey: row.session_key,
+    name: row.name,
+    tags: JSON.parse(row.tags) as Record<string, string>,
+    lastActiveAt: new Date(row.last_active_at ?? row.created_at),
+    stoppedAt: row.stopped_at === null ? null : new Date(row.stopped_at),
   };
 }

@@ -48,6 +48,13 @@ export interface SandboxesTable {
   observed: ObservedState;
   created_at: string;
   generation: Generated<number>;
+  session_key: string | null;
+  name: string | null;
+  /** JSON object of texts. */
+  tags: Generated<string>;
+  /** Null in rows of an older schema: then it counts from `created_at`. */
+  last_active_at: string | null;
+  stopped_at: string | null;
 }
 
 /** A row exists from the first explicit stop on: no row is generation 0. */

@@ -25,6 +25,10 @@ export interface SqlDialect {
   readonly forUpdate: RawBuilder<unknown>;
   /** At the end of a select: as `forUpdate`, and leaves out the rows that others hold. */
   readonly skipLocked: RawBuilder<unknown>;
+  /** The text under a key of a JSON object of texts. Keys are letters, digits, `_`, `.`, `-` and `:`. */
+  textUnder(column: 'tags', key: string): RawBuilder<string | null>;
+  /** Inside a transaction: waits until nobody else holds the same key, and holds it until the transaction ends. */
+  lockKey(trx: Kysely<SqlSchema>, key: string): Promise<void>;
   /** Inside a transaction: waits until no other instance migrates, and holds that until the transaction ends. */
   lockMigrations(trx: Kysely<SqlSchema>): Promise<void>;
   diagnose(error: unknown): Diagnosis;

@@ -33,12 +33,48 @@ export interface SandboxRecord {
   readonly desired: DesiredState;
   readonly observed: ObservedState;
   readonly createdAt: Date;
+  /** The conversation it belongs to: a second request with the same key of the same owner gets this very one. */
+  readonly sessionKey: string | null;
+  /** Unique among its owner's. */
+  readonly name: string | null;
+  readonly tags: Readonly<Record<string, string>>;
+  /** When somebody last did something with it, to the minute. */
+  readonly lastActiveAt: Date;
+  /** Since when it is wanted to be stopped; null while it is not. */
+  readonly stoppedAt: Date | null;
   /** 1 for the first sandbox under its id, one more for each that takes over the id of a destroyed one. */
   readonly generation: number;
 }
 
-/** Which generation it is, the records say. */
-export type NewSandboxRecord = Omit<SandboxRecord, 'generation'>;
+/** Which generation it is, and that nobody stopped it yet, the records say. */
+export type NewSandboxRecord = Omit<SandboxRecord, 'generation' | 'stoppedAt' | 'lastActiveAt'>;
+
+/** What came of asking for a new sandbox. */
+export type Reservation =
+  | { readonly kind: 'reserved'; readonly sandbox: SandboxRecord }
+  /** There is one of that session key, or of that name; nothing changed. */
+  | { readonly kind: 'same_session'; readonly sandbox: SandboxRecord }
+  | { readonly kind: 'same_name'; readonly sandbox: SandboxRecord }
+  | { readonly kind: 'id_taken' }
+  /** The owner has so many already. */
+  | { readonly kind: 'over_quota'; readonly used: number };
+
+/** On which an owner gets a sandbox. */
+export interface SandboxTerms {
+  readonly sessionKey: string | null;
+  readonly name: string | null;
+  readonly tags: Readonly<Record<string, string>>;
+  /** Sandboxes that the owner may have running; undefined: any number. */
+  readonly most?: number | undefined;
+}
+
+export interface SandboxFilter {
+  readonly state?: ObservedState | undefined;
+  readonly name?: string | undefined;
+  readonly sessionKey?: string | undefined;
+  /** All of them. */
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+}
 
 export interface Page<T> {
   readonly items: readonly T[];
@@ -77,11 +113,31 @@ export interface SandboxRecords {
    * from one that is, it takes over the id, and every column.
    */
   create(sandbox: NewSandboxRecord): Promise<number | undefined>;
+  /**
+   * Inserts it as `create` does, unless its owner has one of that session key or of that name, or has `most` already that are wanted to run. Counted and inserted in one transaction, so that
+   * no number of simultaneous requests gets past either.
+   */
+  reserve(sandbox: NewSandboxRecord, most?: number): Promise<Reservation>;
   /** Undefined for unknown ids; destroyed ones are kept, so that their end is known for certain. */
   get(id: string): Promise<SandboxRecord | undefined>;
   /** Does nothing for an unknown id, or where another generation has taken it over meanwhile; so does `setObserved`. @param generation default: whichever there is */
   setDesired(id: string, desired: DesiredState, generation?: number): Promise<void>;
   setObserved(id: string, observed: ObservedState, generation?: number): Promise<void>;
+  /**
+   * Moves what is wanted from one state to another at `at`; false when something else was wanted, or when somebody was active after `quietSince`. So of two that disagree one wins, and an activity in between wins over
+   * both.
+   */
+  moveDesired(
+    sandbox: Pick<SandboxRecord, 'id' | 'generation'>,
+    from: DesiredState,
+    to: DesiredState,
+    at: Date,
+    quietSince?: Date,
+  ): Promise<boolean>;
+  /** Somebody did something with it at `at`; never moves back. */
+  touch(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, at: Date): Promise<void>;
+  /** Newest first: the live ones of an owner, or of everybody in the place but the pool's. */
+  list(owner: Owner | undefined, filter: SandboxFilter, page: PageRequest): Promise<Page<SandboxRecord>>;
   /** Newest first: every sandbox but those that are both wanted and observed to be destroyed. */
   live(page: PageRequest, place?: string): Promise<Page<SandboxRecord>>;
   /** The ids among `ids` that are observed to be destroyed. Unknown ids are not among them. */
@@ -92,9 +148,15 @@ export interface SandboxRecords {
   countWanted(place: string): Promise<number>;
   /**
    * Gives the oldest sandbox of `from` in the place that is wanted to run and observed to, or the very one that `id` names, to `to`, as one that is created at `at`: it counts as being
-   * created again. However many ask at once, each one gets another sandbox; undefined when there is none.
+   * created again. However many ask at once, each one gets another sandbox; undefined when there is none, and where `terms` are given that `reserve` would refuse.
    */
-  takeWarm(place: string, from: Owner, to: Owner, at: Date, id?: string): Promise<SandboxRecord | undefined>;
+  takeWarm(
+    place: string,
+    from: Owner,
+    to: Owner,
+    at: Date,
+    options?: { readonly id?: string | undefined; readonly terms?: SandboxTerms | undefined },
+  ): Promise<SandboxRecord | undefined>;
 }
 
 export type EndReason = 'stopped' | 'expired' | 'orphaned';

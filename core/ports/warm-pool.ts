@@ -1,4 +1,4 @@
-import type { Owner, SandboxRecord } from './records.ts';
+import type { Owner, SandboxRecord, SandboxTerms } from './records.ts';
 
 export interface WarmPoolConfig {
   /** Sandboxes to keep ready; 0: none. */
@@ -39,7 +39,7 @@ export interface WarmPool {
    * One that runs, as the owner's own, which counts as being created until its record says otherwise; undefined where the pool has none, and where sandboxes come out of it
    * by the provider's own `create`. What is missing then is made in the background.
    */
-  take(owner: Owner, signal?: AbortSignal): Promise<SandboxRecord | undefined>;
+  take(owner: Owner, signal?: AbortSignal, terms?: SandboxTerms): Promise<SandboxRecord | undefined>;
   /** Ends what is going on in the background. The sandboxes stay: the next start keeps them. */
   close(): Promise<void>;
 }

@@ -1,9 +1,17 @@
 import { PortholeError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
-import type { NewSandboxRecord, Owner, Records, SandboxRecord } from '../ports/records.ts';
+import type {
+  NewSandboxRecord,
+  Owner,
+  Records,
+  Reservation,
+  SandboxRecord,
+  SandboxTerms,
+} from '../ports/records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import type { WarmPool } from '../ports/warm-pool.ts';
+import { quotaOf, type Quotas } from '../rules/quotas.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 
 /** What makes a sandbox of an id. */
@@ -19,40 +27,86 @@ export interface MakeSandboxDeps {
 export interface CreateSandboxDeps extends MakeSandboxDeps {
   /** Where one may be ready. */
   readonly pool: Pick<WarmPool, 'take'>;
+  /** What each owner may have. */
+  readonly quotas: Quotas;
 }
 
 export interface NewSandbox {
   readonly owner: Owner;
   readonly image?: string | undefined;
+  readonly sessionKey?: string | undefined;
+  readonly name?: string | undefined;
+  readonly tags?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
  * Makes a sandbox under a fresh id, or takes one that is ready, and hands it to `use` while it still counts as being created; only when that succeeds does it count as running. A crash anywhere
- * before leaves a record in `creating`, which recovery destroys, because nobody was ever told of it.
+ * before leaves a record in `creating`, which recovery destroys, because nobody was ever told of it. Where the owner has one of that session key, `known` is given that one instead.
+ * @throws PortholeError `quota_exceeded`, `sandbox_exists` where the name is taken, and whatever the provider refuses
  */
 export async function createSandbox<T>(
   deps: CreateSandboxDeps,
   wanted: NewSandbox,
   use: (sandbox: SandboxRecord) => Promise<T>,
   signal?: AbortSignal,
+  known: (sandbox: SandboxRecord) => Promise<T> = use,
 ): Promise<T> {
-  const warm = wanted.image === undefined ? await deps.pool.take(wanted.owner, signal) : undefined;
+  const terms = termsOf(deps, wanted);
+  const warm = wanted.image === undefined ? await deps.pool.take(wanted.owner, signal, terms) : undefined;
   if (warm !== undefined) return finish(deps, warm, () => use(warm));
   const id = deps.ids.sandbox();
-  const sandbox = await claimSandboxId(deps, id, wanted);
-  if (sandbox === undefined) {
+  const reservation = await reserveSandbox(deps, id, wanted);
+  if (reservation.kind === 'id_taken') {
     throw new PortholeError('internal_error', `Sandbox id ${id} is taken: ask for another one.`);
   }
-  return makeSandbox(deps, sandbox, use, signal);
+  if (reservation.kind === 'same_session') return known(reservation.sandbox);
+  return makeSandbox(deps, reservation.sandbox, use, signal);
 }
 
-/** Takes the id for a sandbox that is to be made; undefined where one of that id is there, or is being made or destroyed. */
-export async function claimSandboxId(
-  { records, clock, place }: MakeSandboxDeps,
+/**
+ * Takes the id for a sandbox that is to be made, unless its owner has one of that session key, or one of that id is there, or is being made or destroyed.
+ * @throws PortholeError `quota_exceeded`, `sandbox_exists`
+ */
+export async function reserveSandbox(
+  deps: MakeSandboxDeps & Pick<CreateSandboxDeps, 'quotas'>,
   id: string,
-  { owner, image }: NewSandbox,
+  wanted: NewSandbox,
+): Promise<Extract<Reservation, { kind: 'reserved' | 'same_session' | 'id_taken' }>> {
+  const { most } = termsOf(deps, wanted);
+  const reservation = await deps.records.sandboxes.reserve(newRecord(deps, id, wanted), most);
+  if (reservation.kind === 'over_quota') {
+    throw new PortholeError(
+      'quota_exceeded',
+      `You have ${reservation.used} sandboxes of the ${most} that you may have at a time: stop or delete one, or let an administrator raise PORTHOLE_QUOTAS.`,
+    );
+  }
+  if (reservation.kind === 'same_name') {
+    throw new PortholeError(
+      'sandbox_exists',
+      `You have a sandbox of the name ${JSON.stringify(wanted.name)} already, ${reservation.sandbox.id}: use it, or choose another name.`,
+    );
+  }
+  return reservation;
+}
+
+/** The same for whom no quota binds; undefined where the id is taken. */
+export async function claimSandboxId(
+  deps: MakeSandboxDeps,
+  id: string,
+  wanted: NewSandbox,
 ): Promise<SandboxRecord | undefined> {
-  const sandbox: NewSandboxRecord = {
+  const sandbox = newRecord(deps, id, wanted);
+  const generation = await deps.records.sandboxes.create(sandbox);
+  if (generation === undefined) return undefined;
+  return { ...sandbox, generation, lastActiveAt: sandbox.createdAt, stoppedAt: null };
+}
+
+function newRecord(
+  { clock, place }: MakeSandboxDeps,
+  id: string,
+  { owner, image, sessionKey, name, tags }: NewSandbox,
+): NewSandboxRecord {
+  return {
     id,
     owner,
     image: image ?? null,
@@ -60,9 +114,22 @@ export async function claimSandboxId(
     desired: 'running',
     observed: 'creating',
     createdAt: clock.now(),
+    sessionKey: sessionKey ?? null,
+    name: name ?? null,
+    tags: tags ?? {},
   };
-  const generation = await records.sandboxes.create(sandbox);
-  return generation === undefined ? undefined : { ...sandbox, generation };
+}
+
+function termsOf(
+  { quotas }: Pick<CreateSandboxDeps, 'quotas'>,
+  { owner, sessionKey, name, tags }: NewSandbox,
+): SandboxTerms {
+  return {
+    sessionKey: sessionKey ?? null,
+    name: name ?? null,
+    tags: tags ?? {},
+    most: quotaOf(quotas, owner).sandboxes,
+  };
 }
 
 /** Makes the sandbox of a claimed id, or nothing: what fails is removed again. */

@@ -1,25 +1,31 @@
 import { type Caller, mayUseSandbox, ownerOf } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { SandboxRecord } from '../ports/records.ts';
-import { claimSandboxId, type MakeSandboxDeps, makeSandbox } from './create-sandbox.ts';
+import {
+  type CreateSandboxDeps,
+  type MakeSandboxDeps,
+  makeSandbox,
+  reserveSandbox,
+} from './create-sandbox.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 import { checkSandboxId, sandboxNotFound } from './find-sandbox.ts';
+import { resumeSandbox } from './resume-sandbox.ts';
 
-export type UseSandboxDeps = MakeSandboxDeps;
+export type UseSandboxDeps = MakeSandboxDeps & Pick<CreateSandboxDeps, 'quotas'>;
 
 /** Whoever loses the race for an id this often in a row meets somebody who makes and deletes it in a loop. */
 const MAX_ATTEMPTS = 4;
 
 /**
  * The sandbox, made where there is none: an id is only a name, and belongs to the person who first used it. A deleted one is made anew, for the same owner. Agents (`agents`: whether the one of its
- * run may use it at all) make none. Simultaneous first uses make one sandbox, and each waits until it is there; it is made to the end when a caller goes away meanwhile, because others may wait.
+ * run may use it at all) make none. A stopped one is resumed, unless `asItIs`. Simultaneous first uses make one sandbox, and each waits until it is there; it is made to the end when a caller goes away meanwhile, because others may wait.
  * @throws PortholeError `invalid_request`, `sandbox_not_found` (a foreign one too: its existence is nobody else's business), and whatever the provider refuses
  */
 export async function useSandbox(
   deps: UseSandboxDeps,
   caller: Caller,
   id: string,
-  { agents = false }: { readonly agents?: boolean } = {},
+  { agents = false, asItIs = false }: { readonly agents?: boolean; readonly asItIs?: boolean } = {},
 ): Promise<SandboxRecord> {
   const { records } = deps;
   checkSandboxId(id);
@@ -27,18 +33,25 @@ export async function useSandbox(
     const known = await records.sandboxes.get(id);
     if (known !== undefined && !mayUseSandbox(caller, known, agents)) throw sandboxNotFound(id);
     if (known !== undefined && known.desired !== 'destroyed') {
-      return known.observed === 'creating' ? awaitCreation(deps, known) : known;
+      return asItIs && known.observed !== 'creating' ? known : readySandbox(deps, known);
     }
     if (caller.kind === 'agent') throw sandboxNotFound(id);
     // A deletion that is under way, or was cut off, is finished first.
     if (known !== undefined) await destroySandbox(deps, known);
-    const claimed = await claimSandboxId(deps, id, { owner: known?.owner ?? ownerOf(caller) });
-    if (claimed !== undefined) return makeSandbox(deps, claimed, (sandbox) => Promise.resolve(sandbox));
+    const reserved = await reserveSandbox(deps, id, { owner: known?.owner ?? ownerOf(caller) });
+    if (reserved.kind === 'reserved') {
+      return makeSandbox(deps, reserved.sandbox, (sandbox) => Promise.resolve(sandbox));
+    }
   }
   throw new PortholeError(
     'sandbox_not_running',
     `Sandbox ${id} is made and deleted again at this moment: try again.`,
   );
+}
+
+/** A sandbox that is there, once commands can run in it. */
+export function readySandbox(deps: UseSandboxDeps, sandbox: SandboxRecord): Promise<SandboxRecord> {
+  return sandbox.observed === 'creating' ? awaitCreation(deps, sandbox) : resumeSandbox(deps, sandbox);
 }
 
 /** Creating is idempotent, so whoever comes meanwhile does it as well; it goes on when the first one was killed over it. */

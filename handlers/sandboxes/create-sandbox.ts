@@ -1,11 +1,18 @@
 import { z } from 'zod';
 import { ownerOf, requirePerson } from '#core/callers.ts';
 import { createSandbox } from '#core/use-cases/create-sandbox.ts';
+import { readySandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
+import { SandboxName, SessionKey, Tags } from './sandbox-traits.ts';
 
 const Body = z
   .object({
     image: z.string().min(1).max(512).optional().describe('Container image, where the provider has images'),
+    session_key: SessionKey.nullish().describe(
+      'The conversation it belongs to: the same key gives the same sandbox, resumed if it is stopped',
+    ),
+    name: SandboxName.nullish().describe('Unique among your own'),
+    tags: Tags.nullish(),
   })
   .meta({ id: 'CreateSandboxRequest' });
 
@@ -21,14 +28,22 @@ export const createSandboxRoute = defineRoute({
   responses: {
     200: { description: 'Its id', schema: z.object({ id: z.string() }).meta({ id: 'SandboxId' }) },
   },
-  errors: ['image_not_supported'],
+  errors: ['image_not_supported', 'sandbox_exists', 'quota_exceeded', 'exec_transport_error'],
   async handle({ body, caller, signal }, services) {
     const owner = ownerOf(requirePerson(caller, 'create sandboxes'));
     const id = await createSandbox(
       services,
-      { owner, image: body.image },
+      {
+        owner,
+        image: body.image,
+        sessionKey: body.session_key ?? undefined,
+        name: body.name ?? undefined,
+        tags: body.tags ?? undefined,
+      },
       (sandbox) => Promise.resolve(sandbox.id),
-      signal,
+      // Others may wait for the sandbox of a session: it is made to the end.
+      body.session_key == null ? signal : undefined,
+      async (known) => (await readySandbox(services, known)).id,
     );
     return json(200, { id });
   },

@@ -21,7 +21,7 @@ export const isSandboxRunningRoute = defineRoute({
   },
   errors: ['sandbox_not_found', 'exec_transport_error'],
   async handle({ params, caller, signal }, services) {
-    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true, asItIs: true });
     return json(200, { running: (await services.provider.inspect(sandbox.id, signal)).state === 'running' });
   },
 });

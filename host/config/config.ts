@@ -5,6 +5,8 @@ import type { JwksSchema } from '#adapters/keys/key-set.ts';
 import type { BucketCredentials } from '#core/ports/bucket-mounter.ts';
 import type { WarmPoolConfig } from '#core/ports/warm-pool.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
+import type { LifecycleLimits } from '#core/rules/lifecycle.ts';
+import type { Quotas } from '#core/rules/quotas.ts';
 import type { BucketOptions } from '#core/rules/resolve-mount.ts';
 import { closestName } from './closest-name.ts';
 import { DOCKER_IMAGE, type Environment, EnvironmentSchema } from './environment-schema.ts';
@@ -62,6 +64,9 @@ export interface Config {
   /** Undefined with another provider. */
   readonly docker: DockerOptions | undefined;
   readonly pool: WarmPoolConfig;
+  readonly quotas: Quotas;
+  /** When sandboxes are stopped and destroyed, in milliseconds. */
+  readonly life: LifecycleLimits;
   /** How processes in sandboxes of a cluster call back; undefined: not at all. */
   readonly channel: { readonly port: number; readonly url: URL } | undefined;
   readonly publicUrl: URL | undefined;
@@ -127,6 +132,11 @@ function shape(env: Environment): Config {
       probeCa: env.PORTHOLE_GATEWAY_CA,
       serviceKind: env.PORTHOLE_GATEWAY_SERVICE_KIND,
       publicPort: env.PORTHOLE_GATEWAY_PORT,
+    }),
+    quotas: env.PORTHOLE_QUOTAS,
+    life: Object.freeze({
+      idle: env.SANDBOX_IDLE_TIMEOUT_MINUTES * 60_000,
+      retention: env.SANDBOX_RETENTION_HOURS * 3_600_000,
     }),
     pool: Object.freeze({
       warmTarget: env.WARM_POOL_TARGET,

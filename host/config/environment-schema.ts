@@ -43,6 +43,11 @@ const ApiKeys = z.record(
   z.strictObject({ user: text, org: text, admin: z.boolean().default(false) }),
 );
 
+const Quota = z.strictObject({
+  sandboxes: z.number('must be a number').int('must be whole').min(0, 'must be at least 0').optional(),
+});
+const QuotasSchema = z.strictObject({ default: Quota.default({}), users: z.record(text, Quota).default({}) });
+
 /**
  * Every variable that Porthole reads, under its exact name. `npm run config` prints it. The reference's own keys keep their names, with `__` for `:`.
  */
@@ -111,6 +116,17 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_WARM_POOLS_BY_IMAGE: json(z.record(text, text))
     .default({})
     .describe('agent-sandbox: SandboxWarmPools by the image that they give, JSON {image: pool}'),
+  SANDBOX_IDLE_TIMEOUT_MINUTES: whole(1, 525_600)
+    .default(30)
+    .describe(
+      'Without commands, files, terminals and preview traffic for this long, a sandbox is stopped; its files stay',
+    ),
+  SANDBOX_RETENTION_HOURS: whole(1, 87_600)
+    .default(72)
+    .describe('A sandbox that was stopped for this long is destroyed, with its files'),
+  PORTHOLE_QUOTAS: json(QuotasSchema)
+    .default({ default: {}, users: {} })
+    .describe('What a person may have at a time, JSON {default: {sandboxes}, users: {user: {sandboxes}}}'),
   WARM_POOL_TARGET: whole(0, 1_000)
     .default(0)
     .describe('Sandboxes of the default image to keep ready; 0: none'),

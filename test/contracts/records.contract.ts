@@ -13,6 +13,7 @@ import { type Missing, suite } from '#test/support/suite.ts';
 import { approvalsContract } from './records/approvals.contract.ts';
 import { ALICE, BOB, fresh, hash, minutes, NOON, run, sandbox, tombstone } from './records/samples.ts';
 import { timelineContract } from './records/timeline.contract.ts';
+import { sandboxLifeContract } from './records/sandbox-life.contract.ts';
 import { warmSandboxesContract } from './records/warm-sandboxes.contract.ts';
 
 /** One empty database, and instances on it. */
@@ -503,6 +504,7 @@ export function recordsContract(
 
     timelineContract(() => ({ records, peer }), { runs: propertyRuns, wakesPeers });
     warmSandboxesContract(() => ({ records, peer }));
+    sandboxLifeContract(() => ({ records, peer }));
     approvalsContract(() => ({ records, peer }), { runs: propertyRuns });
 
     describe('lists of ids', () => {

@@ -344,16 +344,14 @@ describe('sandboxes', () => {
     await expect(access(join(porthole.dataDir, 'sandboxes', id))).rejects.toThrow('ENOENT');
   });
 
-  test('stopped, it does not run, and its commands and files are 409', async () => {
+  test('stopped, it does not run, and a command brings it back', async () => {
     const id = await create();
     await stopSandbox(porthole, id);
     expect((await porthole.call('GET', `/v1/sandbox/${id}/running`)).json()).toEqual({ running: false });
-    const answers = [
-      await porthole.call('POST', `/v1/sandbox/${id}/exec`, { body: { argv: ['true'] } }),
-      await porthole.call('GET', `/v1/sandbox/${id}/file/workspace/x`),
-      await porthole.call('PUT', `/v1/sandbox/${id}/file/workspace/x`, { body: 'x' }),
-    ];
-    for (const answer of answers) expect(verdict(answer)).toEqual([409, 'sandbox_not_running']);
+    expect((await porthole.call('POST', `/v1/sandbox/${id}/exec`, { body: { argv: ['true'] } })).text).toBe(
+      'event: exit\ndata: {"exit_code":0}\n\n',
+    );
+    expect((await porthole.call('GET', `/v1/sandbox/${id}/running`)).json()).toEqual({ running: true });
   });
 
   test('16 made at once are 16', async () => {

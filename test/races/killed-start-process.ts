@@ -1,3 +1,4 @@
+import { NO_QUOTAS } from '#core/rules/quotas.ts';
 /**
  * A process that makes a run on the data folder named by the first argument, and then starts and stops its previews without end. With a second argument it kills itself at that step, counted in
  * calls of ports: before a call or after its effect. Without any it ends once it is loaded. It says what it would have answered a client, once it would have answered.
@@ -35,6 +36,7 @@ const deps = {
   records: interleavedRecords(house.records, turn),
   introduce: async () => {},
   pool: { take: async () => undefined },
+  quotas: NO_QUOTAS,
 };
 say('go');
 const { run } = await createRun(deps, LOCAL, { autoApproveTools: false });

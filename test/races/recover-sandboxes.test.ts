@@ -1,3 +1,4 @@
+import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -35,6 +36,9 @@ describe('recovery', () => {
       id,
       owner: OWNER,
       image: null,
+      sessionKey: null,
+      name: null,
+      tags: {},
       place: 'here',
       desired: 'running',
       observed: 'running',
@@ -69,7 +73,15 @@ describe('recovery', () => {
     });
     mkdirSync(join(folder, 'stray'));
     const { id } = await createSandbox(
-      { records, place: 'here', provider, clock, ids: numberedIds(), pool: { take: async () => undefined } },
+      {
+        records,
+        place: 'here',
+        provider,
+        clock,
+        ids: numberedIds(),
+        pool: { take: async () => undefined },
+        quotas: NO_QUOTAS,
+      },
       { owner: OWNER },
       async (sandbox) => sandbox,
     );

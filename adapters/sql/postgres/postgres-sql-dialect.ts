@@ -10,6 +10,10 @@ export const postgresSqlDialect: SqlDialect = {
   among: (column, values) => sql`${sql.ref(column)} = any(${values}::text[])`,
   forUpdate: sql`for update`,
   skipLocked: sql`for update skip locked`,
+  textUnder: (column, key) => sql`${sql.ref(column)}::jsonb ->> ${key}`,
+  async lockKey(trx, key) {
+    await sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`.execute(trx);
+  },
   async lockMigrations(trx) {
     await sql`select pg_advisory_xact_lock(${LOCK_KEY})`.execute(trx);
   },

@@ -13,6 +13,9 @@ export const sqliteSqlDialect: SqlDialect = {
   // Nobody else writes meanwhile: see below.
   forUpdate: sql``,
   skipLocked: sql``,
+  textUnder: (column, key) => sql`json_extract(${sql.ref(column)}, ${`$."${key}"`})`,
+  // Nor does anybody write between two statements of a transaction.
+  lockKey: async () => {},
   // Every transaction begins as IMMEDIATE: it holds the only write lock there is.
   lockMigrations: async () => {},
   diagnose: diagnoseSqlite,

@@ -1,4 +1,4 @@
-import type { Owner, SandboxRecord } from '../../ports/records.ts';
+import type { Owner, SandboxRecord, SandboxTerms } from '../../ports/records.ts';
 import type { WarmPool, WarmPoolConfig, WarmPoolStats } from '../../ports/warm-pool.ts';
 import { POOL_OWNER } from '../../rules/pool-owner.ts';
 import { missingFromPool, tooManyInPool } from '../../rules/pool-size.ts';
@@ -65,10 +65,10 @@ class KeptPool implements WarmPool {
     await this.#eachOf(pool.filter(isWarm), (sandbox) => this.#remove(sandbox));
   }
 
-  async take(owner: Owner, signal?: AbortSignal): Promise<SandboxRecord | undefined> {
+  async take(owner: Owner, signal?: AbortSignal, terms?: SandboxTerms): Promise<SandboxRecord | undefined> {
     const { records, clock, place } = this.#deps;
     while (this.#open) {
-      const taken = await records.sandboxes.takeWarm(place, POOL_OWNER, owner, clock.now());
+      const taken = await records.sandboxes.takeWarm(place, POOL_OWNER, owner, clock.now(), { terms });
       if (taken === undefined) return undefined;
       this.#inBackground(this.#level());
       try {
@@ -167,7 +167,7 @@ class KeptPool implements WarmPool {
   /** Takes it out of the pool first, so that nobody gets what is about to go. */
   async #remove({ id }: SandboxRecord): Promise<void> {
     const { records, clock, place } = this.#deps;
-    const own = await records.sandboxes.takeWarm(place, POOL_OWNER, POOL_OWNER, clock.now(), id);
+    const own = await records.sandboxes.takeWarm(place, POOL_OWNER, POOL_OWNER, clock.now(), { id });
     if (own !== undefined) await destroySandbox(this.#deps, own);
   }
 

@@ -1,6 +1,7 @@
 import type { RunRecord, SandboxRecord } from '#core/ports/records.ts';
 import { findRun } from '#core/use-cases/find-run.ts';
 import { findSandbox } from '#core/use-cases/find-sandbox.ts';
+import { readySandbox } from '#core/use-cases/use-sandbox.ts';
 import type { ToolContext } from '../mcp-tool.ts';
 
 /** The run, for its owner, an admin, or its own agent. @throws PortholeError what `findRun` throws */
@@ -11,5 +12,6 @@ export function runOf({ services, caller }: ToolContext, runId: string): Promise
 /** The sandbox of a run, for those who may use it. @throws PortholeError what `findRun` and `findSandbox` throw */
 export async function sandboxOf(context: ToolContext, runId: string): Promise<SandboxRecord> {
   const { sandboxId } = await runOf(context, runId);
-  return findSandbox(context.services, context.caller, sandboxId, { agents: true });
+  const sandbox = await findSandbox(context.services, context.caller, sandboxId, { agents: true });
+  return readySandbox(context.services, sandbox);
 }

@@ -1,3 +1,4 @@
+import { sandbox } from '#test/contracts/records/samples.ts';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type CompiledQuery, type Dialect, Kysely, PostgresDialect } from 'kysely';
 import { connectionPool } from '#adapters/sql/postgres/connection-pool.ts';
@@ -46,8 +47,16 @@ const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> 
   'sandboxes.destroyedAmong': ({ sandboxes }) => sandboxes.destroyedAmong(['box', 'box-2']),
   'sandboxes.wantedBy': ({ sandboxes }) => sandboxes.wantedBy(OWNER, 'here'),
   'sandboxes.countWanted': ({ sandboxes }) => sandboxes.countWanted('here'),
+  'sandboxes.reserve': ({ sandboxes }) =>
+    sandboxes.reserve(sandbox('box-9', { owner: OWNER, sessionKey: 's', name: 'n' }), 5),
+  'sandboxes.moveDesired': ({ sandboxes }) =>
+    sandboxes.moveDesired({ id: 'box', generation: 1 }, 'running', 'stopped', AT, AT),
+  'sandboxes.touch': ({ sandboxes }) => sandboxes.touch({ id: 'box', generation: 1 }, AT),
+  'sandboxes.list of an owner': ({ sandboxes }) =>
+    sandboxes.list(OWNER, { state: 'running', tags: { a: 'b' } }, { limit: 5, after: AFTER }),
+  'sandboxes.list of everybody': ({ sandboxes }) => sandboxes.list(undefined, {}, { limit: 5, after: AFTER }),
   'sandboxes.takeWarm': ({ sandboxes }) => sandboxes.takeWarm('here', OWNER, OWNER, AT),
-  'sandboxes.takeWarm of one': ({ sandboxes }) => sandboxes.takeWarm('here', OWNER, OWNER, AT, 'box'),
+  'sandboxes.takeWarm of one': ({ sandboxes }) => sandboxes.takeWarm('here', OWNER, OWNER, AT, { id: 'box' }),
   'previews.generation': ({ previews }) => previews.generation('run_1', 3000),
   'previews.end': ({ previews }) =>
     previews.end('run_1', 3000, 1, { tokenSha256: 'a', runId: 'run_1', reason: 'stopped', at: AT }),
@@ -93,7 +102,9 @@ class Watched {
   async plans(lookup: (records: Records) => Promise<unknown>, explain: string): Promise<string[]> {
     this.queries.length = 0;
     await lookup(this.records);
-    const statements = this.queries.splice(0).filter(({ sql }) => /^(select|update|delete)/.test(sql));
+    const statements = this.queries
+      .splice(0)
+      .filter(({ sql }) => /^(select|update|delete)/.test(sql) && !sql.includes('pg_advisory'));
     const plans: string[] = [];
     for (const query of statements) {
       const { rows } = await this.db.executeQuery({ ...query, sql: `${explain} ${query.sql}` });

@@ -64,9 +64,7 @@ export function surfaceContract(bridge: UnderTest): void {
 
     test.each([
       ['POST', '/v1/sandbox/'],
-      ['GET', '/v1/sandbox'],
       ['PUT', '/v1/sandbox'],
-      ['GET', `/v1/sandbox/${ID}`],
       ['GET', `/v1/sandbox/${ID}/exec`],
       ['DELETE', `/v1/sandbox/${ID}/running`],
       ['GET', `/v1/sandbox/${ID}/nothing`],

@@ -36,6 +36,11 @@ export function sandbox(id: string, rest: Partial<SandboxRecord> = {}): SandboxR
     observed: 'creating',
     createdAt: NOON,
     generation: 1,
+    sessionKey: null,
+    name: null,
+    tags: {},
+    lastActiveAt: rest.createdAt ?? NOON,
+    stoppedAt: null,
     ...rest,
   };
 }

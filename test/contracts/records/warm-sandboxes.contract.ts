@@ -46,8 +46,10 @@ export function warmSandboxesContract(
 
     test('are taken by name, where one is named', async () => {
       await leave(warm('first', { createdAt: minutes(1) }), warm('second', { createdAt: minutes(2) }));
-      expect((await records.sandboxes.takeWarm('here', POOL, ALICE, NOON, 'second'))?.id).toBe('second');
-      expect(await records.sandboxes.takeWarm('here', POOL, ALICE, NOON, 'second')).toBeUndefined();
+      expect((await records.sandboxes.takeWarm('here', POOL, ALICE, NOON, { id: 'second' }))?.id).toBe(
+        'second',
+      );
+      expect(await records.sandboxes.takeWarm('here', POOL, ALICE, NOON, { id: 'second' })).toBeUndefined();
       expect((await records.sandboxes.get('first'))?.owner).toEqual(POOL);
     });
 

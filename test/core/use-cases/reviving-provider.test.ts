@@ -31,6 +31,5 @@ test('one that was stopped on purpose stays stopped', async () => {
   const { records, provider } = porthole.host.services;
   await records.sandboxes.setDesired(id, 'stopped');
   await provider.stop(id);
-  const answer = await porthole.call('POST', `/v1/sandbox/${id}/exec`, { body: { argv: ['true'] } });
-  expect([answer.status, answer.json()['code']]).toEqual([409, 'sandbox_not_running']);
+  await expect(provider.exec(id, { argv: ['true'] })).rejects.toMatchObject({ code: 'sandbox_not_running' });
 });

@@ -8,6 +8,7 @@ import type { Records } from '#core/ports/records.ts';
 import type { SandboxObservation, SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { completeRun } from '#core/use-cases/complete-run.ts';
 import { createRun } from '#core/use-cases/create-run.ts';
+import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import { destroySandbox } from '#core/use-cases/destroy-sandbox.ts';
 import { tellingProvider } from '#core/use-cases/telling-provider.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
@@ -50,6 +51,7 @@ describe("a run's timeline tells of the run and its sandbox", () => {
     place: 'here',
     introduce: async () => {},
     pool: { take: async () => undefined },
+    quotas: NO_QUOTAS,
   });
   const story = async (runId: string) =>
     (await records.timeline.read(runId, { after: 0, limit: 100 })).events.map(({ type, data }) => [

@@ -1,3 +1,4 @@
+import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -109,7 +110,15 @@ describe('a kept pool', () => {
     await pool.prime();
     const [ready = ''] = await mine();
     const { records, provider } = house;
-    const deps = { records, provider, pool, clock: pinnedClock(NOON), ids: numberedIds(), place: 'here' };
+    const deps = {
+      records,
+      provider,
+      pool,
+      clock: pinnedClock(NOON),
+      ids: numberedIds(),
+      place: 'here',
+      quotas: NO_QUOTAS,
+    };
     const create = (image?: string) =>
       createSandbox(deps, { owner: ALICE, image }, async ({ id, observed }) => [id, observed]);
     expect(await create('debian:12')).toEqual(['aaaaaaaaaaaaaaaaaaaaaaaaab', 'creating']);
@@ -122,7 +131,15 @@ describe('a kept pool', () => {
     await pool.prime();
     const [ready = ''] = await mine();
     const { records, provider } = house;
-    const deps = { records, provider, pool, clock: pinnedClock(NOON), ids: numberedIds(), place: 'here' };
+    const deps = {
+      records,
+      provider,
+      pool,
+      clock: pinnedClock(NOON),
+      ids: numberedIds(),
+      place: 'here',
+      quotas: NO_QUOTAS,
+    };
     await expect(
       createSandbox(deps, { owner: ALICE }, () => Promise.reject(new Error('no run'))),
     ).rejects.toThrow('no run');
@@ -138,6 +155,9 @@ describe('a kept pool', () => {
         id,
         owner: ALICE,
         image: null,
+        sessionKey: null,
+        name: null,
+        tags: {},
         place: 'here',
         desired: 'running',
         observed: 'running',
@@ -206,6 +226,9 @@ describe('a kept pool whose sandboxes', () => {
       id: 'half',
       owner: POOL_OWNER,
       image: null,
+      sessionKey: null,
+      name: null,
+      tags: {},
       place: 'here',
       desired: 'running',
       observed: 'creating',

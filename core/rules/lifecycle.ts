@@ -1,0 +1,44 @@
+import type { SandboxRecord } from '../ports/records.ts';
+
+/** In milliseconds. */
+export interface LifecycleLimits {
+  /** Without activity a running sandbox is stopped. */
+  readonly idle: number;
+  /** A stopped one is destroyed after this long. */
+  readonly retention: number;
+}
+
+/** A creation that is not done after this long was cut off: ten times as long as images are waited for. */
+export const ABANDONED_MS = 30 * 60_000;
+
+export type LifecycleVerdict =
+  | 'keep'
+  /** It was quiet for too long. */
+  | 'stop'
+  /** Somebody wanted it stopped, and it is not seen to be. */
+  | 'finish_stop'
+  /** It was stopped for too long. */
+  | 'expire'
+  /** Somebody wanted it gone, and it is not seen to be; or its creation was cut off. */
+  | 'finish_destroy';
+
+/**
+ * What is to become of a sandbox at `now`. Pure: whoever acts on it must hold what was judged against what stands by then.
+ * @param seenUntil an instant up to which it is known to be in use by traffic that the record does not see
+ */
+export function judgeLife(
+  { desired, observed, createdAt, lastActiveAt, stoppedAt }: SandboxRecord,
+  now: Date,
+  limits: LifecycleLimits,
+  seenUntil?: Date,
+): LifecycleVerdict {
+  const since = (instant: Date) => now.getTime() - instant.getTime();
+  if (desired === 'destroyed') return observed === 'destroyed' ? 'keep' : 'finish_destroy';
+  if (observed === 'creating') return since(createdAt) > ABANDONED_MS ? 'finish_destroy' : 'keep';
+  if (desired === 'running') {
+    const active = Math.max(lastActiveAt.getTime(), seenUntil?.getTime() ?? 0);
+    return now.getTime() - active > limits.idle ? 'stop' : 'keep';
+  }
+  if (observed !== 'stopped') return 'finish_stop';
+  return since(stoppedAt ?? lastActiveAt) > limits.retention ? 'expire' : 'keep';
+}

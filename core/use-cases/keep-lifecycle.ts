@@ -1,0 +1,90 @@
+import type { Clock } from '../ports/clock.ts';
+import type { PreviewPlane } from '../ports/preview-plane.ts';
+import type { Records, SandboxRecord } from '../ports/records.ts';
+import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import { judgeLife, type LifecycleLimits, type LifecycleVerdict } from '../rules/lifecycle.ts';
+import { isOfPool } from '../rules/pool-owner.ts';
+import { destroySandbox } from './destroy-sandbox.ts';
+
+export interface LifecycleDeps {
+  readonly records: Records;
+  readonly provider: SandboxProvider;
+  readonly plane: Pick<PreviewPlane, 'list' | 'needsOpenAddress'>;
+  readonly clock: Clock;
+  readonly place: string;
+  readonly limits: LifecycleLimits;
+  /** Told of a sandbox that could not be looked after; the next pass tries again. */
+  readonly failed: (sandboxId: string, error: unknown) => void;
+}
+
+export type LifecyclePass = Readonly<Record<Exclude<LifecycleVerdict, 'keep'>, number>>;
+
+/**
+ * One pass over the sandboxes of this installation: idle ones are stopped, stopped ones destroyed after their retention, and what a crash left half done is done. Any number of passes may run at once, and
+ * each may be cut off anywhere: the next one goes on.
+ */
+export async function keepLifecycle(deps: LifecycleDeps, signal?: AbortSignal): Promise<LifecyclePass> {
+  const { records, clock, place, limits, failed } = deps;
+  const done = { stop: 0, finish_stop: 0, expire: 0, finish_destroy: 0 };
+  const inUse = await previewsInUse(deps, signal);
+  let after: string | undefined;
+  do {
+    const page = await records.sandboxes.live(
+      { limit: 500, ...(after === undefined ? {} : { after }) },
+      place,
+    );
+    for (const sandbox of page.items) {
+      if (isOfPool(sandbox)) continue;
+      signal?.throwIfAborted();
+      const verdict = judgeLife(sandbox, clock.now(), limits, inUse.get(sandbox.id));
+      if (verdict === 'keep') continue;
+      try {
+        if (await carryOut(deps, sandbox, verdict)) done[verdict] += 1;
+      } catch (error) {
+        failed(sandbox.id, error);
+      }
+    }
+    after = page.next ?? undefined;
+  } while (after !== undefined);
+  return done;
+}
+
+/** Until when previews of a sandbox live, where their traffic does not pass this process: one that lives is in use. */
+async function previewsInUse(
+  { plane }: LifecycleDeps,
+  signal: AbortSignal | undefined,
+): Promise<ReadonlyMap<string, Date>> {
+  const until = new Map<string, Date>();
+  if (!plane.needsOpenAddress) return until;
+  for await (const { sandboxId, expiresAt } of plane.list({}, signal)) {
+    const known = until.get(sandboxId);
+    if (expiresAt !== undefined && (known === undefined || expiresAt > known))
+      until.set(sandboxId, expiresAt);
+  }
+  return until;
+}
+
+/** False where somebody else was quicker, or was active in between. */
+async function carryOut(
+  deps: LifecycleDeps,
+  sandbox: SandboxRecord,
+  verdict: Exclude<LifecycleVerdict, 'keep'>,
+): Promise<boolean> {
+  const { records, provider, clock } = deps;
+  const { sandboxes } = records;
+  const now = clock.now();
+  if (verdict === 'stop') {
+    const won = await sandboxes.moveDesired(sandbox, 'running', 'stopped', now, sandbox.lastActiveAt);
+    if (!won) return false;
+  }
+  if (verdict === 'stop' || verdict === 'finish_stop') {
+    await provider.stop(sandbox.id);
+    await sandboxes.setObserved(sandbox.id, 'stopped', sandbox.generation);
+    return true;
+  }
+  if (verdict === 'expire' && !(await sandboxes.moveDesired(sandbox, 'stopped', 'destroyed', now))) {
+    return false;
+  }
+  await destroySandbox(deps, sandbox);
+  return true;
+}

@@ -1,0 +1,37 @@
+import type { Clock } from '../ports/clock.ts';
+import type { Records, SandboxRecord } from '../ports/records.ts';
+import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+
+export interface ResumeSandboxDeps {
+  readonly records: Pick<Records, 'sandboxes'>;
+  readonly provider: Pick<SandboxProvider, 'resume' | 'stop'>;
+  readonly clock: Clock;
+}
+
+/** Starts a stopped sandbox on its files; does nothing to one that runs. The wish is recorded first, so that whoever would stop it again sees that it is wanted. */
+export async function resumeSandbox(
+  { records, provider, clock }: ResumeSandboxDeps,
+  sandbox: SandboxRecord,
+  signal?: AbortSignal,
+): Promise<SandboxRecord> {
+  if (sandbox.desired !== 'stopped') return sandbox;
+  const now = clock.now();
+  await records.sandboxes.touch(sandbox, now);
+  await records.sandboxes.moveDesired(sandbox, 'stopped', 'running', now);
+  await provider.resume(sandbox.id, signal);
+  await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
+  return { ...sandbox, desired: 'running', observed: 'running', stoppedAt: null, lastActiveAt: now };
+}
+
+/** Ends every process in a sandbox and keeps its files. Resuming brings it back. */
+export async function stopSandbox(
+  { records, provider, clock }: ResumeSandboxDeps,
+  sandbox: SandboxRecord,
+  signal?: AbortSignal,
+): Promise<SandboxRecord> {
+  const now = clock.now();
+  await records.sandboxes.moveDesired(sandbox, 'running', 'stopped', now);
+  await provider.stop(sandbox.id, signal);
+  await records.sandboxes.setObserved(sandbox.id, 'stopped', sandbox.generation);
+  return { ...sandbox, desired: 'stopped', observed: 'stopped', stoppedAt: sandbox.stoppedAt ?? now };
+}

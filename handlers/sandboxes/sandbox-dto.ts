@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import type { SandboxRecord } from '#core/ports/records.ts';
+
+export const SandboxDto = z
+  .object({
+    id: z.string(),
+    state: z.enum(['creating', 'running', 'stopped', 'destroyed']).describe('As it was seen last'),
+    desired_state: z.enum(['running', 'stopped', 'destroyed']).describe('As somebody wants it'),
+    owner: z.string().describe('The user who made it'),
+    image: z.string().nullable().describe('null: the default'),
+    name: z.string().nullable(),
+    session_key: z.string().nullable(),
+    tags: z.record(z.string(), z.string()),
+    created_at: z.iso.datetime(),
+    last_active_at: z.iso.datetime().describe('To the minute'),
+    stopped_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'Sandbox' });
+
+export function toSandboxDto(sandbox: SandboxRecord): z.infer<typeof SandboxDto> {
+  return {
+    id: sandbox.id,
+    state: sandbox.observed,
+    desired_state: sandbox.desired,
+    owner: sandbox.owner.user,
+    image: sandbox.image,
+    name: sandbox.name,
+    session_key: sandbox.sessionKey,
+    tags: { ...sandbox.tags },
+    created_at: sandbox.createdAt.toISOString(),
+    last_active_at: sandbox.lastActiveAt.toISOString(),
+    stopped_at: sandbox.stoppedAt?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+
+/** Most tags of one sandbox. */
+const MAX_TAGS = 32;
+const TAG = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,62}$/;
+
+/** 63 characters, as Kubernetes has it for names that people give. */
+export const SandboxName = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/,
+    'must be 1 to 63 letters, digits, "_", "." or "-", beginning with a letter or digit',
+  );
+
+export const SessionKey = z.string().min(1, 'must not be empty').max(256, 'must be at most 256 characters');
+
+export const Tags = z
+  .record(
+    z.string().regex(TAG, 'a tag must be 1 to 63 letters, digits, "_", ".", ":" or "-"'),
+    z.string('must be a string').max(256, 'must be at most 256 characters'),
+  )
+  .refine((tags) => Object.keys(tags).length <= MAX_TAGS, `at most ${MAX_TAGS} tags`);
+
+/** `key:value`, as often as there are tags; the key ends at the first colon. */
+export const TagFilter = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}:/, 'must be key:value')
+  .transform((text): readonly [string, string] => {
+    const at = text.indexOf(':');
+    return [text.slice(0, at), text.slice(at + 1)];
+  });

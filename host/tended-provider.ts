@@ -1,0 +1,27 @@
+import type { Clock } from '#core/ports/clock.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { activeProvider } from '#core/use-cases/active-provider.ts';
+import { type Introduce, introducingProvider } from '#core/use-cases/agent-access/introducing-provider.ts';
+import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
+import { tellingProvider } from '#core/use-cases/telling-provider.ts';
+
+/** A provider with everything around it that holds for each of them. */
+export interface TendedProvider {
+  /** For callers: tells runs what becomes of their sandboxes, brings back what died, writes down what is in use. */
+  readonly provider: SandboxProvider;
+  /** For what looks after sandboxes itself: it neither brings back nor counts as use. */
+  readonly told: SandboxProvider;
+}
+
+export function tendProvider(
+  own: SandboxProvider,
+  {
+    records,
+    clock,
+    introduce,
+  }: { readonly records: Records; readonly clock: Clock; readonly introduce: Introduce },
+): TendedProvider {
+  const told = introducingProvider(tellingProvider(own, { records, clock }), introduce);
+  return { told, provider: activeProvider(revivingProvider(told, records), { records, clock }) };
+}

@@ -1,0 +1,177 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { Records, Reservation } from '#core/ports/records.ts';
+import { POOL_OWNER } from '#core/rules/pool-owner.ts';
+import { ALICE, BOB, minutes, NOON, sandbox } from './samples.ts';
+
+/** What the records promise of who may have a sandbox, and of when it was used; `peer` is a second instance on the same database. */
+export function sandboxLifeContract(
+  instances: () => { readonly records: Records; readonly peer: Records },
+): void {
+  describe('the life of sandboxes', () => {
+    let records: Records;
+    let peer: Records;
+    beforeEach(() => {
+      ({ records, peer } = instances());
+    });
+    const kinds = (reservations: readonly Reservation[]) =>
+      Object.entries(Object.groupBy(reservations, ({ kind }) => kind)).map(([kind, all]) => [
+        kind,
+        all?.length,
+      ]);
+
+    describe('reserved', () => {
+      test('they come back with all they were given', async () => {
+        const given = sandbox('box', { sessionKey: 's', name: 'n', tags: { thread_id: '1', 'a.b': '"' } });
+        expect(await records.sandboxes.reserve(given)).toEqual({ kind: 'reserved', sandbox: given });
+        expect(await peer.sandboxes.get('box')).toEqual(given);
+      });
+
+      test('one of 50 who ask at once with a session key gets it, the others that very one', async () => {
+        const asked = await Promise.all(
+          Array.from({ length: 50 }, (_, at) =>
+            (at % 2 ? peer : records).sandboxes.reserve(sandbox(`box-${at}`, { sessionKey: 'same' })),
+          ),
+        );
+        expect(kinds(asked).toSorted()).toEqual([
+          ['reserved', 1],
+          ['same_session', 49],
+        ]);
+        expect(new Set(asked.map((each) => 'sandbox' in each && each.sandbox.id)).size).toBe(1);
+      });
+
+      test('no number of requests at once gets past the quota', async () => {
+        const asked = await Promise.all(
+          Array.from({ length: 40 }, (_, at) =>
+            (at % 2 ? peer : records).sandboxes.reserve(sandbox(`box-${at}`), 7),
+          ),
+        );
+        expect(kinds(asked).toSorted()).toEqual([
+          ['over_quota', 33],
+          ['reserved', 7],
+        ]);
+      });
+
+      test('the quota counts what is wanted to run, of this owner alone', async () => {
+        await records.sandboxes.create(sandbox('stopped', { desired: 'stopped' }));
+        await records.sandboxes.create(sandbox('gone', { desired: 'destroyed' }));
+        await records.sandboxes.create(sandbox('other', { owner: BOB }));
+        await records.sandboxes.create(sandbox('one'));
+        expect(await records.sandboxes.reserve(sandbox('two'), 1)).toEqual({ kind: 'over_quota', used: 1 });
+        expect(await records.sandboxes.reserve(sandbox('two'), 2)).toMatchObject({ kind: 'reserved' });
+      });
+
+      test('keys and names are free again once a sandbox is unwanted, and are nobody else’s business', async () => {
+        await records.sandboxes.reserve(sandbox('first', { sessionKey: 's', name: 'n' }));
+        expect(await peer.sandboxes.reserve(sandbox('second', { name: 'n' }))).toMatchObject({
+          kind: 'same_name',
+          sandbox: { id: 'first' },
+        });
+        expect(
+          await peer.sandboxes.reserve(sandbox('bobs', { owner: BOB, sessionKey: 's', name: 'n' })),
+        ).toMatchObject({ kind: 'reserved' });
+        await records.sandboxes.setDesired('first', 'destroyed');
+        expect(await peer.sandboxes.reserve(sandbox('second', { sessionKey: 's', name: 'n' }))).toMatchObject(
+          { kind: 'reserved' },
+        );
+      });
+
+      test('an id that is taken is told, and one of a destroyed sandbox is taken over', async () => {
+        await records.sandboxes.create(sandbox('box'));
+        expect(await records.sandboxes.reserve(sandbox('box'))).toEqual({ kind: 'id_taken' });
+        await records.sandboxes.create(
+          sandbox('old', { desired: 'destroyed', observed: 'destroyed', name: 'x' }),
+        );
+        expect(await records.sandboxes.reserve(sandbox('old'))).toMatchObject({
+          kind: 'reserved',
+          sandbox: { generation: 2, name: null, stoppedAt: null },
+        });
+      });
+    });
+
+    describe('what is wanted', () => {
+      test('moves for one of many who see the same', async () => {
+        await records.sandboxes.create(sandbox('box', { observed: 'running' }));
+        const moved = await Promise.all(
+          Array.from({ length: 20 }, (_, at) =>
+            (at % 2 ? peer : records).sandboxes.moveDesired(
+              { id: 'box', generation: 1 },
+              'running',
+              'stopped',
+              minutes(at),
+            ),
+          ),
+        );
+        expect(moved.filter(Boolean)).toEqual([true]);
+        const { stoppedAt } = (await records.sandboxes.get('box')) ?? {};
+        expect(stoppedAt).toEqual(minutes(moved.indexOf(true)));
+      });
+
+      test('does not move where somebody was active since', async () => {
+        await records.sandboxes.create(sandbox('box'));
+        await peer.sandboxes.touch({ id: 'box', generation: 1 }, minutes(5));
+        const box = { id: 'box', generation: 1 };
+        expect(await records.sandboxes.moveDesired(box, 'running', 'stopped', minutes(40), NOON)).toBe(false);
+        expect(await records.sandboxes.moveDesired(box, 'running', 'stopped', minutes(40), minutes(5))).toBe(
+          true,
+        );
+        expect(await records.sandboxes.moveDesired(box, 'stopped', 'running', minutes(41))).toBe(true);
+        expect(await peer.sandboxes.get('box')).toMatchObject({ desired: 'running', stoppedAt: null });
+      });
+
+      test('is another generation’s own', async () => {
+        await records.sandboxes.create(sandbox('box'));
+        expect(
+          await records.sandboxes.moveDesired({ id: 'box', generation: 2 }, 'running', 'stopped', NOON),
+        ).toBe(false);
+      });
+    });
+
+    test('activity never moves back', async () => {
+      await records.sandboxes.create(sandbox('box'));
+      const box = { id: 'box', generation: 1 };
+      expect((await records.sandboxes.get('box'))?.lastActiveAt).toEqual(NOON);
+      await records.sandboxes.touch(box, minutes(5));
+      await peer.sandboxes.touch(box, minutes(3));
+      expect((await records.sandboxes.get('box'))?.lastActiveAt).toEqual(minutes(5));
+    });
+
+    test('lists hold one’s own, filtered, newest first, without the pool’s', async () => {
+      const made = [
+        sandbox('a', { createdAt: minutes(1), tags: { thread_id: '1', team: 'x' }, observed: 'running' }),
+        sandbox('b', { createdAt: minutes(2), tags: { thread_id: '2' }, name: 'bee' }),
+        sandbox('c', { createdAt: minutes(3), tags: { thread_id: '1' }, sessionKey: 'key' }),
+        sandbox('d', { createdAt: minutes(4), owner: BOB, tags: { thread_id: '1' } }),
+        sandbox('e', { createdAt: minutes(5), owner: POOL_OWNER, observed: 'running' }),
+        sandbox('f', { createdAt: minutes(6), desired: 'destroyed', observed: 'destroyed' }),
+      ];
+      for (const each of made) await records.sandboxes.create(each);
+      const ids = async (
+        ...[owner, filter]: [typeof ALICE | undefined, Parameters<typeof records.sandboxes.list>[1]]
+      ) => (await records.sandboxes.list(owner, filter, { limit: 10 })).items.map(({ id }) => id);
+      expect(await ids(ALICE, {})).toEqual(['c', 'b', 'a']);
+      expect(await ids(undefined, {})).toEqual(['d', 'c', 'b', 'a']);
+      expect(await ids(ALICE, { tags: { thread_id: '1' } })).toEqual(['c', 'a']);
+      expect(await ids(ALICE, { tags: { thread_id: '1', team: 'x' } })).toEqual(['a']);
+      expect(await ids(ALICE, { state: 'running' })).toEqual(['a']);
+      expect(await ids(ALICE, { name: 'bee' })).toEqual(['b']);
+      expect(await ids(ALICE, { sessionKey: 'key' })).toEqual(['c']);
+      expect(await ids(ALICE, { tags: { "x' or 1=1": '1' } })).toEqual([]);
+      const first = await records.sandboxes.list(ALICE, {}, { limit: 2 });
+      expect(first.items.map(({ id }) => id)).toEqual(['c', 'b']);
+      const rest = await peer.sandboxes.list(ALICE, {}, { limit: 2, after: first.next ?? '' });
+      expect([rest.items.map(({ id }) => id), rest.next]).toEqual([['a'], null]);
+    });
+
+    test('what waits is taken on the taker’s terms alone', async () => {
+      const pool = (id: string) => sandbox(id, { owner: POOL_OWNER, observed: 'running' });
+      for (const id of ['one', 'two', 'three']) await records.sandboxes.create(pool(id));
+      const terms = { sessionKey: 's', name: 'n', tags: { a: 'b' }, most: 1 };
+      const take = (more: object = {}) =>
+        records.sandboxes.takeWarm('here', POOL_OWNER, ALICE, minutes(1), { terms: { ...terms, ...more } });
+      expect(await take()).toMatchObject({ sessionKey: 's', name: 'n', tags: { a: 'b' }, owner: ALICE });
+      expect(await take({ most: 9 })).toBeUndefined();
+      expect(await take({ sessionKey: null, name: null })).toBeUndefined();
+      expect(await take({ sessionKey: null, name: null, most: 2 })).toMatchObject({ owner: ALICE });
+    });
+  });
+}

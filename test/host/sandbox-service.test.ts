@@ -1,0 +1,247 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { ADA_ADMIN, ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
+import { execute } from './support/commands.ts';
+import { pinnedClock, type PinnedClock } from './support/pinned-clock.ts';
+import { makeRun, startPreview } from './support/runs.ts';
+
+interface Sandbox {
+  readonly id: string;
+  readonly state: string;
+  readonly stopped_at: string | null;
+}
+
+const verdict = (answer: Answer) => [answer.status, answer.json<{ code: string }>().code];
+
+describe('sandboxes as a service', () => {
+  let porthole: TestHost;
+  beforeAll(async () => {
+    porthole = await startTestHost({
+      ...PEOPLE,
+      PORTHOLE_QUOTAS: JSON.stringify({ default: {}, users: { bob: { sandboxes: 3 } } }),
+    });
+  }, 60_000);
+  afterAll(() => porthole.end(), 60_000);
+
+  const create = (body: object = {}, token = ALICE) => porthole.call('POST', '/v1/sandbox', { body, token });
+  const id = async (body: object = {}, token = ALICE) => (await create(body, token)).json<Sandbox>().id;
+  const get = (sandbox: string, token = ALICE) => porthole.call('GET', `/v1/sandbox/${sandbox}`, { token });
+  const act = (sandbox: string, what: string, token = ALICE) =>
+    porthole.call('POST', `/v1/sandbox/${sandbox}/${what}`, { token });
+  const list = async (query: string, token = ALICE) =>
+    (await porthole.call('GET', `/v1/sandbox?${query}`, { token }))
+      .json<{ sandboxes: Sandbox[] }>()
+      .sandboxes.map((each) => each.id);
+
+  describe('a session key', () => {
+    test('gives 50 who ask at once one sandbox, which runs', async () => {
+      const answers = await Promise.all(Array.from({ length: 50 }, () => create({ session_key: 'fifty' })));
+      expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([200]));
+      const ids = new Set(answers.map((answer) => answer.json<Sandbox>().id));
+      expect(ids.size).toBe(1);
+      expect((await get([...ids][0] ?? '')).json()).toMatchObject({ state: 'running', session_key: 'fifty' });
+    });
+
+    test('is its owner’s own', async () => {
+      expect(await id({ session_key: 'mine' }, BOB)).not.toBe(await id({ session_key: 'mine' }));
+    });
+
+    test('brings a stopped sandbox back, with its files', async () => {
+      const sandbox = await id({ session_key: 'back' });
+      await porthole.call('PUT', `/v1/sandbox/${sandbox}/file/workspace/kept`, {
+        token: ALICE,
+        body: 'kept',
+      });
+      await act(sandbox, 'stop');
+      expect(await id({ session_key: 'back' })).toBe(sandbox);
+      expect((await get(sandbox)).json()).toMatchObject({ state: 'running', stopped_at: null });
+      expect((await execute(porthole, sandbox, ['cat', 'kept'], { token: ALICE })).stdout.toString()).toBe(
+        'kept',
+      );
+    });
+
+    test('names a fresh one after a delete', async () => {
+      const sandbox = await id({ session_key: 'fresh' });
+      await porthole.call('DELETE', `/v1/sandbox/${sandbox}`, { token: ALICE });
+      expect(await id({ session_key: 'fresh' })).not.toBe(sandbox);
+    });
+  });
+
+  test('a name is unique among one’s own, and the refusal names who has it', async () => {
+    const sandbox = await id({ name: 'build' });
+    const again = await create({ name: 'build' });
+    expect(verdict(again)).toEqual([409, 'sandbox_exists']);
+    expect(again.json<{ error: string }>().error).toContain(sandbox);
+    expect((await create({ name: 'build' }, BOB)).status).toBe(200);
+  });
+
+  test('is stopped and resumed, again and again, and keeps its files', async () => {
+    const sandbox = await id();
+    await porthole.call('PUT', `/v1/sandbox/${sandbox}/file/workspace/kept`, { token: ALICE, body: 'kept' });
+    for (let round = 0; round < 2; round += 1) {
+      expect((await act(sandbox, 'stop')).json()).toMatchObject({
+        state: 'stopped',
+        desired_state: 'stopped',
+      });
+    }
+    expect((await porthole.call('GET', `/v1/sandbox/${sandbox}/running`, { token: ALICE })).json()).toEqual({
+      running: false,
+    });
+    for (let round = 0; round < 2; round += 1) {
+      expect((await act(sandbox, 'resume')).json()).toMatchObject({ state: 'running', stopped_at: null });
+    }
+    expect((await execute(porthole, sandbox, ['cat', 'kept'], { token: ALICE })).stdout.toString()).toBe(
+      'kept',
+    );
+  });
+
+  test('a stopped one that is asked to run something resumes first', async () => {
+    const sandbox = await id();
+    await act(sandbox, 'stop');
+    expect((await execute(porthole, sandbox, ['echo', 'up'], { token: ALICE })).stdout.toString()).toBe(
+      'up\n',
+    );
+    await act(sandbox, 'stop');
+    const read = await porthole.call('GET', `/v1/sandbox/${sandbox}/file/workspace/none`, { token: ALICE });
+    expect(read.status).toBe(404);
+    expect((await get(sandbox)).json()).toMatchObject({ state: 'running' });
+  });
+
+  test('a preview of a stopped one is refused to be started', async () => {
+    const run = await makeRun(porthole, ALICE);
+    await act(run.sandboxId, 'stop');
+    const answer = await porthole.call('POST', `/api/runs/${run.runId}/sandbox/port-forward`, {
+      token: ALICE,
+      body: { target_port: 3000 },
+    });
+    expect(verdict(answer)).toEqual([409, 'no_bound_sandbox']);
+  });
+
+  test('lists are one’s own, filtered by state, name, session and tag', async () => {
+    const tagged = await id({ tags: { thread_id: 't1', team: 'a' }, name: 'listed', session_key: 'listed' });
+    const other = await id({ tags: { thread_id: 't1' } });
+    await act(other, 'stop');
+    expect(await list('tag=thread_id:t1')).toEqual([other, tagged]);
+    expect(await list('tag=thread_id:t1&state=stopped')).toEqual([other]);
+    expect(await list('tag=team:a')).toEqual([tagged]);
+    expect(await list('name=listed')).toEqual([tagged]);
+    expect(await list('session_key=listed')).toEqual([tagged]);
+    expect(await list('tag=thread_id:t1', BOB)).toEqual([]);
+    expect(await list('tag=thread_id:t1', ADA_ADMIN)).toEqual([other, tagged]);
+    expect(await list('limit=1')).toHaveLength(1);
+  });
+
+  test('an unknown one is 404 when it is read, stopped or resumed, and is not made by it', async () => {
+    const unknown = 'b'.repeat(26);
+    for (const answer of [await get(unknown), await act(unknown, 'stop'), await act(unknown, 'resume')]) {
+      expect(verdict(answer)).toEqual([404, 'sandbox_not_found']);
+    }
+    expect(await porthole.host.services.records.sandboxes.get(unknown)).toBeUndefined();
+  });
+
+  test.each([
+    ['a session key that is empty', { session_key: '' }],
+    ['a session key that is too long', { session_key: 's'.repeat(257) }],
+    ['a name with a slash', { name: 'a/b' }],
+    ['a tag with a space', { tags: { 'a b': 'c' } }],
+    ['a tag that is a number', { tags: { a: 1 } }],
+    ['33 tags', { tags: Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`t${at}`, ''])) }],
+  ])('%s is refused, and nothing is made', async (_what, body) => {
+    const before = await list('limit=1000');
+    expect(verdict(await create(body))).toEqual([400, 'invalid_request']);
+    expect(await list('limit=1000')).toEqual(before);
+  });
+
+  describe('a quota', () => {
+    beforeAll(async () => {
+      for (const sandbox of await list('limit=1000', BOB)) {
+        await porthole.call('DELETE', `/v1/sandbox/${sandbox}`, { token: BOB });
+      }
+    });
+
+    test('holds against 20 at once, told with what is used and allowed', async () => {
+      const answers = await Promise.all(Array.from({ length: 20 }, () => create({}, BOB)));
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
+      const refused = answers.find(({ status }) => status === 429);
+      expect(refused?.json()).toEqual({
+        code: 'quota_exceeded',
+        error:
+          'You have 3 sandboxes of the 3 that you may have at a time: stop or delete one, or let an administrator raise PORTHOLE_QUOTAS.',
+      });
+    });
+
+    test('counts first uses and runs as well, and not what is stopped', async () => {
+      const use = porthole.call('GET', `/v1/sandbox/${'c'.repeat(26)}/running`, { token: BOB });
+      expect(verdict(await use)).toEqual([429, 'quota_exceeded']);
+      expect(verdict(await porthole.call('POST', '/api/runs', { token: BOB, body: {} }))).toEqual([
+        429,
+        'quota_exceeded',
+      ]);
+      const [first = ''] = await list('', BOB);
+      await act(first, 'stop', BOB);
+      expect((await create({}, BOB)).status).toBe(200);
+    });
+
+    test('binds nobody else', async () => {
+      const made = await Promise.all(Array.from({ length: 5 }, () => id({}, SERVICE_KEY)));
+      expect(new Set(made).size).toBe(5);
+    });
+  });
+});
+
+describe('the lifecycle, by the clock', () => {
+  let porthole: TestHost;
+  let clock: PinnedClock;
+  beforeAll(async () => {
+    clock = pinnedClock();
+    porthole = await startTestHost({ SANDBOX_RETENTION_HOURS: '1' }, { clock });
+  }, 60_000);
+  afterAll(() => porthole.end(), 60_000);
+  const pass = () => porthole.host.lifecycle();
+  const stateOf = async (sandbox: string) =>
+    (await porthole.call('GET', `/v1/sandbox/${sandbox}`)).json<Sandbox>().state;
+
+  test('an idle sandbox is stopped, kept for its retention, and then destroyed', async () => {
+    const { id } = (await porthole.call('POST', '/v1/sandbox')).json<Sandbox>();
+    clock.advance({ minutes: 29 });
+    await pass();
+    expect(await stateOf(id)).toBe('running');
+    await execute(porthole, id, ['true']);
+    clock.advance({ minutes: 29 });
+    await pass();
+    expect(await stateOf(id)).toBe('running');
+    clock.advance({ minutes: 2 });
+    await pass();
+    expect(await stateOf(id)).toBe('stopped');
+    clock.advance({ minutes: 59 });
+    await pass();
+    expect(await stateOf(id)).toBe('stopped');
+    clock.advance({ minutes: 2 });
+    await pass();
+    expect((await porthole.call('GET', `/v1/sandbox/${id}`)).status).toBe(404);
+    expect((await porthole.host.services.provider.inspect(id)).state).toBe('absent');
+  });
+
+  test('traffic of a preview is use', async () => {
+    const run = await makeRun(porthole);
+    // Each request has a connection of its own: one that stays open counts by the minute of a real clock.
+    const server = `require('node:http').createServer((q, r) => r.setHeader('connection', 'close').end('hi')).listen(3000, () => require('node:fs').writeFileSync('up', ''))`;
+    await execute(porthole, run.sandboxId, [
+      'sh',
+      '-c',
+      'node -e "$1" >/dev/null 2>&1 & while [ ! -e up ]; do sleep 0.02; done',
+      'sh',
+      server,
+    ]);
+    const { preview_url } = await startPreview(porthole, run.runId, 3000);
+    for (let round = 0; round < 3; round += 1) {
+      clock.advance({ minutes: 20 });
+      await porthole.call('GET', '/', { host: new URL(preview_url ?? '').host });
+      await pass();
+      expect(await stateOf(run.sandboxId)).toBe('running');
+    }
+    clock.advance({ minutes: 31 });
+    await pass();
+    expect(await stateOf(run.sandboxId)).toBe('stopped');
+  });
+});
