@@ -124,7 +124,10 @@ export function createFunctionHost({
   app.setErrorHandler((error, request, reply) => void answerFailure(error, request, reply));
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? '';
-    if (BRIDGE.test(path)) return void answerAsBridge(request, reply);
+    if (BRIDGE.test(path)) {
+      void answerAsBridge(request, reply);
+      return;
+    }
     const allowed = methodsOf(path);
     const error = new PortholeError(
       allowed.length === 0 ? 'not_found' : 'method_not_allowed',

@@ -40,13 +40,21 @@ suite('the OpenAPI document, tried by schemathesis', missing, () => {
     const made = await call(host.port, 'POST', '/api/runs', { token: KEY, body: {} });
     const run = made.json<{ run_id: string; sandbox_id: string }>();
     const args = [
-      ...['run', `http://127.0.0.1:${host.port}/v1/openapi.json`],
-      ...['--header', `Authorization: Bearer ${KEY}`],
-      ...['--checks', 'not_our_failure,status_code_conformance'],
-      ...ENDLESS.flatMap((id) => ['--exclude-operation-id', id]),
-      ...['--phases', 'examples,coverage,fuzzing', '--max-examples', '150', '--continue-on-failure'],
-      ...['--workers', '1', '--request-timeout', '30', '--seed', '1', '--generation-deterministic'],
-      ...['--suppress-health-check', 'all', '--warnings', 'off', '--no-color'],
+      'run',
+      `http://127.0.0.1:${host.port}/v1/openapi.json`,
+      `--header=Authorization: Bearer ${KEY}`,
+      '--checks=not_our_failure,status_code_conformance',
+      ...ENDLESS.map((id) => `--exclude-operation-id=${id}`),
+      '--phases=examples,coverage,fuzzing',
+      '--max-examples=150',
+      '--continue-on-failure',
+      '--workers=1',
+      '--request-timeout=30',
+      '--seed=1',
+      '--generation-deterministic',
+      '--suppress-health-check=all',
+      '--warnings=off',
+      '--no-color',
     ];
     const child = spawn('python3', ['-m', 'schemathesis.cli', ...args], {
       cwd: folder,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
