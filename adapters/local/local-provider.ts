@@ -206,6 +206,7 @@ class FolderProvider implements LocalProvider {
   async close(): Promise<void> {
     await this.#isolation;
     this.#channels.closeAll();
+    await this.#pipes.close();
     await this.#dialers.close();
   }
 
@@ -244,6 +245,7 @@ class FolderProvider implements LocalProvider {
       // A host died while this one was coming up: nobody has used it yet.
       await this.#end(id, folder);
     }
+    this.#pipes.prepare();
     folder.make(isolation === 'none' ? undefined : ownerOf(id));
     await this.#starter.start(id, folder, isolation, signal);
     await this.#openChannel(id, folder, isolation);

@@ -17,6 +17,8 @@ const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /** Made at a time: enough for 128 commands. To start mkfifo takes longer than mkfifo does. */
 const BATCH = 256;
+/** Fewer than these are too few for a burst of commands. */
+const FEW = 64;
 
 /** Where the pipes of a sandbox's commands are put. */
 export interface PipePlace {
@@ -45,19 +47,27 @@ export interface OutputPipe {
 export class OutputPipes {
   readonly #folder: string;
   readonly #spare: string[] = [];
-  #filling: Promise<void> | undefined;
+  #filling: Promise<boolean> | undefined;
 
   /** @param folder for those that are made ahead; those that an earlier host left are taken over */
   constructor(folder: string) {
     this.#folder = folder;
   }
 
+  /** Makes some ahead where few are left, so that no command waits for them. Never rejects. */
+  prepare(): void {
+    if (process.platform === 'linux' && this.#spare.length < FEW) void this.#fill();
+  }
+
   /** Opens two pipes, for stdout and stderr; undefined where they cannot be had, e.g. without mkfifo. */
   async take(place: PipePlace): Promise<readonly [OutputPipe, OutputPipe] | undefined> {
     if (process.platform !== 'linux') return undefined;
-    if (this.#spare.length < 2) await (this.#filling ??= this.#fill());
+    while (this.#spare.length < 2) {
+      if (!(await this.#fill())) return undefined;
+    }
     const stdout = this.#open(place);
     const stderr = this.#open(place);
+    this.prepare();
     if (stdout !== undefined && stderr !== undefined) return [stdout, stderr];
     for (const pipe of [stdout, stderr]) {
       if (pipe === undefined) continue;
@@ -65,6 +75,11 @@ export class OutputPipes {
       closeSync(pipe.descriptor);
     }
     return undefined;
+  }
+
+  /** Resolves once no more are being made. */
+  async close(): Promise<void> {
+    await this.#filling;
   }
 
   #open({ folder, inside, owner }: PipePlace): OutputPipe | undefined {
@@ -76,24 +91,35 @@ export class OutputPipes {
         if (owner !== undefined) chownSync(path, owner, owner);
         const descriptor = openSync(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
         return { descriptor, inside: join(inside, name), unlink };
-      } catch {
-        // Another host with the same data has taken it.
+      } catch (error) {
         unlink();
+        // Another host with the same data may have taken it; anything else would happen to the next one, too.
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return undefined;
       }
     }
     return undefined;
   }
 
-  async #fill(): Promise<void> {
+  /** One at a time. False when there are none to be had. */
+  #fill(): Promise<boolean> {
+    this.#filling ??= this.#more().finally(() => {
+      this.#filling = undefined;
+    });
+    return this.#filling;
+  }
+
+  async #more(): Promise<boolean> {
     try {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
       const left = readdirSync(this.#folder).filter((name) => !this.#spare.includes(name));
       this.#spare.push(...left);
-      if (this.#spare.length < BATCH / 2) this.#spare.push(...(await this.#make()));
+      if (this.#spare.length >= FEW) return true;
+      const made = await this.#make();
+      this.#spare.push(...made);
+      return made.length > 0;
     } catch {
-      // No room, or no mkfifo: output comes by way of the init.
-    } finally {
-      this.#filling = undefined;
+      // No room: output comes by way of the init.
+      return false;
     }
   }
 

@@ -53,7 +53,7 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
 
   test('leaves nothing of trying behind', async () => {
     await provider.probe();
-    expect(readdirSync(dataDir).toSorted()).toEqual(['runtime', 'sandboxes']);
+    expect(readdirSync(dataDir).toSorted()).toEqual(['pipes', 'runtime', 'sandboxes']);
   });
 
   test('works in a folder whose path is longer than a socket’s address', async () => {
@@ -69,6 +69,13 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
     const busy =
       'p=$(cat pid); a=$(cut -d" " -f14,15 /proc/$p/stat); while [ "$a" = "$(cut -d" " -f14,15 /proc/$p/stat)" ]; do :; done; kill $p';
     expect((await run(provider, id, ['sh', '-c', busy])).exit).toEqual({ code: 0 });
+  });
+
+  test('commands beyond the pipes that are made ahead get real ones, too', async () => {
+    const all = await Promise.all(
+      Array.from({ length: 140 }, () => run(provider, id, ['sh', '-c', 'echo late > /dev/stderr'])),
+    );
+    expect(new Set(all.map(({ stderr }) => stderr))).toEqual(new Set(['late\n']));
   });
 
   test('what commands print goes by no name that stays', async () => {
