@@ -344,7 +344,7 @@ describe('the terminal', () => {
     });
   });
 
-  test('it closes when its sandbox is stopped', async () => {
+  test('it closes when its sandbox is stopped; another one brings the sandbox back', async () => {
     const { sandboxId } = await makeRun(porthole);
     const terminal = await open({}, sandboxId);
     await stopSandbox(porthole, sandboxId);
@@ -352,8 +352,9 @@ describe('the terminal', () => {
     expect(terminal.told.at(-1)?.['message']).toBe(
       `Sandbox ${sandboxId} was stopped, and its terminals with it.`,
     );
-    const answer = await refused({}, sandboxId);
-    expect([answer.status, answer.body['code']]).toEqual([409, 'sandbox_not_running']);
+    const again = await open({}, sandboxId);
+    again.type('exit 7\n');
+    expect(await again.closed).toBe(1000);
   });
 
   test('a session of a sandbox that is deleted and made again is another', async () => {
