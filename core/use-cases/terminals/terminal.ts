@@ -27,7 +27,7 @@ export interface TerminalLimits {
   readonly unreadMs: number;
 }
 
-export const TERMINAL_LIMITS: TerminalLimits = { graceMs: 2_000, stallMs: 10_000, unreadMs: 60_000 };
+export const TERMINAL_LIMITS: TerminalLimits = { graceMs: 8_000, stallMs: 10_000, unreadMs: 60_000 };
 
 export interface TerminalOptions {
   /** The shell, on a terminal, with its stdin open. */
