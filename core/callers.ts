@@ -64,6 +64,11 @@ export function mayUseSandbox(caller: Caller, sandbox: SandboxRecord, agents: bo
   return caller.admin || sameOwner(caller, sandbox.owner);
 }
 
+/** Whether it is the person's own, and not only one that an admin may act on. */
+export function ownsSandbox(caller: Caller, sandbox: Pick<SandboxRecord, 'owner'>): boolean {
+  return caller.kind === 'person' && sameOwner(caller, sandbox.owner);
+}
+
 function sameOwner(person: Person, owner: Owner): boolean {
   return person.user === owner.user && person.org === owner.org;
 }

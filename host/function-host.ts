@@ -72,7 +72,9 @@ export function createFunctionHost({
       (error: unknown) => {
         handshake?.socket.destroy();
         record(operation, method, response.statusCode, requestId, began);
-        services.log.debug({ err: error, request_id: requestId, operation }, 'answer cut off');
+        // That a client went away is no news; that something of ours failed behind an answer that had begun is told nowhere else.
+        const level = error instanceof PortholeError ? 'warn' : 'debug';
+        services.log[level]({ err: error, request_id: requestId, operation }, 'answer cut off');
       },
     );
   };

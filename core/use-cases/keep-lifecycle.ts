@@ -1,16 +1,9 @@
-import type { Clock } from '../ports/clock.ts';
-import type { PreviewPlane } from '../ports/preview-plane.ts';
-import type { Records, SandboxRecord } from '../ports/records.ts';
-import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import type { SandboxRecord } from '../ports/records.ts';
 import { judgeLife, type LifecycleLimits, type LifecycleVerdict } from '../rules/lifecycle.ts';
 import { isOfPool } from '../rules/pool-owner.ts';
-import { destroySandbox } from './destroy-sandbox.ts';
+import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
 
-export interface LifecycleDeps {
-  readonly records: Records;
-  readonly provider: SandboxProvider;
-  readonly plane: Pick<PreviewPlane, 'list' | 'needsOpenAddress'>;
-  readonly clock: Clock;
+export interface LifecycleDeps extends EndSandboxDeps {
   readonly place: string;
   readonly limits: LifecycleLimits;
   /** Told of a sandbox that could not be looked after; the next pass tries again. */
@@ -85,6 +78,6 @@ async function carryOut(
   if (verdict === 'expire' && !(await sandboxes.moveDesired(sandbox, 'stopped', 'destroyed', now))) {
     return false;
   }
-  await destroySandbox(deps, sandbox);
+  await endSandbox(deps, sandbox);
   return true;
 }

@@ -6,13 +6,36 @@ import { outputOf } from './output-of.ts';
 import { IN_WORKSPACE } from './workspace-script.ts';
 
 /**
- * Everything below the workspace on its own file system, as `./…`. The arguments are patterns to leave out; uploads that are under way are never in it. GNU's exit code 1 only says that a file changed
- * while it was read, as files in a living workspace do.
+ * Everything below the workspace on its own file system, as `./…`. The arguments are patterns of paths to leave out; uploads that are under way are never in it. Where it can, find leaves them out: tar tries
+ * each pattern at every slash of every name, and in a deep tree does not come to an end. What find cannot read is told to tar as what is not there, so that a part is not taken for the whole. GNU's exit code 1 only says that a file changed while it was read, as files in a living workspace do.
  */
 const PERSIST = `${IN_WORKSPACE}
 about=$(tar --help 2>&1)
-case "$about" in *one-file-system*) set -- --one-file-system "$@" ;; esac
-tar -cf - --exclude='.porthole-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]' "$@" .
+own=
+case "$about" in *one-file-system*) own=--one-file-system ;; esac
+lists=
+case "$about" in *--null*) command -v find >/dev/null && lists=yes ;; esac
+if [ -n "$lists" ] && [ $# -gt 0 ]; then
+  for path in "$@"; do
+    shift
+    set -- "$@" -o -path "$path"
+  done
+  shift
+  race=-ignore_readdir_race
+  find . $race -prune >/dev/null 2>&1 || race=
+  {
+    find . $race -xdev '(' "$@" -o -name '.porthole-????????????????' ')' -prune -o -print0 ||
+      printf '%s\\0' './a folder that find cannot read'
+  } | tar -cf - --null --no-recursion -T -
+  code=$?
+  case "$code$about" in 1*GNU*) exit 0 ;; esac
+  exit "$code"
+fi
+for path in "$@"; do
+  shift
+  set -- "$@" "--exclude=$path"
+done
+tar -cf - --exclude='.porthole-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]' $own "$@" .
 code=$?
 case "$code$about" in 1*GNU*) exit 0 ;; esac
 exit "$code"
@@ -50,7 +73,7 @@ export async function persistWorkspace(
   return archive;
 }
 
-/** One argument for tar, which takes it literally; undefined for nothing. */
+/** A pattern that means this very path; undefined for nothing. */
 function excludePattern(path: string): string | undefined {
   if (path.includes('..')) throw new PortholeError('invalid_request', 'exclude paths must not contain ".."');
   if (path.includes('\0')) {
@@ -58,5 +81,5 @@ function excludePattern(path: string): string | undefined {
   }
   const below = path.replace(/^(?:\.?\/)+/, '').replace(/\/+$/, '');
   if (below === '' || below === '.') return undefined;
-  return `--exclude=./${below.replace(/[*?[\]\\]/g, '\\$&')}`;
+  return `./${below.replace(/[*?[\]\\]/g, '\\$&')}`;
 }

@@ -7,11 +7,11 @@ import {
   makeSandbox,
   reserveSandbox,
 } from './create-sandbox.ts';
-import { destroySandbox } from './destroy-sandbox.ts';
+import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
 import { checkSandboxId, sandboxNotFound } from './find-sandbox.ts';
 import { resumeSandbox } from './resume-sandbox.ts';
 
-export type UseSandboxDeps = MakeSandboxDeps & Pick<CreateSandboxDeps, 'quotas'>;
+export type UseSandboxDeps = MakeSandboxDeps & Pick<CreateSandboxDeps, 'quotas'> & EndSandboxDeps;
 
 /** Whoever loses the race for an id this often in a row meets somebody who makes and deletes it in a loop. */
 const MAX_ATTEMPTS = 4;
@@ -37,7 +37,7 @@ export async function useSandbox(
     }
     if (caller.kind === 'agent') throw sandboxNotFound(id);
     // A deletion that is under way, or was cut off, is finished first.
-    if (known !== undefined) await destroySandbox(deps, known);
+    if (known !== undefined) await endSandbox(deps, known);
     const reserved = await reserveSandbox(deps, id, { owner: known?.owner ?? ownerOf(caller) });
     if (reserved.kind === 'reserved') {
       return makeSandbox(deps, reserved.sandbox, (sandbox) => Promise.resolve(sandbox));

@@ -1,5 +1,5 @@
-import { mayUseSandbox } from '#core/callers.ts';
-import { destroySandbox } from '#core/use-cases/destroy-sandbox.ts';
+import { mayUseSandbox, ownsSandbox } from '#core/callers.ts';
+import { endSandbox } from '#core/use-cases/end-sandbox.ts';
 import { sandboxNotFound } from '#core/use-cases/find-sandbox.ts';
 import { defineRoute } from '../route.ts';
 import { SandboxPath } from './sandbox-path.ts';
@@ -20,7 +20,7 @@ export const deleteSandboxRoute = defineRoute({
     const sandbox = await services.records.sandboxes.get(params.id);
     if (sandbox !== undefined) {
       if (!mayUseSandbox(caller, sandbox, false)) throw sandboxNotFound(params.id);
-      await destroySandbox(services, sandbox);
+      await endSandbox(services, sandbox, ownsSandbox(caller, sandbox) ? 'owner' : 'admin');
     }
     return { statusCode: 204, headers: {} };
   },

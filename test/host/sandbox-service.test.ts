@@ -1,7 +1,8 @@
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { ADA_ADMIN, ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
-import { execute } from './support/commands.ts';
+import { execute, serve } from './support/commands.ts';
 import { pinnedClock, type PinnedClock } from './support/pinned-clock.ts';
 import { makeRun, startPreview } from './support/runs.ts';
 
@@ -129,6 +130,71 @@ describe('sandboxes as a service', () => {
     expect(await list('tag=thread_id:t1', BOB)).toEqual([]);
     expect(await list('tag=thread_id:t1', ADA_ADMIN)).toEqual([other, tagged]);
     expect(await list('limit=1')).toHaveLength(1);
+  });
+
+  describe('deleted', () => {
+    const token = ALICE;
+    const url = (answer: Answer) => answer.json<{ url: string }>().url;
+    const seen = async (address: string) =>
+      (await porthole.call('GET', '/', { host: new URL(address).host })).status;
+
+    test('takes its previews and tunnels with it: their URLs show nothing of the sandbox that has its id next', async () => {
+      const sandbox = await id();
+      const tunnel = url(await porthole.call('POST', `/v1/sandbox/${sandbox}/tunnel/3000`, { token }));
+      const run = await makeRun(porthole, ALICE, { sandbox_id: sandbox });
+      const { preview_url } = await startPreview(porthole, run.runId, 3001, ALICE);
+      await porthole.call('DELETE', `/v1/sandbox/${sandbox}`, { token });
+      expect([await seen(tunnel), await seen(preview_url ?? '')]).toEqual([410, 410]);
+      await serve(porthole, sandbox, 3000, 'fresh', ALICE);
+      const next = url(await porthole.call('POST', `/v1/sandbox/${sandbox}/tunnel/3000`, { token }));
+      expect(next).not.toBe(tunnel);
+      expect([await seen(tunnel), await seen(next)]).toEqual([410, 200]);
+    });
+
+    test('ends its runs: an agent’s token is worth nothing in the sandbox that has its id next', async () => {
+      const run = await makeRun(porthole, ALICE);
+      await porthole.call('DELETE', `/v1/sandbox/${run.sandboxId}`, { token });
+      await execute(porthole, run.sandboxId, ['true'], { token });
+      const asAgent = porthole.call('GET', `/v1/sandbox/${run.sandboxId}/running`, { token: run.agentToken });
+      expect((await asAgent).status).toBe(401);
+      const told = await porthole.call('GET', `/api/runs/${run.runId}`, { token });
+      expect(told.json<{ status: string }>().status).toBe('completed');
+    });
+  });
+
+  test('nothing inside learns of the run that tunnels have', async () => {
+    const sandbox = await id();
+    await porthole.call('POST', `/v1/sandbox/${sandbox}/tunnel/3000`, { token: ALICE });
+    await act(sandbox, 'stop');
+    await act(sandbox, 'resume');
+    const { stdout } = await execute(
+      porthole,
+      sandbox,
+      ['sh', '-c', 'ls -A ~/.porthole/runs 2>/dev/null | wc -l'],
+      { token: ALICE },
+    );
+    expect(stdout.toString().trim()).toBe('0');
+  });
+
+  test('uploads that are cut off at any moment leave the host up', async () => {
+    const sandbox = await id();
+    for (let round = 0; round < 60; round += 1) {
+      const socket = connect(porthole.host.port, '127.0.0.1');
+      const path = round % 2 === 0 ? 'file/workspace/cut' : 'hydrate';
+      const method = round % 2 === 0 ? 'PUT' : 'POST';
+      const length = round % 3 === 0 ? 'Transfer-Encoding: chunked' : 'Content-Length: 100';
+      const body = round % 3 === 0 ? '5\r\nhelloXX' : 'hel';
+      socket.on('error', () => undefined);
+      socket.write(
+        `${method} /v1/sandbox/${sandbox}/${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${ALICE}\r\n${length}\r\n\r\n${body}`,
+      );
+      await new Promise((resolve) => setTimeout(resolve, round % 6));
+      socket.destroy();
+    }
+    expect((await porthole.call('GET', '/health')).status).toBe(200);
+    expect(
+      (await execute(porthole, sandbox, ['ls', '-A', '/workspace/cut'], { token: ALICE })).exitCode,
+    ).toBe(2);
   });
 
   test('an unknown one is 404 when it is read, stopped or resumed, and is not made by it', async () => {

@@ -4,11 +4,12 @@ import type { SandboxProvider } from '../../ports/sandbox-provider.ts';
 import type { Tokens } from '../../ports/tokens.ts';
 import { PortholeError } from '../../errors.ts';
 import { AGENT_FOLDER, agentAccess } from '../../rules/agent-access.ts';
+import { implicitRunId } from '../tunnels/implicit-run.ts';
 import { agentTokenOf } from './agent-token.ts';
 import { PORTHOLE_COMMAND } from './porthole-command.ts';
 
 export interface IntroduceRunsDeps {
-  readonly records: Pick<Records, 'runs'>;
+  readonly records: Pick<Records, 'runs' | 'sandboxes'>;
   readonly provider: Pick<SandboxProvider, 'exec'>;
   readonly tokens: Tokens;
   readonly channel: Channel;
@@ -57,9 +58,12 @@ export async function introduceRuns(
   if (ids.length === 0) return;
   const address = await channel.address(sandboxId);
   if (address === undefined) return;
+  const sandbox = await records.sandboxes.get(sandboxId);
+  const tunnels = sandbox && implicitRunId(sandbox);
   const known = await Promise.all(ids.slice(-MOST_RUNS).map((id) => records.runs.get(id)));
   const blocks = known.map(async (run) => {
-    if (run === undefined) return '';
+    // Nobody works in the run of the tunnels: its URLs are not the sandbox's to see, or to stop.
+    if (run === undefined || run.id === tunnels) return '';
     if (run.status !== 'running') return `over ${run.id}\n`;
     const agentToken = await agentTokenOf(tokens, run);
     return `run ${run.id}\n${agentAccess({ runId: run.id, agentToken, address })}\n`;

@@ -53,6 +53,18 @@ export function archivesContract(bridge: UnderTest): void {
       expect(members(body)).toEqual(['./', './empty/']);
     });
 
+    test('leaves something out of a tree that is 1,000 folders deep, within the time of a test', async () => {
+      await run(bridge(), id, [
+        'bash',
+        '-c',
+        'mkdir deep; cd -P deep; for n in {1..1000}; do mkdir d; cd -P d; done; echo x > end',
+      ]);
+      const { body } = await persist(id, '?excludes=src/main.py');
+      expect(members(body).filter((name) => name.startsWith('./deep/'))).toHaveLength(1_002);
+      expect(members(body)).not.toContain('./src/main.py');
+      await run(bridge(), id, ['rm', '-rf', 'deep']);
+    });
+
     test('takes an exclude as the very name, not as a pattern', async () => {
       expect(members((await persist(id, '?excludes=*,%5Bs%5Drc')).body)).toContain('./src/main.py');
     });

@@ -8,11 +8,14 @@ import { destroySandbox } from '#core/use-cases/destroy-sandbox.ts';
 import { keepLifecycle } from '#core/use-cases/keep-lifecycle.ts';
 import { resumeSandbox, stopSandbox } from '#core/use-cases/resume-sandbox.ts';
 import { ALICE, NOON } from '#test/contracts/records/samples.ts';
+import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
+import { plainTokens } from '#test/doubles/plain-tokens.ts';
 
 const LIMITS = { idle: 30 * 60_000, retention: 60 * 60_000 };
 const MINUTE = 60_000;
+const tokens = plainTokens();
 
 /** Sandboxes that are nothing but a state and a volume, whose every call may be the last of a process. */
 class Machine {
@@ -60,8 +63,6 @@ beforeEach(async () => {
 });
 afterEach(() => records.close());
 
-const plane = { needsOpenAddress: false, list: async function* () {} };
-
 test('whatever happens and whoever is killed, each sandbox comes to its end, and nothing runs or lasts that no record knows', async () => {
   const step = fc.oneof(
     fc.record({
@@ -80,8 +81,16 @@ test('whatever happens and whoever is killed, each sandbox comes to its end, and
       const ids = numberedIds();
       const provider = machine.provider;
       const made: string[] = [];
-      const deps = { records, provider, clock, ids, place: `here-${Math.random()}` };
-      const pass = () => keepLifecycle({ ...deps, plane, limits: LIMITS, failed: () => {} });
+      const deps = {
+        records,
+        provider,
+        clock,
+        ids,
+        tokens,
+        plane: memoryPreviewPlane({ clock }),
+        place: `here-${Math.random()}`,
+      };
+      const pass = () => keepLifecycle({ ...deps, limits: LIMITS, failed: () => {} });
       for (const { step: event, target, killedAfter } of events) {
         const id = made[target % Math.max(made.length, 1)];
         const sandbox = id === undefined ? undefined : await records.sandboxes.get(id);
@@ -125,7 +134,15 @@ test('whatever happens and whoever is killed, each sandbox comes to its end, and
 test('a sandbox that is used again before it is stopped goes on', async () => {
   const machine = new Machine();
   const clock = pinnedClock(NOON);
-  const deps = { records, provider: machine.provider, clock, ids: numberedIds(), place: 'here' };
+  const deps = {
+    records,
+    provider: machine.provider,
+    clock,
+    ids: numberedIds(),
+    tokens,
+    plane: memoryPreviewPlane({ clock }),
+    place: 'here',
+  };
   const claimed = await claimSandboxId(deps, 'abc', { owner: ALICE });
   if (claimed === undefined) throw new Error('taken');
   await makeSandbox(deps, claimed, () => Promise.resolve());
@@ -142,7 +159,7 @@ test('a sandbox that is used again before it is stopped goes on', async () => {
       },
     },
   };
-  const done = await keepLifecycle({ ...deps, records: late, plane, limits: LIMITS, failed: () => {} });
+  const done = await keepLifecycle({ ...deps, records: late, limits: LIMITS, failed: () => {} });
   expect(done).toMatchObject({ stop: 0 });
   expect(machine.states.get('abc')).toBe('running');
 });
