@@ -97,7 +97,7 @@ describe('a terminal', () => {
     const { shell, terminal } = make();
     shell.diesOfHangUp = false;
     attached(terminal).leave();
-    jest.advanceTimersByTime(1_999);
+    jest.advanceTimersByTime(7_999);
     expect(shell.isAborted).toBe(false);
     jest.advanceTimersByTime(1);
     await terminal.over;
