@@ -48,7 +48,7 @@ const SIGNAL_NUMBERS: Record<string, number> = {
  */
 const ENTERED = `${SESSION_FUNCTIONS}${ENTER_WORKSPACE}
 set -- "$1" "$2" "$3" "$4" "$(_porthole_root)"
-[ -z "$3" ] || { _porthole_enter "$3"; trap _porthole_save EXIT; }
+[ -z "$3" ] || { _porthole_enter "$3"; trap '_porthole_save || builtin echo "porthole: the state of this session could not be kept: is /tmp full?" >&2' EXIT; }
 _porthole_go "$5" "$2" || { _porthole_code=$?; trap - EXIT; exit "$_porthole_code"; }
 printf '%s\\n' "$1" >&2
 IFS= read -r _porthole_command || exit 1

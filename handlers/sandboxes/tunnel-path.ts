@@ -13,6 +13,6 @@ export function tunnelPort(text: string, { allowedPortMin, allowedPortMax }: Por
   if (port >= allowedPortMin && port <= allowedPortMax) return port;
   throw new PortholeError(
     'invalid_request',
-    `Invalid port: previews may have ${allowedPortMin} to ${allowedPortMax}`,
+    `Invalid port ${JSON.stringify(text.slice(0, 20))}: previews may have ${allowedPortMin} to ${allowedPortMax}`,
   );
 }
