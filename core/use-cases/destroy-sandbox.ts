@@ -1,5 +1,6 @@
 import type { Records, SandboxRecord } from '../ports/records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import { oneAtATime } from './one-at-a-time.ts';
 
 export interface DestroySandboxDeps {
   readonly records: Records;
@@ -12,9 +13,11 @@ export async function destroySandbox(
   { id, generation }: Pick<SandboxRecord, 'id' | 'generation'>,
 ): Promise<void> {
   await records.sandboxes.setDesired(id, 'destroyed', generation);
-  // Somebody else may have carried it out already, and the id be another sandbox's by now.
-  const found = await records.sandboxes.get(id);
-  if (found?.generation !== generation || found.observed === 'destroyed') return;
-  await provider.destroy(id);
-  await records.sandboxes.setObserved(id, 'destroyed', generation);
+  // Two at a time could both find it there, and the slower one destroy what has taken over the id by then.
+  await oneAtATime(records.sandboxes, id, async () => {
+    const found = await records.sandboxes.get(id);
+    if (found?.generation !== generation || found.observed === 'destroyed') return;
+    await provider.destroy(id);
+    await records.sandboxes.setObserved(id, 'destroyed', generation);
+  });
 }

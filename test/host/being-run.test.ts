@@ -143,7 +143,10 @@ describe('a host that is ended and started again', () => {
     const promised = listed.filter(({ run_id }) => made.includes(run_id)).map(({ sandbox_id }) => sandbox_id);
     for (const id of promised) expect((await running(id)).json()).toEqual({ running: true });
     const alive = async () => {
-      const answers = await Promise.all(listed.map(({ sandbox_id }) => running(sandbox_id)));
+      // Asked whether it runs, one that is not there would be made.
+      const answers = await Promise.all(
+        listed.map(({ sandbox_id }) => porthole.call('GET', `/v1/sandbox/${sandbox_id}`)),
+      );
       return listed.flatMap(({ sandbox_id }, at) => (answers[at]?.status === 200 ? [sandbox_id] : [])).sort();
     };
     for (let tries = 0; tries < 400; tries += 1) {
