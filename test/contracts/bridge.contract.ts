@@ -5,6 +5,7 @@ import { execContract } from './bridge/exec.contract.ts';
 import { filesContract } from './bridge/files.contract.ts';
 import { lifecycleContract } from './bridge/lifecycle.contract.ts';
 import { archivesContract } from './bridge/archives.contract.ts';
+import { mountsContract } from './bridge/mounts.contract.ts';
 import { poolContract } from './bridge/pool.contract.ts';
 import { ptyContract } from './bridge/pty.contract.ts';
 import { sessionsContract } from './bridge/sessions.contract.ts';
@@ -37,6 +38,7 @@ export function bridgeContract(open: () => Promise<BridgeUnderTest>): void {
     sessionsContract(bridge);
     filesContract(bridge);
     archivesContract(bridge);
+    mountsContract(bridge);
     ptyContract(bridge);
     tunnelsContract(bridge);
     poolContract(bridge);

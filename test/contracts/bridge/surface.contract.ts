@@ -20,6 +20,8 @@ const ROUTES: readonly (readonly [string, string])[] = [
   ['GET', `/sandbox/${ID}/pty`],
   ['POST', `/sandbox/${ID}/tunnel/3000`],
   ['DELETE', `/sandbox/${ID}/tunnel/3000`],
+  ['POST', `/sandbox/${ID}/mount`],
+  ['POST', `/sandbox/${ID}/unmount`],
   ['GET', '/openapi.json'],
   ['GET', '/openapi'],
   ['GET', '/openapi.html'],
