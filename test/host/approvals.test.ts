@@ -218,8 +218,10 @@ describe('a preview that the agent asks for', () => {
     expect(verdict(await ask(2999))).toEqual([400, 'port_out_of_range']);
     expect(verdict(await ask(0))).toEqual([400, 'invalid_request']);
     const gone = await makeRun(porthole, ALICE);
-    await porthole.call('DELETE', `/v1/sandbox/${gone.sandboxId}`, { token: ALICE });
+    await porthole.call('POST', `/v1/sandbox/${gone.sandboxId}/stop`, { token: ALICE });
     expect(verdict(await ask(3000, gone.agentToken, gone))).toEqual([409, 'no_bound_sandbox']);
+    await porthole.call('DELETE', `/v1/sandbox/${gone.sandboxId}`, { token: ALICE });
+    expect(verdict(await ask(3000, gone.agentToken, gone))).toEqual([401, 'unauthorized']);
     for (const port of [3000, 3001, 3002]) await startPreview(porthole, run.runId, port, ALICE);
     expect(verdict(await ask(3003))).toEqual([429, 'too_many_previews']);
     expect((await ask(3001)).status).toBe(200);
