@@ -1,3 +1,4 @@
+import { destroySandbox } from '#core/use-cases/destroy-sandbox.ts';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { reap } from '#handlers/reaper.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
@@ -91,10 +92,18 @@ describe('the life of a preview', () => {
     expect(await pass()).toMatchObject({ reaped: 1 });
   });
 
-  test('its sandbox deleted, it is an orphan, and its URL is gone', async () => {
+  test('its sandbox deleted, its URL is gone at once', async () => {
     const { runId, sandboxId } = await makeRun(porthole);
     const { session_id } = await startPreview(porthole, runId, 3000);
     await porthole.call('DELETE', `/v1/sandbox/${sandboxId}`);
+    expect(verdict(await look(session_id))).toEqual([410, 'stopped']);
+    expect(await pass()).toMatchObject({ reaped: 0 });
+  });
+
+  test('its sandbox destroyed by what knows nothing of previews, it is an orphan, and its URL is gone', async () => {
+    const { runId, sandboxId } = await makeRun(porthole);
+    const { session_id } = await startPreview(porthole, runId, 3000);
+    await destroySandbox(porthole.host.services, { id: sandboxId, generation: 1 });
     expect(await pass()).toMatchObject({ reaped: 1 });
     expect(verdict(await look(session_id))).toEqual([410, 'orphaned']);
     expect(porthole.logged.join('')).toContain('"verdict":"orphaned"');
