@@ -56,7 +56,7 @@ suite(
         hydrate: () => house.api('POST', 'hydrate', { body: archive }),
         persist: () => house.api('POST', 'persist'),
       };
-      const turns = Array.from({ length: 40 }, () => Object.entries(works)).flat();
+      const turns = Array.from({ length: 70 }, () => Object.entries(works)).flat();
       await inLanes(turns, 4, async ([what, work]) => {
         // What cannot be read to its end is cut off, and never looks whole.
         const answer = await work().catch((error: Error) =>
