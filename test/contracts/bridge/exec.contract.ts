@@ -226,7 +226,7 @@ printf '#!/bin/sh\\necho ran\\n' > /tmp/tool && chmod +x /tmp/tool && /tmp/tool`
       for (let at = 0; at < 200; at += 1) {
         expect((await exec(['echo', String(at)])).stdout.toString()).toBe(`${at}\n`);
       }
-    });
+    }, 240_000);
 
     test('a file that was just written runs', async () => {
       await put(bridge(), id, 'workspace/script.sh', 'echo from a file');
