@@ -159,7 +159,7 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
       await call('stopPortForward', 200, { id, sessionId: again.session_id });
       expect(await call('completeRun', 200, { id })).toMatchObject({ status: 'completed' });
       await call('deleteSandbox', 204, sandbox);
-      await call('isSandboxRunning', 404, sandbox);
+      await call('getSandbox', 404, sandbox);
     },
     2 * MINUTE,
   );
@@ -204,7 +204,7 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
 
   const closed = ROUTES.filter(({ access }) => access !== 'anyone').filter((r) => !sandboxRoutes.includes(r));
   test.each(closed.map(({ id }) => id))('let no stranger in by %s', async (id) => {
-    const answer = await call<{ code: string }>(id, 401, {}, { key: 'nobodys-key' });
+    const answer = await call<{ code: string }>(id, 401, { id: 'abc' }, { key: 'nobodys-key' });
     expect(answer.code).toBe('unauthorized');
   });
 
