@@ -1,22 +1,15 @@
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { changedProvider } from '#core/use-cases/changed-provider.ts';
 
 /**
  * A provider whose sandboxes lose their mounts before they end: processes that wait for an S3 server would outlast SIGKILL. One that ended by itself loses them
  * when it is started again.
  */
-export function unmountingProvider<P extends SandboxProvider>(
-  provider: P,
+export function unmountingProvider(
+  provider: SandboxProvider,
   mounter: { unmountAll(sandboxId: string): Promise<void> },
 ): SandboxProvider {
-  return {
-    name: provider.name,
-    create: (spec, signal) => provider.create(spec, signal),
-    inspect: (id, signal) => provider.inspect(id, signal),
-    exec: (id, command, signal) => provider.exec(id, command, signal),
-    dial: (id, port, signal) => provider.dial(id, port, signal),
-    list: (signal) => provider.list(signal),
-    close: () => provider.close(),
-
+  return changedProvider(provider, {
     async stop(id, signal) {
       await mounter.unmountAll(id);
       await provider.stop(id, signal);
@@ -32,5 +25,5 @@ export function unmountingProvider<P extends SandboxProvider>(
       await mounter.unmountAll(id);
       await provider.destroy(id, signal);
     },
-  };
+  });
 }

@@ -2,6 +2,7 @@ import { finished } from 'node:stream';
 import type { Clock } from '../ports/clock.ts';
 import type { Records } from '../ports/records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import { changedProvider } from './changed-provider.ts';
 
 /** How exactly activity is known, in milliseconds: it is written down at most this often. */
 const EVERY_MS = 60_000;
@@ -46,15 +47,7 @@ export function activeProvider(
     };
   };
 
-  return {
-    name: provider.name,
-    create: (spec, signal) => provider.create(spec, signal),
-    inspect: (id, signal) => provider.inspect(id, signal),
-    stop: (id, signal) => provider.stop(id, signal),
-    resume: (id, signal) => provider.resume(id, signal),
-    destroy: (id, signal) => provider.destroy(id, signal),
-    list: (signal) => provider.list(signal),
-
+  return changedProvider(provider, {
     async close() {
       clearInterval(timer);
       await provider.close();
@@ -72,5 +65,5 @@ export function activeProvider(
       finished(stream, begin(id));
       return stream;
     },
-  };
+  });
 }

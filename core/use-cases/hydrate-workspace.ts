@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { TarJudge } from '../rules/archive/tar-judge.ts';
-import { endScript, feed, IN_WORKSPACE, opensInTime, watchScript } from './workspace-script.ts';
+import { feedScript, IN_WORKSPACE } from './workspace-script.ts';
 
 /**
  * Keeps the archive in a new file (`$1`), up to the end of its input. Its last line is `whole`: without it the sender has gone, or has refused the archive, and nothing happens. It is unpacked into a new
@@ -80,18 +80,12 @@ export async function hydrateWorkspace(
     argv: ['sh', '-c', HYDRATE, 'sh', ...names],
     stdin: true,
   });
-  process.stdout.resume();
-  const script = watchScript(process);
-  const failure = () => script.failure('/workspace', 'workspace_archive_write_error', 'hydrate failed');
-  if (!(await opensInTime(process, script.ready))) throw await failure();
-  if (process.stdin === null) throw new TypeError('exec was asked for stdin and gave none');
-  try {
-    if (!(await feed(Readable.from(judged(content)), process.stdin, signal))) throw await failure();
-  } catch (error) {
-    await endScript(process);
-    throw error;
-  }
-  if ((await process.exited).code !== 0) throw await failure();
+  await feedScript(
+    process,
+    Readable.from(judged(content)),
+    (script) => script.failure('/workspace', 'workspace_archive_write_error', 'hydrate failed'),
+    signal,
+  );
 }
 
 async function* judged(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

@@ -1,6 +1,7 @@
 import { PortholeError } from '../errors.ts';
 import type { Records } from '../ports/records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import { changedProvider } from './changed-provider.ts';
 
 /**
  * A provider that brings a sandbox back when a command is to run in it and it has died by itself: killed from within, or with its machine. What was wanted decides: one that was
@@ -11,17 +12,7 @@ export function revivingProvider(
   records: Pick<Records, 'sandboxes'>,
 ): SandboxProvider {
   const isWanted = async (id: string) => (await records.sandboxes.get(id))?.desired === 'running';
-  return {
-    name: provider.name,
-    create: (spec, signal) => provider.create(spec, signal),
-    inspect: (id, signal) => provider.inspect(id, signal),
-    stop: (id, signal) => provider.stop(id, signal),
-    resume: (id, signal) => provider.resume(id, signal),
-    destroy: (id, signal) => provider.destroy(id, signal),
-    dial: (id, port, signal) => provider.dial(id, port, signal),
-    list: (signal) => provider.list(signal),
-    close: () => provider.close(),
-
+  return changedProvider(provider, {
     async exec(id, command, signal) {
       try {
         return await provider.exec(id, command, signal);
@@ -32,5 +23,5 @@ export function revivingProvider(
       await provider.resume(id, signal);
       return provider.exec(id, command, signal);
     },
-  };
+  });
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Records } from '../ports/records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { type SandboxChange, sandboxChanged } from '../rules/run-events.ts';
+import { changedProvider } from './changed-provider.ts';
 
 /**
  * A provider that tells the runs of a sandbox what becomes of it, whoever asked for it: a person, a command that brings it back, a host that ends. Its creation is told with
@@ -16,15 +17,7 @@ export function tellingProvider(
       await records.timeline.append(runId, [sandboxChanged(change, id)], clock.now());
     }
   };
-  return {
-    name: provider.name,
-    create: (spec, signal) => provider.create(spec, signal),
-    inspect: (id, signal) => provider.inspect(id, signal),
-    exec: (id, command, signal) => provider.exec(id, command, signal),
-    dial: (id, port, signal) => provider.dial(id, port, signal),
-    list: (signal) => provider.list(signal),
-    close: () => provider.close(),
-
+  return changedProvider(provider, {
     async stop(id, signal) {
       const { state } = await provider.inspect(id, signal);
       await provider.stop(id, signal);
@@ -42,5 +35,5 @@ export function tellingProvider(
       await provider.destroy(id, signal);
       await tell('sandbox.destroyed', id);
     },
-  };
+  });
 }

@@ -4,7 +4,7 @@ import { PortholeError } from '../errors.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { resolveWorkspacePath } from '../rules/workspace-path.ts';
 import { outputOf, takeFirst } from './output-of.ts';
-import { endScript, feed, IN_WORKSPACE, opensInTime, watchScript } from './workspace-script.ts';
+import { feedScript, IN_WORKSPACE, opensInTime, watchScript } from './workspace-script.ts';
 
 /**
  * Files through nothing but a POSIX shell in the sandbox, so that every provider and image has them. `$1` is the path below the workspace. Symbolic links are
@@ -117,18 +117,12 @@ export async function writeWorkspaceFile(
     argv: ['sh', '-c', WRITE, 'sh', below(absolute), randomBytes(8).toString('hex')],
     stdin: true,
   });
-  process.stdout.resume();
-  const script = watchScript(process);
-  const failure = () => script.failure(absolute, 'workspace_archive_write_error', 'write failed');
-  if (!(await opensInTime(process, script.ready))) throw await failure();
-  if (process.stdin === null) throw new TypeError('exec was asked for stdin and gave none');
-  try {
-    if (!(await feed(content, process.stdin, signal))) throw await failure();
-  } catch (error) {
-    await endScript(process);
-    throw error;
-  }
-  if ((await process.exited).code !== 0) throw await failure();
+  await feedScript(
+    process,
+    content,
+    (script) => script.failure(absolute, 'workspace_archive_write_error', 'write failed'),
+    signal,
+  );
 }
 
 function below(absolute: string): string {

@@ -30,11 +30,7 @@ const FAILURES: Record<number, (path: string) => PortholeError> = {
  * must never look like one (which is why this is no `pipeline`). False when the target took no more, because the writer in the sandbox has ended: its disk
  * is full, or somebody killed it.
  */
-export async function feed(
-  content: Readable,
-  target: Writable,
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
+async function feed(content: Readable, target: Writable, signal: AbortSignal | undefined): Promise<boolean> {
   const gone = new AbortController();
   target.once('error', () => gone.abort());
   target.once('close', () => gone.abort());
@@ -68,7 +64,7 @@ const AGAIN_MS = 100;
  * SIGTERM first: the script's trap removes the temporary file. Again and again, because a shell that is about to start a program when the first one comes waits for that program, which knows nothing of
  * it.
  */
-export async function endScript(process: ExecProcess): Promise<void> {
+async function endScript(process: ExecProcess): Promise<void> {
   process.kill('SIGTERM');
   const again = setInterval(() => process.kill('SIGTERM'), AGAIN_MS);
   const grace = setTimeout(() => process.kill('SIGKILL'), GRACE_MS);
@@ -130,3 +126,26 @@ export function watchScript(process: ExecProcess): Script {
 const READY = 'ready\n';
 /** Then its last line says how, in the bridge's words. */
 const TAR_FAILED = 48;
+
+/**
+ * Gives a script that writes its input all of `content`, once it says that it is ready, and waits for its end. What fails, the content too, ends the script, which then leaves nothing behind.
+ * @param failure what a script that failed means
+ */
+export async function feedScript(
+  process: ExecProcess,
+  content: Readable,
+  failure: (script: Script) => Promise<Error>,
+  signal?: AbortSignal,
+): Promise<void> {
+  process.stdout.resume();
+  const script = watchScript(process);
+  if (!(await opensInTime(process, script.ready))) throw await failure(script);
+  if (process.stdin === null) throw new TypeError('exec was asked for stdin and gave none');
+  try {
+    if (!(await feed(content, process.stdin, signal))) throw await failure(script);
+  } catch (error) {
+    await endScript(process);
+    throw error;
+  }
+  if ((await process.exited).code !== 0) throw await failure(script);
+}
