@@ -211,12 +211,15 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
       expect(await ask(`${bearer(done.agentToken)} http://porthole/api/runs/${done.runId}`)).toMatch(/ 401$/);
     });
 
-    /** Speaks to the channel in bytes; says what came back. */
-    const raw = (program: string): Promise<string> =>
-      shell(
+    let programs = 0;
+
+    /** Speaks to the channel in bytes; says what came back. Each has a file of its own, for two may speak at once. */
+    const raw = (program: string): Promise<string> => {
+      programs += 1;
+      return shell(
         porthole,
         run,
-        `cat >raw.js <<'END'
+        `cat >raw-${programs}.js <<'END'
       const socket = require('net').connect('/run/porthole/porthole.sock');
       const began = Date.now();
       let heard = '';
@@ -225,8 +228,9 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
       socket.on('close', () => { console.log(JSON.stringify({ heard: heard.slice(0, 4000), ms: Date.now() - began })); process.exit(); });
       ${program}
 END
-      node raw.js`,
+      node raw-${programs}.js`,
       ).then(({ stdout }) => stdout);
+    };
     const head = (more = '') => `GET /api/runs/RUN HTTP/1.1\\r\\nHost: porthole\\r\\n${more}`;
 
     test('refuses a head of more than 8 KiB', async () => {
@@ -243,7 +247,7 @@ END
         ),
       ]);
       for (const said of [slowHead, slowBody]) {
-        const { ms } = JSON.parse(said.replace('raw.js', '')) as { ms: number };
+        const { ms } = JSON.parse(said) as { ms: number };
         expect(ms).toBeLessThan(20_000);
       }
       expect(slowHead).toContain('HTTP/1.1 408');
