@@ -16,6 +16,22 @@ export interface ResponseDoc {
   readonly contentType?: string;
 }
 
+/** One part of a form, for the OpenAPI document; what is required of it, the handler judges as it comes. */
+export interface FormPart {
+  readonly description: string;
+  /** A file's bytes; otherwise text. */
+  readonly file?: boolean;
+  /** As many as the route's limits allow. */
+  readonly many?: boolean;
+  readonly required?: boolean;
+  readonly example?: string;
+}
+
+/** A `multipart/form-data` body, which the handler reads with `multipartParts`. */
+export interface FormBody {
+  readonly form: Readonly<Record<string, FormPart>>;
+}
+
 /** A request after its schema: typed, and from somebody we know. */
 export interface RouteRequest<Params, Query, Body> {
   readonly params: Params;
@@ -23,7 +39,7 @@ export interface RouteRequest<Params, Query, Body> {
   readonly body: Body;
   readonly caller: Caller;
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** The unread body, for routes that stream it. */
+  /** The unread body, for routes that stream it, or read a form. */
   readonly stream: () => Readable;
   /** Whether the answer may be an `upgrade` to a WebSocket. */
   readonly isHandshake: boolean;
@@ -59,8 +75,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   readonly page?: boolean;
   readonly params?: z.ZodType<Params>;
   readonly query?: z.ZodType<Query>;
-  /** JSON body; absent means none, `'stream'` means raw bytes. */
-  readonly body?: z.ZodType<Body> | 'stream';
+  /** JSON body; absent means none, `'stream'` means raw bytes, a form is a stream of its parts. */
+  readonly body?: z.ZodType<Body> | 'stream' | FormBody;
   /** Whether the `Session-Id` header says something to it. */
   readonly session?: boolean;
   /** What is no JSON counts as no body, as the bridge has it in places. @default refused */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ERROR_CATALOGUE, type ErrorCode } from '#core/errors.ts';
-import type { ResponseDoc, Route } from '../route.ts';
+import type { FormBody, ResponseDoc, Route } from '../route.ts';
 
 type Json = { [key: string]: unknown };
 
@@ -142,9 +142,30 @@ function requestBody(route: Route, components: Record<string, Json>): Json {
       },
     };
   }
+  if ('form' in route.body) {
+    return {
+      requestBody: { required: true, content: { 'multipart/form-data': { schema: formSchema(route.body) } } },
+    };
+  }
   const schema = toSchema(route.body, 'input', components);
   const required = !route.body.safeParse({}).success;
   return { requestBody: { required, content: { 'application/json': { schema } } } };
+}
+
+function formSchema({ form }: FormBody): Json {
+  const parts = Object.entries(form);
+  const required = parts.filter(([, part]) => part.required === true).map(([name]) => name);
+  return {
+    type: 'object',
+    ...(required.length === 0 ? {} : { required }),
+    properties: Object.fromEntries(
+      parts.map(([name, { description, file, many, example }]) => {
+        const one = file === true ? { type: 'string', format: 'binary' } : { type: 'string' };
+        const told = example === undefined ? { description } : { description, example };
+        return [name, many === true ? { type: 'array', items: one, ...told } : { ...one, ...told }];
+      }),
+    ),
+  };
 }
 
 function successes(responses: Readonly<Record<number, ResponseDoc>>, components: Record<string, Json>): Json {

@@ -20,7 +20,7 @@ export function readInput(route: Route): Step {
       const params = parse(route.params, event.pathParameters ?? {}, 'path');
       const query = parse(route.query, queryOf(event), 'query');
       const body =
-        route.body === undefined || route.body === 'stream'
+        route.body === undefined || route.body === 'stream' || 'form' in route.body
           ? undefined
           : parse(route.body, await readJson(event, route), 'body');
       event.input = { params, query, body };
