@@ -36,6 +36,7 @@ export async function functionEntries(): Promise<FunctionEntry[]> {
   return [
     ...routes,
     { id: 'reaper', kind: 'opens', source: scheduled('reaper'), streams: false },
+    { id: 'lifecycle', kind: 'opens', source: scheduled('lifecycle'), streams: false },
     { id: 'warm-pool', kind: 'opens', source: scheduled('warm-pool'), streams: false },
   ];
 }
@@ -92,8 +93,14 @@ export const handler = httpFunction(${name}, () => openFunction());`;
   return { kind, source };
 }
 
-function scheduled(name: 'reaper' | 'warm-pool'): string {
-  const make = name === 'reaper' ? 'reaperFunction' : 'warmPoolFunction';
+const SCHEDULED = {
+  reaper: 'reaperFunction',
+  lifecycle: 'lifecycleFunction',
+  'warm-pool': 'warmPoolFunction',
+} as const;
+
+function scheduled(name: keyof typeof SCHEDULED): string {
+  const make = SCHEDULED[name];
   return `import { openFunction } from '#host/serverless/open-function.ts';
 import { ${make} } from '#host/serverless/${name}-function.ts';
 export const handler = ${make}(() => openFunction());`;

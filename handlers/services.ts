@@ -9,6 +9,7 @@ import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { Tokens } from '#core/ports/tokens.ts';
 import type { WarmPool } from '#core/ports/warm-pool.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
+import type { LifecycleLimits } from '#core/rules/lifecycle.ts';
 import type { Quotas } from '#core/rules/quotas.ts';
 import type { BucketOptions } from '#core/rules/resolve-mount.ts';
 import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
@@ -34,6 +35,10 @@ export interface Services {
   readonly place: string;
   /** What each person may have at a time. */
   readonly quotas: Quotas;
+  /** When sandboxes are stopped and destroyed. */
+  readonly life: LifecycleLimits;
+  /** Whether sandboxes that no record knows are looked for again and again: only where all who make any share the records. */
+  readonly seeksStrays: boolean;
   readonly tokens: Tokens;
   /** Puts what the runs of a sandbox need to call back inside it. */
   readonly introduce: Introduce;

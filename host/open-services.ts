@@ -101,6 +101,9 @@ export async function openServices({
       probe: appProbe,
       place,
       quotas: config.quotas,
+      life: config.life,
+      // On one machine the start of the host does it.
+      seeksStrays: !isOnOneMachine(config) && config.databaseUrl !== undefined,
       tokens,
       introduce,
       mounter,

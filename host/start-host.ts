@@ -6,6 +6,7 @@ import { isInCluster } from '#adapters/kubernetes/client/in-cluster-access.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
 import { secretRedactor } from '#core/rules/redact-secrets.ts';
+import { keepLives, type LifecycleReport } from '#handlers/lifecycle.ts';
 import { reap } from '#handlers/reaper.ts';
 import { ROUTES } from '#handlers/routes.ts';
 import type { Logger, Services } from '#handlers/services.ts';
@@ -13,7 +14,6 @@ import { createChannelServers } from './channel/channel-servers.ts';
 import { limitPeers } from './channel/limit-peers.ts';
 import { type Config, isOnOneMachine, secretsOf } from './config/config.ts';
 import { createFront } from './front.ts';
-import { keepLifecycle } from '#core/use-cases/keep-lifecycle.ts';
 import { createFunctionHost } from './function-host.ts';
 import { isWildcard, knownHosts } from './known-hosts.ts';
 import { createMetrics } from './metrics.ts';
@@ -31,7 +31,7 @@ export interface Host {
   /** Resolves once what the last host left undone has been finished. */
   readonly recovered: Promise<void>;
   /** Does at once what is scheduled for every minute: stops what is idle, destroys what was stopped for too long. */
-  lifecycle(): Promise<void>;
+  lifecycle(): Promise<LifecycleReport>;
   /** Ends gracefully: answers what was asked, loses no record, keeps files and URLs for the next start. */
   close(): Promise<void>;
 }
@@ -111,7 +111,7 @@ export async function startHost(
       ? []
       : [
           every(REAP_SECONDS, 'reaper', log, (signal) => reap(services, signal)),
-          every(LIFECYCLE_SECONDS, 'lifecycle', log, (signal) => keepLives(config, services, signal)),
+          every(LIFECYCLE_SECONDS, 'lifecycle', log, (signal) => keepLives(services, signal)),
           ...keepPool(config, services, recovered),
         ];
     opened.defer(async () => {
@@ -126,7 +126,7 @@ export async function startHost(
       port,
       services,
       recovered,
-      lifecycle: () => keepLives(config, services, stopping.signal),
+      lifecycle: () => keepLives(services, stopping.signal),
       describe: () => platform.describe(),
       close: () => running.disposeAsync(),
     };
@@ -145,15 +145,6 @@ function keepPool(
   const primed = recovered.then(() => pool.prime());
   primed.catch((err: unknown) => log.error({ err }, 'warm pool not primed'));
   return warmTarget === 0 ? [] : [every(refreshInterval / 1_000, 'warm pool', log, () => pool.refresh())];
-}
-
-/** Stops what is idle, destroys what was stopped for too long. Any number of instances may do it at once. */
-async function keepLives({ life: limits }: Config, services: Services, signal: AbortSignal): Promise<void> {
-  const { log } = services;
-  const failed = (id: string, err: unknown) =>
-    log.error({ err, sandbox_id: id }, 'sandbox not looked after: the next pass tries again');
-  const done = await keepLifecycle({ ...services, limits, failed }, signal);
-  if (Object.values(done).some((count) => count > 0)) log.info(done, 'lifecycle pass');
 }
 
 /** In a cluster the CronJobs do it, for all replicas; but they see no records that lie in a file of this one. */

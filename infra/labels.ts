@@ -2,7 +2,7 @@
 export const STACK_LABELS = { 'app.kubernetes.io/part-of': 'porthole' } as const;
 
 /** The pods of one component, as selectors and labels spell them. */
-export function componentLabels(component: 'functions' | 'reaper' | 'warm-pool') {
+export function componentLabels(component: 'functions' | 'reaper' | 'lifecycle' | 'warm-pool') {
   return {
     ...STACK_LABELS,
     'app.kubernetes.io/name': 'porthole',

@@ -5,6 +5,7 @@ import { Admission } from './admission/admission.ts';
 import { apiUrl } from './functions/environment.plan.ts';
 import { Functions } from './functions/functions.ts';
 import { Gateway } from './gateway/gateway.ts';
+import { Lifecycle } from './lifecycle/lifecycle.ts';
 import { Namespaces } from './namespaces/namespaces.ts';
 import { Network } from './network/network.ts';
 import { Quota } from './quota/quota.ts';
@@ -50,6 +51,10 @@ export class Porthole extends pulumi.ComponentResource {
       ...own,
       dependsOn: [...guards, ...functions.environment],
     });
+    const lifecycle = new Lifecycle(`${name}-lifecycle`, args, {
+      ...own,
+      dependsOn: [...guards, ...functions.environment],
+    });
     const warmPool = new WarmPool(`${name}-warm-pool`, args, {
       ...own,
       dependsOn: [...guards, sandboxes, ...functions.environment],
@@ -63,7 +68,7 @@ export class Porthole extends pulumi.ComponentResource {
       apiUrl: this.apiUrl,
       previewZone: this.previewZone,
       gatewayAddress: this.gatewayAddress,
-      parts: [namespaces, gateway, ...guards, sandboxes, functions, reaper, warmPool, routes].map(
+      parts: [namespaces, gateway, ...guards, sandboxes, functions, reaper, lifecycle, warmPool, routes].map(
         ({ urn }) => urn,
       ),
     });

@@ -1,15 +1,23 @@
 import { defaultWarmPool, sandboxProvider } from '../functions/sandbox-provider.plan.ts';
 import { STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { functionNeeds, type Need, reaperNeeds, rulesOf } from './needs.ts';
+import { functionNeeds, lifecycleNeeds, type Need, reaperNeeds, rulesOf } from './needs.ts';
 
 /** Service accounts of the stack, all in the functions' namespace. */
-export const SERVICE_ACCOUNTS = { functions: 'porthole', reaper: 'porthole-reaper' } as const;
+export const SERVICE_ACCOUNTS = {
+  functions: 'porthole',
+  reaper: 'porthole-reaper',
+  lifecycle: 'porthole-lifecycle',
+} as const;
 
-/** Both service accounts, each with its role in the previews' namespace: the API's own route is out of their reach. */
+/** The service accounts, each with its role in the previews' namespace: the API's own route is out of their reach. */
 export function accessPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespaces' | 'sandboxes'>) {
-  const needs = functionNeeds(sandboxProvider(sandboxes), defaultWarmPool(sandboxes));
-  return [account('functions', needs), account('reaper', reaperNeeds())];
+  const provider = sandboxProvider(sandboxes);
+  return [
+    account('functions', functionNeeds(provider, defaultWarmPool(sandboxes))),
+    account('reaper', reaperNeeds()),
+    account('lifecycle', lifecycleNeeds(provider)),
+  ];
 
   function account(id: keyof typeof SERVICE_ACCOUNTS, needs: readonly Need[]) {
     const name = SERVICE_ACCOUNTS[id];
@@ -31,7 +39,7 @@ export function accessPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespa
   }
 }
 
-/** How the API server names a service account of the stack. */
-export function userName(namespace: string, account: keyof typeof SERVICE_ACCOUNTS): string {
-  return `system:serviceaccount:${namespace}:${SERVICE_ACCOUNTS[account]}`;
+/** How the API server names the service accounts of the stack. */
+export function userNames(namespace: string): readonly string[] {
+  return Object.values(SERVICE_ACCOUNTS).map((name) => `system:serviceaccount:${namespace}:${name}`);
 }

@@ -3,7 +3,7 @@ import * as pulumi from '@pulumi/pulumi';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { accessPlan } from './access.plan.ts';
 
-/** Service accounts of the functions and of the reaper, and what they may do. */
+/** Service accounts of the functions and of what runs each minute, and what they may do. */
 export class Access extends pulumi.ComponentResource {
   constructor(
     name: string,

@@ -55,29 +55,38 @@ const IN_PODS = [
   ...needs('', 'pods/portforward', { get: `dial a port; ${UPGRADE}`, create: `dial a port; ${SINCE_1_35}` }),
 ];
 
-const PODS = [
-  ...IN_PODS,
+/** To stop and to destroy sandboxes, and to find strays. */
+const ENDING_PODS = [
   ...needs('', 'pods', {
+    get: 'find the pod of a sandbox',
     list: 'list sandboxes',
-    create: 'start a sandbox',
+    watch: 'wait until a pod runs, or has gone',
     delete: 'stop a sandbox',
   }),
   ...needs('', 'persistentvolumeclaims', {
     get: 'tell a stopped sandbox from none',
     list: 'list sandboxes',
     watch: 'wait until the volume of a destroyed sandbox has gone',
-    create: 'create a sandbox',
     delete: 'destroy a sandbox',
   }),
 ];
 
-const CLAIMS = [
+const PODS = [
   ...IN_PODS,
+  ...ENDING_PODS,
+  ...needs('', 'pods', { create: 'start a sandbox' }),
+  ...needs('', 'persistentvolumeclaims', { create: 'create a sandbox' }),
+];
+
+const ENDING_CLAIMS = [
+  ...needs('', 'pods', {
+    get: 'find the pod of a sandbox',
+    watch: 'wait until a pod runs, or has gone',
+  }),
   ...needs(CLAIMS_API, 'sandboxclaims', {
     get: 'find a sandbox',
     list: 'list sandboxes',
     watch: 'wait until a claim is bound, or has gone',
-    create: 'create a sandbox',
     delete: 'destroy a sandbox',
   }),
   ...needs(SANDBOXES_API, 'sandboxes', {
@@ -85,6 +94,12 @@ const CLAIMS = [
     watch: 'wait until a sandbox is ready, or has gone',
     patch: 'stop a sandbox, and resume it',
   }),
+];
+
+const CLAIMS = [
+  ...IN_PODS,
+  ...ENDING_CLAIMS,
+  ...needs(CLAIMS_API, 'sandboxclaims', { create: 'create a sandbox' }),
 ];
 
 /** The pool that claims come from, and how many it keeps ready; of other pools nothing. */
@@ -109,6 +124,15 @@ export function functionNeeds(provider: Provider, warmPool?: string): readonly N
 /** The reaper judges by the previews and the records; it makes and changes nothing. */
 export function reaperNeeds(): readonly Need[] {
   return merged(ENDING);
+}
+
+/** The lifecycle stops and destroys sandboxes, whose previews end with them; it makes nothing and runs no command. */
+export function lifecycleNeeds(provider: Provider): readonly Need[] {
+  return merged([
+    ...ENDING,
+    ...(provider === 'agent-sandbox' ? [] : ENDING_PODS),
+    ...(provider === 'kubernetes' ? [] : ENDING_CLAIMS),
+  ]);
 }
 
 function needs(group: string, resource: string, verbs: Readonly<Record<string, string>>): Need[] {

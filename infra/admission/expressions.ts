@@ -1,4 +1,4 @@
-import { userName } from '../access/access.plan.ts';
+import { userNames } from '../access/access.plan.ts';
 import { NAMESPACE_NAME, STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 
@@ -29,10 +29,9 @@ export function hasOnly(map: string, keys: readonly string[]): string {
   return `dyn(${map}.orValue({})).all(k, k in [${keys.map(quote).join(', ')}])`;
 }
 
-/** Whether the request comes from the functions or the reaper: what an attacker with their credentials would send. */
+/** Whether the request comes from one of the stack's accounts: what an attacker with their credentials would send. */
 export function isOurs({ functions }: Namespaces): string {
-  const users = [userName(functions, 'functions'), userName(functions, 'reaper')].map(quote);
-  return `request.userInfo.username in [${users.join(', ')}]`;
+  return `request.userInfo.username in [${userNames(functions).map(quote).join(', ')}]`;
 }
 
 /** Requests to these resources of the previews' namespace. */

@@ -31,10 +31,11 @@ function contents(id: string): string {
 }
 
 describe('the bundles', () => {
-  test('are one for each route, and the reaper', () => {
+  test('are one for each route, and for what runs each minute', () => {
     expect(built.functions.map(({ id, method, path }) => [id, method, path])).toEqual([
       ...ROUTES.map(({ id, method, path }) => [id, method, path]),
       ['reaper', undefined, undefined],
+      ['lifecycle', undefined, undefined],
       ['warm-pool', undefined, undefined],
     ]);
   });
@@ -67,6 +68,7 @@ describe('the bundles', () => {
     ['execCommand', []],
     ['startPortForward', ['constructs', 'database', 'cluster']],
     ['reaper', ['constructs', 'database', 'cluster']],
+    ['lifecycle', ['constructs', 'database', 'cluster']],
   ])('of %s carries of constructs, database and cluster: %j', (id, carried) => {
     const text = contents(id);
     expect(Object.entries(MARKS).flatMap(([name, mark]) => (text.includes(mark) ? [name] : []))).toEqual(

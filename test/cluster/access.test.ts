@@ -68,6 +68,8 @@ suite('access', missing(), () => {
     actors['functions that make pods'] = await of(pods, 'porthole');
     actors['functions that claim sandboxes'] = await of(claims, 'porthole');
     actors.reaper = await of(pods, 'porthole-reaper');
+    actors['the lifecycle where functions make pods'] = await of(pods, 'porthole-lifecycle');
+    actors['the lifecycle where functions claim sandboxes'] = await of(claims, 'porthole-lifecycle');
     actors['whatever else runs beside the functions'] = await of(pods, 'default');
     actors['a sandbox, if it had a token'] = await of(pods, 'default', pods.config.namespaces.previews);
   }, 180_000);

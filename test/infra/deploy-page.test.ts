@@ -20,8 +20,8 @@ test('the page on deploying lists every right of the accounts, and what it is fo
   const mark = (has: boolean) => (has ? '✓' : '');
   expect(rows).toEqual(
     describeRights().map(
-      ({ right, what, pods, claims, reaper }) =>
-        `| \`${right}\` | ${mark(pods)} | ${mark(claims)} | ${mark(reaper)} | ${what} |`,
+      ({ right, what, pods, claims, reaper, lifecycle }) =>
+        `| \`${right}\` | ${mark(pods)} | ${mark(claims)} | ${mark(reaper)} | ${mark(lifecycle)} | ${what} |`,
     ),
   );
 });

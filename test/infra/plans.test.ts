@@ -7,6 +7,7 @@ import { autoscalerPlan, deploymentPlan, servicePlan } from '../../infra/functio
 import { certificatesPlan, gatewayPlan } from '../../infra/gateway/gateway.plan.ts';
 import { namespacesPlan } from '../../infra/namespaces/namespaces.plan.ts';
 import { quotaPlan, sandboxQuotaPlan } from '../../infra/quota/quota.plan.ts';
+import { lifecyclePlan } from '../../infra/lifecycle/lifecycle.plan.ts';
 import { reaperPlan } from '../../infra/reaper/reaper.plan.ts';
 import { warmPoolPlan } from '../../infra/warm-pool/warm-pool.plan.ts';
 import { apiRoutePlan, fallbackRoutePlan } from '../../infra/routes/routes.plan.ts';
@@ -295,6 +296,15 @@ describe('the rights of the functions', () => {
       'sandboxwarmpools/scale: patch',
     ]);
   });
+});
+
+test('the lives of sandboxes are looked after each minute, with rights of their own', () => {
+  const { metadata, spec } = lifecyclePlan(config());
+  expect(metadata).toMatchObject({ name: 'porthole-lifecycle', namespace: 'porthole' });
+  expect([spec.schedule, spec.concurrencyPolicy]).toEqual(['* * * * *', 'Forbid']);
+  const pod = spec.jobTemplate.spec.template.spec;
+  expect(pod.serviceAccountName).toBe('porthole-lifecycle');
+  expect(pod.containers.map(({ args }) => args)).toEqual([['host/keep-lives-once.ts']]);
 });
 
 describe('a warm pool', () => {

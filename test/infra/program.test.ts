@@ -73,6 +73,7 @@ describe('the program', () => {
       'admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding -/porthole-sandbox-volumes',
       'apps/v1:Deployment porthole/porthole',
       'autoscaling/v2:HorizontalPodAutoscaler porthole/porthole',
+      'batch/v1:CronJob porthole/porthole-lifecycle',
       'batch/v1:CronJob porthole/porthole-reaper',
       'cert-manager.io/v1:Certificate agentweaver/porthole-api-tls',
       'cert-manager.io/v1:Certificate agentweaver/porthole-preview-tls',
@@ -84,6 +85,7 @@ describe('the program', () => {
       'core/v1:Secret porthole/porthole',
       'core/v1:Service porthole/porthole',
       'core/v1:ServiceAccount porthole/porthole',
+      'core/v1:ServiceAccount porthole/porthole-lifecycle',
       'core/v1:ServiceAccount porthole/porthole-reaper',
       'gateway.networking.k8s.io/v1:Gateway agentweaver/agentweaver-preview-gateway',
       'gateway.networking.k8s.io/v1:HTTPRoute porthole/porthole-api',
@@ -93,8 +95,10 @@ describe('the program', () => {
       'networking.k8s.io/v1:NetworkPolicy agentweaver/porthole-sandboxes-closed',
       'policy/v1:PodDisruptionBudget porthole/porthole',
       'rbac.authorization.k8s.io/v1:Role agentweaver/porthole',
+      'rbac.authorization.k8s.io/v1:Role agentweaver/porthole-lifecycle',
       'rbac.authorization.k8s.io/v1:Role agentweaver/porthole-reaper',
       'rbac.authorization.k8s.io/v1:RoleBinding agentweaver/porthole',
+      'rbac.authorization.k8s.io/v1:RoleBinding agentweaver/porthole-lifecycle',
       'rbac.authorization.k8s.io/v1:RoleBinding agentweaver/porthole-reaper',
     ]);
   });
@@ -103,8 +107,8 @@ describe('the program', () => {
     const root = named('porthole', component('Porthole'));
     const concerns = result.registrations.filter(({ parent }) => parent === root.urn && parent !== '');
     expect(concerns.map(shortType).toSorted()).toEqual([
-      ...['Access', 'Admission', 'Functions', 'Gateway', 'Namespaces', 'Network', 'Quota'].map(component),
-      ...['Reaper', 'Routes', 'Sandboxes', 'WarmPool'].map(component),
+      ...['Access', 'Admission', 'Functions', 'Gateway', 'Lifecycle', 'Namespaces', 'Network'].map(component),
+      ...['Quota', 'Reaper', 'Routes', 'Sandboxes', 'WarmPool'].map(component),
       'pulumi:providers:kubernetes',
     ]);
     const components = new Set(concerns.map(({ urn }) => urn));
@@ -130,6 +134,8 @@ describe('the program', () => {
     ['porthole-functions', 'porthole-access-functions-binding'],
     ['porthole-reaper', 'porthole-access-reaper-binding'],
     ['porthole-reaper', 'porthole-functions-environment'],
+    ['porthole-lifecycle', 'porthole-access-lifecycle-binding'],
+    ['porthole-lifecycle', 'porthole-functions-environment'],
     ['porthole-functions-service', 'porthole-functions'],
     ['porthole-routes', 'porthole-functions-service'],
     ['porthole-routes', 'porthole-gateway'],

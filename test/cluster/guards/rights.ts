@@ -77,6 +77,37 @@ export const ACCOUNTS = {
     ],
     mayNot: [['create patch', ROUTES, 'previews'], ['create patch', 'services', 'previews'], ...WORKLOADS],
   },
+  'the lifecycle where functions make pods': {
+    may: [
+      ['get list delete', ROUTES, 'previews'],
+      ['get list delete', 'services', 'previews'],
+      ['get list watch delete', 'pods', 'previews'],
+      ['get list watch delete', 'persistentvolumeclaims', 'previews'],
+    ],
+    mayNot: [
+      ['create patch', ROUTES, 'previews'],
+      ['create', 'pods', 'previews'],
+      ['create', 'persistentvolumeclaims', 'previews'],
+      [EVERY_VERB, CLAIMS, 'previews'],
+      [EVERY_VERB, SANDBOXES, 'previews'],
+      ...IN_PODS,
+    ],
+  },
+  'the lifecycle where functions claim sandboxes': {
+    may: [
+      ['get list delete', ROUTES, 'previews'],
+      ['get list delete', 'services', 'previews'],
+      ['get watch', 'pods', 'previews'],
+      ['get list watch delete', CLAIMS, 'previews'],
+      ['get watch patch', SANDBOXES, 'previews'],
+    ],
+    mayNot: [
+      ['list create delete', 'pods', 'previews'],
+      [EVERY_VERB, 'persistentvolumeclaims', 'previews'],
+      ['create', CLAIMS, 'previews'],
+      ...IN_PODS,
+    ],
+  },
   'whatever else runs beside the functions': { may: [], mayNot: EVERYTHING },
   'a sandbox, if it had a token': { may: [], mayNot: EVERYTHING },
 } satisfies Record<string, { may: Row[]; mayNot: Row[] }>;

@@ -1,13 +1,14 @@
-import { functionNeeds, type Need, reaperNeeds } from '../../../infra/access/needs.ts';
+import { functionNeeds, lifecycleNeeds, type Need, reaperNeeds } from '../../../infra/access/needs.ts';
 
 export interface Right {
   /** `verb resource.group` */
   readonly right: string;
   readonly what: string;
-  /** Whether functions have it that make pods, functions that claim sandboxes, and the reaper. */
+  /** Whether functions have it that make pods, functions that claim sandboxes, the reaper and the lifecycle (of either provider). */
   readonly pods: boolean;
   readonly claims: boolean;
   readonly reaper: boolean;
+  readonly lifecycle: boolean;
 }
 
 /** Every right of the stack's accounts, for the page that lists them. */
@@ -21,6 +22,7 @@ export function describeRights(): Right[] {
       pods: isIn(pods),
       claims: isIn(claims),
       reaper: isIn(reaperNeeds()),
+      lifecycle: isIn(lifecycleNeeds('auto')),
     };
   });
 }

@@ -1,0 +1,92 @@
+import type { Records, SandboxRecord } from '../ports/records.ts';
+import { STRAY_OWNER } from '../rules/stray-owner.ts';
+import { destroySandbox } from './destroy-sandbox.ts';
+import type { MakeSandboxDeps } from './create-sandbox.ts';
+import { stopSandbox } from './resume-sandbox.ts';
+
+export interface TendStraysDeps extends Pick<MakeSandboxDeps, 'records' | 'provider' | 'clock' | 'place'> {
+  /** Told of one that could not be looked after; the next pass tries again. */
+  readonly failed: (sandboxId: string, error: unknown) => void;
+}
+
+export interface StrayReport {
+  /** Stopped, and kept for the retention: no record knew of them. */
+  readonly adopted: number;
+  /** Removed: their owners wanted them gone. */
+  readonly removed: number;
+}
+
+/**
+ * Looks after sandboxes that bear our mark and that no live record claims. A record is made before its sandbox, and read here after the sandbox was seen: one without any is no
+ * creation under way, but one whose record was lost. Its files may be the only ones: it is adopted as nobody's own, stopped, and destroyed after the retention like others. One whose record says that it is
+ * destroyed goes at once. Either way its id is taken in the records first, so that no number of passes, and nobody who makes a sandbox of that id at this moment, is met.
+ */
+export async function tendStrays(deps: TendStraysDeps, signal?: AbortSignal): Promise<StrayReport> {
+  const { records, provider, place, failed } = deps;
+  const live = await liveIds(records, place, signal);
+  const done = { adopted: 0, removed: 0 };
+  for await (const id of provider.list(signal)) {
+    if (live.has(id)) continue;
+    signal?.throwIfAborted();
+    try {
+      const fate = await tend(deps, id);
+      if (fate !== undefined) done[fate] += 1;
+    } catch (error) {
+      failed(id, error);
+    }
+  }
+  return done;
+}
+
+async function liveIds(records: Records, place: string, signal?: AbortSignal): Promise<ReadonlySet<string>> {
+  const ids = new Set<string>();
+  let after: string | undefined;
+  do {
+    signal?.throwIfAborted();
+    const page = await records.sandboxes.live(
+      { limit: 1_000, ...(after === undefined ? {} : { after }) },
+      place,
+    );
+    for (const { id } of page.items) ids.add(id);
+    after = page.next ?? undefined;
+  } while (after !== undefined);
+  return ids;
+}
+
+async function tend(deps: TendStraysDeps, id: string): Promise<keyof StrayReport | undefined> {
+  const { records, clock } = deps;
+  const known = await records.sandboxes.get(id);
+  if (known !== undefined && !(known.desired === 'destroyed' && known.observed === 'destroyed'))
+    return undefined;
+  const taken = await take(deps, {
+    ...(known ?? {
+      id,
+      owner: STRAY_OWNER,
+      image: null,
+      sessionKey: null,
+      name: null,
+      tags: {},
+    }),
+    place: deps.place,
+    desired: known === undefined ? 'stopped' : 'destroyed',
+    observed: 'running',
+    createdAt: clock.now(),
+  });
+  if (taken === undefined) return undefined;
+  if (known !== undefined) {
+    await destroySandbox(deps, taken);
+    return 'removed';
+  }
+  await stopSandbox(deps, taken);
+  return 'adopted';
+}
+
+/** Undefined where somebody else was quicker. */
+async function take(
+  { records }: TendStraysDeps,
+  record: Parameters<Records['sandboxes']['create']>[0],
+): Promise<SandboxRecord | undefined> {
+  const generation = await records.sandboxes.create(record);
+  if (generation === undefined) return undefined;
+  return records.sandboxes.get(record.id);
+}

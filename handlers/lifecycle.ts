@@ -1,0 +1,28 @@
+import { keepLifecycle, type LifecyclePass } from '#core/use-cases/keep-lifecycle.ts';
+import { type StrayReport, tendStrays } from '#core/use-cases/tend-strays.ts';
+import type { Services } from './services.ts';
+
+type LifecycleServices = Pick<
+  Services,
+  'records' | 'provider' | 'plane' | 'tokens' | 'clock' | 'place' | 'life' | 'seeksStrays' | 'log'
+>;
+
+export type LifecycleReport = LifecyclePass & StrayReport;
+
+/**
+ * The scheduled function that stops idle sandboxes, destroys those that were stopped for too long, finishes what a crash left half done, and looks after strays. Runs every
+ * minute; two at once do no harm.
+ */
+export async function keepLives(services: LifecycleServices, signal?: AbortSignal): Promise<LifecycleReport> {
+  const { life: limits, seeksStrays, log } = services;
+  const failed = (id: string, err: unknown) =>
+    log.error({ err, sandbox_id: id }, 'sandbox not looked after: the next pass tries again');
+  const done = await keepLifecycle({ ...services, limits, failed }, signal);
+  const strays = seeksStrays ? await tendStrays({ ...services, failed }, signal) : NO_STRAYS;
+  const report = { ...done, ...strays };
+  if (Object.values(report).some((count) => count > 0)) log.info(report, 'lifecycle pass');
+  else log.debug(report, 'lifecycle pass');
+  return report;
+}
+
+const NO_STRAYS: StrayReport = { adopted: 0, removed: 0 };

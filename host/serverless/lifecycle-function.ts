@@ -1,0 +1,10 @@
+import { keepLives, type LifecycleReport } from '#handlers/lifecycle.ts';
+import type { OpenFunction } from './open-function.ts';
+import { scheduledFunction } from './scheduled-function.ts';
+
+/** A pass over the lives of all sandboxes for each event. */
+export function lifecycleFunction(
+  open: () => Promise<OpenFunction>,
+): (event?: unknown) => Promise<LifecycleReport> {
+  return scheduledFunction(open, (services) => keepLives(services));
+}

@@ -1,0 +1,46 @@
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+
+/** Sandboxes that are nothing but a state and a volume, whose every call may be the last of a process. */
+export interface MemorySandboxes {
+  readonly provider: SandboxProvider;
+  /** Every sandbox that has a volume. */
+  readonly states: Map<string, 'running' | 'stopped'>;
+  /** How many steps a process still makes before it is killed; each call is two. @default any number */
+  left: number;
+}
+
+export function memorySandboxes(): MemorySandboxes {
+  const states: MemorySandboxes['states'] = new Map();
+  const step = () => {
+    if (machine.left <= 0) throw new Error('killed');
+    machine.left -= 1;
+  };
+  const move = (state: 'running' | 'stopped') => async (id: string) => {
+    step();
+    await Promise.resolve();
+    if (state === 'running' || states.has(id)) states.set(id, state);
+    step();
+  };
+  const unused = () => Promise.reject(new Error('these sandboxes run no commands'));
+  const provider: SandboxProvider = {
+    name: 'local',
+    create: ({ id }) => move('running')(id),
+    resume: move('running'),
+    stop: move('stopped'),
+    async destroy(id) {
+      step();
+      states.delete(id);
+      step();
+      await Promise.resolve();
+    },
+    inspect: async (id) => ({ state: states.get(id) ?? 'absent', podName: id }),
+    exec: unused,
+    dial: unused,
+    async *list() {
+      yield* states.keys();
+    },
+    close: async () => {},
+  };
+  const machine: MemorySandboxes = { provider, states, left: Infinity };
+  return machine;
+}
