@@ -10,9 +10,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 /** What a successful answer looks like, for the OpenAPI document. */
 export interface ResponseDoc {
   readonly description: string;
-  /** JSON of this shape, or … */
+  /** JSON of this shape … */
   readonly schema?: z.ZodType;
-  /** … any other content type. Neither: no body. */
+  /** … or any other content type; both where the caller chooses. Neither: no body. */
   readonly contentType?: string;
 }
 

@@ -171,17 +171,13 @@ function formSchema({ form }: FormBody): Json {
 function successes(responses: Readonly<Record<number, ResponseDoc>>, components: Record<string, Json>): Json {
   return Object.fromEntries(
     Object.entries(responses).map(([status, { description, schema, contentType }]) => {
-      if (schema !== undefined) {
-        return [
-          status,
-          {
-            description,
-            content: { 'application/json': { schema: toSchema(schema, 'output', components) } },
-          },
-        ];
-      }
-      if (contentType === undefined) return [status, { description }];
-      return [status, { description, content: { [contentType]: { schema: { type: 'string' } } } }];
+      const content = {
+        ...(contentType === undefined ? {} : { [contentType]: { schema: { type: 'string' } } }),
+        ...(schema === undefined
+          ? {}
+          : { 'application/json': { schema: toSchema(schema, 'output', components) } }),
+      };
+      return [status, Object.keys(content).length === 0 ? { description } : { description, content }];
     }),
   );
 }

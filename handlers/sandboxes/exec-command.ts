@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
+import { collectCommand } from '#core/use-cases/collect-command.ts';
 import { executeCommand } from '#core/use-cases/execute-command.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
-import { defineRoute } from '../route.ts';
+import { prefers } from '../prefers.ts';
+import { defineRoute, json } from '../route.ts';
 import { execEvents, failedEvents } from './exec-events.ts';
 import { SandboxPath } from './sandbox-path.ts';
 import { checkSessionHeader } from './session-header.ts';
@@ -28,6 +30,16 @@ const Body = z
   })
   .meta({ id: 'ExecRequest' });
 
+const Collected = z
+  .object({
+    exit_code: z.number().int().describe('128 + n after signal n; 124 after the time limit'),
+    stdout: z.string().describe('Its first MiB; bytes that are no UTF-8 are U+FFFD'),
+    stderr: z.string().describe('The same'),
+    timed_out: z.boolean(),
+    truncated: z.boolean().describe('One of them had more, which is dropped'),
+  })
+  .meta({ id: 'ExecResult' });
+
 export const execCommandRoute = defineRoute({
   id: 'execCommand',
   method: 'POST',
@@ -36,15 +48,22 @@ export const execCommandRoute = defineRoute({
   summary: 'Run a command',
   description:
     'Server-sent events: `stdout` and `stderr` (base64), then exactly one of `exit` `{"exit_code": n}` and `error` `{"error", "code"}`. ' +
-    'When the client goes away, the command is killed. With a `Session-Id`, it starts in the working directory and the environment of that session, and leaves its own there.',
+    'Who accepts `application/json` and `text/event-stream` less, or not at all, gets one JSON answer once it has ended. When the client goes away, the command is killed. With a `Session-Id`, it starts in the working directory and the environment of that session, and leaves its own there.',
   access: 'caller',
   agents: true,
   bridge: true,
   session: true,
   params: SandboxPath,
   body: Body,
-  responses: { 200: { description: 'The events of the command', contentType: 'text/event-stream' } },
+  responses: {
+    200: {
+      description: 'The events of the command, or what came of it',
+      contentType: 'text/event-stream',
+      schema: Collected,
+    },
+  },
   errors: [
+    'exec_error',
     'path_outside_workspace',
     'sandbox_not_found',
     'sandbox_not_running',
@@ -56,13 +75,19 @@ export const execCommandRoute = defineRoute({
     const sessionId = checkSessionHeader(headers);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const timeoutMs = body.timeout_ms ?? undefined;
-    const events = await executeCommand(
+    const command = executeCommand(
       services,
       sandbox.id,
       { argv: body.argv, timeoutMs, cwd: body.cwd ?? undefined, sessionId },
       signal,
-    ).then(
-      (command) => execEvents(command, timeoutMs),
+    );
+    const vary = { vary: 'accept' };
+    if (prefers(headers['accept'], 'application/json', 'text/event-stream')) {
+      const { exitCode, stdout, stderr, timedOut, truncated } = await collectCommand(await command);
+      return json(200, { exit_code: exitCode, stdout, stderr, timed_out: timedOut, truncated }, vary);
+    }
+    const events = await command.then(
+      (running) => execEvents(running, timeoutMs),
       (error: unknown) => {
         if (error instanceof PortholeError && error.code === 'exec_error') return failedEvents(error);
         throw error;
@@ -74,6 +99,7 @@ export const execCommandRoute = defineRoute({
         'content-type': 'text/event-stream',
         'cache-control': 'no-cache',
         'x-accel-buffering': 'no',
+        ...vary,
       },
       body: events,
     };

@@ -228,6 +228,93 @@ printf '#!/bin/sh\\necho ran\\n' > /tmp/tool && chmod +x /tmp/tool && /tmp/tool`
       }
     }, 240_000);
 
+    describe('for a client that wants JSON', () => {
+      const collect = (argv: readonly string[], more: object = {}, accept = 'application/json') =>
+        ask(bridge(), 'POST', `/v1/sandbox/${id}/exec`, { json: { argv, ...more }, headers: { accept } });
+
+      test('is one answer at the end', async () => {
+        const answer = await collect(['sh', '-c', 'printf out; printf err >&2; exit 3']);
+        expect([answer.status, answer.headers['content-type'], answer.headers['vary']]).toEqual([
+          200,
+          'application/json',
+          'accept',
+        ]);
+        expect(answer.json()).toEqual({
+          exit_code: 3,
+          stdout: 'out',
+          stderr: 'err',
+          timed_out: false,
+          truncated: false,
+        });
+      });
+
+      test('keeps the first MiB of each stream, and lets the command end', async () => {
+        const script =
+          'head -c 5000000 /dev/zero | tr "\\0" o; head -c 3000000 /dev/zero | tr "\\0" e >&2; exit 4';
+        const answer = await collect(['sh', '-c', script]);
+        expect(answer.json()).toEqual({
+          exit_code: 4,
+          stdout: 'o'.repeat(1_048_576),
+          stderr: 'e'.repeat(1_048_576),
+          timed_out: false,
+          truncated: true,
+        });
+      });
+
+      test('keeps exactly a MiB whole, and no half of a character', async () => {
+        const exact = (await collect(['sh', '-c', 'head -c 1048576 /dev/zero | tr "\\0" o'])).json<{
+          stdout: string;
+          truncated: boolean;
+        }>();
+        expect([exact.stdout.length, exact.truncated]).toEqual([1_048_576, false]);
+        const script = 'head -c 1048575 /dev/zero | tr "\\0" o; printf "é"';
+        const half = (await collect(['sh', '-c', script])).json<{ stdout: string; truncated: boolean }>();
+        expect([half.stdout.length, half.stdout.at(-1), half.truncated]).toEqual([1_048_575, 'o', true]);
+      });
+
+      test('tells what is no text as U+FFFD', async () => {
+        const answer = await collect(['printf', 'a\\377\\000é']);
+        expect(answer.json()).toMatchObject({ stdout: 'a\ufffd\0é' });
+      });
+
+      test('says that the time limit struck', async () => {
+        const answer = await collect(['sh', '-c', 'echo began; sleep 60'], { timeout_ms: 300 });
+        expect(answer.json()).toEqual({
+          exit_code: 124,
+          stdout: 'began\n',
+          stderr: '',
+          timed_out: true,
+          truncated: false,
+        });
+      });
+
+      test('refuses a folder that is not there', async () => {
+        expect(refusal(await collect(['true'], { cwd: '/workspace/nowhere' }))).toEqual([
+          400,
+          'exec_error',
+          'cwd does not exist: /workspace/nowhere',
+        ]);
+      });
+
+      test.each<[string, string]>([
+        ['application/json', 'application/json'],
+        ['application/json, text/event-stream;q=0.5', 'application/json'],
+        ['application/*', 'application/json'],
+        ['application/json;charset=utf-8;q=0.2', 'application/json'],
+        ['*/*, text/event-stream;q=0.9', 'application/json'],
+        ['*/*', 'text/event-stream'],
+        ['text/event-stream', 'text/event-stream'],
+        ['application/json, text/event-stream', 'text/event-stream'],
+        ['application/json, text/plain, */*', 'text/event-stream'],
+        ['application/json;q=0.5, text/event-stream', 'text/event-stream'],
+        ['application/json;q=much', 'text/event-stream'],
+        ['application/json;q=0', 'text/event-stream'],
+        ['', 'text/event-stream'],
+      ])('Accept: %s is answered as %s', async (accept, type) => {
+        expect((await collect(['true'], {}, accept)).headers['content-type']).toBe(type);
+      });
+    });
+
     test('a file that was just written runs', async () => {
       await put(bridge(), id, 'workspace/script.sh', 'echo from a file');
       expect((await exec(['sh', 'script.sh'])).stdout.toString()).toBe('from a file\n');
