@@ -23,6 +23,9 @@ export const ERROR_CATALOGUE = {
   preview_not_found: { status: 404, retryable: false },
   approval_not_found: { status: 404, retryable: false },
   policy_not_found: { status: 404, retryable: false },
+  tool_not_found: { status: 404, retryable: false },
+  tool_version_not_found: { status: 404, retryable: false },
+  tool_run_not_found: { status: 404, retryable: false },
   workspace_read_not_found: { status: 404, retryable: false },
   method_not_allowed: { status: 405, retryable: false },
   request_timeout: { status: 408, retryable: true },
@@ -34,13 +37,25 @@ export const ERROR_CATALOGUE = {
   preview_conflict: { status: 409, retryable: true },
   sandbox_exists: { status: 409, retryable: false },
   approval_decided: { status: 409, retryable: false },
+  draft_conflict: { status: 409, retryable: false },
+  snapshot_mismatch: { status: 409, retryable: false },
+  snapshot_busy: { status: 409, retryable: true },
+  snapshot_expired: { status: 410, retryable: false },
   payload_too_large: { status: 413, retryable: false },
   uri_too_long: { status: 414, retryable: false },
   unsupported_media_type: { status: 415, retryable: false },
+  invalid_schema: { status: 422, retryable: false },
+  invalid_snapshot: { status: 422, retryable: false },
+  invalid_inputs: { status: 422, retryable: false },
+  snapshot_too_large: { status: 422, retryable: false },
+  snapshot_required: { status: 422, retryable: false },
+  unknown_action: { status: 422, retryable: false },
+  draft_locked: { status: 423, retryable: true },
   quota_exceeded: { status: 429, retryable: true },
   too_many_previews: { status: 429, retryable: true },
   too_many_approvals: { status: 429, retryable: true },
   too_many_terminals: { status: 429, retryable: true },
+  too_many_tool_runs: { status: 429, retryable: true },
   headers_too_large: { status: 431, retryable: false },
   internal_error: { status: 500, retryable: true },
   not_streamable: { status: 501, retryable: false },
@@ -63,11 +78,18 @@ export type ErrorCode = keyof typeof ERROR_CATALOGUE;
  */
 export class PortholeError extends Error {
   readonly code: ErrorCode;
+  /** What a program can go on with, beside the message: more fields of the answer. */
+  readonly details: Readonly<Record<string, string | number>>;
 
-  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options?: { cause?: unknown; details?: Readonly<Record<string, string | number>> },
+  ) {
     super(message, options);
     this.name = 'PortholeError';
     this.code = code;
+    this.details = options?.details ?? {};
   }
 
   get status(): number {

@@ -1,4 +1,5 @@
 import type { Kysely, RawBuilder } from 'kysely';
+import { editor } from './migrations/0011-editor.ts';
 import { runsSandboxesPreviews } from './migrations/0001-runs-sandboxes-previews.ts';
 import { sandboxGenerations } from './migrations/0003-sandbox-generations.ts';
 import { sandboxesByOwner } from './migrations/0004-sandboxes-by-owner.ts';
@@ -24,4 +25,5 @@ export const MIGRATIONS: readonly Migration[] = [
   sandboxGenerations,
   sandboxesByOwner,
   sandboxLife,
+  editor,
 ];

@@ -1,5 +1,6 @@
 import type { Generated } from 'kysely';
 import type { ApprovalRecord } from '#core/ports/approvals.ts';
+import type { ToolLanguage, ToolRunRecord } from '#core/ports/editor.ts';
 import type { DesiredState, EndReason, ObservedState, RunRecord } from '#core/ports/records.ts';
 import type { RunEventType } from '#core/ports/timeline.ts';
 
@@ -18,6 +19,11 @@ export interface SqlSchema {
   approvals: ApprovalsTable;
   approval_waiters: ApprovalWaitersTable;
   approval_policies: ApprovalPoliciesTable;
+  tools: ToolsTable;
+  tool_versions: ToolVersionsTable;
+  tool_drafts: ToolDraftsTable;
+  sandbox_snapshots: SandboxSnapshotsTable;
+  tool_runs: ToolRunsTable;
 }
 
 export interface SchemaMigrationsTable {
@@ -116,4 +122,85 @@ export interface ApprovalPoliciesTable {
   run_id: string;
   created_at: string;
   created_by: string;
+}
+
+export interface ToolsTable {
+  id: string;
+  owner_org: string;
+  owner_user: string;
+  name: string;
+  created_at: string;
+}
+
+/** What versions, drafts and snapshots have in common. */
+export interface ToolSourceColumns {
+  entrypoint: string;
+  source_code: string;
+  language: ToolLanguage;
+  /** JSON object. */
+  input_schema: string | null;
+  /** JSON object. */
+  settings_schema: string | null;
+  usage_instructions: string;
+}
+
+export interface ToolVersionsTable extends ToolSourceColumns {
+  id: string;
+  tool_id: string;
+  number: number;
+  created_at: string;
+  created_by: string;
+}
+
+/** The columns of the lock are all null, or none is. */
+export interface ToolDraftsTable extends ToolSourceColumns {
+  tool_id: string;
+  version_id: string;
+  revision: number;
+  updated_at: string;
+  updated_by: string;
+  lock_org: string | null;
+  lock_user: string | null;
+  lock_token_sha256: string | null;
+  lock_expires_at: string | null;
+}
+
+export interface SandboxSnapshotsTable extends ToolSourceColumns {
+  id: string;
+  tool_id: string;
+  version_id: string;
+  owner_org: string;
+  owner_user: string;
+  payload_bytes: number;
+  /** JSON */
+  state: string;
+  sandbox_id: string | null;
+  created_at: string;
+  created_by: string;
+  expires_at: string;
+}
+
+/** Outlives its snapshot, of which it knows the id and the expiry. */
+export interface ToolRunsTable {
+  id: string;
+  tool_id: string;
+  version_id: string;
+  snapshot_id: string;
+  snapshot_expires_at: string;
+  owner_org: string;
+  owner_user: string;
+  action_id: string | null;
+  parent_run_id: string | null;
+  /** JSON, as the next three are. */
+  inputs: string;
+  outputs: string;
+  next_actions: string;
+  error: string;
+  status: ToolRunRecord['status'];
+  stdout: string;
+  stderr: string;
+  created_at: string;
+  created_by: string;
+  ended_at: string | null;
+  deadline: string;
 }

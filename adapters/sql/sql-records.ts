@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Records } from '#core/ports/records.ts';
 import { approvalRecords } from './approvals/approval-records.ts';
 import type { Bell } from './bell.ts';
+import { editorRecords } from './editor/editor-records.ts';
 import { migrate } from './migrate.ts';
 import { policyRecords } from './approvals/policy-records.ts';
 import { previewRecords } from './preview-records.ts';
@@ -27,6 +28,7 @@ export function sqlRecords(
     timeline: timelineRecords(session),
     approvals: approvalRecords(session),
     policies: policyRecords(session),
+    editor: editorRecords(session),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
     close: session.close,
   };

@@ -12,6 +12,10 @@ export const randomIds: Ids = {
   run: () => `run_${ulid()}`,
   approval: () => `apr_${ulid()}`,
   policy: () => `pol_${ulid()}`,
+  tool: () => `tool_${ulid()}`,
+  toolVersion: () => `ver_${ulid()}`,
+  toolRun: () => `trun_${ulid()}`,
+  snapshot: () => `snap_${ulid()}`,
   sandbox: () => base32(randomBytes(16)),
   session: (now) => `session-${now.getTime()}-${base32(randomBytes(5))}`,
   // Drawn once a process and counted on: fresh randomness would cost a tenth of a small request.

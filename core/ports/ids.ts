@@ -8,6 +8,14 @@ export interface Ids {
   approval(): string;
   /** `pol_` + ULID. */
   policy(): string;
+  /** `tool_` + ULID. */
+  tool(): string;
+  /** `ver_` + ULID. */
+  toolVersion(): string;
+  /** `trun_` + ULID. */
+  toolRun(): string;
+  /** `snap_` + ULID. */
+  snapshot(): string;
   /** `session-` + milliseconds since 1970, as the sandbox bridge makes them, and some random letters. */
   session(now: Date): string;
   /** An opaque id for one request, for the log and the `X-Request-Id` header. */

@@ -1,4 +1,5 @@
 import type { ApprovalRecords, PolicyRecords } from './approvals.ts';
+import type { EditorRecords } from './editor.ts';
 import type { NewEvent, TimelineRecords } from './timeline.ts';
 
 /** Who owns a thing: a user within an org. */
@@ -194,7 +195,7 @@ export interface PreviewRecords {
 }
 
 /**
- * The durable memory of runs and their timelines, approvals, sandboxes and ended previews. Nothing that a live preview needs is in here.
+ * The durable memory of runs and their timelines, approvals, sandboxes, ended previews and the editor's tools. Nothing that a live preview needs is in here.
  * Every method is one transaction; times are stored as RFC 3339 UTC text with milliseconds. Each may fail with
  * `service_unavailable` when the database cannot be reached or used, and with `invalid_request` on a text that holds
  * U+0000. A write that fails with `service_unavailable` may have taken effect.
@@ -206,6 +207,7 @@ export interface Records {
   readonly timeline: TimelineRecords;
   readonly approvals: ApprovalRecords;
   readonly policies: PolicyRecords;
+  readonly editor: EditorRecords;
   /** Brings the schema to the newest migration; safe when several instances start at once. */
   migrate(): Promise<void>;
   close(): Promise<void>;

@@ -28,7 +28,7 @@ export function errorResponse(
 ): HttpResponse {
   if (error instanceof PortholeError && error.status < 500) {
     const body: ErrorBody = { error: redact(error.message), code: error.shownCode };
-    return json(error.status, body, hints(error));
+    return json(error.status, { ...error.details, ...body }, hints(error));
   }
   log.error({ err: error, request_id: requestId, operation }, 'request failed');
   const known = error instanceof PortholeError ? error : BLANK;

@@ -11,6 +11,7 @@ import type {
 } from '#core/ports/records.ts';
 import { type Missing, suite } from '#test/support/suite.ts';
 import { approvalsContract } from './records/approvals.contract.ts';
+import { editorContract } from './records/editor.contract.ts';
 import { ALICE, BOB, fresh, hash, minutes, NOON, run, sandbox, tombstone } from './records/samples.ts';
 import { timelineContract } from './records/timeline.contract.ts';
 import { sandboxLifeContract } from './records/sandbox-life.contract.ts';
@@ -505,6 +506,7 @@ export function recordsContract(
     timelineContract(() => ({ records, peer }), { runs: propertyRuns, wakesPeers });
     warmSandboxesContract(() => ({ records, peer }));
     sandboxLifeContract(() => ({ records, peer }));
+    editorContract(() => ({ records, peer }));
     approvalsContract(() => ({ records, peer }), { runs: propertyRuns });
 
     describe('lists of ids', () => {

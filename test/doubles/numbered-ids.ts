@@ -4,11 +4,19 @@ const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 
 /** Ids of the real form that count from 1, so that a failure can be read and repeated. */
 export function numberedIds(): Ids {
-  const counts = { run: 0, approval: 0, policy: 0, sandbox: 0, session: 0, request: 0 };
+  const counts = { sandbox: 0, session: 0, request: 0 };
+  const counted = (prefix: string) => {
+    let count = 0;
+    return () => `${prefix}_${String((count += 1)).padStart(26, '0')}`;
+  };
   return {
-    run: () => `run_${String((counts.run += 1)).padStart(26, '0')}`,
-    approval: () => `apr_${String((counts.approval += 1)).padStart(26, '0')}`,
-    policy: () => `pol_${String((counts.policy += 1)).padStart(26, '0')}`,
+    run: counted('run'),
+    approval: counted('apr'),
+    policy: counted('pol'),
+    tool: counted('tool'),
+    toolVersion: counted('ver'),
+    toolRun: counted('trun'),
+    snapshot: counted('snap'),
     sandbox: () => inBase32((counts.sandbox += 1)).padStart(26, 'a'),
     session: (now) => `session-${now.getTime()}-${String((counts.session += 1)).padStart(8, 'a')}`,
     request: () => `request-${(counts.request += 1)}`,

@@ -1,3 +1,4 @@
+import { CUT_OFF, SUCCESS, toolRun, toolVersion } from '#test/contracts/records/editor-samples.ts';
 import { sandbox } from '#test/contracts/records/samples.ts';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type CompiledQuery, type Dialect, Kysely, PostgresDialect } from 'kysely';
@@ -27,6 +28,7 @@ const REQUEST: ApprovalRequest = {
   requestedAt: AT,
   expiresAt: new Date(AT.getTime() + 1),
 };
+const CLAIM = { toolId: 'tool_1', tokenSha256: 'a', at: AT };
 const BOUNDS = { keptSince: AT, since: AT, most: 9 };
 const DECISION: Decision = { verdict: 'approved', scope: 'always', reason: null, by: 'a', policyId: 'pol_1' };
 
@@ -86,6 +88,26 @@ const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> 
   'policies.list of an owner': ({ policies }) => policies.list(OWNER, { limit: 5 }),
   'policies.list of an owner, later page': ({ policies }) => policies.list(OWNER, { limit: 5, after: AFTER }),
   'policies.delete': ({ policies }) => policies.delete('pol_1'),
+  'editor.tool': ({ editor }) => editor.tool('tool_1'),
+  'editor.tools of everybody': ({ editor }) => editor.tools(undefined, { limit: 5, after: AFTER }),
+  'editor.tools of an owner': ({ editor }) => editor.tools(OWNER, { limit: 5, after: AFTER }),
+  'editor.addVersion': ({ editor }) => editor.addVersion(toolVersion('ver_9', 'tool_1')),
+  'editor.version': ({ editor }) => editor.version('ver_1'),
+  'editor.versions': ({ editor }) => editor.versions('tool_1', { limit: 5, after: AFTER }),
+  'editor.draft': ({ editor }) => editor.draft('tool_1'),
+  'editor.saveDraft': ({ editor }) => editor.saveDraft(CLAIM, { sourceCode: 'x' }, 'alice'),
+  'editor.takeLock': ({ editor }) =>
+    editor.takeLock('tool_1', { holder: OWNER, tokenSha256: 'a', expiresAt: AT }, AT, 'own'),
+  'editor.renewLock': ({ editor }) => editor.renewLock(CLAIM, AT),
+  'editor.releaseLock': ({ editor }) => editor.releaseLock(CLAIM),
+  'editor.beginRun': ({ editor }) => editor.beginRun(CLAIM, toolRun('trun_9', 'snap_9'), undefined, 5),
+  'editor.endRun': ({ editor }) => editor.endRun('trun_1', SUCCESS, AT, { state: {} }),
+  'editor.run': ({ editor }) => editor.run('trun_1'),
+  'editor.runs': ({ editor }) => editor.runs('tool_1', { limit: 5, after: AFTER }),
+  'editor.failOverdue': ({ editor }) => editor.failOverdue(AT, CUT_OFF, 5),
+  'editor.snapshot': ({ editor }) => editor.snapshot('snap_1'),
+  'editor.expiredSnapshots': ({ editor }) => editor.expiredSnapshots(AT, 5),
+  'editor.removeSnapshots': ({ editor }) => editor.removeSnapshots(['snap_1', 'snap_2'], AT),
 };
 
 class Watched {
@@ -128,7 +150,7 @@ describe('on SQLite an index serves', () => {
     for (const plan of await watched.plans(lookup, 'explain query plan')) {
       expect(plan).toMatch(/USING (COVERING )?INDEX/);
       expect(plan).not.toMatch(
-        /SCAN (runs|run_events|sandboxes|preview_\w+|approvals|approval_\w+)"|TEMP B-TREE/,
+        /SCAN (runs|run_events|sandboxes|sandbox_\w+|preview_\w+|approvals|approval_\w+|tools|tool_\w+)"|TEMP B-TREE/,
       );
     }
   });

@@ -1,0 +1,121 @@
+import { type Kysely, sql } from 'kysely';
+import type { EditorRecords, NewToolRun, RunBeginning } from '#core/ports/editor.ts';
+import { instantText } from '../instant.ts';
+import { keysetPage } from '../keyset-page.ts';
+import type { SqlSchema } from '../schema.ts';
+import { inTransaction, type SqlSession } from '../sql-session.ts';
+import { holdDraft, holdsLock } from './draft-records.ts';
+import { endedColumns, runningRow, snapshotRow, toToolRun } from './editor-rows.ts';
+
+type ToolRunRecords = Pick<EditorRecords, 'beginRun' | 'endRun' | 'run' | 'runs' | 'failOverdue'>;
+
+/** As a literal: only then do both databases see that the indexes of what runs serve it. */
+export const RUNNING = sql<boolean>`tool_runs.status = 'running'`;
+
+export function toolRunRecords({ dialect, once, repeatable }: SqlSession): ToolRunRecords {
+  return {
+    beginRun: (claim, run, snapshot, most) =>
+      once((db) =>
+        inTransaction(db, async (trx): Promise<RunBeginning> => {
+          const draft = await holdDraft(trx, dialect, claim.toolId);
+          if (draft === undefined) return { kind: 'expired' };
+          if (!holdsLock(draft, claim)) return { kind: 'not_locked', draft };
+          await dialect.lockKey(trx, JSON.stringify(['tool_runs', run.owner.org, run.owner.user]));
+          const refusal = await standing(trx, run, claim.at, most, snapshot === undefined);
+          if (refusal !== undefined) return refusal;
+          if (snapshot !== undefined) {
+            await trx.insertInto('sandbox_snapshots').values(snapshotRow(snapshot)).execute();
+          }
+          await trx.insertInto('tool_runs').values(runningRow(run)).execute();
+          return { kind: 'begun' };
+        }),
+      ),
+
+    endRun: (id, outcome, at, kept = {}) =>
+      repeatable((db) =>
+        inTransaction(db, async (trx) => {
+          const ended = await trx
+            .updateTable('tool_runs')
+            .set(endedColumns(outcome, at))
+            .where('id', '=', id)
+            .where('status', '=', 'running')
+            .returning('snapshot_id')
+            .executeTakeFirst();
+          if (ended === undefined) return false;
+          const columns = {
+            ...(kept.sandboxId === undefined ? {} : { sandbox_id: kept.sandboxId }),
+            ...(kept.state === undefined ? {} : { state: JSON.stringify(kept.state) }),
+          };
+          if (Object.keys(columns).length > 0) {
+            await trx
+              .updateTable('sandbox_snapshots')
+              .set(columns)
+              .where('id', '=', ended.snapshot_id)
+              .execute();
+          }
+          return true;
+        }),
+      ),
+
+    run: (id) =>
+      repeatable(async (db) => {
+        const row = await db.selectFrom('tool_runs').selectAll().where('id', '=', id).executeTakeFirst();
+        return row && toToolRun(row);
+      }),
+
+    runs: (toolId, page) =>
+      repeatable((db) =>
+        keysetPage(db.selectFrom('tool_runs').selectAll().where('tool_id', '=', toolId), page, toToolRun),
+      ),
+
+    failOverdue: (now, error, limit) =>
+      repeatable(async (db) => {
+        const failed = await db
+          .updateTable('tool_runs')
+          .set({ status: 'failed', error: JSON.stringify(error), ended_at: instantText(now) })
+          .where('id', 'in', (builder) =>
+            builder
+              .selectFrom('tool_runs')
+              .select('id')
+              .where(RUNNING)
+              .where('deadline', '<=', instantText(now))
+              .orderBy('deadline')
+              .orderBy('id')
+              .limit(limit),
+          )
+          .where('status', '=', 'running')
+          .returning('id')
+          .execute();
+        return failed.length;
+      }),
+  };
+}
+
+/** What speaks against one more run, as things stand until the transaction ends. */
+async function standing(
+  trx: Kysely<SqlSchema>,
+  { snapshotId, owner }: NewToolRun,
+  at: Date,
+  most: number,
+  mustBeThere: boolean,
+): Promise<RunBeginning | undefined> {
+  const now = instantText(at);
+  if (mustBeThere) {
+    const found = await trx
+      .selectFrom('sandbox_snapshots')
+      .select('id')
+      .where('id', '=', snapshotId)
+      .where('expires_at', '>', now)
+      .executeTakeFirst();
+    if (found === undefined) return { kind: 'expired' };
+  }
+  const running = trx.selectFrom('tool_runs').where(RUNNING).where('deadline', '>', now);
+  const other = await running.select('id').where('snapshot_id', '=', snapshotId).executeTakeFirst();
+  if (other !== undefined) return { kind: 'busy', runId: other.id };
+  const { count } = await running
+    .select(({ fn }) => fn.countAll<number | string>().as('count'))
+    .where('owner_org', '=', owner.org)
+    .where('owner_user', '=', owner.user)
+    .executeTakeFirstOrThrow();
+  return Number(count) >= most ? { kind: 'too_many', running: Number(count) } : undefined;
+}

@@ -1,0 +1,317 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { DraftLock, NewToolRun, SnapshotRecord } from '#core/ports/editor.ts';
+import type { Records } from '#core/ports/records.ts';
+import { CUT_OFF, snapshot, SUCCESS, tool, toolRun, toolVersion } from './editor-samples.ts';
+import { ALICE, BOB, hash, minutes, NOON } from './samples.ts';
+
+/** What the records promise of the editor; `peer` is a second instance on the same database. */
+export function editorContract(instances: () => { readonly records: Records; readonly peer: Records }): void {
+  describe('the editor', () => {
+    let records: Records;
+    let peer: Records;
+    beforeEach(async () => {
+      ({ records, peer } = instances());
+      await records.editor.createTool(tool('tool_1'), toolVersion('ver_1', 'tool_1'));
+    });
+
+    const lockOf = (token: number, until = 10, holder = ALICE): DraftLock => ({
+      holder,
+      tokenSha256: hash(token),
+      expiresAt: minutes(until),
+    });
+    const claim = (token: number, at = 0) => ({
+      toolId: 'tool_1',
+      tokenSha256: hash(token),
+      at: minutes(at),
+    });
+    const begin = (run: NewToolRun, made?: SnapshotRecord, { token = 1, at = 0, most = 9 } = {}) =>
+      records.editor.beginRun(claim(token, at), run, made, most);
+
+    describe('tools', () => {
+      test('come back with their first version, which is the draft as well', async () => {
+        const first = toolVersion('ver_2', 'tool_2', {
+          entrypoint: 'main:go',
+          sourceCode: 'a\n"\u{1f6f3}"\\u0000',
+          language: 'node',
+          inputSchema: null,
+          settingsSchema: { type: 'object', properties: { a: { const: null } } },
+          usageInstructions: "o'hara; drop table tools",
+        });
+        await records.editor.createTool(tool('tool_2', { owner: BOB }), first);
+        expect(await peer.editor.tool('tool_2')).toEqual(tool('tool_2', { owner: BOB }));
+        expect(await peer.editor.version('ver_2')).toEqual({ ...first, number: 1 });
+        const { id: _id, createdAt, createdBy, ...source } = first;
+        expect(await peer.editor.draft('tool_2')).toEqual({
+          ...source,
+          versionId: 'ver_2',
+          revision: 1,
+          updatedAt: createdAt,
+          updatedBy: createdBy,
+          lock: null,
+        });
+      });
+
+      test('are undefined under an unknown id', async () => {
+        const { editor } = records;
+        expect([
+          await editor.tool('x'),
+          await editor.version('x'),
+          await editor.draft('x'),
+          await editor.run('x'),
+          await editor.snapshot('x'),
+          await editor.addVersion(toolVersion('ver_9', 'x')),
+          await editor.takeLock('x', lockOf(1), NOON),
+          await editor.saveDraft({ ...claim(1), toolId: 'x' }, {}, 'alice'),
+        ]).toEqual(Array.from({ length: 8 }, () => undefined));
+      });
+
+      test('are listed newest first, of one owner or of all', async () => {
+        await records.editor.createTool(
+          tool('tool_2', { owner: BOB, createdAt: minutes(1) }),
+          toolVersion('ver_2', 'tool_2'),
+        );
+        await records.editor.createTool(
+          tool('tool_3', { createdAt: minutes(2) }),
+          toolVersion('ver_3', 'tool_3'),
+        );
+        const page = await peer.editor.tools(undefined, { limit: 2 });
+        const rest = await peer.editor.tools(undefined, { limit: 2, after: page.next as string });
+        const names = ({ items }: typeof page) => items.map(({ id }) => id);
+        expect([names(page), names(rest), rest.next]).toEqual([['tool_3', 'tool_2'], ['tool_1'], null]);
+        expect(names(await peer.editor.tools(ALICE, { limit: 9 }))).toEqual(['tool_3', 'tool_1']);
+      });
+
+      test('number their versions without a gap, however many are added at once', async () => {
+        const added = await Promise.all(
+          Array.from({ length: 20 }, (_, at) =>
+            (at % 2 ? peer : records).editor.addVersion(
+              toolVersion(`new_${at}`, 'tool_1', { createdAt: minutes(at + 1) }),
+            ),
+          ),
+        );
+        expect(added.map((each) => each?.number).sort((a, b) => Number(a) - Number(b))).toEqual(
+          Array.from({ length: 20 }, (_, at) => at + 2),
+        );
+        const { items, next } = await records.editor.versions('tool_1', { limit: 3 });
+        expect([items.map(({ id }) => id), next === null]).toEqual([['new_19', 'new_18', 'new_17'], false]);
+      });
+    });
+
+    describe('the lock of a draft', () => {
+      test('goes to one of 50 who take it at once, and each hears whose it is', async () => {
+        const locks = await Promise.all(
+          Array.from({ length: 50 }, (_, at) =>
+            (at % 2 ? peer : records).editor.takeLock('tool_1', lockOf(at), NOON),
+          ),
+        );
+        const standing = (await records.editor.draft('tool_1'))?.lock;
+        expect(new Set(locks.map((each) => each?.tokenSha256))).toEqual(new Set([standing?.tokenSha256]));
+      });
+
+      test('that is over goes to whoever takes it, at its very end', async () => {
+        await records.editor.takeLock('tool_1', lockOf(1), NOON);
+        expect(await peer.editor.takeLock('tool_1', lockOf(2, 30, BOB), minutes(9))).toEqual(lockOf(1));
+        expect(await peer.editor.takeLock('tool_1', lockOf(2, 30, BOB), minutes(10))).toEqual(
+          lockOf(2, 30, BOB),
+        );
+        expect((await records.editor.draft('tool_1'))?.lock).toEqual(lockOf(2, 30, BOB));
+      });
+
+      test('can be taken over by its own holder, or by whoever may', async () => {
+        await records.editor.takeLock('tool_1', lockOf(1), NOON);
+        expect(await peer.editor.takeLock('tool_1', lockOf(2, 10, BOB), NOON, 'own')).toEqual(lockOf(1));
+        expect(await peer.editor.takeLock('tool_1', lockOf(3), NOON, 'own')).toEqual(lockOf(3));
+        expect(await peer.editor.takeLock('tool_1', lockOf(4, 10, BOB), NOON, 'any')).toEqual(
+          lockOf(4, 10, BOB),
+        );
+      });
+
+      test('is renewed by its token while it is active, and by nothing else', async () => {
+        await records.editor.takeLock('tool_1', lockOf(1), NOON);
+        expect([
+          await peer.editor.renewLock(claim(2), minutes(20)),
+          await peer.editor.renewLock(claim(1, 5), minutes(15)),
+          await peer.editor.renewLock(claim(1, 15), minutes(25)),
+        ]).toEqual([false, true, false]);
+        expect((await records.editor.draft('tool_1'))?.lock).toEqual(lockOf(1, 15));
+      });
+
+      test('is released by its token alone', async () => {
+        await records.editor.takeLock('tool_1', lockOf(1), NOON);
+        expect(await peer.editor.releaseLock(claim(2))).toBe(false);
+        expect(await peer.editor.releaseLock(claim(1))).toBe(true);
+        expect((await records.editor.draft('tool_1'))?.lock).toBeNull();
+      });
+    });
+
+    describe('a draft', () => {
+      test('takes what is changed, and counts its revisions', async () => {
+        await records.editor.takeLock('tool_1', lockOf(1), NOON);
+        const before = await records.editor.draft('tool_1');
+        const change = { sourceCode: 'new', inputSchema: null, versionId: 'ver_0' };
+        const draft = {
+          ...before,
+          ...change,
+          revision: 2,
+          updatedAt: minutes(1),
+          updatedBy: 'bob',
+        };
+        expect(await peer.editor.saveDraft(claim(1, 1), change, 'bob')).toEqual({ kind: 'saved', draft });
+        expect(await records.editor.draft('tool_1')).toEqual(draft);
+      });
+
+      test('stays as it is without the active lock, and where another revision stands', async () => {
+        await records.editor.takeLock('tool_1', lockOf(1), NOON);
+        const kinds = [
+          await peer.editor.saveDraft(claim(2), { sourceCode: 'x' }, 'bob'),
+          await peer.editor.saveDraft(claim(1, 10), { sourceCode: 'x' }, 'bob'),
+          await peer.editor.saveDraft(claim(1), { sourceCode: 'x' }, 'bob', 2),
+        ].map((each) => each?.kind);
+        expect(kinds).toEqual(['not_locked', 'not_locked', 'stale']);
+        expect((await records.editor.draft('tool_1'))?.revision).toBe(1);
+      });
+    });
+
+    describe('runs', () => {
+      beforeEach(() => records.editor.takeLock('tool_1', lockOf(1, 100_000), NOON));
+
+      test('are recorded as running with their snapshot, and end once', async () => {
+        const made = snapshot('snap_1', { state: { a: [1] } });
+        expect(await begin(toolRun('trun_1', 'snap_1'), made)).toEqual({ kind: 'begun' });
+        expect(await peer.editor.snapshot('snap_1')).toEqual(made);
+        const running = {
+          ...toolRun('trun_1', 'snap_1'),
+          status: 'running',
+          outputs: null,
+          nextActions: [],
+          error: null,
+          stdout: '',
+          stderr: '',
+          endedAt: null,
+        };
+        expect(await peer.editor.run('trun_1')).toEqual(running);
+        const kept = { sandboxId: 'box', state: { b: 2 } };
+        expect(await peer.editor.endRun('trun_1', SUCCESS, minutes(1), kept)).toBe(true);
+        expect(await records.editor.endRun('trun_1', { ...SUCCESS, status: 'failed' }, minutes(2))).toBe(
+          false,
+        );
+        expect(await records.editor.run('trun_1')).toEqual({ ...running, ...SUCCESS, endedAt: minutes(1) });
+        expect(await records.editor.snapshot('snap_1')).toEqual({ ...made, ...kept });
+      });
+
+      test('need the active lock, a snapshot that is not over, and room', async () => {
+        const made = snapshot('snap_1');
+        const first = toolRun('trun_1', 'snap_1');
+        expect(await begin(first, made, { token: 2 })).toMatchObject({ kind: 'not_locked' });
+        expect(await begin(first)).toEqual({ kind: 'expired' });
+        expect(await begin(first, made, { most: 0 })).toEqual({ kind: 'too_many', running: 0 });
+        expect(await records.editor.snapshot('snap_1')).toBeUndefined();
+        await begin(first, made);
+        await records.editor.endRun('trun_1', SUCCESS, NOON);
+        expect(await begin(toolRun('trun_2', 'snap_1'), undefined, { at: 1_440 })).toEqual({
+          kind: 'expired',
+        });
+        expect(await begin(toolRun('trun_2', 'snap_1'), undefined, { at: 1_439 })).toEqual({ kind: 'begun' });
+      });
+
+      test('of one snapshot come one at a time, of any number that are begun at once', async () => {
+        await begin(toolRun('trun_0', 'snap_1'), snapshot('snap_1'));
+        await records.editor.endRun('trun_0', SUCCESS, NOON);
+        const begun = await Promise.all(
+          Array.from({ length: 20 }, (_, at) =>
+            (at % 2 ? peer : records).editor.beginRun(
+              claim(1),
+              toolRun(`try_${at}`, 'snap_1'),
+              undefined,
+              99,
+            ),
+          ),
+        );
+        const [winner] = begun.flatMap(({ kind }, at) => (kind === 'begun' ? [`try_${at}`] : []));
+        expect(begun.filter(({ kind }) => kind === 'begun')).toHaveLength(1);
+        expect(begun.filter((each) => each.kind === 'busy' && each.runId === winner)).toHaveLength(19);
+      });
+
+      test('no number that are begun at once gets past what an owner may have under way', async () => {
+        const begun = await Promise.all(
+          Array.from({ length: 20 }, (_, at) =>
+            (at % 2 ? peer : records).editor.beginRun(
+              claim(1),
+              toolRun(`try_${at}`, `snap_${at}`),
+              snapshot(`snap_${at}`),
+              5,
+            ),
+          ),
+        );
+        expect(begun.filter(({ kind }) => kind === 'begun')).toHaveLength(5);
+        expect(begun.filter(({ kind }) => kind === 'too_many')).toHaveLength(15);
+      });
+
+      test('past their deadline count for nothing, and are ended as failed', async () => {
+        await begin(toolRun('trun_1', 'snap_1'), snapshot('snap_1'));
+        await begin(toolRun('trun_2', 'snap_2', { deadline: minutes(11) }), snapshot('snap_2'));
+        expect(
+          await begin(toolRun('trun_3', 'snap_1', { deadline: minutes(20) }), undefined, { at: 10, most: 2 }),
+        ).toEqual({ kind: 'begun' });
+        expect(await peer.editor.failOverdue(minutes(10), CUT_OFF, 9)).toBe(1);
+        expect(await records.editor.run('trun_1')).toMatchObject({
+          status: 'failed',
+          error: CUT_OFF,
+          endedAt: minutes(10),
+        });
+        expect(await peer.editor.failOverdue(minutes(30), CUT_OFF, 1)).toBe(1);
+        expect(await peer.editor.failOverdue(minutes(30), CUT_OFF, 9)).toBe(1);
+        expect(await peer.editor.failOverdue(minutes(30), CUT_OFF, 9)).toBe(0);
+      });
+
+      test('are listed newest first', async () => {
+        for (const at of [1, 2, 3]) {
+          const run = toolRun(`trun_${at}`, `snap_${at}`, { createdAt: minutes(at) });
+          await begin(run, snapshot(`snap_${at}`));
+        }
+        const { items, next } = await peer.editor.runs('tool_1', { limit: 2 });
+        const rest = await peer.editor.runs('tool_1', { limit: 2, after: next as string });
+        expect([...items, ...rest.items].map(({ id }) => id)).toEqual(['trun_3', 'trun_2', 'trun_1']);
+        expect((await peer.editor.runs('tool_9', { limit: 2 })).items).toEqual([]);
+      });
+    });
+
+    describe('snapshots that are over', () => {
+      beforeEach(async () => {
+        await records.editor.takeLock('tool_1', lockOf(1, 100_000), NOON);
+        for (const [name, until] of [
+          ['late', 20],
+          ['early', 10],
+          ['busy', 10],
+          ['live', 60],
+        ] as const) {
+          const run = toolRun(`trun_${name}`, name, { deadline: minutes(50) });
+          await begin(run, snapshot(name, { expiresAt: minutes(until) }));
+          if (name !== 'busy') await records.editor.endRun(run.id, SUCCESS, NOON);
+        }
+      });
+
+      test('are found oldest first, unless a run of theirs is under way', async () => {
+        expect(await peer.editor.expiredSnapshots(minutes(9), 9)).toEqual([]);
+        expect(await peer.editor.expiredSnapshots(minutes(10), 9)).toEqual(['early']);
+        expect(await peer.editor.expiredSnapshots(minutes(20), 9)).toEqual(['early', 'late']);
+        expect(await peer.editor.expiredSnapshots(minutes(20), 1)).toEqual(['early']);
+        expect(await peer.editor.expiredSnapshots(minutes(50), 9)).toEqual(['busy', 'early', 'late']);
+      });
+
+      test('are removed, and no others; their runs stay', async () => {
+        const all = ['late', 'early', 'busy', 'live', 'unknown'];
+        expect(await peer.editor.removeSnapshots(all, minutes(20))).toBe(2);
+        expect(await peer.editor.removeSnapshots([], minutes(20))).toBe(0);
+        expect(await Promise.all(all.map(async (id) => (await records.editor.snapshot(id))?.id))).toEqual([
+          undefined,
+          undefined,
+          'busy',
+          'live',
+          undefined,
+        ]);
+        expect(await records.editor.run('trun_early')).toMatchObject({ snapshotId: 'early' });
+      });
+    });
+  });
+}
