@@ -31,6 +31,7 @@ import { deleteSessionRoute } from './sandboxes/delete-session.ts';
 import { deleteTunnelRoute } from './sandboxes/delete-tunnel.ts';
 import { execCommandRoute } from './sandboxes/exec-command.ts';
 import { getSandboxRoute } from './sandboxes/get-sandbox.ts';
+import { heartbeatRoute } from './sandboxes/heartbeat.ts';
 import { hydrateWorkspaceRoute } from './sandboxes/hydrate-workspace.ts';
 import { isSandboxRunningRoute } from './sandboxes/is-sandbox-running.ts';
 import { listSandboxesRoute } from './sandboxes/list-sandboxes.ts';
@@ -79,6 +80,7 @@ export const ROUTES: readonly Route[] = [
   deleteTunnelRoute,
   stopSandboxRoute,
   resumeSandboxRoute,
+  heartbeatRoute,
   deleteSandboxRoute,
   getPoolStatsRoute,
   primePoolRoute,

@@ -4,6 +4,7 @@ import { runsSandboxesPreviews } from './migrations/0001-runs-sandboxes-previews
 import { sandboxGenerations } from './migrations/0003-sandbox-generations.ts';
 import { sandboxesByOwner } from './migrations/0004-sandboxes-by-owner.ts';
 import { sandboxLife } from './migrations/0005-sandbox-life.ts';
+import { sandboxTtl } from './migrations/0008-sandbox-ttl.ts';
 import { timelinesApprovals } from './migrations/0002-timelines-approvals.ts';
 
 /** One step of the schema. Once released it never changes: what comes later is another step. */
@@ -26,4 +27,5 @@ export const MIGRATIONS: readonly Migration[] = [
   sandboxesByOwner,
   sandboxLife,
   editor,
+  sandboxTtl,
 ];

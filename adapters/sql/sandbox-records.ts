@@ -79,19 +79,19 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
         }),
       ),
 
-    moveDesired: ({ id, generation }, from, to, at, quietSince) =>
+    moveDesired: ({ id, generation }, from, to, at, judged) =>
       once(async (db) => {
         const moved = await db
           .updateTable('sandboxes')
-          .set({ desired: to, stopped_at: to === 'stopped' ? instantText(at) : null })
+          .set({
+            desired: to,
+            stopped_at: to === 'stopped' ? instantText(at) : null,
+            ...(to === 'running' && { heartbeat_at: instantText(at) }),
+          })
           .where('id', '=', id)
           .where('generation', '=', generation)
           .where('desired', '=', from)
-          .$if(quietSince !== undefined, (query) =>
-            query.where(
-              sql<boolean>`coalesce(last_active_at, created_at) <= ${instantText(quietSince as Date)}`,
-            ),
-          )
+          .$if(judged !== undefined, (query) => query.where(quietSince(judged as Judged)))
           .returning('id')
           .executeTakeFirst();
         return moved !== undefined;
@@ -106,6 +106,19 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
           .where('generation', '=', generation)
           .where(sql<boolean>`coalesce(last_active_at, created_at) < ${instantText(at)}`)
           .execute();
+      }),
+
+    beat: ({ id, generation }, at) =>
+      repeatable(async (db) => {
+        const row = await db
+          .updateTable('sandboxes')
+          .set({ heartbeat_at: later('heartbeat_at', at), last_active_at: later('last_active_at', at) })
+          .where('id', '=', id)
+          .where('generation', '=', generation)
+          .where('desired', '=', 'running')
+          .returningAll()
+          .executeTakeFirst();
+        return row && toRecord(row);
       }),
 
     list: (owner, { state, name, sessionKey, tags = {} }, page) =>
@@ -200,6 +213,8 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
             observed: 'creating',
             created_at: instantText(at),
             last_active_at: null,
+            heartbeat_at: null,
+            ttl_seconds: terms?.ttlSeconds ?? null,
             ...(terms && {
               session_key: terms.sessionKey,
               name: terms.name,
@@ -233,6 +248,20 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
 /** Literals and this very shape: both databases only then see that the indexes of what lives serve it. */
 const LIVE = sql<boolean>`not (desired = 'destroyed' and observed = 'destroyed')`;
 
+type Judged = Pick<SandboxRecord, 'lastActiveAt' | 'heartbeatAt'>;
+
+function quietSince({ lastActiveAt, heartbeatAt }: Judged) {
+  const active = sql`coalesce(last_active_at, created_at) <= ${instantText(lastActiveAt)}`;
+  const beaten = sql`coalesce(heartbeat_at, created_at) <= ${instantText(heartbeatAt)}`;
+  return sql<boolean>`${active} and ${beaten}`;
+}
+
+/** The later one of what the column has and `at`. */
+function later(column: 'heartbeat_at' | 'last_active_at', at: Date) {
+  const known = sql`coalesce(${sql.ref(column)}, created_at)`;
+  return sql<string>`case when ${known} < ${instantText(at)} then ${instantText(at)} else ${known} end`;
+}
+
 function ownedBy({ org, user }: Owner) {
   return sql<boolean>`owner_org = ${org} and owner_user = ${user}`;
 }
@@ -256,6 +285,8 @@ function toRow(sandbox: NewSandboxRecord): Insertable<SandboxesTable> {
     tags: JSON.stringify(sandbox.tags),
     last_active_at: null,
     stopped_at: null,
+    ttl_seconds: sandbox.ttlSeconds ?? null,
+    heartbeat_at: null,
   };
 }
 
@@ -274,5 +305,7 @@ function toRecord(row: Selectable<SandboxesTable>): SandboxRecord {
     tags: JSON.parse(row.tags) as Record<string, string>,
     lastActiveAt: new Date(row.last_active_at ?? row.created_at),
     stoppedAt: row.stopped_at === null ? null : new Date(row.stopped_at),
+    ttlSeconds: row.ttl_seconds,
+    heartbeatAt: new Date(row.heartbeat_at ?? row.created_at),
   };
 }

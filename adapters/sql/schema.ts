@@ -61,6 +61,9 @@ export interface SandboxesTable {
   /** Null in rows of an older schema: then it counts from `created_at`. */
   last_active_at: string | null;
   stopped_at: string | null;
+  ttl_seconds: number | null;
+  /** Null until the first one: it counts from `created_at`. */
+  heartbeat_at: string | null;
 }
 
 /** A row exists from the first explicit stop on: no row is generation 0. */

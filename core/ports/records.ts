@@ -43,12 +43,20 @@ export interface SandboxRecord {
   readonly lastActiveAt: Date;
   /** Since when it is wanted to be stopped; null while it is not. */
   readonly stoppedAt: Date | null;
+  /** Without a heartbeat for so many seconds it is stopped; null: it needs none. */
+  readonly ttlSeconds: number | null;
+  /** When somebody last said that it is still wanted; at first, its creation. */
+  readonly heartbeatAt: Date;
   /** 1 for the first sandbox under its id, one more for each that takes over the id of a destroyed one. */
   readonly generation: number;
 }
 
 /** Which generation it is, and that nobody stopped it yet, the records say. */
-export type NewSandboxRecord = Omit<SandboxRecord, 'generation' | 'stoppedAt' | 'lastActiveAt'>;
+export type NewSandboxRecord = Omit<
+  SandboxRecord,
+  'generation' | 'stoppedAt' | 'lastActiveAt' | 'heartbeatAt' | 'ttlSeconds'
+> &
+  Partial<Pick<SandboxRecord, 'ttlSeconds'>>;
 
 /** What came of asking for a new sandbox. */
 export type Reservation =
@@ -65,6 +73,8 @@ export interface SandboxTerms {
   readonly sessionKey: string | null;
   readonly name: string | null;
   readonly tags: Readonly<Record<string, string>>;
+  /** @default null */
+  readonly ttlSeconds?: number | null | undefined;
   /** Sandboxes that the owner may have running; undefined: any number. */
   readonly most?: number | undefined;
 }
@@ -125,18 +135,20 @@ export interface SandboxRecords {
   setDesired(id: string, desired: DesiredState, generation?: number): Promise<void>;
   setObserved(id: string, observed: ObservedState, generation?: number): Promise<void>;
   /**
-   * Moves what is wanted from one state to another at `at`; false when something else was wanted, or when somebody was active after `quietSince`. So of two that disagree one wins, and an activity in between wins over
-   * both.
+   * Moves what is wanted from one state to another at `at`; false when something else was wanted, or when there was an activity or a heartbeat after what `judged` saw. So of two that disagree one wins, and an
+   * activity in between wins over both. Wanted to run, a ttl begins anew.
    */
   moveDesired(
     sandbox: Pick<SandboxRecord, 'id' | 'generation'>,
     from: DesiredState,
     to: DesiredState,
     at: Date,
-    quietSince?: Date,
+    judged?: Pick<SandboxRecord, 'lastActiveAt' | 'heartbeatAt'>,
   ): Promise<boolean>;
   /** Somebody did something with it at `at`; never moves back. */
   touch(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, at: Date): Promise<void>;
+  /** Somebody said at `at` that it is still wanted, which is activity, too; never moves back. The record as it then stands; undefined, and nothing changed, where it is not wanted to run. */
+  beat(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, at: Date): Promise<SandboxRecord | undefined>;
   /** Newest first: the live ones of an owner, or of everybody in the place but the pool's. */
   list(owner: Owner | undefined, filter: SandboxFilter, page: PageRequest): Promise<Page<SandboxRecord>>;
   /** Newest first: every sandbox but those that are both wanted and observed to be destroyed. */

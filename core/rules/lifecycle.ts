@@ -15,6 +15,8 @@ export type LifecycleVerdict =
   | 'keep'
   /** It was quiet for too long. */
   | 'stop'
+  /** Nobody said within its ttl that it is still wanted. */
+  | 'lapse'
   /** Somebody wanted it stopped, and it is not seen to be. */
   | 'finish_stop'
   /** It was stopped for too long. */
@@ -27,18 +29,32 @@ export type LifecycleVerdict =
  * @param seenUntil an instant up to which it is known to be in use by traffic that the record does not see
  */
 export function judgeLife(
-  { desired, observed, createdAt, lastActiveAt, stoppedAt }: SandboxRecord,
+  sandbox: SandboxRecord,
   now: Date,
   limits: LifecycleLimits,
   seenUntil?: Date,
 ): LifecycleVerdict {
+  const { desired, observed, createdAt, lastActiveAt, stoppedAt } = sandbox;
   const since = (instant: Date) => now.getTime() - instant.getTime();
   if (desired === 'destroyed') return observed === 'destroyed' ? 'keep' : 'finish_destroy';
   if (observed === 'creating') return since(createdAt) > ABANDONED_MS ? 'finish_destroy' : 'keep';
   if (desired === 'running') {
     const active = Math.max(lastActiveAt.getTime(), seenUntil?.getTime() ?? 0);
-    return now.getTime() - active > limits.idle ? 'stop' : 'keep';
+    if (now.getTime() - active > limits.idle) return 'stop';
+    // While it comes back its ttl has not begun.
+    const expiry = observed === 'running' ? expiryOf(sandbox) : undefined;
+    return expiry !== undefined && now > expiry ? 'lapse' : 'keep';
   }
   if (observed !== 'stopped') return 'finish_stop';
   return since(stoppedAt ?? lastActiveAt) > limits.retention ? 'expire' : 'keep';
+}
+
+/** When it is stopped unless there is another heartbeat; undefined where it needs none, and where it is not wanted to run. */
+export function expiryOf({
+  desired,
+  ttlSeconds,
+  heartbeatAt,
+}: Pick<SandboxRecord, 'desired' | 'ttlSeconds' | 'heartbeatAt'>): Date | undefined {
+  if (ttlSeconds === null || desired !== 'running') return undefined;
+  return new Date(heartbeatAt.getTime() + ttlSeconds * 1_000);
 }

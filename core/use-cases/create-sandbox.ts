@@ -37,6 +37,7 @@ export interface NewSandbox {
   readonly sessionKey?: string | undefined;
   readonly name?: string | undefined;
   readonly tags?: Readonly<Record<string, string>> | undefined;
+  readonly ttlSeconds?: number | undefined;
 }
 
 /**
@@ -98,13 +99,20 @@ export async function claimSandboxId(
   const sandbox = newRecord(deps, id, wanted);
   const generation = await deps.records.sandboxes.create(sandbox);
   if (generation === undefined) return undefined;
-  return { ...sandbox, generation, lastActiveAt: sandbox.createdAt, stoppedAt: null };
+  return {
+    ...sandbox,
+    generation,
+    lastActiveAt: sandbox.createdAt,
+    stoppedAt: null,
+    ttlSeconds: sandbox.ttlSeconds ?? null,
+    heartbeatAt: sandbox.createdAt,
+  };
 }
 
 function newRecord(
   { clock, place }: MakeSandboxDeps,
   id: string,
-  { owner, image, sessionKey, name, tags }: NewSandbox,
+  { owner, image, sessionKey, name, tags, ttlSeconds }: NewSandbox,
 ): NewSandboxRecord {
   return {
     id,
@@ -117,17 +125,19 @@ function newRecord(
     sessionKey: sessionKey ?? null,
     name: name ?? null,
     tags: tags ?? {},
+    ttlSeconds: ttlSeconds ?? null,
   };
 }
 
 function termsOf(
   { quotas }: Pick<CreateSandboxDeps, 'quotas'>,
-  { owner, sessionKey, name, tags }: NewSandbox,
+  { owner, sessionKey, name, tags, ttlSeconds }: NewSandbox,
 ): SandboxTerms {
   return {
     sessionKey: sessionKey ?? null,
     name: name ?? null,
     tags: tags ?? {},
+    ttlSeconds: ttlSeconds ?? null,
     most: quotaOf(quotas, owner).sandboxes,
   };
 }
@@ -149,6 +159,7 @@ export function makeSandbox<T>(
 async function finish<T>(deps: MakeSandboxDeps, sandbox: SandboxRecord, work: () => Promise<T>): Promise<T> {
   try {
     const result = await work();
+    if (sandbox.ttlSeconds !== null) await deps.records.sandboxes.beat(sandbox, deps.clock.now());
     await deps.records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
     return result;
   } catch (error) {

@@ -18,7 +18,7 @@ export type LifecyclePass = Readonly<Record<Exclude<LifecycleVerdict, 'keep'>, n
  */
 export async function keepLifecycle(deps: LifecycleDeps, signal?: AbortSignal): Promise<LifecyclePass> {
   const { records, clock, place, limits, failed } = deps;
-  const done = { stop: 0, finish_stop: 0, expire: 0, finish_destroy: 0 };
+  const done = { stop: 0, lapse: 0, finish_stop: 0, expire: 0, finish_destroy: 0 };
   const inUse = await previewsInUse(deps, signal);
   let after: string | undefined;
   do {
@@ -66,11 +66,11 @@ async function carryOut(
   const { records, provider, clock } = deps;
   const { sandboxes } = records;
   const now = clock.now();
-  if (verdict === 'stop') {
-    const won = await sandboxes.moveDesired(sandbox, 'running', 'stopped', now, sandbox.lastActiveAt);
+  if (verdict === 'stop' || verdict === 'lapse') {
+    const won = await sandboxes.moveDesired(sandbox, 'running', 'stopped', now, sandbox);
     if (!won) return false;
   }
-  if (verdict === 'stop' || verdict === 'finish_stop') {
+  if (verdict === 'stop' || verdict === 'lapse' || verdict === 'finish_stop') {
     await provider.stop(sandbox.id);
     await sandboxes.setObserved(sandbox.id, 'stopped', sandbox.generation);
     return true;

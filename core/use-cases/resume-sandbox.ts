@@ -19,8 +19,10 @@ export async function resumeSandbox(
   await records.sandboxes.touch(sandbox, now);
   await records.sandboxes.moveDesired(sandbox, 'stopped', 'running', now);
   await provider.resume(sandbox.id, signal);
+  const beaten = sandbox.ttlSeconds === null ? undefined : await records.sandboxes.beat(sandbox, clock.now());
   await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
-  return { ...sandbox, desired: 'running', observed: 'running', stoppedAt: null, lastActiveAt: now };
+  const { lastActiveAt, heartbeatAt } = beaten ?? { lastActiveAt: now, heartbeatAt: now };
+  return { ...sandbox, desired: 'running', observed: 'running', stoppedAt: null, lastActiveAt, heartbeatAt };
 }
 
 /** Ends every process in a sandbox and keeps its files. Resuming brings it back. */

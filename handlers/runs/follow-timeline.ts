@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { findRun } from '#core/use-cases/find-run.ts';
 import { followTimeline, type Following } from '#core/use-cases/follow-timeline.ts';
+import { keepBeating } from '#core/use-cases/keep-beating.ts';
 import { defineRoute } from '../route.ts';
 import type { Services } from '../services.ts';
 import { EventId, toEventDto } from './event-dto.ts';
@@ -38,6 +39,9 @@ export const followTimelineRoute = defineRoute({
       until: new Date(services.clock.now().getTime() + LONGEST_MS),
       signals: [signal, services.stopping],
     };
+    // A person who looks at it wants its sandbox; an agent would keep itself alive.
+    const sandbox = caller.kind === 'agent' ? undefined : await services.records.sandboxes.get(run.sandboxId);
+    const watch = () => (sandbox === undefined ? () => undefined : keepBeating(services, sandbox));
     return {
       statusCode: 200,
       headers: {
@@ -45,7 +49,7 @@ export const followTimelineRoute = defineRoute({
         'cache-control': 'no-cache',
         'x-accel-buffering': 'no',
       },
-      body: Readable.from(frames(services, following, caller.kind === 'agent')),
+      body: Readable.from(frames(services, following, { untilCompleted: caller.kind === 'agent', watch })),
     };
   },
 });
@@ -53,18 +57,23 @@ export const followTimelineRoute = defineRoute({
 async function* frames(
   services: Services,
   following: Following,
-  untilCompleted: boolean,
+  { untilCompleted, watch }: { readonly untilCompleted: boolean; readonly watch: () => () => void },
 ): AsyncGenerator<string, void> {
-  yield 'retry: 1000\n\n';
-  for await (const event of followTimeline(services, following)) {
-    if (event === undefined) {
-      yield ': heartbeat\n\n';
-      continue;
+  const unwatch = watch();
+  try {
+    yield 'retry: 1000\n\n';
+    for await (const event of followTimeline(services, following)) {
+      if (event === undefined) {
+        yield ': heartbeat\n\n';
+        continue;
+      }
+      const dto = toEventDto(event);
+      yield `id: ${dto.id}\nevent: ${dto.type}\ndata: ${JSON.stringify(dto)}\n\n`;
+      // An agent's token dies with its run.
+      if (untilCompleted && event.type === 'run.completed') return;
     }
-    const dto = toEventDto(event);
-    yield `id: ${dto.id}\nevent: ${dto.type}\ndata: ${JSON.stringify(dto)}\n\n`;
-    // An agent's token dies with its run.
-    if (untilCompleted && event.type === 'run.completed') return;
+  } finally {
+    unwatch();
   }
 }
 

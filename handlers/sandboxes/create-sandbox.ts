@@ -3,7 +3,7 @@ import { ownerOf, requirePerson } from '#core/callers.ts';
 import { createSandbox } from '#core/use-cases/create-sandbox.ts';
 import { readySandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
-import { SandboxName, SessionKey, Tags } from './sandbox-traits.ts';
+import { SandboxName, SessionKey, Tags, TtlSeconds } from './sandbox-traits.ts';
 
 const Body = z
   .object({
@@ -13,6 +13,9 @@ const Body = z
     ),
     name: SandboxName.nullish().describe('Unique among your own'),
     tags: Tags.nullish(),
+    ttl_seconds: TtlSeconds.nullish().describe(
+      'Without a heartbeat for so long it is stopped, and its files are kept; a pass each minute does it',
+    ),
   })
   .meta({ id: 'CreateSandboxRequest' });
 
@@ -39,6 +42,7 @@ export const createSandboxRoute = defineRoute({
         sessionKey: body.session_key ?? undefined,
         name: body.name ?? undefined,
         tags: body.tags ?? undefined,
+        ttlSeconds: body.ttl_seconds ?? undefined,
       },
       (sandbox) => Promise.resolve(sandbox.id),
       // Others may wait for the sandbox of a session: it is made to the end.

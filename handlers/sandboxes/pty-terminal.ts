@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { checkSessionId } from '#core/rules/session-id.ts';
 import { MOST_COLUMNS, readShell, readSize } from '#core/rules/terminal-words.ts';
+import { keepBeating } from '#core/use-cases/keep-beating.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute } from '../route.ts';
 import { SandboxPath } from './sandbox-path.ts';
+import { withClosing } from './with-closing.ts';
 
 /** They are texts here: what they mean, and the words in which they are refused, is the bridge's. */
 const Query = z.object({
@@ -64,7 +66,13 @@ export const ptyTerminalRoute = defineRoute({
       .catch((error: unknown) => {
         throw failed(error);
       });
-    return { statusCode: 101, headers: {}, upgrade: (socket) => terminal.attach(socket) };
+    // A person who looks at it wants it; an agent would keep itself alive.
+    const watch = () => (caller.kind === 'agent' ? () => undefined : keepBeating(services, sandbox));
+    return {
+      statusCode: 101,
+      headers: {},
+      upgrade: (socket) => terminal.attach(withClosing(socket, watch())),
+    };
   },
 });
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { SandboxRecord } from '#core/ports/records.ts';
+import { expiryOf } from '#core/rules/lifecycle.ts';
 
 export const SandboxDto = z
   .object({
@@ -14,6 +15,11 @@ export const SandboxDto = z
     created_at: z.iso.datetime(),
     last_active_at: z.iso.datetime().describe('To the minute'),
     stopped_at: z.iso.datetime().nullable(),
+    ttl_seconds: z.int().nullable(),
+    expires_at: z.iso
+      .datetime()
+      .nullable()
+      .describe('When it is stopped without another heartbeat; null: without a ttl, and while it is stopped'),
   })
   .meta({ id: 'Sandbox' });
 
@@ -30,5 +36,7 @@ export function toSandboxDto(sandbox: SandboxRecord): z.infer<typeof SandboxDto>
     created_at: sandbox.createdAt.toISOString(),
     last_active_at: sandbox.lastActiveAt.toISOString(),
     stopped_at: sandbox.stoppedAt?.toISOString() ?? null,
+    ttl_seconds: sandbox.ttlSeconds,
+    expires_at: expiryOf(sandbox)?.toISOString() ?? null,
   };
 }

@@ -21,6 +21,12 @@ export const Tags = z
   )
   .refine((tags) => Object.keys(tags).length <= MAX_TAGS, `at most ${MAX_TAGS} tags`);
 
+/** From what a pass each minute can still tell apart to a week, in seconds. */
+export const TtlSeconds = z
+  .int('must be a whole number of seconds')
+  .min(10, 'must be at least 10 seconds')
+  .max(604_800, 'must be at most 604800 seconds, which is 7 days');
+
 /** `key:value`, as often as there are tags; the key ends at the first colon. */
 export const TagFilter = z
   .string()

@@ -211,6 +211,10 @@ describe('sandboxes as a service', () => {
     ['a name with a slash', { name: 'a/b' }],
     ['a tag with a space', { tags: { 'a b': 'c' } }],
     ['a tag that is a number', { tags: { a: 1 } }],
+    ['a ttl below 10 seconds', { ttl_seconds: 9 }],
+    ['a ttl beyond a week', { ttl_seconds: 604_801 }],
+    ['a ttl of half a second more', { ttl_seconds: 60.5 }],
+    ['a ttl that is a text', { ttl_seconds: '60' }],
     ['33 tags', { tags: Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`t${at}`, ''])) }],
   ])('%s is refused, and nothing is made', async (_what, body) => {
     const before = await list('limit=1000');

@@ -52,7 +52,11 @@ const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> 
   'sandboxes.reserve': ({ sandboxes }) =>
     sandboxes.reserve(sandbox('box-9', { owner: OWNER, sessionKey: 's', name: 'n' }), 5),
   'sandboxes.moveDesired': ({ sandboxes }) =>
-    sandboxes.moveDesired({ id: 'box', generation: 1 }, 'running', 'stopped', AT, AT),
+    sandboxes.moveDesired({ id: 'box', generation: 1 }, 'running', 'stopped', AT, {
+      lastActiveAt: AT,
+      heartbeatAt: AT,
+    }),
+  'sandboxes.beat': ({ sandboxes }) => sandboxes.beat({ id: 'box', generation: 1 }, AT),
   'sandboxes.touch': ({ sandboxes }) => sandboxes.touch({ id: 'box', generation: 1 }, AT),
   'sandboxes.list of an owner': ({ sandboxes }) =>
     sandboxes.list(OWNER, { state: 'running', tags: { a: 'b' } }, { limit: 5, after: AFTER }),

@@ -41,6 +41,8 @@ export function sandbox(id: string, rest: Partial<SandboxRecord> = {}): SandboxR
     tags: {},
     lastActiveAt: rest.createdAt ?? NOON,
     stoppedAt: null,
+    ttlSeconds: null,
+    heartbeatAt: rest.createdAt ?? NOON,
     ...rest,
   };
 }

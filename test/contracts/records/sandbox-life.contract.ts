@@ -104,12 +104,21 @@ export function sandboxLifeContract(
         await records.sandboxes.create(sandbox('box'));
         await peer.sandboxes.touch({ id: 'box', generation: 1 }, minutes(5));
         const box = { id: 'box', generation: 1 };
-        expect(await records.sandboxes.moveDesired(box, 'running', 'stopped', minutes(40), NOON)).toBe(false);
-        expect(await records.sandboxes.moveDesired(box, 'running', 'stopped', minutes(40), minutes(5))).toBe(
-          true,
-        );
+        const quiet = (lastActiveAt: Date, heartbeatAt = NOON) =>
+          records.sandboxes.moveDesired(box, 'running', 'stopped', minutes(40), {
+            lastActiveAt,
+            heartbeatAt,
+          });
+        expect(await quiet(NOON)).toBe(false);
+        await peer.sandboxes.beat(box, minutes(5));
+        expect(await quiet(minutes(5))).toBe(false);
+        expect(await quiet(minutes(5), minutes(5))).toBe(true);
         expect(await records.sandboxes.moveDesired(box, 'stopped', 'running', minutes(41))).toBe(true);
-        expect(await peer.sandboxes.get('box')).toMatchObject({ desired: 'running', stoppedAt: null });
+        expect(await peer.sandboxes.get('box')).toMatchObject({
+          desired: 'running',
+          stoppedAt: null,
+          heartbeatAt: minutes(41),
+        });
       });
 
       test('is another generation’s own', async () => {
@@ -127,6 +136,20 @@ export function sandboxLifeContract(
       await records.sandboxes.touch(box, minutes(5));
       await peer.sandboxes.touch(box, minutes(3));
       expect((await records.sandboxes.get('box'))?.lastActiveAt).toEqual(minutes(5));
+    });
+
+    test('a heartbeat is activity, never moves back, and reaches none that is not wanted to run', async () => {
+      const box = { id: 'box', generation: 1 };
+      await records.sandboxes.create(sandbox('box', { ttlSeconds: 90 }));
+      expect(await peer.sandboxes.get('box')).toMatchObject({ ttlSeconds: 90, heartbeatAt: NOON });
+      await records.sandboxes.touch(box, minutes(7));
+      const five = { heartbeatAt: minutes(5), lastActiveAt: minutes(7), ttlSeconds: 90 };
+      expect(await records.sandboxes.beat(box, minutes(5))).toMatchObject(five);
+      expect(await peer.sandboxes.beat(box, minutes(3))).toMatchObject(five);
+      expect(await peer.sandboxes.beat({ id: 'box', generation: 2 }, minutes(9))).toBeUndefined();
+      await records.sandboxes.moveDesired(box, 'running', 'stopped', minutes(8));
+      expect(await peer.sandboxes.beat(box, minutes(9))).toBeUndefined();
+      expect(await records.sandboxes.get('box')).toMatchObject(five);
     });
 
     test('lists hold one’s own, filtered, newest first, without the pool’s', async () => {
@@ -159,10 +182,17 @@ export function sandboxLifeContract(
     test('what waits is taken on the taker’s terms alone', async () => {
       const pool = (id: string) => sandbox(id, { owner: POOL_OWNER, observed: 'running' });
       for (const id of ['one', 'two', 'three']) await records.sandboxes.create(pool(id));
-      const terms = { sessionKey: 's', name: 'n', tags: { a: 'b' }, most: 1 };
+      const terms = { sessionKey: 's', name: 'n', tags: { a: 'b' }, ttlSeconds: 60, most: 1 };
       const take = (more: object = {}) =>
         records.sandboxes.takeWarm('here', POOL_OWNER, ALICE, minutes(1), { terms: { ...terms, ...more } });
-      expect(await take()).toMatchObject({ sessionKey: 's', name: 'n', tags: { a: 'b' }, owner: ALICE });
+      expect(await take()).toMatchObject({
+        sessionKey: 's',
+        name: 'n',
+        tags: { a: 'b' },
+        ttlSeconds: 60,
+        heartbeatAt: minutes(1),
+        owner: ALICE,
+      });
       expect(await take({ most: 9 })).toBeUndefined();
       expect(await take({ sessionKey: null, name: null })).toBeUndefined();
       expect(await take({ sessionKey: null, name: null, most: 2 })).toMatchObject({ owner: ALICE });

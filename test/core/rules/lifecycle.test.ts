@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { SandboxRecord } from '#core/ports/records.ts';
-import { ABANDONED_MS, judgeLife } from '#core/rules/lifecycle.ts';
+import { ABANDONED_MS, expiryOf, judgeLife } from '#core/rules/lifecycle.ts';
 import { minutes, NOON, sandbox } from '#test/contracts/records/samples.ts';
 
 const LIMITS = { idle: 30 * 60_000, retention: 72 * 3_600_000 };
@@ -19,6 +19,30 @@ describe('a sandbox that runs', () => {
   test('is in use while a preview of it lives', () => {
     expect(judge({ lastActiveAt: NOON }, minutes(50), minutes(60))).toBe('keep');
     expect(judge({ lastActiveAt: NOON }, minutes(91), minutes(60))).toBe('stop');
+  });
+});
+
+describe('a sandbox with a ttl', () => {
+  const beaten = { ttlSeconds: 90, heartbeatAt: NOON } as const;
+  const seconds = (count: number) => new Date(NOON.getTime() + 1_000 * count);
+  test.each([
+    ['up to the end of it', {}, seconds(90), 'keep'],
+    [
+      'without a heartbeat within it, whatever else is done',
+      { lastActiveAt: seconds(90) },
+      seconds(91),
+      'lapse',
+    ],
+    ['idle as well', {}, minutes(31), 'stop'],
+    ['while it comes back', { observed: 'stopped' }, seconds(91), 'keep'],
+    ['while it is made', { observed: 'creating' }, seconds(91), 'keep'],
+    ['stopped', { desired: 'stopped', observed: 'stopped', stoppedAt: NOON }, seconds(91), 'keep'],
+  ] as const)('%s', (_what, rest, now, verdict) => expect(judge({ ...beaten, ...rest }, now)).toBe(verdict));
+
+  test('ends at its last heartbeat and that, while it is wanted to run', () => {
+    expect(expiryOf(sandbox('box', beaten))).toEqual(seconds(90));
+    expect(expiryOf(sandbox('box', { ...beaten, desired: 'stopped' }))).toBeUndefined();
+    expect(expiryOf(sandbox('box'))).toBeUndefined();
   });
 });
 

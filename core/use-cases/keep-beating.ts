@@ -1,0 +1,21 @@
+import type { Clock } from '../ports/clock.ts';
+import type { Records, SandboxRecord } from '../ports/records.ts';
+
+/** Longest time between two heartbeats, in milliseconds; a short ttl has three within it. */
+const EVERY_MS = 60_000;
+
+/**
+ * Heartbeats for as long as somebody has something of the sandbox open: at once, and again and again until the returned function is called. One without a ttl needs none.
+ */
+export function keepBeating(
+  { records, clock }: { readonly records: Pick<Records, 'sandboxes'>; readonly clock: Clock },
+  sandbox: Pick<SandboxRecord, 'id' | 'generation' | 'ttlSeconds'>,
+): () => void {
+  const { ttlSeconds } = sandbox;
+  if (ttlSeconds === null) return () => undefined;
+  // One that fails must end nothing: the next one comes soon.
+  const beat = () => void records.sandboxes.beat(sandbox, clock.now()).catch(() => undefined);
+  const timer = setInterval(beat, Math.min(EVERY_MS, (ttlSeconds * 1_000) / 3)).unref();
+  beat();
+  return () => clearInterval(timer);
+}
