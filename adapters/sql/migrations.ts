@@ -26,6 +26,6 @@ export const MIGRATIONS: readonly Migration[] = [
   sandboxGenerations,
   sandboxesByOwner,
   sandboxLife,
-  editor,
   sandboxTtl,
+  editor,
 ];
