@@ -34,6 +34,7 @@ import { getSandboxRoute } from './sandboxes/get-sandbox.ts';
 import { heartbeatRoute } from './sandboxes/heartbeat.ts';
 import { hydrateWorkspaceRoute } from './sandboxes/hydrate-workspace.ts';
 import { isSandboxRunningRoute } from './sandboxes/is-sandbox-running.ts';
+import { listFilesRoute } from './sandboxes/list-files.ts';
 import { listSandboxesRoute } from './sandboxes/list-sandboxes.ts';
 import { ptyTerminalRoute } from './sandboxes/pty-terminal.ts';
 import { mountBucketRoute } from './sandboxes/mount-bucket.ts';
@@ -70,6 +71,7 @@ export const ROUTES: readonly Route[] = [
   ptyTerminalRoute,
   readFileRoute,
   writeFileRoute,
+  listFilesRoute,
   persistWorkspaceRoute,
   hydrateWorkspaceRoute,
   mountBucketRoute,

@@ -21,6 +21,11 @@ export function resolveWorkspacePath(path: string, what: 'path' | 'cwd'): string
   throw new PortholeError('path_outside_workspace', `${what} must resolve to a location within /workspace`);
 }
 
+/** What is left of a resolved path below the workspace; '' is the workspace itself. */
+export function belowWorkspace(resolved: string): string {
+  return resolved.slice(WORKSPACE.length + 1);
+}
+
 function short(path: string, what: 'path' | 'cwd'): string {
   if (Buffer.byteLength(path) > MAX_PATH) {
     throw new PortholeError('invalid_request', `${what} is longer than ${MAX_PATH} bytes`);

@@ -1,105 +1,72 @@
-import { PortholeError } from '../errors.ts';
-import type { ExecProcess, SandboxProvider } from '../ports/sandbox-provider.ts';
-import { resolveWorkspacePath } from '../rules/workspace-path.ts';
-import { readAtMost } from './read-at-most.ts';
+import { randomBytes } from 'node:crypto';
+import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import { type FileEntry, readFileListing } from '../rules/file-listing.ts';
+import { belowWorkspace, resolveWorkspacePath } from '../rules/workspace-path.ts';
+import { IN_WORKSPACE, UNDER_WAY, watchScript } from './workspace-script.ts';
 
-/** One entry of a folder. */
-export interface FileEntry {
-  readonly name: string;
-  readonly kind: 'file' | 'folder' | 'link' | 'other';
-  /** In bytes, of a file. */
-  readonly size: number | undefined;
-}
-
-/** Entries beyond are left out, and it is said so. */
-const MOST_ENTRIES = 1_000;
-/** In bytes: a thousand of the longest names there are, and their sizes. */
-const MOST_OUTPUT = 512 * 1024;
+/** In bytes: ten thousand names of usual length. */
+const MOST_OUTPUT = 4 * 1_048_576;
+/** The longest that a listing may take, in milliseconds: a disk that hangs never ends. */
+const LISTS_WITHIN_MS = 30_000;
 
 /**
- * Names what is in a folder: for each entry `<kind><name>` and a zero byte, then an empty one, then a line of `ls` for each in the order of their bytes. Names may hold
- * anything, so sizes are not read from lines with names in them alone.
+ * What is below the folder `$1`, `$2` levels deep, each after the mark `$3`. What disappears meanwhile, and what is in folders that may not be read, is not in it.
  */
-const SCRIPT = `
-root=$(cd -P -- "\${WORKSPACE:-/workspace}" && pwd -P) || exit 70
-folder=$root/$1
-[ -e "$folder" ] || exit 44
-[ -d "$folder" ] || exit 45
+const LIST = `${IN_WORKSPACE}
+folder=./$1
+[ -e "$folder" ] || exit 51
+[ -d "$folder" ] || exit 50
 cd -P -- "$folder" || exit 46
-case "$(pwd -P)/" in "$root"/*) ;; *) exit 43 ;; esac
-most=$2
-LC_ALL=C
-export LC_ALL
-set --
-for name in * .[!.]* ..?*; do
-  [ -e "./$name" ] || [ -L "./$name" ] || continue
-  [ $# -lt "$most" ] || { full=yes; break; }
-  set -- "$@" "./$name"
-  if [ -L "./$name" ]; then kind=l; elif [ -d "./$name" ]; then kind=d; elif [ -f "./$name" ]; then kind=f; else kind=o; fi
-  printf '%s%s\\0' "$kind" "$name"
-done
-printf '%s\\0' "\${full:+full}"
-[ $# = 0 ] || ls -ldnq -- "$@"
+arrived
+command -v find >/dev/null && command -v stat >/dev/null || { echo 'its image has no find, or no stat' >&2; exit 46; }
+[ -r . ] && [ -x . ] || { echo 'Permission denied' >&2; exit 46; }
+find . -mindepth 1 -maxdepth "$2" -name '${UNDER_WAY}' -prune -o -exec stat -c "$3%f %s %Y %n" -- {} + 2>/dev/null
+exit 0
 `;
 
+export interface ListOptions {
+  /** 1: what is in the folder itself. */
+  readonly depth: number;
+  /** Entries beyond are left out, and it is said so. */
+  readonly most: number;
+}
+
 /**
- * What is in a folder of the workspace, by name. `isCut`: there is more.
+ * What is below a folder of the workspace, by path. `isCut`: there is more.
  * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`, `workspace_archive_read_error`, and what `exec` refuses
  */
 export async function listWorkspaceFiles(
   { provider }: { readonly provider: Pick<SandboxProvider, 'exec'> },
   sandboxId: string,
   path: string,
+  { depth, most }: ListOptions,
   signal?: AbortSignal,
 ): Promise<{ readonly entries: readonly FileEntry[]; readonly isCut: boolean }> {
-  const absolute = resolveWorkspacePath(path, 'path');
-  const below = absolute.slice('/workspace'.length).replace(/^\//, '');
+  const folder = resolveWorkspacePath(path, 'path');
+  const mark = `${randomBytes(16).toString('hex')} `;
   const process = await provider.exec(
     sandboxId,
-    { argv: ['sh', '-c', SCRIPT, 'sh', below, String(MOST_ENTRIES)] },
+    { argv: ['sh', '-c', LIST, 'sh', belowWorkspace(folder), String(depth), mark] },
     signal,
   );
-  process.stderr.resume();
-  const said = await readAtMost(process.stdout, MOST_OUTPUT);
-  if (said === undefined) {
-    process.kill('SIGKILL');
-    throw new PortholeError('workspace_archive_read_error', `read failed: ${absolute}: too long a list`);
+  const late = setTimeout(() => process.kill('SIGKILL'), LISTS_WITHIN_MS);
+  try {
+    const script = watchScript(process);
+    const parts: Buffer[] = [];
+    let length = 0;
+    for await (const part of process.stdout as AsyncIterable<Buffer>) {
+      parts.push(part);
+      length += part.length;
+      if (length > MOST_OUTPUT) break;
+    }
+    const isTooMuch = length > MOST_OUTPUT;
+    if (isTooMuch) process.kill('SIGKILL');
+    else if ((await process.exited).code !== 0) {
+      throw await script.failure(folder, 'workspace_archive_read_error', 'read failed');
+    }
+    const entries = readFileListing(Buffer.concat(parts), mark, folder);
+    return { entries: entries.slice(0, most), isCut: isTooMuch || entries.length > most };
+  } finally {
+    clearTimeout(late);
   }
-  await check(process, absolute);
-  return readListing(said);
-}
-
-async function check({ exited }: ExecProcess, path: string): Promise<void> {
-  const { code } = await exited;
-  if (code === 0) return;
-  if (code === 43) {
-    throw new PortholeError('path_outside_workspace', 'path must resolve to a location within /workspace');
-  }
-  if (code === 44) throw new PortholeError('workspace_read_not_found', `Folder not found: ${path}`);
-  if (code === 45) throw new PortholeError('invalid_request', `${path} is no directory: read it as a file.`);
-  throw new PortholeError('workspace_archive_read_error', `read failed: ${path}: it cannot be listed`);
-}
-
-const KINDS: Readonly<Record<string, FileEntry['kind']>> = { f: 'file', d: 'folder', l: 'link', o: 'other' };
-
-/** The sandbox may say anything: entries of no known kind are left out, and sizes that do not fit the names. */
-function readListing(said: Buffer): { entries: FileEntry[]; isCut: boolean } {
-  const pieces = said.toString('utf8').split('\0');
-  const named = pieces.slice(0, -2).flatMap((piece) => {
-    const kind = KINDS[piece.charAt(0)];
-    return kind === undefined || piece.length === 1 ? [] : [{ kind, name: piece.slice(1) }];
-  });
-  const byBytes = named.toSorted((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)));
-  const lines = (pieces.at(-1) ?? '').split('\n').slice(0, -1);
-  const entries = byBytes.map(({ name, kind }, at) => {
-    const size = lines.length === byBytes.length && kind === 'file' ? sizeOf(lines[at]) : undefined;
-    return { name, kind, size };
-  });
-  return { entries, isCut: pieces.at(-2) === 'full' };
-}
-
-/** Of a line of `ls -ln`: mode, links, user, group, size. */
-function sizeOf(line: string | undefined): number | undefined {
-  const size = /^-\S+\s+\d+\s+\d+\s+\d+\s+(\d{1,15})\s/.exec(line ?? '')?.[1];
-  return size === undefined ? undefined : Number(size);
 }

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { outputOf } from './output-of.ts';
-import { IN_WORKSPACE } from './workspace-script.ts';
+import { IN_WORKSPACE, UNDER_WAY } from './workspace-script.ts';
 
 /**
  * Everything below the workspace on its own file system, as `./…`. The arguments are patterns of paths to leave out; uploads that are under way are never in it. Where it can, find leaves them out: tar tries
@@ -24,7 +24,7 @@ if [ -n "$lists" ] && [ $# -gt 0 ]; then
   race=-ignore_readdir_race
   find . $race -prune >/dev/null 2>&1 || race=
   {
-    find . $race -xdev '(' "$@" -o -name '.porthole-????????????????' ')' -prune -o -print0 ||
+    find . $race -xdev '(' "$@" -o -name '${UNDER_WAY}' ')' -prune -o -print0 ||
       printf '%s\\0' './a folder that find cannot read'
   } | tar -cf - --null --no-recursion -T -
   code=$?

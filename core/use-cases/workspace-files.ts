@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
-import { resolveWorkspacePath } from '../rules/workspace-path.ts';
+import { belowWorkspace, resolveWorkspacePath } from '../rules/workspace-path.ts';
 import { outputOf, takeFirst } from './output-of.ts';
 import { feedScript, IN_WORKSPACE, opensInTime, watchScript } from './workspace-script.ts';
 
@@ -85,7 +85,11 @@ export async function readWorkspaceFile(
   signal?: AbortSignal,
 ): Promise<Readable> {
   const absolute = resolveWorkspacePath(path, 'path');
-  const process = await provider.exec(sandboxId, { argv: ['sh', '-c', READ, 'sh', below(absolute)] }, signal);
+  const process = await provider.exec(
+    sandboxId,
+    { argv: ['sh', '-c', READ, 'sh', belowWorkspace(absolute)] },
+    signal,
+  );
   const script = watchScript(process);
   // Its first words come on the way of the bytes: on another way they could be overtaken, and never be heard of once the bytes have filled theirs.
   if (!(await opensInTime(process, takeFirst(process.stdout, 'ready\n')))) {
@@ -114,7 +118,7 @@ export async function writeWorkspaceFile(
   signal?.throwIfAborted();
   // Without the signal: it would kill the script before its trap has removed the temporary file.
   const process = await provider.exec(sandboxId, {
-    argv: ['sh', '-c', WRITE, 'sh', below(absolute), randomBytes(8).toString('hex')],
+    argv: ['sh', '-c', WRITE, 'sh', belowWorkspace(absolute), randomBytes(8).toString('hex')],
     stdin: true,
   });
   await feedScript(
@@ -123,8 +127,4 @@ export async function writeWorkspaceFile(
     (script) => script.failure(absolute, 'workspace_archive_write_error', 'write failed'),
     signal,
   );
-}
-
-function below(absolute: string): string {
-  return absolute.slice('/workspace'.length).replace(/^\//, '');
 }

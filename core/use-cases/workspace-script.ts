@@ -16,6 +16,9 @@ else arrived() { inside "$PWD"; }
 fi
 `;
 
+/** How files are called that a script makes before it moves them to their places: a pattern of the shell. Listings and archives leave them out. */
+export const UNDER_WAY = '.porthole-????????????????';
+
 /** What the scripts exit with → how a caller is told. */
 const FAILURES: Record<number, (path: string) => PortholeError> = {
   43: () => new PortholeError('path_outside_workspace', 'path must resolve to a location within /workspace'),
@@ -23,6 +26,8 @@ const FAILURES: Record<number, (path: string) => PortholeError> = {
   45: (path) => new PortholeError('invalid_request', `${path} is a directory: name a file in it.`),
   47: (path) => new PortholeError('invalid_request', `${path} is no regular file: only those can be read.`),
   49: (path) => new PortholeError('invalid_request', `${path} lies in a file: files lie in folders only.`),
+  50: (path) => new PortholeError('invalid_request', `${path} is no directory: read it as a file.`),
+  51: (path) => new PortholeError('workspace_read_not_found', `Folder not found: ${path}`),
 };
 
 /**

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe } from '@jest/globals';
 import type { Bridge } from './bridge/bridge-client.ts';
 import { clientContract } from './bridge/client.contract.ts';
 import { execContract } from './bridge/exec.contract.ts';
+import { foldersContract } from './bridge/folders.contract.ts';
 import { filesContract } from './bridge/files.contract.ts';
 import { lifecycleContract } from './bridge/lifecycle.contract.ts';
 import { archivesContract } from './bridge/archives.contract.ts';
@@ -37,6 +38,7 @@ export function bridgeContract(open: () => Promise<BridgeUnderTest>): void {
     execContract(bridge);
     sessionsContract(bridge);
     filesContract(bridge);
+    foldersContract(bridge);
     archivesContract(bridge);
     mountsContract(bridge);
     ptyContract(bridge);

@@ -5,6 +5,10 @@ import { defineTool } from '../mcp-tool.ts';
 import { filePath, runId } from './inputs.ts';
 import { sandboxOf } from './run-sandbox.ts';
 
+const MOST_ENTRIES = 1_000;
+/** In words that models know. */
+const KINDS = { file: 'file', directory: 'folder', symlink: 'link', other: 'other' } as const;
+
 export const listFilesTool = defineTool({
   name: 'list_files',
   title: 'List a folder',
@@ -27,15 +31,22 @@ export const listFilesTool = defineTool({
   annotations: { readOnlyHint: true },
   async run({ run_id, path }, context) {
     const { id } = await sandboxOf(context, run_id);
-    const { entries, isCut } = await listWorkspaceFiles(context.services, id, path, context.signal);
-    const lines = entries.map(({ name, kind, size }) => {
+    const { entries, isCut } = await listWorkspaceFiles(
+      context.services,
+      id,
+      path,
+      { depth: 1, most: MOST_ENTRIES },
+      context.signal,
+    );
+    const listed = entries.map(({ name, type, size }) => ({ name, kind: KINDS[type], size: size ?? null }));
+    const lines = listed.map(({ name, kind, size }) => {
       const shown = plainText(name, 255);
       if (kind === 'folder') return `${shown}/`;
-      return size === undefined ? `${shown} (${kind})` : `${shown} (${size} bytes)`;
+      return size === null ? `${shown} (${kind})` : `${shown} (${size} bytes)`;
     });
     if (isCut) lines.push('… and more');
     return {
-      data: { entries: entries.map((entry) => ({ ...entry, size: entry.size ?? null })), is_cut: isCut },
+      data: { entries: listed, is_cut: isCut },
       text: lines.length === 0 ? 'The folder is empty.' : lines.join('\n'),
     };
   },
