@@ -4,6 +4,9 @@ import { listPoliciesRoute } from './approvals/list-policies.ts';
 import { homeRoute } from './docs/home.ts';
 import { openapiJsonRoute } from './docs/openapi-json.ts';
 import { openapiAssetRoute, openapiHtmlRoute, openapiPageRoute } from './docs/openapi-page.ts';
+import { deleteImageRoute } from './images/delete-image.ts';
+import { listImagesRoute } from './images/list-images.ts';
+import { putImageRoute } from './images/put-image.ts';
 import { callMcpRoute } from './mcp/call-mcp.ts';
 import { healthRoute } from './ops/health.ts';
 import { metricsRoute } from './ops/metrics.ts';
@@ -84,6 +87,9 @@ export const ROUTES: readonly Route[] = [
   resumeSandboxRoute,
   heartbeatRoute,
   deleteSandboxRoute,
+  listImagesRoute,
+  putImageRoute,
+  deleteImageRoute,
   getPoolStatsRoute,
   primePoolRoute,
   shutdownPrewarmedRoute,

@@ -3,6 +3,7 @@ import type { Authenticator } from '#core/ports/authenticator.ts';
 import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
 import type { Ids } from '#core/ports/ids.ts';
+import type { CatalogueImage } from '#core/ports/images.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
@@ -39,6 +40,8 @@ export interface Services {
   readonly life: LifecycleLimits;
   /** Whether sandboxes that no record knows are looked for again and again: only where all who make any share the records. */
   readonly seeksStrays: boolean;
+  /** The images of the configuration. */
+  readonly images: readonly CatalogueImage[];
   readonly tokens: Tokens;
   /** Puts what the runs of a sandbox need to call back inside it. */
   readonly introduce: Introduce;

@@ -39,7 +39,12 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
     lost: (id, path, said) =>
       log.warn({ sandbox_id: id, mount_path: path, said }, 'bucket lost: s3fs has ended'),
   });
-  const { provider, told } = tendProvider(unmountingProvider(docker, mounter), { records, clock, introduce });
+  const { provider, told } = tendProvider(unmountingProvider(docker, mounter), {
+    records,
+    clock,
+    introduce,
+    images: config.images,
+  });
   const { plane, gateway, listening, end } = await openOneMachinePreviews(config, deps, provider);
 
   return {

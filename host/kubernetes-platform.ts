@@ -41,7 +41,7 @@ const TERMINAL_DRAIN_MS = 5_000;
 
 /** A cluster: sandboxes as pods or claims, previews as routes of its Gateway. In a pod as its service account, elsewhere by `KUBECONFIG`. */
 export async function openKubernetesPlatform(
-  { preview, cluster, channel, pool }: Config,
+  { preview, cluster, channel, pool, images }: Config,
   wanted: ClusterProvider,
   { records, tokens, clock, log }: Pick<PlatformDeps, 'records' | 'tokens' | 'clock' | 'log'>,
 ): Promise<Platform> {
@@ -57,7 +57,7 @@ export async function openKubernetesPlatform(
       channel: channel === undefined ? NO_CHANNEL : serviceChannel(channel.url),
       log,
     });
-    const { provider } = tendProvider(own, { records, clock, introduce });
+    const { provider } = tendProvider(own, { records, clock, introduce, images });
     const loopback = preview.enabled
       ? undefined
       : createLoopbackPlane({ maxTotal: preview.maxTotal, clock, provider });

@@ -31,7 +31,12 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
       log.warn({ sandbox_id: id, mount_path: path, said }, 'bucket lost: s3fs has ended'),
   });
   const introduce = createIntroduce({ records, tokens, provider: local, channel, log });
-  const { provider, told } = tendProvider(unmountingProvider(local, mounter), { records, clock, introduce });
+  const { provider, told } = tendProvider(unmountingProvider(local, mounter), {
+    records,
+    clock,
+    introduce,
+    images: config.images,
+  });
   const place = `local:${hostname()}:${folder}`;
   const isolation = local.probe();
   let warnings: readonly string[] = [];

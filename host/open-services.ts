@@ -104,6 +104,7 @@ export async function openServices({
       life: config.life,
       // On one machine the start of the host does it.
       seeksStrays: !isOnOneMachine(config) && config.databaseUrl !== undefined,
+      images: config.images,
       tokens,
       introduce,
       mounter,

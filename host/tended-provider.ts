@@ -3,6 +3,8 @@ import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { activeProvider } from '#core/use-cases/active-provider.ts';
 import { type Introduce, introducingProvider } from '#core/use-cases/agent-access/introducing-provider.ts';
+import type { CatalogueImage } from '#core/ports/images.ts';
+import { cataloguedProvider } from '#core/use-cases/images/catalogued-provider.ts';
 import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
 import { tellingProvider } from '#core/use-cases/telling-provider.ts';
 
@@ -20,8 +22,15 @@ export function tendProvider(
     records,
     clock,
     introduce,
-  }: { readonly records: Records; readonly clock: Clock; readonly introduce: Introduce },
+    images,
+  }: {
+    readonly records: Records;
+    readonly clock: Clock;
+    readonly introduce: Introduce;
+    readonly images: readonly CatalogueImage[];
+  },
 ): TendedProvider {
-  const told = introducingProvider(tellingProvider(own, { records, clock }), introduce);
+  const catalogued = cataloguedProvider(own, { records, images });
+  const told = introducingProvider(tellingProvider(catalogued, { records, clock }), introduce);
   return { told, provider: activeProvider(revivingProvider(told, records), { records, clock }) };
 }

@@ -1,5 +1,6 @@
 import type { Kysely, RawBuilder } from 'kysely';
 import { editor } from './migrations/0011-editor.ts';
+import { images } from './migrations/0009-images.ts';
 import { runsSandboxesPreviews } from './migrations/0001-runs-sandboxes-previews.ts';
 import { sandboxGenerations } from './migrations/0003-sandbox-generations.ts';
 import { sandboxesByOwner } from './migrations/0004-sandboxes-by-owner.ts';
@@ -27,5 +28,6 @@ export const MIGRATIONS: readonly Migration[] = [
   sandboxesByOwner,
   sandboxLife,
   sandboxTtl,
+  images,
   editor,
 ];

@@ -24,6 +24,7 @@ export interface SqlSchema {
   tool_drafts: ToolDraftsTable;
   sandbox_snapshots: SandboxSnapshotsTable;
   tool_runs: ToolRunsTable;
+  images: ImagesTable;
 }
 
 export interface SchemaMigrationsTable {
@@ -206,4 +207,16 @@ export interface ToolRunsTable {
   created_by: string;
   ended_at: string | null;
   deadline: string;
+}
+
+/** Those that admins have added; what the configuration names is not in here. */
+export interface ImagesTable {
+  name: string;
+  reference: string;
+  description: string;
+  /** JSON array of texts. */
+  languages: string;
+  /** JSON object of numbers. */
+  resources: string;
+  put_at: string;
 }

@@ -3,6 +3,7 @@ import type { Records } from '#core/ports/records.ts';
 import { approvalRecords } from './approvals/approval-records.ts';
 import type { Bell } from './bell.ts';
 import { editorRecords } from './editor/editor-records.ts';
+import { imageRecords } from './image-records.ts';
 import { migrate } from './migrate.ts';
 import { policyRecords } from './approvals/policy-records.ts';
 import { previewRecords } from './preview-records.ts';
@@ -29,6 +30,7 @@ export function sqlRecords(
     approvals: approvalRecords(session),
     policies: policyRecords(session),
     editor: editorRecords(session),
+    images: imageRecords(session),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
     close: session.close,
   };

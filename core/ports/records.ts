@@ -1,5 +1,6 @@
 import type { ApprovalRecords, PolicyRecords } from './approvals.ts';
 import type { EditorRecords } from './editor.ts';
+import type { ImageRecords } from './images.ts';
 import type { NewEvent, TimelineRecords } from './timeline.ts';
 
 /** Who owns a thing: a user within an org. */
@@ -220,6 +221,7 @@ export interface Records {
   readonly approvals: ApprovalRecords;
   readonly policies: PolicyRecords;
   readonly editor: EditorRecords;
+  readonly images: ImageRecords;
   /** Brings the schema to the newest migration; safe when several instances start at once. */
   migrate(): Promise<void>;
   close(): Promise<void>;

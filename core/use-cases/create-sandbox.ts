@@ -12,6 +12,7 @@ import type {
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import type { WarmPool } from '../ports/warm-pool.ts';
 import { quotaOf, type Quotas } from '../rules/quotas.ts';
+import { type CatalogueDeps, findImage } from './images/image-catalogue.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 
 /** What makes a sandbox of an id. */
@@ -24,7 +25,8 @@ export interface MakeSandboxDeps {
   readonly place: string;
 }
 
-export interface CreateSandboxDeps extends MakeSandboxDeps {
+export interface CreateSandboxDeps extends MakeSandboxDeps, CatalogueDeps {
+  readonly records: Records;
   /** Where one may be ready. */
   readonly pool: Pick<WarmPool, 'take'>;
   /** What each owner may have. */
@@ -33,6 +35,7 @@ export interface CreateSandboxDeps extends MakeSandboxDeps {
 
 export interface NewSandbox {
   readonly owner: Owner;
+  /** Its name in the catalogue. @default the provider's own default */
   readonly image?: string | undefined;
   readonly sessionKey?: string | undefined;
   readonly name?: string | undefined;
@@ -43,7 +46,7 @@ export interface NewSandbox {
 /**
  * Makes a sandbox under a fresh id, or takes one that is ready, and hands it to `use` while it still counts as being created; only when that succeeds does it count as running. A crash anywhere
  * before leaves a record in `creating`, which recovery destroys, because nobody was ever told of it. Where the owner has one of that session key, `known` is given that one instead.
- * @throws PortholeError `quota_exceeded`, `sandbox_exists` where the name is taken, and whatever the provider refuses
+ * @throws PortholeError `quota_exceeded`, `sandbox_exists` where the name is taken, `image_not_supported`, and whatever the provider refuses
  */
 export async function createSandbox<T>(
   deps: CreateSandboxDeps,
@@ -52,6 +55,7 @@ export async function createSandbox<T>(
   signal?: AbortSignal,
   known: (sandbox: SandboxRecord) => Promise<T> = use,
 ): Promise<T> {
+  if (wanted.image !== undefined) await findImage(deps, wanted.image);
   const terms = termsOf(deps, wanted);
   const warm = wanted.image === undefined ? await deps.pool.take(wanted.owner, signal, terms) : undefined;
   if (warm !== undefined) return finish(deps, warm, () => use(warm));

@@ -12,7 +12,12 @@ const Body = z
       .max(128)
       .optional()
       .describe('One of your sandboxes; without it a new one is made'),
-    image: z.string().min(1).max(512).optional().describe('Container image of the new sandbox'),
+    image: z
+      .string()
+      .min(1)
+      .max(512)
+      .optional()
+      .describe('Name of an image of the catalogue for the new sandbox; without it the default'),
     auto_approve_tools: z
       .boolean()
       .default(false)

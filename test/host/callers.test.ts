@@ -89,6 +89,12 @@ describe('each kind of caller', () => {
     return id;
   }
 
+  async function addImage() {
+    const image = { name: 'mine', reference: 'registry.test/mine:1' };
+    await porthole.call('POST', '/api/images', { token: ADA_ADMIN, body: image });
+    return image;
+  }
+
   /** What is asked about, and the run whose agent is the own one. */
   const PROBES: Readonly<Record<string, (run: MadeRun) => Promise<Probe>>> = {
     startPortForward: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),
@@ -148,6 +154,8 @@ describe('each kind of caller', () => {
     },
     createTunnel: async ({ sandboxId }) => ({ params: { id: sandboxId, port: '3000' }, body: {} }),
     deleteTunnel: async ({ sandboxId }) => ({ params: { id: sandboxId, port: '3000' } }),
+    putImage: async () => ({ body: await addImage() }),
+    deleteImage: async () => ({ params: { name: (await addImage()).name } }),
     getOpenApiAsset: async () => ({ params: { name: 'start.js' } }),
   };
 

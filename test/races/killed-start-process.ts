@@ -37,6 +37,7 @@ const deps = {
   introduce: async () => {},
   pool: { take: async () => undefined },
   quotas: NO_QUOTAS,
+  images: [],
 };
 say('go');
 const { run } = await createRun(deps, LOCAL, { autoApproveTools: false });

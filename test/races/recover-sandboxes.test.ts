@@ -81,6 +81,7 @@ describe('recovery', () => {
         ids: numberedIds(),
         pool: { take: async () => undefined },
         quotas: NO_QUOTAS,
+        images: [],
       },
       { owner: OWNER },
       async (sandbox) => sandbox,

@@ -30,6 +30,7 @@ describe('migrations', () => {
       'approval_policies',
       'approval_waiters',
       'approvals',
+      'images',
       'preview_generations',
       'preview_tombstones',
       'run_events',

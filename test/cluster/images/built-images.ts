@@ -10,26 +10,28 @@ import { cacheFolder } from '../bed/program-cache.ts';
 import { baseDigest, makeBase } from './base-image.ts';
 import { type Docker, withDockerEngine } from './docker-engine.ts';
 import { findProgram } from './find-program.ts';
-import { IMAGE_RECIPES, type ImageRecipe, recipeDigest } from './image-recipe.ts';
+import { CATALOGUE_RECIPES, IMAGE_RECIPES, type ImageRecipe, recipeDigest } from './image-recipe.ts';
 import { npmSettings } from './npm-settings.ts';
 
 /** References of our images, as pods name them. */
 export type BuiltImages = Readonly<Record<keyof typeof IMAGE_RECIPES, string>>;
 
 /** One image under the digest of all that it is made of. */
-interface Build {
+export interface Build {
   readonly recipe: ImageRecipe;
   readonly reference: string;
   /** File in the cache, as `docker save` writes it. */
   readonly archive: string;
 }
 
+type Recipes = Readonly<Record<string, ImageRecipe>>;
+
 /** What a build uses of the machine, and the Debian package that brings it. */
 const NEEDED = { 'docker.io': ['dockerd', 'docker'], debootstrap: ['debootstrap'] } as const;
 
 /** Why our images can neither be found in the cache nor be built, with the remedy. */
-export function imagesMissing(): Missing {
-  if (builds(baseDigest()).every(({ archive }) => existsSync(archive))) return undefined;
+export function imagesMissing(recipes: Recipes = IMAGE_RECIPES): Missing {
+  if (builds(recipes, baseDigest()).every(({ archive }) => existsSync(archive))) return undefined;
   if (process.geteuid?.() !== 0) return 'building images needs root: run it with sudo';
   const packages = Object.entries(NEEDED)
     .filter(([, programs]) => programs.some((program) => findProgram(program).length === 0))
@@ -43,19 +45,31 @@ export function imagesMissing(): Missing {
  * for a change of the sources.
  */
 export async function builtImages(cluster: Cluster, report: Report = say): Promise<BuiltImages> {
-  const folder = imagesFolder();
-  return exclusive(folder, report, async () => {
-    const base = baseDigest();
-    const wanted = builds(base);
-    const lacking = wanted.filter(({ archive }) => !existsSync(archive));
-    if (lacking.length > 0) await build(lacking, base, report);
-    removeOthers(folder, [baseArchive(base), ...wanted.map(({ archive }) => archive)]);
+  return withBuilds(IMAGE_RECIPES, report, async (wanted) => {
     for (const { reference, archive } of wanted) {
       if (!(await cluster.hasImage(reference))) await cluster.importImage(archive);
     }
     return Object.fromEntries(
       Object.keys(IMAGE_RECIPES).map((key, at) => [key, wanted[at]?.reference]),
     ) as BuiltImages;
+  });
+}
+
+/** Hands in these images, built where what they are made of has changed; nobody removes their archives meanwhile. */
+export async function withBuilds<T>(
+  recipes: Recipes,
+  report: Report,
+  use: (builds: readonly Build[]) => Promise<T>,
+): Promise<T> {
+  const folder = imagesFolder();
+  return exclusive(folder, report, async () => {
+    const base = baseDigest();
+    const wanted = builds(recipes, base);
+    const lacking = wanted.filter(({ archive }) => !existsSync(archive));
+    if (lacking.length > 0) await build(lacking, base, report);
+    const all = [...builds(IMAGE_RECIPES, base), ...builds(CATALOGUE_RECIPES, base)];
+    removeOthers(folder, [baseArchive(base), ...all.map(({ archive }) => archive)]);
+    return use(wanted);
   });
 }
 
@@ -67,8 +81,8 @@ function baseArchive(base: string): string {
   return join(imagesFolder(), `base-${base}.tar`);
 }
 
-function builds(base: string): Build[] {
-  return Object.values(IMAGE_RECIPES).map((recipe) => {
+function builds(recipes: Recipes, base: string): Build[] {
+  return Object.values(recipes).map((recipe) => {
     const digest = recipeDigest(recipe, base);
     return {
       recipe,
@@ -138,6 +152,7 @@ function removeOthers(folder: string, kept: readonly string[]): void {
   }
 }
 
-function say(line: string): void {
+/** Says on the terminal what takes long. */
+export function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }

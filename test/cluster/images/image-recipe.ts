@@ -24,6 +24,18 @@ export const IMAGE_RECIPES = {
   },
 } as const satisfies Record<string, ImageRecipe>;
 
+/** Those of the catalogue that ships, by their names in it. */
+export const CATALOGUE_RECIPES = {
+  python: catalogued('python'),
+  node: catalogued('node'),
+  multi: catalogued('multi'),
+} as const satisfies Record<string, ImageRecipe>;
+
+function catalogued(name: string): ImageRecipe {
+  const context = join(ROOT, 'images', name);
+  return { name, dockerfile: join(context, 'Dockerfile'), context };
+}
+
 /** Changes with the Dockerfile, with any file that the build sees, and with the base. 16 hex digits. */
 export function recipeDigest({ dockerfile, context }: ImageRecipe, base: string): string {
   const digest = createHash('sha256').update(JSON.stringify([base, process.arch]));

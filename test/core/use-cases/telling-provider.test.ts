@@ -52,6 +52,7 @@ describe("a run's timeline tells of the run and its sandbox", () => {
     introduce: async () => {},
     pool: { take: async () => undefined },
     quotas: NO_QUOTAS,
+    images: [],
   });
   const story = async (runId: string) =>
     (await records.timeline.read(runId, { after: 0, limit: 100 })).events.map(({ type, data }) => [

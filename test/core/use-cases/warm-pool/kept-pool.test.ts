@@ -118,6 +118,7 @@ describe('a kept pool', () => {
       ids: numberedIds(),
       place: 'here',
       quotas: NO_QUOTAS,
+      images: [],
     };
     const create = (image?: string) =>
       createSandbox(deps, { owner: ALICE, image }, async ({ id, observed }) => [id, observed]);
@@ -139,6 +140,7 @@ describe('a kept pool', () => {
       ids: numberedIds(),
       place: 'here',
       quotas: NO_QUOTAS,
+      images: [],
     };
     await expect(
       createSandbox(deps, { owner: ALICE }, () => Promise.reject(new Error('no run'))),

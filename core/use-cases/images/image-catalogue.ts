@@ -1,0 +1,75 @@
+import { PortholeError } from '../../errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { CatalogueImage } from '../../ports/images.ts';
+import type { Records } from '../../ports/records.ts';
+
+export interface CatalogueDeps {
+  readonly records: Pick<Records, 'images'>;
+  /** Those of the configuration: they change with it alone, and stand before added ones of their names. */
+  readonly images: readonly CatalogueImage[];
+}
+
+/** One of the catalogue, and whose word it is. */
+export interface ListedImage extends CatalogueImage {
+  readonly source: 'configuration' | 'api';
+}
+
+/** Names that an error lists. */
+const MOST_TOLD = 20;
+
+/** Every image that sandboxes may be made from, by name. */
+export async function listImages({ records, images }: CatalogueDeps): Promise<readonly ListedImage[]> {
+  const configured = new Set(images.map(({ name }) => name));
+  const added = (await records.images.list()).filter(({ name }) => !configured.has(name));
+  return [
+    ...images.map((image) => ({ ...image, source: 'configuration' as const })),
+    ...added.map((image) => ({ ...image, source: 'api' as const })),
+  ].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** @throws PortholeError `image_not_supported` for what is not in the catalogue */
+export async function findImage(deps: CatalogueDeps, name: string): Promise<CatalogueImage> {
+  const image = configuredImage(deps, name) ?? (await deps.records.images.get(name));
+  if (image !== undefined) return image;
+  const names = (await listImages(deps)).map((each) => each.name);
+  const more = names.length > MOST_TOLD ? ` and ${names.length - MOST_TOLD} more` : '';
+  const known = names.length === 0 ? 'which is empty' : names.slice(0, MOST_TOLD).join(', ') + more;
+  throw new PortholeError(
+    'image_not_supported',
+    `Image ${JSON.stringify(name.slice(0, 100))} is not in the catalogue (${known}): name one of it, leave image out for the default, or let an admin add it with POST /api/images.`,
+  );
+}
+
+/**
+ * Adds an image, or replaces the added one of its name; says whether it is new. Sandboxes that are there keep what they were made from.
+ * @throws PortholeError `image_configured`
+ */
+export async function putImage(
+  deps: CatalogueDeps & { readonly clock: Clock },
+  image: CatalogueImage,
+): Promise<boolean> {
+  refuseConfigured(deps, image.name);
+  return deps.records.images.put(image, deps.clock.now());
+}
+
+/** @throws PortholeError `image_configured`, `image_not_found` */
+export async function deleteImage(deps: CatalogueDeps, name: string): Promise<void> {
+  refuseConfigured(deps, name);
+  if (await deps.records.images.delete(name)) return;
+  throw new PortholeError(
+    'image_not_found',
+    `There is no image ${JSON.stringify(name)}: GET /api/images lists them.`,
+  );
+}
+
+function configuredImage({ images }: CatalogueDeps, name: string): CatalogueImage | undefined {
+  return images.find((image) => image.name === name);
+}
+
+function refuseConfigured(deps: CatalogueDeps, name: string): void {
+  if (configuredImage(deps, name) === undefined) return;
+  throw new PortholeError(
+    'image_configured',
+    `Image ${JSON.stringify(name)} belongs to the configuration of this installation: change PORTHOLE_IMAGES, or choose another name.`,
+  );
+}
