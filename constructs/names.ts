@@ -17,6 +17,8 @@ export const LABELS = {
   role: `${DOMAIN}/role`,
   /** On a sandbox's pod: what the Service of its previews selects. */
   sandbox: `${DOMAIN}/sandbox`,
+  /** On a sandbox's pod that may reach the internet: `internet`. */
+  network: `${DOMAIN}/network`,
   /** On a preview: its run. */
   run: `${DOMAIN}/run`,
   /** On a preview: the two minutes in which its expiry falls. */
@@ -66,6 +68,9 @@ export const SANDBOX_LABELS = {
 
 /** Every pod that is a sandbox, whoever makes it: what network policies select. */
 export const SANDBOX_POD_LABELS = { [LABELS.role]: 'sandbox' } as const;
+
+/** Every sandbox's pod that may reach the internet. */
+export const NETWORK_LABELS = { [LABELS.network]: 'internet' } as const;
 
 const LABEL_VALUE = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 

@@ -1,12 +1,17 @@
 import { ApiObject, App, Chart } from 'cdk8s';
 import { Construct } from 'constructs';
-import { formatTime, SANDBOX_LABELS, sandboxIdLabels, sandboxObjectName } from './names.ts';
+import { formatTime, NETWORK_LABELS, SANDBOX_LABELS, sandboxIdLabels, sandboxObjectName } from './names.ts';
 
 export interface SandboxClaimProps {
   readonly namespace: string;
   readonly sandboxId: string;
   /** SandboxWarmPool in the same namespace that the sandbox is taken from. */
   readonly warmPool: string;
+  /**
+   * Whether network policies let it reach the internet, without metadata and private addresses.
+   * @default false
+   */
+  readonly network?: boolean;
   /**
    * When the claim ends by itself.
    * @default - never
@@ -46,7 +51,9 @@ export class SandboxClaim extends Construct {
       },
       spec: {
         warmPoolRef: { name: props.warmPool },
-        additionalPodMetadata: { labels: sandboxIdLabels(props.sandboxId) },
+        additionalPodMetadata: {
+          labels: { ...sandboxIdLabels(props.sandboxId), ...(props.network === true && NETWORK_LABELS) },
+        },
         lifecycle: {
           shutdownPolicy: this.shutdownPolicy,
           ...(props.shutdownTime !== undefined && { shutdownTime: formatTime(props.shutdownTime) }),

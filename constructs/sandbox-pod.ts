@@ -1,7 +1,13 @@
 import { ApiObject, App, Chart, Duration, JsonPatch, Size } from 'cdk8s';
 import * as kplus from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import { SANDBOX_LABELS, SANDBOX_POD_LABELS, sandboxIdLabels, sandboxObjectName } from './names.ts';
+import {
+  NETWORK_LABELS,
+  SANDBOX_LABELS,
+  SANDBOX_POD_LABELS,
+  sandboxIdLabels,
+  sandboxObjectName,
+} from './names.ts';
 import { SANDBOX_SIZE } from './sandbox-size.ts';
 
 export interface SandboxPodProps {
@@ -20,7 +26,7 @@ export interface SandboxPodProps {
   readonly cpuLimitMillis?: number;
   /**
    * CPU it is sure to get, in thousandths of a core.
-   * @default 100
+   * @default 100, or its limit where that is less
    */
   readonly cpuRequestMillis?: number;
   /**
@@ -38,6 +44,11 @@ export interface SandboxPodProps {
    * @default 2048
    */
   readonly scratchMebibytes?: number;
+  /**
+   * Whether network policies let it reach the internet, without metadata and private addresses.
+   * @default false
+   */
+  readonly network?: boolean;
   /**
    * StorageClass of /workspace.
    * @default - the cluster's default
@@ -69,10 +80,11 @@ export class SandboxPod extends Construct {
       image,
       command = ['sleep', 'infinity'],
       cpuLimitMillis = SANDBOX_SIZE.cpuLimitMillis,
-      cpuRequestMillis = 100,
+      cpuRequestMillis = Math.min(100, cpuLimitMillis),
       memoryMebibytes = SANDBOX_SIZE.memoryMebibytes,
       workspaceMebibytes = SANDBOX_SIZE.workspaceMebibytes,
       scratchMebibytes = SANDBOX_SIZE.scratchMebibytes,
+      network = false,
       storageClass,
       user = 1_000,
     } = props;
@@ -112,7 +124,10 @@ export class SandboxPod extends Construct {
     });
     const memory = Size.mebibytes(memoryMebibytes);
     const pod = new kplus.Pod(this, 'pod', {
-      metadata: { ...metadata, labels: { ...metadata.labels, ...SANDBOX_POD_LABELS } },
+      metadata: {
+        ...metadata,
+        labels: { ...metadata.labels, ...SANDBOX_POD_LABELS, ...(network && NETWORK_LABELS) },
+      },
       automountServiceAccountToken: false,
       restartPolicy: kplus.RestartPolicy.ALWAYS,
       terminationGracePeriod: Duration.seconds(2),

@@ -19,6 +19,7 @@ import { listPortForwardsRoute } from './previews/list-port-forwards.ts';
 import { startAgentPreviewRoute } from './previews/start-agent-preview.ts';
 import { startPortForwardRoute } from './previews/start-port-forward.ts';
 import { stopPortForwardRoute } from './previews/stop-port-forward.ts';
+import { getQuotaRoute } from './quota/get-quota.ts';
 import type { Route } from './route.ts';
 import { completeRunRoute } from './runs/complete-run.ts';
 import { createRunRoute } from './runs/create-run.ts';
@@ -90,6 +91,7 @@ export const ROUTES: readonly Route[] = [
   listImagesRoute,
   putImageRoute,
   deleteImageRoute,
+  getQuotaRoute,
   getPoolStatsRoute,
   primePoolRoute,
   shutdownPrewarmedRoute,

@@ -13,18 +13,21 @@ import type { ServeChannel } from '#adapters/sandboxes/channel/sandbox-channels.
 import { checkPort, sandboxNotFound, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { Serial } from '#adapters/sandboxes/serial.ts';
+import { checkAtMost, networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
 import type {
+  Enforcement,
   ExecCommand,
   ExecProcess,
   SandboxObservation,
   SandboxProvider,
+  SandboxSize,
   SandboxSpec,
 } from '#core/ports/sandbox-provider.ts';
 import { ContainerChannels } from './container-channels.ts';
 import { ContainerLife } from './containers/container-life.ts';
 import { containerProcess } from './containers/container-process.ts';
 import { containerState, type RunningContainer } from './containers/container-state.ts';
-import { DEFAULT_LIMITS, type SandboxLimits } from './containers/sandbox-limits.ts';
+import { DEFAULT_LIMITS, limitsOf, type SandboxLimits } from './containers/sandbox-limits.ts';
 import { type FoundVolume, SandboxVolumes } from './containers/sandbox-volume.ts';
 import { Engine, type EngineOptions } from './engine/engine.ts';
 import { type EngineFacts, engineFacts } from './engine/engine-facts.ts';
@@ -70,6 +73,8 @@ export function createDockerProvider(options: DockerProviderOptions): DockerProv
 
 class ContainerProvider implements DockerProvider {
   readonly name = 'docker';
+  readonly defaultSize: SandboxSize;
+  readonly #network: string;
   readonly #engine: Engine;
   readonly #names: SandboxNames;
   readonly #volumes: SandboxVolumes;
@@ -93,9 +98,15 @@ class ContainerProvider implements DockerProvider {
     network = 'none',
   }: DockerProviderOptions) {
     const wanted = { ...DEFAULT_LIMITS, ...limits };
+    this.defaultSize = {
+      cpu: wanted.cpus,
+      memoryMb: wanted.memoryMebibytes,
+      diskMb: wanted.diskMebibytes,
+    };
+    this.#network = network;
     this.#engine = new Engine(engine);
     this.#names = new SandboxNames(installation);
-    this.#volumes = new SandboxVolumes(this.#engine, wanted.diskMebibytes);
+    this.#volumes = new SandboxVolumes(this.#engine);
     this.#channels = new ContainerChannels(this.#engine.isLocal ? channels : undefined);
     this.#life = new ContainerLife({
       engine: this.#engine,
@@ -103,8 +114,11 @@ class ContainerProvider implements DockerProvider {
       volumes: this.#volumes,
       image,
       network,
-      // An engine refuses more cores than there are.
-      limits: async () => ({ ...wanted, cpus: Math.min(wanted.cpus, (await this.#known()).cpus) }),
+      limits: async (resources) => {
+        const limited = limitsOf(resources, wanted);
+        // An engine refuses more cores than there are.
+        return { ...limited, cpus: Math.min(limited.cpus, (await this.#known()).cpus) };
+      },
       channelFolder: (name) => this.#channels.folder(name),
       channelsUnseen: () => this.#channels.giveUp(),
     });
@@ -131,11 +145,29 @@ class ContainerProvider implements DockerProvider {
     return this.#channels.path;
   }
 
-  async create({ id, image }: SandboxSpec, signal?: AbortSignal): Promise<void> {
+  async enforcement(): Promise<Enforcement> {
+    // Nothing is claimed of an engine that does not answer.
+    const unenforced = await this.#known().then(
+      (facts) => facts.unenforced,
+      () => ['cpus', 'memory'],
+    );
+    return {
+      cpu: unenforced.includes('cpus') ? null : 'cgroup',
+      memoryMb: unenforced.includes('memory') ? null : 'cgroup',
+      diskMb: this.#volumes.hasQuotas === true ? 'volume quota' : null,
+      network: this.#network === 'none' ? 'network namespace' : null,
+    };
+  }
+
+  async create(spec: SandboxSpec, signal?: AbortSignal): Promise<void> {
+    const { id, network = false } = spec;
     checkSandboxId(id);
+    if (network) throw networkNotSupported('this container engine has no network for it');
     await this.#told(id, () =>
       this.#coming(id, async () => {
-        const volume = await this.#life.keepVolume(id, image, signal);
+        const { cpus } = await this.#known();
+        checkAtMost(spec.resources, { cpu: cpus, memoryMb: Infinity, diskMb: Infinity });
+        const volume = await this.#life.keepVolume(spec, signal);
         await this.#start(id, volume, signal);
       }),
     );

@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto';
+import { type KeptSpec, keptSpecText, readKeptSpec } from '#adapters/sandboxes/kept-spec.ts';
 import { isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { ANNOTATIONS, DOMAIN, SANDBOX_LABELS } from '#constructs/names.ts';
 
 /** On a sandbox's volume: what its container is made of, also when it starts again. */
 const IMAGE = `${DOMAIN}/image`;
+
+/** On a sandbox's volume: what else it was made from. */
+const SPEC = `${DOMAIN}/spec`;
 
 /** On container and volume: whose sandbox it is, of all the installations that share an engine. */
 const INSTALLATION = `${DOMAIN}/installation`;
@@ -25,12 +29,14 @@ export class SandboxNames {
     return `porthole-${hash(`${this.#installation} ${id}`).slice(0, 40)}`;
   }
 
-  labels(id: string, image: string): Record<string, string> {
+  labels(id: string, image: string, spec: KeptSpec = {}): Record<string, string> {
+    const kept = keptSpecText(spec);
     return {
       ...SANDBOX_LABELS,
       [INSTALLATION]: this.#installation,
       [ANNOTATIONS.sandbox]: id,
       [IMAGE]: image,
+      ...(kept !== undefined && { [SPEC]: kept }),
     };
   }
 
@@ -51,6 +57,11 @@ export class SandboxNames {
 /** The image that the sandbox was made with. */
 export function imageOf(labels: Labels): string | undefined {
   return labels[IMAGE];
+}
+
+/** What else it was made from. */
+export function specOf(labels: Labels | null | undefined): KeptSpec {
+  return readKeptSpec(labels?.[SPEC]);
 }
 
 function hash(text: string): string {

@@ -19,11 +19,14 @@ import { checkPort, nothingListens, sandboxNotFound } from '#adapters/sandboxes/
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { Serial } from '#adapters/sandboxes/serial.ts';
 import { PortholeError } from '#core/errors.ts';
+import { networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
 import type {
+  Enforcement,
   ExecCommand,
   ExecProcess,
   SandboxObservation,
   SandboxProvider,
+  SandboxSize,
   SandboxSpec,
 } from '#core/ports/sandbox-provider.ts';
 import { dialLoopback } from './dial-loopback.ts';
@@ -72,8 +75,12 @@ export function createLocalProvider(options: LocalProviderOptions): LocalProvide
   return new FolderProvider(root, options);
 }
 
+/** What a sandbox counts as that asks for no size: as much as a container would be given. Nothing holds processes of this machine to it. */
+const DEFAULT_SIZE: SandboxSize = { cpu: 2, memoryMb: 2_048, diskMb: 10_240 };
+
 class FolderProvider implements LocalProvider {
   readonly name = 'local';
+  readonly defaultSize = DEFAULT_SIZE;
   readonly #root: string;
   readonly #starter: SandboxStarter;
   readonly #isolation: Promise<Isolation>;
@@ -96,6 +103,12 @@ class FolderProvider implements LocalProvider {
 
   probe(): Promise<Isolation> {
     return this.#isolation;
+  }
+
+  async enforcement(): Promise<Enforcement> {
+    const { isolation } = await this.#isolation;
+    const network = isolation === 'none' ? null : 'network namespace';
+    return { cpu: null, memoryMb: null, diskMb: null, network };
   }
 
   async serveChannels(serve: ServeChannel): Promise<void> {
@@ -122,13 +135,14 @@ class FolderProvider implements LocalProvider {
     return mountPlace(id, new SandboxFolder(this.#root, id));
   }
 
-  async create({ id, image }: SandboxSpec, signal?: AbortSignal): Promise<void> {
+  async create({ id, image, network = false }: SandboxSpec, signal?: AbortSignal): Promise<void> {
     if (image !== undefined) {
       throw new PortholeError(
         'image_not_supported',
         `Image ${image}: sandboxes on this machine have no images. Leave it out, or use the docker or kubernetes provider.`,
       );
     }
+    if (network) throw networkNotSupported('sandboxes on this machine have none');
     checkSandboxId(id);
     await this.#serial.run(id, async () => {
       const folder = new SandboxFolder(this.#root, id);

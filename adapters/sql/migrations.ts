@@ -6,6 +6,7 @@ import { sandboxGenerations } from './migrations/0003-sandbox-generations.ts';
 import { sandboxesByOwner } from './migrations/0004-sandboxes-by-owner.ts';
 import { sandboxLife } from './migrations/0005-sandbox-life.ts';
 import { sandboxTtl } from './migrations/0008-sandbox-ttl.ts';
+import { sandboxSizes } from './migrations/0006-sandbox-sizes.ts';
 import { timelinesApprovals } from './migrations/0002-timelines-approvals.ts';
 
 /** One step of the schema. Once released it never changes: what comes later is another step. */
@@ -27,6 +28,7 @@ export const MIGRATIONS: readonly Migration[] = [
   sandboxGenerations,
   sandboxesByOwner,
   sandboxLife,
+  sandboxSizes,
   sandboxTtl,
   images,
   editor,

@@ -1,5 +1,6 @@
-import { type Insertable, type Kysely, type Selectable, sql } from 'kysely';
+import { type Insertable, type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import type {
+  Allowance,
   NewSandboxRecord,
   Owner,
   Reservation,
@@ -7,7 +8,9 @@ import type {
   SandboxRecords,
   SandboxTerms,
 } from '#core/ports/records.ts';
+import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
 import { POOL_OWNER } from '#core/rules/pool-owner.ts';
+import { binds, isWithin, type Usage } from '#core/rules/quotas.ts';
 import { instantText } from './instant.ts';
 import { keysetPage } from './keyset-page.ts';
 import type { SandboxesTable, SqlSchema } from './schema.ts';
@@ -20,7 +23,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
     once(async (db) => {
       await db
         .updateTable('sandboxes')
-        .set(states)
+        .set({ ...states, ...(states.observed === 'destroyed' && { env: '{}' }) })
         .where('id', '=', id)
         .$if(generation !== undefined, (query) => query.where('generation', '=', generation as number))
         .execute();
@@ -29,14 +32,10 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
   const standing = async (
     trx: Kysely<SqlSchema>,
     owner: Owner,
-    { sessionKey, name, most }: SandboxTerms,
+    { sessionKey, name, resources, allowance }: Omit<SandboxTerms, 'tags' | 'env'>,
   ): Promise<Reservation | undefined> => {
-    await dialect.lockKey(trx, JSON.stringify(['sandboxes', owner.org, owner.user]));
-    const own = trx
-      .selectFrom('sandboxes')
-      .where(LIVE)
-      .where(ownedBy(owner))
-      .where('desired', '!=', 'destroyed');
+    await lockOwner(trx, owner);
+    const own = ownOf(trx, owner);
     for (const [kind, column, value] of [
       ['same_session', 'session_key', sessionKey],
       ['same_name', 'name', name],
@@ -45,13 +44,15 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
       const held = await own.selectAll().where(column, '=', value).executeTakeFirst();
       if (held !== undefined) return { kind, sandbox: toRecord(held) };
     }
-    if (most === undefined) return undefined;
-    const { count } = await own
-      .select(({ fn }) => fn.countAll().as('count'))
-      .where('desired', '=', 'running')
-      .executeTakeFirstOrThrow();
-    return Number(count) >= most ? { kind: 'over_quota', used: Number(count) } : undefined;
+    const used = await pastQuota(trx, owner, allowance, ({ defaultSize }) => ({
+      sandboxes: 1,
+      ...defaultSize,
+      ...resources,
+    }));
+    return used && { kind: 'over_quota', used };
   };
+  const lockOwner = (trx: Kysely<SqlSchema>, owner: Owner) =>
+    dialect.lockKey(trx, JSON.stringify(['sandboxes', owner.org, owner.user]));
   const insert = async (db: Kysely<SqlSchema>, sandbox: NewSandboxRecord) => {
     const { id, ...rest } = toRow(sandbox);
     return db
@@ -69,13 +70,48 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
   return {
     create: (sandbox) => once(async (db) => (await insert(db, sandbox))?.generation),
 
-    reserve: (sandbox, most) =>
+    reserve: (sandbox, allowance) =>
       once((db) =>
         inTransaction(db, async (trx): Promise<Reservation> => {
-          const refusal = await standing(trx, sandbox.owner, { ...sandbox, most });
+          const refusal = await standing(trx, sandbox.owner, { ...sandbox, allowance });
           if (refusal !== undefined) return refusal;
           const made = await insert(trx, sandbox);
           return made === undefined ? { kind: 'id_taken' } : { kind: 'reserved', sandbox: toRecord(made) };
+        }),
+      ),
+
+    usage: (owner, defaultSize) => repeatable((db) => usageOf(db, owner, defaultSize)),
+
+    wake: ({ id, generation }, allowance) =>
+      once((db) =>
+        inTransaction(db, async (trx) => {
+          const stopped = trx
+            .selectFrom('sandboxes')
+            .selectAll()
+            .where('id', '=', id)
+            .where('generation', '=', generation)
+            .where('desired', '=', 'stopped');
+          const found = await stopped.executeTakeFirst();
+          if (found === undefined) return 'unchanged';
+          const { owner, resources } = toRecord(found);
+          await lockOwner(trx, owner);
+          const used = await pastQuota(trx, owner, allowance, ({ defaultSize }) => ({
+            sandboxes: 1,
+            ...defaultSize,
+            ...resources,
+            // Counted while it is stopped as well.
+            diskMb: 0,
+          }));
+          if (used !== undefined) return used;
+          const woken = await trx
+            .updateTable('sandboxes')
+            .set({ desired: 'running', stopped_at: null })
+            .where('id', '=', id)
+            .where('generation', '=', generation)
+            .where('desired', '=', 'stopped')
+            .returning('id')
+            .executeTakeFirst();
+          return woken === undefined ? 'unchanged' : 'woken';
         }),
       ),
 
@@ -219,6 +255,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
               session_key: terms.sessionKey,
               name: terms.name,
               tags: JSON.stringify(terms.tags),
+              env: JSON.stringify(terms.env),
             }),
           })
           .where('id', '=', (builder) =>
@@ -270,6 +307,47 @@ function notOfPool() {
   return sql<boolean>`not (owner_org = ${POOL_OWNER.org} and owner_user = ${POOL_OWNER.user})`;
 }
 
+/** Those of an owner that count. */
+function ownOf(db: Kysely<SqlSchema>, owner: Owner) {
+  return db.selectFrom('sandboxes').where(LIVE).where(ownedBy(owner)).where('desired', '!=', 'destroyed');
+}
+
+/** What the owner has, where what would come to it is too much; undefined where nothing binds, or it keeps within. */
+async function pastQuota(
+  trx: Kysely<SqlSchema>,
+  owner: Owner,
+  allowance: Allowance | undefined,
+  more: (allowance: Allowance) => Usage,
+): Promise<Usage | undefined> {
+  if (allowance === undefined || !binds(allowance.quota)) return undefined;
+  const used = await usageOf(trx, owner, allowance.defaultSize);
+  return isWithin(allowance.quota, used, more(allowance)) ? undefined : used;
+}
+
+async function usageOf(db: Kysely<SqlSchema>, owner: Owner, size: SandboxSize): Promise<Usage> {
+  const running = (amount: RawBuilder<number>) =>
+    sql<string | number>`coalesce(sum(case when desired = 'running' then ${amount} else 0 end), 0)`;
+  const { sandboxes, cpu, memory, disk } = await ownOf(db, owner)
+    .select([
+      running(sql`1`).as('sandboxes'),
+      running(sql`coalesce(cpu_millis, ${millis(size.cpu)})`).as('cpu'),
+      running(sql`coalesce(memory_mb, ${size.memoryMb})`).as('memory'),
+      sql<string | number>`coalesce(sum(coalesce(disk_mb, ${size.diskMb})), 0)`.as('disk'),
+    ])
+    .executeTakeFirstOrThrow();
+  // PostgreSQL tells sums as texts.
+  return {
+    sandboxes: Number(sandboxes),
+    cpu: Number(cpu) / 1_000,
+    memoryMb: Number(memory),
+    diskMb: Number(disk),
+  };
+}
+
+function millis(cpu: number): number {
+  return Math.round(cpu * 1_000);
+}
+
 function toRow(sandbox: NewSandboxRecord): Insertable<SandboxesTable> {
   return {
     id: sandbox.id,
@@ -287,6 +365,11 @@ function toRow(sandbox: NewSandboxRecord): Insertable<SandboxesTable> {
     stopped_at: null,
     ttl_seconds: sandbox.ttlSeconds ?? null,
     heartbeat_at: null,
+    cpu_millis: sandbox.resources.cpu === undefined ? null : millis(sandbox.resources.cpu),
+    memory_mb: sandbox.resources.memoryMb ?? null,
+    disk_mb: sandbox.resources.diskMb ?? null,
+    network: sandbox.network ? 1 : 0,
+    env: JSON.stringify(sandbox.env),
   };
 }
 
@@ -307,5 +390,12 @@ function toRecord(row: Selectable<SandboxesTable>): SandboxRecord {
     stoppedAt: row.stopped_at === null ? null : new Date(row.stopped_at),
     ttlSeconds: row.ttl_seconds,
     heartbeatAt: new Date(row.heartbeat_at ?? row.created_at),
+    resources: {
+      ...(row.cpu_millis !== null && { cpu: row.cpu_millis / 1_000 }),
+      ...(row.memory_mb !== null && { memoryMb: row.memory_mb }),
+      ...(row.disk_mb !== null && { diskMb: row.disk_mb }),
+    },
+    network: row.network === 1,
+    env: JSON.parse(row.env) as Record<string, string>,
   };
 }

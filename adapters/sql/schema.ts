@@ -65,6 +65,13 @@ export interface SandboxesTable {
   ttl_seconds: number | null;
   /** Null until the first one: it counts from `created_at`. */
   heartbeat_at: string | null;
+  /** Null, as the two below: the provider's default. */
+  cpu_millis: number | null;
+  memory_mb: number | null;
+  disk_mb: number | null;
+  network: Generated<number>;
+  /** JSON object of texts, which may be secrets. */
+  env: Generated<string>;
 }
 
 /** A row exists from the first explicit stop on: no row is generation 0. */

@@ -1,6 +1,8 @@
+import type { Quota, Usage } from '../rules/quotas.ts';
 import type { ApprovalRecords, PolicyRecords } from './approvals.ts';
 import type { EditorRecords } from './editor.ts';
 import type { ImageRecords } from './images.ts';
+import type { SandboxSize } from './sandbox-provider.ts';
 import type { NewEvent, TimelineRecords } from './timeline.ts';
 
 /** Who owns a thing: a user within an org. */
@@ -40,6 +42,12 @@ export interface SandboxRecord {
   /** Unique among its owner's. */
   readonly name: string | null;
   readonly tags: Readonly<Record<string, string>>;
+  /** What somebody asked for; the rest is the provider's default. */
+  readonly resources: Partial<SandboxSize>;
+  /** Whether it may reach the internet. */
+  readonly network: boolean;
+  /** What every command of its owner finds in its environment. The values may be secrets: never logged, never listed, forgotten once the sandbox is destroyed. */
+  readonly env: Readonly<Record<string, string>>;
   /** When somebody last did something with it, to the minute. */
   readonly lastActiveAt: Date;
   /** Since when it is wanted to be stopped; null while it is not. */
@@ -66,8 +74,14 @@ export type Reservation =
   | { readonly kind: 'same_session'; readonly sandbox: SandboxRecord }
   | { readonly kind: 'same_name'; readonly sandbox: SandboxRecord }
   | { readonly kind: 'id_taken' }
-  /** The owner has so many already. */
-  | { readonly kind: 'over_quota'; readonly used: number };
+  /** With it the owner would have more than is allowed; nothing changed. */
+  | { readonly kind: 'over_quota'; readonly used: Usage };
+
+/** What an owner may have, and what a sandbox counts that asks for no size. */
+export interface Allowance {
+  readonly quota: Quota;
+  readonly defaultSize: SandboxSize;
+}
 
 /** On which an owner gets a sandbox. */
 export interface SandboxTerms {
@@ -76,8 +90,11 @@ export interface SandboxTerms {
   readonly tags: Readonly<Record<string, string>>;
   /** @default null */
   readonly ttlSeconds?: number | null | undefined;
-  /** Sandboxes that the owner may have running; undefined: any number. */
-  readonly most?: number | undefined;
+  readonly env: Readonly<Record<string, string>>;
+  /** The size it counts as. */
+  readonly resources: Partial<SandboxSize>;
+  /** Undefined: nothing binds the owner. */
+  readonly allowance?: Allowance | undefined;
 }
 
 export interface SandboxFilter {
@@ -126,10 +143,20 @@ export interface SandboxRecords {
    */
   create(sandbox: NewSandboxRecord): Promise<number | undefined>;
   /**
-   * Inserts it as `create` does, unless its owner has one of that session key or of that name, or has `most` already that are wanted to run. Counted and inserted in one transaction, so that
+   * Inserts it as `create` does, unless its owner has one of that session key or of that name, or would have more with it than the allowance. Counted and inserted in one transaction, so that
    * no number of simultaneous requests gets past either.
    */
-  reserve(sandbox: NewSandboxRecord, most?: number): Promise<Reservation>;
+  reserve(sandbox: NewSandboxRecord, allowance?: Allowance): Promise<Reservation>;
+  /** What an owner has, as quotas count it. */
+  usage(owner: Owner, defaultSize: SandboxSize): Promise<Usage>;
+  /**
+   * Wants a stopped sandbox to run, and counts it, in one transaction. `unchanged` where it was not wanted to be stopped, or is of another generation; what its owner has
+   * where it would be more than the allowance.
+   */
+  wake(
+    sandbox: Pick<SandboxRecord, 'id' | 'generation'>,
+    allowance?: Allowance,
+  ): Promise<'woken' | 'unchanged' | Usage>;
   /** Undefined for unknown ids; destroyed ones are kept, so that their end is known for certain. */
   get(id: string): Promise<SandboxRecord | undefined>;
   /** Does nothing for an unknown id, or where another generation has taken it over meanwhile; so does `setObserved`. @param generation default: whichever there is */

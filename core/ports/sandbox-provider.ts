@@ -1,11 +1,36 @@
 import type { Duplex, Readable, Writable } from 'node:stream';
 
+/** How large a sandbox is. */
+export interface SandboxSize {
+  /** CPUs, in thousandths at the finest. */
+  readonly cpu: number;
+  /** In MiB. */
+  readonly memoryMb: number;
+  /** Of `/workspace`, in MiB. */
+  readonly diskMb: number;
+}
+
+/**
+ * By what a sandbox is held to what it was given, in a few words; null: by nothing. `network` is about what it may not reach: everybody where it has no network,
+ * metadata and private addresses where it has one.
+ */
+export interface Enforcement {
+  readonly cpu: string | null;
+  readonly memoryMb: string | null;
+  readonly diskMb: string | null;
+  readonly network: string | null;
+}
+
 /** What a sandbox is made from. */
 export interface SandboxSpec {
   /** `[a-z2-7]{1,128}`, chosen by the caller. */
   readonly id: string;
   /** Container image; `undefined` means the provider's default. */
   readonly image?: string | undefined;
+  /** What is not said is the provider's default. */
+  readonly resources?: Partial<SandboxSize> | undefined;
+  /** Whether it reaches the internet, without metadata and private addresses. @default false */
+  readonly network?: boolean | undefined;
 }
 
 /** What is really there, as opposed to what is wanted. */
@@ -53,7 +78,7 @@ export interface ExecProcess {
 
 /**
  * Where sandboxes live. Every method is idempotent, and safe to repeat after a crash in the middle. Files, archives,
- * listings and sessions are written once, on `exec`: an image with a shell and tar is enough.
+ * listings and sessions are written once, on `exec`: an image with a shell and tar is enough. A sandbox keeps what it was made from: `resume` takes nothing but its id.
  *
  * Failure codes (PortholeError): `sandbox_not_found` where there is no such sandbox, `sandbox_not_running` where it is
  * stopped or still being created, `exec_transport_error` where the provider cannot be reached.
@@ -61,7 +86,16 @@ export interface ExecProcess {
 export interface SandboxProvider {
   readonly name: 'local' | 'docker' | 'kubernetes' | 'agent-sandbox';
 
-  /** Makes and starts the sandbox; resolves once commands can run in it. Existing and running: does nothing. */
+  /** How large a sandbox is that asks for no size. */
+  readonly defaultSize: SandboxSize;
+
+  /** By what a sandbox with or without a network is held to what it was given. Never rejects: what cannot be told is null. */
+  enforcement(network: boolean): Promise<Enforcement>;
+
+  /**
+   * Makes and starts the sandbox; resolves once commands can run in it. Existing and running: does nothing.
+   * @throws PortholeError `image_not_supported`, `resources_not_supported`, `network_not_supported`: nothing was made
+   */
   create(spec: SandboxSpec, signal?: AbortSignal): Promise<void>;
 
   inspect(id: string, signal?: AbortSignal): Promise<SandboxObservation>;

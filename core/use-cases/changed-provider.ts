@@ -3,10 +3,12 @@ import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 /** The provider, with some of its methods done otherwise; those mostly do something around the provider's own. */
 export function changedProvider(
   provider: SandboxProvider,
-  changes: Partial<Omit<SandboxProvider, 'name'>>,
+  changes: Partial<Omit<SandboxProvider, 'name' | 'defaultSize'>>,
 ): SandboxProvider {
   return {
     name: provider.name,
+    defaultSize: provider.defaultSize,
+    enforcement: (network) => provider.enforcement(network),
     create: (spec, signal) => provider.create(spec, signal),
     inspect: (id, signal) => provider.inspect(id, signal),
     stop: (id, signal) => provider.stop(id, signal),

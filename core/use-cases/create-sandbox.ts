@@ -2,6 +2,7 @@ import { PortholeError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
 import type {
+  Allowance,
   NewSandboxRecord,
   Owner,
   Records,
@@ -9,10 +10,10 @@ import type {
   SandboxRecord,
   SandboxTerms,
 } from '../ports/records.ts';
-import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import type { SandboxProvider, SandboxSize, SandboxSpec } from '../ports/sandbox-provider.ts';
 import type { WarmPool } from '../ports/warm-pool.ts';
-import { quotaOf, type Quotas } from '../rules/quotas.ts';
 import { type CatalogueDeps, findImage } from './images/image-catalogue.ts';
+import { binds, quotaExceeded, quotaOf, type Quotas } from '../rules/quotas.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 
 /** What makes a sandbox of an id. */
@@ -41,6 +42,12 @@ export interface NewSandbox {
   readonly name?: string | undefined;
   readonly tags?: Readonly<Record<string, string>> | undefined;
   readonly ttlSeconds?: number | undefined;
+  /** What is not said is the provider's default. */
+  readonly resources?: Partial<SandboxSize> | undefined;
+  /** @default false */
+  readonly network?: boolean | undefined;
+  /** For every command of its owner; `environmentProblem` finds nothing wrong with it. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
@@ -50,14 +57,14 @@ export interface NewSandbox {
  */
 export async function createSandbox<T>(
   deps: CreateSandboxDeps,
-  wanted: NewSandbox,
+  asked: NewSandbox,
   use: (sandbox: SandboxRecord) => Promise<T>,
   signal?: AbortSignal,
   known: (sandbox: SandboxRecord) => Promise<T> = use,
 ): Promise<T> {
-  if (wanted.image !== undefined) await findImage(deps, wanted.image);
+  const wanted = await sized(deps, asked);
   const terms = termsOf(deps, wanted);
-  const warm = wanted.image === undefined ? await deps.pool.take(wanted.owner, signal, terms) : undefined;
+  const warm = isPlain(wanted) ? await deps.pool.take(wanted.owner, signal, terms) : undefined;
   if (warm !== undefined) return finish(deps, warm, () => use(warm));
   const id = deps.ids.sandbox();
   const reservation = await reserveSandbox(deps, id, wanted);
@@ -77,13 +84,11 @@ export async function reserveSandbox(
   id: string,
   wanted: NewSandbox,
 ): Promise<Extract<Reservation, { kind: 'reserved' | 'same_session' | 'id_taken' }>> {
-  const { most } = termsOf(deps, wanted);
-  const reservation = await deps.records.sandboxes.reserve(newRecord(deps, id, wanted), most);
+  const allowance = allowanceOf(deps, wanted.owner);
+  const reservation = await deps.records.sandboxes.reserve(newRecord(deps, id, wanted), allowance);
   if (reservation.kind === 'over_quota') {
-    throw new PortholeError(
-      'quota_exceeded',
-      `You have ${reservation.used} sandboxes of the ${most} that you may have at a time: stop or delete one, or let an administrator raise PORTHOLE_QUOTAS.`,
-    );
+    const more = { sandboxes: 1, ...deps.provider.defaultSize, ...wanted.resources };
+    throw quotaExceeded(quotaOf(deps.quotas, wanted.owner), reservation.used, more);
   }
   if (reservation.kind === 'same_name') {
     throw new PortholeError(
@@ -116,7 +121,7 @@ export async function claimSandboxId(
 function newRecord(
   { clock, place }: MakeSandboxDeps,
   id: string,
-  { owner, image, sessionKey, name, tags, ttlSeconds }: NewSandbox,
+  { owner, image, sessionKey, name, tags, ttlSeconds, resources, network, env }: NewSandbox,
 ): NewSandboxRecord {
   return {
     id,
@@ -130,19 +135,60 @@ function newRecord(
     name: name ?? null,
     tags: tags ?? {},
     ttlSeconds: ttlSeconds ?? null,
+    resources: resources ?? {},
+    network: network ?? false,
+    env: env ?? {},
   };
 }
 
+/** Whether those that are kept ready are as it is wanted. What commands find in their environment comes with each command. */
+function isPlain({ image, resources = {}, network = false }: NewSandbox): boolean {
+  return image === undefined && !network && Object.values(resources).every((value) => value === undefined);
+}
+
+/** With the size that its image has in the catalogue, where nothing else is asked for. @throws PortholeError `image_not_supported` */
+async function sized(deps: CatalogueDeps, wanted: NewSandbox): Promise<NewSandbox> {
+  if (wanted.image === undefined) return wanted;
+  const { resources } = await findImage(deps, wanted.image);
+  const cpu = wanted.resources?.cpu ?? resources.cpu;
+  const memoryMb = wanted.resources?.memoryMb ?? resources.memoryMb;
+  const diskMb = wanted.resources?.diskMb ?? resources.diskMb;
+  return {
+    ...wanted,
+    resources: {
+      ...(cpu !== undefined && { cpu }),
+      ...(memoryMb !== undefined && { memoryMb }),
+      ...(diskMb !== undefined && { diskMb }),
+    },
+  };
+}
+
+/** What the provider is to make of a record. */
+export function specOf({ id, image, resources, network }: SandboxRecord): SandboxSpec {
+  return { id, image: image ?? undefined, resources, network };
+}
+
+/** Undefined where nothing binds the owner. */
+export function allowanceOf(
+  { quotas, provider }: { readonly quotas: Quotas; readonly provider: Pick<SandboxProvider, 'defaultSize'> },
+  owner: Owner,
+): Allowance | undefined {
+  const quota = quotaOf(quotas, owner);
+  return binds(quota) ? { quota, defaultSize: provider.defaultSize } : undefined;
+}
+
 function termsOf(
-  { quotas }: Pick<CreateSandboxDeps, 'quotas'>,
-  { owner, sessionKey, name, tags, ttlSeconds }: NewSandbox,
+  deps: Pick<CreateSandboxDeps, 'quotas' | 'provider'>,
+  { owner, sessionKey, name, tags, ttlSeconds, resources, env }: NewSandbox,
 ): SandboxTerms {
   return {
     sessionKey: sessionKey ?? null,
     name: name ?? null,
     tags: tags ?? {},
     ttlSeconds: ttlSeconds ?? null,
-    most: quotaOf(quotas, owner).sandboxes,
+    env: env ?? {},
+    resources: resources ?? {},
+    allowance: allowanceOf(deps, owner),
   };
 }
 
@@ -154,7 +200,7 @@ export function makeSandbox<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   return finish(deps, sandbox, async () => {
-    await deps.provider.create({ id: sandbox.id, image: sandbox.image ?? undefined }, signal);
+    await deps.provider.create(specOf(sandbox), signal);
     return use(sandbox);
   });
 }

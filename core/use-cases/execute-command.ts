@@ -15,6 +15,8 @@ export interface CommandRequest {
   readonly cwd?: string | undefined;
   /** Whose working directory and environment it starts with, and leaves its own to. */
   readonly sessionId?: string | undefined;
+  /** The sandbox's own variables. A session that has begun keeps its own instead. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface RunningCommand {
@@ -66,7 +68,7 @@ eval "unset -v _porthole_command; $_porthole_command"
 export async function executeCommand(
   { provider }: { readonly provider: SandboxProvider },
   sandboxId: string,
-  { argv, timeoutMs, cwd, sessionId }: CommandRequest,
+  { argv, timeoutMs, cwd, sessionId, env }: CommandRequest,
   signal?: AbortSignal,
 ): Promise<RunningCommand> {
   if (argv.some((word) => word.includes('\0'))) {
@@ -75,7 +77,7 @@ export async function executeCommand(
   const folder = cwd === undefined ? '' : resolveWorkspacePath(cwd, 'cwd');
   const session = sessionId === undefined ? '' : checkSessionId(sessionId);
   const line = shellCommand(argv);
-  const start = (command: ExecCommand) => provider.exec(sandboxId, command, signal);
+  const start = (command: ExecCommand) => provider.exec(sandboxId, { ...command, env }, signal);
   const process =
     folder === '' && session === ''
       ? await start({ argv: ['bash', '-c', '--', line] })

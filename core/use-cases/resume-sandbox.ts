@@ -1,23 +1,35 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Records, SandboxRecord } from '../ports/records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import { quotaExceeded, quotaOf, type Quotas } from '../rules/quotas.ts';
+import { allowanceOf } from './create-sandbox.ts';
 
 export interface ResumeSandboxDeps {
   readonly records: Pick<Records, 'sandboxes'>;
-  readonly provider: Pick<SandboxProvider, 'resume' | 'stop'>;
+  readonly provider: Pick<SandboxProvider, 'resume' | 'stop' | 'defaultSize'>;
   readonly clock: Clock;
+  /** What each owner may have running. */
+  readonly quotas: Quotas;
 }
 
-/** Starts a stopped sandbox on its files; does nothing to one that runs. The wish is recorded first, so that whoever would stop it again sees that it is wanted. */
+/**
+ * Starts a stopped sandbox on its files; does nothing to one that runs. The wish is recorded first, so that whoever would stop it again sees that it is wanted.
+ * @throws PortholeError `quota_exceeded` where its owner would have too much running, and what the provider refuses
+ */
 export async function resumeSandbox(
-  { records, provider, clock }: ResumeSandboxDeps,
+  { records, provider, clock, quotas }: ResumeSandboxDeps,
   sandbox: SandboxRecord,
   signal?: AbortSignal,
 ): Promise<SandboxRecord> {
   if (sandbox.desired !== 'stopped') return sandbox;
   const now = clock.now();
   await records.sandboxes.touch(sandbox, now);
-  await records.sandboxes.moveDesired(sandbox, 'stopped', 'running', now);
+  const { owner } = sandbox;
+  const woken = await records.sandboxes.wake(sandbox, allowanceOf({ quotas, provider }, owner));
+  if (typeof woken !== 'string') {
+    const more = { sandboxes: 1, ...provider.defaultSize, ...sandbox.resources, diskMb: 0 };
+    throw quotaExceeded(quotaOf(quotas, owner), woken, more);
+  }
   await provider.resume(sandbox.id, signal);
   const beaten = sandbox.ttlSeconds === null ? undefined : await records.sandboxes.beat(sandbox, clock.now());
   await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
@@ -27,7 +39,7 @@ export async function resumeSandbox(
 
 /** Ends every process in a sandbox and keeps its files. Resuming brings it back. */
 export async function stopSandbox(
-  { records, provider, clock }: ResumeSandboxDeps,
+  { records, provider, clock }: Omit<ResumeSandboxDeps, 'quotas'>,
   sandbox: SandboxRecord,
   signal?: AbortSignal,
 ): Promise<SandboxRecord> {

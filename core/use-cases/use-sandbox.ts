@@ -6,6 +6,7 @@ import {
   type MakeSandboxDeps,
   makeSandbox,
   reserveSandbox,
+  specOf,
 } from './create-sandbox.ts';
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
 import { checkSandboxId, sandboxNotFound } from './find-sandbox.ts';
@@ -59,7 +60,7 @@ async function awaitCreation(
   { provider, records }: UseSandboxDeps,
   sandbox: SandboxRecord,
 ): Promise<SandboxRecord> {
-  await provider.create({ id: sandbox.id, image: sandbox.image ?? undefined });
+  await provider.create(specOf(sandbox));
   await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
   return { ...sandbox, observed: 'running' };
 }

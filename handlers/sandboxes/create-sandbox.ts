@@ -3,7 +3,8 @@ import { ownerOf, requirePerson } from '#core/callers.ts';
 import { createSandbox } from '#core/use-cases/create-sandbox.ts';
 import { readySandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
-import { SandboxName, SessionKey, Tags, TtlSeconds } from './sandbox-traits.ts';
+import { fromSizeRequest, SizeRequest } from './sandbox-size.ts';
+import { Environment, SandboxName, SessionKey, Tags, TtlSeconds } from './sandbox-traits.ts';
 
 const Body = z
   .object({
@@ -21,6 +22,14 @@ const Body = z
     ttl_seconds: TtlSeconds.nullish().describe(
       'Without a heartbeat for so long it is stopped, and its files are kept; a pass each minute does it',
     ),
+    resources: SizeRequest.nullish(),
+    network: z
+      .boolean('must be true or false')
+      .nullish()
+      .describe('Whether it may reach the internet, without metadata and private addresses; default false'),
+    env: Environment.nullish().describe(
+      'For every command that is run in it and every terminal; told to nobody else. At most 64 variables, 64 KiB together',
+    ),
   })
   .meta({ id: 'CreateSandboxRequest' });
 
@@ -36,7 +45,14 @@ export const createSandboxRoute = defineRoute({
   responses: {
     200: { description: 'Its id', schema: z.object({ id: z.string() }).meta({ id: 'SandboxId' }) },
   },
-  errors: ['image_not_supported', 'sandbox_exists', 'quota_exceeded', 'exec_transport_error'],
+  errors: [
+    'image_not_supported',
+    'sandbox_exists',
+    'quota_exceeded',
+    'network_not_supported',
+    'resources_not_supported',
+    'exec_transport_error',
+  ],
   async handle({ body, caller, signal }, services) {
     const owner = ownerOf(requirePerson(caller, 'create sandboxes'));
     const id = await createSandbox(
@@ -48,6 +64,9 @@ export const createSandboxRoute = defineRoute({
         name: body.name ?? undefined,
         tags: body.tags ?? undefined,
         ttlSeconds: body.ttl_seconds ?? undefined,
+        resources: fromSizeRequest(body.resources),
+        network: body.network ?? false,
+        env: body.env ?? undefined,
       },
       (sandbox) => Promise.resolve(sandbox.id),
       // Others may wait for the sandbox of a session: it is made to the end.

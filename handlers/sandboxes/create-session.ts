@@ -41,7 +41,12 @@ export const createSessionRoute = defineRoute({
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const id = body.id ?? services.ids.session(services.clock.now());
     const { cwd, env } = body;
-    await createSession(services, sandbox.id, { id, cwd: cwd ?? undefined, env: env ?? undefined }, signal);
+    await createSession(
+      services,
+      sandbox.id,
+      { id, cwd: cwd ?? undefined, env: env ?? undefined, sandboxEnv: sandbox.env },
+      signal,
+    );
     return json(200, { id });
   },
 });

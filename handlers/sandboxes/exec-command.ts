@@ -78,7 +78,7 @@ export const execCommandRoute = defineRoute({
     const command = executeCommand(
       services,
       sandbox.id,
-      { argv: body.argv, timeoutMs, cwd: body.cwd ?? undefined, sessionId },
+      { argv: body.argv, timeoutMs, cwd: body.cwd ?? undefined, sessionId, env: sandbox.env },
       signal,
     );
     const vary = { vary: 'accept' };

@@ -1,6 +1,6 @@
 import { findSandbox } from '#core/use-cases/find-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
-import { SandboxDto, toSandboxDto } from './sandbox-dto.ts';
+import { SandboxDetailDto, toSandboxDetailDto } from './sandbox-limits-dto.ts';
 import { SandboxPath } from './sandbox-path.ts';
 
 export const getSandboxRoute = defineRoute({
@@ -13,9 +13,10 @@ export const getSandboxRoute = defineRoute({
   access: 'caller',
   agents: true,
   params: SandboxPath,
-  responses: { 200: { description: 'The sandbox', schema: SandboxDto } },
+  responses: { 200: { description: 'The sandbox', schema: SandboxDetailDto } },
   errors: ['sandbox_not_found'],
   async handle({ params, caller }, services) {
-    return json(200, toSandboxDto(await findSandbox(services, caller, params.id, { agents: true })));
+    const sandbox = await findSandbox(services, caller, params.id, { agents: true });
+    return json(200, await toSandboxDetailDto(sandbox, services.provider));
   },
 });

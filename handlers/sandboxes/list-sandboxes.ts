@@ -28,7 +28,7 @@ export const listSandboxesRoute = defineRoute({
         .meta({ id: 'SandboxList' }),
     },
   },
-  async handle({ query, caller }, { records }) {
+  async handle({ query, caller }, { records, provider }) {
     const person = requirePerson(caller, 'list sandboxes');
     const { limit, after, state, name, session_key: sessionKey, tag } = query;
     const tags = tag === undefined ? {} : { [tag[0]]: tag[1] };
@@ -37,6 +37,9 @@ export const listSandboxesRoute = defineRoute({
       { state, name, sessionKey, tags },
       { limit, after },
     );
-    return json(200, { sandboxes: page.items.map(toSandboxDto), next: page.next });
+    return json(200, {
+      sandboxes: page.items.map((each) => toSandboxDto(each, provider.defaultSize)),
+      next: page.next,
+    });
   },
 });

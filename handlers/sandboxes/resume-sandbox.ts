@@ -14,9 +14,9 @@ export const resumeSandboxRoute = defineRoute({
   access: 'caller',
   params: SandboxPath,
   responses: { 200: { description: 'The sandbox', schema: SandboxDto } },
-  errors: ['sandbox_not_found', 'exec_transport_error'],
+  errors: ['sandbox_not_found', 'quota_exceeded', 'exec_transport_error'],
   async handle({ params, caller }, services) {
     const sandbox = await findSandbox(services, caller, params.id);
-    return json(200, toSandboxDto(await resumeSandbox(services, sandbox)));
+    return json(200, toSandboxDto(await resumeSandbox(services, sandbox), services.provider.defaultSize));
   },
 });

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { SandboxRecord } from '#core/ports/records.ts';
 import { expiryOf } from '#core/rules/lifecycle.ts';
+import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
+import { SizeDto, toSizeDto } from './sandbox-size.ts';
 
 export const SandboxDto = z
   .object({
@@ -12,6 +14,8 @@ export const SandboxDto = z
     name: z.string().nullable(),
     session_key: z.string().nullable(),
     tags: z.record(z.string(), z.string()),
+    resources: SizeDto,
+    network: z.boolean().describe('Whether it may reach the internet'),
     created_at: z.iso.datetime(),
     last_active_at: z.iso.datetime().describe('To the minute'),
     stopped_at: z.iso.datetime().nullable(),
@@ -23,7 +27,8 @@ export const SandboxDto = z
   })
   .meta({ id: 'Sandbox' });
 
-export function toSandboxDto(sandbox: SandboxRecord): z.infer<typeof SandboxDto> {
+/** @param defaultSize what it has where nothing was asked for */
+export function toSandboxDto(sandbox: SandboxRecord, defaultSize: SandboxSize): z.infer<typeof SandboxDto> {
   return {
     id: sandbox.id,
     state: sandbox.observed,
@@ -33,6 +38,8 @@ export function toSandboxDto(sandbox: SandboxRecord): z.infer<typeof SandboxDto>
     name: sandbox.name,
     session_key: sandbox.sessionKey,
     tags: { ...sandbox.tags },
+    resources: toSizeDto({ ...defaultSize, ...sandbox.resources }),
+    network: sandbox.network,
     created_at: sandbox.createdAt.toISOString(),
     last_active_at: sandbox.lastActiveAt.toISOString(),
     stopped_at: sandbox.stoppedAt?.toISOString() ?? null,

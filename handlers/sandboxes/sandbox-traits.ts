@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { environmentProblem } from '#core/rules/sandbox-environment.ts';
 
 /** Most tags of one sandbox. */
 const MAX_TAGS = 32;
@@ -26,6 +27,10 @@ export const TtlSeconds = z
   .int('must be a whole number of seconds')
   .min(10, 'must be at least 10 seconds')
   .max(604_800, 'must be at most 604800 seconds, which is 7 days');
+export const Environment = z.record(z.string(), z.string('must be a string')).superRefine((env, context) => {
+  const problem = environmentProblem(env);
+  if (problem !== undefined) context.addIssue(problem);
+});
 
 /** `key:value`, as often as there are tags; the key ends at the first colon. */
 export const TagFilter = z

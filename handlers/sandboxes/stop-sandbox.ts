@@ -17,6 +17,6 @@ export const stopSandboxRoute = defineRoute({
   errors: ['sandbox_not_found', 'exec_transport_error'],
   async handle({ params, caller }, services) {
     const sandbox = await findSandbox(services, caller, params.id);
-    return json(200, toSandboxDto(await stopSandbox(services, sandbox)));
+    return json(200, toSandboxDto(await stopSandbox(services, sandbox), services.provider.defaultSize));
   },
 });

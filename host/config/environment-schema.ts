@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { DEFAULT_LIMITS } from '#adapters/docker/containers/sandbox-limits.ts';
 import { JwksSchema } from '#adapters/keys/key-set.ts';
 import { ImageFields, ImageName, toCatalogueImage } from '#handlers/images/image-schema.ts';
+import type { Quota } from '#core/rules/quotas.ts';
 import { BucketsSchema, MountEndpointsSchema } from './buckets-schema.ts';
 
 /** Brings what dev servers, git and the `porthole` command need. */
@@ -44,10 +45,35 @@ const ApiKeys = z.record(
   z.strictObject({ user: text, org: text, admin: z.boolean().default(false) }),
 );
 
-const Quota = z.strictObject({
-  sandboxes: z.number('must be a number').int('must be whole').min(0, 'must be at least 0').optional(),
-});
-const QuotasSchema = z.strictObject({ default: Quota.default({}), users: z.record(text, Quota).default({}) });
+const amount = z.number('must be a number, or null for any amount').min(0, 'must be at least 0');
+const wholeAmount = amount.int('must be whole');
+const quota = {
+  cpu: amount.nullish(),
+  memory_mb: wholeAmount.nullish(),
+  disk_mb: wholeAmount.nullish(),
+};
+const OwnQuota = z.strictObject({ sandboxes: wholeAmount.nullish(), ...quota });
+/** So many are more than a person looks after, and few enough for one machine. */
+const DefaultQuota = z.strictObject({ sandboxes: wholeAmount.nullable().default(10), ...quota });
+const QuotasSchema = z
+  .strictObject({
+    default: DefaultQuota.prefault({}),
+    users: z.record(text, OwnQuota).default({}),
+  })
+  .transform(({ default: common, users }) => ({
+    default: toQuota(common),
+    users: Object.fromEntries(Object.entries(users).map(([user, own]) => [user, toQuota(own)])),
+  }));
+
+/** Without what is not said, for which the default holds. */
+function toQuota({ sandboxes, cpu, memory_mb: memoryMb, disk_mb: diskMb }: z.infer<typeof OwnQuota>): Quota {
+  return {
+    ...(sandboxes !== undefined && { sandboxes }),
+    ...(cpu !== undefined && { cpu }),
+    ...(memoryMb !== undefined && { memoryMb }),
+    ...(diskMb !== undefined && { diskMb }),
+  };
+}
 
 const ImagesSchema = z
   .record(ImageName, ImageFields)
@@ -135,8 +161,10 @@ export const EnvironmentSchema = z.object({
     .default(72)
     .describe('A sandbox that was stopped for this long is destroyed, with its files'),
   PORTHOLE_QUOTAS: json(QuotasSchema)
-    .default({ default: {}, users: {} })
-    .describe('What a person may have at a time, JSON {default: {sandboxes}, users: {user: {sandboxes}}}'),
+    .prefault('{}')
+    .describe(
+      'What a person may have at a time, JSON {default: {sandboxes, cpu, memory_mb, disk_mb}, users: {user: the same}}; null: any amount; without it 10 sandboxes. The service key is bound only where `service` is named',
+    ),
   WARM_POOL_TARGET: whole(0, 1_000)
     .default(0)
     .describe('Sandboxes of the default image to keep ready; 0: none'),

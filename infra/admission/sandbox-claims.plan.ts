@@ -52,7 +52,7 @@ export function sandboxClaimsPlan({ namespaces, sandboxes }: Pick<StackConfig, '
           expression: [
             hasOnly('object.metadata.?labels', [LABELS.managedBy, LABELS.component, LABELS.sandbox]),
             hasOnly('object.metadata.?annotations', [ANNOTATIONS.sandbox]),
-            hasOnly(`${podMetadata}.?labels`, [LABELS.sandbox]),
+            hasOnly(`${podMetadata}.?labels`, [LABELS.sandbox, LABELS.network]),
             hasOnly(`${podMetadata}.?annotations`, []),
           ].join(' && '),
           message: "foreign label or annotation: a claim and its pod get Porthole's alone",

@@ -24,6 +24,7 @@ export const SANDBOX_NAME = `^${SANDBOX_NAME_PREFIX}[a-z0-9-]+$`;
 const LABEL_KEYS = [
   ...Object.keys({ ...SANDBOX_LABELS, ...SANDBOX_POD_LABELS }),
   LABELS.sandbox,
+  LABELS.network,
   'cdk8s.io/metadata.addr',
 ];
 const ANNOTATION_KEYS = [ANNOTATIONS.sandbox, 'kubernetes.io/limit-ranger'];

@@ -40,7 +40,11 @@ export function sandboxVolumesPlan({ namespaces, sandboxes }: Pick<StackConfig, 
         {
           expression: [
             hasOnly('object.metadata.?labels', [LABELS.managedBy, LABELS.component, LABELS.sandbox]),
-            hasOnly('object.metadata.?annotations', [ANNOTATIONS.sandbox, `${DOMAIN}/image`]),
+            hasOnly('object.metadata.?annotations', [
+              ANNOTATIONS.sandbox,
+              `${DOMAIN}/image`,
+              `${DOMAIN}/spec`,
+            ]),
           ].join(' && '),
           message: "foreign label or annotation: a sandbox's volume has Porthole's alone",
         },

@@ -15,6 +15,7 @@ import { editorContract } from './records/editor.contract.ts';
 import { ALICE, BOB, fresh, hash, minutes, NOON, run, sandbox, tombstone } from './records/samples.ts';
 import { imagesContract } from './records/images.contract.ts';
 import { timelineContract } from './records/timeline.contract.ts';
+import { quotasContract } from './records/quotas.contract.ts';
 import { sandboxLifeContract } from './records/sandbox-life.contract.ts';
 import { warmSandboxesContract } from './records/warm-sandboxes.contract.ts';
 
@@ -509,6 +510,7 @@ export function recordsContract(
     sandboxLifeContract(() => ({ records, peer }));
     editorContract(() => ({ records, peer }));
     imagesContract(() => ({ records, peer }));
+    quotasContract(() => ({ records, peer }));
     approvalsContract(() => ({ records, peer }), { runs: propertyRuns });
 
     describe('lists of ids', () => {

@@ -24,6 +24,8 @@ export function memorySandboxes(): MemorySandboxes {
   const unused = () => Promise.reject(new Error('these sandboxes run no commands'));
   const provider: SandboxProvider = {
     name: 'local',
+    defaultSize: { cpu: 1, memoryMb: 1_024, diskMb: 1_024 },
+    enforcement: async () => ({ cpu: null, memoryMb: null, diskMb: null, network: null }),
     create: ({ id }) => move('running')(id),
     resume: move('running'),
     stop: move('stopped'),

@@ -19,7 +19,7 @@ describe('sandboxes as a service', () => {
   beforeAll(async () => {
     porthole = await startTestHost({
       ...PEOPLE,
-      PORTHOLE_QUOTAS: JSON.stringify({ default: {}, users: { bob: { sandboxes: 3 } } }),
+      PORTHOLE_QUOTAS: JSON.stringify({ default: { sandboxes: null }, users: { bob: { sandboxes: 3 } } }),
     });
   }, 60_000);
   afterAll(() => porthole.end(), 60_000);
@@ -236,7 +236,7 @@ describe('sandboxes as a service', () => {
       expect(refused?.json()).toEqual({
         code: 'quota_exceeded',
         error:
-          'You have 3 sandboxes of the 3 that you may have at a time: stop or delete one, or let an administrator raise PORTHOLE_QUOTAS.',
+          'You have 3 of the 3 sandboxes that you may have at a time, and this takes 1 sandbox more: stop or delete a sandbox, or let an administrator raise PORTHOLE_QUOTAS.',
       });
     });
 

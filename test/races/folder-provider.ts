@@ -13,6 +13,8 @@ export function folderProvider(
   const refuse = () => Promise.reject(new Error('these sandboxes run no commands'));
   return {
     name: 'local',
+    defaultSize: { cpu: 1, memoryMb: 1_024, diskMb: 1_024 },
+    enforcement: async () => ({ cpu: null, memoryMb: null, diskMb: null, network: null }),
     async create({ id }) {
       mkdirSync(path(id), { recursive: true });
       await between();

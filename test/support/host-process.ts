@@ -35,6 +35,8 @@ export async function startHostProcess({
       HOME: process.env['HOME'] ?? '/',
       PORT: '0',
       PORTHOLE_DATA_DIR: dataDir,
+      // Suites make more sandboxes than a person.
+      PORTHOLE_QUOTAS: JSON.stringify({ default: { sandboxes: null } }),
       ...environment,
     },
     ...(cwd === undefined ? {} : { cwd }),

@@ -85,6 +85,9 @@ export function call(
   });
 }
 
+/** Suites make more sandboxes than a person. */
+const NO_QUOTAS = JSON.stringify({ default: { sandboxes: null } });
+
 /** A real host in this process, on a free port and a folder of its own. */
 export async function startTestHost(
   environment: Readonly<Record<string, string>> = {},
@@ -92,7 +95,13 @@ export async function startTestHost(
 ): Promise<TestHost> {
   const folder = dataDir ?? (await mkdtemp(join(tmpdir(), 'porthole-test-')));
   const logged: string[] = [];
-  const config = readConfig({ PORT: '0', PORTHOLE_DATA_DIR: folder, LOG_LEVEL: 'debug', ...environment });
+  const config = readConfig({
+    PORT: '0',
+    PORTHOLE_DATA_DIR: folder,
+    LOG_LEVEL: 'debug',
+    PORTHOLE_QUOTAS: NO_QUOTAS,
+    ...environment,
+  });
   const log = await createLogger({
     level: config.logLevel,
     secrets: secretsOf(config),

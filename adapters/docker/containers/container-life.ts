@@ -1,9 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { KeptSpec } from '#adapters/sandboxes/kept-spec.ts';
 import { sandboxNotFound, sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import type { Engine } from '../engine/engine.ts';
 import { EngineError, isStatus } from '../engine/engine-error.ts';
 import { notOurs } from '../provider-errors.ts';
-import { imageOf, type SandboxNames } from '../sandbox-names.ts';
+import { imageOf, type SandboxNames, specOf } from '../sandbox-names.ts';
+import type { SandboxSpec } from '#core/ports/sandbox-provider.ts';
 import { giverName, giveWorkspace } from './give-workspace.ts';
 import { removeContainer } from './remove-container.ts';
 import { containerState, type FoundContainer, type RunningContainer } from './container-state.ts';
@@ -18,7 +20,8 @@ export interface ContainerLifeOptions {
   readonly volumes: SandboxVolumes;
   /** Image of sandboxes that ask for none. */
   readonly image: string;
-  readonly limits: () => Promise<SandboxLimits>;
+  /** What a sandbox may use that asked for this. */
+  readonly limits: (resources: KeptSpec['resources']) => Promise<SandboxLimits>;
   readonly network: string;
   /** Makes the folder that holds a sandbox's socket; undefined: no channel. */
   readonly channelFolder: (name: string) => string | undefined;
@@ -60,14 +63,15 @@ export class ContainerLife {
   }
 
   /** Makes the sandbox's volume where there is none. The image comes first: one that cannot be had leaves nothing behind. */
-  async keepVolume(id: string, asked: string | undefined, signal?: AbortSignal): Promise<FoundVolume> {
-    const { engine, names, volumes, image } = this.#options;
+  async keepVolume({ id, image: asked, ...spec }: SandboxSpec, signal?: AbortSignal): Promise<FoundVolume> {
+    const { engine, names, volumes, image, limits } = this.#options;
     const present = await this.findVolume(id, signal);
     if (present !== undefined) return present;
     const wanted = asked ?? image;
     await supplyImage(engine, id, wanted, signal);
     const name = names.objectName(id);
-    await volumes.make(name, names.labels(id, wanted), signal);
+    const { diskMebibytes } = await limits(spec.resources);
+    await volumes.make(name, names.labels(id, wanted, spec), diskMebibytes, signal);
     // Asking an engine for a volume that is there already gives that one.
     const made = await this.findVolume(id, signal);
     if (made === undefined) throw notOurs(id, 'volume', name);
@@ -142,7 +146,7 @@ export class ContainerLife {
     const image = imageOf(Labels ?? {}) ?? ownImage;
     // It may have gone since the sandbox was made.
     await supplyImage(engine, id, image, signal);
-    const limits = await this.#options.limits();
+    const limits = await this.#options.limits(specOf(Labels).resources);
     const labels = names.labels(id, image);
     const plan = {
       id,

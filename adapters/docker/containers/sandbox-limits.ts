@@ -1,3 +1,4 @@
+import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
 import { SANDBOX_SIZE } from '#constructs/sandbox-size.ts';
 
 /** What one sandbox may use. */
@@ -10,6 +11,19 @@ export interface SandboxLimits {
   readonly pids: number;
   /** Of /workspace, in MiB; enforced where the engine's volumes know quotas. No single file is larger anywhere. */
   readonly diskMebibytes: number;
+}
+
+/** What a sandbox may use that asked for this. */
+export function limitsOf(
+  { cpu, memoryMb, diskMb }: Partial<SandboxSize> = {},
+  defaults: SandboxLimits,
+): SandboxLimits {
+  return {
+    ...defaults,
+    cpus: cpu ?? defaults.cpus,
+    memoryMebibytes: memoryMb ?? defaults.memoryMebibytes,
+    diskMebibytes: diskMb ?? defaults.diskMebibytes,
+  };
 }
 
 /** As on a cluster; and the processes of a large build, an eighth of what a kernel has by default. */

@@ -7,15 +7,21 @@ export interface FoundVolume {
   readonly Labels?: Readonly<Record<string, string>> | null;
 }
 
+/** The size of the volume that is made to find out whether one can be set, in MiB. */
+const PROBED_MEBIBYTES = 16;
+
 /** An engine's volumes. Whether they can have a size depends on the file system below them, and shows when one is asked for. */
 export class SandboxVolumes {
   readonly #engine: Engine;
-  readonly #mebibytes: number;
   #hasQuotas: boolean | undefined;
 
-  constructor(engine: Engine, mebibytes: number) {
+  constructor(engine: Engine) {
     this.#engine = engine;
-    this.#mebibytes = mebibytes;
+  }
+
+  /** Whether they can have a size; undefined before one was made. */
+  get hasQuotas(): boolean | undefined {
+    return this.#hasQuotas;
   }
 
   find(name: string, signal?: AbortSignal): Promise<FoundVolume | undefined> {
@@ -27,7 +33,12 @@ export class SandboxVolumes {
   }
 
   /** Makes a volume, limited where that can be; an existing one of the name stays as it is, whosever it is. */
-  async make(name: string, labels: Record<string, string>, signal?: AbortSignal): Promise<void> {
+  async make(
+    name: string,
+    labels: Record<string, string>,
+    mebibytes: number,
+    signal?: AbortSignal,
+  ): Promise<void> {
     const create = (options: Record<string, string>): Promise<unknown> =>
       this.#engine.call(
         `create volume ${name}`,
@@ -43,7 +54,7 @@ export class SandboxVolumes {
       );
     if (this.#hasQuotas !== false) {
       try {
-        await create({ size: `${this.#mebibytes}m` });
+        await create({ size: `${mebibytes}m` });
         this.#hasQuotas = true;
         return;
       } catch (error) {
@@ -65,7 +76,7 @@ export class SandboxVolumes {
 
   /** Finds out, by making a volume and removing it, whether they can have a size. */
   async probe(name: string, labels: Record<string, string>): Promise<boolean> {
-    await this.make(name, labels);
+    await this.make(name, labels, PROBED_MEBIBYTES);
     await this.remove(name);
     return this.#hasQuotas === true;
   }

@@ -6,12 +6,15 @@ import type { Duplex } from 'node:stream';
 import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { SANDBOX_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
+import { SANDBOX_SIZE } from '#constructs/sandbox-size.ts';
 import { PortholeError } from '#core/errors.ts';
 import type {
+  Enforcement,
   ExecCommand,
   ExecProcess,
   SandboxObservation,
   SandboxProvider,
+  SandboxSize,
   SandboxSpec,
 } from '#core/ports/sandbox-provider.ts';
 import type { ClusterAccess } from '../client/cluster-access.ts';
@@ -24,6 +27,7 @@ import { limited } from './cluster/settle.ts';
 import type { RunningPod } from './exec/running-pod.ts';
 import { PodShell } from './pods/pod-shell.ts';
 import { podState } from './pods/pod-state.ts';
+import { CLUSTER_ENFORCEMENT } from './cluster/cluster-enforcement.ts';
 import { portError } from './provider-errors.ts';
 import { sandboxIdOf } from './sandbox-id.ts';
 
@@ -46,8 +50,16 @@ export function createAgentSandboxProvider(options: AgentSandboxProviderOptions)
   return new ClaimProvider(options);
 }
 
+/** What a stack's templates give where nothing else is configured. A claim cannot ask for another size than its pool's template has. */
+const TEMPLATE_SIZE: SandboxSize = {
+  cpu: SANDBOX_SIZE.cpuLimitMillis / 1_000,
+  memoryMb: SANDBOX_SIZE.memoryMebibytes,
+  diskMb: SANDBOX_SIZE.workspaceMebibytes,
+};
+
 class ClaimProvider implements SandboxProvider {
   readonly name = 'agent-sandbox';
+  readonly defaultSize = TEMPLATE_SIZE;
   readonly #client: KubernetesClient;
   readonly #claims: Collection;
   readonly #life: ClaimLife;
@@ -68,8 +80,22 @@ class ClaimProvider implements SandboxProvider {
     this.#settleWithinMs = settleWithinMs;
   }
 
-  async create({ id, image }: SandboxSpec, signal?: AbortSignal): Promise<void> {
+  enforcement(): Promise<Enforcement> {
+    return Promise.resolve(CLUSTER_ENFORCEMENT);
+  }
+
+  async create(
+    { id, image, resources = {}, network = false }: SandboxSpec,
+    signal?: AbortSignal,
+  ): Promise<void> {
     checkSandboxId(id);
+    const { cpu, memoryMb, diskMb } = { ...TEMPLATE_SIZE, ...resources };
+    if (cpu !== TEMPLATE_SIZE.cpu || memoryMb !== TEMPLATE_SIZE.memoryMb || diskMb !== TEMPLATE_SIZE.diskMb) {
+      throw new PortholeError(
+        'resources_not_supported',
+        `resources: sandboxes out of a warm pool are as large as its template says (${TEMPLATE_SIZE.cpu} CPUs, ${TEMPLATE_SIZE.memoryMb} MiB of memory, ${TEMPLATE_SIZE.diskMb} MiB of disk). Leave it out, or use the kubernetes provider.`,
+      );
+    }
     const warmPool = image === undefined ? this.#warmPool : this.#byImage.get(image);
     if (warmPool === undefined) {
       throw new PortholeError(
@@ -78,7 +104,7 @@ class ClaimProvider implements SandboxProvider {
       );
     }
     await this.#told(id, async () => {
-      await this.#life.claim(id, warmPool, signal);
+      await this.#life.claim(id, { warmPool, network }, signal);
       await this.#start(id, signal);
     });
   }

@@ -4,13 +4,17 @@
  */
 import type { Duplex } from 'node:stream';
 import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
+import { SANDBOX_SIZE } from '#constructs/sandbox-size.ts';
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { SANDBOX_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
+import { checkAtMost } from '#adapters/sandboxes/unsupported-spec.ts';
 import type {
+  Enforcement,
   ExecCommand,
   ExecProcess,
   SandboxObservation,
   SandboxProvider,
+  SandboxSize,
   SandboxSpec,
 } from '#core/ports/sandbox-provider.ts';
 import type { ClusterAccess } from '../client/cluster-access.ts';
@@ -18,9 +22,10 @@ import { type Collection, collection, PODS, VOLUME_CLAIMS } from '../client/coll
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import type { KubernetesObject } from '../client/kubernetes-object.ts';
 import { find } from './cluster/await-object.ts';
+import { CLUSTER_ENFORCEMENT } from './cluster/cluster-enforcement.ts';
 import { openClusterStreams } from './cluster/cluster-streams.ts';
 import type { RunningPod } from './exec/running-pod.ts';
-import { PodLife, type SandboxPodSettings } from './pods/pod-life.ts';
+import { PodLife, type SandboxPodSettings, sizeOf } from './pods/pod-life.ts';
 import { PodShell } from './pods/pod-shell.ts';
 import type { Pod } from './pods/pod.ts';
 import { podState } from './pods/pod-state.ts';
@@ -48,8 +53,16 @@ export function createKubernetesProvider(options: KubernetesProviderOptions): Sa
   return new PodProvider(options);
 }
 
+const MOST: SandboxSize = {
+  cpu: SANDBOX_SIZE.cpuLimitMillis / 1_000,
+  memoryMb: SANDBOX_SIZE.memoryMebibytes,
+  diskMb: SANDBOX_SIZE.workspaceMebibytes,
+};
+
 class PodProvider implements SandboxProvider {
   readonly name = 'kubernetes';
+  readonly defaultSize: SandboxSize;
+  readonly #most: SandboxSize;
   readonly #client: KubernetesClient;
   readonly #pods: Collection;
   readonly #volumes: Collection;
@@ -66,6 +79,12 @@ class PodProvider implements SandboxProvider {
     openWithinMs,
   }: KubernetesProviderOptions) {
     const streams = openClusterStreams(access, openWithinMs);
+    this.defaultSize = sizeOf(pod);
+    this.#most = {
+      cpu: Math.max(MOST.cpu, this.defaultSize.cpu),
+      memoryMb: Math.max(MOST.memoryMb, this.defaultSize.memoryMb),
+      diskMb: Math.max(MOST.diskMb, this.defaultSize.diskMb),
+    };
     this.#client = client;
     this.#pods = collection(PODS, namespace);
     this.#volumes = collection(VOLUME_CLAIMS, namespace);
@@ -73,10 +92,17 @@ class PodProvider implements SandboxProvider {
     this.#shell = new PodShell(client, streams, this.#pods);
   }
 
-  async create({ id, image }: SandboxSpec, signal?: AbortSignal): Promise<void> {
+  enforcement(): Promise<Enforcement> {
+    return Promise.resolve(CLUSTER_ENFORCEMENT);
+  }
+
+  async create(spec: SandboxSpec, signal?: AbortSignal): Promise<void> {
+    const { id } = spec;
     checkSandboxId(id);
+    // Beyond it the cluster's admission policy refuses pods and volumes.
+    checkAtMost(spec.resources, this.#most);
     await this.#told(id, async () => {
-      await this.#start(id, await this.#life.keepVolume(id, image, signal), signal);
+      await this.#start(id, await this.#life.keepVolume(spec, signal), signal);
     });
   }
 

@@ -83,18 +83,32 @@ export function commandScript(
   };
 }
 
-/** What the shell is to run: `env` and not `export` for the caller's variables, because to shells some are special. Our own command comes last in its PATH. */
+/** Variables that are special to some shell: set before the command is started, they would change how, or end the shell. */
+const SPECIAL =
+  /^(?:PATH|IFS|ENV|CDPATH|PS\d|OPT(?:IND|ARG|ERR)|LINENO|PPID|E?UID|GROUPS|RANDOM|SECONDS|EPOCH\w*|SHELL\w*|BASH\w*|DIRSTACK|HIST\w*|FUNCN\w*|_\w*)$/;
+const PLAIN = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/**
+ * What the shell is to run. Variables are exported, because their values may be secrets, which the arguments of `env` would show to whoever lists processes on the container's machine; `env` sets only
+ * those that are special to shells. Our own command comes last in its PATH.
+ */
 function startLines(
   { argv, cwd, env, stdin, tty }: CheckedCommand,
   base: Readonly<Record<string, string>>,
 ): string {
-  const variables = Object.entries({ ...base, ...env }).map(([name, value]) => `${name}=${value}`);
+  const isPlain = (name: string) => PLAIN.test(name) && !SPECIAL.test(name);
+  const entries = Object.entries({ ...base, ...env });
+  const exported = entries
+    .filter(([name]) => isPlain(name))
+    .map(([name, value]) => `export ${name}=${quote(value)}\n`)
+    .join('');
+  const variables = entries.filter(([name]) => !isPlain(name)).map(([name, value]) => `${name}=${value}`);
   // Of a program whose name has an equals sign, env would make a variable.
   const program = argv[0].includes('=') ? ['sh', '-c', 'exec "$0" "$@"', ...argv] : argv;
   const words = ['env', '--', ...variables, ...program].map(quote).join(' ');
   const input = stdin || tty !== null ? '' : ' </dev/null';
   const path = `[ -z "$HOME" ] || export PATH="$PATH:$HOME/${AGENT_FOLDER}/bin"`;
-  return `${path}\ncd -- ${quote(cwd)} || exit 126\nexec ${words}${input}`;
+  return `${path}\n${exported}cd -- ${quote(cwd)} || exit 126\nexec ${words}${input}`;
 }
 
 /** One word for any POSIX shell. */

@@ -11,6 +11,8 @@ export interface NewSession {
   /** Within /workspace, its default. */
   readonly cwd?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
+  /** The sandbox's own variables, beneath those of the session. */
+  readonly sandboxEnv?: Readonly<Record<string, string>> | undefined;
 }
 
 /** `$1` is the id, `$2` the folder. The environment follows as words: as the shell's own it would have a say in what the shell does. */
@@ -39,7 +41,7 @@ const MAX_ENV_BYTES = 131_072;
 export async function createSession(
   { provider }: { readonly provider: Pick<SandboxProvider, 'exec'> },
   sandboxId: string,
-  { id, cwd, env = {} }: NewSession,
+  { id, cwd, env = {}, sandboxEnv }: NewSession,
   signal?: AbortSignal,
 ): Promise<void> {
   checkSessionId(id);
@@ -49,7 +51,7 @@ export async function createSession(
   const { code } = await runToEnd(
     provider,
     sandboxId,
-    { argv: ['bash', '-c', CREATE, 'bash', id, folder, ...variables] },
+    { argv: ['bash', '-c', CREATE, 'bash', id, folder, ...variables], env: sandboxEnv },
     signal,
     KEPT_WITHIN_MS,
   );

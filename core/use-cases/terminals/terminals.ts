@@ -36,6 +36,9 @@ export interface TerminalRequest {
 
 type Place = Pick<SandboxRecord, 'id' | 'generation'>;
 
+/** With what every command in it finds in its environment. */
+type Furnished = Pick<SandboxRecord, 'id' | 'generation' | 'env'>;
+
 interface Kept {
   readonly opening: Promise<Terminal>;
   /** Once it is open. */
@@ -63,7 +66,7 @@ export class Terminals {
    * none is left over whose viewer never came.
    * @throws PortholeError `too_many_terminals`, `service_unavailable` while this process ends, and what `exec` refuses
    */
-  async open(sandbox: Place, request: TerminalRequest, signal?: AbortSignal): Promise<Terminal> {
+  async open(sandbox: Furnished, request: TerminalRequest, signal?: AbortSignal): Promise<Terminal> {
     if (this.#deps.stopping.aborted) {
       throw new PortholeError('service_unavailable', 'Porthole is just ending here: connect again.');
     }
@@ -91,7 +94,7 @@ export class Terminals {
     await Promise.all([...this.#open].map((terminal) => terminal.hangUp(ENDING)));
   }
 
-  async #openPrivate(sandbox: Place, request: TerminalRequest): Promise<Terminal> {
+  async #openPrivate(sandbox: Furnished, request: TerminalRequest): Promise<Terminal> {
     const key = keyOf(sandbox);
     const count = this.#private.get(key) ?? 0;
     if (count >= MOST_PRIVATE) throw tooMany(sandbox, `${MOST_PRIVATE} terminals without a session`);
@@ -111,7 +114,7 @@ export class Terminals {
     }
   }
 
-  async #openKept(sandbox: Place, sessionId: string, request: TerminalRequest): Promise<Terminal> {
+  async #openKept(sandbox: Furnished, sessionId: string, request: TerminalRequest): Promise<Terminal> {
     const key = keyOf(sandbox);
     const sessions = this.#kept.get(key) ?? new Map<string, Kept>();
     this.#kept.set(key, sessions);
@@ -144,14 +147,14 @@ export class Terminals {
   }
 
   async #start(
-    sandbox: Place,
+    sandbox: Furnished,
     { sessionId, shell, size }: TerminalRequest,
     ring: ReplayRing | undefined,
   ): Promise<Terminal> {
     const running = new AbortController();
     const process = await this.#deps.provider.exec(
       sandbox.id,
-      shellOn(sessionId, shell, size),
+      shellOn(sessionId, shell, size, sandbox.env),
       running.signal,
     );
     const terminal = new Terminal({
@@ -198,12 +201,17 @@ function keyOf({ id, generation }: Place): string {
   return `${id} ${generation}`;
 }
 
-function shellOn(sessionId: string | undefined, shell: string, tty: TerminalSize): ExecCommand {
+function shellOn(
+  sessionId: string | undefined,
+  shell: string,
+  tty: TerminalSize,
+  env: Readonly<Record<string, string>>,
+): ExecCommand {
   const TERM = 'xterm-256color';
-  if (sessionId === undefined) return { argv: [shell], env: { TERM }, stdin: true, tty };
+  if (sessionId === undefined) return { argv: [shell], env: { ...env, TERM }, stdin: true, tty };
   // The session's own environment, which may have come from a command without a terminal, takes the place of what is given here.
   const program = ['env', `TERM=${TERM}`, shell];
-  return { argv: ['bash', '-c', ENTER_AND_EXEC, 'bash', sessionId, ...program], stdin: true, tty };
+  return { argv: ['bash', '-c', ENTER_AND_EXEC, 'bash', sessionId, ...program], env, stdin: true, tty };
 }
 
 /** Ends the one that has been left alone for longest. */

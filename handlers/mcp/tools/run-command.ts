@@ -34,11 +34,11 @@ export const runCommandTool = defineTool({
   annotations: { readOnlyHint: false, destructiveHint: true },
   async run({ run_id, command, cwd, timeout_seconds }, context) {
     const { services, signal } = context;
-    const { id } = await sandboxOf(context, run_id);
+    const { id, env } = await sandboxOf(context, run_id);
     const { process, exitCode, timedOut } = await executeCommand(
       services,
       id,
-      { argv: ['sh', '-c', command], cwd, timeoutMs: timeout_seconds * 1_000 },
+      { argv: ['sh', '-c', command], cwd, timeoutMs: timeout_seconds * 1_000, env },
       signal,
     );
     const [stdout, stderr, code] = await Promise.all([

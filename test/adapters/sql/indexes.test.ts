@@ -1,5 +1,5 @@
 import { CUT_OFF, SUCCESS, toolRun, toolVersion } from '#test/contracts/records/editor-samples.ts';
-import { sandbox } from '#test/contracts/records/samples.ts';
+import { sandbox, THREE } from '#test/contracts/records/samples.ts';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type CompiledQuery, type Dialect, Kysely, PostgresDialect } from 'kysely';
 import { connectionPool } from '#adapters/sql/postgres/connection-pool.ts';
@@ -50,7 +50,9 @@ const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> 
   'sandboxes.wantedBy': ({ sandboxes }) => sandboxes.wantedBy(OWNER, 'here'),
   'sandboxes.countWanted': ({ sandboxes }) => sandboxes.countWanted('here'),
   'sandboxes.reserve': ({ sandboxes }) =>
-    sandboxes.reserve(sandbox('box-9', { owner: OWNER, sessionKey: 's', name: 'n' }), 5),
+    sandboxes.reserve(sandbox('box-9', { owner: OWNER, sessionKey: 's', name: 'n' }), THREE),
+  'sandboxes.usage': ({ sandboxes }) => sandboxes.usage(OWNER, THREE.defaultSize),
+  'sandboxes.wake': ({ sandboxes }) => sandboxes.wake({ id: 'box', generation: 1 }, THREE),
   'sandboxes.moveDesired': ({ sandboxes }) =>
     sandboxes.moveDesired({ id: 'box', generation: 1 }, 'running', 'stopped', AT, {
       lastActiveAt: AT,

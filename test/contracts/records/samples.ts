@@ -1,7 +1,19 @@
-import type { EndReason, Owner, RunRecord, SandboxRecord, Tombstone } from '#core/ports/records.ts';
+import type {
+  Allowance,
+  EndReason,
+  Owner,
+  RunRecord,
+  SandboxRecord,
+  Tombstone,
+} from '#core/ports/records.ts';
 
 export const ALICE: Owner = { user: 'alice', org: 'acme' };
 export const BOB: Owner = { user: 'bob', org: 'acme' };
+/** Three sandboxes of a size that counts where none is asked for. */
+export const THREE: Allowance = {
+  quota: { sandboxes: 3 },
+  defaultSize: { cpu: 1, memoryMb: 1_024, diskMb: 2_048 },
+};
 export const NOON = new Date('2026-03-01T12:00:00.000Z');
 
 export const minutes = (count: number): Date => new Date(NOON.getTime() + count * 60_000);
@@ -39,6 +51,9 @@ export function sandbox(id: string, rest: Partial<SandboxRecord> = {}): SandboxR
     sessionKey: null,
     name: null,
     tags: {},
+    resources: {},
+    network: false,
+    env: {},
     lastActiveAt: rest.createdAt ?? NOON,
     stoppedAt: null,
     ttlSeconds: null,

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Records, Reservation } from '#core/ports/records.ts';
 import { POOL_OWNER } from '#core/rules/pool-owner.ts';
-import { ALICE, BOB, minutes, NOON, sandbox } from './samples.ts';
+import { ALICE, BOB, minutes, NOON, sandbox, THREE } from './samples.ts';
 
 /** What the records promise of who may have a sandbox, and of when it was used; `peer` is a second instance on the same database. */
 export function sandboxLifeContract(
@@ -21,7 +21,14 @@ export function sandboxLifeContract(
 
     describe('reserved', () => {
       test('they come back with all they were given', async () => {
-        const given = sandbox('box', { sessionKey: 's', name: 'n', tags: { thread_id: '1', 'a.b': '"' } });
+        const given = sandbox('box', {
+          sessionKey: 's',
+          name: 'n',
+          tags: { thread_id: '1', 'a.b': '"' },
+          resources: { cpu: 0.25, memoryMb: 512, diskMb: 100 },
+          network: true,
+          env: { TOKEN: 'a\n"ß' },
+        });
         expect(await records.sandboxes.reserve(given)).toEqual({ kind: 'reserved', sandbox: given });
         expect(await peer.sandboxes.get('box')).toEqual(given);
       });
@@ -39,10 +46,10 @@ export function sandboxLifeContract(
       test('no number of requests at once gets past the quota', async () => {
         const asked = await Promise.all(
           Array.from({ length: 40 }, (_, at) =>
-            (at % 2 ? peer : records).sandboxes.reserve(sandbox(`box-${at}`), 7),
+            (at % 2 ? peer : records).sandboxes.reserve(sandbox(`box-${at}`), THREE),
           ),
         );
-        expect(kinds(asked)).toEqual({ over_quota: 33, reserved: 7 });
+        expect(kinds(asked)).toEqual({ over_quota: 37, reserved: 3 });
       });
 
       test('the quota counts what is wanted to run, of this owner alone', async () => {
@@ -50,8 +57,12 @@ export function sandboxLifeContract(
         await records.sandboxes.create(sandbox('gone', { desired: 'destroyed' }));
         await records.sandboxes.create(sandbox('other', { owner: BOB }));
         await records.sandboxes.create(sandbox('one'));
-        expect(await records.sandboxes.reserve(sandbox('two'), 1)).toEqual({ kind: 'over_quota', used: 1 });
-        expect(await records.sandboxes.reserve(sandbox('two'), 2)).toMatchObject({ kind: 'reserved' });
+        const most = (sandboxes: number) => ({ ...THREE, quota: { sandboxes } });
+        expect(await records.sandboxes.reserve(sandbox('two'), most(1))).toEqual({
+          kind: 'over_quota',
+          used: { sandboxes: 1, cpu: 1, memoryMb: 1_024, diskMb: 4_096 },
+        });
+        expect(await records.sandboxes.reserve(sandbox('two'), most(2))).toMatchObject({ kind: 'reserved' });
       });
 
       test('keys and names are free again once a sandbox is unwanted, and are nobody else’s business', async () => {
@@ -182,7 +193,16 @@ export function sandboxLifeContract(
     test('what waits is taken on the taker’s terms alone', async () => {
       const pool = (id: string) => sandbox(id, { owner: POOL_OWNER, observed: 'running' });
       for (const id of ['one', 'two', 'three']) await records.sandboxes.create(pool(id));
-      const terms = { sessionKey: 's', name: 'n', tags: { a: 'b' }, ttlSeconds: 60, most: 1 };
+      const most = (sandboxes: number) => ({ allowance: { ...THREE, quota: { sandboxes } } });
+      const terms = {
+        sessionKey: 's',
+        name: 'n',
+        tags: { a: 'b' },
+        env: { KEY: 'value' },
+        ttlSeconds: 60,
+        resources: {},
+        ...most(1),
+      };
       const take = (more: object = {}) =>
         records.sandboxes.takeWarm('here', POOL_OWNER, ALICE, minutes(1), { terms: { ...terms, ...more } });
       expect(await take()).toMatchObject({
@@ -191,11 +211,12 @@ export function sandboxLifeContract(
         tags: { a: 'b' },
         ttlSeconds: 60,
         heartbeatAt: minutes(1),
+        env: { KEY: 'value' },
         owner: ALICE,
       });
-      expect(await take({ most: 9 })).toBeUndefined();
+      expect(await take(most(9))).toBeUndefined();
       expect(await take({ sessionKey: null, name: null })).toBeUndefined();
-      expect(await take({ sessionKey: null, name: null, most: 2 })).toMatchObject({ owner: ALICE });
+      expect(await take({ sessionKey: null, name: null, ...most(2) })).toMatchObject({ owner: ALICE });
     });
   });
 }

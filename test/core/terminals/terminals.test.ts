@@ -20,7 +20,7 @@ describe('the terminals of a process', () => {
   let stopping: AbortController;
   let shells: FakeShell[];
   let refusal: Error | undefined;
-  const here = { id: 'aaaa', generation: 1 };
+  const here = { id: 'aaaa', generation: 1, env: {} };
   beforeEach(async () => {
     records = openSqliteRecords({ file: ':memory:' });
     await records.migrate();
@@ -186,7 +186,7 @@ describe('the terminals of a process', () => {
     const record = sandbox('cccc');
     const generation = await records.sandboxes.create(record);
     await records.sandboxes.setDesired('cccc', desired);
-    const viewer = await look(terminals, PLAIN, { id: 'cccc', generation: generation ?? 0 });
+    const viewer = await look(terminals, PLAIN, { id: 'cccc', generation: generation ?? 0, env: {} });
     shells[0]?.lose();
     await until(() => viewer.closedWith !== undefined);
     expect(viewer.closedWith).toEqual([code, '']);

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import { claimSandboxId, makeSandbox } from '#core/use-cases/create-sandbox.ts';
 import { destroySandbox } from '#core/use-cases/destroy-sandbox.ts';
 import { keepLifecycle } from '#core/use-cases/keep-lifecycle.ts';
@@ -38,6 +39,8 @@ class Machine {
     const unused = () => Promise.reject(new Error('not part of this test'));
     return {
       name: 'local',
+      defaultSize: { cpu: 1, memoryMb: 1_024, diskMb: 1_024 },
+      enforcement: async () => ({ cpu: null, memoryMb: null, diskMb: null, network: null }),
       create: ({ id }) => move('running')(id),
       resume: move('running'),
       stop: move('stopped'),
@@ -89,6 +92,7 @@ test('whatever happens and whoever is killed, each sandbox comes to its end, and
         tokens,
         plane: memoryPreviewPlane({ clock }),
         place: `here-${Math.random()}`,
+        quotas: NO_QUOTAS,
       };
       const pass = () => keepLifecycle({ ...deps, limits: LIMITS, failed: () => {} });
       for (const { step: event, target, killedAfter } of events) {

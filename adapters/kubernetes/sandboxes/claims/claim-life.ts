@@ -45,10 +45,14 @@ export class ClaimLife {
   }
 
   /** Makes the claim where there is none; one on its way out is seen off first. */
-  async claim(id: string, warmPool: string, signal: AbortSignal | undefined): Promise<void> {
+  async claim(
+    id: string,
+    { warmPool, network }: { readonly warmPool: string; readonly network: boolean },
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     // Loaded by those who make claims alone.
     const { sandboxClaimManifest } = await import('#constructs/sandbox-claim.ts');
-    const manifest = sandboxClaimManifest({ namespace: this.#namespace, sandboxId: id, warmPool });
+    const manifest = sandboxClaimManifest({ namespace: this.#namespace, sandboxId: id, warmPool, network });
     const { client } = this.#watching;
     while ((await makeObject(client, this.#claims, annotated(manifest, id), signal)) === undefined) {
       const found = await find<Claim>(client, this.#claims, sandboxObjectName(id), signal);

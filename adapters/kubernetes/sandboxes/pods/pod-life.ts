@@ -1,6 +1,9 @@
+import { type KeptSpec, keptSpecText, readKeptSpec } from '#adapters/sandboxes/kept-spec.ts';
 import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { DOMAIN, sandboxObjectName } from '#constructs/names.ts';
 import type { SandboxPodProps } from '#constructs/sandbox-pod.ts';
+import { SANDBOX_SIZE } from '#constructs/sandbox-size.ts';
+import type { SandboxSize, SandboxSpec } from '#core/ports/sandbox-provider.ts';
 import { type Collection, collection, PODS, VOLUME_CLAIMS } from '../../client/collection.ts';
 import type { KubernetesObject } from '../../client/kubernetes-object.ts';
 import { find, type Watching } from '../cluster/await-object.ts';
@@ -18,6 +21,16 @@ export type SandboxPodSettings = Omit<SandboxPodProps, 'namespace' | 'sandboxId'
 
 /** On a sandbox's volume: what its pod is made of when it starts again. */
 const IMAGE = `${DOMAIN}/image`;
+const SPEC = `${DOMAIN}/spec`;
+
+/** The size of a pod that asks for none. */
+export function sizeOf({
+  cpuLimitMillis = SANDBOX_SIZE.cpuLimitMillis,
+  memoryMebibytes = SANDBOX_SIZE.memoryMebibytes,
+  workspaceMebibytes = SANDBOX_SIZE.workspaceMebibytes,
+}: SandboxPodSettings): SandboxSize {
+  return { cpu: cpuLimitMillis / 1_000, memoryMb: memoryMebibytes, diskMb: workspaceMebibytes };
+}
 
 /** Makes and removes the pod and the volume of a sandbox. Every step may be repeated, by anybody, after a crash anywhere. */
 export class PodLife {
@@ -55,12 +68,15 @@ export class PodLife {
 
   /** Makes the sandbox's volume where there is none; one on its way out is seen off first. */
   async keepVolume(
-    id: string,
-    image: string | undefined,
+    { id, image, ...spec }: SandboxSpec,
     signal: AbortSignal | undefined,
   ): Promise<KubernetesObject> {
-    const { volumeClaim } = await this.#manifests(id, image);
-    const manifest = annotated(volumeClaim, id, { [IMAGE]: image ?? this.#image });
+    const { volumeClaim } = await this.#manifests(id, image, spec);
+    const kept = keptSpecText(spec);
+    const manifest = annotated(volumeClaim, id, {
+      [IMAGE]: image ?? this.#image,
+      ...(kept !== undefined && { [SPEC]: kept }),
+    });
     const name = sandboxObjectName(id);
     for (;;) {
       const made = await makeObject(this.#watching.client, this.#volumes, manifest, signal);
@@ -82,7 +98,7 @@ export class PodLife {
       if (now.state === 'running') return now.pod;
       if (now.state === 'ended' || now.state === 'ending') await this.endPod(id, signal);
       else {
-        if (now.state === 'absent') await this.#makePod(id, volume.metadata.annotations?.[IMAGE], signal);
+        if (now.state === 'absent') await this.#makePod(id, volume.metadata.annotations, signal);
         const stopped = () => sandboxNotRunning(id, 'it was stopped while it came up');
         return awaitPod(this.#watching, this.#pods, name, id, this.limit(signal), stopped);
       }
@@ -111,16 +127,25 @@ export class PodLife {
     return limited(signal, this.#settleWithinMs);
   }
 
-  async #makePod(id: string, image: string | undefined, signal: AbortSignal | undefined): Promise<void> {
-    const { pod } = await this.#manifests(id, image);
+  async #makePod(
+    id: string,
+    { [IMAGE]: image, [SPEC]: spec }: Readonly<Record<string, string>> = {},
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const { pod } = await this.#manifests(id, image, readKeptSpec(spec));
     await makeObject(this.#watching.client, this.#pods, annotated(pod, id), signal);
   }
 
-  async #manifests(id: string, image: string | undefined) {
+  async #manifests(id: string, image: string | undefined, { resources = {}, network }: KeptSpec) {
     // Loaded by those who make sandboxes alone: it brings half a megabyte of code along.
     const { sandboxPodManifests } = await import('#constructs/sandbox-pod.ts');
+    const { cpu, memoryMb, diskMb } = resources;
     return sandboxPodManifests({
       ...this.#settings,
+      ...(cpu !== undefined && { cpuLimitMillis: Math.round(cpu * 1_000) }),
+      ...(memoryMb !== undefined && { memoryMebibytes: memoryMb }),
+      ...(diskMb !== undefined && { workspaceMebibytes: diskMb }),
+      ...(network === true && { network }),
       namespace: this.#namespace,
       sandboxId: id,
       image: image ?? this.#image,

@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { ownerOf, requirePerson } from '#core/callers.ts';
+import { quotaOf } from '#core/rules/quotas.ts';
+import { defineRoute, json } from '../route.ts';
+
+const AMOUNTS = {
+  sandboxes: 'Sandboxes that run or are being made',
+  cpu: 'Their CPUs',
+  memory_mb: 'Their memory in MiB',
+  disk_mb: 'The disk of all your sandboxes in MiB, stopped ones included',
+} as const;
+
+const amounts = <T extends z.ZodType>(of: (what: string) => T) =>
+  z.object({
+    sandboxes: of(AMOUNTS.sandboxes),
+    cpu: of(AMOUNTS.cpu),
+    memory_mb: of(AMOUNTS.memory_mb),
+    disk_mb: of(AMOUNTS.disk_mb),
+  });
+
+const QuotaDto = z
+  .object({
+    limits: amounts((what) => z.number().nullable().describe(`${what}; null: any amount`)),
+    used: amounts((what) => z.number().describe(what)),
+  })
+  .meta({ id: 'Quota' });
+
+export const getQuotaRoute = defineRoute({
+  id: 'getQuota',
+  method: 'GET',
+  path: '/api/quota',
+  tag: 'Sandboxes',
+  summary: 'What you may have at a time, and what you have',
+  description: 'A sandbox that asks for no resources counts as what it is given by default.',
+  access: 'caller',
+  responses: { 200: { description: 'Your limits, and what counts against them', schema: QuotaDto } },
+  async handle({ caller }, { records, quotas, provider }) {
+    const owner = ownerOf(requirePerson(caller, 'read a quota'));
+    const { sandboxes, cpu, memoryMb, diskMb } = quotaOf(quotas, owner);
+    const used = await records.sandboxes.usage(owner, provider.defaultSize);
+    return json(200, {
+      limits: {
+        sandboxes: sandboxes ?? null,
+        cpu: cpu ?? null,
+        memory_mb: memoryMb ?? null,
+        disk_mb: diskMb ?? null,
+      },
+      used: {
+        sandboxes: used.sandboxes,
+        cpu: used.cpu,
+        memory_mb: used.memoryMb,
+        disk_mb: used.diskMb,
+      },
+    });
+  },
+});

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import type { SandboxRecord } from '#core/ports/records.ts';
+import type { Enforcement, SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { SandboxDto, toSandboxDto } from './sandbox-dto.ts';
+
+const enforcedBy = z.string().nullable().describe('null: nothing holds it to that');
+const limit = z.object({ value: z.number(), enforced_by: enforcedBy });
+
+/** A sandbox with what holds it to its limits. */
+export const SandboxDetailDto = SandboxDto.extend({
+  limits: z
+    .object({
+      cpu: limit,
+      memory_mb: limit,
+      disk_mb: limit,
+      network: z.object({
+        value: z.enum(['none', 'internet']).describe('internet: without metadata and private addresses'),
+        enforced_by: enforcedBy,
+      }),
+    })
+    .meta({ id: 'SandboxLimits' }),
+  env_names: z
+    .array(z.string())
+    .describe('What it was given at creation; the values are told to nobody but its commands'),
+}).meta({ id: 'SandboxDetail' });
+
+export async function toSandboxDetailDto(
+  sandbox: SandboxRecord,
+  provider: Pick<SandboxProvider, 'defaultSize' | 'enforcement'>,
+): Promise<z.infer<typeof SandboxDetailDto>> {
+  const dto = toSandboxDto(sandbox, provider.defaultSize);
+  const by: Enforcement = await provider.enforcement(sandbox.network);
+  return {
+    ...dto,
+    limits: {
+      cpu: { value: dto.resources.cpu, enforced_by: by.cpu },
+      memory_mb: { value: dto.resources.memory_mb, enforced_by: by.memoryMb },
+      disk_mb: { value: dto.resources.disk_mb, enforced_by: by.diskMb },
+      network: { value: sandbox.network ? 'internet' : 'none', enforced_by: by.network },
+    },
+    env_names: Object.keys(sandbox.env).sort(),
+  };
+}

@@ -1,0 +1,119 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { Allowance, Records } from '#core/ports/records.ts';
+import type { Quota } from '#core/rules/quotas.ts';
+import { POOL_OWNER } from '#core/rules/pool-owner.ts';
+import { ALICE, BOB, NOON, sandbox, THREE } from './samples.ts';
+
+const FIFTY = Array.from({ length: 50 }, (_, at) => at);
+
+/** What the records promise of quotas; `peer` is a second instance on the same database. */
+export function quotasContract(instances: () => { readonly records: Records; readonly peer: Records }): void {
+  describe('quotas', () => {
+    let records: Records;
+    let peer: Records;
+    beforeEach(() => {
+      ({ records, peer } = instances());
+    });
+    const bound = (quota: Quota): Allowance => ({ ...THREE, quota });
+    const either = (at: number) => (at % 2 ? peer : records).sandboxes;
+
+    test('count CPUs and memory of what is wanted to run, and the disk of what is stopped as well', async () => {
+      const resources = { cpu: 0.1, memoryMb: 100, diskMb: 10 };
+      await records.sandboxes.create(sandbox('sized', { resources }));
+      await records.sandboxes.create(sandbox('sized-too', { resources: { cpu: 0.2 } }));
+      await records.sandboxes.create(sandbox('plain', { observed: 'running' }));
+      await records.sandboxes.create(sandbox('stopped', { desired: 'stopped', resources: { diskMb: 7 } }));
+      await records.sandboxes.create(sandbox('going', { desired: 'destroyed' }));
+      await records.sandboxes.create(sandbox('gone', { desired: 'destroyed', observed: 'destroyed' }));
+      await records.sandboxes.create(sandbox('bobs', { owner: BOB }));
+      expect(await peer.sandboxes.usage(ALICE, THREE.defaultSize)).toEqual({
+        sandboxes: 3,
+        cpu: 1.3,
+        memoryMb: 100 + 1_024 + 1_024,
+        diskMb: 10 + 2_048 + 2_048 + 7,
+      });
+      expect(await peer.sandboxes.usage(POOL_OWNER, THREE.defaultSize)).toEqual({
+        sandboxes: 0,
+        cpu: 0,
+        memoryMb: 0,
+        diskMb: 0,
+      });
+    });
+
+    test.each<[string, Quota, number]>([
+      ['CPUs', { cpu: 1 }, 10],
+      ['memory', { memoryMb: 700 }, 7],
+      ['disk', { diskMb: 50 }, 5],
+      ['sandboxes', { sandboxes: 4, cpu: 9 }, 4],
+    ])('of %s are kept by 50 who ask at once', async (_, quota, fit) => {
+      const resources = { cpu: 0.1, memoryMb: 100, diskMb: 10 };
+      const asked = await Promise.all(
+        FIFTY.map((at) => either(at).reserve(sandbox(`box-${at}`, { resources }), bound(quota))),
+      );
+      expect(asked.filter(({ kind }) => kind === 'reserved')).toHaveLength(fit);
+      expect(asked.filter(({ kind }) => kind === 'over_quota')).toHaveLength(50 - fit);
+      expect(await records.sandboxes.usage(ALICE, THREE.defaultSize)).toMatchObject({ sandboxes: fit });
+    });
+
+    test('are kept by 50 stopped sandboxes that are wanted at once', async () => {
+      for (const at of FIFTY) {
+        await records.sandboxes.create(sandbox(`box-${at}`, { desired: 'stopped', observed: 'stopped' }));
+      }
+      const woken = await Promise.all(
+        FIFTY.map((at) => either(at).wake({ id: `box-${at}`, generation: 1 }, bound({ cpu: 4 }))),
+      );
+      expect(woken.filter((each) => each === 'woken')).toHaveLength(4);
+      expect(woken.filter((each) => typeof each !== 'string')).toHaveLength(46);
+      expect(await records.sandboxes.usage(ALICE, THREE.defaultSize)).toMatchObject({ cpu: 4 });
+    });
+
+    test('are kept by those who create and those who resume together', async () => {
+      for (const at of FIFTY) {
+        await records.sandboxes.create(sandbox(`old-${at}`, { desired: 'stopped', observed: 'stopped' }));
+      }
+      await Promise.all(
+        FIFTY.flatMap((at): Promise<unknown>[] => [
+          either(at).wake({ id: `old-${at}`, generation: 1 }, THREE),
+          either(at + 1).reserve(sandbox(`new-${at}`), THREE),
+        ]),
+      );
+      expect(await records.sandboxes.usage(ALICE, THREE.defaultSize)).toMatchObject({ sandboxes: 3 });
+    });
+
+    test('are kept by 50 who take what waits', async () => {
+      for (const at of FIFTY) {
+        await records.sandboxes.create(sandbox(`warm-${at}`, { owner: POOL_OWNER, observed: 'running' }));
+      }
+      const terms = { sessionKey: null, name: null, tags: {}, env: {}, resources: {}, allowance: THREE };
+      const taken = await Promise.all(
+        FIFTY.map((at) => either(at).takeWarm('here', POOL_OWNER, ALICE, NOON, { terms })),
+      );
+      expect(taken.filter((each) => each !== undefined)).toHaveLength(3);
+    });
+
+    test('of disk do not keep a stopped sandbox from running, which they count already', async () => {
+      await records.sandboxes.create(sandbox('box', { desired: 'stopped', observed: 'stopped' }));
+      const box = { id: 'box', generation: 1 };
+      expect(await records.sandboxes.wake(box, bound({ diskMb: 1 }))).toBe('woken');
+    });
+
+    test('stand in nobody’s way where nothing is wanted anew', async () => {
+      await records.sandboxes.create(sandbox('box'));
+      expect(await records.sandboxes.wake({ id: 'box', generation: 1 }, bound({ cpu: 0 }))).toBe('unchanged');
+      expect(await records.sandboxes.wake({ id: 'none', generation: 1 }, bound({ cpu: 0 }))).toBe(
+        'unchanged',
+      );
+      await records.sandboxes.setDesired('box', 'stopped');
+      expect(await records.sandboxes.wake({ id: 'box', generation: 2 }, bound({}))).toBe('unchanged');
+      expect(await records.sandboxes.wake({ id: 'box', generation: 1 })).toBe('woken');
+      expect(await peer.sandboxes.get('box')).toMatchObject({ desired: 'running', stoppedAt: null });
+    });
+  });
+
+  test('the environment of a sandbox is forgotten once it is destroyed', async () => {
+    const { records, peer } = instances();
+    await records.sandboxes.create(sandbox('box', { env: { TOKEN: 'secret' } }));
+    await records.sandboxes.setObserved('box', 'destroyed');
+    expect(await peer.sandboxes.get('box')).toMatchObject({ env: {} });
+  });
+}
