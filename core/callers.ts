@@ -1,6 +1,7 @@
 import { PortholeError } from './errors.ts';
 import type { PolicyRecord } from './ports/approvals.ts';
 import type { Owner, RunRecord, SandboxRecord } from './ports/records.ts';
+import type { Grant } from './rules/grant.ts';
 import { isOfPool } from './rules/pool-owner.ts';
 import type { Actor } from './rules/preview-events.ts';
 
@@ -19,7 +20,20 @@ export interface Agent {
   readonly sandboxId: string;
 }
 
-export type Caller = Person | Agent;
+/** Somebody whom the owner of a sandbox has lent a part of it, or who holds the sandbox's own token. */
+export interface Delegate {
+  readonly kind: 'delegate';
+  readonly sandboxId: string;
+  readonly generation: number;
+  readonly grant: Grant;
+  /** Null: by the sandbox's own token, which is then the one of this number. */
+  readonly delegationId: string | null;
+  readonly tokenVersion: number | null;
+  /** Null: it does not end by itself. */
+  readonly expiresAt: Date | null;
+}
+
+export type Caller = Person | Agent | Delegate;
 
 /** Who calls while nothing is configured to tell callers apart. */
 export const LOCAL: Person = { kind: 'person', user: 'local', org: 'local', admin: true };
@@ -31,18 +45,31 @@ export function ownerOf(person: Person): Owner {
   return { user: person.user, org: person.org };
 }
 
-/** @throws PortholeError `forbidden` for an agent: it acts within its run and owns nothing. */
+/** @throws PortholeError `forbidden` for agents and delegates: they act within what is their owner's, and own nothing. */
 export function requirePerson(caller: Caller, action: string): Person {
   if (caller.kind === 'person') return caller;
   throw new PortholeError(
     'forbidden',
-    `An agent token cannot ${action}: ask the owner of run ${caller.runId} to do it.`,
+    `${credentialOf(caller)} cannot ${action}: ask ${superiorOf(caller)} to do it.`,
   );
+}
+
+/** How a message calls what somebody came with who is no person. */
+export function credentialOf(caller: Exclude<Caller, Person>): string {
+  return caller.kind === 'agent' ? 'An agent token' : 'A credential for one sandbox';
+}
+
+/** Who may do what they may not. */
+export function superiorOf(caller: Exclude<Caller, Person>): string {
+  return caller.kind === 'agent'
+    ? `the owner of run ${caller.runId}`
+    : `the owner of sandbox ${caller.sandboxId}`;
 }
 
 /** Whether the caller may act on the run: its owner, an admin, or (where `agents`) the run's own agent. */
 export function mayUseRun(caller: Caller, run: RunRecord, agents: boolean): boolean {
   if (caller.kind === 'agent') return agents && caller.runId === run.id;
+  if (caller.kind === 'delegate') return false;
   return caller.admin || sameOwner(caller, run.owner);
 }
 
@@ -53,14 +80,17 @@ export function mayUsePolicy(person: Person, policy: Pick<PolicyRecord, 'owner'>
 
 /** As whom somebody who may act on the run does so: what its timeline says. */
 export function actorOn(run: RunRecord, caller: Caller): Exclude<Actor, 'traffic'> {
-  if (caller.kind === 'agent') return 'agent';
+  if (caller.kind !== 'person') return 'agent';
   return sameOwner(caller, run.owner) ? 'owner' : 'admin';
 }
 
-/** Whether the caller may act on the sandbox: its owner, an admin, or (where `agents`) the agent whose run it serves. One that waits in a pool is nobody's: whoever gets it must find it untouched. */
+/** Whether the caller may act on the sandbox: its owner, an admin, or (where `agents`) the agent whose run it serves, or whom its owner has lent it to; what of it, the route says. One that waits in a pool is nobody's: whoever gets it must find it untouched. */
 export function mayUseSandbox(caller: Caller, sandbox: SandboxRecord, agents: boolean): boolean {
   if (isOfPool(sandbox)) return false;
   if (caller.kind === 'agent') return agents && caller.sandboxId === sandbox.id;
+  if (caller.kind === 'delegate') {
+    return caller.sandboxId === sandbox.id && caller.generation === sandbox.generation;
+  }
   return caller.admin || sameOwner(caller, sandbox.owner);
 }
 

@@ -1,6 +1,7 @@
 import middy from '@middy/core';
 import { PassThrough, Readable } from 'node:stream';
 import { secretRedactor } from '#core/rules/redact-secrets.ts';
+import { guardLent } from './guard-lent.ts';
 import type { HttpEvent, HttpResponse } from './http-event.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { checkBridgeId } from './middleware/check-bridge-id.ts';
@@ -42,20 +43,22 @@ export function makeFunction(
   ];
   const handler = (event: ChainEvent): Promise<HttpResponse> => {
     const { params, query, body } = event.input ?? { params: {}, query: {}, body: undefined };
-    return route.handle(
-      {
-        params,
-        query,
-        body,
-        // Routes for anyone never look at it.
-        caller: event.caller ?? { kind: 'person', user: '', org: '', admin: false },
-        headers: event.headers,
-        stream: () => bodyStream(event),
-        isHandshake: event.isHandshake === true,
-        signal: event.signal,
-        redact,
-      },
-      services,
+    return guardLent(services, event.caller, event.signal, (signal) =>
+      route.handle(
+        {
+          params,
+          query,
+          body,
+          // Routes for anyone never look at it.
+          caller: event.caller ?? { kind: 'person', user: '', org: '', admin: false },
+          headers: event.headers,
+          stream: () => bodyStream(event),
+          isHandshake: event.isHandshake === true,
+          signal,
+          redact,
+        },
+        services,
+      ),
     );
   };
   // middy's types speak of AWS Lambda's own event and context; ours are the part of them that we read.

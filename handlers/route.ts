@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
 import type { ErrorCode } from '#core/errors.ts';
+import type { GrantLimit, Scope } from '#core/rules/grant.ts';
 import type { HttpResponse } from './http-event.ts';
 import type { Services } from './services.ts';
 
@@ -65,6 +66,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   readonly access: 'anyone' | 'caller' | 'key' | 'local';
   /** Whether a run's agent may call it at all; default false. */
   readonly agents?: boolean;
+  /** As what, of a sandbox that was lent, it may be called; default: not at all. Of the limits of a grant it enforces one itself, or refuses whoever has it. */
+  readonly delegates?: { readonly scope: Scope; readonly enforces?: GrantLimit };
   /** An operation of the Cloudflare sandbox bridge, whose clients work unchanged. The others are our additions. */
   readonly bridge?: boolean;
   /**

@@ -1,6 +1,12 @@
 import { decideApprovalRoute } from './approvals/decide-approval.ts';
 import { deletePolicyRoute } from './approvals/delete-policy.ts';
 import { listPoliciesRoute } from './approvals/list-policies.ts';
+import { delegateSandboxRoute } from './delegations/delegate-sandbox.ts';
+import { listDelegationsRoute } from './delegations/list-delegations.ts';
+import { renewDelegationRoute } from './delegations/renew-delegation.ts';
+import { revokeDelegationRoute } from './delegations/revoke-delegation.ts';
+import { rotateTokenRoute } from './delegations/rotate-token.ts';
+import { validateSandboxRoute } from './delegations/validate-sandbox.ts';
 import { homeRoute } from './docs/home.ts';
 import { openapiJsonRoute } from './docs/openapi-json.ts';
 import { openapiAssetRoute, openapiHtmlRoute, openapiPageRoute } from './docs/openapi-page.ts';
@@ -92,6 +98,12 @@ export const ROUTES: readonly Route[] = [
   putImageRoute,
   deleteImageRoute,
   getQuotaRoute,
+  delegateSandboxRoute,
+  listDelegationsRoute,
+  renewDelegationRoute,
+  revokeDelegationRoute,
+  rotateTokenRoute,
+  validateSandboxRoute,
   getPoolStatsRoute,
   primePoolRoute,
   shutdownPrewarmedRoute,

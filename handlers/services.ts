@@ -34,6 +34,8 @@ export interface Services {
   readonly probe: AppProbe;
   /** Which installation the provider's sandboxes belong to. */
   readonly place: string;
+  /** Under which people and clients reach this API, where that was configured. */
+  readonly publicUrl: URL | undefined;
   /** What each person may have at a time. */
   readonly quotas: Quotas;
   /** When sandboxes are stopped and destroyed. */

@@ -100,6 +100,7 @@ export async function openServices({
       pool,
       probe: appProbe,
       place,
+      publicUrl: config.publicUrl,
       quotas: config.quotas,
       life: config.life,
       // On one machine the start of the host does it.

@@ -5,6 +5,7 @@ import type { Clock } from '#core/ports/clock.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { Tokens } from '#core/ports/tokens.ts';
 import { createAgentAuthenticator } from './agent-authenticator.ts';
+import { createDelegateAuthenticator } from './delegate-authenticator.ts';
 import { createOidcVerifier, type OidcOptions } from './oidc-verifier.ts';
 
 export interface AuthenticatorOptions {
@@ -19,7 +20,7 @@ export interface AuthenticatorOptions {
 }
 
 /**
- * Judges credentials: keys, then agent tokens, then the tokens of the OpenID Connect issuer. Keys are looked up by their sha256, so that the time a look-up takes says
+ * Judges credentials: keys, then agent tokens and the credentials of sandboxes, then the tokens of the OpenID Connect issuer. Keys are looked up by their sha256, so that the time a look-up takes says
  * nothing about a key.
  */
 export function createAuthenticator({
@@ -37,15 +38,20 @@ export function createAuthenticator({
   const isConfigured = byHash.size > 0 || oidc !== undefined;
 
   const agents = createAgentAuthenticator({ tokens, records, clock });
+  const delegates = createDelegateAuthenticator({ tokens, records, clock });
 
   return {
     withoutCredential: isConfigured ? undefined : LOCAL,
     async judge(credential) {
       const known = byHash.get(sha256(credential));
       if (known !== undefined) return known;
-      // Both kinds of token are JWTs, of three parts; anything else is not worth a signature check.
+      // All kinds of token are JWTs, of three parts; anything else is not worth a signature check.
       if (credential.split('.', 4).length !== 3) return undefined;
-      return (await agents.judge(credential)) ?? (await verifyOidc?.(credential));
+      return (
+        (await agents.judge(credential)) ??
+        (await delegates.judge(credential)) ??
+        (await verifyOidc?.(credential))
+      );
     },
   };
 }

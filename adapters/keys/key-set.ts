@@ -31,6 +31,8 @@ export interface SigningKey {
   previewMac(message: string): Buffer;
   /** HS256 for agent tokens. */
   readonly agent: KeyObject;
+  /** HS256 for credentials of sandboxes. */
+  readonly sandbox: KeyObject;
 }
 
 export interface KeySet {
@@ -50,6 +52,7 @@ export function deriveKeySet(jwks: Jwks): KeySet {
       kid,
       previewMac: (message) => createHmac('sha256', preview).update(message).digest(),
       agent: createSecretKey(derive('agent')),
+      sandbox: createSecretKey(derive('sandbox')),
     };
   });
   return { current: keys[0] as SigningKey, byKid: new Map(keys.map((key) => [key.kid, key])) };

@@ -1,6 +1,5 @@
 import { PortholeError } from '#core/errors.ts';
-
-const SANDBOX_ID = /^[a-z2-7]{1,128}$/;
+import { SANDBOX_ID } from '#core/rules/sandbox-id.ts';
 
 /** @throws PortholeError `invalid_request` */
 export function checkSandboxId(id: string): void {

@@ -25,6 +25,8 @@ export interface SqlSchema {
   sandbox_snapshots: SandboxSnapshotsTable;
   tool_runs: ToolRunsTable;
   images: ImagesTable;
+  delegations: DelegationsTable;
+  sandbox_tokens: SandboxTokensTable;
 }
 
 export interface SchemaMigrationsTable {
@@ -226,4 +228,26 @@ export interface ImagesTable {
   /** JSON object of numbers. */
   resources: string;
   put_at: string;
+}
+
+export interface DelegationsTable {
+  id: string;
+  sandbox_id: string;
+  generation: number;
+  /** JSON list of texts; so are `commands` and `paths`. */
+  scopes: string;
+  commands: string | null;
+  paths: string | null;
+  label: string | null;
+  renewable: number;
+  ttl_ms: number;
+  created_at: string;
+  expires_at: string;
+}
+
+/** A row exists from the first rotation on: no row is version 0. */
+export interface SandboxTokensTable {
+  sandbox_id: string;
+  generation: number;
+  version: number;
 }

@@ -4,6 +4,7 @@ import { approvalRecords } from './approvals/approval-records.ts';
 import type { Bell } from './bell.ts';
 import { editorRecords } from './editor/editor-records.ts';
 import { imageRecords } from './image-records.ts';
+import { delegationRecords } from './delegation-records.ts';
 import { migrate } from './migrate.ts';
 import { policyRecords } from './approvals/policy-records.ts';
 import { previewRecords } from './preview-records.ts';
@@ -31,6 +32,7 @@ export function sqlRecords(
     policies: policyRecords(session),
     editor: editorRecords(session),
     images: imageRecords(session),
+    delegations: delegationRecords(session),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
     close: session.close,
   };

@@ -16,6 +16,7 @@ export const randomIds: Ids = {
   toolVersion: () => `ver_${ulid()}`,
   toolRun: () => `trun_${ulid()}`,
   snapshot: () => `snap_${ulid()}`,
+  delegation: () => `dlg_${ulid()}`,
   sandbox: () => base32(randomBytes(16)),
   session: (now) => `session-${now.getTime()}-${base32(randomBytes(5))}`,
   // Drawn once a process and counted on: fresh randomness would cost a tenth of a small request.

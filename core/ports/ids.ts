@@ -16,6 +16,8 @@ export interface Ids {
   toolRun(): string;
   /** `snap_` + ULID. */
   snapshot(): string;
+  /** `dlg_` + ULID. */
+  delegation(): string;
   /** `session-` + milliseconds since 1970, as the sandbox bridge makes them, and some random letters. */
   session(now: Date): string;
   /** An opaque id for one request, for the log and the `X-Request-Id` header. */

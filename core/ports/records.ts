@@ -3,6 +3,7 @@ import type { ApprovalRecords, PolicyRecords } from './approvals.ts';
 import type { EditorRecords } from './editor.ts';
 import type { ImageRecords } from './images.ts';
 import type { SandboxSize } from './sandbox-provider.ts';
+import type { DelegationRecords } from './delegations.ts';
 import type { NewEvent, TimelineRecords } from './timeline.ts';
 
 /** Who owns a thing: a user within an org. */
@@ -249,6 +250,7 @@ export interface Records {
   readonly policies: PolicyRecords;
   readonly editor: EditorRecords;
   readonly images: ImageRecords;
+  readonly delegations: DelegationRecords;
   /** Brings the schema to the newest migration; safe when several instances start at once. */
   migrate(): Promise<void>;
   close(): Promise<void>;

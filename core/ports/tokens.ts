@@ -4,6 +4,15 @@ export interface AgentClaims {
   readonly expiresAt: Date;
 }
 
+/** What a credential for one sandbox says: of a delegation, or the sandbox's own token by its number. Until when it is good, and for what, the records say. */
+export interface SandboxClaims {
+  readonly sandboxId: string;
+  readonly generation: number;
+  readonly by:
+    | { readonly delegationId: string; readonly version?: undefined }
+    | { readonly version: number; readonly delegationId?: undefined };
+}
+
 /**
  * The capabilities that Porthole mints. Every key has an id (`kid`), so that keys can be rotated without changing the
  * URL of a running preview.
@@ -20,4 +29,8 @@ export interface Tokens {
   signAgent(claims: AgentClaims): Promise<string>;
   /** The claims of a well-signed, unexpired agent token; otherwise undefined. */
   verifyAgent(token: string, now: Date): Promise<AgentClaims | undefined>;
+  /** A signed credential for one sandbox: the same text for the same claims, while the key stays. */
+  signSandbox(claims: SandboxClaims): Promise<string>;
+  /** The claims of a well-signed credential for a sandbox; otherwise undefined. */
+  verifySandbox(token: string): Promise<SandboxClaims | undefined>;
 }

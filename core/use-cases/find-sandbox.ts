@@ -1,15 +1,7 @@
 import { type Caller, mayUseSandbox } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { Records, SandboxRecord } from '../ports/records.ts';
-
-/** The bridge's form of a sandbox id. */
-export const SANDBOX_ID = /^[a-z2-7]{1,128}$/;
-
-/** @throws PortholeError `invalid_request`, worded as the sandbox bridge does */
-export function checkSandboxId(id: string): string {
-  if (SANDBOX_ID.test(id)) return id;
-  throw new PortholeError('invalid_request', 'Invalid sandbox ID format');
-}
+import { checkSandboxId } from '../rules/sandbox-id.ts';
 
 export function sandboxNotFound(id: string): PortholeError {
   return new PortholeError('sandbox_not_found', `Sandbox ${id} does not exist: POST /v1/sandbox makes one.`);

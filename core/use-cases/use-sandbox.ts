@@ -1,6 +1,7 @@
 import { type Caller, mayUseSandbox, ownerOf } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { SandboxRecord } from '../ports/records.ts';
+import { checkSandboxId } from '../rules/sandbox-id.ts';
 import {
   type CreateSandboxDeps,
   type MakeSandboxDeps,
@@ -9,7 +10,7 @@ import {
   specOf,
 } from './create-sandbox.ts';
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
-import { checkSandboxId, sandboxNotFound } from './find-sandbox.ts';
+import { sandboxNotFound } from './find-sandbox.ts';
 import { resumeSandbox } from './resume-sandbox.ts';
 
 export type UseSandboxDeps = MakeSandboxDeps & Pick<CreateSandboxDeps, 'quotas'> & EndSandboxDeps;
@@ -19,7 +20,7 @@ const MAX_ATTEMPTS = 4;
 
 /**
  * The sandbox, made where there is none: an id is only a name, and belongs to the person who first used it. A deleted one is made anew, for the same owner. Agents (`agents`: whether the one of its
- * run may use it at all) make none. A stopped one is resumed, unless `asItIs`. Simultaneous first uses make one sandbox, and each waits until it is there; it is made to the end when a caller goes away meanwhile, because others may wait.
+ * run may use it at all) and delegates make none. A stopped one is resumed, unless `asItIs`. Simultaneous first uses make one sandbox, and each waits until it is there; it is made to the end when a caller goes away meanwhile, because others may wait.
  * @throws PortholeError `invalid_request`, `sandbox_not_found` (a foreign one too: its existence is nobody else's business), and whatever the provider refuses
  */
 export async function useSandbox(
@@ -36,7 +37,7 @@ export async function useSandbox(
     if (known !== undefined && known.desired !== 'destroyed') {
       return asItIs && known.observed !== 'creating' ? known : readySandbox(deps, known);
     }
-    if (caller.kind === 'agent') throw sandboxNotFound(id);
+    if (caller.kind !== 'person') throw sandboxNotFound(id);
     // A deletion that is under way, or was cut off, is finished first.
     if (known !== undefined) await endSandbox(deps, known);
     const reserved = await reserveSandbox(deps, id, { owner: known?.owner ?? ownerOf(caller) });

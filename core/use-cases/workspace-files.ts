@@ -20,10 +20,12 @@ exec 3< "$file" || exit 46
 if [ -e /proc/self/fd/3 ]; then
   real=$(readlink /proc/self/fd/3)
   inside "$real"
+  lent "$real"
   [ -f /proc/self/fd/3 ] || exit 47
 else
   real=$(readlink -f -- "$file")
   inside "$real"
+  lent "$real"
 fi
 echo ready
 exec cat <&3
@@ -37,7 +39,7 @@ const WRITE = `${IN_WORKSPACE}
 rest=$1
 while :; do
   case "$rest" in */*) part=\${rest%%/*} rest=\${rest#*/} ;; *) break ;; esac
-  [ -d "./$part" ] || mkdir -- "./$part" 2>/dev/null || [ -d "./$part" ] || {
+  [ -d "./$part" ] || { lent "$here/$part" way; mkdir -- "./$part" 2>/dev/null || [ -d "./$part" ]; } || {
     [ ! -e "./$part" ] && [ ! -L "./$part" ] || exit 49
     exit 46
   }
@@ -57,6 +59,7 @@ while [ -L "./$rest" ]; do
   esac
 done
 [ -n "$rest" ] && [ ! -d "./$rest" ] || exit 45
+lent "$here/$rest"
 umask 022
 temp=./.porthole-$2
 trap 'rm -f -- "$temp"' EXIT

@@ -4,30 +4,50 @@ import { type ErrorCode, PortholeError } from '../errors.ts';
 import type { ExecProcess } from '../ports/sandbox-provider.ts';
 
 /**
- * How every script begins: in the workspace. `inside PATH` refuses what is not below it, `arrived` a working directory that is not. Where a shell thinks that `cd -P` went is not always
+ * How every script begins: in the workspace. `inside PATH` refuses what is not below it, `lent PATH` what is not lent to whoever asks,
+ * `arrived` a working directory that is neither below it nor on the way to what is lent; `here` is where that is. Where a shell thinks that `cd -P` went is not always
  * where it is: bash resolves the links itself and only then goes there, and somebody may swap a folder for a link in between. The kernel knows.
  */
 export const IN_WORKSPACE = `
 cd -P -- "\${WORKSPACE:-/workspace}" || exit 70
-root=$PWD
+root=$PWD here=$PWD
 inside() { case "$1/" in "$root"/*) ;; *) exit 43 ;; esac }
-if [ -n "\${BASH_VERSION-}\${KSH_VERSION-}" ]; then arrived() { inside "$(readlink /proc/self/cwd || pwd -P)"; }
-else arrived() { inside "$PWD"; }
+if [ -n "\${BASH_VERSION-}\${KSH_VERSION-}" ]; then where() { here=$(readlink /proc/self/cwd || pwd -P); }
+else where() { here=$PWD; }
 fi
+arrived() { where; inside "$here"; lent "$here" way; }
+lent() {
+  [ -z "\${PORTHOLE_LENT_PATHS-}" ] || ( IFS='
+'
+    set -f
+    for path in $PORTHOLE_LENT_PATHS; do
+      path=$root\${path#/workspace}
+      case "$1/" in "$path"/*) exit 0 ;; esac
+      [ -z "\${2-}" ] || case "$path/" in "$1"/*) exit 0 ;; esac
+    done
+    exit 52 ) || exit 52
+}
 `;
 
 /** How files are called that a script makes before it moves them to their places: a pattern of the shell. Listings and archives leave them out. */
 export const UNDER_WAY = '.porthole-????????????????';
 
+/**
+ * The environment variable with the folders and files, one a line, that a caller may reach of the workspace; unset: all of it.
+ */
+export const LENT_PATHS = 'PORTHOLE_LENT_PATHS';
+
 /** What the scripts exit with → how a caller is told. */
 const FAILURES: Record<number, (path: string) => PortholeError> = {
   43: () => new PortholeError('path_outside_workspace', 'path must resolve to a location within /workspace'),
+
   44: (path) => new PortholeError('workspace_read_not_found', `File not found: ${path}`),
   45: (path) => new PortholeError('invalid_request', `${path} is a directory: name a file in it.`),
   47: (path) => new PortholeError('invalid_request', `${path} is no regular file: only those can be read.`),
   49: (path) => new PortholeError('invalid_request', `${path} lies in a file: files lie in folders only.`),
   50: (path) => new PortholeError('invalid_request', `${path} is no directory: read it as a file.`),
   51: (path) => new PortholeError('workspace_read_not_found', `Folder not found: ${path}`),
+  52: () => new PortholeError('forbidden', 'path resolves to a location that this credential does not reach'),
 };
 
 /**

@@ -1,17 +1,18 @@
-import type { Caller } from '#core/callers.ts';
+import { type Agent, type Caller, credentialOf, type Delegate, superiorOf } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Authenticator } from '#core/ports/authenticator.ts';
+import { limitInTheWay } from '#core/rules/grant.ts';
 import type { HttpEvent } from '../http-event.ts';
 import type { Route } from '../route.ts';
 import type { Step } from './step.ts';
 
 /**
  * Finds out who calls. A credential that is presented is always judged, so a bad one never falls back to `local`.
- * @throws PortholeError `unauthorized`; `forbidden` for an agent on a route that is not for agents
+ * @throws PortholeError `unauthorized`; `forbidden` for an agent, or a delegate, on a route that is not for them
  */
 export async function identify(
   authenticator: Authenticator,
-  route: Pick<Route, 'access' | 'agents' | 'socket' | 'summary'>,
+  route: Pick<Route, 'access' | 'agents' | 'delegates' | 'socket' | 'summary'>,
   event: HttpEvent,
 ): Promise<Caller | undefined> {
   if (route.access === 'anyone') return undefined;
@@ -23,13 +24,49 @@ export async function identify(
   }
   const caller = await authenticator.judge(credential);
   if (caller === undefined) throw new PortholeError('unauthorized', 'Unauthorized');
-  if (caller.kind === 'agent' && route.agents !== true) {
+  if (caller.kind === 'agent' && route.agents !== true) throw notFor(caller, route);
+  if (caller.kind === 'delegate') checkDelegate(caller, route, event.pathParameters?.['id']);
+  return caller;
+}
+
+function notFor(caller: Agent | Delegate, { summary }: Pick<Route, 'summary'>): PortholeError {
+  return new PortholeError(
+    'forbidden',
+    `${credentialOf(caller)} cannot do this (${summary}): ask ${superiorOf(caller)}.`,
+  );
+}
+
+/**
+ * What a delegate may do at all, before anything else of the request is looked at: a route that says nothing of delegates is not for them.
+ * @throws PortholeError `forbidden`
+ */
+function checkDelegate(
+  caller: Delegate,
+  route: Pick<Route, 'delegates' | 'summary'>,
+  sandboxId: string | undefined,
+): void {
+  const { delegates } = route;
+  if (delegates === undefined) throw notFor(caller, route);
+  if (sandboxId !== caller.sandboxId) {
     throw new PortholeError(
       'forbidden',
-      `An agent token cannot do this (${route.summary}): ask the owner of run ${caller.runId}.`,
+      `This credential is good for sandbox ${caller.sandboxId} alone: ask the owner of the other one for another.`,
     );
   }
-  return caller;
+  const { scope, enforces } = delegates;
+  if (!caller.grant.scopes.includes(scope)) {
+    throw new PortholeError(
+      'forbidden',
+      `This credential has no scope ${scope}, only ${caller.grant.scopes.join(', ')}: ask ${superiorOf(caller)} for one that has.`,
+    );
+  }
+  const limit = limitInTheWay(caller.grant, scope, enforces);
+  if (limit !== undefined) {
+    throw new PortholeError(
+      'forbidden',
+      `This credential is good for certain ${limit} alone, which cannot be kept to here (${route.summary}): ask ${superiorOf(caller)} for one without ${limit}.`,
+    );
+  }
 }
 
 /** The bearer token; the empty string stands for a credential that is there but has no readable form. */

@@ -1,4 +1,4 @@
-import { checkSandboxId } from '#core/use-cases/find-sandbox.ts';
+import { checkSandboxId } from '#core/rules/sandbox-id.ts';
 import type { Step } from './step.ts';
 
 /** `/v1/sandbox/{id}…` */

@@ -33,6 +33,19 @@ const Body = z
   })
   .meta({ id: 'CreateSandboxRequest' });
 
+const Made = z
+  .object({
+    id: z.string(),
+    sandbox_token: z
+      .string()
+      .optional()
+      .describe(
+        'Good for the files, commands and terminals of this sandbox, and nothing else. Told here alone, and only when the sandbox is new',
+      ),
+  })
+  .meta({ id: 'MadeSandbox' });
+type Made = z.infer<typeof Made>;
+
 export const createSandboxRoute = defineRoute({
   id: 'createSandbox',
   method: 'POST',
@@ -43,7 +56,7 @@ export const createSandboxRoute = defineRoute({
   bridge: true,
   body: Body,
   responses: {
-    200: { description: 'Its id', schema: z.object({ id: z.string() }).meta({ id: 'SandboxId' }) },
+    200: { description: 'Its id', schema: Made },
   },
   errors: [
     'image_not_supported',
@@ -55,7 +68,7 @@ export const createSandboxRoute = defineRoute({
   ],
   async handle({ body, caller, signal }, services) {
     const owner = ownerOf(requirePerson(caller, 'create sandboxes'));
-    const id = await createSandbox(
+    const made = await createSandbox(
       services,
       {
         owner,
@@ -68,11 +81,14 @@ export const createSandboxRoute = defineRoute({
         network: body.network ?? false,
         env: body.env ?? undefined,
       },
-      (sandbox) => Promise.resolve(sandbox.id),
+      async ({ id: sandboxId, generation }): Promise<Made> => ({
+        id: sandboxId,
+        sandbox_token: await services.tokens.signSandbox({ sandboxId, generation, by: { version: 0 } }),
+      }),
       // Others may wait for the sandbox of a session: it is made to the end.
       body.session_key == null ? signal : undefined,
-      async (known) => (await readySandbox(services, known)).id,
+      async (known) => ({ id: (await readySandbox(services, known)).id }),
     );
-    return json(200, { id });
+    return json(200, made, { 'cache-control': 'no-store' });
   },
 });

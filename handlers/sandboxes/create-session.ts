@@ -22,6 +22,7 @@ export const createSessionRoute = defineRoute({
     'A session keeps working directory and environment from command to command, apart from other sessions. A `Session-Id` that is not known begins one as well.',
   access: 'caller',
   agents: true,
+  delegates: { scope: 'exec' },
   bridge: true,
   params: SandboxPath,
   body: Body,

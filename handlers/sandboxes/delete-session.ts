@@ -14,6 +14,7 @@ export const deleteSessionRoute = defineRoute({
     'Its working directory and environment are forgotten; what its commands left running runs on. Its terminal ends.',
   access: 'caller',
   agents: true,
+  delegates: { scope: 'exec' },
   bridge: true,
   params: SandboxPath.extend({ sid: z.string().max(400).describe('Session id') }),
   responses: { 204: { description: 'Ended' } },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { collectCommand } from '#core/use-cases/collect-command.ts';
+import { checkCommand } from '#core/rules/grant.ts';
 import { executeCommand } from '#core/use-cases/execute-command.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { prefers } from '../prefers.ts';
@@ -51,6 +52,7 @@ export const execCommandRoute = defineRoute({
     'Who accepts `application/json` and `text/event-stream` less, or not at all, gets one JSON answer once it has ended. When the client goes away, the command is killed. With a `Session-Id`, it starts in the working directory and the environment of that session, and leaves its own there.',
   access: 'caller',
   agents: true,
+  delegates: { scope: 'exec', enforces: 'commands' },
   bridge: true,
   session: true,
   params: SandboxPath,
@@ -73,6 +75,7 @@ export const execCommandRoute = defineRoute({
   async handle({ params, headers, body, caller, signal }, services) {
     if (body.argv[0] === '') throw new PortholeError('invalid_request', 'argv[0] must not be empty');
     const sessionId = checkSessionHeader(headers);
+    if (caller.kind === 'delegate') checkCommand(caller.grant, body.argv, sessionId);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const timeoutMs = body.timeout_ms ?? undefined;
     const command = executeCommand(

@@ -16,6 +16,7 @@ export const hydrateWorkspaceRoute = defineRoute({
     'A plain tar of at most 32 MiB. Files that are there are replaced, others stay. One with entries that leave /workspace is refused, and nothing of it is unpacked.',
   access: 'caller',
   agents: true,
+  delegates: { scope: 'fs:write' },
   bridge: true,
   params: SandboxPath,
   body: 'stream',

@@ -11,6 +11,8 @@ export const isSandboxRunningRoute = defineRoute({
   summary: 'Whether commands can run in the sandbox',
   access: 'caller',
   agents: true,
+  // It says nothing of files.
+  delegates: { scope: 'fs:read', enforces: 'paths' },
   bridge: true,
   params: SandboxPath,
   responses: {

@@ -13,6 +13,7 @@ export const persistWorkspaceRoute = defineRoute({
   description: 'A plain tar with members `./…`. Mounted buckets are not in it.',
   access: 'caller',
   agents: true,
+  delegates: { scope: 'fs:read' },
   bridge: true,
   params: SandboxPath,
   query: z.object({

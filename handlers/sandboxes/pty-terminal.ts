@@ -40,6 +40,7 @@ export const ptyTerminalRoute = defineRoute({
     'go; without a session the terminal ends with its socket.',
   access: 'caller',
   agents: true,
+  delegates: { scope: 'exec' },
   bridge: true,
   session: true,
   socket: true,

@@ -1,3 +1,4 @@
+import { lentProvider } from '#core/use-cases/delegations/lent-provider.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { readWorkspaceFile } from '#core/use-cases/workspace-files.ts';
 import { defineRoute } from '../route.ts';
@@ -12,6 +13,7 @@ export const readFileRoute = defineRoute({
   summary: 'Read a file',
   access: 'caller',
   agents: true,
+  delegates: { scope: 'fs:read', enforces: 'paths' },
   bridge: true,
   session: true,
   params: FilePath,
@@ -27,8 +29,9 @@ export const readFileRoute = defineRoute({
   async handle({ params, headers, caller, signal }, services) {
     checkSessionHeader(headers);
     const path = absolutePath(params.path);
+    const provider = lentProvider(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    const body = await readWorkspaceFile(services, sandbox.id, path, signal);
+    const body = await readWorkspaceFile({ provider }, sandbox.id, path, signal);
     return {
       statusCode: 200,
       headers: { 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SANDBOX_ID } from '#core/use-cases/find-sandbox.ts';
+import { SANDBOX_ID } from '#core/rules/sandbox-id.ts';
 
 /** Path parameters of the routes below a sandbox; the id's form is checked by the use case, in the bridge's own words. */
 export const SandboxPath = z.object({

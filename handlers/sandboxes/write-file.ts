@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
+import { lentProvider } from '#core/use-cases/delegations/lent-provider.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { writeWorkspaceFile } from '#core/use-cases/workspace-files.ts';
 import { defineRoute, json } from '../route.ts';
@@ -17,6 +18,7 @@ export const writeFileRoute = defineRoute({
     'The body is the raw bytes, at most 32 MiB. Missing folders are made; the file appears whole or not at all.',
   access: 'caller',
   agents: true,
+  delegates: { scope: 'fs:write', enforces: 'paths' },
   bridge: true,
   session: true,
   params: FilePath,
@@ -35,9 +37,10 @@ export const writeFileRoute = defineRoute({
   async handle({ params, caller, headers, stream, signal }, services) {
     checkSessionHeader(headers);
     const path = absolutePath(params.path);
+    const provider = lentProvider(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     await withUpload({ headers, stream }, tooLarge, (content) =>
-      writeWorkspaceFile(services, sandbox.id, path, content, signal),
+      writeWorkspaceFile({ provider }, sandbox.id, path, content, signal),
     );
     return json(200, { ok: true });
   },

@@ -14,6 +14,7 @@ export function idsContract(name: string, make: () => Ids): void {
       ['toolVersion', /^ver_[0-9A-HJKMNP-TV-Z]{26}$/],
       ['toolRun', /^trun_[0-9A-HJKMNP-TV-Z]{26}$/],
       ['snapshot', /^snap_[0-9A-HJKMNP-TV-Z]{26}$/],
+      ['delegation', /^dlg_[0-9A-HJKMNP-TV-Z]{26}$/],
       ['sandbox', /^[a-z2-7]{26}$/],
       ['request', /^[A-Za-z0-9_-]{1,64}$/],
     ] as const)('never give a %s the same id twice, and keep its form', (kind, form) => {

@@ -14,6 +14,7 @@ import { approvalsContract } from './records/approvals.contract.ts';
 import { editorContract } from './records/editor.contract.ts';
 import { ALICE, BOB, fresh, hash, minutes, NOON, run, sandbox, tombstone } from './records/samples.ts';
 import { imagesContract } from './records/images.contract.ts';
+import { delegationsContract } from './records/delegations.contract.ts';
 import { timelineContract } from './records/timeline.contract.ts';
 import { quotasContract } from './records/quotas.contract.ts';
 import { sandboxLifeContract } from './records/sandbox-life.contract.ts';
@@ -506,6 +507,7 @@ export function recordsContract(
     });
 
     timelineContract(() => ({ records, peer }), { runs: propertyRuns, wakesPeers });
+    delegationsContract(() => ({ records, peer }), { wakesPeers });
     warmSandboxesContract(() => ({ records, peer }));
     sandboxLifeContract(() => ({ records, peer }));
     editorContract(() => ({ records, peer }));

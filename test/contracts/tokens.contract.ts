@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { PortholeError } from '#core/errors.ts';
-import type { Tokens } from '#core/ports/tokens.ts';
+import type { SandboxClaims, Tokens } from '#core/ports/tokens.ts';
 import { isPreviewToken } from '#core/rules/preview-token.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.000Z');
@@ -78,6 +78,24 @@ export function tokensContract(name: string, make: (kids: readonly [string, ...s
       expect(await make(['key-2']).verifyAgent(token, NOON)).toBeUndefined();
       expect(await here.verifyAgent('nonsense', NOON)).toBeUndefined();
       expect(await here.verifyAgent('', NOON)).toBeUndefined();
+    });
+
+    test('know a credential for a sandbox on every instance that has the key, and never as one of another kind', async () => {
+      const claims: SandboxClaims[] = [
+        { sandboxId: 'box', generation: 2, by: { delegationId: 'dlg_1' } },
+        { sandboxId: 'box', generation: 2, by: { version: 0 } },
+      ];
+      for (const claim of claims) {
+        const token = await here.signSandbox(claim);
+        expect(await there.verifySandbox(token)).toEqual(claim);
+        expect(await rotated.verifySandbox(token)).toEqual(claim);
+        expect(await make(['key-2']).verifySandbox(token)).toBeUndefined();
+        expect(await here.verifyAgent(token, NOON)).toBeUndefined();
+        expect(await here.signSandbox(claim)).toBe(token);
+      }
+      const agent = await here.signAgent({ runId: 'run_1', expiresAt: new Date(NOON.getTime() + 60_000) });
+      expect(await here.verifySandbox(agent)).toBeUndefined();
+      expect(await here.verifySandbox('')).toBeUndefined();
     });
   });
 }

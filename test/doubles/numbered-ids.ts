@@ -13,6 +13,7 @@ export function numberedIds(): Ids {
     run: counted('run'),
     approval: counted('apr'),
     policy: counted('pol'),
+    delegation: counted('dlg'),
     tool: counted('tool'),
     toolVersion: counted('ver'),
     toolRun: counted('trun'),

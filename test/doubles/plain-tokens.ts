@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { PortholeError } from '#core/errors.ts';
-import type { Tokens } from '#core/ports/tokens.ts';
+import type { SandboxClaims, Tokens } from '#core/ports/tokens.ts';
 import { formatPreviewToken } from '#core/rules/preview-token.ts';
 
 /** Tokens without a secret: the same in every process, and worth nothing. The first of `kids` is the present one. */
@@ -20,6 +20,19 @@ export function plainTokens(kids: readonly [string, ...string[]] = ['key-1']): T
         const { kid = '', runId = '', expiresAt = '' } = claims;
         const end = new Date(expiresAt);
         return kids.includes(kid) && end > now ? { runId, expiresAt: end } : undefined;
+      } catch {
+        return undefined;
+      }
+    },
+    signSandbox: async (claims) =>
+      Buffer.from(JSON.stringify({ kid: kids[0], sandbox: claims })).toString('base64url'),
+    async verifySandbox(token) {
+      try {
+        const { kid, sandbox } = JSON.parse(Buffer.from(token, 'base64url').toString()) as {
+          kid: string;
+          sandbox?: SandboxClaims;
+        };
+        return kids.includes(kid) ? sandbox : undefined;
       } catch {
         return undefined;
       }

@@ -23,7 +23,10 @@ export function lifecycleContract(bridge: UnderTest): void {
       const answer = await ask(bridge(), 'POST', '/v1/sandbox', body);
       expect([answer.status, answer.json()]).toEqual([
         200,
-        { id: expect.stringMatching(/^[a-z2-7]{26}$/) as unknown },
+        {
+          id: expect.stringMatching(/^[a-z2-7]{26}$/) as unknown,
+          sandbox_token: expect.any(String) as unknown,
+        },
       ]);
       const { id } = answer.json<{ id: string }>();
       expect(await isRunning(id)).toEqual([200, { running: true }]);

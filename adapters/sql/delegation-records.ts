@@ -1,0 +1,161 @@
+import type { Kysely, Selectable } from 'kysely';
+import type { DelegationRecord, DelegationRecords, SandboxKey } from '#core/ports/delegations.ts';
+import type { Scope } from '#core/rules/grant.ts';
+import { instantText } from './instant.ts';
+import type { DelegationsTable, SqlSchema } from './schema.ts';
+import { inTransaction, type SqlSession } from './sql-session.ts';
+
+export function delegationRecords({ dialect, bell, once, repeatable }: SqlSession): DelegationRecords {
+  /** Changes what is lent of a sandbox; whoever watches it is woken once that stands. */
+  const change = async <T>(sandboxId: string, work: (trx: Kysely<SqlSchema>) => Promise<T>): Promise<T> => {
+    const result = await once((db) =>
+      inTransaction(db, async (trx) => {
+        const done = await work(trx);
+        await bell.announce(trx, sandboxId);
+        return done;
+      }),
+    );
+    bell.committed(sandboxId);
+    return result;
+  };
+  const of = (db: Kysely<SqlSchema>, sandbox: SandboxKey, now: Date) =>
+    db
+      .selectFrom('delegations')
+      .where('sandbox_id', '=', sandbox.id)
+      .where('generation', '=', sandbox.generation)
+      .where('expires_at', '>', instantText(now));
+  return {
+    create: (delegation, most) =>
+      once((db) =>
+        inTransaction(db, async (trx) => {
+          const { sandbox, createdAt } = delegation;
+          await dialect.lockKey(trx, JSON.stringify(['delegations', sandbox.id]));
+          const { count } = await of(trx, sandbox, createdAt)
+            .select(({ fn }) => fn.countAll().as('count'))
+            .executeTakeFirstOrThrow();
+          if (Number(count) >= most) return false;
+          await trx.insertInto('delegations').values(toRow(delegation)).execute();
+          return true;
+        }),
+      ),
+
+    get: (id) =>
+      repeatable(async (db) => {
+        const row = await db.selectFrom('delegations').selectAll().where('id', '=', id).executeTakeFirst();
+        return row && toRecord(row);
+      }),
+
+    list: (sandbox, now) =>
+      repeatable(async (db) => {
+        const rows = await of(db, sandbox, now).selectAll().orderBy('created_at').orderBy('id').execute();
+        return rows.map(toRecord);
+      }),
+
+    renew: (id, sandbox, at) =>
+      once((db) =>
+        inTransaction(db, async (trx) => {
+          const row = await of(trx, sandbox, at)
+            .selectAll()
+            .where('id', '=', id)
+            .where('renewable', '=', 1)
+            .modifyEnd(dialect.forUpdate)
+            .executeTakeFirst();
+          if (row === undefined) return undefined;
+          const until = instantText(new Date(at.getTime() + row.ttl_ms));
+          const expires_at = until > row.expires_at ? until : row.expires_at;
+          await trx.updateTable('delegations').set({ expires_at }).where('id', '=', id).execute();
+          return toRecord({ ...row, expires_at });
+        }),
+      ),
+
+    revoke: (id, sandbox) =>
+      change(sandbox.id, async (trx) => {
+        const { numDeletedRows } = await trx
+          .deleteFrom('delegations')
+          .where('id', '=', id)
+          .where('sandbox_id', '=', sandbox.id)
+          .where('generation', '=', sandbox.generation)
+          .executeTakeFirst();
+        return numDeletedRows > 0n;
+      }),
+
+    forget: (before) =>
+      repeatable(async (db) => {
+        const { numDeletedRows } = await db
+          .deleteFrom('delegations')
+          .where('expires_at', '<', instantText(before))
+          .executeTakeFirst();
+        return Number(numDeletedRows);
+      }),
+
+    tokenVersion: ({ id, generation }) =>
+      repeatable(async (db) => {
+        const row = await db
+          .selectFrom('sandbox_tokens')
+          .select('version')
+          .where('sandbox_id', '=', id)
+          .where('generation', '=', generation)
+          .executeTakeFirst();
+        return row?.version ?? 0;
+      }),
+
+    rotateToken: ({ id, generation }) =>
+      change(id, async (trx) => {
+        const { version } = await trx
+          .insertInto('sandbox_tokens')
+          .values({ sandbox_id: id, generation, version: 1 })
+          .onConflict((conflict) =>
+            conflict
+              .columns(['sandbox_id', 'generation'])
+              .doUpdateSet((row) => ({ version: row('sandbox_tokens.version', '+', 1) })),
+          )
+          .returning('version')
+          .executeTakeFirstOrThrow();
+        return version;
+      }),
+
+    watch: (sandboxId, wake) => bell.watch(sandboxId, wake),
+  };
+}
+
+function toRow({
+  id,
+  sandbox,
+  grant,
+  label,
+  renewable,
+  ttl,
+  createdAt,
+  expiresAt,
+}: DelegationRecord): DelegationsTable {
+  return {
+    id,
+    sandbox_id: sandbox.id,
+    generation: sandbox.generation,
+    scopes: JSON.stringify(grant.scopes),
+    commands: grant.commands && JSON.stringify(grant.commands),
+    paths: grant.paths && JSON.stringify(grant.paths),
+    label,
+    renewable: renewable ? 1 : 0,
+    ttl_ms: ttl,
+    created_at: instantText(createdAt),
+    expires_at: instantText(expiresAt),
+  };
+}
+
+function toRecord(row: Selectable<DelegationsTable>): DelegationRecord {
+  return {
+    id: row.id,
+    sandbox: { id: row.sandbox_id, generation: row.generation },
+    grant: {
+      scopes: JSON.parse(row.scopes) as Scope[],
+      commands: row.commands === null ? null : (JSON.parse(row.commands) as string[]),
+      paths: row.paths === null ? null : (JSON.parse(row.paths) as string[]),
+    },
+    label: row.label,
+    renewable: row.renewable === 1,
+    ttl: row.ttl_ms,
+    createdAt: new Date(row.created_at),
+    expiresAt: new Date(row.expires_at),
+  };
+}

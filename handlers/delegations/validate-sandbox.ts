@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { type Caller, mayUseSandbox, requirePerson } from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { SandboxRecord } from '#core/ports/records.ts';
+import { type Grant, WHOLE_GRANT } from '#core/rules/grant.ts';
+import { checkSandboxId, SANDBOX_ID } from '#core/rules/sandbox-id.ts';
+import { defineRoute, json } from '../route.ts';
+import { ScopeName } from './delegation-dto.ts';
+
+const Credential = z.string().max(8_192, 'must be at most 8192 characters');
+
+const Body = z
+  .strictObject({
+    sandbox_id: z
+      .string()
+      .max(400)
+      .meta({ pattern: SANDBOX_ID.source, example: 'mfrggzdfmztwq2lknnwg23tpoa' }),
+    credential: Credential.optional().describe('What the client handed over'),
+    sandbox_credential: Credential.optional().describe('An older name of `credential`'),
+    org: z.string().max(400).describe('Your own: a sandbox of another org is none'),
+    dataplane_url: z
+      .string()
+      .max(4_096)
+      .optional()
+      .describe('What the client handed over; another one than ours is refused'),
+  })
+  .refine(
+    (body) => (body.credential ?? body.sandbox_credential) !== undefined,
+    'credential: name what the client handed over',
+  )
+  .meta({ id: 'ValidateSandboxRequest' });
+
+const Verdict = z
+  .object({
+    sandbox_id: z.string(),
+    exists: z.boolean().describe('Whether the org has such a sandbox'),
+    valid: z.boolean().describe('Whether the credential is good for it'),
+    owner: z.boolean().describe('Whether it may do everything, as the owner may'),
+    scopes: z.array(ScopeName),
+    commands: z.array(z.string()).nullable(),
+    paths: z.array(z.string()).nullable(),
+    expires_at: z.iso.datetime().nullable().describe('null: it does not end by itself'),
+  })
+  .meta({ id: 'SandboxValidation' });
+
+export const validateSandboxRoute = defineRoute({
+  id: 'validateSandbox',
+  method: 'POST',
+  path: '/v1/sandbox/validate',
+  tag: 'Delegations',
+  summary: 'Judge what a client handed over',
+  description:
+    'For servers that a client tells which sandbox to use, with their own key: whether it exists, is of their org, and what the credential is good for. Nothing else that the client says need be believed.',
+  access: 'caller',
+  body: Body,
+  responses: { 200: { description: 'What it is worth', schema: Verdict } },
+  async handle({ body, caller, headers }, services) {
+    const person = requirePerson(caller, 'judge credentials');
+    const id = checkSandboxId(body.sandbox_id);
+    if (body.org !== person.org) {
+      throw new PortholeError(
+        'forbidden',
+        `org: ${JSON.stringify(body.org.slice(0, 80))} is not yours: name the org of the key that you call with.`,
+      );
+    }
+    const origin = services.publicUrl?.origin ?? `http://${headers['host'] ?? ''}`;
+    if (body.dataplane_url !== undefined && body.dataplane_url !== `${origin}/v1/sandbox/${id}`) {
+      throw new PortholeError(
+        'invalid_request',
+        `dataplane_url: it is not that of sandbox ${id} here, ${origin}/v1/sandbox/${id}: do not connect to it.`,
+      );
+    }
+    const sandbox = await services.records.sandboxes.get(id);
+    const exists =
+      sandbox !== undefined && sandbox.desired !== 'destroyed' && sandbox.owner.org === person.org;
+    const credential = body.credential ?? body.sandbox_credential ?? '';
+    const grant = exists ? grantOf(await services.authenticator.judge(credential), sandbox) : undefined;
+    return json(200, {
+      sandbox_id: id,
+      exists,
+      valid: grant !== undefined,
+      owner: grant?.owner ?? false,
+      scopes: [...(grant?.scopes ?? [])],
+      commands: grant?.commands == null ? null : [...grant.commands],
+      paths: grant?.paths == null ? null : [...grant.paths],
+      expires_at: grant?.expiresAt?.toISOString() ?? null,
+    } satisfies z.infer<typeof Verdict>);
+  },
+});
+
+/** Undefined: the credential is worth nothing here. */
+function grantOf(
+  bearer: Caller | undefined,
+  sandbox: SandboxRecord,
+): (Grant & { readonly owner: boolean; readonly expiresAt: Date | null }) | undefined {
+  if (bearer === undefined || !mayUseSandbox(bearer, sandbox, true)) return undefined;
+  if (bearer.kind === 'delegate') return { ...bearer.grant, owner: false, expiresAt: bearer.expiresAt };
+  return { ...WHOLE_GRANT, owner: bearer.kind === 'person', expiresAt: null };
+}

@@ -1,0 +1,88 @@
+import { Readable } from 'node:stream';
+import type { Caller } from '#core/callers.ts';
+import type { MessageSocket } from '#core/ports/message-socket.ts';
+import { watchCredential, type WatchedCredential } from '#core/use-cases/delegations/watch-credential.ts';
+import type { HttpResponse } from './http-event.ts';
+import type { Services } from './services.ts';
+
+/** RFC 6455: the endpoint ends the connection because what it got violates its policy. */
+const POLICY_VIOLATION = 1008;
+
+/**
+ * Ends what a delegate has begun once its credential is good no longer: a command, a download, a terminal that outlives its request. Everybody else's are left alone.
+ * @param handle is given what is aborted when the client goes away, or the credential ends
+ */
+export async function guardLent(
+  services: Services,
+  caller: Caller | undefined,
+  signal: AbortSignal | undefined,
+  handle: (signal: AbortSignal | undefined) => Promise<HttpResponse>,
+): Promise<HttpResponse> {
+  if (caller?.kind !== 'delegate') return handle(signal);
+  const watched = watchCredential(services, caller);
+  try {
+    const response = await handle(
+      signal === undefined ? watched.signal : AbortSignal.any([signal, watched.signal]),
+    );
+    if (response.body instanceof Readable) {
+      guardStream(response.body, watched);
+      return response;
+    }
+    watched.close();
+    if (response.upgrade !== undefined) {
+      // Watched anew: it is not taken over where the client has gone meanwhile.
+      response.upgrade = guardSocket(response.upgrade, () => watchCredential(services, caller));
+    }
+    return response;
+  } catch (error) {
+    watched.close();
+    throw error;
+  }
+}
+
+function guardStream(body: Readable, watched: WatchedCredential): void {
+  const { signal } = watched;
+  const end = () => body.destroy(signal.reason instanceof Error ? signal.reason : undefined);
+  signal.addEventListener('abort', end, { once: true });
+  body.once('close', () => watched.close());
+  if (signal.aborted) end();
+}
+
+function guardSocket(
+  upgrade: (socket: MessageSocket) => void,
+  watch: () => WatchedCredential,
+): (socket: MessageSocket) => void {
+  return (socket) => {
+    const watched = watch();
+    const { signal } = watched;
+    const end = () => socket.close(POLICY_VIOLATION, 'the credential is no longer good');
+    signal.addEventListener('abort', end, { once: true });
+    upgrade({
+      ...methodsOf(socket),
+      get waiting() {
+        return socket.waiting;
+      },
+      listen: (listeners) =>
+        socket.listen({
+          message: (message) => {
+            // What was under way when it ended is not typed any more.
+            if (!signal.aborted) listeners.message(message);
+          },
+          sent: () => listeners.sent(),
+          closed() {
+            watched.close();
+            listeners.closed();
+          },
+        }),
+    });
+  };
+}
+
+function methodsOf(socket: MessageSocket): Pick<MessageSocket, 'send' | 'pause' | 'resume' | 'close'> {
+  return {
+    send: (message) => socket.send(message),
+    pause: () => socket.pause(),
+    resume: () => socket.resume(),
+    close: (code, reason) => socket.close(code, reason),
+  };
+}

@@ -1,0 +1,160 @@
+import { request } from 'node:http';
+import type { TestHost } from '#test/support/in-process-host.ts';
+import { ADA_ADMIN, ALICE } from './people.ts';
+import { type MadeRun, startPreview } from './runs.ts';
+
+/** A call that would succeed if its caller may make it. */
+export interface Probe {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What is asked about of alice's, and the run whose agent is the own one, by route: where a call needs more than the id of the run, or of its sandbox, in its path. */
+export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: MadeRun) => Promise<Probe>>> {
+  async function ask({ runId }: MadeRun): Promise<string> {
+    const { records, ids } = porthole.host.services;
+    const now = new Date();
+    const expiresAt = new Date(now.getTime() + 60_000);
+    const { id } = await records.approvals.ask(
+      {
+        id: ids.approval(),
+        runId,
+        tool: 'start_preview',
+        args: { target_port: 3000 },
+        message: 'Open it?',
+        requestedAt: now,
+        expiresAt,
+      },
+      { id: 'nobody', until: expiresAt },
+      { keptSince: now, since: now, most: 9 },
+    );
+    return id;
+  }
+
+  async function addImage() {
+    const image = { name: 'mine', reference: 'registry.test/mine:1' };
+    await porthole.call('POST', '/api/images', { token: ADA_ADMIN, body: image });
+    return image;
+  }
+
+  async function lent({ sandboxId }: MadeRun): Promise<Probe> {
+    const made = await porthole.call('POST', `/v1/sandbox/${sandboxId}/delegate`, {
+      token: ALICE,
+      body: { scopes: ['exec'] },
+    });
+    return {
+      params: { id: sandboxId, delegation_id: made.json<{ delegation_id: string }>().delegation_id },
+    };
+  }
+
+  return {
+    startPortForward: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),
+    startAgentPreview: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),
+    keepPreviewAlive: async ({ runId }) => {
+      const { session_id } = await startPreview(porthole, runId, 3000, ALICE);
+      return { params: { id: runId, token: session_id } };
+    },
+    stopPortForward: async ({ runId }) => {
+      const { session_id } = await startPreview(porthole, runId, 3000, ALICE);
+      return { params: { id: runId, sessionId: session_id } };
+    },
+    decideApproval: async (run) => ({
+      params: { id: run.runId },
+      body: { request_id: await ask(run), decision: 'deny' },
+    }),
+    deleteApprovalPolicy: async (run) => {
+      const { records, ids, clock } = porthole.host.services;
+      const policyId = ids.policy();
+      await records.approvals.decide(
+        run.runId,
+        await ask(run),
+        { verdict: 'approved', scope: 'run', reason: null, by: 'alice', policyId },
+        clock.now(),
+      );
+      return { params: { id: policyId } };
+    },
+    callMcp: async () => ({
+      body: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} },
+      headers: { accept: 'application/json, text/event-stream' },
+    }),
+    execCommand: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { argv: ['true'] } }),
+    ptyTerminal: async ({ sandboxId }) => ({
+      params: { id: sandboxId },
+      headers: {
+        connection: 'Upgrade',
+        upgrade: 'websocket',
+        'sec-websocket-version': '13',
+        'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+      },
+    }),
+    readFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/a.txt' } }),
+    writeFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/b.txt' }, body: 'b' }),
+    mountBucket: async ({ sandboxId }) => ({
+      params: { id: sandboxId },
+      body: { bucket: 'nowhere', mountPath: '/mnt/data', options: {} },
+    }),
+    unmountBucket: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { mountPath: '/mnt/data' } }),
+    hydrateWorkspace: async ({ sandboxId }) => ({
+      params: { id: sandboxId },
+      body: Buffer.alloc(1_024),
+      headers: { 'content-type': 'application/x-tar' },
+    }),
+    deleteSession: async ({ sandboxId }) => {
+      const session = await porthole.call('POST', `/v1/sandbox/${sandboxId}/session`, { token: ALICE });
+      return { params: { id: sandboxId, sid: session.json<{ id: string }>().id } };
+    },
+    delegateSandbox: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { scopes: ['exec'] } }),
+    renewDelegation: lent,
+    revokeDelegation: lent,
+    validateSandbox: async ({ sandboxId }) => ({
+      body: { sandbox_id: sandboxId, credential: ALICE, org: 'acme' },
+    }),
+    createTunnel: async ({ sandboxId }) => ({ params: { id: sandboxId, port: '3000' }, body: {} }),
+    putImage: async () => ({ body: await addImage() }),
+    deleteImage: async () => ({ params: { name: (await addImage()).name } }),
+    deleteTunnel: async ({ sandboxId }) => ({ params: { id: sandboxId, port: '3000' } }),
+    getOpenApiAsset: async () => ({ params: { name: 'start.js' } }),
+  };
+}
+
+/** The status alone: streams are left once they begin. */
+export function statusOf(
+  porthole: TestHost,
+  method: string,
+  path: string,
+  token: string | undefined,
+  probe: Probe,
+): Promise<number> {
+  const body =
+    probe.body === undefined || typeof probe.body === 'string' || probe.body instanceof Buffer
+      ? probe.body
+      : JSON.stringify(probe.body);
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      {
+        host: '127.0.0.1',
+        port: porthole.host.port,
+        method,
+        path,
+        agent: false,
+        headers: {
+          ...(typeof probe.body === 'object' ? { 'content-type': 'application/json' } : {}),
+          ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }),
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+          ...probe.headers,
+        },
+      },
+      (response) => {
+        resolve(response.statusCode ?? 0);
+        outgoing.destroy();
+      },
+    );
+    outgoing.once('upgrade', ({ statusCode }, socket) => {
+      resolve(statusCode ?? 0);
+      socket.destroy();
+    });
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
