@@ -80,6 +80,10 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   readonly query?: z.ZodType<Query>;
   /** JSON body; absent means none, `'stream'` means raw bytes, a form is a stream of its parts. */
   readonly body?: z.ZodType<Body> | 'stream' | FormBody;
+  /** The most JSON that it takes, in bytes. @default 1 MiB */
+  readonly jsonBytes?: number;
+  /** Whether it needs the `Draft-Lock-Token` header. */
+  readonly draftLock?: boolean;
   /** Whether the `Session-Id` header says something to it. */
   readonly session?: boolean;
   /** What is no JSON counts as no body, as the bridge has it in places. @default refused */

@@ -13,6 +13,11 @@ import { openapiAssetRoute, openapiHtmlRoute, openapiPageRoute } from './docs/op
 import { deleteImageRoute } from './images/delete-image.ts';
 import { listImagesRoute } from './images/list-images.ts';
 import { putImageRoute } from './images/put-image.ts';
+import { createToolRoute } from './editor/create-tool.ts';
+import { releaseDraftLockRoute, renewDraftLockRoute, takeDraftLockRoute } from './editor/draft-lock.ts';
+import { listToolsRoute } from './editor/list-tools.ts';
+import { getToolDraftRoute, saveToolDraftRoute } from './editor/tool-draft.ts';
+import { createToolVersionRoute, listToolVersionsRoute } from './editor/tool-versions.ts';
 import { callMcpRoute } from './mcp/call-mcp.ts';
 import { healthRoute } from './ops/health.ts';
 import { metricsRoute } from './ops/metrics.ts';
@@ -104,6 +109,15 @@ export const ROUTES: readonly Route[] = [
   revokeDelegationRoute,
   rotateTokenRoute,
   validateSandboxRoute,
+  createToolRoute,
+  listToolsRoute,
+  listToolVersionsRoute,
+  createToolVersionRoute,
+  getToolDraftRoute,
+  saveToolDraftRoute,
+  takeDraftLockRoute,
+  renewDraftLockRoute,
+  releaseDraftLockRoute,
   getPoolStatsRoute,
   primePoolRoute,
   shutdownPrewarmedRoute,

@@ -7,8 +7,10 @@ import type { CatalogueImage } from '#core/ports/images.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { SchemaJudge } from '#core/ports/schema-judge.ts';
 import type { Tokens } from '#core/ports/tokens.ts';
 import type { WarmPool } from '#core/ports/warm-pool.ts';
+import type { EditorOptions } from '#core/editor-options.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import type { LifecycleLimits } from '#core/rules/lifecycle.ts';
 import type { Quotas } from '#core/rules/quotas.ts';
@@ -51,6 +53,8 @@ export interface Services {
   readonly terminals: Terminals;
   readonly mounter: BucketMounter;
   readonly buckets: BucketOptions;
+  readonly schemas: SchemaJudge;
+  readonly editor: EditorOptions;
   readonly clock: WakingClock;
   /** Aborted when this process is about to end: what waits ends, so that its client comes back and finds another. */
   readonly stopping: AbortSignal;

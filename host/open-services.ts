@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { appProbe } from '#adapters/gateway/app-probe.ts';
 import { createAuthenticator } from '#adapters/auth/configured-authenticator.ts';
+import { workerSchemaJudge } from '#adapters/schemas/worker-schema-judge.ts';
 import { deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
 import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
 import { randomIds } from '#adapters/system/random-ids.ts';
@@ -111,6 +112,8 @@ export async function openServices({
       mounter,
       buckets: config.buckets,
       terminals,
+      schemas: workerSchemaJudge(),
+      editor: config.editor,
       clock,
       stopping,
       ids: randomIds,

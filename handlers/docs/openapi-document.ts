@@ -97,6 +97,17 @@ const SESSION_HEADER = {
   },
 };
 
+const DRAFT_LOCK_HEADER = {
+  name: 'Draft-Lock-Token',
+  in: 'header',
+  required: true,
+  schema: {
+    type: 'string',
+    pattern: '^dlk_[a-z2-7]{26}$',
+    description: "The token of the lock on the tool's draft",
+  },
+};
+
 function parameters(route: Route, components: Record<string, Json>): Json {
   const list = [
     ...properties(route.params, components).map(([name, schema]) => ({
@@ -113,6 +124,7 @@ function parameters(route: Route, components: Record<string, Json>): Json {
     })),
   ];
   if (route.session === true) list.push(SESSION_HEADER);
+  if (route.draftLock === true) list.push(DRAFT_LOCK_HEADER);
   return list.length === 0 ? {} : { parameters: list };
 }
 

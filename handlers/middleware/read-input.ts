@@ -7,7 +7,7 @@ import { limitedStream } from '../limited-stream.ts';
 import { describeProblems } from './describe-problems.ts';
 import type { Step } from './step.ts';
 
-/** The most JSON a request may carry: 1 MiB. */
+/** The most JSON a request may carry, where its route does not say otherwise: 1 MiB. */
 export const MAX_JSON_BYTES = 1_048_576;
 
 /**
@@ -39,8 +39,9 @@ function queryOf({ rawQueryString }: HttpEvent): Record<string, string> {
   return rawQueryString === '' ? {} : Object.fromEntries(new URLSearchParams(rawQueryString));
 }
 
-async function readJson(event: HttpEvent, { bridge, malformedBody }: Route): Promise<unknown> {
-  const raw = await readBody(event);
+async function readJson(event: HttpEvent, route: Route): Promise<unknown> {
+  const { bridge, malformedBody, jsonBytes = MAX_JSON_BYTES } = route;
+  const raw = await readBody(event, jsonBytes);
   // No body at all is an empty object: every field that must be there is then named as missing.
   if (raw === '') return {};
   const type = event.headers['content-type'];
@@ -69,18 +70,19 @@ async function readJson(event: HttpEvent, { bridge, malformedBody }: Route): Pro
 /** JSON in UTF-8 (RFC 8259 section 8.1), with nothing behind it that we would have to guess at. */
 const JSON_TYPE = /^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;\s*charset=(?:utf-8|"utf-8")\s*)?$/i;
 
-async function readBody(event: HttpEvent): Promise<string> {
+async function readBody(event: HttpEvent, most: number): Promise<string> {
   if (event.bodyStream === undefined) {
     const body = event.body ?? '';
     const text = event.isBase64Encoded === true ? utf8(Buffer.from(body, 'base64')) : body;
-    if (Buffer.byteLength(text) > MAX_JSON_BYTES) throw tooLarge();
+    if (Buffer.byteLength(text) > most) throw tooLarge(most);
     return text;
   }
   const announced = event.headers['content-length'];
   if (announced === '0' || (announced === undefined && event.headers['transfer-encoding'] === undefined))
     return '';
-  if (Number(announced) > MAX_JSON_BYTES) throw tooLarge();
-  const body = limitedStream(event.bodyStream(), { bytes: MAX_JSON_BYTES, tooLarge, cutOff });
+  if (Number(announced) > most) throw tooLarge(most);
+  const limit = { bytes: most, tooLarge: () => tooLarge(most), cutOff };
+  const body = limitedStream(event.bodyStream(), limit);
   return utf8(await readBytes(body));
 }
 
@@ -96,9 +98,9 @@ function cutOff(): PortholeError {
   return new PortholeError('invalid_request', 'The request was cut off: send it again.');
 }
 
-function tooLarge(): PortholeError {
+function tooLarge(most: number): PortholeError {
   return new PortholeError(
     'payload_too_large',
-    `The JSON body exceeds the ${MAX_JSON_BYTES}-byte limit: send less, or upload it as a file.`,
+    `The JSON body exceeds the ${most}-byte limit: send less, or upload it as a file.`,
   );
 }

@@ -5,6 +5,7 @@ import type { JwksSchema } from '#adapters/keys/key-set.ts';
 import type { BucketCredentials } from '#core/ports/bucket-mounter.ts';
 import type { WarmPoolConfig } from '#core/ports/warm-pool.ts';
 import type { CatalogueImage } from '#core/ports/images.ts';
+import type { EditorOptions } from '#core/editor-options.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import type { LifecycleLimits } from '#core/rules/lifecycle.ts';
 import type { Quotas } from '#core/rules/quotas.ts';
@@ -91,6 +92,7 @@ export interface Config {
   readonly logLevel: Environment['LOG_LEVEL'];
   readonly preview: PreviewOptions;
   readonly buckets: BucketOptions;
+  readonly editor: EditorOptions;
 }
 
 /** @throws ConfigError naming every problem at once */
@@ -184,6 +186,12 @@ function shape(env: Environment): Config {
       maxPerRun: env.Sandbox__Preview__MaxPerRun,
       maxTotal: env.Sandbox__Preview__MaxTotal,
       readyTimeoutSeconds: env.Sandbox__Preview__ReadyTimeoutSeconds,
+    }),
+    editor: Object.freeze({
+      snapshotTtlMs: env.SNAPSHOT_TTL_HOURS * 3_600_000,
+      snapshotMaxBytes: env.SNAPSHOT_MAX_BYTES,
+      runTimeoutMs: env.SNAPSHOT_RUN_TIMEOUT_SECONDS * 1_000,
+      runMemoryMebibytes: env.SNAPSHOT_RUN_MEMORY_MIB,
     }),
     buckets: Object.freeze({
       bindings: env.PORTHOLE_BUCKETS,
@@ -300,7 +308,7 @@ function unknownNames(environment: Readonly<Record<string, string | undefined>>)
   return Object.keys(environment)
     .filter(
       (name) =>
-        /^(PORTHOLE_|SANDBOX_PREVIEW_|WARM_POOL_|Sandbox__)/i.test(name) &&
+        /^(PORTHOLE_|SANDBOX_PREVIEW_|WARM_POOL_|SNAPSHOT_|Sandbox__)/i.test(name) &&
         !known.includes(name) &&
         !ELSEWHERE.has(name),
     )

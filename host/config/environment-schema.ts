@@ -266,6 +266,18 @@ export const EnvironmentSchema = z.object({
   SANDBOX_PREVIEW_AUTO_APPROVE: flag
     .optional()
     .describe('Same as Sandbox__Preview__AutoApprove; either one being true is enough'),
+  SNAPSHOT_TTL_HOURS: whole(1, 8_760)
+    .default(24)
+    .describe('For how long actions may follow a run of the editor; then its snapshot and files are removed'),
+  SNAPSHOT_MAX_BYTES: whole(1, 16_000_000)
+    .default(2_000_000)
+    .describe('The most bytes that the snapshot of a run may have as canonical JSON'),
+  SNAPSHOT_RUN_TIMEOUT_SECONDS: whole(1, 3_600)
+    .default(60)
+    .describe('The longest that a run of the editor, or an action, may take'),
+  SNAPSHOT_RUN_MEMORY_MIB: whole(64, 1_048_576)
+    .default(512)
+    .describe('Memory of each process of a run of the editor, in MiB'),
   Sandbox__Preview__Enabled: flag
     .default(true)
     .describe('Whether previews have URLs; false: loopback listeners'),

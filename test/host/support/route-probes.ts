@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import type { TestHost } from '#test/support/in-process-host.ts';
+import { editorProbes } from './editor-probes.ts';
 import { ADA_ADMIN, ALICE } from './people.ts';
 import { type MadeRun, startPreview } from './runs.ts';
 
@@ -49,6 +50,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
   }
 
   return {
+    ...editorProbes(porthole),
     startPortForward: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),
     startAgentPreview: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),
     keepPreviewAlive: async ({ runId }) => {

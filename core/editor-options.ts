@@ -1,0 +1,11 @@
+/** What the editor's runs are held to, as configured. */
+export interface EditorOptions {
+  /** For how long actions may follow a run, in milliseconds. */
+  readonly snapshotTtlMs: number;
+  /** Of a snapshot's payload as canonical JSON. */
+  readonly snapshotMaxBytes: number;
+  /** Of one run, from its first line to its result, in milliseconds. */
+  readonly runTimeoutMs: number;
+  /** Of each process of a run, in MiB. */
+  readonly runMemoryMebibytes: number;
+}
