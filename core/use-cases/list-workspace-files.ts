@@ -18,6 +18,7 @@ folder=./$1
 [ -d "$folder" ] || exit 50
 cd -P -- "$folder" || exit 46
 arrived
+lent "$here"
 command -v find >/dev/null && command -v stat >/dev/null || { echo 'its image has no find, or no stat' >&2; exit 46; }
 [ -r . ] && [ -x . ] || { echo 'Permission denied' >&2; exit 46; }
 find . -mindepth 1 -maxdepth "$2" -name '${UNDER_WAY}' -prune -o -exec stat -c "$3%f %s %Y %n" -- {} + 2>/dev/null

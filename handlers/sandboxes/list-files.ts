@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { lentProvider } from '#core/use-cases/delegations/lent-provider.ts';
 import { listWorkspaceFiles } from '#core/use-cases/list-workspace-files.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
@@ -30,6 +31,7 @@ export const listFilesRoute = defineRoute({
     'By path, links not followed. At most 10,000 entries, and 4 MiB of names: `truncated` says that there are more, which a listing of a folder below, or a smaller depth, shows.',
   access: 'caller',
   agents: true,
+  delegates: { scope: 'fs:read', enforces: 'paths' },
   params: SandboxPath,
   query: z.object({
     path: FolderPath,
@@ -56,9 +58,10 @@ export const listFilesRoute = defineRoute({
     'exec_transport_error',
   ],
   async handle({ params, query: { path, depth }, caller, signal }, services) {
+    const provider = lentProvider(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const limits = { depth, most: MOST_ENTRIES };
-    const { entries, isCut } = await listWorkspaceFiles(services, sandbox.id, path, limits, signal);
+    const { entries, isCut } = await listWorkspaceFiles({ provider }, sandbox.id, path, limits, signal);
     return json(200, {
       entries: entries.map(({ size, mtime, mode, ...entry }) => ({
         ...entry,

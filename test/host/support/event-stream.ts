@@ -18,17 +18,19 @@ export interface EventStream {
   leave(): void;
 }
 
-/** Reads an event stream frame by frame. Throws on a line that no event stream has. */
+/** Reads an event stream frame by frame, by POST where there is a body. Throws on a line that no event stream has. */
 export async function openEventStream(
   port: number,
   path: string,
   headers: Readonly<Record<string, string>> = {},
+  body?: object,
 ): Promise<EventStream> {
-  const outgoing = request({ host: '127.0.0.1', port, path, agent: false, headers });
+  const method = body === undefined ? 'GET' : 'POST';
+  const outgoing = request({ host: '127.0.0.1', port, method, path, agent: false, headers });
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     outgoing.once('response', resolve);
     outgoing.once('error', reject);
-    outgoing.end();
+    outgoing.end(body && JSON.stringify(body));
   });
   outgoing.on('error', () => undefined);
   response.setEncoding('utf8');

@@ -1,0 +1,520 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createHmac } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROUTES } from '#handlers/routes.ts';
+import { SCOPES, type Scope, WHOLE_GRANT } from '#core/rules/grant.ts';
+import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { execute } from './support/commands.ts';
+import { openEventStream } from './support/event-stream.ts';
+import { ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
+import { routeProbes, statusOf } from './support/route-probes.ts';
+import { type MadeRun, makeRun, verdict } from './support/runs.ts';
+import { openTerminal } from './support/terminals.ts';
+
+const PAGE = join(import.meta.dirname, '../../docs/delegations.md');
+const CALLERS = [
+  'owner',
+  'sandbox token',
+  'fs:read',
+  'fs:write',
+  'exec',
+  'expired',
+  'revoked',
+  'rotated',
+  'wrong sandbox',
+  'wrong org',
+  'tampered',
+  'alg none',
+] as const;
+
+interface Made {
+  readonly id: string;
+  readonly sandbox_token: string;
+}
+interface Credential {
+  readonly token: string;
+  readonly delegation_id: string;
+  readonly expires_at: string;
+}
+
+let porthole: TestHost;
+let box: Made;
+beforeAll(async () => {
+  porthole = await startTestHost({ ...PEOPLE, Sandbox__Preview__MaxTotal: '1000' });
+  box = await make();
+  for (const [path, body] of [
+    ['src/a.txt', 'a'],
+    ['notes.txt', 'notes'],
+    ['other/b.txt', 'b'],
+  ]) {
+    await asOwner('PUT', `/v1/sandbox/${box.id}/file/workspace/${path}`, body);
+  }
+});
+afterAll(() => porthole.end());
+
+const asOwner = (method: string, path: string, body?: unknown): Promise<Answer> =>
+  porthole.call(method, path, { token: ALICE, body });
+const make = async (body: object = {}): Promise<Made> =>
+  (await asOwner('POST', '/v1/sandbox', body)).json<Made>();
+const lend = async (body: object, id = box.id): Promise<Credential> => {
+  const answer = await asOwner('POST', `/v1/sandbox/${id}/delegate`, body);
+  if (answer.status !== 201) throw new Error(`not lent: ${answer.status} ${answer.text}`);
+  return answer.json<Credential>();
+};
+const exec = (token: string, argv: readonly string[], more: object = {}, headers = {}): Promise<Answer> =>
+  porthole.call('POST', `/v1/sandbox/${box.id}/exec`, {
+    token,
+    body: { argv, ...more },
+    headers: { accept: 'application/json', ...headers },
+  });
+const read = (token: string, path: string): Promise<Answer> =>
+  porthole.call('GET', `/v1/sandbox/${box.id}/file/workspace/${path}`, { token });
+const write = (token: string, path: string, body = 'new'): Promise<Answer> =>
+  porthole.call('PUT', `/v1/sandbox/${box.id}/file/workspace/${path}`, { token, body });
+
+describe('the table of the page', () => {
+  const lines = readFileSync(PAGE, 'utf8')
+    .split('\n')
+    .filter((line) => /^\| (route|`)/.test(line))
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim().replaceAll('`', '')),
+    );
+  const [head = [], ...body] = lines;
+  const rows = new Map(body.map(([route = '', ...cells]) => [route, cells.map(Number)]));
+  const routes = ROUTES.filter(({ path }) => path.startsWith('/v1/sandbox'));
+
+  test('has a column for each kind of caller, and a row for each route of a sandbox', () => {
+    expect(head.slice(1)).toEqual([...CALLERS]);
+    expect([...rows.keys()]).toEqual(routes.map(({ method, path }) => `${method} ${path}`));
+  });
+
+  let shared: MadeRun;
+  let other: Made;
+  beforeAll(async () => {
+    shared = await makeRun(porthole, ALICE);
+    other = await make();
+    await asOwner('PUT', `/v1/sandbox/${shared.sandboxId}/file/workspace/a.txt`, 'a');
+  });
+
+  /** There may be so many at a time. */
+  async function takeBack(sandboxId: string): Promise<void> {
+    const url = `/v1/sandbox/${sandboxId}/delegations`;
+    const { delegations = [] } = (await asOwner('GET', url)).json<{ delegations?: Credential[] }>();
+    for (const { delegation_id } of delegations) await asOwner('DELETE', `${url}/${delegation_id}`);
+  }
+
+  async function credentialsFor(sandboxId: string): Promise<Readonly<Record<string, string>>> {
+    const { records, tokens, ids } = porthole.host.services;
+    const { generation = 0 } = (await records.sandboxes.get(sandboxId)) ?? {};
+    const key = { id: sandboxId, generation };
+    await records.delegations.rotateToken(key);
+    const version = await records.delegations.tokenVersion(key);
+    const past = new Date(Date.now() - 1_000);
+    const expired = ids.delegation();
+    await records.delegations.create(
+      {
+        id: expired,
+        sandbox: key,
+        grant: WHOLE_GRANT,
+        label: null,
+        renewable: true,
+        ttl: 1_000,
+        createdAt: past,
+        expiresAt: past,
+      },
+      100,
+    );
+    const sign = (by: { version: number } | { delegationId: string }) =>
+      tokens.signSandbox({ sandboxId, generation, by });
+    const scoped = async (scope: Scope) => (await lend({ scopes: [scope] }, sandboxId)).token;
+    const revoked = await lend({ scopes: SCOPES }, sandboxId);
+    await asOwner('DELETE', `/v1/sandbox/${sandboxId}/delegations/${revoked.delegation_id}`);
+    const whole = (await lend({ scopes: SCOPES }, sandboxId)).token;
+    const [, payload = '', signature = ''] = whole.split('.');
+    return {
+      owner: ALICE,
+      'sandbox token': await sign({ version }),
+      'fs:read': await scoped('fs:read'),
+      'fs:write': await scoped('fs:write'),
+      exec: await scoped('exec'),
+      expired: await sign({ delegationId: expired }),
+      revoked: revoked.token,
+      rotated: await sign({ version: version - 1 }),
+      'wrong sandbox': (await lend({ scopes: SCOPES }, other.id)).token,
+      'wrong org': BOB,
+      tampered: whole.replace(signature, (signature.startsWith('A') ? 'B' : 'A') + signature.slice(1)),
+      'alg none': `${encode({ alg: 'none', typ: 'porthole-sandbox+jwt' })}.${payload}.`,
+    };
+  }
+
+  test.each(routes.map((route) => [`${route.method} ${route.path}`, route] as const))(
+    'holds for %s',
+    async (name, route) => {
+      const run = route.id === 'deleteSandbox' ? await makeRun(porthole, ALICE) : shared;
+      const credentials = await credentialsFor(run.sandboxId);
+      const probeOf = async () => ({
+        params: { id: run.sandboxId },
+        ...(route.method === 'POST' ? { body: {} } : {}),
+        ...(await routeProbes(porthole)[route.id]?.(run)),
+      });
+      const statuses: Record<string, number> = {};
+      // The owner last, who may end what the others are asked about.
+      for (const caller of CALLERS.toReversed()) {
+        const probe = await probeOf();
+        const params: Readonly<Record<string, string>> = probe.params;
+        const path = route.path.replace(/\{(\w+)\}/g, (_all, param: string) => params[param] ?? '');
+        statuses[caller] = await statusOf(porthole, route.method, path, credentials[caller], probe);
+      }
+      expect(statuses).toEqual(
+        Object.fromEntries(CALLERS.map((caller, at) => [caller, rows.get(name)?.[at]])),
+      );
+      for (const id of [run.sandboxId, other.id]) await takeBack(id);
+    },
+  );
+});
+
+describe('a delegation', () => {
+  test('is told with its credential once, and listed without it', async () => {
+    const made = await lend({ scopes: ['fs:read'], paths: ['src', '/workspace/src/'], label: 'the reader' });
+    expect(Date.parse(made.expires_at) - Date.now()).toBeGreaterThan(3_590_000);
+    const answer = await asOwner('GET', `/v1/sandbox/${box.id}/delegations`);
+    const listed = answer
+      .json<{ delegations: Record<string, unknown>[] }>()
+      .delegations.find(({ delegation_id }) => delegation_id === made.delegation_id);
+    expect(listed).toEqual({
+      delegation_id: made.delegation_id,
+      scopes: ['fs:read'],
+      commands: null,
+      paths: ['/workspace/src'],
+      label: 'the reader',
+      renewable: true,
+      created_at: expect.stringMatching(/Z$/) as unknown,
+      expires_at: made.expires_at,
+    });
+    expect(answer.text).not.toContain(made.token);
+    expect(porthole.logged.join('')).not.toContain(made.token);
+  });
+
+  test.each<[string, object, string]>([
+    ['no scope', { scopes: [] }, 'scopes: name at least one of fs:read, fs:write, exec'],
+    ['an unknown scope', { scopes: ['fs'] }, 'scopes.0'],
+    ['a scope twice', { scopes: ['exec', 'exec'] }, 'each scope once'],
+    ['a misspelt limit', { scopes: ['fs:read'], path: ['/workspace/a'] }, 'path'],
+    ['paths with exec', { scopes: ['exec', 'fs:read'], paths: ['a'] }, 'paths cannot be combined'],
+    ['commands without exec', { scopes: ['fs:read'], commands: ['ls'] }, 'they limit the scope exec'],
+    [
+      'a path elsewhere',
+      { scopes: ['fs:read'], paths: ['/etc'] },
+      'is not below /workspace: only what is there can be lent',
+    ],
+    ['a path of two lines', { scopes: ['fs:read'], paths: ['a\nb'] }, 'no control character'],
+    ['no command', { scopes: ['exec'], commands: [] }, 'name at least one, or leave it out'],
+    ['two days', { scopes: ['exec'], ttl_seconds: 172_800 }, 'must be at most 86400, a day'],
+    ['no time', { scopes: ['exec'], ttl_seconds: 0 }, 'must be at least 1'],
+  ])('is not made with %s', async (_what, body, message) => {
+    const before = (await asOwner('GET', `/v1/sandbox/${box.id}/delegations`)).text;
+    const answer = await asOwner('POST', `/v1/sandbox/${box.id}/delegate`, body);
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(message)]);
+    expect((await asOwner('GET', `/v1/sandbox/${box.id}/delegations`)).text).toBe(before);
+  });
+
+  test('of certain commands runs those, under their very names, and nothing that could change them', async () => {
+    const { token } = await lend({ scopes: ['exec', 'fs:write'], commands: ['echo', 'ls'] });
+    expect((await exec(token, ['echo', 'hi; id'])).json()).toMatchObject({
+      exit_code: 0,
+      stdout: 'hi; id\n',
+    });
+    expect((await exec(token, ['ls'], { cwd: '/workspace/src' })).json()).toMatchObject({
+      stdout: 'a.txt\n',
+    });
+    for (const argv of [['sh', '-c', 'echo'], ['/bin/echo'], ['echo '], ['env', 'echo'], ['eval', 'echo']]) {
+      expect(verdict(await exec(token, argv))).toEqual([403, 'forbidden']);
+    }
+    expect(verdict(await exec(token, ['ls'], { cwd: '/etc' }))).toEqual([403, 'invalid_request']);
+    expect(verdict(await exec(token, ['ls'], {}, { 'session-id': 'mine' }))).toEqual([403, 'forbidden']);
+    const session = await porthole.call('POST', `/v1/sandbox/${box.id}/session`, {
+      token,
+      body: { env: { PATH: '/workspace' } },
+    });
+    expect(verdict(session)).toEqual([403, 'forbidden']);
+    expect((await write(token, 'src/of-commands.txt')).status).toBe(200);
+  });
+
+  test('of certain paths reads and writes those, wherever links lead', async () => {
+    await execute(
+      porthole,
+      box.id,
+      ['sh', '-c', 'ln -s ../other src/out; ln -s ../notes.txt src/note; ln -s src in; ln -s a.txt src/same'],
+      { token: ALICE },
+    );
+    const { token } = await lend({ scopes: ['fs:read', 'fs:write'], paths: ['src', 'new/deep'] });
+    for (const path of ['src/a.txt', 'src/same']) expect((await read(token, path)).text).toBe('a');
+    expect((await write(token, 'src/made/of/folders.txt')).status).toBe(200);
+    expect((await write(token, 'new/deep/er.txt')).status).toBe(200);
+    for (const path of [
+      'notes.txt',
+      'other/b.txt',
+      'src/../notes.txt',
+      'src%2f..%2fnotes.txt',
+      'src2/a.txt',
+      'src/out/b.txt',
+      'src/note',
+      // It would lead back to what was lent, but is not named so.
+      'in/a.txt',
+    ]) {
+      expect([path, ...verdict(await read(token, path))]).toEqual([path, 403, 'forbidden']);
+    }
+    for (const path of ['src/out/c.txt', 'src/note', 'src/out/new/c.txt', 'new/c.txt']) {
+      expect([path, ...verdict(await write(token, path))]).toEqual([path, 403, 'forbidden']);
+    }
+    expect((await read(ALICE, 'notes.txt')).text).toBe('notes');
+    const list = (path: string) =>
+      porthole
+        .call('GET', `/v1/sandbox/${box.id}/files?path=${path}`, { token })
+        .then(({ status }) => status);
+    expect([await list('src'), await list('src/out'), await list('.'), await list('new')]).toEqual([
+      200, 403, 403, 403,
+    ]);
+    const left = await execute(porthole, box.id, ['find', 'other'], { token: ALICE });
+    expect(left.stdout.toString()).toBe('other\nother/b.txt\n');
+    for (const path of ['persist', 'hydrate']) {
+      const answer = await porthole.call('POST', `/v1/sandbox/${box.id}/${path}`, { token });
+      expect(verdict(answer)).toEqual([403, 'forbidden']);
+    }
+  });
+
+  test('goes on with the same credential after a renewal, and not where it was made to end once', async () => {
+    const made = await lend({ scopes: ['exec'], ttl_seconds: 2 });
+    const url = `/v1/sandbox/${box.id}/delegations/${made.delegation_id}/renew`;
+    const renewed = (await asOwner('POST', url)).json<Credential>();
+    expect(renewed).toMatchObject({ token: made.token, delegation_id: made.delegation_id });
+    expect(Date.parse(renewed.expires_at)).toBeGreaterThanOrEqual(Date.parse(made.expires_at));
+    const once = await lend({ scopes: ['exec'], renewable: false });
+    expect(
+      verdict(await asOwner('POST', `/v1/sandbox/${box.id}/delegations/${once.delegation_id}/renew`)),
+    ).toEqual([409, 'delegation_not_renewable']);
+    for (const id of ['dlg_1', once.delegation_id.toLowerCase()]) {
+      const answer = await asOwner('POST', `/v1/sandbox/${box.id}/delegations/${id}/renew`);
+      expect(verdict(answer)).toEqual([404, 'delegation_not_found']);
+    }
+  });
+
+  test('lets no call succeed after its revocation has been answered, however many renew it meanwhile', async () => {
+    const made = await lend({ scopes: ['exec'] });
+    const url = `/v1/sandbox/${box.id}/delegations/${made.delegation_id}`;
+    const renewals = Array.from({ length: 100 }, () => asOwner('POST', `${url}/renew`));
+    expect((await exec(made.token, ['true'])).status).toBe(200);
+    expect((await asOwner('DELETE', url)).status).toBe(204);
+    const after = await Promise.all(Array.from({ length: 20 }, () => exec(made.token, ['true'])));
+    expect(new Set(after.map(({ status }) => status))).toEqual(new Set([401]));
+    const statuses = (await Promise.all(renewals)).map(({ status }) => status);
+    expect(statuses.filter((status) => status !== 200 && status !== 404)).toEqual([]);
+    expect((await exec(made.token, ['true'])).status).toBe(401);
+    expect((await asOwner('POST', `${url}/renew`)).status).toBe(404);
+    expect((await asOwner('DELETE', url)).status).toBe(404);
+  }, 60_000);
+
+  test('takes with it what was begun with it: a command and a terminal', async () => {
+    const made = await lend({ scopes: ['exec'] });
+    const terminal = await openTerminal(porthole.host.port, box.id, { token: made.token });
+    const stream = await openEventStream(
+      porthole.host.port,
+      `/v1/sandbox/${box.id}/exec`,
+      { authorization: `Bearer ${made.token}`, 'content-type': 'application/json' },
+      { argv: ['sh', '-c', 'echo begun; exec sleep 1234'] },
+    );
+    expect(await stream.next()).toMatchObject({ event: 'stdout' });
+    await asOwner('DELETE', `/v1/sandbox/${box.id}/delegations/${made.delegation_id}`);
+    expect(await terminal.closed).toBe(1008);
+    await expect(stream.next()).rejects.toThrow();
+    const { stdout } = await execute(
+      porthole,
+      box.id,
+      [
+        'sh',
+        '-c',
+        'n=0; while pgrep -f "sleep 123[4]" >/dev/null && [ $n -lt 200 ]; do sleep 0.02; n=$((n+1)); done; pgrep -f "sleep 123[4]"; echo none',
+      ],
+      { token: ALICE },
+    );
+    expect(stdout.toString()).toBe('none\n');
+  });
+});
+
+describe('the token of a sandbox', () => {
+  test('comes with its making and never again, and is good for its files and commands', async () => {
+    const mine = await make({ session_key: 'a thread' });
+    const again = (await asOwner('POST', '/v1/sandbox', { session_key: 'a thread' })).json();
+    expect([again, mine.sandbox_token.split('.')]).toEqual([
+      { id: mine.id },
+      [expect.any(String), expect.any(String), expect.any(String)],
+    ]);
+    const { stdout } = await execute(porthole, mine.id, ['pwd'], { token: mine.sandbox_token });
+    expect(stdout.toString()).toBe('/workspace\n');
+    const rotated = (await asOwner('POST', `/v1/sandbox/${mine.id}/token`)).json<Made>();
+    await expect(execute(porthole, mine.id, ['pwd'], { token: mine.sandbox_token })).rejects.toThrow('401');
+    await execute(porthole, mine.id, ['pwd'], { token: rotated.sandbox_token });
+  });
+
+  test('is not good for the next sandbox of its id', async () => {
+    const mine = await make();
+    await asOwner('DELETE', `/v1/sandbox/${mine.id}`);
+    await expect(execute(porthole, mine.id, ['pwd'], { token: mine.sandbox_token })).rejects.toThrow('404');
+    await execute(porthole, mine.id, ['pwd'], { token: ALICE });
+    await expect(execute(porthole, mine.id, ['pwd'], { token: mine.sandbox_token })).rejects.toThrow('404');
+  });
+});
+
+describe('judging what a client hands over', () => {
+  const validate = (body: object, token = ALICE) =>
+    porthole.call('POST', '/v1/sandbox/validate', { token, body });
+  const none = { valid: false, owner: false, scopes: [], commands: null, paths: null, expires_at: null };
+
+  test('tells what a credential is good for, and until when', async () => {
+    const made = await lend({ scopes: ['fs:read'], paths: ['src'] });
+    const about = { sandbox_id: box.id, org: 'acme' };
+    expect((await validate({ ...about, credential: made.token })).json()).toEqual({
+      sandbox_id: box.id,
+      exists: true,
+      valid: true,
+      owner: false,
+      scopes: ['fs:read'],
+      commands: null,
+      paths: ['/workspace/src'],
+      expires_at: made.expires_at,
+    });
+    expect((await validate({ ...about, sandbox_credential: box.sandbox_token })).json()).toMatchObject({
+      valid: true,
+      owner: false,
+      scopes: SCOPES,
+      expires_at: null,
+    });
+    expect((await validate({ ...about, credential: ALICE })).json()).toMatchObject({
+      valid: true,
+      owner: true,
+      scopes: SCOPES,
+    });
+    expect((await validate({ ...about, credential: BOB })).json()).toEqual({
+      sandbox_id: box.id,
+      exists: true,
+      ...none,
+    });
+  });
+
+  test('knows no sandbox of another org, and speaks for no other org', async () => {
+    const about = { sandbox_id: box.id, credential: ALICE };
+    expect((await validate({ ...about, org: 'globex' }, BOB)).json()).toEqual({
+      sandbox_id: box.id,
+      exists: false,
+      ...none,
+    });
+    expect(verdict(await validate({ ...about, org: 'acme' }, BOB))).toEqual([403, 'forbidden']);
+    expect(verdict(await validate({ ...about, org: 'acme' }, SERVICE_KEY))).toEqual([403, 'forbidden']);
+  });
+
+  test.each<[string, (origin: string) => string, number]>([
+    ['ours', (origin) => `${origin}/v1/sandbox/${box.id}`, 200],
+    ['another sandbox', (origin) => `${origin}/v1/sandbox/abc`, 400],
+    ['another host', () => `http://169.254.169.254/v1/sandbox/${box.id}`, 400],
+    ['our host in front of another', (origin) => `${origin}.evil.test/v1/sandbox/${box.id}`, 400],
+    ['our host as a user', (origin) => `${origin}@evil.test/v1/sandbox/${box.id}`, 400],
+    ['a longer path', (origin) => `${origin}/v1/sandbox/${box.id}/../x`, 400],
+  ])('answers a dataplane_url that is %s', async (_which, url, status) => {
+    const origin = `http://127.0.0.1:${porthole.host.port}`;
+    const answer = await porthole.call('POST', '/v1/sandbox/validate', {
+      token: ALICE,
+      host: `127.0.0.1:${porthole.host.port}`,
+      body: { sandbox_id: box.id, credential: ALICE, org: 'acme', dataplane_url: url(origin) },
+    });
+    expect(answer.status).toBe(status);
+  });
+});
+
+describe('bad credentials', () => {
+  test('are not accepted, whichever of thousands', async () => {
+    const { tokens, authenticator, records } = porthole.host.services;
+    const { generation = 0 } = (await records.sandboxes.get(box.id)) ?? {};
+    const made = await lend({ scopes: SCOPES });
+    const run = await makeRun(porthole, ALICE, { sandbox_id: box.id });
+    const [header = '', payload = '', signature = ''] = made.token.split('.');
+    const bad = new Set<string>();
+    for (let at = 0; at < made.token.length; at += 1) {
+      for (const bit of [0, 1, 2, 3, 4, 5, 6]) {
+        bad.add(
+          made.token.slice(0, at) +
+            String.fromCharCode(made.token.charCodeAt(at) ^ (1 << bit)) +
+            made.token.slice(at + 1),
+        );
+      }
+      bad.add(made.token.slice(0, at));
+      bad.add(made.token.slice(at + 1));
+      bad.add(made.token.slice(0, at) + made.token.slice(at + 1));
+    }
+    const claims = { sub: box.id, gen: generation, jti: made.delegation_id };
+    const typ = 'porthole-sandbox+jwt';
+    for (const alg of ['none', 'None', 'NONE', 'HS384', 'HS512', 'RS256', 'ES256', 'EdDSA', '', 'dir']) {
+      const forged = `${encode({ alg, typ, kid: decode(header)['kid'] })}.${encode(claims)}`;
+      for (const end of ['', signature, hmac('', forged), hmac('secret', forged), hmac(forged, forged)]) {
+        bad.add(`${forged}.${end}`);
+      }
+    }
+    for (const kid of ['', '../key', 'constructor', '__proto__', null, 0, ['a'], { a: 1 }]) {
+      bad.add(`${encode({ alg: 'HS256', typ, kid })}.${payload}.${signature}`);
+    }
+    for (const change of [
+      { gen: generation + 1 },
+      { gen: String(generation) },
+      { sub: 'aaaa' },
+      { jti: undefined, ver: 0 },
+      { scopes: SCOPES },
+    ]) {
+      bad.add(`${header}.${encode({ ...claims, ...change })}.${signature}`);
+    }
+    // Well signed, and of something else: another kind, another sandbox, another generation, an unknown delegation, a token to come.
+    const other = await make();
+    const unfit = [
+      await tokens.signSandbox({ sandboxId: other.id, generation, by: { delegationId: made.delegation_id } }),
+      await tokens.signSandbox({
+        sandboxId: box.id,
+        generation: 9,
+        by: { delegationId: made.delegation_id },
+      }),
+      await tokens.signSandbox({ sandboxId: box.id, generation, by: { delegationId: 'dlg_1' } }),
+      await tokens.signSandbox({ sandboxId: box.id, generation, by: { version: 7 } }),
+      made.delegation_id,
+      `${made.token}.`,
+      `${made.token}.${signature}`,
+      `${header}.${payload}`,
+      run.agentToken.split('.')[0] + made.token.slice(header.length),
+      header + run.agentToken.slice(run.agentToken.indexOf('.')),
+    ];
+    for (const each of unfit) bad.add(each);
+    bad.delete(made.token);
+    expect(bad.size).toBeGreaterThan(2_000);
+    const accepted: string[] = [];
+    for (const each of bad) {
+      if ((await authenticator.judge(each)) !== undefined) accepted.push(each);
+    }
+    expect(accepted).toEqual([]);
+    for (const each of [...unfit, ...bad].filter((text) => /^[\x21-\x7e]+$/.test(text)).slice(0, 100)) {
+      expect((await exec(each, ['true'])).status).toBe(401);
+    }
+    expect((await exec(made.token, ['true'])).status).toBe(200);
+  }, 120_000);
+});
+
+function encode(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
+function decode(part: string): Record<string, unknown> {
+  return JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, unknown>;
+}
+
+function hmac(key: string, text: string): string {
+  return createHmac('sha256', key).update(text).digest('base64url');
+}
