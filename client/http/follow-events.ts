@@ -1,0 +1,57 @@
+import type { HttpClient } from './http-client.ts';
+import { parseObject } from './parse-object.ts';
+import { PortholeError } from './porthole-error.ts';
+import { wait } from './wait.ts';
+import { readEvents } from '../streams/read-events.ts';
+import { SseParser } from '../streams/sse-parser.ts';
+
+/** Something that has happened; `id` is what to go on after. */
+export interface FollowedEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+export interface FollowOptions {
+  /** Id of the last event that is known. */
+  readonly after?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Before it comes back, in milliseconds, where the stream does not say. */
+const RETRY_MS = 1_000;
+/** Failures in a row after which it gives up. */
+const MOST_FAILURES = 8;
+
+/**
+ * Follows an event stream of the API for as long as it is read: one that ends, or is lost, is come back to, without a gap or a repeat.
+ * @throws PortholeError where it is refused, or cannot be reached for long
+ */
+export async function* followEvents(
+  http: HttpClient,
+  path: string,
+  { after, signal }: FollowOptions = {},
+): AsyncGenerator<FollowedEvent, void> {
+  let last = after ?? '';
+  let failures = 0;
+  for (;;) {
+    const parser = new SseParser();
+    try {
+      const response = await http.send({
+        path,
+        headers: { accept: 'text/event-stream', 'last-event-id': last === '' ? undefined : last },
+        signal,
+      });
+      for await (const { id, event, data } of readEvents(response, { parser, signal })) {
+        failures = 0;
+        if (id !== '') last = id;
+        yield { type: event, ...parseObject(data), id };
+      }
+    } catch (error) {
+      signal?.throwIfAborted();
+      failures += 1;
+      if (!(error instanceof PortholeError) || error.status !== 0 || failures >= MOST_FAILURES) throw error;
+    }
+    await wait(parser.retryMs ?? RETRY_MS, signal);
+  }
+}

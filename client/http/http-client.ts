@@ -1,0 +1,173 @@
+import { PortholeError } from './porthole-error.ts';
+import { readError } from './read-error.ts';
+import { redact } from './redact.ts';
+import { retryDelay } from './retry-delay.ts';
+import { wait } from './wait.ts';
+
+export interface HttpClientOptions {
+  /** Where Porthole's API is, e.g. `http://127.0.0.1:8787`; a path in it is kept. */
+  readonly url: string;
+  /** A key, an OIDC token, or whatever else Porthole takes; opaque here. */
+  readonly apiKey?: string | undefined;
+  /** @default globalThis.fetch */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+}
+
+/** What may be sent more than once, and what may not. */
+export type Content = string | Uint8Array | Blob | ReadableStream<Uint8Array> | FormData;
+
+export interface Call {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Below the API's URL, each part percent-encoded. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+  readonly json?: unknown;
+  readonly content?: Content;
+  readonly headers?: Readonly<Record<string, string | undefined>>;
+  /** Whether a repetition does nothing that the first call did not. By default what HTTP says of the method. */
+  readonly isIdempotent?: boolean;
+  /** How long the answer may take to begin, in milliseconds; 0: as long as it likes. Its body has no limit. @default 120,000 */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const TIMEOUT_MS = 120_000;
+
+/** Calls the API with one credential. What the API refuses is a `PortholeError`; calls that may be repeated are, a few times, while it says "not now". */
+export class HttpClient {
+  readonly url: URL;
+  readonly #fetch: typeof globalThis.fetch;
+  readonly #apiKey: string | undefined;
+
+  constructor({ url, apiKey, fetch = globalThis.fetch }: HttpClientOptions) {
+    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+      throw new TypeError('url must be the http(s) address of Porthole, e.g. http://127.0.0.1:8787.');
+    }
+    this.url = new URL(url.endsWith('/') ? url : `${url}/`);
+    if (this.url.username !== '' || this.url.search !== '' || this.url.hash !== '') {
+      throw new TypeError('url must have no user, query or fragment: give the credential as apiKey.');
+    }
+    if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
+      throw new TypeError('apiKey must be printable ASCII without spaces: look for a line break at its end.');
+    }
+    // Called as a function of its own: browsers refuse one with another `this`.
+    this.#fetch = (input, init) => fetch(input, init);
+    this.#apiKey = apiKey === '' ? undefined : apiKey;
+  }
+
+  /** For whoever cannot go through `fetch`, such as a WebSocket. */
+  get authorization(): string | undefined {
+    return this.#apiKey === undefined ? undefined : `Bearer ${this.#apiKey}`;
+  }
+
+  at(path: string, query: Call['query'] = {}): URL {
+    const url = new URL(this.url.href + path);
+    for (const [name, value] of Object.entries(query)) {
+      if (value === undefined) continue;
+      for (const each of Array.isArray(value) ? (value as readonly string[]) : [value]) {
+        url.searchParams.append(name, String(each));
+      }
+    }
+    return url;
+  }
+
+  /** @throws PortholeError; the signal's reason */
+  async json<T>(call: Call): Promise<T> {
+    const response = await this.send({ ...call, headers: { accept: 'application/json', ...call.headers } });
+    try {
+      return (await response.json()) as T;
+    } catch (cause) {
+      call.signal?.throwIfAborted();
+      throw new PortholeError(`Porthole's answer to ${nameOf(call)} is no JSON: is url the API's address?`, {
+        status: response.status,
+        code: 'invalid_answer',
+        cause,
+      });
+    }
+  }
+
+  /** For calls whose answer has nothing to say. */
+  async done(call: Call): Promise<void> {
+    const response = await this.send(call);
+    await response.body?.cancel();
+  }
+
+  /** @throws PortholeError; the signal's reason */
+  async send(call: Call): Promise<Response> {
+    const { method = 'GET', content } = call;
+    const isOnce = content instanceof ReadableStream;
+    const mayRepeat = !isOnce && (call.isIdempotent ?? method !== 'POST');
+    for (let retries = 0; ; retries += 1) {
+      try {
+        return await this.#once(call);
+      } catch (error) {
+        if (!(error instanceof PortholeError) || !mayRepeat) throw error;
+        const delay = retryDelay(error, retries, Math.random());
+        if (delay === undefined) throw error;
+        await wait(delay, call.signal);
+      }
+    }
+  }
+
+  async #once(call: Call): Promise<Response> {
+    const { method = 'GET', path, query, json, content, timeoutMs = TIMEOUT_MS, signal } = call;
+    signal?.throwIfAborted();
+    const limit = new AbortController();
+    const timer = timeoutMs === 0 ? undefined : setTimeout(() => limit.abort(), timeoutMs);
+    const signals = signal === undefined ? limit.signal : AbortSignal.any([limit.signal, signal]);
+    const body = json === undefined ? content : JSON.stringify(json);
+    const headers = new Headers();
+    if (json !== undefined) headers.set('content-type', 'application/json');
+    else if (content !== undefined && !(content instanceof FormData)) {
+      headers.set('content-type', 'application/octet-stream');
+    }
+    if (this.authorization !== undefined) headers.set('authorization', this.authorization);
+    for (const [name, value] of Object.entries(call.headers ?? {})) {
+      if (value !== undefined) headers.set(name, value);
+    }
+    const init: RequestInit & { duplex?: 'half' } = {
+      method,
+      headers,
+      signal: signals,
+      // An answer from elsewhere is none of Porthole's, and the credential must not go there.
+      redirect: 'error',
+      ...(body === undefined ? {} : { body: body as NonNullable<RequestInit['body']> }),
+      ...(body instanceof ReadableStream ? { duplex: 'half' } : {}),
+    };
+    let response: Response;
+    try {
+      response = await this.#fetch(this.at(path, query), init);
+    } catch (cause) {
+      signal?.throwIfAborted();
+      throw this.#unreachable(
+        call,
+        limit.signal.aborted ? `no answer in ${timeoutMs / 1_000} s` : reasonOf(cause),
+        cause,
+      );
+    } finally {
+      clearTimeout(timer);
+    }
+    if (response.ok) return response;
+    throw await readError(response, nameOf(call), [this.#apiKey]);
+  }
+
+  #unreachable(call: Call, reason: string, cause: unknown): PortholeError {
+    const words = `Porthole could not be reached at ${this.url.origin} for ${nameOf(call)} (${reason}): see that it runs, and that the URL is right.`;
+    return new PortholeError(redact(words, [this.#apiKey]), { status: 0, code: 'unreachable', cause });
+  }
+}
+
+/** What was asked, without its query. */
+function nameOf({ method = 'GET', path }: Call): string {
+  return `${method} /${path.length > 100 ? `${path.slice(0, 100)}…` : path}`;
+}
+
+/** `fetch` hides what is wrong behind "fetch failed". */
+function reasonOf(error: unknown): string {
+  const { message, cause } = error as {
+    readonly message?: unknown;
+    readonly cause?: { readonly message?: unknown };
+  };
+  const told = [cause?.message, message].find((each) => typeof each === 'string' && each !== '');
+  return typeof told === 'string' ? told : 'no reason given';
+}

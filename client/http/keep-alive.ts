@@ -1,0 +1,51 @@
+import { PortholeError } from './porthole-error.ts';
+
+/** Answers that say that there is nothing left to keep, or nothing that this caller may keep. */
+const OVER = new Set([400, 401, 403, 404, 409, 410]);
+
+/** Calls again and again, until it is told that there is nothing to keep. What fails for a moment is tried again the next time. It keeps no process alive. */
+export class KeepAlive {
+  /** Resolves once it has ended: to what it was told, or to undefined where `stop` ended it. Never rejects. */
+  readonly over: Promise<PortholeError | undefined>;
+  readonly #end = new AbortController();
+
+  constructor(beat: (signal: AbortSignal) => Promise<unknown>, everyMs: number) {
+    this.over = this.#run(beat, everyMs);
+  }
+
+  stop(): void {
+    this.#end.abort();
+  }
+
+  async #run(
+    beat: (signal: AbortSignal) => Promise<unknown>,
+    everyMs: number,
+  ): Promise<PortholeError | undefined> {
+    const { signal } = this.#end;
+    while (await pause(everyMs, signal)) {
+      try {
+        await beat(signal);
+      } catch (error) {
+        if (error instanceof PortholeError && OVER.has(error.status)) return error;
+      }
+    }
+    return undefined;
+  }
+}
+
+/** False where it is over. */
+function pause(ms: number, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      resolve(false);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', end);
+      resolve(true);
+    }, ms);
+    (timer as { unref?: () => void }).unref?.();
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
+  });
+}

@@ -1,0 +1,9 @@
+/** The fields of a JSON object; none where the text is anything else. */
+export function parseObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value = JSON.parse(text) as unknown;
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

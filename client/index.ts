@@ -1,0 +1,40 @@
+/** Porthole's client, for browsers and for Node: fetch, WebSocket and streams are all it needs. */
+export { Porthole, type PortholeOptions } from './porthole.ts';
+export { PortholeError } from './http/porthole-error.ts';
+export type { KeepAlive } from './http/keep-alive.ts';
+export type { FollowedEvent, FollowOptions } from './http/follow-events.ts';
+export {
+  Command,
+  type CommandEvent,
+  CommandFailed,
+  type CommandResult,
+  type ExecOptions,
+} from './sandboxes/command.ts';
+export type {
+  Delegation,
+  DelegateOptions,
+  DelegationInfo,
+  Delegations,
+  Scope,
+} from './sandboxes/delegations.ts';
+export type { CallOptions, FileContent, FileEntry, Files } from './sandboxes/files.ts';
+export type { OpenSocket, Socket } from './sandboxes/open-socket.ts';
+export type { Prewarmed } from './sandboxes/prewarmed.ts';
+export type { Sandbox } from './sandboxes/sandbox.ts';
+export type { CreateSandboxOptions, OnExit, Resources, SandboxInfo } from './sandboxes/sandbox-info.ts';
+export type { ListSandboxesOptions, Sandboxes } from './sandboxes/sandboxes.ts';
+export type { CreateSessionOptions, Sessions } from './sandboxes/sessions.ts';
+export type { Terminal, TerminalExit, TerminalOptions } from './sandboxes/terminal.ts';
+export type { Policies, PolicyInfo } from './runs/policies.ts';
+export type { Preview, PreviewInfo, StartPreviewOptions } from './runs/preview.ts';
+export type { ApproveOptions, CreateRunOptions, DoctorReport, Run, RunInfo, Runs } from './runs/runs.ts';
+export {
+  type ConnectedSandbox,
+  connectFromConfig,
+  type ConnectOptions,
+  type Validation,
+} from './server/connect-from-config.ts';
+export { readSandboxConfig, type RunConfig, type SandboxConfig } from './server/sandbox-config.ts';
+export type { SandboxTool, ToolResult } from './server/sandbox-tool.ts';
+export { tar, type TarEntry } from './archive/tar-writer.ts';
+export { toStream } from './streams/to-stream.ts';

@@ -1,0 +1,180 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import type { Duplex } from 'node:stream';
+import type { Socket } from '../sandboxes/open-socket.ts';
+import { FrameError, FrameReader, type Incoming } from './frame-reader.ts';
+import { writeFrame } from './write-frame.ts';
+
+/** RFC 6455, section 1.3. */
+const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+/** How long the other side has to close, too, in milliseconds. */
+const CLOSING_MS = 2_000;
+/** Of the answer that is no WebSocket, in characters: the API's errors are shorter. */
+const MAX_REFUSAL = 4_096;
+
+/** A WebSocket with the credential in the header where it belongs, in every Node from 20 on. */
+export function openNodeSocket(url: URL, authorization: string | undefined): Socket {
+  return new NodeSocket(url, authorization);
+}
+
+interface CloseEvent {
+  readonly code: number;
+  readonly reason: string;
+}
+
+/** As much of the browser's WebSocket as a terminal needs. */
+class NodeSocket implements Socket {
+  binaryType = 'arraybuffer';
+  readonly #opened = new Set<() => void>();
+  readonly #failed = new Set<() => void>();
+  readonly #messages = new Set<(event: { readonly data: unknown }) => void>();
+  readonly #closed = new Set<(event: CloseEvent) => void>();
+  readonly #reader = new FrameReader();
+  readonly #abort = new AbortController();
+  #duplex: Duplex | undefined;
+  #isOver = false;
+  #isClosing = false;
+  /** What the other side said, or undefined: the connection was lost. */
+  #goodbye: CloseEvent | undefined;
+
+  constructor(url: URL, authorization: string | undefined) {
+    const key = randomBytes(16).toString('base64');
+    const target = new URL(url);
+    target.protocol = url.protocol === 'wss:' ? 'https:' : 'http:';
+    const outgoing = (target.protocol === 'https:' ? requestHttps : requestHttp)(target, {
+      agent: false,
+      signal: this.#abort.signal,
+      headers: {
+        connection: 'Upgrade',
+        upgrade: 'websocket',
+        'sec-websocket-version': '13',
+        'sec-websocket-key': key,
+        ...(authorization === undefined ? {} : { authorization }),
+      },
+    });
+    outgoing.once('upgrade', (response, duplex, head) => {
+      const wanted = createHash('sha1')
+        .update(key + GUID)
+        .digest('base64');
+      if (response.headers['sec-websocket-accept'] !== wanted) {
+        duplex.destroy();
+        return this.#end({ code: 1006, reason: 'the answer to the handshake is not for it' });
+      }
+      return this.#open(duplex, head);
+    });
+    outgoing.once('response', (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => (text = (text + chunk).slice(0, MAX_REFUSAL)));
+      response.once('close', () => {
+        const { statusCode = 0 } = response;
+        // What the server cannot do now it may do later.
+        this.#end({ code: statusCode >= 500 ? 1013 : 1008, reason: refusal(statusCode, text) });
+      });
+    });
+    outgoing.once('error', (error) => this.#end({ code: 1006, reason: error.message }));
+    outgoing.end();
+  }
+
+  get bufferedAmount(): number {
+    return this.#duplex?.writableLength ?? 0;
+  }
+
+  send(data: string | Uint8Array): void {
+    if (this.#isClosing) return;
+    const isText = typeof data === 'string';
+    this.#duplex?.write(writeFrame(isText ? 'text' : 'binary', isText ? Buffer.from(data) : data));
+  }
+
+  close(code = 1000, reason = ''): void {
+    if (this.#isOver) return;
+    if (this.#duplex === undefined) return this.#abort.abort();
+    this.#sayGoodbye(code, reason);
+    const timer = setTimeout(() => this.#duplex?.destroy(), CLOSING_MS);
+    timer.unref();
+    this.#duplex.once('close', () => clearTimeout(timer));
+    return undefined;
+  }
+
+  addEventListener(
+    type: 'open' | 'error' | 'message' | 'close',
+    listener: (() => void) | ((event: { readonly data: unknown }) => void) | ((event: CloseEvent) => void),
+  ): void {
+    if (type === 'message') this.#messages.add(listener as (event: { readonly data: unknown }) => void);
+    else if (type === 'close') this.#closed.add(listener as (event: CloseEvent) => void);
+    else (type === 'open' ? this.#opened : this.#failed).add(listener as () => void);
+  }
+
+  #open(duplex: Duplex, head: Buffer): void {
+    this.#duplex = duplex;
+    duplex.on('error', () => undefined);
+    duplex.once('close', () => this.#end(this.#goodbye ?? { code: 1006, reason: '' }));
+    duplex.once('end', () => duplex.end());
+    duplex.on('data', (bytes: Buffer) => this.#read(bytes));
+    for (const listener of this.#opened) listener();
+    if (head.length > 0) this.#read(head);
+  }
+
+  #read(bytes: Buffer): void {
+    try {
+      for (const incoming of this.#reader.push(bytes)) this.#take(incoming);
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      this.#goodbye = { code: 1006, reason: `the server sent ${error.message}` };
+      this.#sayGoodbye(error.closeCode, '');
+      this.#duplex?.destroy();
+    }
+  }
+
+  #take(incoming: Incoming): void {
+    switch (incoming.kind) {
+      case 'ping':
+        this.#duplex?.write(writeFrame('pong', incoming.data));
+        break;
+      case 'pong':
+        break;
+      case 'close':
+        this.#goodbye ??= { code: incoming.code, reason: incoming.reason };
+        this.#sayGoodbye(incoming.code === 1005 ? 1000 : incoming.code, '');
+        this.#duplex?.end();
+        break;
+      case 'text':
+        for (const listener of this.#messages) listener({ data: incoming.data.toString('utf8') });
+        break;
+      case 'binary': {
+        const { buffer, byteOffset, byteLength } = incoming.data;
+        const data = buffer.slice(byteOffset, byteOffset + byteLength);
+        for (const listener of this.#messages) listener({ data });
+      }
+    }
+  }
+
+  /** Once: nothing may follow it. */
+  #sayGoodbye(code: number, reason: string): void {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    const payload = Buffer.alloc(2 + Buffer.byteLength(reason));
+    payload.writeUInt16BE(code, 0);
+    payload.write(reason, 2);
+    this.#duplex?.write(writeFrame('close', payload));
+  }
+
+  #end(event: CloseEvent): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (event.code === 1006) for (const listener of this.#failed) listener();
+    for (const listener of this.#closed) listener(event);
+  }
+}
+
+/** In the API's words, where they are the API's. */
+function refusal(status: number, text: string): string {
+  try {
+    const { error } = JSON.parse(text) as { readonly error?: unknown };
+    if (typeof error === 'string') return error;
+  } catch {
+    // Told by the status.
+  }
+  return `the handshake was answered with status ${status}`;
+}

@@ -1,0 +1,218 @@
+import { open, readFile, realpath, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { TAR_END, tar, type TarEntry, tarSize } from '../archive/tar-writer.ts';
+import type { Sandbox } from '../sandboxes/sandbox.ts';
+import { toStream } from '../streams/to-stream.ts';
+import { IgnoreRules } from '../sync/ignore-rules.ts';
+import { type Entries, planSync, type SyncEntry, type SyncPlan } from '../sync/sync-plan.ts';
+import { readFolder } from './read-folder.ts';
+import { NOTHING_SENT, SyncMemory, type SyncPlace } from './sync-memory.ts';
+
+export interface SyncOptions {
+  /** Where to in the sandbox: below /workspace. @default /workspace */
+  readonly to?: string | undefined;
+  /** Lines as `.gitignore` has them, after those of the folder's own `.gitignore` and `.portholeignore`. `.git/` is left out unless a line takes it in. */
+  readonly excludes?: readonly string[] | undefined;
+  /** Whether what an earlier sync sent and is gone here goes there, too. What others made there stays. @default true */
+  readonly delete?: boolean | undefined;
+  /** Sends everything, whatever was sent before. */
+  readonly full?: boolean | undefined;
+  /** Where it is remembered what was sent. @default the user's cache */
+  readonly memory?: SyncMemory | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface SyncResult {
+  /** Files and links that were sent. */
+  readonly sent: number;
+  /** Files, links and folders that were removed. */
+  readonly removed: number;
+  /** Files and links that were there already. */
+  readonly unchanged: number;
+  /** Bytes of the archives. */
+  readonly bytes: number;
+  readonly skipped: readonly { readonly path: string; readonly reason: string }[];
+}
+
+/** What the API takes at a time, in bytes. */
+const MAX_ARCHIVE = 33_554_432;
+/** Names in one command, in bytes: well below what Linux takes. */
+const MAX_NAMES = 65_536;
+const IGNORE_FILES = ['.gitignore', '.portholeignore'];
+
+/** Removes the first so many names, and then of the rest, which are folders, those that are empty. */
+const REMOVE = `count=$1; shift
+cd /workspace || exit
+while [ "$count" -gt 0 ] && [ $# -gt 0 ]; do rm -f -- "./$1" || exit; shift; count=$((count - 1)); done
+for folder; do rmdir -- "./$folder" 2>/dev/null; done
+exit 0`;
+
+/**
+ * Brings a folder into a sandbox: the first time whole, and from then on what has changed since, as one archive. What is gone goes by one command, at the same time. Files are sent as they are at that moment; what
+ * others changed in the sandbox is not looked at.
+ * @throws RangeError for a file that is too long to be sent; PortholeError
+ */
+export async function syncFolder(
+  sandbox: Sandbox,
+  folder: string,
+  options: SyncOptions = {},
+): Promise<SyncResult> {
+  const { memory = new SyncMemory(), signal } = options;
+  const root = await realpath(folder);
+  if (!(await stat(root)).isDirectory()) throw new TypeError(`${folder} is no folder: give one to sync.`);
+  const below = placeBelow(options.to ?? '/workspace');
+  const { created_at: createdAt } = sandbox.info ?? (await sandbox.refresh({ signal }));
+  const place: SyncPlace = { dataplaneUrl: sandbox.dataplaneUrl, createdAt, folder: root, path: below };
+  const before = await memory.recall(place);
+  const rules = new IgnoreRules(['.git/', ...(await ignoreLines(root)), ...(options.excludes ?? [])]);
+  const readAt = Date.now();
+  const { entries, skipped } = await readFolder(root, rules, before);
+  const sentBefore = options.full === true ? NOTHING_SENT.entries : before.entries;
+  const plan = { ...planSync(before.entries, entries), send: planSync(sentBefore, entries).send };
+  const parts = partsOf(root, below, plan, entries);
+  const remove = options.delete === false ? [] : removals(below, plan);
+
+  // What is known is out of date from here on, and a sync that is cut off must not be believed.
+  if (parts.length + remove.length > 1) await memory.forget(place);
+  const removing = async () => {
+    for (const argv of remove) await sandbox.exec(argv, { signal }).text();
+  };
+  const sending = async () => {
+    for (const part of parts) await send(sandbox, part, signal);
+  };
+  if (plan.removeFirst) {
+    await removing();
+    await sending();
+  } else await Promise.all([removing(), sending()]);
+  const kept = options.delete === false ? stillThere(before.entries, entries) : entries;
+  if (parts.length + remove.length > 0 || before.readAt === 0)
+    await memory.remember(place, { entries: kept, readAt });
+
+  const isContent = (path: string) => entries.get(path)?.type !== 'directory';
+  const sent = plan.send.filter(isContent).length;
+  return {
+    sent,
+    removed: remove.length === 0 ? 0 : plan.remove.length + plan.removeFolders.length,
+    unchanged: [...entries.keys()].filter(isContent).length - sent,
+    bytes: parts.reduce((sum, part) => sum + part.reduce((all, entry) => all + tarSize(entry), TAR_END), 0),
+    skipped,
+  };
+}
+
+/** What keeps the archive from being made says more than that it was cut off. */
+async function send(
+  sandbox: Sandbox,
+  part: readonly TarEntry[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  let failure: unknown;
+  const archive = async function* () {
+    try {
+      yield* tar(part);
+    } catch (error) {
+      failure = error;
+      throw error;
+    }
+  };
+  await sandbox.files.hydrate(toStream(archive()), { signal }).catch((error: unknown) => {
+    throw failure ?? error;
+  });
+}
+
+/** Relative to /workspace, '' for that itself. */
+function placeBelow(to: string): string {
+  const absolute = to.startsWith('/') ? to : `/workspace/${to}`;
+  const parts = absolute.split('/').filter((part) => part !== '' && part !== '.');
+  if (parts[0] !== 'workspace' || parts.includes('..')) {
+    throw new TypeError(`to must be /workspace or below it, got ${JSON.stringify(to.slice(0, 200))}.`);
+  }
+  return parts.slice(1).join('/');
+}
+
+async function ignoreLines(root: string): Promise<readonly string[]> {
+  const texts = await Promise.all(
+    IGNORE_FILES.map((name) =>
+      readFile(join(root, name), 'utf8').catch((error: unknown) => {
+        if ((error as { readonly code?: unknown }).code === 'ENOENT') return '';
+        throw error;
+      }),
+    ),
+  );
+  return texts.flatMap((text) => text.split('\n'));
+}
+
+/** Archives that the API takes, one after the other. */
+function partsOf(root: string, below: string, { send }: SyncPlan, entries: Entries): TarEntry[][] {
+  const parts: TarEntry[][] = [];
+  let room = 0;
+  for (const path of send) {
+    const entry = tarEntry(root, below, path, entries.get(path) as SyncEntry);
+    const size = tarSize(entry);
+    if (size > MAX_ARCHIVE - TAR_END) {
+      throw new RangeError(
+        `${path} is too long to be sent (${size} bytes as an archive; at most ${MAX_ARCHIVE}): exclude it, and bring it in another way.`,
+      );
+    }
+    if (size > room) {
+      parts.push([]);
+      room = MAX_ARCHIVE - TAR_END;
+    }
+    parts.at(-1)?.push(entry);
+    room -= size;
+  }
+  return parts;
+}
+
+function tarEntry(root: string, below: string, path: string, entry: SyncEntry): TarEntry {
+  const name = below === '' ? path : `${below}/${path}`;
+  if (entry.type === 'directory') return { type: 'directory', name };
+  if (entry.type === 'symlink') return { type: 'symlink', name, target: entry.target };
+  const { size, mode, mtime } = entry;
+  return { type: 'file', name, size, mode, mtime: mtime / 1_000, content: contentOf(join(root, path), size) };
+}
+
+/** The first `size` bytes of a file: what is appended meanwhile comes with the next sync. */
+async function* contentOf(file: string, size: number): AsyncGenerator<Uint8Array, void> {
+  if (size === 0) return;
+  const handle = await open(file, 'r');
+  try {
+    let left = size;
+    while (left > 0) {
+      const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(Math.min(left, 65_536)));
+      if (bytesRead === 0) return;
+      left -= bytesRead;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Commands that remove what is gone, as few as there can be. */
+function removals(below: string, { remove, removeFolders }: SyncPlan): string[][] {
+  const named = (path: string) => (below === '' ? path : `${below}/${path}`);
+  const commands: string[][] = [];
+  let files: string[] = [];
+  let folders: string[] = [];
+  let length = 0;
+  const flush = (): void => {
+    if (length > 0) commands.push(['sh', '-c', REMOVE, 'sh', String(files.length), ...files, ...folders]);
+    [files, folders, length] = [[], [], 0];
+  };
+  for (const [list, path] of [
+    ...remove.map((each) => ['files', named(each)] as const),
+    ...removeFolders.map((each) => ['folders', named(each)] as const),
+  ]) {
+    if (length + path.length * 3 > MAX_NAMES) flush();
+    (list === 'files' ? files : folders).push(path);
+    // A character has up to three bytes.
+    length += path.length * 3;
+  }
+  flush();
+  return commands;
+}
+
+/** What was sent and not removed is remembered, so that a later sync can remove it. */
+function stillThere(before: Entries, now: Entries): Entries {
+  return new Map([...before, ...now]);
+}

@@ -1,0 +1,32 @@
+import type { HttpClient } from '../http/http-client.ts';
+import { pages } from '../http/pages.ts';
+import type { CallOptions } from '../sandboxes/files.ts';
+
+/** What you have approved once and for all. */
+export interface PolicyInfo {
+  readonly policy_id: string;
+  readonly tool: string;
+  readonly scope: 'run' | 'always';
+  readonly [field: string]: unknown;
+}
+
+/** Your standing approvals. */
+export class Policies {
+  readonly #http: HttpClient;
+
+  constructor(http: HttpClient) {
+    this.#http = http;
+  }
+
+  list({ signal }: CallOptions = {}): AsyncGenerator<PolicyInfo, void> {
+    return pages<PolicyInfo>(this.#http, 'api/approval-policies', 'policies', {}, signal);
+  }
+
+  delete(id: string, { signal }: CallOptions = {}): Promise<void> {
+    return this.#http.done({
+      method: 'DELETE',
+      path: `api/approval-policies/${encodeURIComponent(id)}`,
+      signal,
+    });
+  }
+}

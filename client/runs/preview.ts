@@ -1,0 +1,104 @@
+import type { HttpClient } from '../http/http-client.ts';
+import { KeepAlive } from '../http/keep-alive.ts';
+import type { PortholeError } from '../http/porthole-error.ts';
+import type { CallOptions } from '../sandboxes/files.ts';
+
+/** A preview as the API tells it. */
+export interface PreviewInfo {
+  /** The capability, and the name to stop it by. */
+  readonly session_id: string;
+  readonly target_port: number;
+  readonly local_port: number;
+  readonly preview_url: string | null;
+  readonly keepalive_url: string | null;
+  readonly started_at: string;
+  readonly expires_at: string | null;
+  readonly max_until: string | null;
+  /** In the answer to a start: whether the app answers. */
+  readonly ready?: boolean;
+  readonly reason?: string;
+  readonly [field: string]: unknown;
+}
+
+export interface StartPreviewOptions extends CallOptions {
+  /** Ends the present URL of the port, and opens a new one. */
+  readonly rotate?: boolean | undefined;
+  /** How often it is kept alive, in milliseconds; 0: not at all. @default 60,000 */
+  readonly keepAliveMs?: number | undefined;
+}
+
+const KEEP_ALIVE_MS = 60_000;
+
+/** A live preview. It is kept alive until you let go of it, or it ends. */
+export class Preview implements AsyncDisposable {
+  readonly info: PreviewInfo;
+  readonly #http: HttpClient;
+  readonly #path: string;
+  readonly #keepAlive: KeepAlive | undefined;
+
+  constructor(
+    http: HttpClient,
+    runId: string,
+    info: PreviewInfo,
+    { keepAliveMs = KEEP_ALIVE_MS }: StartPreviewOptions = {},
+  ) {
+    this.info = info;
+    this.#http = http;
+    this.#path = `api/runs/${encodeURIComponent(runId)}/sandbox`;
+    if (info.keepalive_url !== null && keepAliveMs > 0) {
+      this.#keepAlive = new KeepAlive((signal) => this.touch({ signal }), keepAliveMs);
+    }
+  }
+
+  get port(): number {
+    return this.info.target_port;
+  }
+
+  /** Where it is seen. Whoever has this sees the app. */
+  get url(): string {
+    return this.info.preview_url ?? `http://127.0.0.1:${this.info.local_port}/`;
+  }
+
+  /** Whether the app answered when it was started. */
+  get ready(): boolean {
+    return this.info.ready ?? true;
+  }
+
+  /** Resolves once it is not kept alive any more: to why it ended, or to undefined where you let go of it. Never rejects. */
+  get over(): Promise<PortholeError | undefined> {
+    return this.#keepAlive?.over ?? Promise.resolve(undefined);
+  }
+
+  /** Moves its expiry on, once. */
+  touch({ signal }: CallOptions = {}): Promise<void> {
+    const token = encodeURIComponent(this.info.session_id);
+    return this.#http.done({
+      method: 'POST',
+      path: `${this.#path}/preview/${token}/keepalive`,
+      isIdempotent: true,
+      signal,
+    });
+  }
+
+  /** Keeps it alive no longer. It lives on until it has been idle for long. */
+  letGo(): void {
+    this.#keepAlive?.stop();
+  }
+
+  /** Ends it. Its URL stops working for good. */
+  async stop({ signal }: CallOptions = {}): Promise<void> {
+    this.letGo();
+    const token = encodeURIComponent(this.info.session_id);
+    await this.#http.done({ method: 'DELETE', path: `${this.#path}/port-forward/${token}`, signal });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.letGo();
+    return Promise.resolve();
+  }
+
+  /** Without what opens it. */
+  toJSON(): object {
+    return { target_port: this.port, expires_at: this.info.expires_at };
+  }
+}

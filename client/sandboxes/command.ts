@@ -1,0 +1,141 @@
+import { parseObject } from '../http/parse-object.ts';
+import { PortholeError } from '../http/porthole-error.ts';
+import { concatBytes } from '../streams/concat-bytes.ts';
+import { fromBase64 } from '../streams/from-base64.ts';
+import { readEvents } from '../streams/read-events.ts';
+import type { ServerSentEvent } from '../streams/sse-parser.ts';
+
+/** What a command printed, or, last of all, how it ended. */
+export type CommandEvent =
+  | { readonly type: 'stdout' | 'stderr'; readonly data: Uint8Array }
+  | { readonly type: 'exit'; readonly exitCode: number };
+
+export interface ExecOptions {
+  /** Within /workspace, the default. */
+  readonly cwd?: string | undefined;
+  /** The command is killed after so many milliseconds. Without it there is no limit. */
+  readonly timeoutMs?: number | undefined;
+  /** Id of a session, whose working directory and environment the command has, and changes. */
+  readonly session?: string | undefined;
+  /** Ends the command. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface CommandResult {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Whether there was more output than was to be kept. */
+  readonly truncated: boolean;
+}
+
+export interface CollectOptions {
+  /** Bytes that are kept of each stream; the rest is read and dropped. @default 16 MiB */
+  readonly maxBytes?: number | undefined;
+}
+
+const MAX_BYTES = 16_777_216;
+
+/** A command that ended with another code than 0, for those who only want its output. */
+export class CommandFailed extends Error {
+  readonly result: CommandResult;
+
+  constructor(program: string, result: CommandResult) {
+    const said = result.stderr.trim().split('\n').at(-1)?.slice(0, 200) ?? '';
+    super(`${program} ended with code ${result.exitCode}${said === '' ? '.' : `: ${said}`}`);
+    this.name = 'CommandFailed';
+    this.result = result;
+  }
+}
+
+/**
+ * A command that runs. Read it once: by iterating, which tells what it prints as it prints it and last how it ended, or by `collect`, or by `text`. Leaving the iteration early ends the command;
+ * a reader that takes its time makes it wait.
+ */
+export class Command implements AsyncIterable<CommandEvent> {
+  readonly #program: string;
+  readonly #response: Promise<Response>;
+  readonly #signal: AbortSignal | undefined;
+  #isRead = false;
+
+  /** @param program for error texts: arguments may hold what nobody is to read */
+  constructor(program: string, response: Promise<Response>, signal?: AbortSignal) {
+    this.#program = program;
+    this.#response = response;
+    this.#signal = signal;
+    // Told to whoever reads it.
+    response.catch(() => undefined);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<CommandEvent, void> {
+    if (this.#isRead) throw new TypeError('A command can be read once: run it again, or keep what it said.');
+    this.#isRead = true;
+    let isOver = false;
+    for await (const event of readEvents(await this.#response, { signal: this.#signal })) {
+      if (isOver) throw broken('something follows its end');
+      const told = read(event);
+      isOver = told.type === 'exit';
+      yield told;
+    }
+    if (!isOver) throw broken('it does not say how the command ended');
+  }
+
+  /** All of it, whatever the exit code. */
+  async collect({ maxBytes = MAX_BYTES }: CollectOptions = {}): Promise<CommandResult> {
+    const kept = { stdout: [] as Uint8Array[], stderr: [] as Uint8Array[] };
+    const room = { stdout: maxBytes, stderr: maxBytes };
+    let exitCode = -1;
+    let truncated = false;
+    for await (const event of this) {
+      if (event.type === 'exit') exitCode = event.exitCode;
+      else {
+        const taken = event.data.subarray(0, room[event.type]);
+        if (taken.length < event.data.length) truncated = true;
+        room[event.type] -= taken.length;
+        kept[event.type].push(taken);
+      }
+    }
+    const text = (chunks: readonly Uint8Array[]) => new TextDecoder().decode(concatBytes(chunks));
+    return { exitCode, stdout: text(kept.stdout), stderr: text(kept.stderr), truncated };
+  }
+
+  /**
+   * What it printed on stdout.
+   * @throws CommandFailed where it ends with another code than 0
+   */
+  async text(options?: CollectOptions): Promise<string> {
+    const result = await this.collect(options);
+    if (result.exitCode !== 0) throw new CommandFailed(this.#program, result);
+    return result.stdout;
+  }
+}
+
+function read({ event, data }: ServerSentEvent): CommandEvent {
+  if (event === 'stdout' || event === 'stderr') {
+    try {
+      return { type: event, data: fromBase64(data) };
+    } catch (cause) {
+      throw broken('its output is not base64', cause);
+    }
+  }
+  const told = parseObject(data);
+  if (event === 'exit') {
+    const exitCode = told['exit_code'];
+    if (typeof exitCode === 'number' && Number.isInteger(exitCode)) return { type: 'exit', exitCode };
+  }
+  if (event === 'error') {
+    const { error, code } = told;
+    if (typeof error === 'string' && typeof code === 'string') {
+      throw new PortholeError(error, { status: code === 'exec_error' ? 400 : 502, code });
+    }
+  }
+  throw broken(`it has an event that is none: ${JSON.stringify(event.slice(0, 40))}`);
+}
+
+function broken(why: string, cause?: unknown): PortholeError {
+  return new PortholeError(`What a command says cannot be read: ${why}. Run it again.`, {
+    status: 200,
+    code: 'invalid_answer',
+    cause,
+  });
+}

@@ -1,0 +1,139 @@
+import type { HttpClient } from '../http/http-client.ts';
+import { type RunConfig, runConfig } from '../server/sandbox-config.ts';
+import type { CallOptions } from './files.ts';
+
+/** What can be lent: reading files, writing files, running commands. */
+export type Scope = 'fs:read' | 'fs:write' | 'exec';
+
+export interface DelegateOptions extends CallOptions {
+  readonly scopes: readonly Scope[];
+  /** The only programs that may be run, by exact name. */
+  readonly commands?: readonly string[] | undefined;
+  /** The only folders that may be read and written. Not together with `exec`. */
+  readonly paths?: readonly string[] | undefined;
+  /** At most 86,400. */
+  readonly ttlSeconds: number;
+  /** @default true */
+  readonly renewable?: boolean | undefined;
+  /** Whom it is for. */
+  readonly label?: string | undefined;
+}
+
+/** A delegation as the API tells it; its token is told once, when it is made. */
+export interface DelegationInfo {
+  readonly delegation_id: string;
+  /** RFC 3339. */
+  readonly expires_at: string;
+  readonly scopes?: readonly Scope[];
+  readonly label?: string | null;
+  readonly [field: string]: unknown;
+}
+
+/** A part of a sandbox that was lent. */
+export class Delegation {
+  readonly id: string;
+  /** Private, so that nothing that is logged whole shows it. */
+  readonly #token: string;
+  #expiresAt: Date;
+  readonly #delegations: Delegations;
+  readonly #dataplaneUrl: string;
+  readonly #sandboxId: string;
+
+  constructor(
+    delegations: Delegations,
+    { sandboxId, dataplaneUrl }: { readonly sandboxId: string; readonly dataplaneUrl: string },
+    { delegation_id: id, token, expires_at: expiresAt }: DelegationInfo & { readonly token: string },
+  ) {
+    this.id = id;
+    this.#token = token;
+    this.#expiresAt = new Date(expiresAt);
+    this.#delegations = delegations;
+    this.#sandboxId = sandboxId;
+    this.#dataplaneUrl = dataplaneUrl;
+  }
+
+  /** Opaque. Whoever has it may do what was lent. */
+  get token(): string {
+    return this.#token;
+  }
+
+  get expiresAt(): Date {
+    return this.#expiresAt;
+  }
+
+  /** What a run's configuration says to the server that gets it. */
+  sandboxConfig(): RunConfig {
+    return runConfig({
+      sandbox_id: this.#sandboxId,
+      credential: this.#token,
+      dataplane_url: this.#dataplaneUrl,
+    });
+  }
+
+  async renew(options?: CallOptions): Promise<void> {
+    this.#expiresAt = new Date((await this.#delegations.renew(this.id, options)).expires_at);
+  }
+
+  /** Ends it at once, everywhere. */
+  revoke(options?: CallOptions): Promise<void> {
+    return this.#delegations.revoke(this.id, options);
+  }
+
+  /** Without the token: what is logged by accident must not lend anything. */
+  toJSON(): object {
+    return { delegation_id: this.id, expires_at: this.#expiresAt.toISOString() };
+  }
+}
+
+/** What is lent of a sandbox. */
+export class Delegations {
+  readonly #http: HttpClient;
+  readonly #path: string;
+  readonly #sandbox: { readonly sandboxId: string; readonly dataplaneUrl: string };
+
+  constructor(
+    http: HttpClient,
+    sandboxPath: string,
+    sandbox: { readonly sandboxId: string; readonly dataplaneUrl: string },
+  ) {
+    this.#http = http;
+    this.#path = sandboxPath;
+    this.#sandbox = sandbox;
+  }
+
+  async create(options: DelegateOptions): Promise<Delegation> {
+    const { scopes, commands, paths, ttlSeconds, renewable, label, signal } = options;
+    const info = await this.#http.json<DelegationInfo & { readonly token: string }>({
+      method: 'POST',
+      path: `${this.#path}/delegate`,
+      json: { scopes, commands, paths, ttl_seconds: ttlSeconds, renewable, label },
+      signal,
+    });
+    return new Delegation(this, this.#sandbox, info);
+  }
+
+  async list({ signal }: CallOptions = {}): Promise<readonly DelegationInfo[]> {
+    const { delegations } = await this.#http.json<{ readonly delegations: readonly DelegationInfo[] }>({
+      path: `${this.#path}/delegations`,
+      signal,
+    });
+    return delegations;
+  }
+
+  renew(id: string, { signal }: CallOptions = {}): Promise<DelegationInfo> {
+    return this.#http.json<DelegationInfo>({
+      method: 'POST',
+      path: `${this.#path}/delegations/${encodeURIComponent(id)}/renew`,
+      isIdempotent: true,
+      signal,
+    });
+  }
+
+  revoke(id: string, { signal }: CallOptions = {}): Promise<void> {
+    return this.#http.done({
+      method: 'DELETE',
+      path: `${this.#path}/delegations/${encodeURIComponent(id)}`,
+      signal,
+    });
+  }
+}

@@ -1,0 +1,31 @@
+import type { Sandbox } from './sandbox.ts';
+
+/** A sandbox that is being made, before anybody needs it. */
+export class Prewarmed implements AsyncDisposable {
+  readonly #making: Promise<Sandbox>;
+  #isTaken = false;
+
+  constructor(making: Promise<Sandbox>) {
+    this.#making = making;
+    // Told to whoever takes it.
+    making.catch(() => undefined);
+  }
+
+  /** Resolves once it runs; it is then yours. */
+  take(): Promise<Sandbox> {
+    this.#isTaken = true;
+    return this.#making;
+  }
+
+  /** Deletes it, unless it was taken. */
+  async discard(): Promise<void> {
+    if (this.#isTaken) return;
+    this.#isTaken = true;
+    const sandbox = await this.#making.catch(() => undefined);
+    await sandbox?.delete();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.discard();
+  }
+}

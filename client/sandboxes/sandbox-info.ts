@@ -1,0 +1,65 @@
+/** A sandbox as the API tells it; fields that this version does not know of are there, too. */
+export interface SandboxInfo {
+  readonly id: string;
+  readonly state: 'creating' | 'running' | 'stopped' | 'destroyed';
+  readonly owner: string;
+  readonly image: string | null;
+  readonly name: string | null;
+  readonly session_key: string | null;
+  readonly tags: Readonly<Record<string, string>>;
+  /** RFC 3339. */
+  readonly created_at: string;
+  readonly last_active_at: string;
+  readonly stopped_at: string | null;
+  readonly ttl_seconds?: number | null;
+  readonly [field: string]: unknown;
+}
+
+export interface Resources {
+  readonly cpu?: number | undefined;
+  readonly memoryMb?: number | undefined;
+  readonly diskMb?: number | undefined;
+}
+
+/** Where what is made goes when nobody needs it any more: `keep` leaves it to its time to live, `delete` deletes it. */
+export type OnExit = 'keep' | 'delete';
+
+export interface CreateSandboxOptions {
+  readonly image?: string | undefined;
+  /** Unique among your own. */
+  readonly name?: string | undefined;
+  /** The conversation it belongs to, e.g. `thread:42`: the same key gives the same sandbox. */
+  readonly sessionKey?: string | undefined;
+  /** To find it by. */
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** It is stopped, and keeps its files, once it has been without a heartbeat for so long. While you hold it, heartbeats are sent. */
+  readonly ttlSeconds?: number | undefined;
+  readonly resources?: Resources | undefined;
+  /** Whether it may reach the internet. */
+  readonly network?: boolean | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Whether a batch that deletes by tag may take it without being told to. */
+  readonly deleteWithThread?: boolean | undefined;
+  /** What `close` does, and the end of `await using`. @default keep */
+  readonly onExit?: OnExit | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The body of the call that creates one. */
+export function createBody(options: CreateSandboxOptions): object {
+  const { image, name, sessionKey, tags, ttlSeconds, resources, network, env, deleteWithThread } = options;
+  return {
+    image,
+    name,
+    session_key: sessionKey,
+    tags,
+    ttl_seconds: ttlSeconds,
+    resources:
+      resources === undefined
+        ? undefined
+        : { cpu: resources.cpu, memory_mb: resources.memoryMb, disk_mb: resources.diskMb },
+    network,
+    env,
+    delete_with_thread: deleteWithThread,
+  };
+}

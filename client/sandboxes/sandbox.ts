@@ -1,0 +1,203 @@
+import type { HttpClient } from '../http/http-client.ts';
+import { KeepAlive } from '../http/keep-alive.ts';
+import { PortholeError } from '../http/porthole-error.ts';
+import type { Preview, StartPreviewOptions } from '../runs/preview.ts';
+import { type Run, Runs } from '../runs/runs.ts';
+import { type RunConfig, runConfig } from '../server/sandbox-config.ts';
+import { Command, type ExecOptions } from './command.ts';
+import { type DelegateOptions, type Delegation, Delegations } from './delegations.ts';
+import { type CallOptions, Files } from './files.ts';
+import { heartbeatEvery } from './heartbeat-every.ts';
+import type { OpenSocket } from './open-socket.ts';
+import { type FollowedEvent, followEvents, type FollowOptions } from '../http/follow-events.ts';
+import type { OnExit, SandboxInfo } from './sandbox-info.ts';
+import { Sessions } from './sessions.ts';
+import { Terminal, type TerminalOptions } from './terminal.ts';
+
+/** What a sandbox is made of here. */
+export interface SandboxParts {
+  readonly http: HttpClient;
+  readonly openSocket: OpenSocket;
+  readonly id: string;
+  /** What the API said of it, where it has been asked. */
+  readonly info?: SandboxInfo | undefined;
+  /** Its own token, where this is the one who got it. */
+  readonly token?: string | undefined;
+  readonly onExit?: OnExit | undefined;
+}
+
+/** A sandbox, by its id. Nothing is asked until something is to be done. */
+export class Sandbox implements AsyncDisposable {
+  readonly id: string;
+  readonly files: Files;
+  readonly sessions: Sessions;
+  readonly delegations: Delegations;
+  readonly #http: HttpClient;
+  readonly #openSocket: OpenSocket;
+  readonly #path: string;
+  readonly #onExit: OnExit;
+  readonly #previews = new Set<Preview>();
+  #token: string | undefined;
+  #info: SandboxInfo | undefined;
+  #heartbeat: KeepAlive | undefined;
+  #run: Promise<Run> | undefined;
+
+  constructor({ http, openSocket, id, info, token, onExit = 'keep' }: SandboxParts) {
+    this.id = id;
+    this.#http = http;
+    this.#openSocket = openSocket;
+    this.#path = `v1/sandbox/${encodeURIComponent(id)}`;
+    this.#info = info;
+    this.#token = token;
+    this.#onExit = onExit;
+    this.files = new Files(http, this.#path);
+    this.sessions = new Sessions(http, this.#path);
+    this.delegations = new Delegations(http, this.#path, { sandboxId: id, dataplaneUrl: this.dataplaneUrl });
+  }
+
+  /** What the API said of it last; undefined before it was asked. */
+  get info(): SandboxInfo | undefined {
+    return this.#info;
+  }
+
+  /** Where whoever has a credential for it finds it. */
+  get dataplaneUrl(): string {
+    return this.#http.at(this.#path).href;
+  }
+
+  /** @throws PortholeError `sandbox_not_found` */
+  async refresh({ signal }: CallOptions = {}): Promise<SandboxInfo> {
+    this.#info = await this.#http.json<SandboxInfo>({ path: this.#path, signal });
+    return this.#info;
+  }
+
+  /** Runs a command, given as its words: no shell reads them. See `Command` for how to read what it says. */
+  exec(argv: readonly string[], { cwd, timeoutMs, session, signal }: ExecOptions = {}): Command {
+    const response = this.#http.send({
+      method: 'POST',
+      path: `${this.#path}/exec`,
+      json: { argv, cwd, timeout_ms: timeoutMs },
+      headers: { accept: 'text/event-stream', 'session-id': session },
+      timeoutMs: 0,
+      signal,
+    });
+    return new Command(argv[0] ?? '', response, signal);
+  }
+
+  /** Opens a terminal. Await its `ready` to know that it is there. */
+  terminal({ cols, rows, shell, session, signal }: TerminalOptions = {}): Terminal {
+    const open = () => {
+      const url = this.#http.at(`${this.#path}/pty`, { cols, rows, shell, session });
+      url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+      return this.#openSocket(url, this.#http.authorization);
+    };
+    return new Terminal(open, { session, signal });
+  }
+
+  /** What happens in it, by whomever: `connected`, `file_written`, `exec`, `stopped`, `resumed`, `preview_opened`. Comes back by itself. */
+  events(options?: FollowOptions): AsyncGenerator<FollowedEvent, void> {
+    return followEvents(this.#http, `${this.#path}/events`, options);
+  }
+
+  /** Ends its processes and keeps its files. */
+  stop(options?: CallOptions): Promise<SandboxInfo> {
+    return this.#change('stop', options);
+  }
+
+  /** Starts it again, on its files. */
+  resume(options?: CallOptions): Promise<SandboxInfo> {
+    return this.#change('resume', options);
+  }
+
+  /** Destroys it, with its files. */
+  async delete({ signal }: CallOptions = {}): Promise<void> {
+    this.#letGo();
+    await this.#http.done({ method: 'DELETE', path: this.#path, signal });
+  }
+
+  /** Says once that somebody is there. */
+  heartbeat({ signal }: CallOptions = {}): Promise<void> {
+    return this.#http.done({ method: 'POST', path: `${this.#path}/heartbeat`, isIdempotent: true, signal });
+  }
+
+  /** Sends heartbeats from now on, until `close`, or until it is told that there is nothing to keep. Does nothing where they are sent already. */
+  keepAlive(ttlSeconds: number): KeepAlive {
+    this.#heartbeat ??= new KeepAlive((signal) => this.heartbeat({ signal }), heartbeatEvery(ttlSeconds));
+    return this.#heartbeat;
+  }
+
+  /** Lends a part of it, for a while. */
+  delegate(options: DelegateOptions): Promise<Delegation> {
+    return this.delegations.create(options);
+  }
+
+  /** Makes a new token for it, which holds all scopes; the one before is dead. */
+  async rotateToken({ signal }: CallOptions = {}): Promise<string> {
+    const answer = await this.#http.json<{ readonly sandbox_token?: string; readonly token?: string }>({
+      method: 'POST',
+      path: `${this.#path}/token`,
+      signal,
+    });
+    const token = answer.sandbox_token ?? answer.token;
+    if (token === undefined) {
+      throw new PortholeError("Porthole's answer has no sandbox_token.", {
+        status: 200,
+        code: 'invalid_answer',
+      });
+    }
+    this.#token = token;
+    return token;
+  }
+
+  /**
+   * What a run's configuration says to the server that gets it: with `credential`, or else the sandbox's own token. Never with your API key, unless you give it.
+   * @throws TypeError where there is neither
+   */
+  sandboxConfig({ credential = this.#token }: { readonly credential?: string } = {}): RunConfig {
+    if (credential === undefined) {
+      throw new TypeError(
+        'There is nothing to lend: call delegate() and sandboxConfig() of what it gives, or rotateToken(), or give a credential.',
+      );
+    }
+    return runConfig({ sandbox_id: this.id, credential, dataplane_url: this.dataplaneUrl });
+  }
+
+  /** Opens a preview of a port, on a run that is made for it, and keeps it alive. */
+  async preview(port: number, options?: StartPreviewOptions): Promise<Preview> {
+    const making = (this.#run ??= new Runs(this.#http).create({ sandboxId: this.id }));
+    const run = await making.catch((error: unknown) => {
+      this.#run = undefined;
+      throw error;
+    });
+    const preview = await run.startPreview(port, options);
+    this.#previews.add(preview);
+    return preview;
+  }
+
+  /** Lets go of it: no more heartbeats, no more keepalives, and with `onExit: 'delete'` it is deleted. */
+  async close(): Promise<void> {
+    this.#letGo();
+    if (this.#onExit === 'delete') await this.delete();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #letGo(): void {
+    this.#heartbeat?.stop();
+    this.#heartbeat = undefined;
+    for (const preview of this.#previews) preview.letGo();
+    this.#previews.clear();
+  }
+
+  async #change(how: 'stop' | 'resume', { signal }: CallOptions = {}): Promise<SandboxInfo> {
+    this.#info = await this.#http.json<SandboxInfo>({
+      method: 'POST',
+      path: `${this.#path}/${how}`,
+      isIdempotent: true,
+      signal,
+    });
+    return this.#info;
+  }
+}

@@ -1,0 +1,153 @@
+import type { HttpClient } from '../http/http-client.ts';
+import { pages } from '../http/pages.ts';
+import { PortholeError } from '../http/porthole-error.ts';
+import type { CallOptions } from './files.ts';
+import type { OpenSocket } from './open-socket.ts';
+import { Prewarmed } from './prewarmed.ts';
+import { Sandbox } from './sandbox.ts';
+import { createBody, type CreateSandboxOptions, type OnExit, type SandboxInfo } from './sandbox-info.ts';
+
+export interface HoldOptions extends CallOptions {
+  /** What `close` does. @default keep */
+  readonly onExit?: OnExit | undefined;
+}
+
+export interface ListSandboxesOptions extends HoldOptions {
+  /** All of them must be there. */
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  readonly state?: 'creating' | 'running' | 'stopped' | undefined;
+  readonly name?: string | undefined;
+  readonly sessionKey?: string | undefined;
+  /** How many are asked for at a time. @default 100 */
+  readonly pageSize?: number | undefined;
+}
+
+export interface DeleteByTagOptions extends CallOptions {
+  /** Also those that were not made with `deleteWithThread`. */
+  readonly force?: boolean | undefined;
+}
+
+/** Ids as they are made; a name may look like one, but seldom is that long. */
+const LIKE_AN_ID = /^[a-z2-7]{26}$/;
+const ID = /^[a-z2-7]{1,128}$/;
+
+/** Your sandboxes. */
+export class Sandboxes {
+  readonly #http: HttpClient;
+  readonly #openSocket: OpenSocket;
+
+  constructor(http: HttpClient, openSocket: OpenSocket) {
+    this.#http = http;
+    this.#openSocket = openSocket;
+  }
+
+  /**
+   * Makes one; it runs when this resolves. With a `sessionKey` that has one, it is that one.
+   * @throws PortholeError `sandbox_exists` where the name is taken, `quota_exceeded`
+   */
+  async create(options: CreateSandboxOptions = {}): Promise<Sandbox> {
+    const { id, sandbox_token: token } = await this.#http.json<{
+      readonly id: string;
+      readonly sandbox_token?: string;
+    }>({
+      method: 'POST',
+      path: 'v1/sandbox',
+      json: createBody(options),
+      // A second call with the same key finds what the first one made.
+      isIdempotent: options.sessionKey !== undefined,
+      timeoutMs: 0,
+      signal: options.signal,
+    });
+    const sandbox = this.#sandbox({ id, token, onExit: options.onExit });
+    if (options.ttlSeconds !== undefined) sandbox.keepAlive(options.ttlSeconds);
+    return sandbox;
+  }
+
+  /** Begins to make one, before it is needed: returns at once. */
+  prewarm(options: CreateSandboxOptions = {}): Prewarmed {
+    return new Prewarmed(this.create(options));
+  }
+
+  /** One that is there, by its id. @throws PortholeError `sandbox_not_found` */
+  async get(id: string, { onExit, signal }: HoldOptions = {}): Promise<Sandbox> {
+    const info = await this.#http.json<SandboxInfo>({ path: `v1/sandbox/${encodeURIComponent(id)}`, signal });
+    return this.#sandbox({ id: info.id, info, onExit });
+  }
+
+  /** One that is there, by its id or its name. @throws PortholeError `sandbox_not_found` */
+  async find(idOrName: string, options: HoldOptions = {}): Promise<Sandbox> {
+    if (idOrName === '') throw new TypeError('a sandbox has an id or a name, got an empty text.');
+    const byId = async () => {
+      try {
+        return ID.test(idOrName) ? await this.get(idOrName, options) : undefined;
+      } catch (error) {
+        if (error instanceof PortholeError && error.status === 404) return undefined;
+        throw error;
+      }
+    };
+    const byName = async () => {
+      // What no name looks like is not asked for.
+      if (!/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/.test(idOrName)) return undefined;
+      for await (const sandbox of this.list({ ...options, name: idOrName })) return sandbox;
+      return undefined;
+    };
+    const ways = LIKE_AN_ID.test(idOrName) ? [byId, byName] : [byName, byId];
+    const found = (await ways[0]?.()) ?? (await ways[1]?.());
+    if (found !== undefined) return found;
+    throw new PortholeError(
+      `There is no sandbox with the id or name ${JSON.stringify(idOrName.slice(0, 130))}: list yours to see which there are.`,
+      { status: 404, code: 'sandbox_not_found' },
+    );
+  }
+
+  /** Those that fit, newest first; pages are asked for as they are needed. */
+  async *list(options: ListSandboxesOptions = {}): AsyncGenerator<Sandbox, void> {
+    const { tags = {}, state, name, sessionKey, pageSize, onExit, signal } = options;
+    const [first, ...others] = Object.entries(tags);
+    const query = {
+      limit: pageSize,
+      state,
+      name,
+      session_key: sessionKey,
+      tag: first === undefined ? undefined : first.join(':'),
+    };
+    for await (const info of pages<SandboxInfo>(this.#http, 'v1/sandbox', 'sandboxes', query, signal)) {
+      // The API filters by one tag.
+      if (others.every(([key, value]) => info.tags[key] === value)) {
+        yield this.#sandbox({ id: info.id, info, onExit });
+      }
+    }
+  }
+
+  /** A hold of one by its id, without asking whether it is there. What you then do makes it where it is not: an id is only a name. */
+  at(id: string, { onExit }: HoldOptions = {}): Sandbox {
+    return this.#sandbox({ id, onExit });
+  }
+
+  /** Deletes all of yours that have the tag; resolves to their ids. */
+  async deleteByTag(
+    key: string,
+    value: string,
+    { force, signal }: DeleteByTagOptions = {},
+  ): Promise<readonly string[]> {
+    const answer = await this.#http.json<{
+      readonly ids?: readonly string[];
+      readonly deleted?: readonly string[];
+    }>({
+      method: 'DELETE',
+      path: 'v1/sandbox',
+      query: { tag: `${key}:${value}`, force: force === true ? true : undefined },
+      signal,
+    });
+    return answer.ids ?? answer.deleted ?? [];
+  }
+
+  #sandbox(parts: {
+    readonly id: string;
+    readonly info?: SandboxInfo;
+    readonly token?: string | undefined;
+    readonly onExit?: OnExit | undefined;
+  }): Sandbox {
+    return new Sandbox({ http: this.#http, openSocket: this.#openSocket, ...parts });
+  }
+}

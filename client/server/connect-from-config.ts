@@ -1,0 +1,101 @@
+import { HttpClient } from '../http/http-client.ts';
+import { PortholeError } from '../http/porthole-error.ts';
+import { openPlatformSocket, type OpenSocket } from '../sandboxes/open-socket.ts';
+import { Sandbox } from '../sandboxes/sandbox.ts';
+import type { Scope } from '../sandboxes/delegations.ts';
+import { readSandboxConfig } from './sandbox-config.ts';
+import type { SandboxTool } from './sandbox-tool.ts';
+import { sandboxTools } from './sandbox-tools.ts';
+import { secretsOf } from './secret-guard.ts';
+
+export interface ConnectOptions {
+  /** The only Porthole that this server calls, e.g. `https://porthole.example`: what a configuration says besides is refused. */
+  readonly allowedUrl: string;
+  /** This server's own key. With it the sandbox is validated first; it goes nowhere else. */
+  readonly serverKey?: string | undefined;
+  /** Whose sandboxes are taken; the server's own org. Needed with `serverKey`. */
+  readonly org?: string | undefined;
+  /** What must never go into the sandbox, beside `serverKey`. @default the secrets of the process's environment, by their names */
+  readonly secrets?: readonly string[] | undefined;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  readonly openSocket?: OpenSocket | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What Porthole says of a sandbox and a credential. */
+export interface Validation {
+  readonly valid?: boolean;
+  readonly scopes?: readonly Scope[];
+  readonly expires_at?: string | null;
+  readonly [field: string]: unknown;
+}
+
+/** A client's sandbox, in the hands of a server. */
+export interface ConnectedSandbox {
+  readonly sandbox: Sandbox;
+  /** `read_file`, `write_file`, `exec_command`. */
+  readonly tools: readonly [SandboxTool, SandboxTool, SandboxTool];
+  /** What Porthole said, where it was asked. */
+  readonly validation: Validation | undefined;
+}
+
+/**
+ * The sandbox that a run's configuration names, and tools to work in it. The configuration is a stranger's: its `dataplane_url` is not called unless it is that of `allowedUrl`, and with a
+ * `serverKey` Porthole is asked whether the sandbox is there, and the org's.
+ * @throws TypeError for a configuration that is none; PortholeError `dataplane_url_refused`, `sandbox_refused`, and whatever the API refuses
+ */
+export async function connectFromConfig(config: unknown, options: ConnectOptions): Promise<ConnectedSandbox> {
+  const { allowedUrl, serverKey, org, fetch, openSocket = openPlatformSocket, signal } = options;
+  const { sandbox_id: id, credential, dataplane_url: url } = readSandboxConfig(config);
+  const http = new HttpClient({ url: allowedUrl, apiKey: credential, fetch });
+  const sandbox = new Sandbox({ http, openSocket, id });
+  if (new URL(url).href !== sandbox.dataplaneUrl) {
+    throw new PortholeError(
+      `The configuration's dataplane_url is refused: it must be ${sandbox.dataplaneUrl}. Have the client use the Porthole that this server uses.`,
+      { status: 0, code: 'dataplane_url_refused' },
+    );
+  }
+  const validation =
+    serverKey === undefined
+      ? undefined
+      : await validate(
+          new HttpClient({ url: allowedUrl, apiKey: serverKey, fetch }),
+          { id, credential, org },
+          signal,
+        );
+  const secrets = [
+    ...(options.secrets ?? secretsOf(environment())),
+    ...(serverKey === undefined ? [] : [serverKey]),
+  ];
+  return { sandbox, tools: sandboxTools(sandbox, [...secrets, credential]), validation };
+}
+
+async function validate(
+  http: HttpClient,
+  {
+    id,
+    credential,
+    org,
+  }: { readonly id: string; readonly credential: string; readonly org: string | undefined },
+  signal: AbortSignal | undefined,
+): Promise<Validation> {
+  const validation = await http.json<Validation>({
+    method: 'POST',
+    path: 'v1/sandbox/validate',
+    json: { sandbox_id: id, credential, org },
+    isIdempotent: true,
+    signal,
+  });
+  if (validation.valid !== false) return validation;
+  throw new PortholeError(
+    `The configuration's sandbox is refused: Porthole does not know ${id} as one of ${org ?? 'this org'} that its credential opens. Have the client delegate it anew.`,
+    { status: 0, code: 'sandbox_refused' },
+  );
+}
+
+function environment(): Readonly<Record<string, string | undefined>> {
+  const { process } = globalThis as {
+    readonly process?: { readonly env?: Readonly<Record<string, string | undefined>> };
+  };
+  return process?.env ?? {};
+}

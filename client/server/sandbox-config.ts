@@ -1,0 +1,52 @@
+/** A sandbox that a client hands to a server: which one, what to show there, and where. */
+export interface SandboxConfig {
+  readonly sandbox_id: string;
+  /** Opaque. */
+  readonly credential: string;
+  /** `{PORTHOLE_PUBLIC_URL}/v1/sandbox/{sandbox_id}` */
+  readonly dataplane_url: string;
+}
+
+/** The part of a run's configuration that names the sandbox; to be merged into `config`. */
+export interface RunConfig {
+  readonly configurable: { readonly sandbox: SandboxConfig };
+}
+
+export function runConfig(sandbox: SandboxConfig): RunConfig {
+  return { configurable: { sandbox } };
+}
+
+const ID = /^[a-z2-7]{1,128}$/;
+/** Far above any token, in characters. */
+const MAX_CREDENTIAL = 16_384;
+
+/**
+ * The sandbox that a run's configuration names: whatever arrives, as `{config: {configurable: {sandbox}}}`, from `configurable` on, or the sandbox itself. `sandbox_credential` is taken for
+ * `credential`. The values are a stranger's: `dataplane_url` must not be called before it has been compared.
+ * @throws TypeError that names the field, and never its value
+ */
+export function readSandboxConfig(config: unknown): SandboxConfig {
+  const outer = fieldsOf(config);
+  const configurable = fieldsOf(fieldsOf(outer['config'] ?? config)['configurable'] ?? config);
+  const sandbox = fieldsOf(configurable['sandbox'] ?? config);
+  const { sandbox_id: id, dataplane_url: url } = sandbox;
+  const credential = sandbox['credential'] ?? sandbox['sandbox_credential'];
+  if (typeof id !== 'string' || !ID.test(id)) throw wrong('sandbox_id', '1 to 128 of a-z and 2-7');
+  if (typeof url !== 'string' || !URL.canParse(url)) throw wrong('dataplane_url', 'a URL');
+  const isToken =
+    typeof credential === 'string' &&
+    credential.length <= MAX_CREDENTIAL &&
+    /^[\x21-\x7e]+$/.test(credential);
+  if (!isToken) throw wrong('credential', 'printable ASCII without spaces');
+  return { sandbox_id: id, credential, dataplane_url: url };
+}
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function wrong(field: string, expected: string): TypeError {
+  return new TypeError(
+    `configurable.sandbox.${field} must be ${expected}: take it from sandboxConfig() of the client.`,
+  );
+}

@@ -1,0 +1,160 @@
+import { PortholeError } from '../http/porthole-error.ts';
+import { readAtMost } from '../streams/read-at-most.ts';
+import type { Sandbox } from '../sandboxes/sandbox.ts';
+import type { SandboxTool, ToolResult } from './sandbox-tool.ts';
+import { holdsSecret } from './secret-guard.ts';
+
+/** Of a file, for a model, in bytes. */
+const MAX_READ = 1_048_576;
+/** Of each stream of a command, for a model, in bytes. */
+const MAX_OUTPUT = 65_536;
+const COMMAND_SECONDS = 120;
+const MOST_SECONDS = 3_600;
+
+const PATH = { type: 'string', description: 'Absolute, or relative to /workspace.' };
+
+/** Tools with which a model works in a sandbox. What they are told to write or run is refused where one of `secrets` is in it. */
+export function sandboxTools(
+  sandbox: Sandbox,
+  secrets: readonly string[],
+): readonly [SandboxTool, SandboxTool, SandboxTool] {
+  return [
+    {
+      name: 'read_file',
+      description: `Read a text file of the sandbox, up to ${MAX_READ} bytes of it.`,
+      inputSchema: {
+        type: 'object',
+        properties: { path: PATH },
+        required: ['path'],
+        additionalProperties: false,
+      },
+      run: (input, { signal } = {}) =>
+        told(signal, async () => {
+          const path = textOf(input, 'path');
+          const bytes = await readAtMost(await sandbox.files.stream(path, { signal }), MAX_READ + 1);
+          const text = decode(bytes.subarray(0, MAX_READ));
+          if (text === undefined) return wrong(`${path} is no text (UTF-8): look at it with a command.`);
+          return done(bytes.length > MAX_READ ? `${text}\n[cut off after ${MAX_READ} bytes]` : text);
+        }),
+    },
+    {
+      name: 'write_file',
+      description: 'Write a text file of the sandbox, whole; folders on its way are made.',
+      inputSchema: {
+        type: 'object',
+        properties: { path: PATH, content: { type: 'string' } },
+        required: ['path', 'content'],
+        additionalProperties: false,
+      },
+      run: (input, { signal } = {}) =>
+        told(signal, async () => {
+          const path = textOf(input, 'path');
+          const content = textOf(input, 'content');
+          if (holdsSecret(`${path}\n${content}`, secrets)) return SECRET;
+          await sandbox.files.write(path, content, { signal });
+          return done(`Written: ${path}, ${new TextEncoder().encode(content).length} bytes.`);
+        }),
+    },
+    {
+      name: 'exec_command',
+      description: `Run a command in the sandbox, in bash, and return its exit code and output; at most ${COMMAND_SECONDS} seconds, unless told otherwise.`,
+      inputSchema: {
+        type: 'object',
+        properties: {
+          command: {
+            anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' }, minItems: 1 }],
+            description: 'A line for the shell, or the words of a command that no shell reads.',
+          },
+          cwd: { type: 'string', description: 'Within /workspace, the default.' },
+          timeout_seconds: { type: 'number', exclusiveMinimum: 0, maximum: MOST_SECONDS },
+        },
+        required: ['command'],
+        additionalProperties: false,
+      },
+      run: (input, { signal } = {}) =>
+        told(signal, async () => {
+          const argv = commandOf(input);
+          const seconds = secondsOf(input);
+          const cwd = fieldOf(input, 'cwd') === undefined ? undefined : textOf(input, 'cwd');
+          if (holdsSecret([...argv, cwd ?? ''].join('\n'), secrets)) return SECRET;
+          const command = sandbox.exec(argv, { cwd, timeoutMs: seconds * 1_000, signal });
+          const { exitCode, stdout, stderr, truncated } = await command.collect({ maxBytes: MAX_OUTPUT });
+          const parts = [
+            `exit code ${exitCode}`,
+            ...(stdout === '' ? [] : [`stdout:\n${stdout}`]),
+            ...(stderr === '' ? [] : [`stderr:\n${stderr}`]),
+            ...(truncated ? [`[each stream is cut off after ${MAX_OUTPUT} bytes]`] : []),
+          ];
+          return { text: parts.join('\n'), isError: exitCode !== 0 };
+        }),
+    },
+  ];
+}
+
+const SECRET: ToolResult = {
+  text: "Refused: this holds one of the server's own secrets, which never go into a sandbox. Leave it out.",
+  isError: true,
+  code: 'secret_refused',
+};
+
+/** What the model gave that cannot be used. */
+class InputError extends Error {}
+
+async function told(signal: AbortSignal | undefined, work: () => Promise<ToolResult>): Promise<ToolResult> {
+  try {
+    signal?.throwIfAborted();
+    return await work();
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof PortholeError) return { text: error.message, isError: true, code: error.code };
+    if (error instanceof InputError || error instanceof TypeError) return wrong(error.message);
+    throw error;
+  }
+}
+
+function done(text: string): ToolResult {
+  return { text, isError: false };
+}
+
+function wrong(text: string): ToolResult {
+  return { text, isError: true, code: 'invalid_input' };
+}
+
+function fieldOf(input: unknown, field: string): unknown {
+  const value =
+    typeof input === 'object' && input !== null ? (input as Record<string, unknown>)[field] : undefined;
+  return value === null ? undefined : value;
+}
+
+function textOf(input: unknown, field: string): string {
+  const value = fieldOf(input, field);
+  if (typeof value === 'string') return value;
+  throw new InputError(`${field} must be a string.`);
+}
+
+function commandOf(input: unknown): readonly string[] {
+  const command = fieldOf(input, 'command');
+  if (typeof command === 'string' && command.trim() !== '') return ['bash', '-c', command];
+  if (Array.isArray(command) && command.length > 0 && command.every((word) => typeof word === 'string')) {
+    return command;
+  }
+  throw new InputError('command must be a line for the shell, or a list of at least one word.');
+}
+
+function secondsOf(input: unknown): number {
+  const seconds = fieldOf(input, 'timeout_seconds') ?? COMMAND_SECONDS;
+  if (typeof seconds === 'number' && seconds > 0 && seconds <= MOST_SECONDS) return seconds;
+  throw new InputError(`timeout_seconds must be a number above 0 and at most ${MOST_SECONDS}.`);
+}
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    // A character that the limit cuts in two is no reason to refuse the file.
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes, {
+      stream: bytes.length === MAX_READ,
+    });
+    return text.includes('\0') ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}

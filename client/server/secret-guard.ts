@@ -1,0 +1,35 @@
+/** Shorter values are no secrets: everything would contain them. In characters. */
+const LEAST = 8;
+
+/** Names of environment variables that hold secrets as a rule. */
+const SECRET_NAME = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|_DSN|DATABASE_URL)$/i;
+
+/** The values of an environment that are secrets, by their names. */
+export function secretsOf(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
+  return Object.entries(environment).flatMap(([name, value]) =>
+    SECRET_NAME.test(name) && value !== undefined && value.length >= LEAST ? [value] : [],
+  );
+}
+
+/** Whether a text has one of the secrets in it: as it is, in base64, in hexadecimal, or percent-encoded. */
+export function holdsSecret(text: string, secrets: readonly string[]): boolean {
+  return secrets.some(
+    (secret) => secret.length >= LEAST && formsOf(secret).some((form) => text.includes(form)),
+  );
+}
+
+function formsOf(secret: string): readonly string[] {
+  const bytes = new TextEncoder().encode(secret);
+  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  return [secret, encodeURIComponent(secret), hex, hex.toUpperCase(), ...base64Forms(bytes)];
+}
+
+/** In base64 a text looks different at each of three places in its surroundings; the ends, which depend on those, are left out. */
+function base64Forms(bytes: Uint8Array): readonly string[] {
+  return [0, 1, 2].flatMap((before) => {
+    const shifted = new Uint8Array([...new Uint8Array(before), ...bytes]);
+    const whole = btoa(String.fromCharCode(...shifted)).replace(/=+$/, '');
+    const form = whole.slice(Math.ceil((before * 8) / 6), Math.floor((shifted.length * 8) / 6));
+    return [form, form.replaceAll('+', '-').replaceAll('/', '_')];
+  });
+}

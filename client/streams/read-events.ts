@@ -1,0 +1,58 @@
+import { PortholeError } from '../http/porthole-error.ts';
+import { readStream } from './read-stream.ts';
+import { type ServerSentEvent, SseParser } from './sse-parser.ts';
+
+export interface ReadEventsOptions {
+  /** Whose ids and pauses somebody wants to know. */
+  readonly parser?: SseParser;
+  /** The one that the answer was asked for with. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * The events of an answer, as they come.
+ * @throws PortholeError `invalid_answer` for one that is no event stream; `unreachable` where it is cut off; the signal's reason
+ */
+export async function* readEvents(
+  response: Response,
+  { parser = new SseParser(), signal }: ReadEventsOptions = {},
+): AsyncGenerator<ServerSentEvent, void> {
+  const type = response.headers.get('content-type') ?? 'none';
+  if (!/^text\/event-stream\b/i.test(type)) {
+    await response.body?.cancel();
+    throw invalid(response, `Porthole's answer has the type ${type}, and not text/event-stream`);
+  }
+  const chunks = readStream(response.body);
+  try {
+    for (;;) {
+      const next = await chunks.next().catch((cause: unknown) => {
+        signal?.throwIfAborted();
+        throw new PortholeError('The connection to Porthole was lost in the middle of an answer.', {
+          status: 0,
+          code: 'unreachable',
+          cause,
+        });
+      });
+      yield* parse(response, () => (next.done === true ? parser.end() : parser.push(next.value)));
+      if (next.done === true) return;
+    }
+  } finally {
+    await chunks.return();
+  }
+}
+
+function parse(response: Response, read: () => ServerSentEvent[]): ServerSentEvent[] {
+  try {
+    return read();
+  } catch (cause) {
+    throw invalid(response, `Porthole's answer cannot be read: ${(cause as Error).message}`, cause);
+  }
+}
+
+function invalid({ status }: Response, why: string, cause?: unknown): PortholeError {
+  return new PortholeError(`${why}: see that nothing on the way changes it.`, {
+    status,
+    code: 'invalid_answer',
+    cause,
+  });
+}

@@ -1,0 +1,115 @@
+/**
+ * Which paths of a folder are left out, by lines as `.gitignore` has them: `*`, `?`, `[a-z]`, `**` between slashes, a trailing `/` for folders alone, a leading or inner `/` for the place, `!` to take in again, `#` for comments, `\` before what is
+ * meant letter by letter. The last line that fits decides. What is in a folder that is left out cannot be taken in again. Lines of files in folders below, and a user's own settings of git, are not read.
+ */
+export class IgnoreRules {
+  readonly #rules: readonly Rule[];
+
+  constructor(lines: readonly string[]) {
+    this.#rules = lines.flatMap((line) => parse(line) ?? []);
+  }
+
+  /** @param path relative, with `/`; the folders above it must have been asked about before */
+  ignores(path: string, isFolder: boolean): boolean {
+    const rule = this.#rules.findLast(
+      ({ pattern, foldersOnly }) => (isFolder || !foldersOnly) && pattern.test(path),
+    );
+    return rule !== undefined && !rule.takesIn;
+  }
+}
+
+interface Rule {
+  readonly pattern: RegExp;
+  readonly foldersOnly: boolean;
+  readonly takesIn: boolean;
+}
+
+function parse(line: string): Rule | undefined {
+  // Spaces at the end count only where they are escaped.
+  let text = line.replace(/\r$/, '').replace(/(?<!\\)((?:\\\\)*) +$/, '$1');
+  if (text === '' || text.startsWith('#')) return undefined;
+  const takesIn = text.startsWith('!');
+  if (takesIn) text = text.slice(1);
+  const foldersOnly = text.endsWith('/');
+  if (foldersOnly) text = text.slice(0, -1);
+  const isPlaced = text.includes('/');
+  if (text.startsWith('/')) text = text.slice(1);
+  const source = text === '' ? undefined : sourceOf(text);
+  if (source === undefined) return undefined;
+  return { pattern: new RegExp(`^${isPlaced ? '' : '(?:.*/)?'}${source}$`, 'su'), foldersOnly, takesIn };
+}
+
+/** The pattern as a regular expression; undefined for one that fits nothing. */
+function sourceOf(pattern: string): string | undefined {
+  let source = '';
+  const characters = Array.from(pattern);
+  for (let at = 0; at < characters.length; at += 1) {
+    const character = characters[at] as string;
+    if (character === '*') {
+      let end = at;
+      while (characters[end + 1] === '*') end += 1;
+      const isWhole =
+        end > at &&
+        (at === 0 || characters[at - 1] === '/') &&
+        (end === characters.length - 1 || characters[end + 1] === '/');
+      if (!isWhole || end - at > 1) source += '[^/]*';
+      else if (end === characters.length - 1) source += '.+';
+      else {
+        source += '(?:.*/)?';
+        end += 1;
+      }
+      at = end;
+    } else if (character === '?') source += '[^/]';
+    else if (character === '[') {
+      const end = setEnd(characters, at);
+      if (end === -1) return undefined;
+      source += setSource(characters.slice(at + 1, end));
+      at = end;
+    } else if (character === '\\') {
+      at += 1;
+      const next = characters[at];
+      if (next === undefined) return undefined;
+      source += literal(next);
+    } else source += literal(character);
+  }
+  return source;
+}
+
+function literal(character: string): string {
+  return character.replace(/[\\^$.*+?()[\]{}|/-]/u, '\\$&');
+}
+
+/** Where a set ends; a `]` right after its beginning belongs to it. */
+function setEnd(characters: readonly string[], from: number): number {
+  let at = from + 1;
+  if (characters[at] === '!' || characters[at] === '^') at += 1;
+  if (characters[at] === ']') at += 1;
+  for (; at < characters.length; at += 1) {
+    if (characters[at] === '\\') at += 1;
+    else if (characters[at] === ']') return at;
+  }
+  return -1;
+}
+
+function setSource(inside: readonly string[]): string {
+  const isNot = inside[0] === '!' || inside[0] === '^';
+  const ranges: string[] = [];
+  let at = isNot ? 1 : 0;
+  const next = (): string => {
+    if (inside[at] === '\\' && at < inside.length - 1) at += 1;
+    at += 1;
+    return inside[at - 1] as string;
+  };
+  while (at < inside.length) {
+    const first = next();
+    if (inside[at] !== '-' || at === inside.length - 1) ranges.push(literal(first));
+    else {
+      at += 1;
+      const last = next();
+      // One that runs backwards has nothing in it.
+      if (first <= last) ranges.push(`${literal(first)}-${literal(last)}`);
+    }
+  }
+  // No set fits a slash.
+  return isNot ? `[^/${ranges.join('')}]` : `(?!/)[${ranges.join('')}]`;
+}

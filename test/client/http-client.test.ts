@@ -1,0 +1,165 @@
+import { describe, expect, test } from '@jest/globals';
+import { ERROR_CATALOGUE } from '#core/errors.ts';
+import { HttpClient } from '../../client/http/http-client.ts';
+import { isRetryable, PortholeError } from '../../client/http/porthole-error.ts';
+import { readRetryAfter, retryDelay } from '../../client/http/retry-delay.ts';
+import { Porthole } from '../../client/index.ts';
+
+const KEY = 'key-0123456789abcdef';
+
+/** A client that is answered in this order. */
+function answered(...answers: (Response | Error)[]): { client: HttpClient; asked: () => number } {
+  let count = 0;
+  const fetch = (): Promise<Response> => {
+    const answer = answers[count];
+    count += 1;
+    if (answer === undefined) throw new Error('asked too often');
+    return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
+  };
+  return { client: new HttpClient({ url: 'http://porthole.test', apiKey: KEY, fetch }), asked: () => count };
+}
+
+function refusal(status: number, code: string, headers: Record<string, string> = {}): Response {
+  return Response.json({ error: `no: ${code}`, code }, { status, headers });
+}
+
+async function failure(work: Promise<unknown>): Promise<PortholeError> {
+  return (await work.then(
+    () => expect(undefined).toBe('a refusal'),
+    (error: unknown) => error,
+  )) as PortholeError;
+}
+
+const AT_ONCE = { 'retry-after': '0' };
+
+describe('a call of the client', () => {
+  test('is refused as the API says', async () => {
+    const { client } = answered(
+      Response.json(
+        { error: 'no such sandbox', code: 'sandbox_not_found', request_id: 'r1' },
+        { status: 404 },
+      ),
+    );
+    const error = await failure(client.json({ path: 'v1/sandbox/a' }));
+    expect(error).toBeInstanceOf(PortholeError);
+    expect(error).toMatchObject({
+      message: 'no such sandbox',
+      status: 404,
+      code: 'sandbox_not_found',
+      retryable: false,
+      requestId: 'r1',
+    });
+  });
+
+  test('is repeated where the API says when, and it is idempotent', async () => {
+    const { client, asked } = answered(
+      refusal(429, 'too_many_previews', AT_ONCE),
+      refusal(503, 'service_unavailable', AT_ONCE),
+      Response.json({ ok: true }),
+    );
+    expect(await client.json({ path: 'v1/sandbox' })).toEqual({ ok: true });
+    expect(asked()).toBe(3);
+  });
+
+  test('is repeated three times, and no more', async () => {
+    const { client, asked } = answered(
+      ...Array.from({ length: 4 }, () => refusal(503, 'service_unavailable', AT_ONCE)),
+    );
+    expect(await failure(client.json({ path: 'v1/sandbox' }))).toMatchObject({ status: 503 });
+    expect(asked()).toBe(4);
+  });
+
+  test.each([
+    ['that is not idempotent', { method: 'POST', path: 'v1/sandbox' } as const],
+    [
+      'whose body is a stream',
+      { method: 'PUT', path: 'v1/sandbox/a/file/b', content: new Blob(['x']).stream() } as const,
+    ],
+  ])('%s is made once', async (_, call) => {
+    const { client, asked } = answered(refusal(503, 'service_unavailable', AT_ONCE));
+    expect(await failure(client.send(call))).toMatchObject({ status: 503 });
+    expect(asked()).toBe(1);
+  });
+
+  test('that reaches nobody says so, without its credential', async () => {
+    const lost = Object.assign(new TypeError('fetch failed'), {
+      cause: new Error(`connect to ${KEY} refused`),
+    });
+    const { client } = answered(lost);
+    const error = await failure(client.json({ method: 'POST', path: 'v1/sandbox' }));
+    expect(error).toMatchObject({ status: 0, code: 'unreachable', retryable: true });
+    expect(error.message).toBe(
+      'Porthole could not be reached at http://porthole.test for POST /v1/sandbox (connect to [secret] refused): see that it runs, and that the URL is right.',
+    );
+  });
+
+  test('that is refused with its credential in the words does not repeat it', async () => {
+    const { client } = answered(
+      Response.json({ error: `bad key ${KEY}`, code: 'invalid_request' }, { status: 400 }),
+    );
+    expect((await failure(client.json({ path: 'a' }))).message).toBe('bad key [secret]');
+  });
+
+  test('that somebody on the way answers says so', async () => {
+    const { client } = answered(new Response('<html>', { status: 418 }));
+    expect(await failure(client.json({ path: 'a' }))).toMatchObject({
+      code: 'status_418',
+      message:
+        'GET /a was answered with status 418, and not by Porthole: see that the URL is that of its API.',
+    });
+  });
+
+  test('rejects with the reason of its signal', async () => {
+    const { client } = answered();
+    const signal = AbortSignal.abort(new Error('enough'));
+    await expect(client.json({ path: 'a', signal })).rejects.toThrow('enough');
+  });
+});
+
+test.each(Object.entries(ERROR_CATALOGUE))('knows whether %s may pass', (code, entry) => {
+  const shown = 'shownAs' in entry ? entry.shownAs : code;
+  expect(isRetryable(entry.status, shown)).toBe(entry.retryable);
+});
+
+describe('the pause before a call is repeated', () => {
+  const error = { status: 503, retryable: true, retryAfterMs: undefined };
+
+  test('grows', () => {
+    expect([0, 1, 2].map((retries) => retryDelay(error, retries, 1))).toEqual([200, 400, 800]);
+    expect([0, 1, 2].map((retries) => retryDelay(error, retries, 0))).toEqual([100, 200, 400]);
+  });
+
+  test.each([
+    ['after three', error, 3],
+    ['for a quota, which says no time', { ...error, status: 429 }, 0],
+    ['for a fault of the API, which may have done half of it', { ...error, status: 500 }, 0],
+    ['for more patience than there is', { ...error, retryAfterMs: 30_001 }, 0],
+  ])('is none %s', (_, refused, retries) => {
+    expect(retryDelay(refused, retries, 1)).toBeUndefined();
+  });
+
+  test.each([
+    ['5', 5_000],
+    ['Sun, 06 Nov 1994 08:49:37 GMT', 7_000],
+    ['Sun, 06 Nov 1994 08:49:00 GMT', 0],
+    ['soon', undefined],
+    [null, undefined],
+  ])('is read of Retry-After: %s', (header, ms) => {
+    expect(readRetryAfter(header, new Date('1994-11-06T08:49:30Z'))).toBe(ms);
+  });
+});
+
+describe('a client', () => {
+  test.each([
+    ['no URL', { url: 'porthole' }, 'url must be the http(s) address'],
+    ['a URL with a password', { url: 'http://a:b@porthole.test' }, 'url must have no user'],
+    [
+      'a key with a line break',
+      { url: 'http://porthole.test', apiKey: `${KEY}\n` },
+      'apiKey must be printable ASCII',
+    ],
+  ])('is not made of %s', (_, options, message) => {
+    expect(() => new Porthole(options)).toThrow(message);
+    expect(() => new Porthole(options)).not.toThrow(KEY);
+  });
+});

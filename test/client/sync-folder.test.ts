@@ -1,0 +1,202 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { chmod, mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { Porthole } from '../../client/index.ts';
+import { SyncMemory, syncFolder } from '../../client/node/index.ts';
+import type { Sandbox } from '../../client/sandboxes/sandbox.ts';
+
+describe('a folder that is synced', () => {
+  let host: TestHost;
+  let porthole: Porthole;
+  let sandbox: Sandbox;
+  let place: string;
+  let folder: string;
+  let memory: SyncMemory;
+  /** What was asked of the API, since it was last emptied. */
+  const asked: string[] = [];
+
+  beforeAll(async () => {
+    host = await startTestHost();
+    const fetch: typeof globalThis.fetch = (input, init) => {
+      asked.push(new URL(input instanceof Request ? input.url : input).pathname.split('/').at(-1) ?? '');
+      return globalThis.fetch(input, init);
+    };
+    porthole = new Porthole({ url: `http://127.0.0.1:${host.host.port}`, fetch });
+  });
+  afterAll(() => host.end());
+  beforeEach(async () => {
+    sandbox = await porthole.sandboxes.create({ onExit: 'delete' });
+    place = await mkdtemp(join(tmpdir(), 'porthole-sync-'));
+    folder = join(place, 'folder');
+    await mkdir(folder);
+    memory = new SyncMemory(join(place, 'memory'));
+  });
+  afterEach(async () => {
+    await sandbox.close();
+    await rm(place, { recursive: true });
+  });
+
+  const sync = async (options: Parameters<typeof syncFolder>[2] = {}) => {
+    asked.length = 0;
+    return syncFolder(sandbox, folder, { memory, ...options });
+  };
+  const write = async (path: string, text: string) => {
+    await mkdir(join(folder, path, '..'), { recursive: true });
+    await writeFile(join(folder, path), text);
+  };
+  /** What is in the sandbox, a line each: type, mode, path, content or target. */
+  const there = async (path = '.') => {
+    const script = `cd /workspace && find "$1" -mindepth 1 -not -path ./outputs | LC_ALL=C sort | while read -r each; do
+      if [ -L "$each" ]; then echo "link $each $(readlink "$each")"
+      elif [ -d "$each" ]; then echo "folder $each"
+      else echo "file $(stat -c %a "$each") $each $(cat "$each")"; fi
+    done`;
+    return (await sandbox.exec(['sh', '-c', script, 'sh', path]).text()).trim().split('\n');
+  };
+
+  test('of 5,000 files goes once in full, and then in one round trip when one of them has changed', async () => {
+    for (let index = 0; index < 5_000; index += 1)
+      await write(`d${index % 50}/f${index}`, `content ${index}`);
+    const first = await sync();
+    expect(first).toMatchObject({ sent: 5_000, unchanged: 0, removed: 0, skipped: [] });
+    expect(asked.filter((path) => path !== sandbox.id)).toEqual(['hydrate']);
+    const count = await sandbox.exec(['sh', '-c', 'find . -type f | wc -l; cat d7/f4957']).text();
+    expect(count).toBe('5000\ncontent 4957');
+
+    await write('d7/f4957', 'changed');
+    const second = await sync();
+    expect(second).toEqual({ sent: 1, unchanged: 4_999, removed: 0, bytes: 2_048, skipped: [] });
+    expect(asked).toEqual(['hydrate']);
+    expect(await sandbox.files.text('d7/f4957')).toBe('changed');
+
+    expect(await sync()).toMatchObject({ sent: 0, unchanged: 5_000, bytes: 0 });
+    expect(asked).toEqual([]);
+  }, 120_000);
+
+  test('arrives with its links, modes and empty folders', async () => {
+    await write('run.sh', 'x');
+    await chmod(join(folder, 'run.sh'), 0o755);
+    await write('a/b', 'y');
+    await chmod(join(folder, 'a/b'), 0o644);
+    await mkdir(join(folder, 'empty'));
+    await symlink('../run.sh', join(folder, 'a/link'));
+    await symlink('/etc/passwd', join(folder, 'outside'));
+    await symlink('b/../../../x', join(folder, 'a/devious'));
+    const { skipped } = await sync({ to: 'below' });
+    expect(skipped.map(({ path }) => path).toSorted()).toEqual(['a/devious', 'outside']);
+    expect(await there('below')).toEqual([
+      'folder below/a',
+      'file 644 below/a/b y',
+      'link below/a/link ../run.sh',
+      'folder below/empty',
+      'file 755 below/run.sh x',
+    ]);
+  });
+
+  test('loses in the sandbox what it loses here, and nothing that others made', async () => {
+    for (const path of ['keep', 'gone', 'all/1', 'all/2', 'shared/mine']) await write(path, path);
+    await sync();
+    await sandbox.files.write('shared/theirs', 'theirs');
+    await sandbox.files.write('own', 'own');
+    for (const path of ['gone', 'all', 'shared']) await rm(join(folder, path), { recursive: true });
+    await write('keep', 'changed');
+    expect(await sync()).toMatchObject({ sent: 1, removed: 6, unchanged: 0 });
+    expect(asked.toSorted()).toEqual(['exec', 'hydrate']);
+    expect(await there()).toEqual([
+      'file 644 ./keep changed',
+      'file 644 ./own own',
+      'folder ./shared',
+      'file 644 ./shared/theirs theirs',
+    ]);
+  });
+
+  test('may have a file where it had a folder, and a folder where it had a file', async () => {
+    await write('a', 'file');
+    await write('b/c', 'file');
+    await sync();
+    await rm(join(folder, 'a'));
+    await rm(join(folder, 'b'), { recursive: true });
+    await write('a/c', 'now below a folder');
+    await write('b', 'now a file');
+    await sync();
+    expect(await there()).toEqual([
+      'folder ./a',
+      'file 644 ./a/c now below a folder',
+      'file 644 ./b now a file',
+    ]);
+  });
+
+  test('keeps there what is gone here, where it is told to, until it is told otherwise', async () => {
+    await write('a', 'a');
+    await sync();
+    await rm(join(folder, 'a'));
+    expect(await sync({ delete: false })).toMatchObject({ removed: 0 });
+    expect(await there()).toEqual(['file 644 ./a a']);
+    expect(await sync()).toMatchObject({ removed: 1 });
+    expect(await there()).toEqual(['']);
+  });
+
+  test('leaves out .git, what its ignore files name, and what it is told to', async () => {
+    await write('.git/config', '');
+    await write('.gitignore', 'node_modules/\n*.log\n');
+    await write('.portholeignore', '!wanted.log\n');
+    for (const path of ['node_modules/x', 'a.log', 'wanted.log', 'secret.env', 'a']) await write(path, '');
+    await sync({ excludes: ['*.env', '.portholeignore'] });
+    expect(await there()).toEqual([
+      'file 644 ./.gitignore node_modules/',
+      '*.log',
+      'file 644 ./a ',
+      'file 644 ./wanted.log',
+    ]);
+  });
+
+  test('is read again where its time tells nothing: a change of the same length and time is found', async () => {
+    await write('a', 'one');
+    const time = new Date();
+    await utimes(join(folder, 'a'), time, time);
+    await sync();
+    await write('a', 'two');
+    await utimes(join(folder, 'a'), time, time);
+    expect(await sync()).toMatchObject({ sent: 1 });
+    expect(await sandbox.files.text('a')).toBe('two');
+  });
+
+  test('is not sent again for a new time alone', async () => {
+    await write('a', 'one');
+    await sync();
+    await utimes(join(folder, 'a'), 1, 1);
+    expect(await sync()).toMatchObject({ sent: 0, unchanged: 1 });
+  });
+
+  test('goes in full to a sandbox that only has the id of the one it went to', async () => {
+    await write('a', 'one');
+    await sync();
+    await sandbox.delete();
+    await sandbox.exec(['true']).collect();
+    await sandbox.refresh();
+    expect(await sync()).toMatchObject({ sent: 1 });
+    expect(await sandbox.files.text('a')).toBe('one');
+  });
+
+  test('may be larger than an archive', async () => {
+    const large = Buffer.alloc(20 * 1024 * 1024, 'x');
+    await writeFile(join(folder, 'a'), large);
+    await writeFile(join(folder, 'b'), large);
+    expect(await sync()).toMatchObject({ sent: 2 });
+    expect(asked.filter((path) => path === 'hydrate')).toHaveLength(2);
+    expect(await sandbox.exec(['sh', '-c', 'cat a b | wc -c']).text()).toBe(`${large.length * 2}\n`);
+  });
+
+  test('is refused for a file that no archive may have, before anything is sent', async () => {
+    await writeFile(join(folder, 'a'), Buffer.alloc(33_554_432));
+    await write('b', '');
+    await expect(sync()).rejects.toThrow('a is too long to be sent');
+    expect(await there()).toEqual(['']);
+  });
+
+  test.each(['/etc', '../a', '/workspace/../etc'])('does not go to %s', async (to) => {
+    await expect(sync({ to })).rejects.toThrow('to must be /workspace or below it');
+  });
+});
