@@ -44,6 +44,7 @@ import { createTunnelRoute } from './sandboxes/create-tunnel.ts';
 import { deleteSandboxRoute } from './sandboxes/delete-sandbox.ts';
 import { deleteSessionRoute } from './sandboxes/delete-session.ts';
 import { deleteTunnelRoute } from './sandboxes/delete-tunnel.ts';
+import { downloadFolderRoute } from './sandboxes/download-folder.ts';
 import { execCommandRoute } from './sandboxes/exec-command.ts';
 import { getSandboxRoute } from './sandboxes/get-sandbox.ts';
 import { heartbeatRoute } from './sandboxes/heartbeat.ts';
@@ -87,6 +88,7 @@ export const ROUTES: readonly Route[] = [
   readFileRoute,
   writeFileRoute,
   listFilesRoute,
+  downloadFolderRoute,
   persistWorkspaceRoute,
   hydrateWorkspaceRoute,
   mountBucketRoute,

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { TarJudge } from '../rules/archive/tar-judge.ts';
+import { END_OF_ARCHIVE } from './judged-tar.ts';
 import { feedScript, IN_WORKSPACE } from './workspace-script.ts';
 
 /**
@@ -59,9 +60,6 @@ folder() {
 walk look "$stage" && walk move "$stage"
 `;
 
-/** How an archive ends (POSIX): two blocks of zeros. Appended in any case, so that tar does not read what follows. */
-const END_OF_ARCHIVE = Buffer.alloc(1_024);
-
 /**
  * Unpacks a plain tar over the workspace: files that are there already are replaced, others stay. It is read to its end and judged before anything of it is unpacked.
  * @throws PortholeError `invalid_request` for one that is refused, `path_outside_workspace` where it would go through a link of the workspace that leaves it,
@@ -98,5 +96,6 @@ async function* judged(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   }
   if (length === 0) throw new PortholeError('invalid_request', 'Empty tar payload');
   judge.end();
+  // In any case, so that tar does not read what follows.
   yield Buffer.concat([END_OF_ARCHIVE, Buffer.from('whole\n')]);
 }

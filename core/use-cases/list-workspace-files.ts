@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { type FileEntry, readFileListing } from '../rules/file-listing.ts';
 import { belowWorkspace, resolveWorkspacePath } from '../rules/workspace-path.ts';
-import { IN_WORKSPACE, UNDER_WAY, watchScript } from './workspace-script.ts';
+import { IN_FOLDER, UNDER_WAY, watchScript } from './workspace-script.ts';
 
 /** In bytes: ten thousand names of usual length. */
 const MOST_OUTPUT = 4 * 1_048_576;
@@ -10,18 +10,12 @@ const MOST_OUTPUT = 4 * 1_048_576;
 const LISTS_WITHIN_MS = 30_000;
 
 /**
- * What is below the folder `$1`, `$2` levels deep, each after the mark `$3`. What disappears meanwhile, and what is in folders that may not be read, is not in it.
+ * What is below a folder, `$1` levels deep, each after the mark `$2`. What disappears meanwhile, and what is in folders that may not be read, is not in it.
  */
-const LIST = `${IN_WORKSPACE}
-folder=./$1
-[ -e "$folder" ] || exit 51
-[ -d "$folder" ] || exit 50
-cd -P -- "$folder" || exit 46
-arrived
-lent "$here"
+const LIST = `${IN_FOLDER}
 command -v find >/dev/null && command -v stat >/dev/null || { echo 'its image has no find, or no stat' >&2; exit 46; }
 [ -r . ] && [ -x . ] || { echo 'Permission denied' >&2; exit 46; }
-find . -mindepth 1 -maxdepth "$2" -name '${UNDER_WAY}' -prune -o -exec stat -c "$3%f %s %Y %n" -- {} + 2>/dev/null
+find . -mindepth 1 -maxdepth "$1" -name '${UNDER_WAY}' -prune -o -exec stat -c "$2%f %s %Y %n" -- {} + 2>/dev/null
 exit 0
 `;
 

@@ -2,15 +2,19 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import { belowWorkspace, resolveWorkspacePath } from '../rules/workspace-path.ts';
 import { outputOf } from './output-of.ts';
-import { IN_WORKSPACE, UNDER_WAY } from './workspace-script.ts';
+import { IN_FOLDER, knownFailure, UNDER_WAY } from './workspace-script.ts';
 
 /**
- * Everything below the workspace on its own file system, as `./…`. The arguments are patterns of paths to leave out; uploads that are under way are never in it. Where it can, find leaves them out: tar tries
+ * Everything below a folder on its own file system, as `./…`. The arguments are patterns of paths to leave out; uploads that are under way are never in it. Where it can, find leaves them out: tar tries
  * each pattern at every slash of every name, and in a deep tree does not come to an end. What find cannot read is told to tar as what is not there, so that a part is not taken for the whole. GNU's exit code 1 only says that a file changed while it was read, as files in a living workspace do.
  */
-const PERSIST = `${IN_WORKSPACE}
+const PERSIST = `${IN_FOLDER}
 about=$(tar --help 2>&1)
+copies=$1
+shift
+case "$about" in *hard-dereference*) ;; *) copies= ;; esac
 own=
 case "$about" in *one-file-system*) own=--one-file-system ;; esac
 lists=
@@ -26,7 +30,7 @@ if [ -n "$lists" ] && [ $# -gt 0 ]; then
   {
     find . $race -xdev '(' "$@" -o -name '${UNDER_WAY}' ')' -prune -o -print0 ||
       printf '%s\\0' './a folder that find cannot read'
-  } | tar -cf - --null --no-recursion -T -
+  } | tar -cf - $copies --null --no-recursion -T -
   code=$?
   case "$code$about" in 1*GNU*) exit 0 ;; esac
   exit "$code"
@@ -35,7 +39,7 @@ for path in "$@"; do
   shift
   set -- "$@" "--exclude=$path"
 done
-tar -cf - --exclude='.porthole-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]' $own "$@" .
+tar -cf - $copies --exclude='.porthole-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]' $own "$@" .
 code=$?
 case "$code$about" in 1*GNU*) exit 0 ;; esac
 exit "$code"
@@ -44,25 +48,41 @@ exit "$code"
 /** More than tar has to say about one failure. */
 const MAX_WORDS = 4_096;
 
+export interface PersistOptions {
+  /** A folder of the workspace. @default the workspace itself */
+  readonly path?: string;
+  /** Paths below the folder to leave out. */
+  readonly excludes?: readonly string[];
+  /** Whether each name of a file with several has the contents, where the sandbox's tar can do that; otherwise all but the first are hard links. @default false */
+  readonly copiesHardLinks?: boolean;
+}
+
 /**
- * The workspace as a plain tar, as it comes. Resolves once it begins. What fails later makes the stream fail, so that a part is never taken for the whole.
- * @param excludes paths below the workspace
- * @throws PortholeError `invalid_request`, `workspace_archive_read_error`, and what `exec` refuses
+ * A folder of the workspace as a plain tar, as it comes. Resolves once it begins. What fails later makes the stream fail, so that a part is never taken for the whole.
+ * @throws PortholeError `invalid_request`, `path_outside_workspace`, `workspace_read_not_found`, `workspace_archive_read_error`, and what `exec` refuses
  */
 export async function persistWorkspace(
   { provider }: { readonly provider: Pick<SandboxProvider, 'exec'> },
   sandboxId: string,
-  excludes: readonly string[],
+  { path = '/workspace', excludes = [], copiesHardLinks = false }: PersistOptions = {},
   signal?: AbortSignal,
 ): Promise<Readable> {
-  const patterns = excludes.flatMap((path) => excludePattern(path) ?? []);
-  const process = await provider.exec(sandboxId, { argv: ['sh', '-c', PERSIST, 'sh', ...patterns] }, signal);
+  const folder = resolveWorkspacePath(path, 'path');
+  const patterns = excludes.flatMap((exclude) => excludePattern(exclude) ?? []);
+  const copies = copiesHardLinks ? '--hard-dereference' : '';
+  const process = await provider.exec(
+    sandboxId,
+    { argv: ['sh', '-c', PERSIST, 'sh', belowWorkspace(folder), copies, ...patterns] },
+    signal,
+  );
   let said = '';
   process.stderr.setEncoding('utf8');
   process.stderr.on('data', (words: string) => {
     if (said.length < MAX_WORDS) said += words;
   });
   const archive = outputOf(process, ({ code, signal: killed }) => {
+    const known = knownFailure(code, folder);
+    if (known !== undefined) return known;
     const reason = said.trim().split('\n').at(0)?.slice(0, 200);
     return new PortholeError(
       'workspace_archive_read_error',

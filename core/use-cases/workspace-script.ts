@@ -37,6 +37,17 @@ export const UNDER_WAY = '.porthole-????????????????';
  */
 export const LENT_PATHS = 'PORTHOLE_LENT_PATHS';
 
+/** Then, in the folder `$1` below it, which is shifted away, if it is lent to whoever asks. */
+export const IN_FOLDER = `${IN_WORKSPACE}
+folder=./$1
+shift
+[ -e "$folder" ] || exit 51
+[ -d "$folder" ] || exit 50
+cd -P -- "$folder" || exit 46
+arrived
+lent "$here"
+`;
+
 /** What the scripts exit with → how a caller is told. */
 const FAILURES: Record<number, (path: string) => PortholeError> = {
   43: () => new PortholeError('path_outside_workspace', 'path must resolve to a location within /workspace'),
@@ -49,6 +60,11 @@ const FAILURES: Record<number, (path: string) => PortholeError> = {
   51: (path) => new PortholeError('workspace_read_not_found', `Folder not found: ${path}`),
   52: () => new PortholeError('forbidden', 'path resolves to a location that this credential does not reach'),
 };
+
+/** Undefined for an exit code that says nothing about the path. */
+export function knownFailure(code: number | undefined, path: string): PortholeError | undefined {
+  return FAILURES[code ?? -1]?.(path);
+}
 
 /**
  * Copies with back-pressure, and ends the target only when the source has ended well: an end is what makes the file, so a broken upload
@@ -139,8 +155,8 @@ export function watchScript(process: ExecProcess): Script {
           said.replace(READY, '').trim().split('\n').at(-1)?.slice(0, 300) ?? what,
         );
       }
-      const known = FAILURES[exit.code ?? -1];
-      if (known !== undefined) return known(path);
+      const known = knownFailure(exit.code, path);
+      if (known !== undefined) return known;
       // The tool's own reason follows the last colon of its last line: "cat: write error: No space left on device".
       const reason = said.replace(READY, '').trim().split('\n').at(-1)?.split(': ').at(-1)?.slice(0, 200);
       return new PortholeError(code, `${what}: ${path}: ${reason || `exit ${exit.code ?? exit.signal}`}`);

@@ -34,7 +34,7 @@ export const persistWorkspaceRoute = defineRoute({
   async handle({ params, query, caller, signal }, services) {
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const excludes = query.excludes === undefined ? [] : query.excludes.split(',');
-    const body = await persistWorkspace(services, sandbox.id, excludes, signal);
+    const body = await persistWorkspace(services, sandbox.id, { excludes }, signal);
     return {
       statusCode: 200,
       headers: { 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' },

@@ -15,21 +15,34 @@ const MAX_FOLDER_BYTES = 8_388_608;
 type Kind = 'file' | 'fifo' | 'symlink' | 'directory';
 
 /**
+ * Where symbolic links may lead. `inside`: within the workspace, and to programs of the image; for archives that anybody may send. `anywhere`: for what comes out of a workspace, where such links may stand; nothing is
+ * written through one all the same, and to hold the paths of its folders and links is enough.
+ */
+export type LinkRule = 'inside' | 'anywhere';
+
+/**
  * What an archive makes, entry by entry. Each must stay below its folder: not by its name alone, but also by every link that an earlier entry makes on its way. And each must be possible, so that no
  * archive fails half-way.
  */
 export class ArchiveTree {
   readonly #kinds = new Map<string, Kind>();
+  readonly #links: LinkRule;
   #folderBytes = 0;
+
+  constructor(links: LinkRule = 'inside') {
+    this.#links = links;
+  }
 
   /** @throws PortholeError `invalid_request` for an entry that leaves the workspace, or cannot be beside another */
   add({ name, linkName, type }: TarHeader): void {
+    if (type === 'character device' || type === 'block device')
+      throw archiveError(`${shown(name)} is a ${type}`);
     const path = inside(name, name);
     if (path === '' && type !== 'directory') throw archiveError(`${shown(name)} would replace the workspace`);
     if (type !== 'directory' && /\/\.?$/.test(name))
       throw archiveError(`${shown(name)} is named like a directory`);
     this.#makeParents(path, name);
-    if (type === 'symlink') checkTarget(name, path, linkName);
+    if (type === 'symlink') checkTarget(name, path, linkName, this.#links);
     if (type === 'hardlink') this.#checkHardLink(name, path, linkName);
     const kind = kindOf(type);
     const before = this.#kinds.get(path);
@@ -45,17 +58,20 @@ export class ArchiveTree {
    */
   check({ name, linkName, type }: TarHeader): void {
     const path = inside(name, name);
-    for (let end = path.lastIndexOf('/'); end !== -1; end = path.lastIndexOf('/', end - 1)) {
-      if (this.#kinds.get(path.slice(0, end)) === 'symlink') {
-        throw archiveError(`${shown(name)} lies beyond a link`);
-      }
-    }
-    if (type === 'symlink' && linkName !== '') checkTarget(name, path, linkName);
+    if (this.#isBeyondLink(path)) throw archiveError(`${shown(name)} lies beyond a link`);
+    if (type === 'symlink' && linkName !== '') checkTarget(name, path, linkName, this.#links);
     if (type === 'hardlink' && linkName !== '') {
       const target = this.#kinds.get(inside(linkName, name));
       if (target !== undefined && target !== 'file')
         throw archiveError(`${shown(name)} is a hard link to a ${target}`);
     }
+  }
+
+  #isBeyondLink(path: string): boolean {
+    for (let end = path.lastIndexOf('/'); end !== -1; end = path.lastIndexOf('/', end - 1)) {
+      if (this.#kinds.get(path.slice(0, end)) === 'symlink') return true;
+    }
+    return false;
   }
 
   /** From the nearest one up: what is known as a folder has folders above it only. */
@@ -74,13 +90,16 @@ export class ArchiveTree {
     if (this.#folderBytes > MAX_FOLDER_BYTES) {
       throw archiveError(`its folders have more than ${MAX_FOLDER_BYTES} bytes of names`);
     }
-    this.#kinds.set(path, kind);
+    if (this.#links === 'inside' || kind === 'directory' || kind === 'symlink') this.#kinds.set(path, kind);
   }
 
   /** Only to a file of this very archive: any other may be anything. */
   #checkHardLink(name: string, path: string, linkName: string): void {
     const target = inside(linkName, name);
-    if (this.#kinds.get(target) === 'file' && target !== path && !linkName.endsWith('/')) return;
+    const kind = this.#kinds.get(target);
+    const isFile =
+      this.#links === 'inside' ? kind === 'file' : kind === undefined && !this.#isBeyondLink(target);
+    if (isFile && target !== path && target !== '' && !linkName.endsWith('/')) return;
     throw archiveError(`${shown(name)} is a hard link to ${shown(linkName)}, which is no earlier file of it`);
   }
 }
@@ -103,9 +122,10 @@ function inside(name: string, of: string): string {
 }
 
 /** Its text tells where it leads only while each `..` comes before every name: behind one, which may be a link itself, it leads to anywhere. */
-function checkTarget(name: string, path: string, target: string): void {
+function checkTarget(name: string, path: string, target: string, links: LinkRule): void {
   if (target === '') throw archiveError(`${shown(name)} is a link to nothing`);
   if (target.length > MAX_PATH) throw archiveError(`${shown(name)} is a link to more than ${MAX_PATH} bytes`);
+  if (links === 'anywhere') return;
   const resolved = posix.resolve('/workspace', posix.dirname(path), target);
   const parts = target.split('/').filter((part) => part !== '' && part !== '.');
   const isPlain = parts.lastIndexOf('..') < parts.findIndex((part) => part !== '..') >>> 0;

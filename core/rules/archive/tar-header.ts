@@ -9,6 +9,8 @@ export type TarType =
   | 'symlink'
   | 'directory'
   | 'fifo'
+  | 'character device'
+  | 'block device'
   | 'long-name'
   | 'long-link'
   | 'pax'
@@ -21,9 +23,13 @@ export interface TarHeader {
   readonly type: TarType;
   /** Of the contents that follow, in bytes. */
   readonly size: number;
+  /** Permissions, and the three bits above them. */
+  readonly mode: number;
+  /** Seconds since 1970. */
+  readonly mtime: number;
 }
 
-/** The types that an archive of a workspace has. Devices, sparse files, volumes and whatever else there is are refused. */
+/** The types that are understood. Sparse files, volumes and whatever else there is are refused. */
 const TYPES: Readonly<Record<string, TarType>> = {
   '0': 'file',
   '\0': 'file',
@@ -31,18 +37,14 @@ const TYPES: Readonly<Record<string, TarType>> = {
   '7': 'file',
   '1': 'hardlink',
   '2': 'symlink',
+  '3': 'character device',
+  '4': 'block device',
   '5': 'directory',
   '6': 'fifo',
   L: 'long-name',
   K: 'long-link',
   x: 'pax',
   g: 'pax-global',
-};
-
-const REFUSED: Readonly<Record<string, string>> = {
-  '3': 'a character device',
-  '4': 'a block device',
-  S: 'a sparse file',
 };
 
 /**
@@ -63,7 +65,9 @@ export function readTarHeader(block: Buffer): TarHeader {
   const flag = String.fromCharCode(block[156] ?? 0);
   const type = TYPES[flag];
   if (type === undefined) {
-    throw archiveError(`${shown(name)} is ${REFUSED[flag] ?? `of type ${JSON.stringify(flag)}`}`);
+    throw archiveError(
+      `${shown(name)} is ${flag === 'S' ? 'a sparse file' : `of type ${JSON.stringify(flag)}`}`,
+    );
   }
   const size = number(block, 124, 12, name);
   if (size > 0 && (type === 'hardlink' || type === 'symlink' || type === 'directory' || type === 'fifo')) {
@@ -72,7 +76,14 @@ export function readTarHeader(block: Buffer): TarHeader {
   // The oldest archives know directories by their slash alone.
   const isDirectory = type === 'file' && name.endsWith('/');
   if (isDirectory && size > 0) throw archiveError(`${shown(name)} has contents, but is a directory`);
-  return { name, linkName: text(block, 157, 100), type: isDirectory ? 'directory' : type, size };
+  return {
+    name,
+    linkName: text(block, 157, 100),
+    type: isDirectory ? 'directory' : type,
+    size,
+    mode: (octal(block, 100, 8) ?? 0o644) & 0o7777,
+    mtime: octal(block, 136, 12) ?? 0,
+  };
 }
 
 /** A name for an error: bounded, and printable. */
@@ -106,8 +117,15 @@ function number(block: Buffer, from: number, length: number, name: string): numb
     const value = field.subarray(1).reduce((sum, byte) => sum * 256 + byte, 0);
     if (Number.isSafeInteger(value)) return value;
   } else {
-    const digits = /^ *([0-7]{0,11})[\0 ]*$/.exec(field.toString('latin1'))?.[1];
-    if (digits !== undefined) return digits === '' ? 0 : Number.parseInt(digits, 8);
+    const value = octal(block, from, length);
+    if (value !== undefined) return value;
   }
   throw archiveError(`the size of ${shown(name)} is no number`);
+}
+
+/** Undefined for what is no number in octal digits. */
+function octal(block: Buffer, from: number, length: number): number | undefined {
+  const digits = /^ *([0-7]{0,11})[\0 ]*$/.exec(block.toString('latin1', from, from + length))?.[1];
+  if (digits === undefined) return undefined;
+  return digits === '' ? 0 : Number.parseInt(digits, 8);
 }

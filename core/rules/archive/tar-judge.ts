@@ -1,5 +1,5 @@
 import { archiveError } from './archive-error.ts';
-import { ArchiveTree } from './archive-tree.ts';
+import { ArchiveTree, type LinkRule } from './archive-tree.ts';
 import { readPaxRecords, type PaxRecords } from './pax-records.ts';
 import { BLOCK, readTarHeader, shown, type TarHeader } from './tar-header.ts';
 
@@ -11,31 +11,76 @@ interface Told extends PaxRecords {
   readonly isLong?: boolean;
 }
 
+/** Is told what is in an archive, piece by piece, before the judge takes the next one. */
+export interface TarVisitor {
+  /** An entry begins. @param headers all the bytes that stand before its contents: with its own header also long names and records */
+  entry(entry: TarHeader, headers: Buffer): void;
+  /** Some of its contents. */
+  contents(bytes: Buffer): void;
+  /** What fills up its last block. */
+  padding(bytes: Buffer): void;
+}
+
+export interface JudgeOptions {
+  /** @default inside */
+  readonly links?: LinkRule;
+  /** Whether an entry that is refused is left out and counted, instead of the whole archive being refused with it. What cannot be read as a tar is refused in any case. @default false */
+  readonly leavesOut?: boolean;
+  readonly visitor?: TarVisitor;
+}
+
 /**
  * Reads a tar as it streams by, however it is cut into pieces, and refuses one that could make anything outside the workspace, or that two readers may understand
  * differently. Holds a header or the names of one entry at a time, and the paths of all.
  */
 export class TarJudge {
-  readonly #tree = new ArchiveTree();
+  readonly #tree: ArchiveTree;
+  readonly #leavesOut: boolean;
+  readonly #visitor: TarVisitor | undefined;
+  /** What has come of the headers of the entry that is being read, for the visitor. */
+  #headers: Buffer[] = [];
+  /** Whether the entry that is being read is one that was left out. */
+  #isLeftOut = false;
+  #leftOut = 0;
   /** Of a header, or of a name or a record, what has come so far. */
   #held: Buffer = Buffer.alloc(0);
   /** Bytes of the contents, and of their padding, that are still to come. */
-  #skip = 0;
+  #contents = 0;
+  #padding = 0;
   /** The long name, the long link or the pax header that is being read. */
   #meta: { readonly header: TarHeader; readonly padded: number } | undefined;
   #told: Told = {};
   #hasEnded = false;
   #bytes = 0;
 
+  constructor({ links = 'inside', leavesOut = false, visitor }: JudgeOptions = {}) {
+    this.#tree = new ArchiveTree(links);
+    this.#leavesOut = leavesOut;
+    this.#visitor = visitor;
+  }
+
+  /** How many entries were left out. */
+  get leftOut(): number {
+    return this.#leftOut;
+  }
+
   /** @throws PortholeError `invalid_request` */
   push(chunk: Buffer): void {
     this.#bytes += chunk.length;
     let rest = chunk;
     while (rest.length > 0) {
-      if (this.#skip > 0) {
-        const skipped = Math.min(this.#skip, rest.length);
-        this.#skip -= skipped;
-        rest = rest.subarray(skipped);
+      if (this.#contents > 0) {
+        const piece = rest.subarray(0, this.#contents);
+        this.#contents -= piece.length;
+        if (!this.#isLeftOut) this.#visitor?.contents(piece);
+        rest = rest.subarray(piece.length);
+        continue;
+      }
+      if (this.#padding > 0) {
+        const piece = rest.subarray(0, this.#padding);
+        this.#padding -= piece.length;
+        if (!this.#isLeftOut) this.#visitor?.padding(piece);
+        rest = rest.subarray(piece.length);
         continue;
       }
       const wanted = this.#meta?.padded ?? BLOCK;
@@ -46,7 +91,7 @@ export class TarJudge {
       else {
         this.#held = Buffer.alloc(0);
         if (this.#meta === undefined) this.#block(whole);
-        else this.#metaEnds(whole.subarray(0, this.#meta.header.size), this.#meta.header);
+        else this.#metaEnds(whole, this.#meta.header);
       }
     }
   }
@@ -54,7 +99,8 @@ export class TarJudge {
   /** @throws PortholeError `invalid_request` for one that is cut off */
   end(): void {
     if (this.#bytes === 0) return;
-    const isWhole = this.#held.length === 0 && this.#skip === 0 && this.#meta === undefined;
+    const isWhole =
+      this.#held.length === 0 && this.#contents + this.#padding === 0 && this.#meta === undefined;
     if (!isWhole || this.#bytes % BLOCK !== 0) throw archiveError('it is cut off');
     if (this.#isTold()) throw archiveError('it ends where an entry must follow');
   }
@@ -69,6 +115,7 @@ export class TarJudge {
       this.#hasEnded = true;
       return;
     }
+    this.#headers.push(Buffer.from(block));
     this.#entry(readTarHeader(block));
   }
 
@@ -88,20 +135,39 @@ export class TarJudge {
     if (told.size !== undefined && told.size !== size) {
       throw archiveError(`${shown(header.name)} has two sizes`);
     }
-    // Not every reader heeds what was told: the header's own names must do no harm either.
-    if (told.path !== undefined || told.linkpath !== undefined) this.#tree.check(header);
-    this.#tree.add({
-      type,
+    const entry: TarHeader = {
+      ...header,
       name: told.path ?? header.name,
       linkName: told.linkpath ?? header.linkName,
-      size,
-    });
-    this.#skip = padded(size);
+    };
+    const headers = this.#headers;
+    this.#headers = [];
+    this.#isLeftOut = !this.#isTaken(header, entry, told);
+    if (!this.#isLeftOut) this.#visitor?.entry(entry, Buffer.concat(headers));
+    this.#contents = size;
+    this.#padding = padded(size) - size;
   }
 
-  #metaEnds(bytes: Buffer, { type }: TarHeader): void {
+  /** False where it is to be left out. */
+  #isTaken(header: TarHeader, entry: TarHeader, told: Told): boolean {
+    try {
+      // Not every reader heeds what was told: the header's own names must do no harm either.
+      if (told.path !== undefined || told.linkpath !== undefined) this.#tree.check(header);
+      this.#tree.add(entry);
+      return true;
+    } catch (error) {
+      if (!this.#leavesOut) throw error;
+      this.#leftOut += 1;
+      return false;
+    }
+  }
+
+  #metaEnds(block: Buffer, { type, size }: TarHeader): void {
+    const bytes = block.subarray(0, size);
     this.#meta = undefined;
+    this.#headers.push(Buffer.from(block));
     if (type === 'pax-global') {
+      this.#headers = [];
       const records = readPaxRecords(bytes);
       if (Object.keys(records).length > 0) throw archiveError('a global header says where entries go');
       return;

@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { UnderTest } from '../bridge.contract.ts';
 import { ask, create, put, refusal, run } from './bridge-client.ts';
 
@@ -180,6 +184,149 @@ export function foldersContract(bridge: UnderTest): void {
 
       test.each(['0', '17', '1.5', 'all', ''])('refuse a depth of "%s"', async (depth) => {
         expect(refusal(await list(`?depth=${depth}`)).slice(0, 2)).toEqual([400, 'invalid_request']);
+      });
+    });
+
+    describe('downloaded', () => {
+      let here = '';
+      beforeAll(async () => {
+        here = mkdtempSync(join(tmpdir(), 'porthole-folder-'));
+        await sh(
+          'mkdir -p down/sub/empty; cd down; printf contents > sub/file; chmod 755 sub/file; touch -d @1700000000 sub/file; printf "" > none; head -c 300000 /dev/urandom > large; ' +
+            'ln -s sub/file link; ln -s /etc/passwd out; ln -s / root; mkfifo pipe; ln large same; : > "a\\\\b"; : > "C:x"; : > "é"; : > "two\nlines"; ' +
+            ': > "$(printf "\\377")"; mkdir .porthole-0123456789abcdef',
+        );
+      });
+      afterAll(() => rmSync(here, { recursive: true, force: true }));
+
+      const download = (query: string) => ask(bridge(), 'GET', `/v1/sandbox/${id}/archive${query}`);
+      const hash = async (path: string) => (await sh(`sha256sum < ${path}`)).slice(0, 64);
+      const localHash = (path: string) => execFileSync('sha256sum', [path]).toString().slice(0, 64);
+      /** What Python finds in a zip: name, mode, size; and that each entry's checksum is right. */
+      const zipEntries = (file: string) => {
+        const script =
+          'import zipfile, json, sys\nz = zipfile.ZipFile(sys.argv[1])\nassert z.testzip() is None\n' +
+          'print(json.dumps([[i.filename, oct(i.external_attr >> 16), i.file_size] for i in z.infolist()]))';
+        const said = execFileSync('python3', ['-c', script, file], { maxBuffer: 1 << 26 }).toString();
+        return (JSON.parse(said) as [string, string, number][]).toSorted(([a], [b]) => (a < b ? -1 : 1));
+      };
+
+      test('are a tar of what is below', async () => {
+        const answer = await download('?path=down');
+        expect([
+          answer.status,
+          answer.headers['content-type'],
+          answer.headers['content-disposition'],
+          answer.headers['x-content-type-options'],
+        ]).toEqual([
+          200,
+          'application/x-tar',
+          `attachment; filename="down.tar"; filename*=UTF-8''down.tar`,
+          'nosniff',
+        ]);
+        const names = execFileSync('tar', ['-tf', '-', '--quoting-style=literal'], { input: answer.body });
+        expect(
+          names
+            .toString('latin1')
+            .split('\n')
+            .filter((name) => /sub|link|out|root|pipe/.test(name))
+            .sort(),
+        ).toEqual(['./link', './out', './pipe', './root', './sub/', './sub/empty/', './sub/file']);
+        execFileSync('tar', ['-xf', '-', '-C', here, './sub', './link', './out', './large', './same'], {
+          input: answer.body,
+        });
+        expect([
+          readFileSync(join(here, 'sub/file'), 'utf8'),
+          (statSync(join(here, 'sub/file')).mode & 0o777).toString(8),
+          readlinkSync(join(here, 'link')),
+          readlinkSync(join(here, 'out')),
+          localHash(join(here, 'large')),
+        ]).toEqual(['contents', '755', 'sub/file', '/etc/passwd', await hash('down/large')]);
+      });
+
+      test('are a zip of what is below', async () => {
+        const answer = await download('?path=/workspace/down&format=zip');
+        expect([
+          answer.status,
+          answer.headers['content-type'],
+          answer.headers['content-disposition'],
+        ]).toEqual([200, 'application/zip', `attachment; filename="down.zip"; filename*=UTF-8''down.zip`]);
+        const file = join(here, 'down.zip');
+        writeFileSync(file, answer.body);
+        const said = execFileSync('unzip', ['-tqq', file]).toString();
+        expect(said).toBe('');
+        const entries = zipEntries(file);
+        // Not every tar can store a file with two names twice.
+        const large = entries.filter(([name]) => name === 'large' || name === 'same');
+        expect([1, 2]).toContain(large.length);
+        expect(large.every(([, , size]) => size === 300_000)).toBe(true);
+        const first = large[0]?.[0] ?? '';
+        expect(entries.filter(([name]) => name !== 'large' && name !== 'same')).toEqual([
+          ['C_x', '0o100644', 0],
+          ['a_b', '0o100644', 0],
+          ['link', '0o120777', 8],
+          ['none', '0o100644', 0],
+          ['out', '0o120777', 11],
+          ['root', '0o120777', 1],
+          ['sub/', '0o40755', 0],
+          ['sub/empty/', '0o40755', 0],
+          ['sub/file', '0o100755', 8],
+          ['two\nlines', '0o100644', 0],
+          ['é', '0o100644', 0],
+          ['\ufffd', '0o100644', 0],
+        ]);
+        execFileSync('unzip', ['-qqo', file, 'sub/file', first, '-d', join(here, 'zip')], {
+          stdio: 'ignore',
+        });
+        expect([
+          readFileSync(join(here, 'zip/sub/file'), 'utf8'),
+          statSync(join(here, 'zip/sub/file')).mtime.toISOString(),
+          localHash(join(here, 'zip', first)),
+        ]).toEqual(['contents', '2023-11-14T22:13:20.000Z', await hash('down/large')]);
+      });
+
+      test('are the workspace by default, and an empty folder too', async () => {
+        const whole = await download('');
+        expect(whole.headers['content-disposition']).toBe(
+          `attachment; filename="workspace.tar"; filename*=UTF-8''workspace.tar`,
+        );
+        const empty = await download('?path=down/sub/empty&format=zip');
+        const file = join(here, 'empty.zip');
+        writeFileSync(file, empty.body);
+        expect(zipEntries(file)).toEqual([]);
+      });
+
+      test('have a name that ends no header', async () => {
+        await sh(`mkdir 'é "x"; y'`);
+        const answer = await download(`?path=${encodeURIComponent('é "x"; y')}`);
+        expect(answer.headers['content-disposition']).toBe(
+          `attachment; filename="_ _x__ y.tar"; filename*=UTF-8''%C3%A9%20%22x%22%3B%20y.tar`,
+        );
+      });
+
+      test('of 3,000 files come whole', async () => {
+        await sh('mkdir lots; cd lots; for n in $(seq 3000); do echo $n > $n; done');
+        const file = join(here, 'lots.zip');
+        writeFileSync(file, (await download('?path=lots&format=zip')).body);
+        expect(zipEntries(file)).toHaveLength(3_000);
+        const names = execFileSync('tar', ['-tf', '-'], { input: (await download('?path=lots')).body });
+        expect(names.toString().trim().split('\n')).toHaveLength(3_001);
+        await sh('rm -r lots');
+      });
+
+      test.each<[string, string, [number, string]]>([
+        ['is a link to outside', '?path=outside', [403, 'invalid_request']],
+        ['climbs out', '?path=../etc', [403, 'invalid_request']],
+        ['is not there', '?path=nowhere', [404, 'workspace_read_not_found']],
+        ['is a file', '?path=down/none', [400, 'invalid_request']],
+      ])('refuse a path that %s', async (_what, query, expected) => {
+        await sh('ln -sfn / outside');
+        expect(refusal(await download(query)).slice(0, 2)).toEqual(expected);
+        expect(refusal(await download(`${query}&format=zip`)).slice(0, 2)).toEqual(expected);
+      });
+
+      test('refuse a format that is none', async () => {
+        expect(refusal(await download('?format=rar')).slice(0, 2)).toEqual([400, 'invalid_request']);
       });
     });
   });

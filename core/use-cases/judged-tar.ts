@@ -1,0 +1,59 @@
+import { TarJudge } from '../rules/archive/tar-judge.ts';
+import type { TarHeader } from '../rules/archive/tar-header.ts';
+
+/** How an archive ends (POSIX): two blocks of zeros. */
+export const END_OF_ARCHIVE = Buffer.alloc(1_024);
+
+/**
+ * A tar that comes out of a sandbox, made safe to hand on: of every entry the very bytes, but without those that would be refused on their way back, which are devices, names that are absolute or have ".." in them, and what lies beyond a
+ * link. Symbolic links stay, wherever they lead.
+ * @param leftOut told how many were left out, once all is done
+ * @throws PortholeError `invalid_request` for what cannot be read as a tar
+ */
+export async function* judgedTar(
+  source: AsyncIterable<Buffer>,
+  leftOut?: (entries: number) => void,
+): AsyncGenerator<Buffer, void, undefined> {
+  let pieces: Buffer[] = [];
+  const take = (bytes: Buffer) => void pieces.push(bytes);
+  const judge = new TarJudge({
+    links: 'anywhere',
+    leavesOut: true,
+    visitor: { entry: (_entry, headers) => take(headers), contents: take, padding: take },
+  });
+  for await (const chunk of source) {
+    judge.push(chunk);
+    const [first, ...more] = pieces;
+    // Most of a large file comes as it is.
+    if (first !== undefined) yield more.length === 0 ? first : Buffer.concat(pieces);
+    pieces = [];
+  }
+  judge.end();
+  yield END_OF_ARCHIVE;
+  leftOut?.(judge.leftOut);
+}
+
+/** An entry that begins, or a piece of the contents of the one that began last. */
+export type TarPiece = { readonly entry: TarHeader } | { readonly contents: Buffer };
+
+/** The same, for whoever wants what is in it. */
+export async function* judgedEntries(
+  source: AsyncIterable<Buffer>,
+): AsyncGenerator<TarPiece, void, undefined> {
+  let pieces: TarPiece[] = [];
+  const judge = new TarJudge({
+    links: 'anywhere',
+    leavesOut: true,
+    visitor: {
+      entry: (entry) => void pieces.push({ entry }),
+      contents: (contents) => void pieces.push({ contents }),
+      padding: () => undefined,
+    },
+  });
+  for await (const chunk of source) {
+    judge.push(chunk);
+    yield* pieces;
+    pieces = [];
+  }
+  judge.end();
+}
