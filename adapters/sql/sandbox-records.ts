@@ -82,7 +82,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
 
     usage: (owner, defaultSize) => repeatable((db) => usageOf(db, owner, defaultSize)),
 
-    wake: ({ id, generation }, allowance) =>
+    wake: ({ id, generation }, at, allowance) =>
       once((db) =>
         inTransaction(db, async (trx) => {
           const stopped = trx
@@ -105,7 +105,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
           if (used !== undefined) return used;
           const woken = await trx
             .updateTable('sandboxes')
-            .set({ desired: 'running', stopped_at: null })
+            .set({ desired: 'running', stopped_at: null, heartbeat_at: instantText(at) })
             .where('id', '=', id)
             .where('generation', '=', generation)
             .where('desired', '=', 'stopped')

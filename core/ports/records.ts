@@ -151,11 +151,12 @@ export interface SandboxRecords {
   /** What an owner has, as quotas count it. */
   usage(owner: Owner, defaultSize: SandboxSize): Promise<Usage>;
   /**
-   * Wants a stopped sandbox to run, and counts it, in one transaction. `unchanged` where it was not wanted to be stopped, or is of another generation; what its owner has
+   * Wants a stopped sandbox to run at `at`, when its ttl begins anew, and counts it, in one transaction. `unchanged` where it was not wanted to be stopped, or is of another generation; what its owner has
    * where it would be more than the allowance.
    */
   wake(
     sandbox: Pick<SandboxRecord, 'id' | 'generation'>,
+    at: Date,
     allowance?: Allowance,
   ): Promise<'woken' | 'unchanged' | Usage>;
   /** Undefined for unknown ids; destroyed ones are kept, so that their end is known for certain. */

@@ -3,6 +3,7 @@ import type { Records, SandboxRecord } from '../ports/records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { quotaExceeded, quotaOf, type Quotas } from '../rules/quotas.ts';
 import { allowanceOf } from './create-sandbox.ts';
+import { joined } from './joined.ts';
 
 export interface ResumeSandboxDeps {
   readonly records: Pick<Records, 'sandboxes'>;
@@ -19,18 +20,18 @@ export interface ResumeSandboxDeps {
 export async function resumeSandbox(
   { records, provider, clock, quotas }: ResumeSandboxDeps,
   sandbox: SandboxRecord,
-  signal?: AbortSignal,
 ): Promise<SandboxRecord> {
   if (sandbox.desired !== 'stopped') return sandbox;
   const now = clock.now();
   await records.sandboxes.touch(sandbox, now);
   const { owner } = sandbox;
-  const woken = await records.sandboxes.wake(sandbox, allowanceOf({ quotas, provider }, owner));
+  const woken = await records.sandboxes.wake(sandbox, now, allowanceOf({ quotas, provider }, owner));
   if (typeof woken !== 'string') {
     const more = { sandboxes: 1, ...provider.defaultSize, ...sandbox.resources, diskMb: 0 };
     throw quotaExceeded(quotaOf(quotas, owner), woken, more);
   }
-  await provider.resume(sandbox.id, signal);
+  // Simultaneous ones of this process do it together: each would look, wait and try a command by itself.
+  await joined(records.sandboxes, `resume ${sandbox.id}`, () => provider.resume(sandbox.id));
   const beaten = sandbox.ttlSeconds === null ? undefined : await records.sandboxes.beat(sandbox, clock.now());
   await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
   const { lastActiveAt, heartbeatAt } = beaten ?? { lastActiveAt: now, heartbeatAt: now };

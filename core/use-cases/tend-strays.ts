@@ -77,8 +77,10 @@ async function tend(deps: TendStraysDeps, id: string): Promise<keyof StrayReport
   });
   if (taken === undefined) return undefined;
   if (known !== undefined) {
+    // Another pass may have removed it between the look at it and this one's turn.
+    const { state } = await deps.provider.inspect(id);
     await destroySandbox(deps, taken);
-    return 'removed';
+    return state === 'absent' ? undefined : 'removed';
   }
   await stopSandbox(deps, taken);
   return 'adopted';

@@ -11,6 +11,7 @@ import {
 } from './create-sandbox.ts';
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
 import { sandboxNotFound } from './find-sandbox.ts';
+import { joined } from './joined.ts';
 import { resumeSandbox } from './resume-sandbox.ts';
 
 export type UseSandboxDeps = MakeSandboxDeps & Pick<CreateSandboxDeps, 'quotas'> & EndSandboxDeps;
@@ -61,7 +62,8 @@ async function awaitCreation(
   { provider, records }: UseSandboxDeps,
   sandbox: SandboxRecord,
 ): Promise<SandboxRecord> {
-  await provider.create(specOf(sandbox));
+  // Simultaneous ones of this process do it together: each would look, wait and try a command by itself.
+  await joined(records.sandboxes, `create ${sandbox.id}`, () => provider.create(specOf(sandbox)));
   await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
   return { ...sandbox, observed: 'running' };
 }

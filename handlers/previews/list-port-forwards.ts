@@ -3,7 +3,7 @@ import { findRun } from '#core/use-cases/find-run.ts';
 import { listPreviews } from '#core/use-cases/list-previews.ts';
 import { defineRoute, json } from '../route.ts';
 import { RunPath } from '../runs/run-dto.ts';
-import { PreviewDto, toPreviewDto } from './preview-dto.ts';
+import { PreviewDto, toListedPreviewDto } from './preview-dto.ts';
 
 export const listPortForwardsRoute = defineRoute({
   id: 'listPortForwards',
@@ -11,7 +11,8 @@ export const listPortForwardsRoute = defineRoute({
   path: '/api/runs/{id}/sandbox/port-forward',
   tag: 'Previews',
   summary: "List a run's live previews",
-  description: 'Previews and legacy sessions alike, oldest first.',
+  description:
+    'Previews and legacy sessions alike, oldest first. Those of a stopped sandbox stay until their expiry, and say so.',
   access: 'caller',
   agents: true,
   params: RunPath,
@@ -20,6 +21,10 @@ export const listPortForwardsRoute = defineRoute({
   async handle({ params, caller, signal }, services) {
     const run = await findRun(services, caller, params.id, { agents: true });
     const live = await listPreviews(services, run, signal);
-    return json(200, live.map(toPreviewDto));
+    const sandbox = await services.records.sandboxes.get(run.sandboxId);
+    return json(
+      200,
+      live.map((preview) => toListedPreviewDto(preview, sandbox)),
+    );
   },
 });

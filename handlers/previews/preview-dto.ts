@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { SandboxRecord } from '#core/ports/records.ts';
 import type { Preview, Readiness } from '#core/ports/preview-plane.ts';
 
 /** `PortForwardSessionDto` of the preview reference, and what we add to it. */
@@ -15,6 +16,7 @@ export const PreviewDto = z
     keepaliveUrl: z.string().nullable(),
     expires_at: z.iso.datetime().nullable().describe('When it ends unless it is kept alive'),
     max_until: z.iso.datetime().nullable().describe('When it ends whatever happens'),
+    reason: z.enum(['sandbox_stopped']).optional().describe('Why it shows nothing until that changes'),
   })
   .meta({ id: 'PortForwardSession' });
 
@@ -43,6 +45,15 @@ export function toPreviewDto(preview: Preview): z.infer<typeof PreviewDto> {
     expires_at: preview.url === null ? null : (preview.expiresAt?.toISOString() ?? null),
     max_until: preview.url === null ? null : (preview.maxUntil?.toISOString() ?? null),
   };
+}
+
+/** With what its sandbox says of it. */
+export function toListedPreviewDto(
+  preview: Preview,
+  sandbox: Pick<SandboxRecord, 'desired'> | undefined,
+): z.infer<typeof PreviewDto> {
+  const isStopped = sandbox?.desired === 'stopped';
+  return { ...toPreviewDto(preview), ...(isStopped && { reason: 'sandbox_stopped' as const }) };
 }
 
 export function toStartedPreviewDto(

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listPreviews } from '#core/use-cases/list-previews.ts';
-import { PreviewDto, toPreviewDto } from '../../previews/preview-dto.ts';
+import { PreviewDto, toListedPreviewDto } from '../../previews/preview-dto.ts';
 import { defineTool } from '../mcp-tool.ts';
 import { runId } from './inputs.ts';
 import { addressOf } from './preview-address.ts';
@@ -14,13 +14,19 @@ export const listPreviewsTool = defineTool({
   output: z.object({ previews: z.array(PreviewDto) }),
   annotations: { readOnlyHint: true },
   async run({ run_id }, context) {
-    const live = await listPreviews(context.services, await runOf(context, run_id), context.signal);
+    const { services, signal } = context;
+    const run = await runOf(context, run_id);
+    const [live, sandbox] = await Promise.all([
+      listPreviews(services, run, signal),
+      services.records.sandboxes.get(run.sandboxId),
+    ]);
+    const stopped = sandbox?.desired === 'stopped' ? '; its sandbox is stopped' : '';
     const lines = live.map((preview) => {
       const until = preview.url === null ? undefined : preview.expiresAt?.toISOString();
-      return `Port ${preview.targetPort}: ${addressOf(preview)}${until === undefined ? '' : ` (until ${until} unless it is used)`}`;
+      return `Port ${preview.targetPort}: ${addressOf(preview)}${until === undefined ? '' : ` (until ${until} unless it is used)`}${stopped}`;
     });
     return {
-      data: { previews: live.map(toPreviewDto) },
+      data: { previews: live.map((preview) => toListedPreviewDto(preview, sandbox)) },
       text: lines.length === 0 ? 'No preview is live.' : lines.join('\n'),
     };
   },

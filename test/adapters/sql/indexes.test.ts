@@ -52,7 +52,7 @@ const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> 
   'sandboxes.reserve': ({ sandboxes }) =>
     sandboxes.reserve(sandbox('box-9', { owner: OWNER, sessionKey: 's', name: 'n' }), THREE),
   'sandboxes.usage': ({ sandboxes }) => sandboxes.usage(OWNER, THREE.defaultSize),
-  'sandboxes.wake': ({ sandboxes }) => sandboxes.wake({ id: 'box', generation: 1 }, THREE),
+  'sandboxes.wake': ({ sandboxes }) => sandboxes.wake({ id: 'box', generation: 1 }, AT, THREE),
   'sandboxes.moveDesired': ({ sandboxes }) =>
     sandboxes.moveDesired({ id: 'box', generation: 1 }, 'running', 'stopped', AT, {
       lastActiveAt: AT,

@@ -60,7 +60,7 @@ export function quotasContract(instances: () => { readonly records: Records; rea
         await records.sandboxes.create(sandbox(`box-${at}`, { desired: 'stopped', observed: 'stopped' }));
       }
       const woken = await Promise.all(
-        FIFTY.map((at) => either(at).wake({ id: `box-${at}`, generation: 1 }, bound({ cpu: 4 }))),
+        FIFTY.map((at) => either(at).wake({ id: `box-${at}`, generation: 1 }, NOON, bound({ cpu: 4 }))),
       );
       expect(woken.filter((each) => each === 'woken')).toHaveLength(4);
       expect(woken.filter((each) => typeof each !== 'string')).toHaveLength(46);
@@ -73,7 +73,7 @@ export function quotasContract(instances: () => { readonly records: Records; rea
       }
       await Promise.all(
         FIFTY.flatMap((at): Promise<unknown>[] => [
-          either(at).wake({ id: `old-${at}`, generation: 1 }, THREE),
+          either(at).wake({ id: `old-${at}`, generation: 1 }, NOON, THREE),
           either(at + 1).reserve(sandbox(`new-${at}`), THREE),
         ]),
       );
@@ -94,18 +94,20 @@ export function quotasContract(instances: () => { readonly records: Records; rea
     test('of disk do not keep a stopped sandbox from running, which they count already', async () => {
       await records.sandboxes.create(sandbox('box', { desired: 'stopped', observed: 'stopped' }));
       const box = { id: 'box', generation: 1 };
-      expect(await records.sandboxes.wake(box, bound({ diskMb: 1 }))).toBe('woken');
+      expect(await records.sandboxes.wake(box, NOON, bound({ diskMb: 1 }))).toBe('woken');
     });
 
     test('stand in nobody’s way where nothing is wanted anew', async () => {
       await records.sandboxes.create(sandbox('box'));
-      expect(await records.sandboxes.wake({ id: 'box', generation: 1 }, bound({ cpu: 0 }))).toBe('unchanged');
-      expect(await records.sandboxes.wake({ id: 'none', generation: 1 }, bound({ cpu: 0 }))).toBe(
+      expect(await records.sandboxes.wake({ id: 'box', generation: 1 }, NOON, bound({ cpu: 0 }))).toBe(
+        'unchanged',
+      );
+      expect(await records.sandboxes.wake({ id: 'none', generation: 1 }, NOON, bound({ cpu: 0 }))).toBe(
         'unchanged',
       );
       await records.sandboxes.setDesired('box', 'stopped');
-      expect(await records.sandboxes.wake({ id: 'box', generation: 2 }, bound({}))).toBe('unchanged');
-      expect(await records.sandboxes.wake({ id: 'box', generation: 1 })).toBe('woken');
+      expect(await records.sandboxes.wake({ id: 'box', generation: 2 }, NOON, bound({}))).toBe('unchanged');
+      expect(await records.sandboxes.wake({ id: 'box', generation: 1 }, NOON)).toBe('woken');
       expect(await peer.sandboxes.get('box')).toMatchObject({ desired: 'running', stoppedAt: null });
     });
   });

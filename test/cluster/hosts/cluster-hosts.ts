@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto';
+import type { WakingClock } from '#core/ports/clock.ts';
+import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { installDefinitions } from '../agent-sandbox-stand-in/definitions.ts';
+import { startStandIn } from '../agent-sandbox-stand-in/stand-in.ts';
+import { GATEWAY_ZONE } from '../bed/bed-plan.ts';
+import { type Cluster, cluster } from '../bed/cluster.ts';
+import { BED_GATEWAY } from '../bed/objects.ts';
+import { openGuardedStack } from '../guards/guarded-stack.ts';
+
+export interface ClusterHost {
+  readonly porthole: TestHost;
+  /** Where its sandboxes are. */
+  readonly namespace: string;
+  kubectl(...args: readonly string[]): Promise<string>;
+  /** Ends the host, its sandboxes and what was made for it. */
+  end(): Promise<void>;
+}
+
+export interface ClusterHostOptions {
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly clock?: WakingClock | undefined;
+  /** Sandboxes that the pool of claims keeps ready. @default 0 */
+  readonly ready?: number;
+}
+
+/** A host in this process whose sandboxes are pods of the real cluster, and its previews routes of the cluster's Gateway. */
+export async function openOnPods(options: ClusterHostOptions = {}): Promise<ClusterHost> {
+  const bed = await cluster();
+  const namespace = `on-pods-${randomBytes(4).toString('hex')}`;
+  await Promise.all([importSandboxImage(bed), bed.kubectl(['create', 'namespace', namespace])]);
+  return open(bed, namespace, options, {
+    environment: {
+      PORTHOLE_PROVIDER: 'kubernetes',
+      PORTHOLE_SANDBOX_IMAGE: SANDBOX_IMAGE,
+      Sandbox__Preview__GatewayName: BED_GATEWAY.name,
+      Sandbox__Preview__GatewayNamespace: BED_GATEWAY.namespace,
+      Sandbox__Preview__ZoneSuffix: GATEWAY_ZONE,
+    },
+    end: () => bed.kubectl(['delete', 'namespace', namespace, '--wait=false']),
+  });
+}
+
+/** The same with claims of agent-sandbox, bound by the stand-in for its controller. */
+export async function openOnClaims(options: ClusterHostOptions = {}): Promise<ClusterHost> {
+  const bed = await cluster();
+  await Promise.all([importSandboxImage(bed), installDefinitions(bed.kubectl)]);
+  const stack = await openGuardedStack(bed, {
+    templates: { plain: { image: SANDBOX_IMAGE, memory: '512Mi' } },
+    warmPools: { pool: { template: 'plain', replicas: options.ready ?? 0 } },
+    warmPool: 'pool',
+  });
+  const { namespaces, zone, gateway } = stack.config;
+  const standIn = startStandIn(stack.admin.access, namespaces.previews);
+  return open(bed, namespaces.previews, options, {
+    environment: {
+      PORTHOLE_PROVIDER: 'agent-sandbox',
+      PORTHOLE_WARM_POOL: 'pool',
+      Sandbox__Preview__GatewayName: gateway.name,
+      Sandbox__Preview__GatewayNamespace: namespaces.gateway,
+      Sandbox__Preview__ZoneSuffix: zone,
+    },
+    async end() {
+      await standIn.stop();
+      await stack.close();
+    },
+  });
+}
+
+/** By the rights of the bed's own administrator. */
+async function open(
+  bed: Cluster,
+  namespace: string,
+  { environment, clock }: ClusterHostOptions,
+  own: { readonly environment: Readonly<Record<string, string>>; readonly end: () => Promise<unknown> },
+): Promise<ClusterHost> {
+  const { https, caFile } = bed.gateway;
+  const before = process.env['KUBECONFIG'];
+  process.env['KUBECONFIG'] = bed.kubeconfig;
+  const porthole = await startTestHost(
+    {
+      PORTHOLE_GATEWAY_PROBE: `https://${https.host}:${https.port}`,
+      PORTHOLE_GATEWAY_CA: caFile,
+      PORTHOLE_GATEWAY_PORT: String(https.port),
+      Sandbox__Preview__Namespace: namespace,
+      ...own.environment,
+      ...environment,
+    },
+    clock === undefined ? {} : { clock },
+  );
+  if (before === undefined) delete process.env['KUBECONFIG'];
+  else process.env['KUBECONFIG'] = before;
+  return {
+    porthole,
+    namespace,
+    kubectl: (...args) => bed.kubectl([...args, `--namespace=${namespace}`]),
+    async end() {
+      await porthole.end();
+      await own.end();
+    },
+  };
+}

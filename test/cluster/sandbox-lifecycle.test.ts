@@ -1,0 +1,37 @@
+/** The lives of sandboxes of a real cluster. */
+import { sandboxObjectName } from '#constructs/names.ts';
+import { type LifecycleBed, sandboxLifecycleContract } from '#test/contracts/sandbox-lifecycle.contract.ts';
+import { suite } from '#test/support/suite.ts';
+import { definitionsMissing } from './agent-sandbox-stand-in/definitions.ts';
+import { missing } from './bed/cluster.ts';
+import { type ClusterHost, openOnClaims, openOnPods } from './hosts/cluster-hosts.ts';
+
+// Nobody looks at these previews: their starts need not wait for a Gateway.
+const environment = { SANDBOX_RETENTION_HOURS: '1', Sandbox__Preview__ReadyTimeoutSeconds: '1' };
+
+/** A line each. One that is on its way out stands with the time since when: nothing can use it any more. */
+const VOLUMES =
+  '--output=jsonpath={range .items[*]}{.metadata.name}{.metadata.deletionTimestamp}{"\\n"}{end}';
+
+function bed({ porthole, kubectl, end }: ClusterHost, volumeOf: (id: string) => string): LifecycleBed {
+  return {
+    porthole,
+    remains: async (id) => (await kubectl('get', 'pvc', VOLUMES)).split('\n').includes(volumeOf(id)),
+    end,
+  };
+}
+
+suite('the lives of pods', missing(), () => {
+  sandboxLifecycleContract(
+    async (clock) => bed(await openOnPods({ environment, clock }), sandboxObjectName),
+    { seesTraffic: false },
+  );
+});
+
+suite('the lives of claims of agent-sandbox', missing() ?? definitionsMissing(), () => {
+  sandboxLifecycleContract(
+    async (clock) =>
+      bed(await openOnClaims({ environment, clock }), (id) => `workspace-${sandboxObjectName(id)}`),
+    { seesTraffic: false },
+  );
+});

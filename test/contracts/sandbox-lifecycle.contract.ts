@@ -1,0 +1,292 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
+import type { WakingClock } from '#core/ports/clock.ts';
+import type { SandboxRecord } from '#core/ports/records.ts';
+import { base32 } from '#core/rules/preview-token.ts';
+import { createSandbox } from '#core/use-cases/create-sandbox.ts';
+import { tendStrays } from '#core/use-cases/tend-strays.ts';
+import { keepLives } from '#handlers/lifecycle.ts';
+import type { Services } from '#handlers/services.ts';
+import { pinnedClock, type PinnedClock } from '#test/doubles/pinned-clock.ts';
+import { execute, serve } from '#test/host/support/commands.ts';
+import { makeRun, startPreview } from '#test/host/support/runs.ts';
+import { openTerminal } from '#test/host/support/terminals.ts';
+import type { TestHost } from '#test/support/in-process-host.ts';
+import { mortal } from './sandbox-lifecycle/mortal.ts';
+
+export interface LifecycleBed {
+  /** Idle after 30 minutes, retained for an hour, by the clock that `open` was given. */
+  readonly porthole: TestHost;
+  /** What remains of a sandbox of its own: its volume, its folder. */
+  readonly remains: (id: string) => Promise<boolean>;
+  readonly end: () => Promise<unknown>;
+}
+
+export interface LifecycleTraits {
+  /** Whether the traffic of previews passes this host. */
+  readonly seesTraffic: boolean;
+}
+
+interface Told {
+  readonly id: string;
+  readonly state: string;
+  readonly desired_state: string;
+  readonly expires_at: string | null;
+}
+
+const MINUTE = 60_000;
+
+/** The lives of sandboxes over HTTP and by the pass, on real sandboxes, by a clock that stands still. */
+export function sandboxLifecycleContract(
+  open: (clock: WakingClock) => Promise<LifecycleBed>,
+  { seesTraffic }: LifecycleTraits,
+): void {
+  let bed: LifecycleBed;
+  let porthole: TestHost;
+  let services: Services;
+  let clock: PinnedClock;
+  beforeAll(async () => {
+    clock = pinnedClock(new Date());
+    bed = await open(clock);
+    ({ porthole } = bed);
+    ({ services } = porthole.host);
+  }, 300_000);
+  afterAll(async () => bed.end(), 120_000);
+
+  /** Two at once, as it may come. */
+  const pass = async () => {
+    await Promise.all([keepLives(services), keepLives(services)]);
+  };
+  const wait = (minutes: number) => clock.advance(minutes * MINUTE);
+  const post = (path: string, body?: object) =>
+    porthole.call('POST', `/v1/sandbox${path}`, body === undefined ? {} : { body });
+  const create = async (body: object = {}) => (await post('', body)).json<Told>().id;
+  const read = (id: string) => porthole.call('GET', `/v1/sandbox/${id}`);
+  const told = async (id: string) => (await read(id)).json<Told>();
+  const seen = async (id: string) => (await services.provider.inspect(id)).state;
+  const file = (method: string, id: string, body?: string) =>
+    porthole.call(method, `/v1/sandbox/${id}/file/workspace/kept`, body === undefined ? {} : { body });
+  const remove = async (id: string) => {
+    expect((await porthole.call('DELETE', `/v1/sandbox/${id}`)).status).toBe(204);
+  };
+
+  test('an idle one is stopped, and comes back on its files for a command and for a file; kept for its retention, it is then destroyed with its volume', async () => {
+    const id = await create();
+    expect((await file('PUT', id, 'kept')).status).toBe(200);
+    wait(29);
+    await pass();
+    expect([(await told(id)).state, await seen(id)]).toEqual(['running', 'running']);
+    wait(2);
+    await pass();
+    expect(await told(id)).toMatchObject({ state: 'stopped', desired_state: 'stopped' });
+    expect([await seen(id), await bed.remains(id)]).toEqual(['stopped', true]);
+
+    expect((await execute(porthole, id, ['cat', 'kept'])).stdout.toString()).toBe('kept');
+    expect((await told(id)).state).toBe('running');
+    expect((await post(`/${id}/stop`)).status).toBe(200);
+    expect((await file('GET', id)).text).toBe('kept');
+    expect(await seen(id)).toBe('running');
+
+    expect((await post(`/${id}/stop`)).status).toBe(200);
+    wait(59);
+    await pass();
+    expect([(await told(id)).state, await bed.remains(id)]).toEqual(['stopped', true]);
+    wait(2);
+    await pass();
+    expect([(await read(id)).status, await seen(id), await bed.remains(id)]).toEqual([404, 'absent', false]);
+  });
+
+  describe('activity', () => {
+    let id: string;
+    beforeAll(async () => {
+      id = await create({ ttl_seconds: 86_400 });
+    });
+    afterAll(() => remove(id));
+
+    test.each<[string, () => Promise<unknown>]>([
+      ['a command', () => execute(porthole, id, ['true'])],
+      ['a file that is written', () => file('PUT', id, 'kept')],
+      ['a file that is read', () => file('GET', id)],
+      ['a heartbeat', () => post(`/${id}/heartbeat`)],
+      ['a terminal', async () => (await openTerminal(porthole.host.port, id)).leave()],
+    ])('that is %s keeps it', async (_what, use) => {
+      wait(29);
+      await use();
+      wait(29);
+      await pass();
+      expect((await told(id)).state).toBe('running');
+    });
+  });
+
+  describe('a ttl', () => {
+    test('without a heartbeat stops it, whatever it does, and never more; coming back begins it anew', async () => {
+      const id = await create({ ttl_seconds: 120 });
+      const expiry = () => new Date(clock.now().getTime() + 2 * MINUTE).toISOString();
+      expect((await told(id)).expires_at).toBe(expiry());
+      wait(1);
+      expect((await post(`/${id}/heartbeat`)).json()).toEqual({ expires_at: expiry() });
+      wait(2);
+      await pass();
+      expect((await told(id)).state).toBe('running');
+      await execute(porthole, id, ['true']);
+      clock.advance(1_000);
+      await pass();
+      expect(await told(id)).toMatchObject({ state: 'stopped', expires_at: null });
+      const late = await post(`/${id}/heartbeat`);
+      expect([late.status, late.json<{ code: string }>().code]).toEqual([409, 'sandbox_not_running']);
+      expect(await seen(id)).toBe('stopped');
+      await post(`/${id}/resume`);
+      expect((await told(id)).expires_at).toBe(expiry());
+
+      // A terminal that is opened is a heartbeat as well.
+      wait(1);
+      const terminal = await openTerminal(porthole.host.port, id);
+      expect((await told(id)).expires_at).toBe(expiry());
+      await terminal.leave();
+      await remove(id);
+    });
+  });
+
+  describe('a preview', () => {
+    test(
+      seesTraffic
+        ? 'keeps it by its traffic; one of a stopped sandbox stays and says so, and none can be started'
+        : 'keeps it while it lives; one of a stopped sandbox stays and says so, and none can be started',
+      async () => {
+        const { runId, sandboxId } = await makeRun(porthole);
+        if (seesTraffic) await serve(porthole, sandboxId, 3000, 'hi');
+        const preview = await startPreview(porthole, runId, 3000);
+        const host = new URL(preview.preview_url ?? '').host;
+        wait(20);
+        if (seesTraffic) expect((await porthole.call('GET', '/', { host })).status).toBe(200);
+        wait(25);
+        await pass();
+        expect((await told(sandboxId)).state).toBe('running');
+        if (!seesTraffic) {
+          const session = `/api/runs/${runId}/sandbox/port-forward/${preview.session_id}`;
+          expect((await porthole.call('DELETE', session)).status).toBe(200);
+        }
+        wait(6);
+        await pass();
+        expect((await told(sandboxId)).state).toBe('stopped');
+
+        await post(`/${sandboxId}/resume`);
+        const { preview_url } = await startPreview(porthole, runId, 3001);
+        await post(`/${sandboxId}/stop`);
+        const list = await porthole.call('GET', `/api/runs/${runId}/sandbox/port-forward`);
+        expect(list.json<object[]>()).toContainEqual(
+          expect.objectContaining({ target_port: 3001, reason: 'sandbox_stopped' }),
+        );
+        if (seesTraffic) {
+          const page = await porthole.call('GET', '/', { host: new URL(preview_url ?? '').host });
+          expect([page.status, page.headers['x-porthole-status']]).toEqual([503, 'sandbox_stopped']);
+        }
+        const refused = await porthole.call('POST', `/api/runs/${runId}/sandbox/port-forward`, {
+          body: { target_port: 3002 },
+        });
+        expect([refused.status, refused.json<{ code: string }>().code]).toEqual([409, 'no_bound_sandbox']);
+        await remove(sandboxId);
+      },
+    );
+  });
+
+  test('50 who ask at once with a session key get one sandbox, made, and resumed when it is stopped', async () => {
+    const all = async () => {
+      const answers = await Promise.all(Array.from({ length: 50 }, () => post('', { session_key: 'fifty' })));
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+      return [...new Set(answers.map((answer) => answer.json<Told>().id))];
+    };
+    const [id = '', ...others] = await all();
+    expect(others).toEqual([]);
+    expect(await seen(id)).toBe('running');
+    await file('PUT', id, 'kept');
+    await post(`/${id}/stop`);
+    expect(await all()).toEqual([id]);
+    expect((await execute(porthole, id, ['cat', 'kept'])).stdout.toString()).toBe('kept');
+    await remove(id);
+  });
+
+  describe('whoever is killed, the next pass goes on', () => {
+    const cut = (when: 'before' | 'after', step: Parameters<typeof mortal>[2]) =>
+      keepLives(mortal(services, when, step)).catch(() => undefined);
+
+    test('with a stop', async () => {
+      const id = await create();
+      for (const [when, step] of [
+        ['before', 'stop'],
+        ['after', 'stop'],
+      ] as const) {
+        await execute(porthole, id, ['true']);
+        wait(31);
+        await cut(when, step);
+        expect(await told(id)).toMatchObject({ state: 'running', desired_state: 'stopped' });
+        await pass();
+        expect([(await told(id)).state, await seen(id)]).toEqual(['stopped', 'stopped']);
+      }
+      await remove(id);
+    });
+
+    test.each([
+      ['before', 'destroy'],
+      ['after', 'destroy'],
+    ] as const)('with a destruction, %s its step %s', async (when, step) => {
+      const id = await create();
+      await post(`/${id}/stop`);
+      wait(61);
+      await cut(when, step);
+      expect(await services.records.sandboxes.get(id)).toMatchObject({
+        desired: 'destroyed',
+        observed: 'stopped',
+      });
+      await pass();
+      expect(await services.records.sandboxes.get(id)).toMatchObject({ observed: 'destroyed' });
+      expect([await seen(id), await bed.remains(id)]).toEqual(['absent', false]);
+    });
+
+    test.each([
+      ['before', 'create'],
+      ['after', 'create'],
+    ] as const)('with a creation, %s its step %s', async (when, step) => {
+      let made: SandboxRecord | undefined;
+      const dying = mortal(services, when, step);
+      const { ids } = services;
+      const watched = { ...dying, ids: { ...ids, sandbox: () => (known = ids.sandbox()) } };
+      let known = '';
+      const owner = { user: 'ada', org: 'acme' };
+      await createSandbox(watched, { owner }, (sandbox) => Promise.resolve(void (made = sandbox))).catch(
+        () => undefined,
+      );
+      expect(made).toBeUndefined();
+      expect(await services.records.sandboxes.get(known)).toMatchObject({
+        desired: 'running',
+        observed: 'creating',
+      });
+      wait(31);
+      await pass();
+      expect(await services.records.sandboxes.get(known)).toMatchObject({ observed: 'destroyed' });
+      expect([await seen(known), await bed.remains(known)]).toEqual(['absent', false]);
+    });
+  });
+
+  test('strays are adopted where no record knows them, and removed where their owner wanted that', async () => {
+    const { records, provider } = services;
+    const stray = base32(randomBytes(16));
+    await provider.create({ id: stray });
+    const [gone, kept] = [await create(), await create()];
+    await records.sandboxes.setDesired(gone, 'destroyed');
+    await records.sandboxes.setObserved(gone, 'destroyed');
+    const failed = (_id: string, error: unknown) => {
+      throw error;
+    };
+    const reports = await Promise.all([1, 2].map(() => tendStrays({ ...services, failed })));
+    const sum = (key: 'adopted' | 'removed') => reports.reduce((total, report) => total + report[key], 0);
+    expect([sum('adopted'), sum('removed')]).toEqual([1, 1]);
+    expect(await Promise.all([stray, gone, kept].map(seen))).toEqual(['stopped', 'absent', 'running']);
+    expect([await bed.remains(stray), await bed.remains(gone)]).toEqual([true, false]);
+    await execute(porthole, kept, ['true']);
+    wait(61);
+    await pass();
+    expect(await bed.remains(stray)).toBe(false);
+    await remove(kept);
+  });
+}

@@ -1,0 +1,36 @@
+import type { Records, SandboxRecords } from '#core/ports/records.ts';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+
+type Step = keyof SandboxProvider | keyof SandboxRecords;
+
+/** A process that is killed right before, or right after, it does one thing to a sandbox for the first time: nothing that it does later happens. */
+export function mortal<T extends { readonly records: Records; readonly provider: SandboxProvider }>(
+  services: T,
+  when: 'before' | 'after',
+  step: Step,
+): T {
+  let isDead = false;
+  const dying = <P extends object>(port: P): P =>
+    new Proxy(port, {
+      get(target, name) {
+        const method: unknown = Reflect.get(target, name);
+        if (typeof method !== 'function') return method;
+        return (...args: unknown[]): unknown => {
+          const act = (): unknown => Reflect.apply(method, target, args);
+          if (isDead) return Promise.reject(KILLED);
+          if (name !== step) return act();
+          isDead = true;
+          if (when === 'before') return Promise.reject(KILLED);
+          return Promise.resolve(act()).then(() => Promise.reject(KILLED));
+        };
+      },
+    });
+  const { records, provider } = services;
+  return {
+    ...services,
+    provider: dying(provider),
+    records: { ...records, sandboxes: dying(records.sandboxes) },
+  };
+}
+
+const KILLED = new Error('killed');
