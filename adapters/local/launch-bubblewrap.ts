@@ -1,5 +1,5 @@
 import { dropRoot } from './drop-root.ts';
-import { type Launcher, SHARE, sharedOf } from './launch.ts';
+import { FILTER, type Launcher, SHARE, sharedOf } from './launch.ts';
 import { INSIDE } from './runtime-files.ts';
 import { PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
 import { socketFilter } from './socket-filter.ts';
@@ -24,8 +24,11 @@ exec setpriv --ambient-caps=-all --inh-caps=-all -- "$@"`;
  * /proc/self/mountinfo tells it all the same.
  */
 export const launchBubblewrap: Launcher = (plan) => {
+  const { egress } = plan;
   const outer = ['bwrap', '--unshare-user', '--unshare-net', '--cap-add', 'CAP_SYS_ADMIN'];
-  outer.push('--dev-bind', '/', '/', '--', 'sh', '-c', BETWEEN, 'sh');
+  if (egress !== undefined) outer.push('--cap-add', 'CAP_NET_ADMIN');
+  outer.push('--dev-bind', '/', '/', '--', 'sh', '-c');
+  outer.push(...(egress === undefined ? [BETWEEN, 'sh'] : [`${FILTER}${BETWEEN}`, 'sh', egress]));
   const filter = socketFilter(process.arch);
   const filtered = filter === undefined ? [] : ['--seccomp', '5'];
   const shown = ['bwrap', '--args', '4', ...filtered, '--', ...plan.command];
@@ -40,7 +43,7 @@ export const launchBubblewrap: Launcher = (plan) => {
   inner.push('--proc', '/proc');
   for (const name of PROC_READ_ONLY) inner.push('--ro-bind-try', `/proc/${name}`, `/proc/${name}`);
   inner.push('--dev', '/dev');
-  for (const entry of sandboxView(sources)) inner.push(...flags(entry));
+  for (const entry of sandboxView(sources, egress !== undefined)) inner.push(...flags(entry));
   inner.push('--chdir', '/', '--remount-ro', '/dev', '--remount-ro', '/');
   return {
     argv,

@@ -1,5 +1,5 @@
 import { dropRoot } from './drop-root.ts';
-import { type Launcher, SHARE, sharedOf, spareFolder } from './launch.ts';
+import { FILTER, type Launcher, SHARE, sharedOf, spareFolder } from './launch.ts';
 import { INSIDE } from './runtime-files.ts';
 import { PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
 
@@ -82,14 +82,16 @@ function line(entry: ViewEntry): string[] {
  * that loads them, they lead to the hypervisor's own services.
  */
 export const launchUnshare: Launcher = (plan) => {
+  const { egress } = plan;
   const { argv, sources } = dropRoot(plan, (sources, taken) => {
     const at = spareFolder([...Object.values(sources as unknown as Record<string, string>), ...taken]);
-    const outer = ['unshare', '--user', '--map-root-user', '--net', '--mount', '--', 'sh', '-c', OUTER, 'sh'];
+    const outer = ['unshare', '--user', '--map-root-user', '--net', '--mount', '--', 'sh', '-c'];
+    outer.push(...(egress === undefined ? [OUTER, 'sh'] : [`${FILTER}${OUTER}`, 'sh', egress]));
     const shared = Object.values(sharedOf(sources) ?? {}) as string[];
     const inner = ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'slave'];
     inner.push('--pid', '--ipc', '--uts', '--cgroup');
     inner.push('--fork', '--kill-child', '--', 'sh', '-c', INNER, 'sh', at, plan.id.slice(0, 63));
-    const view = sandboxView(sources).flatMap(line);
+    const view = sandboxView(sources, egress !== undefined).flatMap(line);
     const user = ['unshare', '--user', `--map-user=${INSIDE.uid}`, `--map-group=${INSIDE.gid}`, '--'];
     return [
       ...outer,

@@ -19,6 +19,7 @@ import { checkPort, nothingListens, sandboxNotFound } from '#adapters/sandboxes/
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { Serial } from '#adapters/sandboxes/serial.ts';
 import { PortholeError } from '#core/errors.ts';
+import type { KeptSpec } from '#adapters/sandboxes/kept-spec.ts';
 import { networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
 import type {
   Enforcement,
@@ -32,6 +33,7 @@ import type {
 import { dialLoopback } from './dial-loopback.ts';
 import { dialThroughInit } from './dial-through-init.ts';
 import { ownerOf } from './drop-root.ts';
+import { egressMissing } from './egress/start-egress.ts';
 import { endProcesses } from './end-processes.ts';
 import { readCommand } from './exec-request.ts';
 import { startCommand } from './exec-process.ts';
@@ -54,6 +56,8 @@ export interface LocalProviderOptions {
   readonly nodeModules?: string | undefined;
   /** How long a sandbox may take to begin a command, in ms. @default 10,000 */
   readonly answerWithin?: number | undefined;
+  /** Private ranges that sandboxes with a network reach all the same, in CIDR notation. @default none */
+  readonly alsoReachable?: readonly string[] | undefined;
 }
 
 export interface LocalProvider extends SandboxProvider {
@@ -90,11 +94,11 @@ class FolderProvider implements LocalProvider {
   readonly #pipes: OutputPipes;
   readonly #answerWithin: number | undefined;
 
-  constructor(root: string, { isolation, nodeModules, answerWithin }: LocalProviderOptions) {
+  constructor(root: string, { isolation, nodeModules, answerWithin, alsoReachable }: LocalProviderOptions) {
     this.#answerWithin = answerWithin;
     this.#root = root;
     this.#pipes = new OutputPipes(join(dirname(root), 'pipes'));
-    this.#starter = new SandboxStarter(dirname(root), nodeModules);
+    this.#starter = new SandboxStarter(dirname(root), nodeModules, alsoReachable);
     this.#isolation =
       isolation === undefined
         ? findIsolation((kind) => this.#starter.attempt(kind))
@@ -105,10 +109,10 @@ class FolderProvider implements LocalProvider {
     return this.#isolation;
   }
 
-  async enforcement(): Promise<Enforcement> {
+  async enforcement(network: boolean): Promise<Enforcement> {
     const { isolation } = await this.#isolation;
-    const network = isolation === 'none' ? null : 'network namespace';
-    return { cpu: null, memoryMb: null, diskMb: null, network };
+    const by = network ? 'packet filter of its network namespace' : 'network namespace';
+    return { cpu: null, memoryMb: null, diskMb: null, network: isolation === 'none' ? null : by };
   }
 
   async serveChannels(serve: ServeChannel): Promise<void> {
@@ -142,14 +146,14 @@ class FolderProvider implements LocalProvider {
         `Image ${image}: sandboxes on this machine have no images. Leave it out, or use the docker or kubernetes provider.`,
       );
     }
-    if (network) throw networkNotSupported('sandboxes on this machine have none');
     checkSandboxId(id);
+    if (network) await this.#checkNetwork();
     await this.#serial.run(id, async () => {
       const folder = new SandboxFolder(this.#root, id);
       if (folder.has('destroying')) await this.#remove(id, folder);
       const fresh = !folder.exists();
       try {
-        await this.#start(id, folder, signal);
+        await this.#start(id, folder, signal, { network });
       } catch (error) {
         if (fresh && folder.exists()) await this.#remove(id, folder);
         throw error;
@@ -250,7 +254,23 @@ class FolderProvider implements LocalProvider {
     throw new PortholeError('sandbox_not_running', `Sandbox ${id} ${state}`);
   }
 
-  async #start(id: string, folder: SandboxFolder, signal: AbortSignal | undefined): Promise<void> {
+  /** Never by way of the machine's own network: what runs there reaches its loopback and everything behind it. */
+  async #checkNetwork(): Promise<void> {
+    const { isolation } = await this.#isolation;
+    const missing =
+      isolation === 'none'
+        ? 'sandboxes are not isolated, so they have no network of their own'
+        : egressMissing();
+    if (missing !== undefined) throw networkNotSupported(missing);
+  }
+
+  /** @param fresh what to keep of a sandbox that is being made */
+  async #start(
+    id: string,
+    folder: SandboxFolder,
+    signal: AbortSignal | undefined,
+    fresh?: KeptSpec,
+  ): Promise<void> {
     const { isolation } = await this.#isolation;
     signal?.throwIfAborted();
     const started = folder.exists() ? folder.started() : undefined;
@@ -261,7 +281,9 @@ class FolderProvider implements LocalProvider {
     }
     this.#pipes.prepare();
     folder.make(isolation === 'none' ? undefined : ownerOf(id));
-    await this.#starter.start(id, folder, isolation, signal);
+    if (fresh !== undefined && !folder.has('made')) folder.keepSpec(fresh);
+    const { network = false } = folder.spec();
+    await this.#starter.start(id, folder, isolation, network, signal);
     await this.#openChannel(id, folder, isolation);
     folder.mark('made');
   }

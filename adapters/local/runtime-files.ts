@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { join } from 'node:path';
+import { EGRESS } from './egress/egress-rules.ts';
 
 const SOURCES = join(import.meta.dirname, 'init');
 
@@ -11,6 +12,7 @@ export const INSIDE = { uid: 1000, gid: 1000, home: '/home/sandbox' } as const;
 const ETC = {
   passwd: `root:x:0:0:root:/:/usr/sbin/nologin\nsandbox:x:${INSIDE.uid}:${INSIDE.gid}:sandbox:${INSIDE.home}:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n`,
   group: `root:x:0:\nsandbox:x:${INSIDE.gid}:\nnogroup:x:65534:\n`,
+  'resolv.conf': `nameserver ${EGRESS.nameServer}\n`,
   hosts: '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n',
 } as const;
 

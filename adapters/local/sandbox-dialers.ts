@@ -1,6 +1,6 @@
 import { Dialer } from './dialer.ts';
 import { ownerOf } from './drop-root.ts';
-import { chainOf } from './end-processes.ts';
+import { holderOf } from './end-processes.ts';
 import type { StartRecord } from './sandbox-folder.ts';
 
 interface Kept {
@@ -19,8 +19,7 @@ export class SandboxDialers {
     const kept = this.#kept.get(id);
     if (kept?.start === start) return kept.dialer;
     this.drop(id);
-    const chain = chainOf(started.process);
-    const holder = started.isolation === 'bubblewrap' ? chain[1] : chain[0];
+    const holder = holderOf(started);
     if (holder === undefined) return Promise.resolve(undefined);
     const dialer = Dialer.start({ id, holder, owner: ownerOf(id), ...started.dialer });
     const mine: Kept = { start, dialer };

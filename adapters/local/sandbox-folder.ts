@@ -1,5 +1,6 @@
 import { lchownSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type KeptSpec, keptSpecText, readKeptSpec } from '#adapters/sandboxes/kept-spec.ts';
 import type { IsolationKind } from './isolation.ts';
 import type { SharedFolders } from './launch.ts';
 import type { ProcessIdentity } from './process-identity.ts';
@@ -48,6 +49,23 @@ export class SandboxFolder {
     for (const folder of [this.workspace, join(this.workspace, 'outputs')]) {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       if (owner !== undefined) lchownSync(folder, owner, owner);
+    }
+  }
+
+  /** Keeps what it was made from, beside what is always so. */
+  keepSpec(spec: KeptSpec): void {
+    const text = keptSpecText(spec);
+    if (text === undefined) return;
+    const file = join(this.path, 'spec.json');
+    writeFileSync(`${file}.new`, text);
+    renameSync(`${file}.new`, file);
+  }
+
+  spec(): KeptSpec {
+    try {
+      return readKeptSpec(readFileSync(join(this.path, 'spec.json'), 'utf8'));
+    } catch {
+      return {};
     }
   }
 

@@ -73,7 +73,7 @@ export function insideEnvironment(id: string): Record<string, string> {
   };
 }
 
-export function sandboxView(sources: Sources): ViewEntry[] {
+export function sandboxView(sources: Sources, network = false): ViewEntry[] {
   const show = (from: string, at: string, writable = false): ViewEntry => ({
     kind: 'show',
     from,
@@ -87,7 +87,7 @@ export function sandboxView(sources: Sources): ViewEntry[] {
     else if (stat?.isDirectory()) entries.push(show(`/${name}`, `/${name}`));
   }
   for (const name of ETC) if (existsSync(`/etc/${name}`)) entries.push(show(`/etc/${name}`, `/etc/${name}`));
-  for (const name of ['passwd', 'group', 'hosts']) {
+  for (const name of ['passwd', 'group', 'hosts', ...(network ? ['resolv.conf'] : [])]) {
     entries.push(show(join(sources.runtime, 'etc', name), `/etc/${name}`));
   }
   entries.push(

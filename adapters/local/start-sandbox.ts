@@ -1,14 +1,18 @@
 import { lchownSync, mkdtempSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
+import { networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
 import { PortholeError } from '#core/errors.ts';
 import { AGENT_FOLDER } from '#core/rules/agent-access.ts';
 import { ownerOf } from './drop-root.ts';
-import { endProcesses } from './end-processes.ts';
+import { egressRules } from './egress/egress-rules.ts';
+import { ownAddresses, startEgress } from './egress/start-egress.ts';
+import { endProcesses, holderOf } from './end-processes.ts';
 import type { InitSettings } from './init/main.ts';
 import { request } from './init-client.ts';
 import { openInitSocket } from './init-socket.ts';
 import { type IsolationKind, LAUNCHERS } from './isolation.ts';
+import { NO_FILTER } from './launch.ts';
 import { removeFolder } from './remove-folder.ts';
 import { writeRuntimeFiles } from './runtime-files.ts';
 import { limitProcesses } from './process-limit.ts';
@@ -26,10 +30,12 @@ const TRIAL = 10_000;
 export class SandboxStarter {
   readonly #dataDir: string;
   readonly #nodeModules: string | undefined;
+  readonly #alsoReachable: readonly string[];
   #shared: Omit<Sources, 'workspace' | 'channel' | 'mounts'> | undefined;
 
-  constructor(dataDir: string, nodeModules: string | undefined) {
+  constructor(dataDir: string, nodeModules: string | undefined, alsoReachable: readonly string[] = []) {
     this.#dataDir = dataDir;
+    this.#alsoReachable = alsoReachable;
     this.#nodeModules = nodeModules;
   }
 
@@ -38,11 +44,16 @@ export class SandboxStarter {
     id: string,
     folder: SandboxFolder,
     isolation: IsolationKind,
+    network: boolean,
     signal?: AbortSignal,
   ): Promise<StartRecord> {
     const sources = this.#sources(folder.workspace, folder.mounts, folder.channel);
     const command = isolation === 'none' ? plainInit(id, sources) : isolatedInit(id, sources);
-    const launch = LAUNCHERS[isolation]({ id, sources, owner: ownerOf(id), command });
+    const owner = ownerOf(id);
+    const egress = network
+      ? egressRules({ own: ownAddresses(), alsoReachable: this.#alsoReachable })
+      : undefined;
+    const launch = LAUNCHERS[isolation]({ id, sources, owner, command, egress });
     const listener = await openInitSocket(folder.path);
     const spawned = await spawnSandbox(launch, listener).finally(() => listener.close());
     const started: StartRecord = {
@@ -65,11 +76,18 @@ export class SandboxStarter {
     try {
       const { socket } = await answer;
       socket.destroy();
+      if (network) await startEgress(holderOf(started), owner, signal);
     } catch (error) {
       await endProcesses(id, started);
       folder.forgetStarted();
       signal?.throwIfAborted();
+      if (error instanceof PortholeError && error.code === 'network_not_supported') throw error;
       const { code, said } = await spawned.ended;
+      if (said.includes(NO_FILTER)) {
+        throw networkNotSupported(
+          'its packets cannot be filtered (nft fails: are the modules of nftables there?)',
+        );
+      }
       throw new PortholeError(
         'exec_transport_error',
         `Sandbox ${id} does not start. Try again; the cause is in Porthole's log.`,

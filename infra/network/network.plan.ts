@@ -2,7 +2,7 @@ import { SANDBOX_POD_LABELS } from '../../constructs/names.ts';
 import { CHANNEL_PORT } from '../functions/environment.plan.ts';
 import { componentLabels, NAMESPACE_NAME, STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { exceptionsOf } from './address-range.ts';
+import { exceptionsOf } from '../../core/rules/address-range.ts';
 
 type NetworkConfig = Pick<StackConfig, 'namespaces' | 'gateway' | 'preview' | 'sandboxes'>;
 

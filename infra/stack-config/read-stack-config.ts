@@ -1,5 +1,5 @@
 import { sandboxProblems } from '../functions/sandbox-provider.plan.ts';
-import { contains } from '../network/address-range.ts';
+import { contains } from '../../core/rules/address-range.ts';
 import { SECRET_KEYS, type StackConfig, StackConfigSchema } from './stack-config-schema.ts';
 
 const PROJECT = 'porthole';

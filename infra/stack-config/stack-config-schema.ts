@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { reachesMetadataOnly } from '../network/address-range.ts';
+import { reachesMetadataOnly } from '../../core/rules/address-range.ts';
 
 const text = z.string().trim().min(1, 'must not be empty');
 const whole = (min: number, max: number) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { contains, exceptionsOf, reachesMetadataOnly } from '../../infra/network/address-range.ts';
+import { contains, exceptionsOf, reachesMetadataOnly } from '#core/rules/address-range.ts';
 import { channelPlan, closedPlan, egressPlan, fromGatewayPlan } from '../../infra/network/network.plan.ts';
 import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
 import { stackFile, values } from './support/stack-files.ts';

@@ -17,6 +17,9 @@ export interface HostPlace {
   readonly isolation: IsolationKind;
   /** The tests' own user, root in CI, or one without rights. */
   readonly as: 'root' | 'ordinary user';
+  /** What stands before its command line, to start it in namespaces of the test's own. */
+  readonly within?: readonly string[];
+  readonly alsoReachable?: readonly string[];
 }
 
 /** Puts the code where the host's user can read it, and gives it a data folder and a home. */
@@ -46,19 +49,28 @@ export class DrivenHost {
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(reason: Error): void }>();
   #next = 0;
 
-  static async start({ folder, isolation, as }: HostPlace, secret = ''): Promise<DrivenHost> {
+  static async start(
+    { folder, isolation, as, within = [], alsoReachable = [] }: HostPlace,
+    secret = '',
+  ): Promise<DrivenHost> {
     const drops = as === 'ordinary user' && process.getuid?.() === 0;
     const script = join(folder, 'code/test/adapters/local/host-driver.ts');
-    const child = spawn(
-      join(folder, 'node'),
-      ['--disable-warning=ExperimentalWarning', script, join(folder, 'data'), isolation],
-      {
-        ...(drops ? { uid: ORDINARY, gid: ORDINARY } : {}),
-        cwd: folder,
-        env: { PATH: process.env['PATH'], HOME: join(folder, 'home'), HOST_SECRET: secret },
-        stdio: ['pipe', 'pipe', 'inherit'],
-      },
-    );
+    const node = [join(folder, 'node'), '--disable-warning=ExperimentalWarning'];
+    const dropping = drops ? ['setpriv', `--reuid=${ORDINARY}`, `--regid=${ORDINARY}`, '--clear-groups'] : [];
+    const [program = '', ...args] = [
+      ...within,
+      ...dropping,
+      ...node,
+      script,
+      join(folder, 'data'),
+      isolation,
+      ...alsoReachable,
+    ];
+    const child = spawn(program, args, {
+      cwd: folder,
+      env: { PATH: process.env['PATH'], HOME: join(folder, 'home'), HOST_SECRET: secret },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
     const host = new DrivenHost(child);
     await host.#answer(-1);
     return host;
@@ -82,7 +94,7 @@ export class DrivenHost {
     });
   }
 
-  create = (id: string): Promise<void> => this.#call('create', id);
+  create = (id: string, network = false): Promise<void> => this.#call('create', id, network);
   stop = (id: string): Promise<void> => this.#call('stop', id);
   resume = (id: string): Promise<void> => this.#call('resume', id);
   destroy = (id: string): Promise<void> => this.#call('destroy', id);

@@ -8,8 +8,13 @@ import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import type { IsolationKind } from '#adapters/local/isolation.ts';
 import type { ExecCommand } from '#core/ports/sandbox-provider.ts';
 
-const [dataDir = '', isolation] = process.argv.slice(2);
-const provider = createLocalProvider({ dataDir, isolation: isolation as IsolationKind, answerWithin: 1000 });
+const [dataDir = '', isolation, ...alsoReachable] = process.argv.slice(2);
+const provider = createLocalProvider({
+  dataDir,
+  isolation: isolation as IsolationKind,
+  answerWithin: 1000,
+  alsoReachable,
+});
 
 let channelRequests = 0;
 await provider.serveChannels((id) =>
@@ -27,7 +32,7 @@ const text = async (stream: AsyncIterable<unknown>): Promise<string> => {
 };
 
 const methods = {
-  create: (id: string) => provider.create({ id }),
+  create: (id: string, network: boolean) => provider.create({ id, network }),
   stop: (id: string) => provider.stop(id),
   resume: (id: string) => provider.resume(id),
   destroy: (id: string) => provider.destroy(id),

@@ -1,0 +1,57 @@
+import { isIPv4 } from 'node:net';
+import { contains, exceptionsOf } from '#core/rules/address-range.ts';
+
+/** Where things are in the network of a sandbox. */
+export const EGRESS = {
+  device: 'tap0',
+  address: '10.0.2.100',
+  prefix: 24,
+  gateway: '10.0.2.2',
+  /** Stands for the name server of the machine. */
+  nameServer: '10.0.2.3',
+} as const;
+
+export interface EgressScope {
+  /** The machine's own addresses: what connects there does so from the machine itself, past whatever guards it. */
+  readonly own: readonly string[];
+  /** Ranges that are let through although they are private, in CIDR notation. */
+  readonly alsoReachable: readonly string[];
+}
+
+/**
+ * What leaves a sandbox with a network, as nftables takes it: packets to the internet by IPv4, questions to the name server, and what stays on its own loopback. Private
+ * and metadata addresses are refused at once; whatever is not named, IPv6 with it, is dropped.
+ */
+export function egressRules({ own, alsoReachable }: EgressScope): string {
+  const refused = exceptionsOf('0.0.0.0/0');
+  const isRefused = (range: string) => refused.some((each) => contains(each, range));
+  const machines = [...new Set(own.filter(isIPv4).map((address) => `${address}/32`))];
+  const reachable = alsoReachable.filter((range) => isIPv4(range.split('/')[0] ?? ''));
+  const rules = [
+    'oifname "lo" accept',
+    `ip daddr ${EGRESS.nameServer} udp dport 53 accept`,
+    ...refuse(
+      machines.filter((each) => !isRefused(each) || reachable.some((range) => contains(range, each))),
+    ),
+    ...(reachable.length === 0 ? [] : [`ip daddr ${set(reachable)} accept`]),
+    ...refuse(refused),
+    `meta nfproto ipv4 oifname "${EGRESS.device}" accept`,
+  ];
+  return `table inet porthole {
+  chain output {
+    type filter hook output priority 0; policy drop;
+${rules.map((rule) => `    ${rule}\n`).join('')}  }
+}
+`;
+}
+
+function refuse(ranges: readonly string[]): string[] {
+  if (ranges.length === 0) return [];
+  const to = `ip daddr ${set(ranges)}`;
+  // A connection that is reset fails at once; the other answer is asked for again and again.
+  return [`meta l4proto tcp ${to} reject with tcp reset`, `${to} reject with icmpx admin-prohibited`];
+}
+
+function set(ranges: readonly string[]): string {
+  return `{ ${ranges.join(', ')} }`;
+}
