@@ -1,0 +1,66 @@
+import type { Porthole } from '../porthole.ts';
+
+/** An option of a command. */
+export interface OptionSpec {
+  readonly type: 'string' | 'boolean';
+  readonly short?: string;
+  /** May be given more than once. */
+  readonly multiple?: boolean;
+  /** What stands for its value in the help, e.g. `NAME`. */
+  readonly value?: string;
+  readonly help: string;
+}
+
+/** What somebody typed, read. */
+export interface Given {
+  readonly positionals: readonly string[];
+  /** What stands after `--`; undefined where there is none. */
+  readonly rest: readonly string[] | undefined;
+  text(option: string): string | undefined;
+  texts(option: string): readonly string[];
+  is(option: string): boolean;
+}
+
+/** Where a command reads and writes. */
+export interface Streams {
+  readonly stdin: NodeJS.ReadStream;
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+export interface Context {
+  readonly given: Given;
+  readonly porthole: Porthole;
+  readonly streams: Streams;
+  /** Aborts when somebody ends the command, by Ctrl-C for instance. */
+  readonly signal: AbortSignal;
+  /** Prints a line on stdout, once whoever reads it has room. */
+  readonly print: (line: string) => Promise<void>;
+  /** Prints a line on stderr, for people. */
+  readonly tell: (line: string) => Promise<void>;
+}
+
+export interface CommandSpec {
+  readonly name: string;
+  /** What follows the name, e.g. `<sandbox> -- command…`. */
+  readonly usage: string;
+  /** One line. */
+  readonly summary: string;
+  readonly details?: string;
+  readonly options: Readonly<Record<string, OptionSpec>>;
+  /** Lines as somebody would type them, each with what it does. */
+  readonly examples: readonly (readonly [string, string])[];
+  /** How many positionals there may be. */
+  readonly positionals: readonly [number, number];
+  /** Whether something may stand after `--`. */
+  readonly takesRest?: boolean;
+  /** Resolves to the exit code. */
+  run(context: Context): Promise<number>;
+}
+
+/** Wrong usage: exit code 2. The message says what, the value and the remedy. */
+export class UsageError extends Error {}
+
+/** What every command that prints has. */
+export const JSON_OPTION = { json: { type: 'boolean', help: 'print JSON, as the API has it' } } as const;

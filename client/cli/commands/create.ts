@@ -1,0 +1,71 @@
+import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
+import { readDuration } from '../duration.ts';
+import { readPairs, readTags } from '../read-pairs.ts';
+
+export const createCommand: CommandSpec = {
+  name: 'create',
+  usage: '[image]',
+  summary: 'make a sandbox, and print its id',
+  options: {
+    name: { type: 'string', value: 'NAME', help: 'to find it by; unique among yours' },
+    tag: { type: 'string', multiple: true, value: 'KEY=VALUE', help: 'to find it by' },
+    ttl: {
+      type: 'string',
+      value: 'TIME',
+      help: 'stop it, and keep its files, after so long without a heartbeat',
+    },
+    session: { type: 'string', value: 'KEY', help: 'the same key gives the same sandbox' },
+    network: { type: 'boolean', help: 'let it reach the internet' },
+    env: { type: 'string', multiple: true, value: 'NAME[=VALUE]', help: 'without a value: as it is here' },
+    cpu: { type: 'string', value: 'CORES', help: 'e.g. 0.5' },
+    memory: { type: 'string', value: 'MB', help: 'of memory' },
+    disk: { type: 'string', value: 'MB', help: 'of disk' },
+    ...JSON_OPTION,
+  },
+  examples: [
+    ['porthole create --name dev', 'one with a name'],
+    ['porthole create python --tag thread_id=42 --ttl 1h', 'with an image, a tag and a time to live'],
+  ],
+  positionals: [0, 1],
+  async run({ given, porthole, streams, signal, print }) {
+    const ttl = given.text('ttl');
+    const resources = {
+      cpu: number('cpu', given.text('cpu')),
+      memoryMb: number('memory', given.text('memory')),
+      diskMb: number('disk', given.text('disk')),
+    };
+    const env = readPairs(
+      'env',
+      given.texts('env').map((text) => fromHere(text, streams.environment)),
+      /=/,
+    );
+    const sandbox = await porthole.sandboxes.create({
+      image: given.positionals[0],
+      name: given.text('name'),
+      tags: given.texts('tag').length === 0 ? undefined : readTags(given.texts('tag')),
+      sessionKey: given.text('session'),
+      ttlSeconds: ttl === undefined ? undefined : readDuration('ttl', ttl),
+      network: given.is('network') ? true : undefined,
+      env: Object.keys(env).length === 0 ? undefined : env,
+      resources: Object.values(resources).every((each) => each === undefined) ? undefined : resources,
+      signal,
+    });
+    await print(given.is('json') ? JSON.stringify(await sandbox.refresh({ signal })) : sandbox.id);
+    await sandbox.close();
+    return 0;
+  },
+};
+
+function number(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,9}(\.\d{1,3})?$/.test(text)) return Number(text);
+  throw new UsageError(`--${option} must be a number, got ${JSON.stringify(text)}.`);
+}
+
+/** So that a secret need not be typed. */
+function fromHere(text: string, environment: Readonly<Record<string, string | undefined>>): string {
+  if (text.includes('=')) return text;
+  const value = environment[text];
+  if (value !== undefined) return `${text}=${value}`;
+  throw new UsageError(`--env ${text}: there is no such variable here. Give it a value: --env ${text}=…`);
+}

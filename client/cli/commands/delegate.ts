@@ -1,0 +1,78 @@
+import type { Scope } from '../../sandboxes/delegations.ts';
+import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
+import { readDuration } from '../duration.ts';
+
+const SCOPES = ['fs:read', 'fs:write', 'exec'] as const satisfies readonly Scope[];
+
+export const delegateCommand: CommandSpec = {
+  name: 'delegate',
+  usage: '<sandbox>',
+  summary: 'lend a part of a sandbox, and print the configuration for whoever gets it',
+  details:
+    'What is printed on stdout holds the credential: whoever has it may do what you lend. It is the part of a run that names the sandbox, {"configurable": {"sandbox": …}}.',
+  options: {
+    scope: {
+      type: 'string',
+      multiple: true,
+      value: 'SCOPE',
+      help: `${SCOPES.join(', ')}; default all three`,
+    },
+    command: { type: 'string', multiple: true, value: 'NAME', help: 'the only programs that may be run' },
+    path: {
+      type: 'string',
+      multiple: true,
+      value: 'PATH',
+      help: 'the only folders that may be read and written; not with exec',
+    },
+    ttl: { type: 'string', value: 'TIME', help: 'how long; default 1h' },
+    once: { type: 'boolean', help: 'it cannot be renewed' },
+    label: { type: 'string', value: 'TEXT', help: 'whom it is for' },
+    revoke: { type: 'string', value: 'ID', help: 'end one instead, at once' },
+    list: { type: 'boolean', help: 'list those that live instead' },
+    ...JSON_OPTION,
+  },
+  examples: [
+    ['porthole delegate try --scope fs:read --scope exec --command python3 --ttl 30m', 'some of it'],
+    ['porthole delegate try --list', 'what is lent'],
+  ],
+  positionals: [1, 1],
+  async run({ given, porthole, signal, print, tell }) {
+    const scopes = given.texts('scope').map((text) => {
+      const scope = SCOPES.find((each) => each === text);
+      if (scope === undefined)
+        throw new UsageError(`--scope must be one of ${SCOPES.join(', ')}, got ${JSON.stringify(text)}.`);
+      return scope;
+    });
+    const sandbox = await porthole.sandboxes.find(given.positionals[0] ?? '', { signal });
+    const revoked = given.text('revoke');
+    if (revoked !== undefined) {
+      await sandbox.delegations.revoke(revoked, { signal });
+      await print(given.is('json') ? JSON.stringify({ revoked }) : `${revoked} revoked`);
+      return 0;
+    }
+    if (given.is('list')) {
+      const all = await sandbox.delegations.list({ signal });
+      if (given.is('json')) await print(JSON.stringify(all));
+      else
+        for (const { delegation_id: id, expires_at: until, label } of all)
+          await print(`${id} until ${until} ${label ?? ''}`.trim());
+      return 0;
+    }
+    const delegation = await sandbox.delegate({
+      scopes: scopes.length === 0 ? (given.texts('path').length === 0 ? SCOPES : SCOPES.slice(0, 2)) : scopes,
+      commands: given.texts('command').length === 0 ? undefined : given.texts('command'),
+      paths: given.texts('path').length === 0 ? undefined : given.texts('path'),
+      ttlSeconds: readDuration('ttl', given.text('ttl') ?? '1h'),
+      renewable: given.is('once') ? false : undefined,
+      label: given.text('label'),
+      signal,
+    });
+    const config = delegation.sandboxConfig();
+    if (given.is('json')) await print(JSON.stringify({ ...delegation.toJSON(), config }));
+    else {
+      await tell(`${delegation.id} until ${delegation.expiresAt.toISOString()}`);
+      await print(JSON.stringify(config));
+    }
+    return 0;
+  },
+};

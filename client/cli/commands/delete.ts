@@ -1,0 +1,38 @@
+import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
+import { readTags } from '../read-pairs.ts';
+
+export const deleteCommand: CommandSpec = {
+  name: 'delete',
+  usage: '<sandbox>… | --tag KEY=VALUE',
+  summary: 'destroy sandboxes, with their files',
+  options: {
+    tag: { type: 'string', value: 'KEY=VALUE', help: 'all of yours that have it' },
+    force: { type: 'boolean', help: 'with --tag: also those that were not made to go with their thread' },
+    ...JSON_OPTION,
+  },
+  examples: [
+    ['porthole delete try', 'one'],
+    ['porthole delete --tag thread_id=42 --force', 'those of a conversation'],
+  ],
+  positionals: [0, 1_000],
+  async run({ given, porthole, signal, print }) {
+    const tag = given.text('tag');
+    if ((tag === undefined) === (given.positionals.length === 0)) {
+      throw new UsageError('name the sandboxes, or give one --tag: either, and not both.');
+    }
+    const ids: string[] = [];
+    if (tag === undefined) {
+      for (const word of given.positionals) {
+        const sandbox = await porthole.sandboxes.find(word, { signal });
+        await sandbox.delete({ signal });
+        ids.push(sandbox.id);
+      }
+    } else {
+      const [[key, value] = ['', '']] = Object.entries(readTags([tag]));
+      ids.push(...(await porthole.sandboxes.deleteByTag(key, value, { force: given.is('force'), signal })));
+    }
+    if (given.is('json')) await print(JSON.stringify({ deleted: ids }));
+    else for (const id of ids) await print(`${id} deleted`);
+    return 0;
+  },
+};

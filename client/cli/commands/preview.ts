@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import { type CommandSpec, JSON_OPTION } from '../command.ts';
+import { plain } from '../plain.ts';
+import { readPort } from '../read-port.ts';
+import { runOf } from '../run-of.ts';
+
+export const previewCommand: CommandSpec = {
+  name: 'preview',
+  usage: '<sandbox|run> <port>',
+  summary: 'open a live preview of a port, print its URL, and keep it alive',
+  details: 'It is kept alive until Ctrl-C, and ends some time after. Whoever has the URL sees the app.',
+  options: {
+    once: { type: 'boolean', help: 'print the URL, and do not stay' },
+    rotate: { type: 'boolean', help: 'end the present URL, and open a new one' },
+    stop: { type: 'boolean', help: 'end the preview at Ctrl-C, at once' },
+    ...JSON_OPTION,
+  },
+  examples: [
+    ['porthole preview try 3000', 'what listens there on port 3000'],
+    ['open "$(porthole preview try 3000 --once)"', 'in your browser'],
+  ],
+  positionals: [2, 2],
+  async run(context) {
+    const { given, signal, print, tell } = context;
+    const [word = '', text = ''] = given.positionals;
+    const port = readPort(text);
+    const run = await runOf(context, word, 'make');
+    const preview = await run.startPreview(port, {
+      rotate: given.is('rotate') ? true : undefined,
+      keepAliveMs: given.is('once') ? 0 : undefined,
+      signal,
+    });
+    await print(given.is('json') ? JSON.stringify({ run_id: run.id, ...preview.info }) : preview.url);
+    if (!preview.ready) {
+      const { advice } = await run.doctor(port, { signal });
+      await tell(plain(`porthole: the preview is live, but does not show the app yet. ${advice}`));
+    }
+    if (given.is('once')) return 0;
+    // Heartbeats and keepalives hold up no process: this does.
+    const stay = setInterval(() => undefined, 60_000);
+    try {
+      const ended = await Promise.race([preview.over, once(signal, 'abort').then(() => undefined)]);
+      if (ended !== undefined) throw ended;
+      if (given.is('stop')) await preview.stop();
+      return 0;
+    } finally {
+      clearInterval(stay);
+      preview.letGo();
+    }
+  },
+};

@@ -1,0 +1,51 @@
+import { type CommandSpec } from '../command.ts';
+import { holdSandbox } from '../hold-sandbox.ts';
+import { write } from '../write.ts';
+
+/** What Ctrl-D sends: the input is over. */
+const END_OF_INPUT = '\u0004';
+
+export const shellCommand: CommandSpec = {
+  name: 'shell',
+  usage: '<sandbox>',
+  summary: 'open a terminal in a sandbox',
+  details:
+    'It ends with its shell, whose exit code is yours. With --session it stays when you are cut off, and you come back to it, and to what it showed.',
+  options: {
+    session: { type: 'string', value: 'ID', help: 'the terminal of that session' },
+    shell: { type: 'string', value: 'PROGRAM', help: 'default bash' },
+  },
+  examples: [
+    ['porthole shell try', 'a terminal'],
+    ['porthole shell try --session work', 'one to come back to'],
+  ],
+  positionals: [1, 1],
+  async run(context) {
+    const { given, streams, signal } = context;
+    const { stdin, stdout } = streams;
+    const sandbox = await holdSandbox(context);
+    const size = stdout.isTTY ? { cols: stdout.columns, rows: stdout.rows } : {};
+    await using terminal = sandbox.terminal({
+      ...size,
+      session: given.text('session'),
+      shell: given.text('shell'),
+      signal,
+    });
+    await terminal.ready;
+    const type = (input: Buffer): void => terminal.write(input);
+    const end = (): void => terminal.write(END_OF_INPUT);
+    const resize = (): void => terminal.resize(stdout.columns, stdout.rows);
+    if (stdin.isTTY) stdin.setRawMode(true);
+    stdin.on('data', type).once('end', end);
+    stdout.on('resize', resize);
+    try {
+      for await (const shown of terminal) await write(stdout, shown);
+      return (await terminal.exit).code;
+    } finally {
+      stdin.off('data', type).off('end', end).pause();
+      stdout.off('resize', resize);
+      if (stdin.isTTY) stdin.setRawMode(false);
+      await sandbox.close();
+    }
+  },
+};

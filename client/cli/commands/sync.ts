@@ -1,0 +1,51 @@
+import { syncFolder } from '../../node/sync-folder.ts';
+import { type CommandSpec, JSON_OPTION } from '../command.ts';
+import { holdSandbox } from '../hold-sandbox.ts';
+import { plain } from '../plain.ts';
+
+export const syncCommand: CommandSpec = {
+  name: 'sync',
+  usage: '<folder> <sandbox>[:path]',
+  summary: 'bring a folder into a sandbox',
+  details:
+    'The first time all of it, then what has changed. What you delete is deleted there, too, and nothing else is. .git, and what .gitignore and .portholeignore name, stays here.',
+  options: {
+    exclude: {
+      type: 'string',
+      multiple: true,
+      value: 'PATTERN',
+      help: 'leave out more, as a line of .gitignore would',
+    },
+    'keep-deleted': { type: 'boolean', help: 'delete nothing there' },
+    full: { type: 'boolean', help: 'send everything, also what has not changed' },
+    ...JSON_OPTION,
+  },
+  examples: [
+    ['porthole sync . try', 'this folder, to /workspace'],
+    ["porthole sync web try:app --exclude '*.env'", 'a folder, to /workspace/app, without some'],
+  ],
+  positionals: [2, 2],
+  async run(context) {
+    const { given, signal, print, tell } = context;
+    const [folder = '', target = ''] = given.positionals;
+    const colon = target.indexOf(':');
+    const sandbox = await holdSandbox(context, colon === -1 ? target : target.slice(0, colon));
+    try {
+      const { sent, removed, unchanged, bytes, skipped } = await syncFolder(sandbox, folder, {
+        to: colon === -1 ? undefined : target.slice(colon + 1),
+        excludes: given.texts('exclude'),
+        delete: !given.is('keep-deleted'),
+        full: given.is('full'),
+        signal,
+      });
+      if (given.is('json')) await print(JSON.stringify({ sent, removed, unchanged, bytes, skipped }));
+      else {
+        for (const { path, reason } of skipped) await tell(plain(`left out: ${path}, ${reason}`));
+        await print(`${sent} sent, ${removed} removed, ${unchanged} unchanged`);
+      }
+      return 0;
+    } finally {
+      await sandbox.close();
+    }
+  },
+};

@@ -1,0 +1,13 @@
+import type { Sandbox } from '../sandboxes/sandbox.ts';
+import type { Context } from './command.ts';
+
+/** The sandbox that the first positional names, kept from its time to live while the command goes on. */
+export async function holdSandbox(
+  { given, porthole, signal }: Context,
+  idOrName = given.positionals[0] ?? '',
+): Promise<Sandbox> {
+  const sandbox = await porthole.sandboxes.find(idOrName, { signal });
+  const ttl = sandbox.info?.ttl_seconds;
+  if (typeof ttl === 'number') sandbox.keepAlive(ttl);
+  return sandbox;
+}

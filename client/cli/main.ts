@@ -1,0 +1,24 @@
+#!/usr/bin/env node
+/** `porthole`, the command. */
+import { runCommand } from './run-command.ts';
+
+const end = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    // Whoever asks twice does not want to wait for what is being put in order.
+    if (end.signal.aborted) process.exit(130);
+    end.abort(new Error(`ended by ${signal}`));
+  });
+}
+// A reader that has gone, such as `head`, is no error.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+}
+const { stdin, stdout, stderr, env } = process;
+process.exitCode = await runCommand(
+  process.argv.slice(2),
+  { stdin, stdout, stderr, environment: env },
+  end.signal,
+);
+// Keepalives and terminals that are being left must not hold up the end.
+stdin.destroy();

@@ -1,0 +1,63 @@
+import { parseArgs } from 'node:util';
+import { type CommandSpec, type Given, UsageError } from './command.ts';
+
+/**
+ * Reads what follows a command's name. What stands after `--` is not touched.
+ * @throws UsageError
+ */
+export function readArguments(
+  spec: CommandSpec,
+  words: readonly string[],
+): Given & { readonly help: boolean } {
+  const end = words.indexOf('--');
+  const rest = end === -1 ? undefined : words.slice(end + 1);
+  const options = Object.fromEntries(
+    Object.entries(spec.options).map(([name, { type, short, multiple = false }]) => [
+      name,
+      { type, multiple, ...(short === undefined ? {} : { short }) },
+    ]),
+  );
+  const { values, positionals } = parse(words.slice(0, end === -1 ? undefined : end), options);
+  const help = values['help'] === true;
+  const [least, most] = spec.positionals;
+  if (!help && (positionals.length < least || positionals.length > most)) {
+    const what = positionals.length < least ? 'something is missing' : `${positionals[most]} is one too many`;
+    throw new UsageError(`${what}: it is ${usageOf(spec)}.`);
+  }
+  if (!help && rest !== undefined && spec.takesRest !== true) {
+    throw new UsageError(`nothing may follow --: it is ${usageOf(spec)}.`);
+  }
+  return {
+    positionals,
+    rest,
+    help,
+    text: (option) => values[option] as string | undefined,
+    texts: (option) => (values[option] as readonly string[] | undefined) ?? [],
+    is: (option) => values[option] === true,
+  };
+}
+
+export function usageOf({ name, usage }: Pick<CommandSpec, 'name' | 'usage'>): string {
+  return usage === '' ? `porthole ${name}` : `porthole ${name} ${usage}`;
+}
+
+type Options = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>['options']>;
+
+function parse(
+  words: string[],
+  options: Options,
+): { readonly values: Readonly<Record<string, unknown>>; readonly positionals: readonly string[] } {
+  try {
+    const help = { type: 'boolean', short: 'h' } as const;
+    return parseArgs({ args: words, options: { ...options, help }, allowPositionals: true });
+  } catch (error) {
+    // Its first sentence says what; the rest is about JavaScript.
+    const [what = ''] = (error as Error).message.split(/\. /);
+    const isKey = /Unknown option '--?(api-?key|key|token)'/i.test(what);
+    throw new UsageError(
+      isKey
+        ? `${what}: a key never goes on a command line, where others see it. Set PORTHOLE_API_KEY.`
+        : `${what}.`,
+    );
+  }
+}

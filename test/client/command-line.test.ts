@@ -1,0 +1,326 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { spawn } from '@lydell/node-pty';
+import { ALICE, PEOPLE } from '#test/host/support/people.ts';
+import { serve } from '#test/host/support/commands.ts';
+import { call, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { execCommand } from '../../client/cli/commands/exec.ts';
+import { helpOf } from '../../client/cli/help.ts';
+import { COMMANDS } from '../../client/cli/commands.ts';
+import { nearest } from '../../client/cli/nearest.ts';
+import { readDuration } from '../../client/cli/duration.ts';
+import { VERSION } from '../../client/version.ts';
+import { porthole, startPorthole } from './support/porthole-command.ts';
+
+const CLIENT = join(import.meta.dirname, '../../client');
+
+describe('the command line', () => {
+  let host: TestHost;
+  let environment: Record<string, string>;
+  let folder: string;
+  let id: string;
+  const run = (...words: string[]) => porthole(words, environment, { cwd: folder });
+
+  beforeAll(async () => {
+    host = await startTestHost(PEOPLE);
+    folder = await mkdtemp(join(tmpdir(), 'porthole-command-'));
+    environment = {
+      PORTHOLE_URL: `http://127.0.0.1:${host.host.port}`,
+      PORTHOLE_API_KEY: ALICE,
+      XDG_CACHE_HOME: join(folder, 'cache'),
+      GREETING: 'hello',
+    };
+    const made = await run('create', '--name', 'try', '--tag', 'thread_id=1', '--env', 'GREETING', '--json');
+    expect(made).toMatchObject({ code: 0, stderr: '' });
+    ({ id } = JSON.parse(made.stdout) as { id: string });
+  });
+  afterAll(async () => {
+    await host.end();
+    await rm(folder, { recursive: true });
+  });
+
+  test('lists what is there, for people and for programs', async () => {
+    const { stdout } = await run('list');
+    const [head, line] = stdout.split('\n');
+    expect(head).toMatch(/^ID +NAME +STATE +AGE +IMAGE +TAGS$/);
+    expect(line).toMatch(new RegExp(`^${id} +try +running +\\d+s +- +thread_id=1$`));
+    const json = JSON.parse(
+      (await run('list', '--tag', 'thread_id:1', '--state', 'running', '--json')).stdout,
+    ) as unknown;
+    expect(json).toMatchObject([{ id, name: 'try', tags: { thread_id: '1' } }]);
+    expect(await run('list', '--tag', 'thread_id=2')).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'No sandboxes. Make one: porthole create --name try\n',
+    });
+  });
+
+  describe('of exec', () => {
+    test('passes on both streams and the exit code', async () => {
+      const script = 'echo "$GREETING"; echo err >&2; exit 7';
+      expect(await run('exec', 'try', '--', 'sh', '-c', script)).toEqual({
+        code: 7,
+        stdout: 'hello\n',
+        stderr: 'err\n',
+      });
+      const { code, stdout } = await run(
+        'exec',
+        id,
+        '--json',
+        '--cwd',
+        '/workspace',
+        '--',
+        'sh',
+        '-c',
+        script,
+      );
+      expect([code, JSON.parse(stdout)]).toEqual([
+        7,
+        { exit_code: 7, stdout: 'hello\n', stderr: 'err\n', truncated: false },
+      ]);
+    });
+
+    test('leaves the words after -- alone', async () => {
+      const { stdout } = await run('exec', 'try', '--', 'printf', '%s|', '--json', '-h', '--', 'a b');
+      expect(stdout).toBe('--json|-h|--|a b|');
+    });
+
+    test('ends the command at Ctrl-C', async () => {
+      const running = startPorthole(
+        ['exec', 'try', '--', 'sh', '-c', 'echo up; exec sleep 4343'],
+        environment,
+      );
+      await running.until('up\n');
+      running.child.kill('SIGINT');
+      expect(await running.outcome).toEqual({ code: 130, stdout: 'up\n', stderr: '' });
+      const gone = 'until ! pgrep -f "sleep [4]343" >/dev/null; do sleep 0.05; done; echo gone';
+      expect((await run('exec', 'try', '--timeout', '20', '--', 'sh', '-c', gone)).stdout).toBe('gone\n');
+    });
+
+    test('ends with its reader', async () => {
+      const running = startPorthole(['exec', 'try', '--', 'yes'], environment);
+      await running.until('y\n');
+      running.child.stdout?.destroy();
+      expect((await running.outcome).code).toBe(0);
+    });
+  });
+
+  describe('of shell', () => {
+    test('is a terminal, with its size, and ends with the code of the shell', async () => {
+      const words = [
+        '--disable-warning=ExperimentalWarning',
+        join(CLIENT, 'cli/main.ts'),
+        'shell',
+        'try',
+        '--shell',
+        'sh',
+      ];
+      const terminal = spawn(process.execPath, words, {
+        cols: 90,
+        rows: 20,
+        env: { ...process.env, ...environment },
+      });
+      let shown = '';
+      let look = (): void => undefined;
+      const until = (text: string) =>
+        new Promise<void>((resolve) => {
+          look = () => (shown.includes(text) ? resolve() : undefined);
+          look();
+        });
+      terminal.onData((text) => {
+        shown += text;
+        look();
+      });
+      const ended = new Promise<number>((resolve) => terminal.onExit(({ exitCode }) => resolve(exitCode)));
+      await until('$ ');
+      terminal.write('echo "size: $(stty size)"\r');
+      await until('size: 20 90');
+      terminal.resize(100, 40);
+      terminal.write('until [ "$(stty size)" = "40 100" ]; do sleep 0.05; done; echo "now: $(stty size)"\r');
+      await until('now: 40 100');
+      // Ctrl-C is for what runs there.
+      terminal.write('sleep 60\r');
+      await until('sleep 60\r');
+      terminal.write('\u0003');
+      terminal.write('echo "still $((40 + 2))"\r');
+      await until('still 42');
+      terminal.write('exit 5\r');
+      expect(await ended).toBe(5);
+    });
+
+    test('takes what is piped into it', async () => {
+      const outcome = await porthole(['shell', 'try', '--shell', 'sh'], environment, {
+        stdin: 'echo "sum $((1 + 2))"\nexit 4\n',
+      });
+      expect(outcome).toMatchObject({ code: 4, stdout: expect.stringContaining('sum 3'), stderr: '' });
+    });
+  });
+
+  test('syncs a folder, and then what has changed', async () => {
+    const here = join(folder, 'here');
+    await mkdir(here);
+    await writeFile(join(here, 'a'), 'a');
+    await writeFile(join(here, 'b'), 'b');
+    await writeFile(join(here, 'b.log'), 'b');
+    expect(await run('sync', 'here', 'try:app', '--exclude', '*.log')).toEqual({
+      code: 0,
+      stdout: '2 sent, 0 removed, 0 unchanged\n',
+      stderr: '',
+    });
+    await rm(join(here, 'a'));
+    const { stdout } = await run('sync', 'here', 'try:app', '--exclude', '*.log', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ sent: 0, removed: 1, unchanged: 1 });
+    expect((await run('exec', 'try', '--', 'ls', 'app')).stdout).toBe('b\n');
+  });
+
+  test('opens a preview, keeps it until Ctrl-C, and finds it again', async () => {
+    await serve(host, id, 3000, 'through', ALICE);
+    const running = startPorthole(['preview', 'try', '3000', '--stop'], environment);
+    const url = (await running.until('\n')).trim();
+    const { port, host: name } = new URL(url);
+    expect(await call(Number(port), 'GET', '/', { host: name })).toMatchObject({
+      status: 200,
+      text: 'through',
+    });
+    expect(await run('preview', 'try', '3000', '--once')).toEqual({
+      code: 0,
+      stdout: `${url}\n`,
+      stderr: '',
+    });
+    expect(await run('status', 'try')).toEqual({ code: 0, stdout: `3000 ${url}\n`, stderr: '' });
+    expect(await run('doctor', 'try', '3000')).toMatchObject({ code: 0 });
+    running.child.kill('SIGINT');
+    expect(await running.outcome).toMatchObject({ code: 0, stderr: '' });
+    expect(await run('status', 'try', '--json')).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
+    expect(await run('doctor', 'try', '3999')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('Nothing listens'),
+    });
+  });
+
+  test('stops, resumes and deletes', async () => {
+    const other = (await run('create', '--name', 'other')).stdout.trim();
+    expect((await run('stop', 'other')).stdout).toBe(`${other} stopped\n`);
+    expect((await run('resume', other)).stdout).toBe(`${other} running\n`);
+    expect((await run('delete', 'other', '--json')).stdout).toBe(`{"deleted":["${other}"]}\n`);
+    expect(await run('delete', 'other')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        'porthole: There is no sandbox with the id or name "other": list yours to see which there are.\n',
+    });
+  });
+
+  test.each([
+    ['no command', [], 2, 'porthole: sandboxes, and live previews of what runs in them'],
+    [
+      'a command that is not',
+      ['lsit'],
+      2,
+      'porthole: there is no command "lsit". Did you mean list?\nSee porthole --help\n',
+    ],
+    [
+      'something missing',
+      ['exec'],
+      2,
+      'porthole: something is missing: it is porthole exec <sandbox> -- command….\nSee porthole exec --help\n',
+    ],
+    [
+      'something too much',
+      ['list', 'x'],
+      2,
+      'porthole: x is one too many: it is porthole list.\nSee porthole list --help\n',
+    ],
+    ['a command that is missing', ['exec', 'try'], 2, 'porthole: the command is missing: put it after --'],
+    ['an option that is not', ['list', '--all'], 2, "porthole: Unknown option '--all'.\n"],
+    [
+      'a key on the command line',
+      ['list', '--api-key', 'k'],
+      2,
+      "porthole: Unknown option '--api-key': a key never goes on a command line",
+    ],
+    [
+      'a bad time',
+      ['create', '--ttl', 'soon'],
+      2,
+      'porthole: --ttl must be a time such as 90s, 30m, 2h or 1d, got "soon".\n',
+    ],
+    ['a bad tag', ['create', '--tag', 'x'], 2, 'porthole: --tag must be key=value, got "x".\n'],
+    [
+      'a bad port',
+      ['preview', 'try', 'http'],
+      2,
+      'porthole: a port is a whole number from 1 to 65535, got "http".\n',
+    ],
+    [
+      'a port that is not allowed',
+      ['preview', 'try', '80'],
+      1,
+      'porthole: preview port must be between 3000 and 9000, got 80',
+    ],
+    ['a folder that is not', ['sync', 'nowhere', 'try'], 1, 'porthole: ENOENT'],
+  ])('answers %s in words, with its exit code', async (_, words, code, stderr) => {
+    expect(await run(...words)).toEqual({ code, stdout: '', stderr: expect.stringContaining(stderr) });
+  });
+
+  test('says what to do without a key, with a bad one, and where nobody is there', async () => {
+    const withKey = (key: string) => porthole(['list'], { ...environment, PORTHOLE_API_KEY: key });
+    expect((await withKey('')).stderr).toBe('porthole: Unauthorized: set PORTHOLE_API_KEY to your key.\n');
+    const bad = await withKey('not-a-good-key');
+    expect(bad).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'porthole: Unauthorized: PORTHOLE_API_KEY is not good here, or not any more.\n',
+    });
+    const away = await porthole(['list', '--json'], { PORTHOLE_URL: 'http://127.0.0.1:9' });
+    expect(JSON.parse(away.stderr)).toMatchObject({
+      code: 'unreachable',
+      error: expect.stringContaining('127.0.0.1:9'),
+    });
+  });
+
+  test('helps, with each command, and tells its version', async () => {
+    const { stdout } = await run('--help');
+    for (const { name, summary } of COMMANDS)
+      expect(stdout).toMatch(new RegExp(`\\n  ${name} .*${summary}\\n`));
+    expect((await run('exec', '--help')).stdout).toBe(helpOf(execCommand));
+    for (const command of COMMANDS) {
+      const help = helpOf(command);
+      expect(help).toMatch(new RegExp(`^${command.summary}\n\nusage: porthole ${command.name}`));
+      expect(Math.max(...help.split('\n').map(({ length }) => length))).toBeLessThan(180);
+    }
+    const { version } = JSON.parse(await readFile(join(CLIENT, 'package.json'), 'utf8')) as {
+      version: string;
+    };
+    expect(VERSION).toBe(version);
+    expect((await run('--version')).stdout).toBe(`${version}\n`);
+  });
+});
+
+test.each([
+  ['lsit', 'list'],
+  ['previw', 'preview'],
+  ['prev', 'preview'],
+  ['del', undefined],
+  ['x', undefined],
+  ['frobnicate', undefined],
+])('%s is taken for %s', (typed, meant) => {
+  expect(
+    nearest(
+      typed,
+      COMMANDS.map(({ name }) => name),
+    ),
+  ).toBe(meant);
+});
+
+test.each([
+  ['90', 90],
+  ['90s', 90],
+  ['30m', 1_800],
+  ['2h', 7_200],
+  ['1d', 86_400],
+])('%s are %i seconds', (text, seconds) => {
+  expect(readDuration('ttl', text)).toBe(seconds);
+});

@@ -1,0 +1,61 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+export interface CommandOutcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunningCommand {
+  readonly child: ChildProcess;
+  readonly outcome: Promise<CommandOutcome>;
+  /** Resolves to what it printed on stdout so far, once that has the words. */
+  until(words: string): Promise<string>;
+}
+
+const MAIN = new URL('../../../client/cli/main.ts', import.meta.url).pathname;
+
+/** `porthole` with these words, as a process, against a Porthole. */
+export function startPorthole(
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  { cwd, stdin = '' }: { readonly cwd?: string; readonly stdin?: string } = {},
+): RunningCommand {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, ...words], {
+    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...environment },
+    ...(cwd === undefined ? {} : { cwd }),
+  });
+  const said = { stdout: '', stderr: '' };
+  const wake = new Set<() => void>();
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text;
+      for (const each of wake) each();
+    });
+  }
+  child.stdin.on('error', () => undefined).end(stdin);
+  const outcome = once(child, 'close').then(() => ({ code: child.exitCode, ...said }));
+  return {
+    child,
+    outcome,
+    until: (words) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          if (!said.stdout.includes(words)) return;
+          wake.delete(look);
+          resolve(said.stdout);
+        };
+        wake.add(look);
+        look();
+        void outcome.then(({ code, stderr }) =>
+          reject(new Error(`it ended with ${code} and never said ${words}: ${stderr}`)),
+        );
+      }),
+  };
+}
+
+/** The same, to its end. */
+export function porthole(...args: Parameters<typeof startPorthole>): Promise<CommandOutcome> {
+  return startPorthole(...args).outcome;
+}
