@@ -1,10 +1,23 @@
-import { SANDBOX_POD_LABELS } from '../../constructs/names.ts';
+import { NETWORK_LABELS, SANDBOX_POD_LABELS } from '../../constructs/names.ts';
 import { CHANNEL_PORT } from '../functions/environment.plan.ts';
 import { componentLabels, NAMESPACE_NAME, STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { exceptionsOf } from '../../core/rules/address-range.ts';
 
 type NetworkConfig = Pick<StackConfig, 'namespaces' | 'gateway' | 'preview' | 'sandboxes'>;
+
+const TO_DNS = {
+  to: [
+    {
+      namespaceSelector: { matchLabels: { [NAMESPACE_NAME]: 'kube-system' } },
+      podSelector: { matchLabels: { 'k8s-app': 'kube-dns' } },
+    },
+  ],
+  ports: [
+    { protocol: 'UDP', port: 53 },
+    { protocol: 'TCP', port: 53 },
+  ],
+};
 
 /** Nothing goes in or out of a sandbox but what another policy lets through: policies only ever add. */
 export function closedPlan(config: NetworkConfig) {
@@ -30,27 +43,26 @@ export function fromGatewayPlan(config: NetworkConfig) {
   });
 }
 
+/** What every sandbox may reach that was made with a network: the internet, without metadata and private addresses, and the cluster's DNS to find it. */
+export function internetPlan(config: NetworkConfig) {
+  const { spec, ...rest } = policy(config, 'porthole-sandboxes-internet', {
+    policyTypes: ['Egress'],
+    egress: [
+      { to: ['0.0.0.0/0', '::/0'].map((cidr) => ({ ipBlock: { cidr, except: exceptionsOf(cidr) } })) },
+      TO_DNS,
+    ],
+  });
+  const podSelector = { matchLabels: { ...SANDBOX_POD_LABELS, ...NETWORK_LABELS } };
+  return { ...rest, spec: { ...spec, podSelector } };
+}
+
 /** What sandboxes may reach, and the cluster's DNS to find it; undefined where that is nothing. */
 export function egressPlan(config: NetworkConfig) {
   const { egress } = config.sandboxes;
   if (egress.length === 0) return undefined;
   return policy(config, 'porthole-sandboxes-egress', {
     policyTypes: ['Egress'],
-    egress: [
-      { to: egress.map((cidr) => ({ ipBlock: { cidr, except: exceptionsOf(cidr) } })) },
-      {
-        to: [
-          {
-            namespaceSelector: { matchLabels: { [NAMESPACE_NAME]: 'kube-system' } },
-            podSelector: { matchLabels: { 'k8s-app': 'kube-dns' } },
-          },
-        ],
-        ports: [
-          { protocol: 'UDP', port: 53 },
-          { protocol: 'TCP', port: 53 },
-        ],
-      },
-    ],
+    egress: [{ to: egress.map((cidr) => ({ ipBlock: { cidr, except: exceptionsOf(cidr) } })) }, TO_DNS],
   });
 }
 

@@ -1,7 +1,7 @@
 import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { channelPlan, closedPlan, egressPlan, fromGatewayPlan } from './network.plan.ts';
+import { channelPlan, closedPlan, egressPlan, fromGatewayPlan, internetPlan } from './network.plan.ts';
 
 /** What goes in and out of sandboxes. */
 export class Network extends pulumi.ComponentResource {
@@ -19,6 +19,7 @@ export class Network extends pulumi.ComponentResource {
     const channel = channelPlan(args);
     const opened = [
       new NetworkPolicy(`${name}-from-gateway`, fromGatewayPlan(args), opening),
+      new NetworkPolicy(`${name}-internet`, internetPlan(args), opening),
       ...(egress === undefined ? [] : [new NetworkPolicy(`${name}-egress`, egress, opening)]),
       ...(channel === undefined ? [] : [new NetworkPolicy(`${name}-channel`, channel, opening)]),
     ];

@@ -50,6 +50,41 @@ suite('kubernetes provider', missing(), () => {
   });
 
   describe('in a cluster', () => {
+    test('its pod has the size and the network that were asked for, also after a stop', async () => {
+      const provider = await open();
+      const id = sandboxId();
+      const name = sandboxObjectName(id);
+      const size = { cpu: 0.25, memoryMb: 128, diskMb: 64 };
+      await provider.create({ id, resources: size, network: true });
+      const limits = () =>
+        inNamespace('get', 'pod', name, '--output=jsonpath={.spec.containers[0].resources.limits}');
+      const label = () =>
+        inNamespace(
+          'get',
+          'pod',
+          name,
+          '--output=jsonpath={.metadata.labels.porthole\\.sandbox\\.users\\.io/network}',
+        );
+      expect([JSON.parse(await limits()), await label()]).toEqual([
+        { cpu: '250m', memory: '128Mi' },
+        'internet',
+      ]);
+      expect(
+        await inNamespace('get', 'pvc', name, '--output=jsonpath={.spec.resources.requests.storage}'),
+      ).toBe('64Mi');
+      await provider.stop(id);
+      await provider.resume(id);
+      expect([JSON.parse(await limits()), await label()]).toEqual([
+        { cpu: '250m', memory: '128Mi' },
+        'internet',
+      ]);
+      await provider.destroy(id);
+      await expect(provider.create({ id, resources: { cpu: 3 } })).rejects.toMatchObject({
+        code: 'resources_not_supported',
+      });
+      expect((await provider.inspect(id)).state).toBe('absent');
+    }, 60_000);
+
     test('it takes an id of 128 characters, and lists it in full', async () => {
       const provider = await open();
       const id = 'a'.repeat(128);

@@ -24,6 +24,19 @@ test('a claim takes a sandbox out of its pool and labels its pod, and asks for n
   });
 });
 
+test('a claim with a network labels its pod for it', () => {
+  expect(sandboxClaimManifest({ ...PROPS, network: true })).toMatchObject({
+    spec: {
+      additionalPodMetadata: {
+        labels: {
+          'porthole.sandbox.users.io/sandbox': 'box',
+          'porthole.sandbox.users.io/network': 'internet',
+        },
+      },
+    },
+  });
+});
+
 test('a claim ends when it is told to', () => {
   const claim = sandboxClaimManifest({
     ...PROPS,

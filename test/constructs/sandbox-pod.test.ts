@@ -66,6 +66,23 @@ describe('the pod of a sandbox', () => {
     });
   });
 
+  test('bears the label of those that reach the internet only where it is to', () => {
+    const NETWORK = 'porthole.sandbox.users.io/network';
+    expect(pod.metadata.labels).not.toHaveProperty([NETWORK]);
+    const open = sandboxPodManifests({ ...PROPS, network: true });
+    expect(open.pod).toMatchObject({
+      metadata: {
+        labels: { [NETWORK]: 'internet', 'porthole.sandbox.users.io/role': 'sandbox' },
+      },
+    });
+  });
+
+  test('is sure of no more CPU than it may use', () => {
+    expect(sandboxPodManifests({ ...PROPS, cpuLimitMillis: 50 }).pod).toMatchObject({
+      spec: { containers: [{ resources: { limits: { cpu: '50m' }, requests: { cpu: '50m' } } }] },
+    });
+  });
+
   test.each([1, 500, 1_536])('takes a workspace of %i MiB', (workspaceMebibytes) => {
     const other = sandboxPodManifests({ ...PROPS, workspaceMebibytes });
     expect(other.volumeClaim).toMatchObject({

@@ -1,6 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { contains, exceptionsOf, reachesMetadataOnly } from '#core/rules/address-range.ts';
-import { channelPlan, closedPlan, egressPlan, fromGatewayPlan } from '../../infra/network/network.plan.ts';
+import {
+  channelPlan,
+  closedPlan,
+  egressPlan,
+  fromGatewayPlan,
+  internetPlan,
+} from '../../infra/network/network.plan.ts';
 import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
 import { stackFile, values } from './support/stack-files.ts';
 
@@ -111,6 +117,35 @@ describe('the network of sandboxes', () => {
     expect(
       channelPlan(config({ 'porthole:sandboxes': { image: 'sandbox', channel: false } })),
     ).toBeUndefined();
+  });
+
+  test('lets sandboxes that were made with a network out to the internet and the DNS, and nowhere private', () => {
+    const { podSelector, policyTypes, egress } = internetPlan(config()).spec;
+    expect([podSelector, policyTypes]).toEqual([
+      {
+        matchLabels: {
+          'porthole.sandbox.users.io/role': 'sandbox',
+          'porthole.sandbox.users.io/network': 'internet',
+        },
+      },
+      ['Egress'],
+    ]);
+    const [internet, dns] = egress;
+    expect(internet).toEqual({
+      to: ['0.0.0.0/0', '::/0'].map((cidr) => ({ ipBlock: { cidr, except: exceptionsOf(cidr) } })),
+    });
+    expect(dns).toEqual({
+      to: [
+        {
+          namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'kube-system' } },
+          podSelector: { matchLabels: { 'k8s-app': 'kube-dns' } },
+        },
+      ],
+      ports: [
+        { protocol: 'UDP', port: 53 },
+        { protocol: 'TCP', port: 53 },
+      ],
+    });
   });
 
   test('lets nothing else out unless the stack says where to', () => {
