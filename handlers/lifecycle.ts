@@ -19,10 +19,21 @@ export async function keepLives(services: LifecycleServices, signal?: AbortSigna
     log.error({ err, sandbox_id: id }, 'sandbox not looked after: the next pass tries again');
   const done = await keepLifecycle({ ...services, limits, failed }, signal);
   const strays = seeksStrays ? await tendStrays({ ...services, failed }, signal) : NO_STRAYS;
+  await forgetOld(services);
   const report = { ...done, ...strays };
   if (Object.values(report).some((count) => count > 0)) log.info(report, 'lifecycle pass');
   else log.debug(report, 'lifecycle pass');
   return report;
+}
+
+/** What is told of a sandbox is for those who come back soon; a delegation that has expired is nothing to anybody. In milliseconds. */
+const EVENTS_KEPT_MS = 86_400_000;
+const DELEGATIONS_KEPT_MS = 3_600_000;
+
+async function forgetOld({ records, clock }: Pick<LifecycleServices, 'records' | 'clock'>): Promise<void> {
+  const now = clock.now().getTime();
+  await records.sandboxEvents.forget(new Date(now - EVENTS_KEPT_MS));
+  await records.delegations.forget(new Date(now - DELEGATIONS_KEPT_MS));
 }
 
 const NO_STRAYS: StrayReport = { adopted: 0, removed: 0 };

@@ -42,10 +42,12 @@ import { createSandboxRoute } from './sandboxes/create-sandbox.ts';
 import { createSessionRoute } from './sandboxes/create-session.ts';
 import { createTunnelRoute } from './sandboxes/create-tunnel.ts';
 import { deleteSandboxRoute } from './sandboxes/delete-sandbox.ts';
+import { deleteSandboxesRoute } from './sandboxes/delete-sandboxes.ts';
 import { deleteSessionRoute } from './sandboxes/delete-session.ts';
 import { deleteTunnelRoute } from './sandboxes/delete-tunnel.ts';
 import { downloadFolderRoute } from './sandboxes/download-folder.ts';
 import { execCommandRoute } from './sandboxes/exec-command.ts';
+import { followSandboxRoute } from './sandboxes/follow-sandbox.ts';
 import { getSandboxRoute } from './sandboxes/get-sandbox.ts';
 import { heartbeatRoute } from './sandboxes/heartbeat.ts';
 import { hydrateWorkspaceRoute } from './sandboxes/hydrate-workspace.ts';
@@ -100,7 +102,9 @@ export const ROUTES: readonly Route[] = [
   stopSandboxRoute,
   resumeSandboxRoute,
   heartbeatRoute,
+  followSandboxRoute,
   deleteSandboxRoute,
+  deleteSandboxesRoute,
   listImagesRoute,
   putImageRoute,
   deleteImageRoute,

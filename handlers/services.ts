@@ -16,6 +16,7 @@ import type { LifecycleLimits } from '#core/rules/lifecycle.ts';
 import type { Quotas } from '#core/rules/quotas.ts';
 import type { BucketOptions } from '#core/rules/resolve-mount.ts';
 import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
+import type { SandboxNews } from '#core/use-cases/sandbox-news.ts';
 import type { Terminals } from '#core/use-cases/terminals/terminals.ts';
 
 /** The part of a pino logger that Porthole uses. */
@@ -47,6 +48,8 @@ export interface Services {
   /** The images of the configuration. */
   readonly images: readonly CatalogueImage[];
   readonly tokens: Tokens;
+  /** Tells whoever follows a sandbox. */
+  readonly news: SandboxNews;
   /** Puts what the runs of a sandbox need to call back inside it. */
   readonly introduce: Introduce;
   /** Those that this process has open in sandboxes. */

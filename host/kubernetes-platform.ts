@@ -43,7 +43,7 @@ const TERMINAL_DRAIN_MS = 5_000;
 export async function openKubernetesPlatform(
   { preview, cluster, channel, pool, images }: Config,
   wanted: ClusterProvider,
-  { records, tokens, clock, log }: Pick<PlatformDeps, 'records' | 'tokens' | 'clock' | 'log'>,
+  { records, tokens, clock, news, log }: Pick<PlatformDeps, 'records' | 'tokens' | 'clock' | 'news' | 'log'>,
 ): Promise<Platform> {
   const access = await clusterAccess();
   const client = createKubernetesClient({ access, now: () => clock.now() });
@@ -57,7 +57,7 @@ export async function openKubernetesPlatform(
       channel: channel === undefined ? NO_CHANNEL : serviceChannel(channel.url),
       log,
     });
-    const { provider } = tendProvider(own, { records, clock, introduce, images });
+    const { provider } = tendProvider(own, { records, clock, news, introduce, images });
     const loopback = preview.enabled
       ? undefined
       : createLoopbackPlane({ maxTotal: preview.maxTotal, clock, provider });

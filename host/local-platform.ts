@@ -17,7 +17,7 @@ const DRAIN_MS = 5_000;
 
 /** One machine: sandboxes as processes, previews of this process's own. */
 export async function openLocalPlatform(config: Config, deps: OneMachineDeps): Promise<Platform> {
-  const { folder, records, tokens, clock, log } = deps;
+  const { folder, records, tokens, clock, news, log } = deps;
   const local = createLocalProvider({ dataDir: folder });
   const channel: Channel = {
     async address(id) {
@@ -34,6 +34,7 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
   const { provider, told } = tendProvider(unmountingProvider(local, mounter), {
     records,
     clock,
+    news,
     introduce,
     images: config.images,
   });

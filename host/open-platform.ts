@@ -1,5 +1,6 @@
 import type { Clock } from '#core/ports/clock.ts';
 import type { Records } from '#core/ports/records.ts';
+import type { SandboxNews } from '#core/use-cases/sandbox-news.ts';
 import type { Tokens } from '#core/ports/tokens.ts';
 import type { Logger } from '#handlers/services.ts';
 import type { Config } from './config/config.ts';
@@ -9,6 +10,8 @@ import type { Platform } from './platform.ts';
 export interface PlatformDeps {
   readonly records: Records;
   readonly tokens: Tokens;
+  /** Told of what becomes of a sandbox. */
+  readonly news: SandboxNews;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: PreviewMetrics;

@@ -7,6 +7,8 @@ import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
 import { randomIds } from '#adapters/system/random-ids.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
+import { sandboxNews } from '#core/use-cases/sandbox-news.ts';
+import { tellingPlane } from '#core/use-cases/telling-plane.ts';
 import { keptPool } from '#core/use-cases/warm-pool/kept-pool.ts';
 import { Terminals } from '#core/use-cases/terminals/terminals.ts';
 import type { Logger, Services } from '#handlers/services.ts';
@@ -70,9 +72,24 @@ export async function openServices({
       records.migrate(),
     ]);
     const tokens = createSignedTokens(deriveKeySet(jwks));
-    const platform = await openPlatform(config, { records, tokens, clock, log, metrics, folder: folderPath });
+    const news = sandboxNews({
+      records,
+      clock,
+      failed: (err) => log.warn({ err }, 'events of a sandbox not told'),
+    });
+    opened.defer(() => news.settled());
+    const platform = await openPlatform(config, {
+      records,
+      tokens,
+      news,
+      clock,
+      log,
+      metrics,
+      folder: folderPath,
+    });
     opened.defer(() => platform.close());
-    const { provider, introduce, place, plane, mounter } = platform;
+    const { provider, introduce, place, mounter } = platform;
+    const plane = tellingPlane(platform.plane, news);
     const pool =
       platform.pool ??
       keptPool({
@@ -108,6 +125,7 @@ export async function openServices({
       seeksStrays: !isOnOneMachine(config) && config.databaseUrl !== undefined,
       images: config.images,
       tokens,
+      news,
       introduce,
       mounter,
       buckets: config.buckets,

@@ -6,6 +6,7 @@ import { type Introduce, introducingProvider } from '#core/use-cases/agent-acces
 import type { CatalogueImage } from '#core/ports/images.ts';
 import { cataloguedProvider } from '#core/use-cases/images/catalogued-provider.ts';
 import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
+import type { SandboxNews } from '#core/use-cases/sandbox-news.ts';
 import { tellingProvider } from '#core/use-cases/telling-provider.ts';
 
 /** A provider with everything around it that holds for each of them. */
@@ -21,16 +22,18 @@ export function tendProvider(
   {
     records,
     clock,
+    news,
     introduce,
     images,
   }: {
     readonly records: Records;
     readonly clock: Clock;
+    readonly news: SandboxNews;
     readonly introduce: Introduce;
     readonly images: readonly CatalogueImage[];
   },
 ): TendedProvider {
   const catalogued = cataloguedProvider(own, { records, images });
-  const told = introducingProvider(tellingProvider(catalogued, { records, clock }), introduce);
+  const told = introducingProvider(tellingProvider(catalogued, { records, clock, news }), introduce);
   return { told, provider: activeProvider(revivingProvider(told, records), { records, clock }) };
 }

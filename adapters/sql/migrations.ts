@@ -2,6 +2,7 @@ import type { Kysely, RawBuilder } from 'kysely';
 import { editor } from './migrations/0011-editor.ts';
 import { images } from './migrations/0009-images.ts';
 import { runsSandboxesPreviews } from './migrations/0001-runs-sandboxes-previews.ts';
+import { sandboxEvents } from './migrations/0013-sandbox-events.ts';
 import { delegations } from './migrations/0012-delegations.ts';
 import { sandboxGenerations } from './migrations/0003-sandbox-generations.ts';
 import { sandboxesByOwner } from './migrations/0004-sandboxes-by-owner.ts';
@@ -34,4 +35,5 @@ export const MIGRATIONS: readonly Migration[] = [
   images,
   editor,
   delegations,
+  sandboxEvents,
 ];

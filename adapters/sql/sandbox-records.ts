@@ -251,6 +251,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
             last_active_at: null,
             heartbeat_at: null,
             ttl_seconds: terms?.ttlSeconds ?? null,
+            delete_with_thread: terms?.deleteWithThread === true ? 1 : 0,
             ...(terms && {
               session_key: terms.sessionKey,
               name: terms.name,
@@ -365,6 +366,7 @@ function toRow(sandbox: NewSandboxRecord): Insertable<SandboxesTable> {
     stopped_at: null,
     ttl_seconds: sandbox.ttlSeconds ?? null,
     heartbeat_at: null,
+    delete_with_thread: sandbox.deleteWithThread === true ? 1 : 0,
     cpu_millis: sandbox.resources.cpu === undefined ? null : millis(sandbox.resources.cpu),
     memory_mb: sandbox.resources.memoryMb ?? null,
     disk_mb: sandbox.resources.diskMb ?? null,
@@ -389,6 +391,7 @@ function toRecord(row: Selectable<SandboxesTable>): SandboxRecord {
     lastActiveAt: new Date(row.last_active_at ?? row.created_at),
     stoppedAt: row.stopped_at === null ? null : new Date(row.stopped_at),
     ttlSeconds: row.ttl_seconds,
+    deleteWithThread: row.delete_with_thread === 1,
     heartbeatAt: new Date(row.heartbeat_at ?? row.created_at),
     resources: {
       ...(row.cpu_millis !== null && { cpu: row.cpu_millis / 1_000 }),

@@ -2,6 +2,7 @@ import type { Generated } from 'kysely';
 import type { ApprovalRecord } from '#core/ports/approvals.ts';
 import type { ToolLanguage, ToolRunRecord } from '#core/ports/editor.ts';
 import type { DesiredState, EndReason, ObservedState, RunRecord } from '#core/ports/records.ts';
+import type { SandboxEventType } from '#core/ports/sandbox-events.ts';
 import type { RunEventType } from '#core/ports/timeline.ts';
 
 /**
@@ -27,6 +28,7 @@ export interface SqlSchema {
   images: ImagesTable;
   delegations: DelegationsTable;
   sandbox_tokens: SandboxTokensTable;
+  sandbox_events: SandboxEventsTable;
 }
 
 export interface SchemaMigrationsTable {
@@ -65,6 +67,7 @@ export interface SandboxesTable {
   last_active_at: string | null;
   stopped_at: string | null;
   ttl_seconds: number | null;
+  delete_with_thread: Generated<number>;
   /** Null until the first one: it counts from `created_at`. */
   heartbeat_at: string | null;
   /** Null, as the two below: the provider's default. */
@@ -250,4 +253,14 @@ export interface SandboxTokensTable {
   sandbox_id: string;
   generation: number;
   version: number;
+}
+
+export interface SandboxEventsTable {
+  sandbox_id: string;
+  seq: number;
+  generation: number;
+  type: SandboxEventType;
+  at: string;
+  /** JSON */
+  data: string;
 }

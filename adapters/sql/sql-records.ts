@@ -9,6 +9,7 @@ import { migrate } from './migrate.ts';
 import { policyRecords } from './approvals/policy-records.ts';
 import { previewRecords } from './preview-records.ts';
 import { runRecords } from './run-records.ts';
+import { sandboxEventRecords } from './sandbox-event-records.ts';
 import { sandboxRecords } from './sandbox-records.ts';
 import type { SqlSchema } from './schema.ts';
 import type { SqlDialect } from './sql-dialect.ts';
@@ -33,6 +34,7 @@ export function sqlRecords(
     editor: editorRecords(session),
     images: imageRecords(session),
     delegations: delegationRecords(session),
+    sandboxEvents: sandboxEventRecords(session),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
     close: session.close,
   };

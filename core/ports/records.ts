@@ -4,6 +4,7 @@ import type { EditorRecords } from './editor.ts';
 import type { ImageRecords } from './images.ts';
 import type { SandboxSize } from './sandbox-provider.ts';
 import type { DelegationRecords } from './delegations.ts';
+import type { SandboxEventRecords } from './sandbox-events.ts';
 import type { NewEvent, TimelineRecords } from './timeline.ts';
 
 /** Who owns a thing: a user within an org. */
@@ -57,6 +58,8 @@ export interface SandboxRecord {
   readonly ttlSeconds: number | null;
   /** When somebody last said that it is still wanted; at first, its creation. */
   readonly heartbeatAt: Date;
+  /** Whether it goes with the conversation that it is tagged with. */
+  readonly deleteWithThread: boolean;
   /** 1 for the first sandbox under its id, one more for each that takes over the id of a destroyed one. */
   readonly generation: number;
 }
@@ -64,9 +67,9 @@ export interface SandboxRecord {
 /** Which generation it is, and that nobody stopped it yet, the records say. */
 export type NewSandboxRecord = Omit<
   SandboxRecord,
-  'generation' | 'stoppedAt' | 'lastActiveAt' | 'heartbeatAt' | 'ttlSeconds'
+  'generation' | 'stoppedAt' | 'lastActiveAt' | 'heartbeatAt' | 'ttlSeconds' | 'deleteWithThread'
 > &
-  Partial<Pick<SandboxRecord, 'ttlSeconds'>>;
+  Partial<Pick<SandboxRecord, 'ttlSeconds' | 'deleteWithThread'>>;
 
 /** What came of asking for a new sandbox. */
 export type Reservation =
@@ -91,6 +94,8 @@ export interface SandboxTerms {
   readonly tags: Readonly<Record<string, string>>;
   /** @default null */
   readonly ttlSeconds?: number | null | undefined;
+  /** @default false */
+  readonly deleteWithThread?: boolean | undefined;
   readonly env: Readonly<Record<string, string>>;
   /** The size it counts as. */
   readonly resources: Partial<SandboxSize>;
@@ -252,6 +257,7 @@ export interface Records {
   readonly editor: EditorRecords;
   readonly images: ImageRecords;
   readonly delegations: DelegationRecords;
+  readonly sandboxEvents: SandboxEventRecords;
   /** Brings the schema to the newest migration; safe when several instances start at once. */
   migrate(): Promise<void>;
   close(): Promise<void>;

@@ -42,6 +42,7 @@ export interface NewSandbox {
   readonly name?: string | undefined;
   readonly tags?: Readonly<Record<string, string>> | undefined;
   readonly ttlSeconds?: number | undefined;
+  readonly deleteWithThread?: boolean | undefined;
   /** What is not said is the provider's default. */
   readonly resources?: Partial<SandboxSize> | undefined;
   /** @default false */
@@ -114,6 +115,7 @@ export async function claimSandboxId(
     lastActiveAt: sandbox.createdAt,
     stoppedAt: null,
     ttlSeconds: sandbox.ttlSeconds ?? null,
+    deleteWithThread: sandbox.deleteWithThread ?? false,
     heartbeatAt: sandbox.createdAt,
   };
 }
@@ -121,7 +123,7 @@ export async function claimSandboxId(
 function newRecord(
   { clock, place }: MakeSandboxDeps,
   id: string,
-  { owner, image, sessionKey, name, tags, ttlSeconds, resources, network, env }: NewSandbox,
+  { owner, image, sessionKey, name, tags, ttlSeconds, deleteWithThread, resources, network, env }: NewSandbox,
 ): NewSandboxRecord {
   return {
     id,
@@ -135,6 +137,7 @@ function newRecord(
     name: name ?? null,
     tags: tags ?? {},
     ttlSeconds: ttlSeconds ?? null,
+    deleteWithThread: deleteWithThread ?? false,
     resources: resources ?? {},
     network: network ?? false,
     env: env ?? {},
@@ -179,13 +182,14 @@ export function allowanceOf(
 
 function termsOf(
   deps: Pick<CreateSandboxDeps, 'quotas' | 'provider'>,
-  { owner, sessionKey, name, tags, ttlSeconds, resources, env }: NewSandbox,
+  { owner, sessionKey, name, tags, ttlSeconds, deleteWithThread, resources, env }: NewSandbox,
 ): SandboxTerms {
   return {
     sessionKey: sessionKey ?? null,
     name: name ?? null,
     tags: tags ?? {},
     ttlSeconds: ttlSeconds ?? null,
+    deleteWithThread: deleteWithThread ?? false,
     env: env ?? {},
     resources: resources ?? {},
     allowance: allowanceOf(deps, owner),

@@ -34,9 +34,3 @@ export const EventDto = z
 export function toEventDto({ seq, type, at, data }: RunEvent): z.infer<typeof EventDto> {
   return { id: String(seq), type, at: at.toISOString(), data };
 }
-
-/** The id of an event, as its number. Nine digits are more than any timeline has. */
-export const EventId = z
-  .string()
-  .regex(/^\d{1,9}$/, 'must be the id of an event')
-  .transform(Number);

@@ -1,18 +1,14 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { PortholeError } from '#core/errors.ts';
 import { findRun } from '#core/use-cases/find-run.ts';
-import { followTimeline, type Following } from '#core/use-cases/follow-timeline.ts';
+import { type Following, followStory } from '#core/use-cases/follow-story.ts';
 import { keepBeating } from '#core/use-cases/keep-beating.ts';
+import { EventId } from '../event-id.ts';
+import { EVENT_STREAM_HEADERS, FIRST_FRAME, followingOf, QUIET_FRAME } from '../event-stream.ts';
 import { defineRoute } from '../route.ts';
 import type { Services } from '../services.ts';
-import { EventId, toEventDto } from './event-dto.ts';
+import { toEventDto } from './event-dto.ts';
 import { RunPath } from './run-dto.ts';
-
-/** Keeps what stands in between from taking the silence for a dead connection, and shows dead connections for what they are. */
-const HEARTBEAT_MS = 15_000;
-/** After this long the client comes back by itself, and its credential is judged anew. */
-const LONGEST_MS = 3_600_000;
 
 export const followTimelineRoute = defineRoute({
   id: 'followTimeline',
@@ -32,23 +28,13 @@ export const followTimelineRoute = defineRoute({
   errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'not_streamable'],
   async handle({ params, query, headers, caller, signal }, services) {
     const run = await findRun(services, caller, params.id, { agents: true });
-    const following: Following = {
-      runId: run.id,
-      after: lastEventId(headers['last-event-id']) ?? query.after ?? 0,
-      quietMs: HEARTBEAT_MS,
-      until: new Date(services.clock.now().getTime() + LONGEST_MS),
-      signals: [signal, services.stopping],
-    };
+    const following = followingOf(services, run.id, { headers, query: query.after, signal });
     // A person who looks at it wants its sandbox; an agent would keep itself alive.
     const sandbox = caller.kind === 'agent' ? undefined : await services.records.sandboxes.get(run.sandboxId);
     const watch = () => (sandbox === undefined ? () => undefined : keepBeating(services, sandbox));
     return {
       statusCode: 200,
-      headers: {
-        'content-type': 'text/event-stream',
-        'cache-control': 'no-cache',
-        'x-accel-buffering': 'no',
-      },
+      headers: { ...EVENT_STREAM_HEADERS },
       body: Readable.from(frames(services, following, { untilCompleted: caller.kind === 'agent', watch })),
     };
   },
@@ -61,10 +47,10 @@ async function* frames(
 ): AsyncGenerator<string, void> {
   const unwatch = watch();
   try {
-    yield 'retry: 1000\n\n';
-    for await (const event of followTimeline(services, following)) {
+    yield FIRST_FRAME;
+    for await (const event of followStory(services.records.timeline, services.clock, following)) {
       if (event === undefined) {
-        yield ': heartbeat\n\n';
+        yield QUIET_FRAME;
         continue;
       }
       const dto = toEventDto(event);
@@ -75,15 +61,4 @@ async function* frames(
   } finally {
     unwatch();
   }
-}
-
-/** @throws PortholeError `invalid_request` */
-function lastEventId(header: string | undefined): number | undefined {
-  if (header === undefined || header === '') return undefined;
-  const { success, data } = EventId.safeParse(header);
-  if (success) return data;
-  throw new PortholeError(
-    'invalid_request',
-    `Last-Event-ID: must be the id of an event, got ${JSON.stringify(header.slice(0, 40))}.`,
-  );
 }

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { findRun } from '#core/use-cases/find-run.ts';
 import { pageLimit } from '../page-limit.ts';
 import { defineRoute, json } from '../route.ts';
-import { EventDto, EventId, toEventDto } from './event-dto.ts';
+import { EventId } from '../event-id.ts';
+import { EventDto, toEventDto } from './event-dto.ts';
 import { RunPath } from './run-dto.ts';
 
 export const readTimelineRoute = defineRoute({

@@ -22,6 +22,10 @@ const Body = z
     ttl_seconds: TtlSeconds.nullish().describe(
       'Without a heartbeat for so long it is stopped, and its files are kept; a pass each minute does it',
     ),
+    delete_with_thread: z
+      .boolean('must be true or false')
+      .nullish()
+      .describe('Whether deleting sandboxes by a tag takes it, too; default false'),
     resources: SizeRequest.nullish(),
     network: z
       .boolean('must be true or false')
@@ -77,6 +81,7 @@ export const createSandboxRoute = defineRoute({
         name: body.name ?? undefined,
         tags: body.tags ?? undefined,
         ttlSeconds: body.ttl_seconds ?? undefined,
+        deleteWithThread: body.delete_with_thread ?? false,
         resources: fromSizeRequest(body.resources),
         network: body.network ?? false,
         env: body.env ?? undefined,

@@ -3,6 +3,7 @@ import { PortholeError } from '#core/errors.ts';
 import { collectCommand } from '#core/use-cases/collect-command.ts';
 import { checkCommand } from '#core/rules/grant.ts';
 import { executeCommand } from '#core/use-cases/execute-command.ts';
+import { tellCommand } from '#core/use-cases/tell-command.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { prefers } from '../prefers.ts';
 import { defineRoute, json } from '../route.ts';
@@ -83,6 +84,10 @@ export const execCommandRoute = defineRoute({
       sandbox.id,
       { argv: body.argv, timeoutMs, cwd: body.cwd ?? undefined, sessionId, env: sandbox.env },
       signal,
+    );
+    command.then(
+      (running) => tellCommand(services.news, sandbox.id, body.argv, running),
+      () => undefined,
     );
     const vary = { vary: 'accept' };
     if (prefers(headers['accept'], 'application/json', 'text/event-stream')) {

@@ -36,6 +36,7 @@ export const hydrateWorkspaceRoute = defineRoute({
     await withUpload({ headers, stream }, tooLarge, (content) =>
       hydrateWorkspace(services, sandbox.id, content, signal),
     );
+    services.news.tell(sandbox.id, 'file_written', { path: '/workspace' });
     return json(200, { ok: true });
   },
 });

@@ -68,7 +68,7 @@ export const ptyTerminalRoute = defineRoute({
         throw failed(error);
       });
     // A person who looks at it wants it; an agent would keep itself alive.
-    const watch = () => (caller.kind === 'agent' ? () => undefined : keepBeating(services, sandbox));
+    const watch = () => (caller.kind !== 'person' ? () => undefined : keepBeating(services, sandbox));
     return {
       statusCode: 101,
       headers: {},

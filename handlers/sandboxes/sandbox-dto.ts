@@ -20,6 +20,7 @@ export const SandboxDto = z
     last_active_at: z.iso.datetime().describe('To the minute'),
     stopped_at: z.iso.datetime().nullable(),
     ttl_seconds: z.int().nullable(),
+    delete_with_thread: z.boolean(),
     expires_at: z.iso
       .datetime()
       .nullable()
@@ -44,6 +45,7 @@ export function toSandboxDto(sandbox: SandboxRecord, defaultSize: SandboxSize): 
     last_active_at: sandbox.lastActiveAt.toISOString(),
     stopped_at: sandbox.stoppedAt?.toISOString() ?? null,
     ttl_seconds: sandbox.ttlSeconds,
+    delete_with_thread: sandbox.deleteWithThread,
     expires_at: expiryOf(sandbox)?.toISOString() ?? null,
   };
 }

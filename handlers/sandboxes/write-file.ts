@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
+import { resolveWorkspacePath } from '#core/rules/workspace-path.ts';
 import { lentProvider } from '#core/use-cases/delegations/lent-provider.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { writeWorkspaceFile } from '#core/use-cases/workspace-files.ts';
@@ -42,6 +43,7 @@ export const writeFileRoute = defineRoute({
     await withUpload({ headers, stream }, tooLarge, (content) =>
       writeWorkspaceFile({ provider }, sandbox.id, path, content, signal),
     );
+    services.news.tell(sandbox.id, 'file_written', { path: resolveWorkspacePath(path, 'path') });
     return json(200, { ok: true });
   },
 });

@@ -15,6 +15,7 @@ import { editorContract } from './records/editor.contract.ts';
 import { ALICE, BOB, fresh, hash, minutes, NOON, run, sandbox, tombstone } from './records/samples.ts';
 import { imagesContract } from './records/images.contract.ts';
 import { delegationsContract } from './records/delegations.contract.ts';
+import { sandboxEventsContract } from './records/sandbox-events.contract.ts';
 import { timelineContract } from './records/timeline.contract.ts';
 import { quotasContract } from './records/quotas.contract.ts';
 import { sandboxLifeContract } from './records/sandbox-life.contract.ts';
@@ -507,6 +508,7 @@ export function recordsContract(
     });
 
     timelineContract(() => ({ records, peer }), { runs: propertyRuns, wakesPeers });
+    sandboxEventsContract(() => ({ records, peer }), { wakesPeers });
     delegationsContract(() => ({ records, peer }), { wakesPeers });
     warmSandboxesContract(() => ({ records, peer }));
     sandboxLifeContract(() => ({ records, peer }));

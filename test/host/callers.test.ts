@@ -91,7 +91,9 @@ describe('each kind of caller', () => {
           }),
         };
         const path = route.path.replace(/\{(\w+)\}/g, (_all, param: string) => probe.params?.[param] ?? '');
-        statuses.push(await statusOf(porthole, route.method, path, credentials[caller], probe));
+        statuses.push(
+          await statusOf(porthole, route.method, `${path}${probe.query ?? ''}`, credentials[caller], probe),
+        );
       }
       expect(Object.fromEntries(CALLERS.map((caller, at) => [caller, statuses[at]]))).toEqual(
         Object.fromEntries(CALLERS.map((caller, at) => [caller, table.rows.get(name)?.[at]])),

@@ -8,7 +8,7 @@ import { type Answer, startTestHost, type TestHost } from '#test/support/in-proc
 import { execute } from './support/commands.ts';
 import { openEventStream } from './support/event-stream.ts';
 import { ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
-import { routeProbes, statusOf } from './support/route-probes.ts';
+import { type Probe, routeProbes, statusOf } from './support/route-probes.ts';
 import { type MadeRun, makeRun, verdict } from './support/runs.ts';
 import { openTerminal } from './support/terminals.ts';
 
@@ -156,7 +156,7 @@ describe('the table of the page', () => {
     async (name, route) => {
       const run = route.id === 'deleteSandbox' ? await makeRun(porthole, ALICE) : shared;
       const credentials = await credentialsFor(run.sandboxId);
-      const probeOf = async () => ({
+      const probeOf = async (): Promise<Probe> => ({
         params: { id: run.sandboxId },
         ...(route.method === 'POST' ? { body: {} } : {}),
         ...(await routeProbes(porthole)[route.id]?.(run)),
@@ -165,9 +165,9 @@ describe('the table of the page', () => {
       // The owner last, who may end what the others are asked about.
       for (const caller of CALLERS.toReversed()) {
         const probe = await probeOf();
-        const params: Readonly<Record<string, string>> = probe.params;
-        const path = route.path.replace(/\{(\w+)\}/g, (_all, param: string) => params[param] ?? '');
-        statuses[caller] = await statusOf(porthole, route.method, path, credentials[caller], probe);
+        const path = route.path.replace(/\{(\w+)\}/g, (_all, param: string) => probe.params?.[param] ?? '');
+        const url = `${path}${probe.query ?? ''}`;
+        statuses[caller] = await statusOf(porthole, route.method, url, credentials[caller], probe);
       }
       expect(statuses).toEqual(
         Object.fromEntries(CALLERS.map((caller, at) => [caller, rows.get(name)?.[at]])),

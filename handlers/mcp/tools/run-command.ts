@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { executeCommand } from '#core/use-cases/execute-command.ts';
+import { tellCommand } from '#core/use-cases/tell-command.ts';
 import { defineTool } from '../mcp-tool.ts';
 import { filePath, runId } from './inputs.ts';
 import { keptOutput } from './kept-output.ts';
@@ -35,12 +36,14 @@ export const runCommandTool = defineTool({
   async run({ run_id, command, cwd, timeout_seconds }, context) {
     const { services, signal } = context;
     const { id, env } = await sandboxOf(context, run_id);
-    const { process, exitCode, timedOut } = await executeCommand(
+    const running = await executeCommand(
       services,
       id,
       { argv: ['sh', '-c', command], cwd, timeoutMs: timeout_seconds * 1_000, env },
       signal,
     );
+    tellCommand(services.news, id, [command], running);
+    const { process, exitCode, timedOut } = running;
     const [stdout, stderr, code] = await Promise.all([
       keptOutput(process.stdout),
       keptOutput(process.stderr),

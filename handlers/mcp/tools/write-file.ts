@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
+import { resolveWorkspacePath } from '#core/rules/workspace-path.ts';
 import { writeWorkspaceFile } from '#core/use-cases/workspace-files.ts';
 import { defineTool } from '../mcp-tool.ts';
 import { filePath, runId } from './inputs.ts';
@@ -23,6 +24,7 @@ export const writeFileTool = defineTool({
     const { id } = await sandboxOf(context, run_id);
     const bytes = encoding === 'base64' ? fromBase64(content) : Buffer.from(content);
     await writeWorkspaceFile(context.services, id, path, Readable.from([bytes]), context.signal);
+    context.services.news.tell(id, 'file_written', { path: resolveWorkspacePath(path, 'path') });
     return { data: { path, size: bytes.length }, text: `Wrote ${bytes.length} bytes to ${path}.` };
   },
 });

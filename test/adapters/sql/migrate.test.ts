@@ -36,6 +36,7 @@ describe('migrations', () => {
       'preview_tombstones',
       'run_events',
       'runs',
+      'sandbox_events',
       'sandbox_snapshots',
       'sandbox_tokens',
       'sandboxes',

@@ -57,6 +57,7 @@ export function sandbox(id: string, rest: Partial<SandboxRecord> = {}): SandboxR
     lastActiveAt: rest.createdAt ?? NOON,
     stoppedAt: null,
     ttlSeconds: null,
+    deleteWithThread: false,
     heartbeatAt: rest.createdAt ?? NOON,
     ...rest,
   };

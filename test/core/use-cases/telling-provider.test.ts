@@ -24,6 +24,8 @@ describe("a run's timeline tells of the run and its sandbox", () => {
   let records: Records;
   let state: SandboxObservation['state'];
   let provider: SandboxProvider;
+  /** What followers of the sandbox heard. */
+  let heard: string[];
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'porthole-telling-'));
     records = openSqliteRecords({ file: ':memory:' });
@@ -35,7 +37,12 @@ describe("a run's timeline tells of the run and its sandbox", () => {
       stop: async () => void (state = 'stopped'),
       resume: async () => void (state = 'running'),
     };
-    provider = tellingProvider(folders, { records, clock });
+    heard = [];
+    provider = tellingProvider(folders, {
+      records,
+      clock,
+      news: { tell: (id, type) => void heard.push(`${id} ${type}`) },
+    });
   });
   afterEach(async () => {
     await records.close();
@@ -94,6 +101,7 @@ describe("a run's timeline tells of the run and its sandbox", () => {
       clock.advance(2_000);
       await provider.resume(id);
     }
+    expect(new Set(heard)).toEqual(new Set([`${id} stopped`, `${id} resumed`]));
     const changes = ['sandbox.stopped', 'sandbox.resumed', 'sandbox.stopped', 'sandbox.resumed'];
     expect((await story(first.id)).map(([type]) => type)).toEqual([
       'run.created',

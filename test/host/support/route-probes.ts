@@ -7,6 +7,8 @@ import { type MadeRun, startPreview } from './runs.ts';
 /** A call that would succeed if its caller may make it. */
 export interface Probe {
   readonly params?: Readonly<Record<string, string>>;
+  /** With its question mark. */
+  readonly query?: string;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -113,6 +115,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
       body: { sandbox_id: sandboxId, credential: ALICE, org: 'acme' },
     }),
     createTunnel: async ({ sandboxId }) => ({ params: { id: sandboxId, port: '3000' }, body: {} }),
+    deleteSandboxes: async () => ({ query: '?tag=made_by:nobody' }),
     putImage: async () => ({ body: await addImage() }),
     deleteImage: async () => ({ params: { name: (await addImage()).name } }),
     deleteTunnel: async ({ sandboxId }) => ({ params: { id: sandboxId, port: '3000' } }),

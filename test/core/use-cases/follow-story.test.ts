@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/ports/records.ts';
-import { type Following, followTimeline } from '#core/use-cases/follow-timeline.ts';
+import { type Following, followStory } from '#core/use-cases/follow-story.ts';
 import { run } from '#test/contracts/records/samples.ts';
 import { type PinnedClock, pinnedClock } from '#test/doubles/pinned-clock.ts';
 
@@ -30,17 +30,14 @@ describe('following a timeline', () => {
     }
   };
   const follow = (change: Partial<Following> = {}, from: Records = records) =>
-    followTimeline(
-      { records: from, clock },
-      {
-        runId: 'run_1',
-        after: 0,
-        quietMs: 15_000,
-        until: new Date(NOON.getTime() + HOUR),
-        signals: [undefined, leave.signal],
-        ...change,
-      },
-    );
+    followStory(from.timeline, clock, {
+      id: 'run_1',
+      after: 0,
+      quietMs: 15_000,
+      until: new Date(NOON.getTime() + HOUR),
+      signals: [undefined, leave.signal],
+      ...change,
+    });
   const take = async (events: ReturnType<typeof follow>, count: number) => {
     const taken: (number | string | undefined)[] = [];
     while (taken.length < count) {
@@ -179,7 +176,7 @@ describe('following a timeline', () => {
           const lengths = [...stays, Number.POSITIVE_INFINITY];
           for (let at = 0; seen.length < total; at += 1) {
             let left = lengths[at] ?? 0;
-            for await (const event of follow({ runId: id, after: seen.at(-1) ?? 0 })) {
+            for await (const event of follow({ id, after: seen.at(-1) ?? 0 })) {
               if (event !== undefined) seen.push(event.seq);
               if (seen.length === total || (left -= 1) <= 0) break;
             }

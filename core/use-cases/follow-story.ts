@@ -1,15 +1,18 @@
 import type { WakingClock } from '../ports/clock.ts';
-import type { Records } from '../ports/records.ts';
-import type { RunEvent } from '../ports/timeline.ts';
 import { createWakeBell } from './wake-bell.ts';
 
-export interface FollowTimelineDeps {
-  readonly records: Pick<Records, 'timeline'>;
-  readonly clock: WakingClock;
+/** A list of events that grows: a run's timeline, or what happens in a sandbox. */
+export interface Story<Event extends { readonly seq: number }> {
+  read(
+    id: string,
+    page: { readonly after: number; readonly limit: number },
+  ): Promise<{ readonly events: readonly Event[]; readonly more: boolean }>;
+  watch(id: string, wake: () => void): () => void;
 }
 
 export interface Following {
-  readonly runId: string;
+  /** Whose story it is. */
+  readonly id: string;
   /** The number of the last event that is known; 0: none. */
   readonly after: number;
   /** Milliseconds of silence after which it is said that there is nothing new. */
@@ -24,22 +27,23 @@ export interface Following {
 const PAGE = 100;
 
 /**
- * The events of a run after a known one, each once and in its order, and then every new one as it comes. `undefined` stands for a while in which there was none. Also what
+ * The events after a known one, each once and in its order, and then every new one as it comes. `undefined` stands for a while in which there was none. Also what
  * no wake told of is seen by then.
  */
-export async function* followTimeline(
-  { records, clock }: FollowTimelineDeps,
-  { runId, after, quietMs, until, signals }: Following,
-): AsyncGenerator<RunEvent | undefined, void> {
+export async function* followStory<Event extends { readonly seq: number }>(
+  story: Story<Event>,
+  clock: WakingClock,
+  { id, after, quietMs, until, signals }: Following,
+): AsyncGenerator<Event | undefined, void> {
   const bell = createWakeBell(clock, signals);
   // Before the first look: what is appended after it rings.
-  const unwatch = records.timeline.watch(runId, bell.ring);
+  const unwatch = story.watch(id, bell.ring);
   const isOver = () => signals.some((signal) => signal?.aborted) || clock.now() >= until;
   let last = after;
   let quietAt = later(clock, quietMs);
   try {
     while (!isOver()) {
-      const { events, more } = await records.timeline.read(runId, { after: last, limit: PAGE });
+      const { events, more } = await story.read(id, { after: last, limit: PAGE });
       for (const event of events) {
         yield event;
         last = event.seq;

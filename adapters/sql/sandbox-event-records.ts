@@ -1,0 +1,94 @@
+import { sql } from 'kysely';
+import type { SandboxEventRecords } from '#core/ports/sandbox-events.ts';
+import type { EventData } from '#core/ports/timeline.ts';
+import { instantText } from './instant.ts';
+import { checkLimit } from './keyset-page.ts';
+import { inTransaction, type SqlSession } from './sql-session.ts';
+
+/** What is lent of a sandbox is watched under its id alone. */
+const bellOf = (sandboxId: string) => `events:${sandboxId}`;
+
+export function sandboxEventRecords({ dialect, bell, once, repeatable }: SqlSession): SandboxEventRecords {
+  return {
+    async append(sandboxId, events, kept) {
+      const isTold = await once((db) =>
+        inTransaction(db, async (trx) => {
+          // Held until the end: that is what makes the numbers appear in their order.
+          const sandbox = await trx
+            .selectFrom('sandboxes')
+            .select('generation')
+            .where('id', '=', sandboxId)
+            .where('observed', '!=', 'destroyed')
+            .modifyEnd(dialect.forUpdate)
+            .executeTakeFirst();
+          if (sandbox === undefined || events.length === 0) return false;
+          const { last } = await trx
+            .selectFrom('sandbox_events')
+            .select(sql<number | null>`max(seq)`.as('last'))
+            .where('sandbox_id', '=', sandboxId)
+            .executeTakeFirstOrThrow();
+          const first = (last ?? 0) + 1;
+          await trx
+            .insertInto('sandbox_events')
+            .values(
+              events.map(({ type, at, data }, index) => ({
+                sandbox_id: sandboxId,
+                seq: first + index,
+                generation: sandbox.generation,
+                type,
+                at: instantText(at),
+                data: JSON.stringify(data),
+              })),
+            )
+            .execute();
+          await trx
+            .deleteFrom('sandbox_events')
+            .where('sandbox_id', '=', sandboxId)
+            .where('seq', '<', first + events.length - kept)
+            .execute();
+          await bell.announce(trx, bellOf(sandboxId));
+          return true;
+        }),
+      );
+      if (isTold) bell.committed(bellOf(sandboxId));
+    },
+
+    read: (sandboxId, { after, limit }) =>
+      repeatable(async (db) => {
+        checkLimit(limit);
+        const rows = await db
+          .selectFrom('sandbox_events')
+          .innerJoin('sandboxes', (join) =>
+            join
+              .onRef('sandboxes.id', '=', 'sandbox_events.sandbox_id')
+              .onRef('sandboxes.generation', '=', 'sandbox_events.generation'),
+          )
+          .selectAll('sandbox_events')
+          .where('sandbox_id', '=', sandboxId)
+          .where('seq', '>', after)
+          .orderBy('seq')
+          .limit(limit + 1)
+          .execute();
+        return {
+          events: rows.slice(0, limit).map(({ seq, type, at, data }) => ({
+            seq,
+            type,
+            at: new Date(at),
+            data: JSON.parse(data) as EventData,
+          })),
+          more: rows.length > limit,
+        };
+      }),
+
+    watch: (sandboxId, wake) => bell.watch(bellOf(sandboxId), wake),
+
+    forget: (before) =>
+      repeatable(async (db) => {
+        const { numDeletedRows } = await db
+          .deleteFrom('sandbox_events')
+          .where('at', '<', instantText(before))
+          .executeTakeFirst();
+        return Number(numDeletedRows);
+      }),
+  };
+}

@@ -1,0 +1,19 @@
+import type { PreviewPlane } from '../ports/preview-plane.ts';
+import type { SandboxNews } from './sandbox-news.ts';
+
+/** A plane that tells whoever follows a sandbox of the previews that are opened of it: their ports, and never where they are. */
+export function tellingPlane(plane: PreviewPlane, { tell }: Pick<SandboxNews, 'tell'>): PreviewPlane {
+  return {
+    ...plane,
+    async open(preview, signal) {
+      const opened = await plane.open(preview, signal);
+      if (opened.created) {
+        tell(preview.sandboxId, 'preview_opened', {
+          target_port: preview.targetPort,
+          run_id: preview.runId,
+        });
+      }
+      return opened;
+    },
+  };
+}

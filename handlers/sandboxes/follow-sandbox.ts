@@ -1,0 +1,68 @@
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import type { Caller } from '#core/callers.ts';
+import type { SandboxRecord } from '#core/ports/records.ts';
+import { findSandbox } from '#core/use-cases/find-sandbox.ts';
+import { type Following, followStory } from '#core/use-cases/follow-story.ts';
+import { keepBeating } from '#core/use-cases/keep-beating.ts';
+import { EventId } from '../event-id.ts';
+import { EVENT_STREAM_HEADERS, FIRST_FRAME, followingOf, QUIET_FRAME } from '../event-stream.ts';
+import { defineRoute } from '../route.ts';
+import type { Services } from '../services.ts';
+import { SandboxPath } from './sandbox-path.ts';
+
+export const followSandboxRoute = defineRoute({
+  id: 'followSandbox',
+  method: 'GET',
+  path: '/v1/sandbox/{id}/events',
+  tag: 'Sandboxes',
+  summary: 'Follow what happens in a sandbox',
+  description:
+    'Server-sent events, each `event: sandbox`: first `{"type": "connected", "sandbox_id"}`, then, with an `id` and an `at`, `file_written` (`path`), `exec` (`command`, `exit_code`), `stopped`, `resumed` and `preview_opened` (`target_port`) ' +
+    'through Porthole, whoever did it. The header `Last-Event-ID` goes on after what is known; the last 1,000 of a day are kept. A comment comes every 15 seconds in which nothing else does. The stream ends after an hour.',
+  access: 'caller',
+  delegates: { scope: 'fs:read' },
+  params: SandboxPath,
+  query: z.object({ after: EventId.optional().describe('The same as `Last-Event-ID`, which wins') }),
+  responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
+  errors: ['sandbox_not_found', 'not_streamable'],
+  async handle({ params, query, headers, caller, signal }, services) {
+    const sandbox = await findSandbox(services, caller, params.id);
+    const following = followingOf(services, sandbox.id, { headers, query: query.after, signal });
+    return {
+      statusCode: 200,
+      headers: { ...EVENT_STREAM_HEADERS },
+      body: Readable.from(frames(services, sandbox, following, caller)),
+    };
+  },
+});
+
+async function* frames(
+  services: Services,
+  sandbox: SandboxRecord,
+  following: Following,
+  caller: Caller,
+): AsyncGenerator<string, void> {
+  // Who was lent it does not say that its client is still there.
+  const rest = caller.kind === 'person' ? keepBeating(services, sandbox) : () => undefined;
+  try {
+    yield FIRST_FRAME;
+    yield frame({ type: 'connected', sandbox_id: sandbox.id });
+    for await (const event of followStory(services.records.sandboxEvents, services.clock, following)) {
+      if (event !== undefined) {
+        const { seq, type, at, data } = event;
+        yield `id: ${seq}\n${frame({ type, at: at.toISOString(), ...data })}`;
+        continue;
+      }
+      const { generation, desired } = (await services.records.sandboxes.get(sandbox.id)) ?? {};
+      if (generation !== sandbox.generation || desired === 'destroyed') return;
+      yield QUIET_FRAME;
+    }
+  } finally {
+    rest();
+  }
+}
+
+function frame(data: object): string {
+  return `event: sandbox\ndata: ${JSON.stringify(data)}\n\n`;
+}
