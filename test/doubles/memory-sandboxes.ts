@@ -7,6 +7,8 @@ export interface MemorySandboxes {
   readonly states: Map<string, 'running' | 'stopped'>;
   /** How many steps a process still makes before it is killed; each call is two. @default any number */
   left: number;
+  /** Awaited around each call: somebody else's turn. @default nobody's */
+  turn: () => Promise<void>;
 }
 
 export function memorySandboxes(): MemorySandboxes {
@@ -16,9 +18,10 @@ export function memorySandboxes(): MemorySandboxes {
     machine.left -= 1;
   };
   const move = (state: 'running' | 'stopped') => async (id: string) => {
+    await machine.turn();
     step();
-    await Promise.resolve();
     if (state === 'running' || states.has(id)) states.set(id, state);
+    await machine.turn();
     step();
   };
   const unused = () => Promise.reject(new Error('these sandboxes run no commands'));
@@ -30,10 +33,11 @@ export function memorySandboxes(): MemorySandboxes {
     resume: move('running'),
     stop: move('stopped'),
     async destroy(id) {
+      await machine.turn();
       step();
       states.delete(id);
+      await machine.turn();
       step();
-      await Promise.resolve();
     },
     inspect: async (id) => ({ state: states.get(id) ?? 'absent', podName: id }),
     exec: unused,
@@ -43,6 +47,6 @@ export function memorySandboxes(): MemorySandboxes {
     },
     close: async () => {},
   };
-  const machine: MemorySandboxes = { provider, states, left: Infinity };
+  const machine: MemorySandboxes = { provider, states, left: Infinity, turn: () => Promise.resolve() };
   return machine;
 }

@@ -2,14 +2,16 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/ports/records.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import { claimSandboxId, makeSandbox } from '#core/use-cases/create-sandbox.ts';
-import { destroySandbox } from '#core/use-cases/destroy-sandbox.ts';
+import { endSandbox } from '#core/use-cases/end-sandbox.ts';
 import { keepLifecycle } from '#core/use-cases/keep-lifecycle.ts';
-import { resumeSandbox, stopSandbox } from '#core/use-cases/resume-sandbox.ts';
+import { stopSandbox } from '#core/use-cases/resume-sandbox.ts';
+import { tendStrays } from '#core/use-cases/tend-strays.ts';
+import { readySandbox } from '#core/use-cases/use-sandbox.ts';
 import { ALICE, NOON } from '#test/contracts/records/samples.ts';
 import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';
+import { memorySandboxes } from '#test/doubles/memory-sandboxes.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
@@ -18,47 +20,6 @@ const LIMITS = { idle: 30 * 60_000, retention: 60 * 60_000 };
 const MINUTE = 60_000;
 const tokens = plainTokens();
 
-/** Sandboxes that are nothing but a state and a volume, whose every call may be the last of a process. */
-class Machine {
-  readonly states = new Map<string, 'running' | 'stopped'>();
-  /** How many calls a process still makes before it is killed. */
-  left = Infinity;
-
-  #step(): void {
-    if (this.left <= 0) throw new Error('killed');
-    this.left -= 1;
-  }
-
-  get provider(): SandboxProvider {
-    const move = (state: 'running' | 'stopped') => async (id: string) => {
-      this.#step();
-      await Promise.resolve();
-      if (state === 'running' || this.states.has(id)) this.states.set(id, state);
-      this.#step();
-    };
-    const unused = () => Promise.reject(new Error('not part of this test'));
-    return {
-      name: 'local',
-      defaultSize: { cpu: 1, memoryMb: 1_024, diskMb: 1_024 },
-      enforcement: async () => ({ cpu: null, memoryMb: null, diskMb: null, network: null }),
-      create: ({ id }) => move('running')(id),
-      resume: move('running'),
-      stop: move('stopped'),
-      destroy: async (id) => {
-        this.#step();
-        this.states.delete(id);
-        this.#step();
-        await Promise.resolve();
-      },
-      inspect: async (id) => ({ state: this.states.get(id) ?? 'absent', podName: id }),
-      exec: unused,
-      dial: unused,
-      list: async function* (this: void) {},
-      close: async () => {},
-    };
-  }
-}
-
 let records: Records;
 beforeEach(async () => {
   records = openSqliteRecords({ file: ':memory:' });
@@ -66,77 +27,151 @@ beforeEach(async () => {
 });
 afterEach(() => records.close());
 
-test('whatever happens and whoever is killed, each sandbox comes to its end, and nothing runs or lasts that no record knows', async () => {
-  const step = fc.oneof(
-    fc.record({
-      what: fc.constantFrom('create', 'stop', 'resume', 'touch', 'destroy', 'pass', 'two passes'),
-    }),
-    fc.record({ what: fc.constant('wait'), minutes: fc.integer({ min: 1, max: 45 }) }),
-  );
-  const story = fc.array(
-    fc.record({ step, target: fc.nat(3), killedAfter: fc.option(fc.nat(4), { nil: undefined, freq: 2 }) }),
-    { maxLength: 25 },
-  );
+/** What may happen at the same time as something else. */
+const act = fc.record({
+  what: fc.constantFrom(
+    ...(['create', 'stop', 'resume', 'touch', 'beat', 'destroy', 'pass', 'pass'] as const),
+    // A sandbox of which no record knows, and one that comes up after its end.
+    ...(['stray', 'straggler'] as const),
+  ),
+  target: fc.nat(3),
+  ttlSeconds: fc.option(fc.constantFrom(10, 600, 3_000), { nil: undefined }),
+});
+const moment = fc.record({
+  acts: fc.array(act, { minLength: 1, maxLength: 3 }),
+  /** Calls to sandboxes after which the process that does all of it is killed. */
+  killedAfter: fc.option(fc.nat(4), { nil: undefined, freq: 2 }),
+  /** Minutes until the next one. */
+  minutes: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 45 })),
+});
+
+test('whatever happens at once and whoever is killed: nothing runs or lasts that no record knows, and every record comes to its end', async () => {
+  const story = fc.array(moment, { maxLength: 15 });
   await fc.assert(
-    fc.asyncProperty(story, async (events) => {
-      const machine = new Machine();
+    fc.asyncProperty(story, fc.scheduler(), async (moments, scheduler) => {
+      const machine = memorySandboxes();
       const clock = pinnedClock(NOON);
-      const ids = numberedIds();
-      const provider = machine.provider;
+      const { provider, states } = machine;
+      const place = `here-${Math.random()}`;
       const made: string[] = [];
+      const turn = () => scheduler.schedule(Promise.resolve());
       const deps = {
-        records,
+        records: { ...records, sandboxes: inTurns(records.sandboxes, () => machine.turn()) },
         provider,
         clock,
-        ids,
+        ids: numberedIds(),
         tokens,
         plane: memoryPreviewPlane({ clock }),
-        place: `here-${Math.random()}`,
+        place,
         quotas: NO_QUOTAS,
       };
-      const pass = () => keepLifecycle({ ...deps, limits: LIMITS, failed: () => {} });
-      for (const { step: event, target, killedAfter } of events) {
-        const id = made[target % Math.max(made.length, 1)];
-        const sandbox = id === undefined ? undefined : await records.sandboxes.get(id);
+      const pass = async () => {
+        await keepLifecycle({ ...deps, limits: LIMITS, failed: () => {} });
+        await tendStrays({ ...deps, failed: () => {} });
+      };
+      const acts = {
+        async create(_id: string | undefined, ttlSeconds: number | undefined) {
+          const id = `${place}${made.length}`;
+          made.push(id);
+          const claimed = await claimSandboxId(deps, id, { owner: ALICE, ttlSeconds });
+          if (claimed !== undefined) await makeSandbox(deps, claimed, () => Promise.resolve());
+        },
+        async stop(id: string | undefined) {
+          const sandbox = await get(id);
+          if (sandbox?.observed === 'running') await stopSandbox(deps, sandbox);
+        },
+        async resume(id: string | undefined) {
+          const sandbox = await get(id);
+          if (sandbox !== undefined && sandbox.desired !== 'destroyed') await readySandbox(deps, sandbox);
+        },
+        async touch(id: string | undefined) {
+          const sandbox = await get(id);
+          if (sandbox !== undefined) await deps.records.sandboxes.touch(sandbox, clock.now());
+        },
+        async beat(id: string | undefined) {
+          const sandbox = await get(id);
+          if (sandbox !== undefined) await deps.records.sandboxes.beat(sandbox, clock.now());
+        },
+        async destroy(id: string | undefined) {
+          const sandbox = await get(id);
+          if (sandbox !== undefined) await endSandbox(deps, sandbox);
+        },
+        pass,
+        async stray() {
+          const id = `${place}${made.length}`;
+          made.push(id);
+          await provider.create({ id });
+        },
+        async straggler(id: string | undefined) {
+          if (id !== undefined) await provider.create({ id });
+        },
+      };
+      /** Sandboxes that nobody raced over, and that nothing but Porthole started. */
+      const plain = new Set<string>();
+      const get = async (id: string | undefined) =>
+        id === undefined ? undefined : deps.records.sandboxes.get(id);
+
+      for (const { acts: together, killedAfter, minutes } of moments) {
         machine.left = killedAfter ?? Infinity;
-        const acts: Record<string, () => Promise<unknown>> = {
-          async create() {
-            const claimed = await claimSandboxId(deps, `${deps.place}${made.length}`, { owner: ALICE });
-            if (claimed === undefined) return;
-            made.push(claimed.id);
-            await makeSandbox(deps, claimed, () => Promise.resolve());
-          },
-          stop: async () => sandbox?.observed === 'running' && stopSandbox(deps, sandbox),
-          resume: async () => sandbox && resumeSandbox(deps, sandbox),
-          touch: async () => sandbox && records.sandboxes.touch(sandbox, clock.now()),
-          destroy: async () => sandbox && destroySandbox(deps, sandbox),
-          pass,
-          'two passes': () => Promise.all([pass(), pass()]),
-          wait: async () => clock.advance(('minutes' in event ? event.minutes : 0) * MINUTE),
-        };
-        await acts[event.what]?.().catch(() => undefined);
+        machine.turn = turn;
+        const doing = together.map(({ what, target, ttlSeconds }) =>
+          acts[what](made[target % Math.max(made.length, 1)], ttlSeconds).catch(() => undefined),
+        );
+        await scheduler.waitFor(Promise.all(doing));
+        machine.turn = () => Promise.resolve();
+        if (together.length > 1) plain.clear();
+        else if (together[0]?.what === 'create') plain.add(made.at(-1) ?? '');
+        else if (together[0]?.what === 'straggler') plain.clear();
+        // At no moment, whoever was killed: a destroyed sandbox has no volume, a running one has its record.
+        for (const id of plain) {
+          const record = await records.sandboxes.get(id);
+          if (record === undefined || record.observed === 'destroyed') expect(states.has(id)).toBe(false);
+        }
+        clock.advance(minutes * MINUTE);
       }
 
       machine.left = Infinity;
+      await pass();
+      const known = await Promise.all(made.map((id) => records.sandboxes.get(id)));
+      const live = known.flatMap((sandbox) => (sandbox?.observed === 'destroyed' ? [] : [sandbox?.id]));
+      // Nothing runs without a record, and what is destroyed has no volume.
+      expect([...states.keys()].filter((id) => !live.includes(id))).toEqual([]);
+
       // Long enough for idleness, retention and creations that were cut off, with a pass now and then.
       for (let at = 0; at < 8; at += 1) {
         clock.advance(31 * MINUTE);
         await pass();
       }
-      expect([...machine.states]).toEqual([]);
-      for (const id of made) {
-        expect(await records.sandboxes.get(id)).toMatchObject({
-          desired: 'destroyed',
-          observed: 'destroyed',
-        });
-      }
+      expect([...states]).toEqual([]);
+      const ends = await Promise.all(made.map((id) => records.sandboxes.get(id)));
+      expect(ends.filter((end) => end !== undefined && !isOver(end))).toEqual([]);
     }),
     { numRuns: 1_000 },
   );
-}, 120_000);
+}, 240_000);
+
+function isOver({ desired, observed }: { readonly desired: string; readonly observed: string }): boolean {
+  return desired === 'destroyed' && observed === 'destroyed';
+}
+
+/** The same records, with somebody else's turn around each call. */
+function inTurns<P extends object>(port: P, turn: () => Promise<void>): P {
+  return new Proxy(port, {
+    get(target, name) {
+      const method: unknown = Reflect.get(target, name);
+      if (typeof method !== 'function') return method;
+      return async (...args: unknown[]): Promise<unknown> => {
+        await turn();
+        const result: unknown = await Reflect.apply(method, target, args);
+        await turn();
+        return result;
+      };
+    },
+  });
+}
 
 test('a sandbox that is used again before it is stopped goes on', async () => {
-  const machine = new Machine();
+  const machine = memorySandboxes();
   const clock = pinnedClock(NOON);
   const deps = {
     records,
