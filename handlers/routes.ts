@@ -58,6 +58,7 @@ import { ptyTerminalRoute } from './sandboxes/pty-terminal.ts';
 import { mountBucketRoute } from './sandboxes/mount-bucket.ts';
 import { persistWorkspaceRoute } from './sandboxes/persist-workspace.ts';
 import { readFileRoute } from './sandboxes/read-file.ts';
+import { uploadFilesRoute } from './sandboxes/upload-files.ts';
 import { unmountBucketRoute } from './sandboxes/unmount-bucket.ts';
 import { resumeSandboxRoute } from './sandboxes/resume-sandbox.ts';
 import { stopSandboxRoute } from './sandboxes/stop-sandbox.ts';
@@ -90,6 +91,7 @@ export const ROUTES: readonly Route[] = [
   readFileRoute,
   writeFileRoute,
   listFilesRoute,
+  uploadFilesRoute,
   downloadFolderRoute,
   persistWorkspaceRoute,
   hydrateWorkspaceRoute,

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import type { LinkRule } from '../rules/archive/archive-tree.ts';
 import { TarJudge } from '../rules/archive/tar-judge.ts';
 import { END_OF_ARCHIVE } from './judged-tar.ts';
 import { feedScript, IN_WORKSPACE } from './workspace-script.ts';
@@ -10,7 +11,7 @@ import { feedScript, IN_WORKSPACE } from './workspace-script.ts';
  * Keeps the archive in a new file (`$1`), up to the end of its input. Its last line is `whole`: without it the sender has gone, or has refused the archive, and nothing happens. It is unpacked into a new
  * folder (`$2`), where no link is on the way of anything, and only then moved to where it belongs, each file from within its folder: so an archive that cannot be unpacked changes nothing, and nobody can swap a folder for
  * a link while it is. A folder that is new is moved as a whole. One that is there keeps its mode, for it may belong to somebody else; where it is a link that leaves the workspace, that is found before anything is moved (`walk look`), and
- * again at that moment.
+ * again at that moment. Files that came in several pieces (`$3`, see `HydrateOptions`) are put together before.
  */
 const HYDRATE = `${IN_WORKSPACE}
 temp=./.porthole-$1 stage=$root/.porthole-$2
@@ -30,6 +31,19 @@ umask 022
   arrived
   tar -xof "../.porthole-$1" || { echo "tar extract failed (exit $?)" >&2; exit 48; } ) || exit
 rm -f -- "$temp"
+taken=48
+if [ -n "$3" ]; then
+  taken=53
+  for pieces in "$stage/.porthole-$3"/*; do
+    piece=1
+    while [ -f "$pieces/$piece" ]; do
+      cat -- "$pieces/$piece" >> "$pieces/to" || exit 46
+      rm -f -- "$pieces/$piece"
+      piece=$((piece + 1))
+    done
+  done
+  rm -rf -- "$stage/.porthole-$3"
+fi
 
 walk() {
   [ -w "$2" ] && [ -x "$2" ] && [ -r "$2" ] || chmod u+rwx -- "$2" || return 46
@@ -39,7 +53,7 @@ walk() {
     if [ -d "$entry" ] && [ ! -L "$entry" ]; then folder "$how" "$entry" || return
     elif [ -e "$entry" ] || [ -L "$entry" ]; then
       name=./\${entry##*/}
-      if [ -d "$name" ] && [ ! -L "$name" ]; then echo "$name: a folder is there already" >&2; return 48; fi
+      if [ -d "$name" ] && [ ! -L "$name" ]; then echo "$name: a folder is there already" >&2; return "$taken"; fi
       [ "$how" = move ] || continue
       set -- "$@" "$entry"
       [ $# -lt 200 ] || { mv -f -- "$@" . || return 46; set --; }
@@ -60,6 +74,13 @@ folder() {
 walk look "$stage" && walk move "$stage"
 `;
 
+export interface HydrateOptions {
+  /** @default inside */
+  readonly links?: LinkRule;
+  /** 16 hex that nobody else knows. In the folder `.porthole-<these>` of the archive there is a folder for each file that comes in pieces: `to`, a hard link to the file, and `1`, `2`, …, which are appended to it. */
+  readonly pieces?: string;
+}
+
 /**
  * Unpacks a plain tar over the workspace: files that are there already are replaced, others stay. It is read to its end and judged before anything of it is unpacked.
  * @throws PortholeError `invalid_request` for one that is refused, `path_outside_workspace` where it would go through a link of the workspace that leaves it,
@@ -69,25 +90,26 @@ export async function hydrateWorkspace(
   { provider }: { readonly provider: Pick<SandboxProvider, 'exec'> },
   sandboxId: string,
   content: Readable,
+  { links = 'inside', pieces = '' }: HydrateOptions = {},
   signal?: AbortSignal,
 ): Promise<void> {
   signal?.throwIfAborted();
   const names = [randomBytes(8).toString('hex'), randomBytes(8).toString('hex')];
   // Without the signal: it would kill the script before its trap has removed the file.
   const process = await provider.exec(sandboxId, {
-    argv: ['sh', '-c', HYDRATE, 'sh', ...names],
+    argv: ['sh', '-c', HYDRATE, 'sh', ...names, pieces],
     stdin: true,
   });
   await feedScript(
     process,
-    Readable.from(judged(content)),
+    Readable.from(judged(content, links)),
     (script) => script.failure('/workspace', 'workspace_archive_write_error', 'hydrate failed'),
     signal,
   );
 }
 
-async function* judged(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  const judge = new TarJudge();
+async function* judged(content: AsyncIterable<Buffer>, links: LinkRule): AsyncGenerator<Buffer> {
+  const judge = new TarJudge({ links });
   let length = 0;
   for await (const chunk of content) {
     judge.push(chunk);

@@ -58,6 +58,11 @@ const FAILURES: Record<number, (path: string) => PortholeError> = {
   49: (path) => new PortholeError('invalid_request', `${path} lies in a file: files lie in folders only.`),
   50: (path) => new PortholeError('invalid_request', `${path} is no directory: read it as a file.`),
   51: (path) => new PortholeError('workspace_read_not_found', `Folder not found: ${path}`),
+  53: () =>
+    new PortholeError(
+      'invalid_request',
+      'A file would replace a folder that is there: remove the folder first.',
+    ),
   52: () => new PortholeError('forbidden', 'path resolves to a location that this credential does not reach'),
 };
 

@@ -34,7 +34,7 @@ export const hydrateWorkspaceRoute = defineRoute({
   async handle({ params, caller, headers, stream, signal }, services) {
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     await withUpload({ headers, stream }, tooLarge, (content) =>
-      hydrateWorkspace(services, sandbox.id, content, signal),
+      hydrateWorkspace(services, sandbox.id, content, {}, signal),
     );
     services.news.tell(sandbox.id, 'file_written', { path: '/workspace' });
     return json(200, { ok: true });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -327,6 +328,140 @@ export function foldersContract(bridge: UnderTest): void {
 
       test('refuse a format that is none', async () => {
         expect(refusal(await download('?format=rar')).slice(0, 2)).toEqual([400, 'invalid_request']);
+      });
+    });
+
+    describe('uploaded', () => {
+      const upload = async (files: readonly (readonly [string, string | Buffer])[], query = '') => {
+        const form = new FormData();
+        for (const [name, contents] of files) form.append('files', new Blob([contents]), name);
+        const sent = new Response(form);
+        return ask(bridge(), 'POST', `/v1/sandbox/${id}/files${query}`, {
+          body: Buffer.from(await sent.arrayBuffer()),
+          headers: { 'content-type': sent.headers.get('content-type') ?? '' },
+        });
+      };
+      const leftovers = () => sh('find . -name ".porthole-*"');
+
+      test('are where their names say, whole', async () => {
+        const large = randomBytes(3_500_000);
+        const exact = randomBytes(2 * 1_048_576);
+        const long = `${'long'.repeat(30)}/${'name'.repeat(30)}`;
+        const answer = await upload(
+          [
+            ['a.txt', 'a'],
+            ['dir/sub/large', large],
+            ['empty', ''],
+            ['dir/exact', exact],
+            ['é "quoted"\nname', 'é'],
+            [long, 'l'],
+            ['-rf', 'dash'],
+          ],
+          '?path=up/here',
+        );
+        expect([answer.status, answer.json()]).toEqual([
+          200,
+          {
+            files: [
+              { path: '/workspace/up/here/a.txt', size: 1 },
+              { path: '/workspace/up/here/dir/sub/large', size: 3_500_000 },
+              { path: '/workspace/up/here/empty', size: 0 },
+              { path: '/workspace/up/here/dir/exact', size: 2_097_152 },
+              { path: '/workspace/up/here/é "quoted"\nname', size: 2 },
+              { path: `/workspace/up/here/${long}`, size: 1 },
+              { path: '/workspace/up/here/-rf', size: 4 },
+            ],
+          },
+        ]);
+        const sums = await sh(
+          `cd up/here; sha256sum < dir/sub/large; sha256sum < dir/exact; cat a.txt ./-rf ${long}; stat -c "%a %s %h" empty dir/sub/large`,
+        );
+        const sum = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+        expect(sums).toBe(`${sum(large)}  -\n${sum(exact)}  -\nadashl644 0 1\n644 3500000 1\n`);
+        expect(await leftovers()).toBe('');
+      });
+
+      test('go to the workspace by default, and replace what is there', async () => {
+        expect((await upload([['again.txt', 'first, and longer']])).status).toBe(200);
+        expect((await upload([['again.txt', 'second']])).status).toBe(200);
+        expect(await sh('cat again.txt')).toBe('second');
+      });
+
+      test('may be 1,000', async () => {
+        const files = Array.from({ length: 1_000 }, (_, at) => [`f/${at}`, String(at)] as const);
+        expect((await upload(files, '?path=thousand')).json<{ files: unknown[] }>().files).toHaveLength(
+          1_000,
+        );
+        expect(await sh('ls thousand/f | wc -l; cat thousand/f/999; rm -r thousand')).toBe('1000\n999');
+      });
+
+      test.each<[string, [string, string | Buffer][], [number, string]]>([
+        ['climbs out', [['../up.txt', 'x']], [403, 'invalid_request']],
+        ['climbs out of the folder alone', [['a/../../up.txt', 'x']], [403, 'invalid_request']],
+        ['is absolute', [['/etc/passwd', 'x']], [403, 'invalid_request']],
+        ['is behind a link to outside', [['away/x', 'x']], [403, 'invalid_request']],
+        ['has a NUL', [['a\0b', 'x']], [400, 'invalid_request']],
+        ['is empty', [['', 'x']], [400, 'invalid_request']],
+        ['is a folder by its slash', [['a/', 'x']], [400, 'invalid_request']],
+        ['is a folder by its dots', [['a/..', 'x']], [400, 'invalid_request']],
+        ['is a folder that is there', [['taken', 'x']], [400, 'invalid_request']],
+        [
+          'comes twice',
+          [
+            ['one', 'x'],
+            ['./one', 'y'],
+          ],
+          [400, 'invalid_request'],
+        ],
+        [
+          'is a file and a folder',
+          [
+            ['one', 'x'],
+            ['one/two', 'y'],
+          ],
+          [400, 'invalid_request'],
+        ],
+        ['has a part of 256 bytes', [['n'.repeat(256), 'x']], [400, 'invalid_request']],
+        [
+          'is of a file of 32 MiB and 1 byte',
+          [['large', Buffer.alloc(33_554_433)]],
+          [413, 'payload_too_large'],
+        ],
+      ])('leave nothing where a name %s', async (_what, files, expected) => {
+        await sh('mkdir -p hold/taken; ln -sfn /tmp hold/away');
+        const before = await sh('find hold; ls -A /tmp');
+        const answer = await upload([['first.txt', 'good'], ...files], '?path=hold');
+        expect(refusal(answer).slice(0, 2)).toEqual(expected);
+        expect(await sh('find hold; ls -A /tmp')).toBe(before);
+        expect(await leftovers()).toBe('');
+      });
+
+      test('are at most 1,000, and at least one', async () => {
+        const many = Array.from({ length: 1_001 }, (_, at) => [`m${at}`, ''] as const);
+        expect(refusal(await upload(many)).slice(0, 2)).toEqual([413, 'payload_too_large']);
+        expect(refusal(await upload([])).slice(0, 2)).toEqual([400, 'invalid_request']);
+        expect(await sh('ls | grep -c "^m" || :')).toBe('0\n');
+      });
+
+      test('come with filenames, in a form', async () => {
+        const post = (body: string, type: string) =>
+          ask(bridge(), 'POST', `/v1/sandbox/${id}/files`, { body, headers: { 'content-type': type } });
+        const field = '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n--x--\r\n';
+        expect(refusal(await post(field, 'multipart/form-data; boundary=x'))).toEqual([
+          400,
+          'invalid_request',
+          'The part "a" has no filename: only files are taken.',
+        ]);
+        expect(refusal(await post('{}', 'application/json')).slice(0, 2)).toEqual([
+          415,
+          'unsupported_media_type',
+        ]);
+        const cut = '--x\r\nContent-Disposition: form-data; name="a"; filename="cut"\r\n\r\nbegins';
+        expect(refusal(await post(cut, 'multipart/form-data; boundary=x')).slice(0, 2)).toEqual([
+          400,
+          'invalid_request',
+        ]);
+        expect(await sh('ls | grep -c "^cut" || :')).toBe('0\n');
       });
     });
   });

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { PortholeError } from '#core/errors.ts';
+import { type UploadedFile, uploadFiles } from '#core/use-cases/upload-files.ts';
+import { useSandbox } from '#core/use-cases/use-sandbox.ts';
+import { type MultipartPart, multipartParts } from '../multipart.ts';
+import { defineRoute, json } from '../route.ts';
+import { FolderPath } from './folder-path.ts';
+import { SandboxPath } from './sandbox-path.ts';
+import { MAX_UPLOAD_BYTES } from './upload.ts';
+
+const LIMITS = {
+  // One, so that it can be named.
+  fields: 1,
+  fieldBytes: 0,
+  files: 1_000,
+  fileBytes: MAX_UPLOAD_BYTES,
+  totalBytes: 268_435_456,
+};
+
+export const uploadFilesRoute = defineRoute({
+  id: 'uploadFiles',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/files',
+  tag: 'Sandboxes',
+  summary: 'Upload many files',
+  description:
+    'All or none. The filename of each part is its path below `path`, which must not leave it. At most 1,000 files of 32 MiB each, and 256 MiB in all. Missing folders are made, files that are there are replaced.',
+  access: 'caller',
+  agents: true,
+  delegates: { scope: 'fs:write' },
+  params: SandboxPath,
+  query: z.object({ path: FolderPath }),
+  body: {
+    form: {
+      files: {
+        description: 'Each with a filename; the name of the part says nothing',
+        file: true,
+        many: true,
+        required: true,
+      },
+    },
+  },
+  responses: {
+    200: {
+      description: 'What was written, in the order of the form',
+      schema: z
+        .object({
+          files: z.array(
+            z.object({ path: z.string().describe('Absolute'), size: z.number().int().describe('In bytes') }),
+          ),
+        })
+        .meta({ id: 'UploadedFiles' }),
+    },
+  },
+  errors: [
+    'path_outside_workspace',
+    'sandbox_not_found',
+    'sandbox_not_running',
+    'payload_too_large',
+    'workspace_archive_write_error',
+    'exec_transport_error',
+    'not_streamable',
+  ],
+  async handle({ params, query: { path }, caller, headers, stream, signal }, services) {
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    const files = onlyFiles(multipartParts({ headers, stream }, LIMITS));
+    return json(200, { files: await uploadFiles(services, sandbox.id, path, files, signal) });
+  },
+});
+
+async function* onlyFiles(
+  parts: AsyncIterable<MultipartPart>,
+): AsyncGenerator<UploadedFile, void, undefined> {
+  for await (const { name, filename, stream } of parts) {
+    if (filename === undefined) {
+      throw new PortholeError(
+        'invalid_request',
+        `The part ${JSON.stringify(name.slice(0, 100))} has no filename: only files are taken.`,
+      );
+    }
+    yield { filename, stream };
+  }
+}
