@@ -1,6 +1,7 @@
-/** `npm run build`: the functions as bundles in dist/functions, or in the folder that is given. */
+/** `npm run build`: the functions as bundles in dist/functions, or in the folder that is given; and the client, in its own folder. */
 import { statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
+import { buildClient, CLIENT_MODULES } from './build-client.ts';
 import { bundleFunctions, MANIFEST } from './bundle-functions.ts';
 import { ROOT } from './function-entries.ts';
 
@@ -14,3 +15,5 @@ for (const { id, files } of functions) {
   );
 }
 process.stdout.write(`${functions.length} functions in ${relative('', folder)}; ${MANIFEST} lists them.\n`);
+await buildClient();
+process.stdout.write(`The client in ${relative('', CLIENT_MODULES)}; npm publish ./client publishes it.\n`);

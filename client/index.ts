@@ -11,13 +11,14 @@ export {
   type ExecOptions,
 } from './sandboxes/command.ts';
 export type {
+  DelegatedCredential,
   Delegation,
   DelegateOptions,
   DelegationInfo,
   Delegations,
   Scope,
 } from './sandboxes/delegations.ts';
-export type { CallOptions, FileContent, FileEntry, Files } from './sandboxes/files.ts';
+export type { CallOptions, FileContent, FileEntry, FileListing, Files } from './sandboxes/files.ts';
 export type { OpenSocket, Socket } from './sandboxes/open-socket.ts';
 export type { Prewarmed } from './sandboxes/prewarmed.ts';
 export type { Sandbox } from './sandboxes/sandbox.ts';

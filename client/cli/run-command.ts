@@ -93,7 +93,7 @@ async function complain(
   command: string | undefined,
 ): Promise<void> {
   const message = error instanceof Error ? error.message : String(error);
-  const words = `${message}${remedyOf(error, environment)}`;
+  const words = message.replace('the URL is right', 'PORTHOLE_URL is right') + remedyOf(error, environment);
   if (isJson) {
     const code =
       error instanceof PortholeError ? error.code : error instanceof UsageError ? 'usage' : 'failed';
@@ -111,7 +111,6 @@ function remedyOf(error: unknown, { PORTHOLE_API_KEY: key }: Streams['environmen
       ? ': set PORTHOLE_API_KEY to your key.'
       : ': PORTHOLE_API_KEY is not good here, or not any more.';
   }
-  if (error.code === 'unreachable') return ' It is where PORTHOLE_URL says.';
   return error.requestId === undefined ? '' : ` (request ${error.requestId})`;
 }
 

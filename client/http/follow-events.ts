@@ -50,7 +50,7 @@ export async function* followEvents(
     } catch (error) {
       signal?.throwIfAborted();
       failures += 1;
-      if (!(error instanceof PortholeError) || error.status !== 0 || failures >= MOST_FAILURES) throw error;
+      if (!(error instanceof PortholeError) || !error.retryable || failures >= MOST_FAILURES) throw error;
     }
     await wait(parser.retryMs ?? RETRY_MS, signal);
   }

@@ -1,7 +1,7 @@
 import { PortholeError } from './porthole-error.ts';
 
 /** Answers that say that there is nothing left to keep, or nothing that this caller may keep. */
-const OVER = new Set([400, 401, 403, 404, 409, 410]);
+const OVER = new Set([401, 403, 404, 410]);
 
 /** Calls again and again, until it is told that there is nothing to keep. What fails for a moment is tried again the next time. It keeps no process alive. */
 export class KeepAlive {

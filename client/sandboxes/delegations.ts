@@ -11,29 +11,40 @@ export interface DelegateOptions extends CallOptions {
   readonly commands?: readonly string[] | undefined;
   /** The only folders that may be read and written. Not together with `exec`. */
   readonly paths?: readonly string[] | undefined;
-  /** At most 86,400. */
-  readonly ttlSeconds: number;
+  /** How long, and how much longer from each renewal; at most 86,400. @default 3,600 */
+  readonly ttlSeconds?: number | undefined;
   /** @default true */
   readonly renewable?: boolean | undefined;
   /** Whom it is for. */
   readonly label?: string | undefined;
 }
 
-/** A delegation as the API tells it; its token is told once, when it is made. */
+/** A delegation as the API lists it: without its token. */
 export interface DelegationInfo {
+  readonly delegation_id: string;
+  readonly scopes: readonly Scope[];
+  readonly commands: readonly string[] | null;
+  readonly paths: readonly string[] | null;
+  readonly label: string | null;
+  readonly renewable: boolean;
+  /** RFC 3339. */
+  readonly created_at: string;
+  readonly expires_at: string;
+}
+
+/** What lending and renewing answer. */
+export interface DelegatedCredential {
+  readonly token: string;
   readonly delegation_id: string;
   /** RFC 3339. */
   readonly expires_at: string;
-  readonly scopes?: readonly Scope[];
-  readonly label?: string | null;
-  readonly [field: string]: unknown;
 }
 
 /** A part of a sandbox that was lent. */
 export class Delegation {
   readonly id: string;
   /** Private, so that nothing that is logged whole shows it. */
-  readonly #token: string;
+  #token: string;
   #expiresAt: Date;
   readonly #delegations: Delegations;
   readonly #dataplaneUrl: string;
@@ -42,7 +53,7 @@ export class Delegation {
   constructor(
     delegations: Delegations,
     { sandboxId, dataplaneUrl }: { readonly sandboxId: string; readonly dataplaneUrl: string },
-    { delegation_id: id, token, expires_at: expiresAt }: DelegationInfo & { readonly token: string },
+    { delegation_id: id, token, expires_at: expiresAt }: DelegatedCredential,
   ) {
     this.id = id;
     this.#token = token;
@@ -70,8 +81,11 @@ export class Delegation {
     });
   }
 
+  /** Makes it last for its time again. The token that was handed over goes on. */
   async renew(options?: CallOptions): Promise<void> {
-    this.#expiresAt = new Date((await this.#delegations.renew(this.id, options)).expires_at);
+    const { token, expires_at: expiresAt } = await this.#delegations.renew(this.id, options);
+    this.#token = token;
+    this.#expiresAt = new Date(expiresAt);
   }
 
   /** Ends it at once, everywhere. */
@@ -103,7 +117,7 @@ export class Delegations {
 
   async create(options: DelegateOptions): Promise<Delegation> {
     const { scopes, commands, paths, ttlSeconds, renewable, label, signal } = options;
-    const info = await this.#http.json<DelegationInfo & { readonly token: string }>({
+    const info = await this.#http.json<DelegatedCredential>({
       method: 'POST',
       path: `${this.#path}/delegate`,
       json: { scopes, commands, paths, ttl_seconds: ttlSeconds, renewable, label },
@@ -120,8 +134,8 @@ export class Delegations {
     return delegations;
   }
 
-  renew(id: string, { signal }: CallOptions = {}): Promise<DelegationInfo> {
-    return this.#http.json<DelegationInfo>({
+  renew(id: string, { signal }: CallOptions = {}): Promise<DelegatedCredential> {
+    return this.#http.json<DelegatedCredential>({
       method: 'POST',
       path: `${this.#path}/delegations/${encodeURIComponent(id)}/renew`,
       isIdempotent: true,

@@ -9,17 +9,39 @@ export interface CallOptions {
 /** What can be written: a stream goes as it comes, where `fetch` can send one. */
 export type FileContent = string | Uint8Array | Blob | ReadableStream<Uint8Array>;
 
+/** What a folder has, as the API tells it. */
 export interface FileEntry {
+  /** Absolute. */
   readonly path: string;
   readonly name: string;
-  readonly type: string;
-  readonly size: number;
-  readonly [field: string]: unknown;
+  readonly type: 'file' | 'directory' | 'symlink' | 'other';
+  /** In bytes, of a file. */
+  readonly size: number | null;
+  /** RFC 3339. */
+  readonly mtime: string | null;
+  /** Octal, e.g. `0644`. */
+  readonly mode: string;
+}
+
+export interface FileListing {
+  readonly entries: readonly FileEntry[];
+  /** Whether there are more: list a folder below. */
+  readonly truncated: boolean;
 }
 
 export interface ListFilesOptions extends CallOptions {
-  /** How many levels of folders are looked into. @default 1 */
+  /** How many levels of folders are looked into, 1 to 16. @default 1 */
   readonly depth?: number | undefined;
+}
+
+export interface UploadOptions extends CallOptions {
+  /** The folder that the names are below. @default /workspace */
+  readonly to?: string | undefined;
+}
+
+export interface DownloadOptions extends CallOptions {
+  /** @default tar */
+  readonly format?: 'tar' | 'zip' | undefined;
 }
 
 /** The files of a sandbox. Paths are absolute, or relative to /workspace. */
@@ -62,13 +84,42 @@ export class Files {
   }
 
   /** What is in a folder. */
-  async list(path = '/workspace', { depth, signal }: ListFilesOptions = {}): Promise<readonly FileEntry[]> {
-    const answer = await this.#http.json<{ readonly files: readonly FileEntry[] }>({
+  list(path = '/workspace', { depth, signal }: ListFilesOptions = {}): Promise<FileListing> {
+    return this.#http.json<FileListing>({ path: `${this.#path}/files`, query: { path, depth }, signal });
+  }
+
+  /** Writes up to 1,000 files of up to 32 MiB, all or none; `files` has their contents by their names, which may have folders in them. */
+  async upload(
+    files: Readonly<Record<string, string | Uint8Array | Blob>>,
+    { to, signal }: UploadOptions = {},
+  ): Promise<void> {
+    const form = new FormData();
+    for (const [name, content] of Object.entries(files)) {
+      form.append('files', content instanceof Blob ? content : new Blob([content]), name);
+    }
+    await this.#http.done({
+      method: 'POST',
       path: `${this.#path}/files`,
-      query: { path, depth },
+      query: { path: to },
+      content: form,
+      // Writing the same again changes nothing.
+      isIdempotent: true,
+      timeoutMs: 0,
       signal,
     });
-    return answer.files;
+  }
+
+  /** A folder as an archive, with members `./…`. */
+  async download(
+    path = '/workspace',
+    { format, signal }: DownloadOptions = {},
+  ): Promise<ReadableStream<Uint8Array>> {
+    const { body } = await this.#http.send({
+      path: `${this.#path}/archive`,
+      query: { path, format },
+      signal,
+    });
+    return body ?? new Blob([]).stream();
   }
 
   /** /workspace as a plain tar. `excludes`: paths below it to leave out. */

@@ -1,6 +1,5 @@
 import type { HttpClient } from '../http/http-client.ts';
 import { KeepAlive } from '../http/keep-alive.ts';
-import { PortholeError } from '../http/porthole-error.ts';
 import type { Preview, StartPreviewOptions } from '../runs/preview.ts';
 import { type Run, Runs } from '../runs/runs.ts';
 import { type RunConfig, runConfig } from '../server/sandbox-config.ts';
@@ -133,18 +132,11 @@ export class Sandbox implements AsyncDisposable {
 
   /** Makes a new token for it, which holds all scopes; the one before is dead. */
   async rotateToken({ signal }: CallOptions = {}): Promise<string> {
-    const answer = await this.#http.json<{ readonly sandbox_token?: string; readonly token?: string }>({
+    const { sandbox_token: token } = await this.#http.json<{ readonly sandbox_token: string }>({
       method: 'POST',
       path: `${this.#path}/token`,
       signal,
     });
-    const token = answer.sandbox_token ?? answer.token;
-    if (token === undefined) {
-      throw new PortholeError("Porthole's answer has no sandbox_token.", {
-        status: 200,
-        code: 'invalid_answer',
-      });
-    }
     this.#token = token;
     return token;
   }

@@ -124,22 +124,22 @@ export class Sandboxes {
     return this.#sandbox({ id, onExit });
   }
 
-  /** Deletes all of yours that have the tag; resolves to their ids. */
+  /**
+   * Deletes all of yours that have the tag; resolves to their ids.
+   * @throws PortholeError `sandboxes_kept` where one was not made with `deleteWithThread` and `force` is not set: then none is deleted
+   */
   async deleteByTag(
     key: string,
     value: string,
     { force, signal }: DeleteByTagOptions = {},
   ): Promise<readonly string[]> {
-    const answer = await this.#http.json<{
-      readonly ids?: readonly string[];
-      readonly deleted?: readonly string[];
-    }>({
+    const { ids } = await this.#http.json<{ readonly ids: readonly string[] }>({
       method: 'DELETE',
       path: 'v1/sandbox',
       query: { tag: `${key}:${value}`, force: force === true ? true : undefined },
       signal,
     });
-    return answer.ids ?? answer.deleted ?? [];
+    return ids;
   }
 
   #sandbox(parts: {

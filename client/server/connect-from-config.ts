@@ -24,10 +24,18 @@ export interface ConnectOptions {
 
 /** What Porthole says of a sandbox and a credential. */
 export interface Validation {
-  readonly valid?: boolean;
-  readonly scopes?: readonly Scope[];
-  readonly expires_at?: string | null;
-  readonly [field: string]: unknown;
+  readonly sandbox_id: string;
+  /** Whether the org has such a sandbox. */
+  readonly exists: boolean;
+  /** Whether the credential is good for it. */
+  readonly valid: boolean;
+  /** Whether it may do everything, as the owner may. */
+  readonly owner: boolean;
+  readonly scopes: readonly Scope[];
+  readonly commands: readonly string[] | null;
+  readonly paths: readonly string[] | null;
+  /** RFC 3339; null: it does not end by itself. */
+  readonly expires_at: string | null;
 }
 
 /** A client's sandbox, in the hands of a server. */
@@ -54,6 +62,9 @@ export async function connectFromConfig(config: unknown, options: ConnectOptions
       `The configuration's dataplane_url is refused: it must be ${sandbox.dataplaneUrl}. Have the client use the Porthole that this server uses.`,
       { status: 0, code: 'dataplane_url_refused' },
     );
+  }
+  if (serverKey !== undefined && org === undefined) {
+    throw new TypeError("org must be given with serverKey: the server's own, whose sandboxes are taken.");
   }
   const validation =
     serverKey === undefined
@@ -86,9 +97,9 @@ async function validate(
     isIdempotent: true,
     signal,
   });
-  if (validation.valid !== false) return validation;
+  if (validation.exists && validation.valid) return validation;
   throw new PortholeError(
-    `The configuration's sandbox is refused: Porthole does not know ${id} as one of ${org ?? 'this org'} that its credential opens. Have the client delegate it anew.`,
+    `The configuration's sandbox is refused: Porthole does not know ${id} as one of ${org} that its credential opens. Have the client delegate it anew.`,
     { status: 0, code: 'sandbox_refused' },
   );
 }
