@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createReadStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -39,6 +39,8 @@ export interface TestEngine {
   readonly plainImage: string;
   /** A provider with an installation and a folder of its own; whoever opens it closes it. */
   openProvider(options?: Partial<DockerProviderOptions>): DockerProvider;
+  /** Takes an image from a file, as `docker save` writes it. */
+  load(archive: string): Promise<void>;
   /** Kills the engine with all that it runs, as a crash does, and starts it again. */
   restart(): Promise<void>;
   stop(): Promise<void>;
@@ -78,6 +80,7 @@ export async function openTestEngine(): Promise<TestEngine> {
             ...options,
           });
         },
+        load: (archive) => load(docker, createReadStream(archive)),
         restart: async () => {
           await engine.stop();
           engine = await startDockerEngine(join(folder, 'data'));
@@ -121,8 +124,8 @@ async function has(docker: Docker, image: string): Promise<boolean> {
     );
 }
 
-async function load(docker: Docker, archive: Uint8Array): Promise<void> {
-  const told = await docker.loadImage(Readable.from([archive]));
+async function load(docker: Docker, archive: Uint8Array | Readable): Promise<void> {
+  const told = await docker.loadImage(archive instanceof Readable ? archive : Readable.from([archive]));
   await new Promise<void>((resolve, reject) => {
     docker.modem.followProgress(told, (error: Error | null, steps: { readonly error?: string }[]) => {
       const failed = error?.message ?? steps.find((step) => step.error !== undefined)?.error;
