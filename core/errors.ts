@@ -26,6 +26,7 @@ export const ERROR_CATALOGUE = {
   tool_not_found: { status: 404, retryable: false },
   tool_version_not_found: { status: 404, retryable: false },
   tool_run_not_found: { status: 404, retryable: false },
+  skill_not_found: { status: 404, retryable: false },
   image_not_found: { status: 404, retryable: false },
   delegation_not_found: { status: 404, retryable: false },
   workspace_read_not_found: { status: 404, retryable: false },

@@ -32,6 +32,10 @@ import { startPortForwardRoute } from './previews/start-port-forward.ts';
 import { stopPortForwardRoute } from './previews/stop-port-forward.ts';
 import { getQuotaRoute } from './quota/get-quota.ts';
 import type { Route } from './route.ts';
+import { deleteSkillRoute } from './skills/delete-skill.ts';
+import { getSkillRoute } from './skills/get-skill.ts';
+import { listSkillsRoute } from './skills/list-skills.ts';
+import { putSkillRoute } from './skills/put-skill.ts';
 import { completeRunRoute } from './runs/complete-run.ts';
 import { createRunRoute } from './runs/create-run.ts';
 import { followTimelineRoute } from './runs/follow-timeline.ts';
@@ -110,6 +114,10 @@ export const ROUTES: readonly Route[] = [
   listImagesRoute,
   putImageRoute,
   deleteImageRoute,
+  listSkillsRoute,
+  getSkillRoute,
+  putSkillRoute,
+  deleteSkillRoute,
   getQuotaRoute,
   delegateSandboxRoute,
   listDelegationsRoute,

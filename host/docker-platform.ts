@@ -45,6 +45,7 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
     news,
     introduce,
     images: config.images,
+    log,
   });
   const { plane, gateway, listening, end } = await openOneMachinePreviews(config, deps, provider);
 

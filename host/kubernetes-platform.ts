@@ -57,7 +57,7 @@ export async function openKubernetesPlatform(
       channel: channel === undefined ? NO_CHANNEL : serviceChannel(channel.url),
       log,
     });
-    const { provider } = tendProvider(own, { records, clock, news, introduce, images });
+    const { provider } = tendProvider(own, { records, clock, news, introduce, images, log });
     const loopback = preview.enabled
       ? undefined
       : createLoopbackPlane({ maxTotal: preview.maxTotal, clock, provider });

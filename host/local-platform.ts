@@ -37,6 +37,7 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
     news,
     introduce,
     images: config.images,
+    log,
   });
   const place = `local:${hostname()}:${folder}`;
   const isolation = local.probe();

@@ -1,13 +1,15 @@
 import type { Clock } from '#core/ports/clock.ts';
+import type { CatalogueImage } from '#core/ports/images.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { activeProvider } from '#core/use-cases/active-provider.ts';
 import { type Introduce, introducingProvider } from '#core/use-cases/agent-access/introducing-provider.ts';
-import type { CatalogueImage } from '#core/ports/images.ts';
 import { cataloguedProvider } from '#core/use-cases/images/catalogued-provider.ts';
 import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
 import type { SandboxNews } from '#core/use-cases/sandbox-news.ts';
+import { skilledProvider } from '#core/use-cases/skills/skilled-provider.ts';
 import { tellingProvider } from '#core/use-cases/telling-provider.ts';
+import type { Logger } from '#handlers/services.ts';
 
 /** A provider with everything around it that holds for each of them. */
 export interface TendedProvider {
@@ -25,15 +27,22 @@ export function tendProvider(
     news,
     introduce,
     images,
+    log,
   }: {
     readonly records: Records;
     readonly clock: Clock;
     readonly news: SandboxNews;
     readonly introduce: Introduce;
     readonly images: readonly CatalogueImage[];
+    readonly log: Logger;
   },
 ): TendedProvider {
   const catalogued = cataloguedProvider(own, { records, images });
-  const told = introducingProvider(tellingProvider(catalogued, { records, clock, news }), introduce);
+  const skilled = skilledProvider(catalogued, {
+    records,
+    failed: (id, err) =>
+      log.error({ err, sandbox_id: id }, 'skills not refreshed: the sandbox has those that it had'),
+  });
+  const told = introducingProvider(tellingProvider(skilled, { records, clock, news }), introduce);
   return { told, provider: activeProvider(revivingProvider(told, records), { records, clock }) };
 }

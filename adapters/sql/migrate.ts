@@ -35,7 +35,7 @@ export async function migrate(
     }
     for (const migration of migrations) {
       if (applied.has(migration.name)) continue;
-      await migration.up(trx as unknown as Kysely<unknown>, dialect.text);
+      await migration.up(trx as unknown as Kysely<unknown>, dialect.text, dialect.bytes);
       await trx
         .insertInto('schema_migrations')
         .values({ name: migration.name, applied_at: instantText(new Date()) })

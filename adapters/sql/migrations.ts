@@ -1,6 +1,7 @@
 import type { Kysely, RawBuilder } from 'kysely';
 import { editor } from './migrations/0011-editor.ts';
 import { images } from './migrations/0009-images.ts';
+import { skills } from './migrations/0010-skills.ts';
 import { runsSandboxesPreviews } from './migrations/0001-runs-sandboxes-previews.ts';
 import { sandboxEvents } from './migrations/0013-sandbox-events.ts';
 import { delegations } from './migrations/0012-delegations.ts';
@@ -17,10 +18,10 @@ export interface Migration {
   readonly name: string;
   /**
    * Runs inside the transaction that all pending steps share. `text` is the column type for every text: compared
-   * byte by byte, so that order is the same on every database. `Kysely<unknown>`, because a step must not depend on
+   * byte by byte, so that order is the same on every database; `bytes` that of anything else. `Kysely<unknown>`, because a step must not depend on
    * what the schema became later.
    */
-  up(db: Kysely<unknown>, text: RawBuilder<unknown>): Promise<void>;
+  up(db: Kysely<unknown>, text: RawBuilder<unknown>, bytes: RawBuilder<unknown>): Promise<void>;
 }
 
 /** Every step, oldest first. A new table: a file in `migrations/`, a line here, its type in `schema.ts`. */
@@ -33,6 +34,7 @@ export const MIGRATIONS: readonly Migration[] = [
   sandboxSizes,
   sandboxTtl,
   images,
+  skills,
   editor,
   delegations,
   sandboxEvents,

@@ -9,6 +9,7 @@ import type {
   SandboxTerms,
 } from '#core/ports/records.ts';
 import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
+import type { SandboxSkill } from '#core/ports/skills.ts';
 import { POOL_OWNER } from '#core/rules/pool-owner.ts';
 import { binds, isWithin, type Usage } from '#core/rules/quotas.ts';
 import { instantText } from './instant.ts';
@@ -133,6 +134,16 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
         return moved !== undefined;
       }),
 
+    setSkills: ({ id, generation }, skills) =>
+      repeatable(async (db) => {
+        await db
+          .updateTable('sandboxes')
+          .set({ skills: JSON.stringify(skills) })
+          .where('id', '=', id)
+          .where('generation', '=', generation)
+          .execute();
+      }),
+
     touch: ({ id, generation }, at) =>
       repeatable(async (db) => {
         await db
@@ -252,6 +263,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
             heartbeat_at: null,
             ttl_seconds: terms?.ttlSeconds ?? null,
             delete_with_thread: terms?.deleteWithThread === true ? 1 : 0,
+            skills: JSON.stringify(terms?.skills ?? []),
             ...(terms && {
               session_key: terms.sessionKey,
               name: terms.name,
@@ -372,6 +384,7 @@ function toRow(sandbox: NewSandboxRecord): Insertable<SandboxesTable> {
     disk_mb: sandbox.resources.diskMb ?? null,
     network: sandbox.network ? 1 : 0,
     env: JSON.stringify(sandbox.env),
+    skills: JSON.stringify(sandbox.skills ?? []),
   };
 }
 
@@ -400,5 +413,6 @@ function toRecord(row: Selectable<SandboxesTable>): SandboxRecord {
     },
     network: row.network === 1,
     env: JSON.parse(row.env) as Record<string, string>,
+    skills: JSON.parse(row.skills) as SandboxSkill[],
   };
 }

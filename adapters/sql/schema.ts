@@ -29,6 +29,7 @@ export interface SqlSchema {
   delegations: DelegationsTable;
   sandbox_tokens: SandboxTokensTable;
   sandbox_events: SandboxEventsTable;
+  skills: SkillsTable;
 }
 
 export interface SchemaMigrationsTable {
@@ -63,6 +64,8 @@ export interface SandboxesTable {
   name: string | null;
   /** JSON object of texts. */
   tags: Generated<string>;
+  /** JSON array of SandboxSkill. */
+  skills: Generated<string>;
   /** Null in rows of an older schema: then it counts from `created_at`. */
   last_active_at: string | null;
   stopped_at: string | null;
@@ -263,4 +266,19 @@ export interface SandboxEventsTable {
   at: string;
   /** JSON */
   data: string;
+}
+
+/** Those of everybody have neither org nor user. */
+export interface SkillsTable {
+  owner_org: string;
+  owner_user: string;
+  name: string;
+  description: string;
+  digest: string;
+  size: number;
+  /** JSON array of SkillFile. */
+  files: string;
+  /** gzip */
+  archive: Uint8Array;
+  put_at: string;
 }

@@ -19,6 +19,8 @@ export interface Diagnosis {
 export interface SqlDialect {
   /** The column type of ids, times and every other text, compared byte by byte. */
   readonly text: RawBuilder<unknown>;
+  /** The column type of what is no text. */
+  readonly bytes: RawBuilder<unknown>;
   /** `column in (values)` with the whole list as one parameter, however long it is. */
   among(column: 'id' | 'token_sha256' | 'key', values: readonly string[]): RawBuilder<boolean>;
   /** At the end of a select: holds its rows until the transaction ends, and sees them as they are by then. */

@@ -11,6 +11,7 @@ import { previewRecords } from './preview-records.ts';
 import { runRecords } from './run-records.ts';
 import { sandboxEventRecords } from './sandbox-event-records.ts';
 import { sandboxRecords } from './sandbox-records.ts';
+import { skillRecords } from './skill-records.ts';
 import type { SqlSchema } from './schema.ts';
 import type { SqlDialect } from './sql-dialect.ts';
 import { type RecordsLog, sqlSession } from './sql-session.ts';
@@ -35,6 +36,7 @@ export function sqlRecords(
     images: imageRecords(session),
     delegations: delegationRecords(session),
     sandboxEvents: sandboxEventRecords(session),
+    skills: skillRecords(session),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
     close: session.close,
   };

@@ -5,6 +5,7 @@ import type { ImageRecords } from './images.ts';
 import type { SandboxSize } from './sandbox-provider.ts';
 import type { DelegationRecords } from './delegations.ts';
 import type { SandboxEventRecords } from './sandbox-events.ts';
+import type { SandboxSkill, SkillRecords } from './skills.ts';
 import type { NewEvent, TimelineRecords } from './timeline.ts';
 
 /** Who owns a thing: a user within an org. */
@@ -50,6 +51,8 @@ export interface SandboxRecord {
   readonly network: boolean;
   /** What every command of its owner finds in its environment. The values may be secrets: never logged, never listed, forgotten once the sandbox is destroyed. */
   readonly env: Readonly<Record<string, string>>;
+  /** Those that its owner asked for, and what came of it. */
+  readonly skills: readonly SandboxSkill[];
   /** When somebody last did something with it, to the minute. */
   readonly lastActiveAt: Date;
   /** Since when it is wanted to be stopped; null while it is not. */
@@ -67,9 +70,9 @@ export interface SandboxRecord {
 /** Which generation it is, and that nobody stopped it yet, the records say. */
 export type NewSandboxRecord = Omit<
   SandboxRecord,
-  'generation' | 'stoppedAt' | 'lastActiveAt' | 'heartbeatAt' | 'ttlSeconds' | 'deleteWithThread'
+  'generation' | 'stoppedAt' | 'lastActiveAt' | 'heartbeatAt' | 'ttlSeconds' | 'deleteWithThread' | 'skills'
 > &
-  Partial<Pick<SandboxRecord, 'ttlSeconds' | 'deleteWithThread'>>;
+  Partial<Pick<SandboxRecord, 'ttlSeconds' | 'deleteWithThread' | 'skills'>>;
 
 /** What came of asking for a new sandbox. */
 export type Reservation =
@@ -96,6 +99,8 @@ export interface SandboxTerms {
   readonly ttlSeconds?: number | null | undefined;
   /** @default false */
   readonly deleteWithThread?: boolean | undefined;
+  /** @default none */
+  readonly skills?: readonly SandboxSkill[] | undefined;
   readonly env: Readonly<Record<string, string>>;
   /** The size it counts as. */
   readonly resources: Partial<SandboxSize>;
@@ -180,6 +185,11 @@ export interface SandboxRecords {
     at: Date,
     judged?: Pick<SandboxRecord, 'lastActiveAt' | 'heartbeatAt'>,
   ): Promise<boolean>;
+  /** What came of its skills; does nothing where another generation has taken over the id. */
+  setSkills(
+    sandbox: Pick<SandboxRecord, 'id' | 'generation'>,
+    skills: readonly SandboxSkill[],
+  ): Promise<void>;
   /** Somebody did something with it at `at`; never moves back. */
   touch(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, at: Date): Promise<void>;
   /** Somebody said at `at` that it is still wanted, which is activity, too; never moves back. The record as it then stands; undefined, and nothing changed, where it is not wanted to run. */
@@ -258,6 +268,7 @@ export interface Records {
   readonly images: ImageRecords;
   readonly delegations: DelegationRecords;
   readonly sandboxEvents: SandboxEventRecords;
+  readonly skills: SkillRecords;
   /** Brings the schema to the newest migration; safe when several instances start at once. */
   migrate(): Promise<void>;
   close(): Promise<void>;

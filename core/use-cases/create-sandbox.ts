@@ -11,9 +11,12 @@ import type {
   SandboxTerms,
 } from '../ports/records.ts';
 import type { SandboxProvider, SandboxSize, SandboxSpec } from '../ports/sandbox-provider.ts';
+import type { SandboxSkill } from '../ports/skills.ts';
 import type { WarmPool } from '../ports/warm-pool.ts';
 import { type CatalogueDeps, findImage } from './images/image-catalogue.ts';
 import { binds, quotaExceeded, quotaOf, type Quotas } from '../rules/quotas.ts';
+import { placeSkills } from './skills/place-skills.ts';
+import { requireSkills } from './skills/require-skills.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 
 /** What makes a sandbox of an id. */
@@ -49,12 +52,14 @@ export interface NewSandbox {
   readonly network?: boolean | undefined;
   /** For every command of its owner; `environmentProblem` finds nothing wrong with it. */
   readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Names, each once, of skills that lie in it from the beginning. */
+  readonly skills?: readonly string[] | undefined;
 }
 
 /**
  * Makes a sandbox under a fresh id, or takes one that is ready, and hands it to `use` while it still counts as being created; only when that succeeds does it count as running. A crash anywhere
  * before leaves a record in `creating`, which recovery destroys, because nobody was ever told of it. Where the owner has one of that session key, `known` is given that one instead.
- * @throws PortholeError `quota_exceeded`, `sandbox_exists` where the name is taken, `image_not_supported`, and whatever the provider refuses
+ * @throws PortholeError `quota_exceeded`, `sandbox_exists` where the name is taken, `image_not_supported`, `skill_not_found`, and whatever the provider refuses
  */
 export async function createSandbox<T>(
   deps: CreateSandboxDeps,
@@ -64,9 +69,10 @@ export async function createSandbox<T>(
   known: (sandbox: SandboxRecord) => Promise<T> = use,
 ): Promise<T> {
   const wanted = await sized(deps, asked);
+  await requireSkills(deps, wanted.owner, wanted.skills ?? []);
   const terms = termsOf(deps, wanted);
   const warm = isPlain(wanted) ? await deps.pool.take(wanted.owner, signal, terms) : undefined;
-  if (warm !== undefined) return finish(deps, warm, () => use(warm));
+  if (warm !== undefined) return finish(deps, warm, () => used(deps, warm, use, signal));
   const id = deps.ids.sandbox();
   const reservation = await reserveSandbox(deps, id, wanted);
   if (reservation.kind === 'id_taken') {
@@ -117,13 +123,26 @@ export async function claimSandboxId(
     ttlSeconds: sandbox.ttlSeconds ?? null,
     deleteWithThread: sandbox.deleteWithThread ?? false,
     heartbeatAt: sandbox.createdAt,
+    skills: sandbox.skills ?? [],
   };
 }
 
 function newRecord(
   { clock, place }: MakeSandboxDeps,
   id: string,
-  { owner, image, sessionKey, name, tags, ttlSeconds, deleteWithThread, resources, network, env }: NewSandbox,
+  {
+    owner,
+    image,
+    sessionKey,
+    name,
+    tags,
+    ttlSeconds,
+    deleteWithThread,
+    resources,
+    network,
+    env,
+    skills,
+  }: NewSandbox,
 ): NewSandboxRecord {
   return {
     id,
@@ -141,7 +160,12 @@ function newRecord(
     resources: resources ?? {},
     network: network ?? false,
     env: env ?? {},
+    skills: notPlaced(skills),
   };
+}
+
+function notPlaced(skills: readonly string[] = []): readonly SandboxSkill[] {
+  return skills.map((name) => ({ name, digest: null, kept: [] }));
 }
 
 /** Whether those that are kept ready are as it is wanted. What commands find in their environment comes with each command. */
@@ -182,7 +206,7 @@ export function allowanceOf(
 
 function termsOf(
   deps: Pick<CreateSandboxDeps, 'quotas' | 'provider'>,
-  { owner, sessionKey, name, tags, ttlSeconds, deleteWithThread, resources, env }: NewSandbox,
+  { owner, sessionKey, name, tags, ttlSeconds, deleteWithThread, resources, env, skills }: NewSandbox,
 ): SandboxTerms {
   return {
     sessionKey: sessionKey ?? null,
@@ -191,6 +215,7 @@ function termsOf(
     ttlSeconds: ttlSeconds ?? null,
     deleteWithThread: deleteWithThread ?? false,
     env: env ?? {},
+    skills: notPlaced(skills),
     resources: resources ?? {},
     allowance: allowanceOf(deps, owner),
   };
@@ -205,8 +230,18 @@ export function makeSandbox<T>(
 ): Promise<T> {
   return finish(deps, sandbox, async () => {
     await deps.provider.create(specOf(sandbox), signal);
-    return use(sandbox);
+    return used(deps, sandbox, use, signal);
   });
+}
+
+/** Hands it in with its skills in place. */
+async function used<T>(
+  deps: MakeSandboxDeps,
+  sandbox: SandboxRecord,
+  use: (sandbox: SandboxRecord) => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  return use({ ...sandbox, skills: await placeSkills(deps, sandbox, signal) });
 }
 
 /** Does the last of what a sandbox that counts as being created needs; without it, there is none. */

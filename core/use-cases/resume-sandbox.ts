@@ -34,8 +34,18 @@ export async function resumeSandbox(
   await joined(records.sandboxes, `resume ${sandbox.id}`, () => provider.resume(sandbox.id));
   const beaten = sandbox.ttlSeconds === null ? undefined : await records.sandboxes.beat(sandbox, clock.now());
   await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
+  // The provider has brought them up to date.
+  const { skills } = (sandbox.skills.length > 0 && (await records.sandboxes.get(sandbox.id))) || sandbox;
   const { lastActiveAt, heartbeatAt } = beaten ?? { lastActiveAt: now, heartbeatAt: now };
-  return { ...sandbox, desired: 'running', observed: 'running', stoppedAt: null, lastActiveAt, heartbeatAt };
+  return {
+    ...sandbox,
+    desired: 'running',
+    observed: 'running',
+    stoppedAt: null,
+    lastActiveAt,
+    heartbeatAt,
+    skills,
+  };
 }
 
 /** Ends every process in a sandbox and keeps its files. Resuming brings it back. */

@@ -13,6 +13,7 @@ import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
 import { sandboxNotFound } from './find-sandbox.ts';
 import { joined } from './joined.ts';
 import { resumeSandbox } from './resume-sandbox.ts';
+import { placeSkills } from './skills/place-skills.ts';
 
 export type UseSandboxDeps = MakeSandboxDeps & Pick<CreateSandboxDeps, 'quotas'> & EndSandboxDeps;
 
@@ -63,7 +64,10 @@ async function awaitCreation(
   sandbox: SandboxRecord,
 ): Promise<SandboxRecord> {
   // Simultaneous ones of this process do it together: each would look, wait and try a command by itself.
-  await joined(records.sandboxes, `create ${sandbox.id}`, () => provider.create(specOf(sandbox)));
+  const skills = await joined(records.sandboxes, `create ${sandbox.id}`, async () => {
+    await provider.create(specOf(sandbox));
+    return placeSkills({ provider, records }, sandbox);
+  });
   await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
-  return { ...sandbox, observed: 'running' };
+  return { ...sandbox, observed: 'running', skills };
 }

@@ -4,7 +4,7 @@ import { createSandbox } from '#core/use-cases/create-sandbox.ts';
 import { readySandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
 import { fromSizeRequest, SizeRequest } from './sandbox-size.ts';
-import { Environment, SandboxName, SessionKey, Tags, TtlSeconds } from './sandbox-traits.ts';
+import { Environment, SandboxName, SessionKey, Skills, Tags, TtlSeconds } from './sandbox-traits.ts';
 
 const Body = z
   .object({
@@ -27,6 +27,9 @@ const Body = z
       .nullish()
       .describe('Whether deleting sandboxes by a tag takes it, too; default false'),
     resources: SizeRequest.nullish(),
+    skills: Skills.nullish().describe(
+      'Names of skills, yours or shared, that lie below /workspace/skills from the beginning, and are brought up to date at each resume',
+    ),
     network: z
       .boolean('must be true or false')
       .nullish()
@@ -65,6 +68,8 @@ export const createSandboxRoute = defineRoute({
   errors: [
     'image_not_supported',
     'sandbox_exists',
+    'skill_not_found',
+    'workspace_archive_write_error',
     'quota_exceeded',
     'network_not_supported',
     'resources_not_supported',
@@ -83,6 +88,7 @@ export const createSandboxRoute = defineRoute({
         ttlSeconds: body.ttl_seconds ?? undefined,
         deleteWithThread: body.delete_with_thread ?? false,
         resources: fromSizeRequest(body.resources),
+        skills: body.skills ?? undefined,
         network: body.network ?? false,
         env: body.env ?? undefined,
       },

@@ -15,6 +15,15 @@ export const SandboxDto = z
     session_key: z.string().nullable(),
     tags: z.record(z.string(), z.string()),
     resources: SizeDto,
+    skills: z.array(
+      z.object({
+        name: z.string(),
+        digest: z.string().nullable().describe('Of what was placed last; null: nothing yet'),
+        kept: z
+          .array(z.string())
+          .describe('Files below /workspace/skills that are not as they were placed, and were left so'),
+      }),
+    ),
     network: z.boolean().describe('Whether it may reach the internet'),
     created_at: z.iso.datetime(),
     last_active_at: z.iso.datetime().describe('To the minute'),
@@ -40,6 +49,7 @@ export function toSandboxDto(sandbox: SandboxRecord, defaultSize: SandboxSize): 
     session_key: sandbox.sessionKey,
     tags: { ...sandbox.tags },
     resources: toSizeDto({ ...defaultSize, ...sandbox.resources }),
+    skills: sandbox.skills.map(({ name, digest, kept }) => ({ name, digest, kept: [...kept] })),
     network: sandbox.network,
     created_at: sandbox.createdAt.toISOString(),
     last_active_at: sandbox.lastActiveAt.toISOString(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { SkillName } from '../skills/skill-dto.ts';
 import { environmentProblem } from '#core/rules/sandbox-environment.ts';
 
 /** Most tags of one sandbox. */
@@ -31,6 +32,11 @@ export const Environment = z.record(z.string(), z.string('must be a string')).su
   const problem = environmentProblem(env);
   if (problem !== undefined) context.addIssue(problem);
 });
+
+export const Skills = z
+  .array(SkillName)
+  .max(32, 'at most 32')
+  .refine((names) => new Set(names).size === names.length, 'each only once');
 
 /** `key:value`, as often as there are tags; the key ends at the first colon. */
 export const TagFilter = z

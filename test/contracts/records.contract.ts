@@ -16,6 +16,7 @@ import { ALICE, BOB, fresh, hash, minutes, NOON, run, sandbox, tombstone } from 
 import { imagesContract } from './records/images.contract.ts';
 import { delegationsContract } from './records/delegations.contract.ts';
 import { sandboxEventsContract } from './records/sandbox-events.contract.ts';
+import { skillsContract } from './records/skills.contract.ts';
 import { timelineContract } from './records/timeline.contract.ts';
 import { quotasContract } from './records/quotas.contract.ts';
 import { sandboxLifeContract } from './records/sandbox-life.contract.ts';
@@ -514,6 +515,7 @@ export function recordsContract(
     sandboxLifeContract(() => ({ records, peer }));
     editorContract(() => ({ records, peer }));
     imagesContract(() => ({ records, peer }));
+    skillsContract(() => ({ records, peer }));
     quotasContract(() => ({ records, peer }));
     approvalsContract(() => ({ records, peer }), { runs: propertyRuns });
 

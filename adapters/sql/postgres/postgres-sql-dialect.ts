@@ -7,6 +7,7 @@ const LOCK_KEY = sql.lit(Buffer.from('porthole').readBigInt64BE());
 
 export const postgresSqlDialect: SqlDialect = {
   text: sql`text collate "C"`,
+  bytes: sql`bytea`,
   among: (column, values) => sql`${sql.ref(column)} = any(${values}::text[])`,
   forUpdate: sql`for update`,
   skipLocked: sql`for update skip locked`,

@@ -5,6 +5,7 @@ import { diagnoseSqlite, NulCharacter } from './sqlite-errors.ts';
 export const sqliteSqlDialect: SqlDialect = {
   // BINARY is the default collation.
   text: sql`text`,
+  bytes: sql`blob`,
   among(column, values) {
     // In JSON it would be an escape, which the driver's own check does not see.
     if (values.some((value) => value.includes('\0'))) throw new NulCharacter();

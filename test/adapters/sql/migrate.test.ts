@@ -41,6 +41,7 @@ describe('migrations', () => {
       'sandbox_tokens',
       'sandboxes',
       'schema_migrations',
+      'skills',
       'tool_drafts',
       'tool_runs',
       'tool_versions',

@@ -54,6 +54,7 @@ export function sandbox(id: string, rest: Partial<SandboxRecord> = {}): SandboxR
     resources: {},
     network: false,
     env: {},
+    skills: [],
     lastActiveAt: rest.createdAt ?? NOON,
     stoppedAt: null,
     ttlSeconds: null,

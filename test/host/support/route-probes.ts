@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import type { TestHost } from '#test/support/in-process-host.ts';
+import { skillTar } from '#test/support/skill-tar.ts';
 import { editorProbes } from './editor-probes.ts';
 import { ADA_ADMIN, ALICE } from './people.ts';
 import { type MadeRun, startPreview } from './runs.ts';
@@ -33,6 +34,20 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
       { keptSince: now, since: now, most: 9 },
     );
     return id;
+  }
+
+  /** Alice's; where somebody else puts it later, it is another one, and new. */
+  async function addSkill(name: string): Promise<string> {
+    const { records } = porthole.host.services;
+    for (const { user, org } of [
+      { user: 'bob', org: 'globex' },
+      { user: 'ada', org: 'ops' },
+      { user: 'service', org: 'service' },
+    ]) {
+      await records.skills.delete({ user, org }, name);
+    }
+    await porthole.call('PUT', `/api/skills/${name}`, { token: ALICE, body: skillTar(name) });
+    return name;
   }
 
   async function addImage() {
@@ -116,6 +131,13 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     }),
     createTunnel: async ({ sandboxId }) => ({ params: { id: sandboxId, port: '3000' }, body: {} }),
     deleteSandboxes: async () => ({ query: '?tag=made_by:nobody' }),
+    getSkill: async () => ({ params: { name: await addSkill('read') } }),
+    putSkill: async () => ({
+      params: { name: await addSkill('put') },
+      body: skillTar('put'),
+      headers: { 'content-type': 'application/x-tar' },
+    }),
+    deleteSkill: async () => ({ params: { name: await addSkill('deleted') } }),
     putImage: async () => ({ body: await addImage() }),
     deleteImage: async () => ({ params: { name: (await addImage()).name } }),
     deleteTunnel: async ({ sandboxId }) => ({ params: { id: sandboxId, port: '3000' } }),

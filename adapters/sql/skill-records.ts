@@ -1,0 +1,127 @@
+import { type Kysely, type Selectable, sql } from 'kysely';
+import type { Owner } from '#core/ports/records.ts';
+import type { PackedSkill, SkillFile, SkillRecord, SkillRecords, SkillSummary } from '#core/ports/skills.ts';
+import { instantText } from './instant.ts';
+import { checkLimit } from './keyset-page.ts';
+import type { SkillsTable, SqlSchema } from './schema.ts';
+import { inTransaction, type SqlSession } from './sql-session.ts';
+
+/** What lists read: neither files nor archives. */
+const SUMMARY = ['owner_org', 'owner_user', 'name', 'description', 'digest', 'size', 'put_at'] as const;
+
+/** Whose the skills of everybody are. Nobody can be this: whoever calls has an org and a name. */
+const EVERYBODY: Owner = { org: '', user: '' };
+
+export function skillRecords({ dialect, once, repeatable }: SqlSession): SkillRecords {
+  return {
+    put: (skill, most) =>
+      once((db) =>
+        inTransaction(db, async (trx) => {
+          const owner = skill.owner ?? EVERYBODY;
+          await dialect.lockKey(trx, JSON.stringify(['skills', owner.org, owner.user]));
+          const { name, ...row } = toRow(skill);
+          const own = trx.selectFrom('skills').where(ownedBy(owner));
+          const known = await own.select('name').where('name', '=', name).executeTakeFirst();
+          if (known !== undefined) {
+            await trx.updateTable('skills').set(row).where(ownedBy(owner)).where('name', '=', name).execute();
+            return 'replaced';
+          }
+          const { count } = await own.select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow();
+          if (Number(count) >= most) return 'too_many';
+          await trx
+            .insertInto('skills')
+            .values({ name, ...row })
+            .execute();
+          return 'added';
+        }),
+      ),
+
+    find: (owner, names) =>
+      repeatable(async (db) =>
+        names.length === 0 ? [] : (await usable(db, owner, names).select(SUMMARY).execute()).map(toSummary),
+      ),
+
+    load: (owner, names) =>
+      repeatable(async (db) =>
+        names.length === 0 ? [] : (await usable(db, owner, names).selectAll().execute()).map(toPacked),
+      ),
+
+    get: (owner, name) =>
+      repeatable(async (db) => {
+        const row = await usable(db, owner, [name])
+          .select([...SUMMARY, 'files'])
+          .executeTakeFirst();
+        return row && toSkill(row);
+      }),
+
+    list: (owner, { limit, after }) =>
+      repeatable(async (db) => {
+        checkLimit(limit);
+        const rows = await usable(db, owner)
+          .select(SUMMARY)
+          .$if(after !== undefined, (query) => query.where('name', '>', after as string))
+          .orderBy('name')
+          // One more than asked for says whether anything follows.
+          .limit(limit + 1)
+          .execute();
+        const items = rows.slice(0, limit).map(toSummary);
+        return { items, next: rows.length > limit ? (items.at(-1)?.name ?? null) : null };
+      }),
+
+    // Not repeated: the second answer would be that there is none.
+    delete: (owner, name) =>
+      once(async (db) => {
+        const { numDeletedRows } = await db
+          .deleteFrom('skills')
+          .where(ownedBy(owner ?? EVERYBODY))
+          .where('name', '=', name)
+          .executeTakeFirst();
+        return numDeletedRows > 0n;
+      }),
+  };
+}
+
+/** Own ones, and those of everybody whose names no own one has. */
+function usable(db: Kysely<SqlSchema>, owner: Owner, names?: readonly string[]) {
+  const ownNames = db.selectFrom('skills').select('name').where(ownedBy(owner));
+  return db
+    .selectFrom('skills')
+    .where((where) =>
+      where.or([ownedBy(owner), where.and([ownedBy(EVERYBODY), where.eb('name', 'not in', ownNames)])]),
+    )
+    .$if(names !== undefined, (query) => query.where('name', 'in', names as string[]));
+}
+
+function ownedBy({ org, user }: Owner) {
+  return sql<boolean>`(owner_org = ${org} and owner_user = ${user})`;
+}
+
+function toRow({ owner, files, putAt, archive, ...skill }: PackedSkill): SkillsTable {
+  const { org, user } = owner ?? EVERYBODY;
+  return {
+    name: skill.name,
+    description: skill.description,
+    digest: skill.digest,
+    size: skill.size,
+    owner_org: org,
+    owner_user: user,
+    files: JSON.stringify(files),
+    archive,
+    put_at: instantText(putAt),
+  };
+}
+
+function toSummary(row: Selectable<Pick<SkillsTable, (typeof SUMMARY)[number]>>): SkillSummary {
+  const { name, description, digest, size } = row;
+  const isShared = row.owner_org === EVERYBODY.org && row.owner_user === EVERYBODY.user;
+  const owner = isShared ? null : { user: row.owner_user, org: row.owner_org };
+  return { name, owner, description, digest, size, putAt: new Date(row.put_at) };
+}
+
+function toSkill(row: Selectable<Pick<SkillsTable, (typeof SUMMARY)[number] | 'files'>>): SkillRecord {
+  return { ...toSummary(row), files: JSON.parse(row.files) as SkillFile[] };
+}
+
+function toPacked(row: Selectable<SkillsTable>): PackedSkill {
+  return { ...toSkill(row), archive: row.archive };
+}
