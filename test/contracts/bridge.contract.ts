@@ -4,6 +4,7 @@ import { clientContract } from './bridge/client.contract.ts';
 import { execContract } from './bridge/exec.contract.ts';
 import { foldersContract } from './bridge/folders.contract.ts';
 import { filesContract } from './bridge/files.contract.ts';
+import { lentContract } from './bridge/lent.contract.ts';
 import { lifecycleContract } from './bridge/lifecycle.contract.ts';
 import { archivesContract } from './bridge/archives.contract.ts';
 import { mountsContract } from './bridge/mounts.contract.ts';
@@ -41,6 +42,7 @@ export function bridgeContract(open: () => Promise<BridgeUnderTest>): void {
     foldersContract(bridge);
     archivesContract(bridge);
     mountsContract(bridge);
+    lentContract(bridge);
     ptyContract(bridge);
     tunnelsContract(bridge);
     poolContract(bridge);
