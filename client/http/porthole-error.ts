@@ -18,9 +18,11 @@ const MAY_END = new Set([
   'sandbox_not_running',
   'preview_conflict',
   'request_timeout',
+  'snapshot_busy',
+  'draft_locked',
 ]);
 /** Failures that do not end by themselves. */
-const STAYS = new Set(['not_streamable', 'session_error', 'unmount_error', 'invalid_answer']);
+const STAYS = new Set(['session_error', 'unmount_error', 'invalid_answer']);
 
 /** What Porthole refuses, or why it could not be asked. The message says what, the value and the remedy; it never holds a credential. */
 export class PortholeError extends Error {
@@ -46,5 +48,5 @@ export class PortholeError extends Error {
 export function isRetryable(status: number, code: string): boolean {
   if (MAY_END.has(code)) return true;
   if (STAYS.has(code)) return false;
-  return status === 0 || status === 429 || status >= 500;
+  return status === 0 || status === 429 || (status >= 500 && status !== 501);
 }

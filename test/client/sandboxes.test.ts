@@ -153,6 +153,25 @@ describe('the client', () => {
       );
     });
 
+    test('writes many at once, lists them, and gets their folder', async () => {
+      await sandbox.files.upload(
+        { 'a/b.txt': 'b', 'c.bin': new Uint8Array([0, 255]) },
+        { to: '/workspace/many' },
+      );
+      expect(await sandbox.files.bytes('many/c.bin')).toEqual(new Uint8Array([0, 255]));
+      const { entries, truncated } = await sandbox.files.list('/workspace/many', { depth: 2 });
+      expect(truncated).toBe(false);
+      expect(entries.map(({ path, type, size }) => [path, type, size])).toEqual([
+        ['/workspace/many/a', 'directory', null],
+        ['/workspace/many/a/b.txt', 'file', 1],
+        ['/workspace/many/c.bin', 'file', 2],
+      ]);
+      const archive = await new Response(
+        await sandbox.files.download('/workspace/many', { format: 'zip' }),
+      ).bytes();
+      expect(Buffer.from(archive).toString('latin1', 0, 2)).toBe('PK');
+    });
+
     test('puts an archive there, and gets one', async () => {
       const archive = tar([{ type: 'file', name: 'archived/a', size: 5, content: Buffer.from('hello') }]);
       await sandbox.files.hydrate(toStream(archive));
