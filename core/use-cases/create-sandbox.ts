@@ -71,7 +71,7 @@ export async function createSandbox<T>(
   const wanted = await sized(deps, asked);
   await requireSkills(deps, wanted.owner, wanted.skills ?? []);
   const terms = termsOf(deps, wanted);
-  const warm = isPlain(wanted) ? await deps.pool.take(wanted.owner, signal, terms) : undefined;
+  const warm = isPlain(deps.provider, wanted) ? await deps.pool.take(wanted.owner, signal, terms) : undefined;
   if (warm !== undefined) return finish(deps, warm, () => used(deps, warm, use, signal));
   const id = deps.ids.sandbox();
   const reservation = await reserveSandbox(deps, id, wanted);
@@ -169,8 +169,13 @@ function notPlaced(skills: readonly string[] = []): readonly SandboxSkill[] {
 }
 
 /** Whether those that are kept ready are as it is wanted. What commands find in their environment comes with each command. */
-function isPlain({ image, resources = {}, network = false }: NewSandbox): boolean {
-  return image === undefined && !network && Object.values(resources).every((value) => value === undefined);
+function isPlain(
+  { defaultSize }: SandboxProvider,
+  { image, resources = {}, network = false }: NewSandbox,
+): boolean {
+  const isDefault = (key: keyof SandboxSize) =>
+    resources[key] === undefined || resources[key] === defaultSize[key];
+  return image === undefined && !network && isDefault('cpu') && isDefault('memoryMb') && isDefault('diskMb');
 }
 
 /** With the size that its image has in the catalogue, where nothing else is asked for. @throws PortholeError `image_not_supported` */

@@ -12,7 +12,7 @@ import { execute, serve } from '#test/host/support/commands.ts';
 import { makeRun, startPreview } from '#test/host/support/runs.ts';
 import { openTerminal } from '#test/host/support/terminals.ts';
 import type { TestHost } from '#test/support/in-process-host.ts';
-import { mortal } from './sandbox-lifecycle/mortal.ts';
+import { mortal } from '#test/doubles/mortal.ts';
 
 export interface LifecycleBed {
   /** Idle after 30 minutes, retained for an hour, by the clock that `open` was given. */

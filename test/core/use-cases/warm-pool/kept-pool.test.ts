@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { POOL_OWNER } from '#core/rules/pool-owner.ts';
-import { createSandbox } from '#core/use-cases/create-sandbox.ts';
+import { createSandbox, type NewSandbox } from '#core/use-cases/create-sandbox.ts';
 import { recoverSandboxes } from '#host/recover-sandboxes.ts';
 import { poolConfig, settled, warmPoolContract } from '#test/contracts/warm-pool.contract.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
@@ -105,7 +105,7 @@ describe('a kept pool', () => {
     expect((await house.records.sandboxes.get(dead))?.observed).toBe('destroyed');
   });
 
-  test('is passed by where an image is asked for, and used up before sandboxes are made', async () => {
+  test('is passed by where another image, another size or a network is asked for, and used up before sandboxes are made', async () => {
     const pool = house.open(poolConfig({ warmTarget: 1 }));
     await pool.prime();
     const [ready = ''] = await mine();
@@ -118,12 +118,19 @@ describe('a kept pool', () => {
       ids: numberedIds(),
       place: 'here',
       quotas: NO_QUOTAS,
-      images: [],
+      images: [{ name: 'debian', reference: 'debian:12', description: '', languages: [], resources: {} }],
     };
-    const create = (image?: string) =>
-      createSandbox(deps, { owner: ALICE, image }, async ({ id, observed }) => [id, observed]);
-    expect(await create('debian:12')).toEqual(['aaaaaaaaaaaaaaaaaaaaaaaaab', 'creating']);
-    expect(await create()).toEqual([ready, 'creating']);
+    const create = (wanted: Partial<NewSandbox> = {}) =>
+      createSandbox(deps, { owner: ALICE, ...wanted }, async ({ id }) => id);
+    const { defaultSize } = provider;
+    for (const other of [
+      { image: 'debian' },
+      { network: true },
+      { resources: { memoryMb: defaultSize.memoryMb + 1 } },
+    ]) {
+      expect(await create(other)).not.toBe(ready);
+    }
+    expect(await create({ resources: { cpu: defaultSize.cpu } })).toBe(ready);
     expect(await records.sandboxes.get(ready)).toMatchObject({ owner: ALICE, observed: 'running' });
   });
 

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { randomIds } from '#adapters/system/random-ids.ts';
+import type { Owner, Records, SandboxRecord } from '#core/ports/records.ts';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { WarmPool } from '#core/ports/warm-pool.ts';
+import { POOL_OWNER } from '#core/rules/pool-owner.ts';
+import { NO_QUOTAS } from '#core/rules/quotas.ts';
+import { createSandbox } from '#core/use-cases/create-sandbox.ts';
+import { keepLifecycle } from '#core/use-cases/keep-lifecycle.ts';
+import { keptPool } from '#core/use-cases/warm-pool/kept-pool.ts';
+import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';
+import { mortal } from '#test/doubles/mortal.ts';
+import { pinnedClock } from '#test/doubles/pinned-clock.ts';
+import { plainTokens } from '#test/doubles/plain-tokens.ts';
+import { collect } from '#test/support/collect.ts';
+import { poolConfig } from './warm-pool.contract.ts';
+
+export interface WarmClaimsHouse {
+  readonly records: Records;
+  readonly provider: SandboxProvider;
+  readonly dispose: () => Promise<unknown>;
+}
+
+export interface WarmClaimsSize {
+  readonly slots: number;
+  readonly claims: number;
+  readonly inFlight: number;
+  /** How many of the claims are cut off in the middle. */
+  readonly crashes: number;
+}
+
+/** An hour longer than anything that is being made is waited for. */
+const LATER_MS = 90 * 60_000;
+
+/** Claims from a pool, in number, at once, and with processes that are killed over them. */
+export function warmClaimsContract(
+  open: () => Promise<WarmClaimsHouse>,
+  { slots, claims, inFlight, crashes }: WarmClaimsSize,
+): void {
+  let house: WarmClaimsHouse;
+  beforeAll(async () => {
+    house = await open();
+  }, 120_000);
+  afterAll(() => house.dispose(), 120_000);
+
+  test(`of ${claims} claims at ${inFlight} in flight on ${slots} slots, ${crashes} of them cut off in the middle, none is given what another has, and no slot is lost`, async () => {
+    const { records, provider } = house;
+    const clock = pinnedClock(new Date());
+    const deps = { records, provider, clock, ids: randomIds, place: 'here', quotas: NO_QUOTAS, images: [] };
+    const failures: unknown[] = [];
+    const pools: WarmPool[] = [];
+    const openPool = (on: Pick<typeof deps, 'records' | 'provider'>) => {
+      const pool = keptPool({
+        ...deps,
+        ...on,
+        config: poolConfig({ warmTarget: slots, scaleBatchSize: 20 }),
+        failed: (error) => void failures.push(error),
+      });
+      pools.push(pool);
+      return pool;
+    };
+    // Two servers on one database, and a server of its own for each one that is killed in the middle of taking.
+    const [one, two] = [openPool(deps), openPool(deps)];
+    await one.prime();
+    await two.prime();
+    const first = new Set((await records.sandboxes.wantedBy(POOL_OWNER, 'here')).map(({ id }) => id));
+    expect(first.size).toBe(slots);
+
+    const got: SandboxRecord[] = [];
+    const ownerOf = (at: number): Owner => ({ user: `user-${at}`, org: 'acme' });
+    const claim = async (at: number) => {
+      const isCut = at % Math.floor(claims / crashes) === 0 && at / Math.floor(claims / crashes) < crashes;
+      const pool = at % 2 === 0 ? one : two;
+      let own: Parameters<typeof createSandbox>[0] = { ...deps, pool };
+      if (isCut) {
+        const dying =
+          at % 4 === 0 ? mortal(deps, 'before', 'setObserved') : mortal(deps, 'after', 'takeWarm');
+        own = { ...dying, pool: at % 4 === 0 ? pool : { take: (...args) => takeBy(dying, args) } };
+      }
+      const asked = createSandbox(own, { owner: ownerOf(at) }, (sandbox) => Promise.resolve(sandbox));
+      if (isCut) await expect(asked).rejects.toThrow('killed');
+      else got.push(await asked);
+    };
+    const takeBy = async (dying: typeof deps, args: Parameters<WarmPool['take']>) => {
+      const pool = openPool({ ...dying, provider });
+      await pool.prime();
+      return pool.take(...args);
+    };
+    const waiting = Array.from({ length: claims }, (_, at) => at).values();
+    await Promise.all(
+      Array.from({ length: inFlight }, async () => {
+        for (const at of waiting) await claim(at);
+      }),
+    );
+
+    expect(got).toHaveLength(claims - crashes);
+    expect(new Set(got.map(({ id }) => id)).size).toBe(claims - crashes);
+    expect(got.filter(({ id }) => first.has(id)).length).toBeGreaterThan(0);
+    for (const { id, owner } of got) {
+      expect(await records.sandboxes.get(id)).toMatchObject({
+        owner,
+        desired: 'running',
+        observed: 'running',
+      });
+    }
+
+    // What was cut off is nobody's: the pass removes it, and the pool is full again.
+    clock.advance(LATER_MS);
+    const limits = { idle: 10 * LATER_MS, retention: 10 * LATER_MS };
+    await keepLifecycle({
+      ...deps,
+      plane: memoryPreviewPlane({ clock }),
+      tokens: plainTokens(),
+      limits,
+      failed: (_id, error) => void failures.push(error),
+    });
+    await one.refresh();
+    expect(await one.stats()).toMatchObject({ warm: slots, assigned: claims - crashes });
+    const warm = (await records.sandboxes.wantedBy(POOL_OWNER, 'here')).map(({ id }) => id);
+    expect((await collect(provider.list())).toSorted()).toEqual(
+      [...warm, ...got.map(({ id }) => id)].toSorted(),
+    );
+    expect(failures.filter((error) => (error as Error).message !== 'killed')).toEqual([]);
+    await Promise.all(pools.map((pool) => pool.close()));
+  }, 300_000);
+}

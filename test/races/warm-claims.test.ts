@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLocalProvider } from '#adapters/local/local-provider.ts';
+import { openPostgresRecords } from '#adapters/sql/postgres/open-postgres-records.ts';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { missingFor } from '#test/adapters/local/machine.ts';
+import { warmClaimsContract, type WarmClaimsHouse } from '#test/contracts/warm-claims.contract.ts';
+import { memorySandboxes } from '#test/doubles/memory-sandboxes.ts';
+import { collect } from '#test/support/collect.ts';
+import { postgresMissing, startPostgres } from '#test/support/postgres.ts';
+import { suite } from '#test/support/suite.ts';
+
+const MANY = { slots: 100, claims: 1_000, inFlight: 64, crashes: 50 };
+
+async function house(
+  records: Records,
+  provider: SandboxProvider,
+  dispose: () => unknown,
+): Promise<WarmClaimsHouse> {
+  await records.migrate();
+  return {
+    records,
+    provider,
+    async dispose() {
+      for (const id of await collect(provider.list())) await provider.destroy(id);
+      await provider.close();
+      await records.close();
+      await dispose();
+    },
+  };
+}
+
+suite('claims from a warm pool, in an SQLite file', undefined, () => {
+  warmClaimsContract(async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'porthole-claims-'));
+    const records = openSqliteRecords({ file: join(folder, 'records.db') });
+    return house(records, memorySandboxes().provider, () => rmSync(folder, { recursive: true }));
+  }, MANY);
+});
+
+suite('claims from a warm pool, in PostgreSQL', postgresMissing, () => {
+  warmClaimsContract(async () => {
+    const server = await startPostgres();
+    const records = openPostgresRecords({ url: server.url, poolSize: 8 });
+    return house(records, memorySandboxes().provider, () => server.stop());
+  }, MANY);
+});
+
+suite('claims from a warm pool of local sandboxes', missingFor('bubblewrap'), () => {
+  warmClaimsContract(
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'porthole-claims-'));
+      const provider = createLocalProvider({ dataDir: folder, isolation: 'bubblewrap' });
+      const records = openSqliteRecords({ file: join(folder, 'records.db') });
+      return house(records, provider, () => rmSync(folder, { recursive: true }));
+    },
+    { slots: 8, claims: 24, inFlight: 8, crashes: 4 },
+  );
+});
