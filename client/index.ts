@@ -36,6 +36,7 @@ export {
   type Validation,
 } from './server/connect-from-config.ts';
 export { readSandboxConfig, type RunConfig, type SandboxConfig } from './server/sandbox-config.ts';
+export { sandboxConfigSchema } from './server/sandbox-config-schema.ts';
 export type { SandboxTool, ToolResult } from './server/sandbox-tool.ts';
 export { tar, type TarEntry } from './archive/tar-writer.ts';
 export { toStream } from './streams/to-stream.ts';

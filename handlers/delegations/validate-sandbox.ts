@@ -3,24 +3,19 @@ import { type Caller, mayUseSandbox, requirePerson } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { SandboxRecord } from '#core/ports/records.ts';
 import { type Grant, WHOLE_GRANT } from '#core/rules/grant.ts';
-import { checkSandboxId, SANDBOX_ID } from '#core/rules/sandbox-id.ts';
 import { defineRoute, json } from '../route.ts';
 import { ScopeName } from './delegation-dto.ts';
+import { SandboxConfig } from './sandbox-config.ts';
 
-const Credential = z.string().max(8_192, 'must be at most 8192 characters');
+const { sandbox_id, credential, dataplane_url } = SandboxConfig.shape;
 
 const Body = z
   .strictObject({
-    sandbox_id: z
-      .string()
-      .max(400)
-      .meta({ pattern: SANDBOX_ID.source, example: 'mfrggzdfmztwq2lknnwg23tpoa' }),
-    credential: Credential.optional().describe('What the client handed over'),
-    sandbox_credential: Credential.optional().describe('An older name of `credential`'),
+    sandbox_id,
+    credential: credential.optional().describe('What the client handed over'),
+    sandbox_credential: credential.optional().describe('An older name of `credential`'),
     org: z.string().max(400).describe('Your own: a sandbox of another org is none'),
-    dataplane_url: z
-      .string()
-      .max(4_096)
+    dataplane_url: dataplane_url
       .optional()
       .describe('What the client handed over; another one than ours is refused'),
   })
@@ -56,7 +51,7 @@ export const validateSandboxRoute = defineRoute({
   responses: { 200: { description: 'What it is worth', schema: Verdict } },
   async handle({ body, caller, headers }, services) {
     const person = requirePerson(caller, 'judge credentials');
-    const id = checkSandboxId(body.sandbox_id);
+    const id = body.sandbox_id;
     if (body.org !== person.org) {
       throw new PortholeError(
         'forbidden',
