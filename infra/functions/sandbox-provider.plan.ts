@@ -29,12 +29,28 @@ export function sandboxEnvironmentPlan(sandboxes: Sandboxes): Record<string, str
   return {
     PORTHOLE_PROVIDER: sandboxProvider(sandboxes),
     ...(image !== undefined && { PORTHOLE_SANDBOX_IMAGE: image }),
+    PORTHOLE_IMAGES: JSON.stringify(catalogue(sandboxes)),
     ...(storageClass !== undefined && { PORTHOLE_SANDBOX_STORAGE_CLASS: storageClass }),
     ...(warmPool !== undefined && { PORTHOLE_WARM_POOL: warmPool }),
     ...(warmPoolTarget > 0 && { WARM_POOL_TARGET: String(warmPoolTarget) }),
     ...(byImage.size > 0 && {
       PORTHOLE_WARM_POOLS_BY_IMAGE: JSON.stringify(Object.fromEntries(byImage)),
     }),
+  };
+}
+
+/** What sandboxes may ask for: the templates that pools give, and what the stack file names besides, or in their place. */
+function catalogue({ images, templates, warmPools }: Sandboxes): Record<string, object> {
+  const pooled = new Set(Object.values(warmPools).map(({ template }) => template));
+  const given = Object.entries(templates).filter(([name]) => pooled.has(name));
+  return {
+    ...Object.fromEntries(given.map(([name, { image }]) => [name, { reference: image }])),
+    ...Object.fromEntries(
+      Object.entries(images).map(([name, { cpu, memoryMb, diskMb, ...image }]) => [
+        name,
+        { ...image, resources: { cpu, memory_mb: memoryMb, disk_mb: diskMb } },
+      ]),
+    ),
   };
 }
 
@@ -64,6 +80,12 @@ export function sandboxProblems(sandboxes: Sandboxes): [key: string, problem: st
     problems.push(['warmPool', `${warmPool} is none of warmPools (${names.join(', ')})`]);
   }
   const provider = sandboxProvider(sandboxes);
+  const given = warmPoolsByImage(sandboxes);
+  for (const [name, { reference }] of Object.entries(sandboxes.images)) {
+    if (provider === 'agent-sandbox' && !given.has(reference)) {
+      problems.push([`images.${name}.reference`, `${reference} is given by none of warmPools`]);
+    }
+  }
   if (provider !== 'agent-sandbox' && image === undefined) {
     problems.push([
       'image',

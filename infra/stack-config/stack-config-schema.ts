@@ -175,6 +175,19 @@ const WarmPool = z.strictObject({
     .describe('Sandboxes kept ready; 0 makes claims of the template possible without any'),
 });
 
+const CatalogueImage = z.strictObject({
+  reference: text.describe(
+    "What is pulled, best by digest; of `agent-sandbox` the image of a warm pool's template",
+  ),
+  description: z.string().optional().describe('What it is for'),
+  languages: z.array(text).optional().describe('What one can write in it'),
+  cpu: z.number().min(0.1).max(1_024).optional().describe('Cores of a sandbox that says nothing of them'),
+  memoryMb: whole(64, 16_777_216).optional().describe('MiB of memory of a sandbox that says nothing of it'),
+  diskMb: whole(16, 16_777_216)
+    .optional()
+    .describe('MiB of `/workspace` of a sandbox that says nothing of it'),
+});
+
 const Sandboxes = {
   provider: z
     .enum(['kubernetes', 'agent-sandbox', 'auto'])
@@ -183,6 +196,12 @@ const Sandboxes = {
       'What makes sandboxes; `agent-sandbox` where a warm pool is configured, else `kubernetes`. `auto` looks at each start whether the cluster has agent-sandbox',
     ),
   image: text.optional().describe('Image of sandboxes that ask for none; required with `kubernetes`'),
+  images: z
+    .record(label, CatalogueImage)
+    .default({})
+    .describe(
+      'Catalogue of images that sandboxes may ask for by name; the templates of warm pools are in it under their own names',
+    ),
   storageClass: text
     .optional()
     .describe("StorageClass of `/workspace`; the cluster's default where it is not said"),

@@ -119,6 +119,15 @@ describe('a stack file', () => {
       'porthole:sandboxes.warmPoolTarget: 3 has no effect with the provider kubernetes, which keeps no sandbox ready: use agent-sandbox, or leave it out',
     ],
     [
+      'an image that no pool gives',
+      withKey('sandboxes', {
+        templates: { node: { image: 'node' } },
+        warmPools: { ready: { template: 'node' } },
+        images: { py: { reference: 'python' } },
+      }),
+      'porthole:sandboxes.images.py.reference: python is given by none of warmPools',
+    ],
+    [
       'sandboxes that nothing would make',
       withKey('sandboxes', {}),
       'porthole:sandboxes.image: is required with the provider kubernetes: the image of sandboxes that ask for none',
@@ -224,8 +233,8 @@ describe("the functions' environment", () => {
       },
       everySecret,
     );
-    const { provider, cluster } = readConfig({ ...environmentPlan(given), ...secretsPlan(given) });
-    return { provider, ...cluster };
+    const { provider, cluster, images } = readConfig({ ...environmentPlan(given), ...secretsPlan(given) });
+    return { provider, ...cluster, images };
   };
 
   test('lets sandboxes be pods where no warm pool is configured, and previews hang on the listener that the stack makes', () => {
@@ -235,6 +244,7 @@ describe("the functions' environment", () => {
       storageClass: undefined,
       warmPool: undefined,
       warmPoolsByImage: {},
+      images: [],
       listener: 'previews',
       probeUrl: undefined,
       probeCa: undefined,
@@ -286,6 +296,47 @@ describe("the functions' environment", () => {
     ],
   ])('lets sandboxes be %s', (_, sandboxes, expected) => {
     expect(clusterOf({ sandboxes })).toMatchObject(expected);
+  });
+
+  const bare = { description: '', languages: [], resources: {} };
+  test.each<[what: string, sandboxes: object, expected: object[]]>([
+    [
+      'what the stack file names',
+      {
+        image: 'debian',
+        images: {
+          py: { reference: 'r/py@sha256:1', description: 'd', languages: ['python'], cpu: 0.5, diskMb: 64 },
+        },
+      },
+      [
+        {
+          name: 'py',
+          reference: 'r/py@sha256:1',
+          description: 'd',
+          languages: ['python'],
+          resources: { cpu: 0.5, diskMb: 64 },
+        },
+      ],
+    ],
+    [
+      'the templates that pools give, under their names',
+      { ...pools, templates: { ...pools.templates, idle: { image: 'idle' } }, warmPool: 'c' },
+      [
+        { ...bare, name: 'node', reference: 'node' },
+        { ...bare, name: 'python', reference: 'python' },
+      ],
+    ],
+    [
+      'a pool’s image under another name as well',
+      { ...pools, warmPool: 'c', images: { js: { reference: 'node' } } },
+      [
+        { ...bare, name: 'node', reference: 'node' },
+        { ...bare, name: 'python', reference: 'python' },
+        { ...bare, name: 'js', reference: 'node' },
+      ],
+    ],
+  ])('gives the catalogue of images %s', (_, sandboxes, expected) => {
+    expect(clusterOf({ sandboxes }).images).toEqual(expected);
   });
 
   test('says where the gateway is reached, and by what authority it is known', () => {
