@@ -2,7 +2,7 @@ import { PortholeError } from './errors.ts';
 import type { PolicyRecord } from './ports/approvals.ts';
 import type { Owner, RunRecord, SandboxRecord } from './ports/records.ts';
 import type { Grant } from './rules/grant.ts';
-import { isOfPool } from './rules/pool-owner.ts';
+import { isOfService } from './rules/service-owner.ts';
 import type { Actor } from './rules/preview-events.ts';
 
 /** A person, the service itself, or `local`: whoever may own things. */
@@ -84,9 +84,9 @@ export function actorOn(run: RunRecord, caller: Caller): Exclude<Actor, 'traffic
   return sameOwner(caller, run.owner) ? 'owner' : 'admin';
 }
 
-/** Whether the caller may act on the sandbox: its owner, an admin, or (where `agents`) the agent whose run it serves, or whom its owner has lent it to; what of it, the route says. One that waits in a pool is nobody's: whoever gets it must find it untouched. */
+/** Whether the caller may act on the sandbox: its owner, an admin, or (where `agents`) the agent whose run it serves, or whom its owner has lent it to; what of it, the route says. What the service keeps for itself is nobody's: whoever gets one of a pool must find it untouched. */
 export function mayUseSandbox(caller: Caller, sandbox: SandboxRecord, agents: boolean): boolean {
-  if (isOfPool(sandbox)) return false;
+  if (isOfService(sandbox)) return false;
   if (caller.kind === 'agent') return agents && caller.sandboxId === sandbox.id;
   if (caller.kind === 'delegate') {
     return caller.sandboxId === sandbox.id && caller.generation === sandbox.generation;

@@ -16,7 +16,10 @@ import { putImageRoute } from './images/put-image.ts';
 import { createToolRoute } from './editor/create-tool.ts';
 import { releaseDraftLockRoute, renewDraftLockRoute, takeDraftLockRoute } from './editor/draft-lock.ts';
 import { listToolsRoute } from './editor/list-tools.ts';
+import { runSandboxRoute } from './editor/run-sandbox.ts';
+import { startActionRoute } from './editor/start-action.ts';
 import { getToolDraftRoute, saveToolDraftRoute } from './editor/tool-draft.ts';
+import { getToolRunRoute, listToolRunsRoute } from './editor/tool-runs.ts';
 import { createToolVersionRoute, listToolVersionsRoute } from './editor/tool-versions.ts';
 import { callMcpRoute } from './mcp/call-mcp.ts';
 import { healthRoute } from './ops/health.ts';
@@ -134,6 +137,10 @@ export const ROUTES: readonly Route[] = [
   takeDraftLockRoute,
   renewDraftLockRoute,
   releaseDraftLockRoute,
+  runSandboxRoute,
+  startActionRoute,
+  getToolRunRoute,
+  listToolRunsRoute,
   getPoolStatsRoute,
   primePoolRoute,
   shutdownPrewarmedRoute,

@@ -6,8 +6,10 @@ import { isInCluster } from '#adapters/kubernetes/client/in-cluster-access.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
 import { secretRedactor } from '#core/rules/redact-secrets.ts';
+import type { CleaningReport } from '#core/use-cases/editor/clean-snapshots.ts';
 import { keepLives, type LifecycleReport } from '#handlers/lifecycle.ts';
 import { reap } from '#handlers/reaper.ts';
+import { cleanEditorSnapshots } from '#handlers/snapshots-clean.ts';
 import { ROUTES } from '#handlers/routes.ts';
 import type { Logger, Services } from '#handlers/services.ts';
 import { createChannelServers } from './channel/channel-servers.ts';
@@ -32,6 +34,8 @@ export interface Host {
   readonly recovered: Promise<void>;
   /** Does at once what is scheduled for every minute: stops what is idle, destroys what was stopped for too long. */
   lifecycle(): Promise<LifecycleReport>;
+  /** Does at once what is scheduled for every ten minutes: removes the editor's snapshots whose time is over. */
+  cleanSnapshots(): Promise<CleaningReport>;
   /** Ends gracefully: answers what was asked, loses no record, keeps files and URLs for the next start. */
   close(): Promise<void>;
 }
@@ -39,6 +43,8 @@ export interface Host {
 const REAP_SECONDS = 60;
 /** How exactly idle sandboxes are stopped. */
 const LIFECYCLE_SECONDS = 60;
+/** How exactly snapshots are removed; they are of no use from their expiry on. */
+const SNAPSHOTS_SECONDS = 600;
 
 /** Brings Porthole up on this machine: the functions, the preview gateway and the schedules, in one process. */
 export async function startHost(
@@ -112,6 +118,7 @@ export async function startHost(
       : [
           every(REAP_SECONDS, 'reaper', log, (signal) => reap(services, signal)),
           every(LIFECYCLE_SECONDS, 'lifecycle', log, (signal) => keepLives(services, signal)),
+          every(SNAPSHOTS_SECONDS, 'snapshots', log, (signal) => cleanEditorSnapshots(services, signal)),
           ...keepPool(config, services, recovered),
         ];
     opened.defer(async () => {
@@ -127,6 +134,7 @@ export async function startHost(
       services,
       recovered,
       lifecycle: () => keepLives(services, stopping.signal),
+      cleanSnapshots: () => cleanEditorSnapshots(services, stopping.signal),
       describe: () => platform.describe(),
       close: () => running.disposeAsync(),
     };

@@ -10,8 +10,8 @@ import type {
 } from '#core/ports/records.ts';
 import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
 import type { SandboxSkill } from '#core/ports/skills.ts';
-import { POOL_OWNER } from '#core/rules/pool-owner.ts';
 import { binds, isWithin, type Usage } from '#core/rules/quotas.ts';
+import { SERVICE_OWNERS } from '#core/rules/service-owner.ts';
 import { instantText } from './instant.ts';
 import { keysetPage } from './keyset-page.ts';
 import type { SandboxesTable, SqlSchema } from './schema.ts';
@@ -174,7 +174,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
           .selectFrom('sandboxes')
           .selectAll()
           .where(LIVE)
-          .where(owner === undefined ? notOfPool() : ownedBy(owner));
+          .where(owner === undefined ? notOfService() : ownedBy(owner));
         if (state !== undefined) query = query.where('observed', '=', state);
         if (name !== undefined) query = query.where('name', '=', name);
         if (sessionKey !== undefined) query = query.where('session_key', '=', sessionKey);
@@ -316,8 +316,10 @@ function ownedBy({ org, user }: Owner) {
   return sql<boolean>`owner_org = ${org} and owner_user = ${user}`;
 }
 
-function notOfPool() {
-  return sql<boolean>`not (owner_org = ${POOL_OWNER.org} and owner_user = ${POOL_OWNER.user})`;
+/** As `isOfService` has it. */
+function notOfService() {
+  const each = SERVICE_OWNERS.map(({ org, user }) => sql`not (owner_org = ${org} and owner_user = ${user})`);
+  return sql<boolean>`${sql.join(each, sql` and `)}`;
 }
 
 /** Those of an owner that count. */

@@ -210,6 +210,8 @@ export interface EditorRecords {
   runs(toolId: string, page: PageRequest): Promise<Page<ToolRunRecord>>;
   /** Runs that are past their deadline at `now` end as failed with this error; says how many, at most `limit`. */
   failOverdue(now: Date, error: ToolRunError, limit: number): Promise<number>;
+  /** The snapshots of which a run of this owner is under way. */
+  snapshotsUnderWay(owner: Owner, now: Date): Promise<ReadonlySet<string>>;
   snapshot(id: string): Promise<SnapshotRecord | undefined>;
   /** The ids of snapshots that are over at `now` and have no run under way, oldest first. */
   expiredSnapshots(now: Date, limit: number): Promise<readonly string[]>;

@@ -194,7 +194,7 @@ export interface SandboxRecords {
   touch(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, at: Date): Promise<void>;
   /** Somebody said at `at` that it is still wanted, which is activity, too; never moves back. The record as it then stands; undefined, and nothing changed, where it is not wanted to run. */
   beat(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, at: Date): Promise<SandboxRecord | undefined>;
-  /** Newest first: the live ones of an owner, or of everybody in the place but the pool's. */
+  /** Newest first: the live ones of an owner, or of everybody but the service itself. */
   list(owner: Owner | undefined, filter: SandboxFilter, page: PageRequest): Promise<Page<SandboxRecord>>;
   /** Newest first: every sandbox but those that are both wanted and observed to be destroyed. */
   live(page: PageRequest, place?: string): Promise<Page<SandboxRecord>>;

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
-import type { DraftRecord, DraftSaving, EditorRecords, LockClaim } from '#core/ports/editor.ts';
+import type { DraftRecord, DraftSaving, EditorRecords } from '#core/ports/editor.ts';
+import { holdsLock } from '#core/rules/editor/draft-lock.ts';
 import { instantText } from '../instant.ts';
 import type { SqlSchema } from '../schema.ts';
 import { inTransaction, type SqlSession } from '../sql-session.ts';
@@ -103,10 +104,6 @@ export async function holdDraft(
     .modifyEnd(forUpdate)
     .executeTakeFirst();
   return row && toDraft(row);
-}
-
-export function holdsLock({ lock }: DraftRecord, { tokenSha256, at }: LockClaim): boolean {
-  return lock !== null && lock.tokenSha256 === tokenSha256 && lock.expiresAt > at;
 }
 
 async function readDraft(db: Kysely<SqlSchema>, toolId: string): Promise<DraftRecord | undefined> {

@@ -1,13 +1,17 @@
 import { type Kysely, sql } from 'kysely';
 import type { EditorRecords, NewToolRun, RunBeginning } from '#core/ports/editor.ts';
+import { holdsLock } from '#core/rules/editor/draft-lock.ts';
 import { instantText } from '../instant.ts';
 import { keysetPage } from '../keyset-page.ts';
 import type { SqlSchema } from '../schema.ts';
 import { inTransaction, type SqlSession } from '../sql-session.ts';
-import { holdDraft, holdsLock } from './draft-records.ts';
+import { holdDraft } from './draft-records.ts';
 import { endedColumns, runningRow, snapshotRow, toToolRun } from './editor-rows.ts';
 
-type ToolRunRecords = Pick<EditorRecords, 'beginRun' | 'endRun' | 'run' | 'runs' | 'failOverdue'>;
+type ToolRunRecords = Pick<
+  EditorRecords,
+  'beginRun' | 'endRun' | 'run' | 'runs' | 'failOverdue' | 'snapshotsUnderWay'
+>;
 
 /** As a literal: only then do both databases see that the indexes of what runs serve it. */
 export const RUNNING = sql<boolean>`tool_runs.status = 'running'`;
@@ -67,6 +71,19 @@ export function toolRunRecords({ dialect, once, repeatable }: SqlSession): ToolR
       repeatable((db) =>
         keysetPage(db.selectFrom('tool_runs').selectAll().where('tool_id', '=', toolId), page, toToolRun),
       ),
+
+    snapshotsUnderWay: ({ org, user }, now) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('tool_runs')
+          .select('snapshot_id')
+          .where(RUNNING)
+          .where('owner_org', '=', org)
+          .where('owner_user', '=', user)
+          .where('deadline', '>', instantText(now))
+          .execute();
+        return new Set(rows.map(({ snapshot_id }) => snapshot_id));
+      }),
 
     failOverdue: (now, error, limit) =>
       repeatable(async (db) => {

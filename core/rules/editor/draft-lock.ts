@@ -1,5 +1,5 @@
 import { PortholeError } from '../../errors.ts';
-import type { DraftLock, DraftRecord } from '../../ports/editor.ts';
+import type { DraftLock, DraftRecord, LockClaim } from '../../ports/editor.ts';
 
 /** How long a lock is good for, and each renewal of it, in milliseconds. */
 export const LOCK_MS = 10 * 60_000;
@@ -7,6 +7,11 @@ export const LOCK_MS = 10 * 60_000;
 /** The lock that somebody holds at `now`. */
 export function activeLock(lock: DraftLock | null, now: Date): DraftLock | undefined {
   return lock !== null && lock.expiresAt > now ? lock : undefined;
+}
+
+/** Whether the claim is good: its token is that of the lock, which is not over. */
+export function holdsLock({ lock }: Pick<DraftRecord, 'lock'>, { tokenSha256, at }: LockClaim): boolean {
+  return activeLock(lock, at)?.tokenSha256 === tokenSha256;
 }
 
 /** Why somebody who does not hold the lock may not go on: who does, and until when. */

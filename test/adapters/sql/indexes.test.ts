@@ -111,6 +111,7 @@ const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> 
   'editor.run': ({ editor }) => editor.run('trun_1'),
   'editor.runs': ({ editor }) => editor.runs('tool_1', { limit: 5, after: AFTER }),
   'editor.failOverdue': ({ editor }) => editor.failOverdue(AT, CUT_OFF, 5),
+  'editor.snapshotsUnderWay': ({ editor }) => editor.snapshotsUnderWay(OWNER, AT),
   'editor.snapshot': ({ editor }) => editor.snapshot('snap_1'),
   'editor.expiredSnapshots': ({ editor }) => editor.expiredSnapshots(AT, 5),
   'editor.removeSnapshots': ({ editor }) => editor.removeSnapshots(['snap_1', 'snap_2'], AT),

@@ -227,6 +227,9 @@ export function editorContract(instances: () => { readonly records: Records; rea
             ),
           ),
         );
+        expect(await peer.editor.snapshotsUnderWay(ALICE, NOON)).toEqual(new Set(['snap_1']));
+        expect(await peer.editor.snapshotsUnderWay(BOB, NOON)).toEqual(new Set());
+        expect(await peer.editor.snapshotsUnderWay(ALICE, minutes(10))).toEqual(new Set());
         const [winner] = begun.flatMap(({ kind }, at) => (kind === 'begun' ? [`try_${at}`] : []));
         expect(begun.filter(({ kind }) => kind === 'begun')).toHaveLength(1);
         expect(begun.filter((each) => each.kind === 'busy' && each.runId === winner)).toHaveLength(19);
