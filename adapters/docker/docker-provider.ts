@@ -13,7 +13,7 @@ import type { ServeChannel } from '#adapters/sandboxes/channel/sandbox-channels.
 import { checkPort, sandboxNotFound, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { Serial } from '#adapters/sandboxes/serial.ts';
-import { checkAtMost, networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
+import { checkAtMost } from '#adapters/sandboxes/unsupported-spec.ts';
 import type {
   Enforcement,
   ExecCommand,
@@ -23,6 +23,7 @@ import type {
   SandboxSize,
   SandboxSpec,
 } from '#core/ports/sandbox-provider.ts';
+import { ContainerEgress } from './container-egress.ts';
 import { ContainerChannels } from './container-channels.ts';
 import { ContainerLife } from './containers/container-life.ts';
 import { containerProcess } from './containers/container-process.ts';
@@ -35,7 +36,7 @@ import { type EngineProbe, probeEngine } from './engine-probe.ts';
 import { ContainerShell } from './exec/container-shell.ts';
 import { portError } from './provider-errors.ts';
 import { RunningContainers } from './running-containers.ts';
-import { SandboxNames } from './sandbox-names.ts';
+import { SandboxNames, specOf } from './sandbox-names.ts';
 
 export interface DockerProviderOptions {
   readonly engine: EngineOptions;
@@ -49,6 +50,8 @@ export interface DockerProviderOptions {
   readonly limits?: Partial<SandboxLimits> | undefined;
   /** Name of an engine's network for sandboxes to join. @default `none`: their own loopback and nothing else */
   readonly network?: string | undefined;
+  /** Private ranges that sandboxes with a network reach all the same, in CIDR notation. @default none */
+  readonly alsoReachable?: readonly string[] | undefined;
 }
 
 export interface DockerProvider extends SandboxProvider {
@@ -75,6 +78,7 @@ class ContainerProvider implements DockerProvider {
   readonly name = 'docker';
   readonly defaultSize: SandboxSize;
   readonly #network: string;
+  readonly #egress: ContainerEgress;
   readonly #engine: Engine;
   readonly #names: SandboxNames;
   readonly #volumes: SandboxVolumes;
@@ -96,6 +100,7 @@ class ContainerProvider implements DockerProvider {
     channels,
     limits = {},
     network = 'none',
+    alsoReachable = [],
   }: DockerProviderOptions) {
     const wanted = { ...DEFAULT_LIMITS, ...limits };
     this.defaultSize = {
@@ -104,6 +109,7 @@ class ContainerProvider implements DockerProvider {
       diskMb: wanted.diskMebibytes,
     };
     this.#network = network;
+    this.#egress = new ContainerEgress({ isLocal: engine.address.kind === 'socket', network, alsoReachable });
     this.#engine = new Engine(engine);
     this.#names = new SandboxNames(installation);
     this.#volumes = new SandboxVolumes(this.#engine);
@@ -145,7 +151,7 @@ class ContainerProvider implements DockerProvider {
     return this.#channels.path;
   }
 
-  async enforcement(): Promise<Enforcement> {
+  async enforcement(network: boolean): Promise<Enforcement> {
     // Nothing is claimed of an engine that does not answer.
     const unenforced = await this.#known().then(
       (facts) => facts.unenforced,
@@ -155,14 +161,19 @@ class ContainerProvider implements DockerProvider {
       cpu: unenforced.includes('cpus') ? null : 'cgroup',
       memoryMb: unenforced.includes('memory') ? null : 'cgroup',
       diskMb: this.#volumes.hasQuotas === true ? 'volume quota' : null,
-      network: this.#network === 'none' ? 'network namespace' : null,
+      network:
+        this.#network !== 'none'
+          ? null
+          : network
+            ? 'packet filter of its network namespace'
+            : 'network namespace',
     };
   }
 
   async create(spec: SandboxSpec, signal?: AbortSignal): Promise<void> {
     const { id, network = false } = spec;
     checkSandboxId(id);
-    if (network) throw networkNotSupported('this container engine has no network for it');
+    if (network) this.#egress.carrier();
     await this.#told(id, () =>
       this.#coming(id, async () => {
         const { cpus } = await this.#known();
@@ -304,6 +315,7 @@ class ContainerProvider implements DockerProvider {
     container: RunningContainer,
     signal: AbortSignal = new AbortController().signal,
   ): Promise<void> {
+    if (specOf(volume.Labels).network === true) await this.#egress.open(container.containerId, signal);
     if ((await this.#shell.prepare(container, signal)) === undefined) return;
     await this.#life.giveWorkspace(id, volume, signal);
     const trouble = await this.#shell.prepare(container, signal);

@@ -33,7 +33,7 @@ import type {
 import { dialLoopback } from './dial-loopback.ts';
 import { dialThroughInit } from './dial-through-init.ts';
 import { ownerOf } from './drop-root.ts';
-import { egressMissing } from './egress/start-egress.ts';
+import { type Carrier, findCarrier } from './egress/carriers.ts';
 import { endProcesses } from './end-processes.ts';
 import { readCommand } from './exec-request.ts';
 import { startCommand } from './exec-process.ts';
@@ -147,7 +147,7 @@ class FolderProvider implements LocalProvider {
       );
     }
     checkSandboxId(id);
-    if (network) await this.#checkNetwork();
+    if (network) await this.#carrier();
     await this.#serial.run(id, async () => {
       const folder = new SandboxFolder(this.#root, id);
       if (folder.has('destroying')) await this.#remove(id, folder);
@@ -255,13 +255,15 @@ class FolderProvider implements LocalProvider {
   }
 
   /** Never by way of the machine's own network: what runs there reaches its loopback and everything behind it. */
-  async #checkNetwork(): Promise<void> {
+  async #carrier(): Promise<Carrier> {
     const { isolation } = await this.#isolation;
-    const missing =
-      isolation === 'none'
-        ? 'sandboxes are not isolated, so they have no network of their own'
-        : egressMissing();
-    if (missing !== undefined) throw networkNotSupported(missing);
+    if (isolation === 'none') {
+      throw networkNotSupported('sandboxes are not isolated, so they have no network of their own');
+    }
+    // Within bubblewrap's namespaces nobody is root.
+    const found = findCarrier(isolation === 'unshare' ? ['pasta', 'slirp4netns'] : ['pasta']);
+    if ('missing' in found) throw networkNotSupported(found.missing);
+    return found.carrier;
   }
 
   /** @param fresh what to keep of a sandbox that is being made */
@@ -283,7 +285,7 @@ class FolderProvider implements LocalProvider {
     folder.make(isolation === 'none' ? undefined : ownerOf(id));
     if (fresh !== undefined && !folder.has('made')) folder.keepSpec(fresh);
     const { network = false } = folder.spec();
-    await this.#starter.start(id, folder, isolation, network, signal);
+    await this.#starter.start(id, folder, isolation, network ? await this.#carrier() : undefined, signal);
     await this.#openChannel(id, folder, isolation);
     folder.mark('made');
   }

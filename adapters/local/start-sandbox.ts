@@ -5,6 +5,7 @@ import { networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
 import { PortholeError } from '#core/errors.ts';
 import { AGENT_FOLDER } from '#core/rules/agent-access.ts';
 import { ownerOf } from './drop-root.ts';
+import type { Carrier } from './egress/carriers.ts';
 import { egressRules } from './egress/egress-rules.ts';
 import { ownAddresses, startEgress } from './egress/start-egress.ts';
 import { endProcesses, holderOf } from './end-processes.ts';
@@ -44,15 +45,16 @@ export class SandboxStarter {
     id: string,
     folder: SandboxFolder,
     isolation: IsolationKind,
-    network: boolean,
+    carrier: Carrier | undefined,
     signal?: AbortSignal,
   ): Promise<StartRecord> {
     const sources = this.#sources(folder.workspace, folder.mounts, folder.channel);
     const command = isolation === 'none' ? plainInit(id, sources) : isolatedInit(id, sources);
     const owner = ownerOf(id);
-    const egress = network
-      ? egressRules({ own: ownAddresses(), alsoReachable: this.#alsoReachable })
-      : undefined;
+    const egress =
+      carrier !== undefined
+        ? egressRules({ own: ownAddresses(), alsoReachable: this.#alsoReachable })
+        : undefined;
     const launch = LAUNCHERS[isolation]({ id, sources, owner, command, egress });
     const listener = await openInitSocket(folder.path);
     const spawned = await spawnSandbox(launch, listener).finally(() => listener.close());
@@ -76,7 +78,9 @@ export class SandboxStarter {
     try {
       const { socket } = await answer;
       socket.destroy();
-      if (network) await startEgress(holderOf(started), owner, signal);
+      if (carrier !== undefined) {
+        await startEgress({ carrier, holder: holderOf(started), joinsUser: true, owner }, signal);
+      }
     } catch (error) {
       await endProcesses(id, started);
       folder.forgetStarted();

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { EGRESS } from '#adapters/local/egress/egress-rules.ts';
 import type { KeptSpec } from '#adapters/sandboxes/kept-spec.ts';
 import { sandboxNotFound, sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -146,7 +147,8 @@ export class ContainerLife {
     const image = imageOf(Labels ?? {}) ?? ownImage;
     // It may have gone since the sandbox was made.
     await supplyImage(engine, id, image, signal);
-    const limits = await this.#options.limits(specOf(Labels).resources);
+    const spec = specOf(Labels);
+    const limits = await this.#options.limits(spec.resources);
     const labels = names.labels(id, image);
     const plan = {
       id,
@@ -155,6 +157,7 @@ export class ContainerLife {
       labels,
       limits,
       network,
+      ...(spec.network === true && { nameServer: EGRESS.nameServer }),
       channelFolder: channelFolder(name),
       hasIpv6: this.#hasIpv6,
     };

@@ -37,6 +37,8 @@ export interface SandboxContainerOptions {
   readonly limits: SandboxLimits;
   /** Name of the engine's network it joins; `none`: no network but its own loopback. */
   readonly network: string;
+  /** What it asks for names, where it has a way out beside the engine's networks. */
+  readonly nameServer?: string | undefined;
   /** Folder of this machine that holds the channel's socket; undefined: no channel. */
   readonly channelFolder: string | undefined;
   /** Whether the engine's kernel knows IPv6. */
@@ -54,6 +56,7 @@ export function sandboxContainer({
   labels,
   limits,
   network,
+  nameServer,
   channelFolder,
   hasIpv6,
 }: SandboxContainerOptions): Docker.ContainerCreateOptions & { name: string } {
@@ -77,6 +80,7 @@ export function sandboxContainer({
       Privileged: false,
       ReadonlyRootfs: true,
       NetworkMode: network,
+      ...(nameServer !== undefined && { Dns: [nameServer], DnsSearch: ['.'] }),
       // Engines switch IPv6 off where their network has none; a server bound to ::1 needs it all the same.
       ...(hasIpv6 && { Sysctls: { [IPV6_SWITCH]: '0' } }),
       IpcMode: 'private',

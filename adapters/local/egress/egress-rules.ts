@@ -37,7 +37,10 @@ export function egressRules({ own, alsoReachable }: EgressScope): string {
     ...refuse(refused),
     `meta nfproto ipv4 oifname "${EGRESS.device}" accept`,
   ];
-  return `table inet porthole {
+  // Both lines together replace one that is there, at once.
+  return `table inet porthole
+delete table inet porthole
+table inet porthole {
   chain output {
     type filter hook output priority 0; policy drop;
 ${rules.map((rule) => `    ${rule}\n`).join('')}  }

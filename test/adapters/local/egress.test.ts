@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { collect } from '#test/support/collect.ts';
-import { egressMissing } from '#adapters/local/egress/start-egress.ts';
+import { findCarrier } from '#adapters/local/egress/carriers.ts';
 import { DrivenHost, type HostPlace, prepare } from '#test/adapters/local/driven-host.ts';
 import { comesTrue, processesWith } from '#test/adapters/local/host-processes.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
@@ -25,6 +25,9 @@ const reach = (addresses: readonly string[]) =>
   `for at in ${addresses.join(' ')}; do echo "$at: $(timeout 2 bash -c "exec 3<>/dev/tcp/$at/${PORT} && cat <&3" 2>/dev/null)"; done`;
 const SILENT = (addresses: readonly string[]) => addresses.map((each) => `${each}: \n`).join('');
 
+const found = findCarrier(['pasta']);
+const carrierMissing = 'missing' in found ? found.missing : undefined;
+
 const CASES = [
   ['bubblewrap', 'root'],
   ['bubblewrap', 'ordinary user'],
@@ -33,7 +36,7 @@ const CASES = [
 ] as const;
 
 for (const [isolation, as] of CASES) {
-  const missing = missingFor(isolation) ?? egressMissing() ?? twoNetworksMissing();
+  const missing = missingFor(isolation) ?? carrierMissing ?? twoNetworksMissing();
   suite(`a sandbox with a network, ${isolation}, host of ${as}`, missing, () => {
     let folder: string;
     let networks: TwoNetworks;
