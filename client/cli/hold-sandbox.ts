@@ -7,7 +7,7 @@ export async function holdSandbox(
   idOrName = given.positionals[0] ?? '',
 ): Promise<Sandbox> {
   const sandbox = await porthole.sandboxes.find(idOrName, { signal });
-  const ttl = sandbox.info?.ttl_seconds;
-  if (typeof ttl === 'number') sandbox.keepAlive(ttl);
+  const ttl = sandbox.info?.ttl_seconds ?? null;
+  if (ttl !== null) sandbox.keepAlive(ttl);
   return sandbox;
 }

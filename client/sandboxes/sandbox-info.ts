@@ -11,7 +11,9 @@ export interface SandboxInfo {
   readonly created_at: string;
   readonly last_active_at: string;
   readonly stopped_at: string | null;
-  readonly ttl_seconds?: number | null;
+  readonly ttl_seconds: number | null;
+  /** When it is stopped without another heartbeat; null without a ttl, and while it is stopped. */
+  readonly expires_at: string | null;
   readonly [field: string]: unknown;
 }
 
@@ -40,6 +42,8 @@ export interface CreateSandboxOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Whether a batch that deletes by tag may take it without being told to. */
   readonly deleteWithThread?: boolean | undefined;
+  /** Names of skills, which lie below /workspace/skills from the beginning. */
+  readonly skills?: readonly string[] | undefined;
   /** What `close` does, and the end of `await using`. @default keep */
   readonly onExit?: OnExit | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -47,7 +51,8 @@ export interface CreateSandboxOptions {
 
 /** The body of the call that creates one. */
 export function createBody(options: CreateSandboxOptions): object {
-  const { image, name, sessionKey, tags, ttlSeconds, resources, network, env, deleteWithThread } = options;
+  const { image, name, sessionKey, tags, ttlSeconds, resources, network, env, deleteWithThread, skills } =
+    options;
   return {
     image,
     name,
@@ -61,5 +66,6 @@ export function createBody(options: CreateSandboxOptions): object {
     network,
     env,
     delete_with_thread: deleteWithThread,
+    skills,
   };
 }

@@ -41,8 +41,8 @@ export interface Validation {
 /** A client's sandbox, in the hands of a server. */
 export interface ConnectedSandbox {
   readonly sandbox: Sandbox;
-  /** `read_file`, `write_file`, `exec_command`. */
-  readonly tools: readonly [SandboxTool, SandboxTool, SandboxTool];
+  /** `read_file`, `write_file`, `exec_command`: where Porthole was asked, those for which the credential is good. */
+  readonly tools: readonly SandboxTool[];
   /** What Porthole said, where it was asked. */
   readonly validation: Validation | undefined;
 }
@@ -78,8 +78,21 @@ export async function connectFromConfig(config: unknown, options: ConnectOptions
     ...(options.secrets ?? secretsOf(environment())),
     ...(serverKey === undefined ? [] : [serverKey]),
   ];
-  return { sandbox, tools: sandboxTools(sandbox, [...secrets, credential]), validation };
+  const tools = sandboxTools(sandbox, { secrets: [...secrets, credential], commands: validation?.commands });
+  const scopes = validation?.scopes;
+  return {
+    sandbox,
+    tools: scopes === undefined ? tools : tools.filter(({ name }) => scopes.includes(NEEDS[name])),
+    validation,
+  };
 }
+
+/** The scope without which a tool can do nothing. */
+const NEEDS = {
+  read_file: 'fs:read',
+  write_file: 'fs:write',
+  exec_command: 'exec',
+} as const satisfies Record<SandboxTool['name'], Scope>;
 
 async function validate(
   http: HttpClient,

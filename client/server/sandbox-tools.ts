@@ -13,10 +13,17 @@ const MOST_SECONDS = 3_600;
 
 const PATH = { type: 'string', description: 'Absolute, or relative to /workspace.' };
 
-/** Tools with which a model works in a sandbox. What they are told to write or run is refused where one of `secrets` is in it. */
+export interface SandboxToolsOptions {
+  /** What must never go into the sandbox: what would bring one of them there is refused. */
+  readonly secrets: readonly string[];
+  /** The only programs that may be run, where that is known and limited. */
+  readonly commands?: readonly string[] | null | undefined;
+}
+
+/** Tools with which a model works in a sandbox. */
 export function sandboxTools(
   sandbox: Sandbox,
-  secrets: readonly string[],
+  { secrets, commands }: SandboxToolsOptions,
 ): readonly [SandboxTool, SandboxTool, SandboxTool] {
   return [
     {
@@ -57,13 +64,13 @@ export function sandboxTools(
     },
     {
       name: 'exec_command',
-      description: `Run a command in the sandbox, in bash, and return its exit code and output; at most ${COMMAND_SECONDS} seconds, unless told otherwise.`,
+      description: `Run a command in the sandbox and return its exit code and output; at most ${COMMAND_SECONDS} seconds, unless told otherwise.${limitOf(commands)}`,
       inputSchema: {
         type: 'object',
         properties: {
           command: {
             anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' }, minItems: 1 }],
-            description: 'A line for the shell, or the words of a command that no shell reads.',
+            description: 'A line for bash, or the words of a command that no shell reads.',
           },
           cwd: { type: 'string', description: 'Within /workspace, the default.' },
           timeout_seconds: { type: 'number', exclusiveMinimum: 0, maximum: MOST_SECONDS },
@@ -89,6 +96,10 @@ export function sandboxTools(
         }),
     },
   ];
+}
+
+function limitOf(commands: readonly string[] | null | undefined): string {
+  return commands == null ? '' : ` Only these programs, given as a list of words: ${commands.join(', ')}.`;
 }
 
 const SECRET: ToolResult = {

@@ -31,7 +31,14 @@ describe('what the client lends', () => {
     expect(await sandbox.delegations.list()).toMatchObject([
       { delegation_id: delegation.id, scopes: ['exec'], commands: ['echo'], label: 'me', renewable: true },
     ]);
-    const { sandbox: lent, validation } = await connect(delegation.sandboxConfig());
+    const { sandbox: lent, tools, validation } = await connect(delegation.sandboxConfig());
+    expect(tools.map(({ name }) => name)).toEqual(['exec_command']);
+    expect(tools[0]?.description).toContain('Only these programs, given as a list of words: echo.');
+    expect(await tools[0]?.run({ command: ['echo', 'hi'] })).toEqual({
+      text: 'exit code 0\nstdout:\nhi\n',
+      isError: false,
+    });
+    expect(await tools[0]?.run({ command: 'echo hi' })).toMatchObject({ isError: true, code: 'forbidden' });
     expect(validation).toMatchObject({ valid: true, owner: false, scopes: ['exec'], commands: ['echo'] });
     expect(await lent.exec(['echo', 'hi']).text()).toBe('hi\n');
     await expect(lent.exec(['ls']).text()).rejects.toMatchObject({ status: 403, code: 'forbidden' });

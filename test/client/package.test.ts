@@ -98,7 +98,7 @@ const porthole = new Porthole({ url: 'http://127.0.0.1:8787' });
 export const use = async (sandbox: Sandbox): Promise<string> => {
   for await (const event of sandbox.exec(['ls'])) if (event.type === 'exit') return String(event.exitCode);
   const { tools } = await connectFromConfig(sandbox.sandboxConfig(), { allowedUrl: 'http://127.0.0.1:8787' });
-  return (await tools[0].run({ path: 'a' })).text + (await porthole.sandboxes.create()).id;
+  return String(await tools[0]?.run({ path: 'a' })) + (await porthole.sandboxes.create()).id;
 };
 // @ts-expect-error There is no such option.
 porthole.sandboxes.create({ colour: 'red' }).catch(() => undefined);

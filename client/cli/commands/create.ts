@@ -20,6 +20,8 @@ export const createCommand: CommandSpec = {
     cpu: { type: 'string', value: 'CORES', help: 'e.g. 0.5' },
     memory: { type: 'string', value: 'MB', help: 'of memory' },
     disk: { type: 'string', value: 'MB', help: 'of disk' },
+    skill: { type: 'string', multiple: true, value: 'NAME', help: 'to lie below /workspace/skills' },
+    'delete-with-thread': { type: 'boolean', help: 'let delete --tag take it without --force' },
     ...JSON_OPTION,
   },
   examples: [
@@ -48,6 +50,8 @@ export const createCommand: CommandSpec = {
       network: given.is('network') ? true : undefined,
       env: Object.keys(env).length === 0 ? undefined : env,
       resources: Object.values(resources).every((each) => each === undefined) ? undefined : resources,
+      skills: given.texts('skill').length === 0 ? undefined : given.texts('skill'),
+      deleteWithThread: given.is('delete-with-thread') ? true : undefined,
       signal,
     });
     await print(given.is('json') ? JSON.stringify(await sandbox.refresh({ signal })) : sandbox.id);

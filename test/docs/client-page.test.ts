@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { buildClient } from '../../build/build-client.ts';
+
+const CLIENT = join(import.meta.dirname, '../../client');
+const page = await readFile(join(CLIENT, 'README.md'), 'utf8');
+const scripts = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1] as string);
+
+let host: TestHost;
+let folder: string;
+let environment: Record<string, string>;
+
+beforeAll(async () => {
+  host = await startTestHost();
+  folder = await mkdtemp(join(tmpdir(), 'porthole-readme-'));
+  const installed = join(folder, 'node_modules/@porthole/client');
+  await mkdir(join(folder, 'bin'), { recursive: true });
+  await mkdir(installed, { recursive: true });
+  await symlink(join(CLIENT, 'package.json'), join(installed, 'package.json'));
+  await buildClient(join(installed, 'dist'));
+  await writeFile(join(folder, 'package.json'), '{"type": "module"}');
+  const main = join(installed, 'dist/cli/main.js');
+  await writeFile(join(folder, 'bin/porthole'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`);
+  await chmod(join(folder, 'bin/porthole'), 0o755);
+  environment = {
+    PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}`,
+    PORTHOLE_URL: `http://127.0.0.1:${host.host.port}`,
+    XDG_CACHE_HOME: join(folder, 'cache'),
+  };
+});
+afterAll(async () => {
+  await host.end();
+  await rm(folder, { recursive: true });
+});
+
+/** Runs an example as it stands, with what it makes in the test's own folder. */
+async function run(script: string): Promise<string> {
+  const file = join(folder, 'example.ts');
+  await writeFile(file, script.replaceAll('/tmp/porthole-readme-', join(folder, 'synced-')));
+  const { stdout } = await promisify(execFile)(process.execPath, [file], { env: environment });
+  return stdout;
+}
+
+test('the first example runs a command', async () => {
+  expect(await run(scripts[0] as string)).toBe('console.log("hello from", process.cwd())\nended with 0\n');
+});
+
+test('the example of a folder sends it whole, and then what has changed', async () => {
+  const stdout = await run(scripts[1] as string);
+  expect(stdout).toMatch(/sent: 2,.*unchanged: 0,.*sent: 1,.*unchanged: 1,/s);
+});
+
+test('the example of a terminal shows what is computed there, and how the shell ended', async () => {
+  const stdout = await run(scripts[2] as string);
+  expect(stdout).toMatch(/\r\n42\r\n/);
+  expect(stdout).toMatch(/\{ code: 3 \}\n$/);
+});
+
+test('the example of lending has tools that work until they are revoked', async () => {
+  expect(await run(scripts[3] as string)).toBe(
+    [
+      'read_file path',
+      'write_file path content',
+      'exec_command command cwd timeout_seconds',
+      'exit code 0\nstdout:\n2\n',
+      'unauthorized\n',
+    ].join('\n'),
+  );
+});
+
+test('there is no other example of the library', () => {
+  expect(scripts).toHaveLength(4);
+});
+
+test('the example of the command line runs as it stands', async () => {
+  const [, script = ''] = /^```sh\n(.*?)^```$/ms.exec(page) ?? [];
+  const here = script.replace(/^export PORTHOLE_URL=.*$/m, '');
+  const { stdout } = await promisify(execFile)('sh', ['-ec', here], { env: environment });
+  const [id = ''] = stdout.split('\n');
+  expect(id).toMatch(/^[a-z2-7]{26}$/);
+  expect(stdout.replaceAll(id, 'ID').split('\n')).toEqual([
+    'ID',
+    'a.txt',
+    'outputs',
+    '{"exit_code":0,"stdout":"hello\\n","stderr":"","truncated":false}',
+    expect.stringMatching(/^ID +NAME +STATE +AGE +IMAGE +TAGS$/),
+    expect.stringMatching(/^ID +try +running +\d+s +-$/),
+    'ID stopped',
+    'ID running',
+    'ID deleted',
+    '',
+  ]);
+});
