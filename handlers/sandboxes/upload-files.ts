@@ -64,7 +64,9 @@ export const uploadFilesRoute = defineRoute({
   async handle({ params, query: { path }, caller, headers, stream, signal }, services) {
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const files = onlyFiles(multipartParts({ headers, stream }, LIMITS));
-    return json(200, { files: await uploadFiles(services, sandbox.id, path, files, signal) });
+    const written = await uploadFiles(services, sandbox.id, path, files, signal);
+    for (const file of written) services.news.tell(sandbox.id, 'file_written', { path: file.path });
+    return json(200, { files: written });
   },
 });
 
