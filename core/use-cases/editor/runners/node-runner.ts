@@ -20,8 +20,13 @@ function say(answer) {
 }
 
 function fail(code, message, traceback = null) {
-  if (isSaid) return;
-  say({ error: { code, message: String(message).slice(0, 2000), traceback } });
+  if (!isSaid) say({ error: { code, message: String(message).slice(0, 2000), traceback } });
+}
+
+// What the code has left behind must not keep it from ending, and what it has printed must not be lost.
+async function end() {
+  const out = [process.stdout, process.stderr];
+  await Promise.all(out.map((stream) => new Promise((done) => stream.write('', () => done()))));
   process.reallyExit(0);
 }
 
@@ -49,7 +54,8 @@ function codeError(error) {
   fail('code_error', told, frames);
 }
 
-process.on('uncaughtException', codeError);
+for (const { _handle } of [process.stdout, process.stderr]) _handle?.setBlocking?.(true);
+process.on('uncaughtException', (error) => { codeError(error); end(); });
 process.on('exit', (code) => {
   fail('code_error', code === 0 || code === 13
     ? 'It came to its end before ' + wanted + ' returned: what it awaits never settles, or it called process.exit.'
@@ -68,11 +74,9 @@ async function main() {
   try {
     say({ result });
   } catch (error) {
-    return fail('bad_result', 'What it returned is not JSON: ' + error.message);
+    fail('bad_result', 'What it returned is not JSON: ' + error.message);
   }
-  // What the code has left behind must not keep it from ending.
-  process.reallyExit(0);
 }
 
-main().catch(codeError);
+main().catch(codeError).then(end);
 `;
