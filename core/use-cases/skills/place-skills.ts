@@ -1,14 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { promisify } from 'node:util';
-import { gunzip } from 'node:zlib';
 import type { Records, SandboxRecord } from '../../ports/records.ts';
 import type { SandboxProvider } from '../../ports/sandbox-provider.ts';
 import type { PackedSkill, SandboxSkill } from '../../ports/skills.ts';
-import { END_OF_ARCHIVE, tarEntry } from '../../rules/archive/write-tar.ts';
 import { feedScript } from '../workspace-script.ts';
 import { PLACE_SKILLS } from './place-script.ts';
 import { requireSkills } from './require-skills.ts';
+import { skillsArchive } from './skills-archive.ts';
 
 export interface PlaceSkillsDeps {
   readonly records: Pick<Records, 'skills' | 'sandboxes'>;
@@ -20,8 +18,6 @@ const WITHIN_MS = 120_000;
 /** Of the names of files that were kept, in characters; the rest is not told. */
 const MAX_TOLD = 262_144;
 const MOST_KEPT = 100;
-
-const unzip = promisify(gunzip);
 
 /**
  * Lays the skills that a sandbox was made with below `/workspace/skills`, as they are now, and writes down what came of it. One that lies there as it is costs nothing. Files that are not as they were placed are the
@@ -97,7 +93,7 @@ async function lay(
   try {
     await feedScript(
       process,
-      Readable.from(archiveOf(skills)),
+      Readable.from(skillsArchive(skills)),
       (script) => script.failure('/workspace/skills', 'workspace_archive_write_error', 'skills not placed'),
       signal,
     );
@@ -105,13 +101,4 @@ async function lay(
     clearTimeout(late);
   }
   return told.split('\n').slice(0, -1);
-}
-
-async function* archiveOf(skills: readonly PackedSkill[]): AsyncGenerator<Buffer> {
-  const lines = skills.flatMap(({ name, files }) =>
-    files.map(({ path, sha256 }) => `${sha256}  ${name}/${path}\n`),
-  );
-  yield tarEntry({ path: '.new', isExecutable: false, content: Buffer.from(lines.join('')) });
-  for (const { archive } of skills) yield await unzip(archive);
-  yield Buffer.concat([END_OF_ARCHIVE, Buffer.from('whole\n')]);
 }
