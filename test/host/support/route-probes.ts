@@ -109,6 +109,13 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     }),
     readFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/a.txt' } }),
     writeFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/b.txt' }, body: 'b' }),
+    uploadFiles: async ({ sandboxId }) => ({
+      params: { id: sandboxId },
+      body: Buffer.from(
+        '--x\r\nContent-Disposition: form-data; name="f"; filename="c.txt"\r\n\r\nc\r\n--x--\r\n',
+      ),
+      headers: { 'content-type': 'multipart/form-data; boundary=x' },
+    }),
     mountBucket: async ({ sandboxId }) => ({
       params: { id: sandboxId },
       body: { bucket: 'nowhere', mountPath: '/mnt/data', options: {} },
