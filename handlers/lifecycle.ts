@@ -4,7 +4,16 @@ import type { Services } from './services.ts';
 
 type LifecycleServices = Pick<
   Services,
-  'records' | 'provider' | 'plane' | 'tokens' | 'clock' | 'place' | 'life' | 'seeksStrays' | 'log'
+  | 'records'
+  | 'provider'
+  | 'plane'
+  | 'tokens'
+  | 'clock'
+  | 'place'
+  | 'life'
+  | 'seeksStrays'
+  | 'archives'
+  | 'log'
 >;
 
 export type LifecycleReport = LifecyclePass & StrayReport;
@@ -14,10 +23,10 @@ export type LifecycleReport = LifecyclePass & StrayReport;
  * minute; two at once do no harm.
  */
 export async function keepLives(services: LifecycleServices, signal?: AbortSignal): Promise<LifecycleReport> {
-  const { life: limits, seeksStrays, log } = services;
+  const { life: limits, seeksStrays, archives, log } = services;
   const failed = (id: string, err: unknown) =>
     log.error({ err, sandbox_id: id }, 'sandbox not looked after: the next pass tries again');
-  const done = await keepLifecycle({ ...services, limits, failed }, signal);
+  const done = await keepLifecycle({ ...services, limits, failed, archive: archives?.keep }, signal);
   const strays = seeksStrays ? await tendStrays({ ...services, failed }, signal) : NO_STRAYS;
   await forgetOld(services);
   const report = { ...done, ...strays };

@@ -7,6 +7,8 @@ import { renewDelegationRoute } from './delegations/renew-delegation.ts';
 import { revokeDelegationRoute } from './delegations/revoke-delegation.ts';
 import { rotateTokenRoute } from './delegations/rotate-token.ts';
 import { validateSandboxRoute } from './delegations/validate-sandbox.ts';
+import { deleteArchiveRoute } from './archives/delete-archive.ts';
+import { listArchivesRoute } from './archives/list-archives.ts';
 import { homeRoute } from './docs/home.ts';
 import { openapiJsonRoute } from './docs/openapi-json.ts';
 import { openapiAssetRoute, openapiHtmlRoute, openapiPageRoute } from './docs/openapi-page.ts';
@@ -141,6 +143,8 @@ export const ROUTES: readonly Route[] = [
   startActionRoute,
   getToolRunRoute,
   listToolRunsRoute,
+  listArchivesRoute,
+  deleteArchiveRoute,
   getPoolStatsRoute,
   primePoolRoute,
   shutdownPrewarmedRoute,

@@ -1,11 +1,12 @@
 import type { AppProbe } from '#core/ports/app-probe.ts';
+import type { ArchiveStore } from '#core/ports/archive-store.ts';
 import type { Authenticator } from '#core/ports/authenticator.ts';
 import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
 import type { Ids } from '#core/ports/ids.ts';
 import type { CatalogueImage } from '#core/ports/images.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
-import type { Records } from '#core/ports/records.ts';
+import type { Records, SandboxRecord } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { SchemaJudge } from '#core/ports/schema-judge.ts';
 import type { Tokens } from '#core/ports/tokens.ts';
@@ -56,6 +57,13 @@ export interface Services {
   readonly terminals: Terminals;
   readonly mounter: BucketMounter;
   readonly buckets: BucketOptions;
+  /** Keeps what is in sandboxes before they are destroyed after their retention; undefined: nobody does. */
+  readonly archives:
+    | {
+        readonly store: ArchiveStore;
+        readonly keep: (sandbox: SandboxRecord, signal?: AbortSignal) => Promise<void>;
+      }
+    | undefined;
   readonly schemas: SchemaJudge;
   readonly editor: EditorOptions;
   readonly clock: WakingClock;

@@ -39,7 +39,8 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
     lost: (id, path, said) =>
       log.warn({ sandbox_id: id, mount_path: path, said }, 'bucket lost: s3fs has ended'),
   });
-  const { provider, told } = tendProvider(unmountingProvider(docker, mounter), {
+  const bare = unmountingProvider(docker, mounter);
+  const { provider, told } = tendProvider(bare, {
     records,
     clock,
     news,
@@ -51,6 +52,7 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
 
   return {
     provider,
+    bare,
     introduce,
     place,
     plane,

@@ -75,6 +75,7 @@ export async function openKubernetesPlatform(
       });
     return {
       provider,
+      bare: own,
       mounter: unsupportedMounter(NO_BUCKETS),
       introduce,
       openChannels: () => Promise.resolve(),

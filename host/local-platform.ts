@@ -31,7 +31,8 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
       log.warn({ sandbox_id: id, mount_path: path, said }, 'bucket lost: s3fs has ended'),
   });
   const introduce = createIntroduce({ records, tokens, provider: local, channel, log });
-  const { provider, told } = tendProvider(unmountingProvider(local, mounter), {
+  const bare = unmountingProvider(local, mounter);
+  const { provider, told } = tendProvider(bare, {
     records,
     clock,
     news,
@@ -50,6 +51,7 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
 
   return {
     provider,
+    bare,
     mounter,
     introduce,
     place,

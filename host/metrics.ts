@@ -13,6 +13,8 @@ export interface PreviewMetrics {
 export interface Metrics extends PreviewMetrics {
   /** One finished request of the API. */
   requested(operation: string, status: number, seconds: number): void;
+  /** One attempt to keep what is in a sandbox before it is destroyed. */
+  archived(outcome: 'kept' | 'failed'): void;
   /** How many previews live, asked at each scrape. */
   countPreviews(count: () => Promise<number>): void;
   expose(): Promise<{ contentType: string; text: string }>;
@@ -47,6 +49,12 @@ export function createMetrics(): Metrics {
     labelNames: ['direction'],
     registers,
   });
+  const archives = new Counter({
+    name: 'porthole_archives_total',
+    help: 'Attempts to archive a workspace before its sandbox is destroyed; one that failed is repeated by the next pass',
+    labelNames: ['outcome'],
+    registers,
+  });
   const upgrades = new Gauge({
     name: 'porthole_preview_upgrades',
     help: 'Open upgraded connections (WebSocket)',
@@ -57,6 +65,7 @@ export function createMetrics(): Metrics {
       requests.inc({ operation, status });
       duration.observe({ operation }, seconds);
     },
+    archived: (outcome) => archives.inc({ outcome }),
     previewRequested: (status) => previewRequests.inc({ status }),
     previewBytes: (direction, bytes) => previewBytes.inc({ direction }, bytes),
     previewUpgrades: (change) => upgrades.inc(change),

@@ -15,6 +15,7 @@ import type { Logger, Services } from '#handlers/services.ts';
 import { type Config, isOnOneMachine } from './config/config.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
 import type { Metrics } from './metrics.ts';
+import { openArchives } from './open-archives.ts';
 import { openPlatform } from './open-platform.ts';
 import { openRecords } from './open-records.ts';
 import type { Platform } from './platform.ts';
@@ -88,7 +89,8 @@ export async function openServices({
       folder: folderPath,
     });
     opened.defer(() => platform.close());
-    const { provider, introduce, place, mounter } = platform;
+    const { provider, bare, introduce, place, mounter } = platform;
+    const archives = openArchives(config.archive, { records, provider: bare, clock, place, metrics });
     const plane = tellingPlane(platform.plane, news);
     const pool =
       platform.pool ??
@@ -129,6 +131,7 @@ export async function openServices({
       introduce,
       mounter,
       buckets: config.buckets,
+      archives,
       terminals,
       schemas: workerSchemaJudge(),
       editor: config.editor,

@@ -9,6 +9,8 @@ import type { Introduce } from '#core/use-cases/agent-access/introducing-provide
 /** Where sandboxes and previews live, wired: all that differs between one machine and a cluster. */
 export interface Platform {
   readonly provider: SandboxProvider;
+  /** The same with nothing around it: what is done with it is no use of a sandbox, is told to nobody, and puts nothing into one. */
+  readonly bare: SandboxProvider;
   /** Which installation the provider's sandboxes belong to, among those that share a database. */
   readonly place: string;
   /** Its own; without it, one of the provider's sandboxes is kept by this very process. */

@@ -19,7 +19,14 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
  * that no page gave.
  */
 export async function keysetPage<
-  Table extends 'runs' | 'sandboxes' | 'approval_policies' | 'tools' | 'tool_versions' | 'tool_runs',
+  Table extends
+    | 'runs'
+    | 'sandboxes'
+    | 'approval_policies'
+    | 'tools'
+    | 'tool_versions'
+    | 'tool_runs'
+    | 'archives',
   Row extends Position,
   Item,
 >(

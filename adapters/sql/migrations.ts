@@ -1,4 +1,5 @@
 import type { Kysely, RawBuilder } from 'kysely';
+import { archives } from './migrations/0007-archives.ts';
 import { editor } from './migrations/0011-editor.ts';
 import { images } from './migrations/0009-images.ts';
 import { skills } from './migrations/0010-skills.ts';
@@ -32,6 +33,7 @@ export const MIGRATIONS: readonly Migration[] = [
   sandboxesByOwner,
   sandboxLife,
   sandboxSizes,
+  archives,
   sandboxTtl,
   images,
   skills,

@@ -27,6 +27,7 @@ export interface SqlSchema {
   tool_runs: ToolRunsTable;
   images: ImagesTable;
   delegations: DelegationsTable;
+  archives: ArchivesTable;
   sandbox_tokens: SandboxTokensTable;
   sandbox_events: SandboxEventsTable;
   skills: SkillsTable;
@@ -234,6 +235,21 @@ export interface ImagesTable {
   /** JSON object of numbers. */
   resources: string;
   put_at: string;
+}
+
+export interface ArchivesTable {
+  id: string;
+  sandbox_id: string;
+  generation: number;
+  name: string | null;
+  image: string | null;
+  owner_user: string;
+  owner_org: string;
+  object_key: string;
+  /** PostgreSQL gives what may be too large for a number as text. */
+  size: number | string;
+  left_out: number;
+  created_at: string;
 }
 
 export interface DelegationsTable {

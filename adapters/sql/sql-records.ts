@@ -12,6 +12,7 @@ import { runRecords } from './run-records.ts';
 import { sandboxEventRecords } from './sandbox-event-records.ts';
 import { sandboxRecords } from './sandbox-records.ts';
 import { skillRecords } from './skill-records.ts';
+import { archiveRecords } from './archive-records.ts';
 import type { SqlSchema } from './schema.ts';
 import type { SqlDialect } from './sql-dialect.ts';
 import { type RecordsLog, sqlSession } from './sql-session.ts';
@@ -37,6 +38,7 @@ export function sqlRecords(
     delegations: delegationRecords(session),
     sandboxEvents: sandboxEventRecords(session),
     skills: skillRecords(session),
+    archives: archiveRecords(session),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
     close: session.close,
   };

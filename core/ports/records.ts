@@ -3,6 +3,7 @@ import type { ApprovalRecords, PolicyRecords } from './approvals.ts';
 import type { EditorRecords } from './editor.ts';
 import type { ImageRecords } from './images.ts';
 import type { SandboxSize } from './sandbox-provider.ts';
+import type { ArchiveRecords } from './archives.ts';
 import type { DelegationRecords } from './delegations.ts';
 import type { SandboxEventRecords } from './sandbox-events.ts';
 import type { SandboxSkill, SkillRecords } from './skills.ts';
@@ -269,6 +270,7 @@ export interface Records {
   readonly delegations: DelegationRecords;
   readonly sandboxEvents: SandboxEventRecords;
   readonly skills: SkillRecords;
+  readonly archives: ArchiveRecords;
   /** Brings the schema to the newest migration; safe when several instances start at once. */
   migrate(): Promise<void>;
   close(): Promise<void>;

@@ -8,6 +8,8 @@ export interface LifecycleDeps extends EndSandboxDeps {
   readonly limits: LifecycleLimits;
   /** Told of a sandbox that could not be looked after; the next pass tries again. */
   readonly failed: (sandboxId: string, error: unknown) => void;
+  /** Keeps what is in one that is to be destroyed after its retention. Where that fails it is not destroyed. @default nothing is kept */
+  readonly archive?: ((sandbox: SandboxRecord, signal?: AbortSignal) => Promise<void>) | undefined;
 }
 
 export type LifecyclePass = Readonly<Record<Exclude<LifecycleVerdict, 'keep'>, number>>;
@@ -32,7 +34,7 @@ export async function keepLifecycle(deps: LifecycleDeps, signal?: AbortSignal): 
       const verdict = judgeLife(sandbox, clock.now(), limits, inUse.get(sandbox.id));
       if (verdict === 'keep') continue;
       try {
-        if (await carryOut(deps, sandbox, verdict)) done[verdict] += 1;
+        if (await carryOut(deps, sandbox, verdict, signal)) done[verdict] += 1;
       } catch (error) {
         failed(sandbox.id, error);
       }
@@ -62,9 +64,11 @@ async function carryOut(
   deps: LifecycleDeps,
   sandbox: SandboxRecord,
   verdict: Exclude<LifecycleVerdict, 'keep'>,
+  signal: AbortSignal | undefined,
 ): Promise<boolean> {
   const { records, provider, clock } = deps;
   const { sandboxes } = records;
+  if (verdict === 'expire') await deps.archive?.(sandbox, signal);
   const now = clock.now();
   if (verdict === 'stop' || verdict === 'lapse') {
     const won = await sandboxes.moveDesired(sandbox, 'running', 'stopped', now, sandbox);

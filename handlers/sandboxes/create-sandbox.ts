@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { ownerOf, requirePerson } from '#core/callers.ts';
+import { findArchive } from '#core/use-cases/archives/find-archive.ts';
+import { restoreArchive } from '#core/use-cases/archives/restore-archive.ts';
 import { createSandbox } from '#core/use-cases/create-sandbox.ts';
 import { readySandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
@@ -34,6 +36,12 @@ const Body = z
       .boolean('must be true or false')
       .nullish()
       .describe('Whether it may reach the internet, without metadata and private addresses; default false'),
+    from_archive: z
+      .string()
+      .min(1)
+      .max(200)
+      .nullish()
+      .describe('Id of an archive of yours, see `GET /api/archives`: a new sandbox begins with its files'),
     env: Environment.nullish().describe(
       'For every command that is run in it and every terminal; told to nobody else. At most 64 variables, 64 KiB together',
     ),
@@ -69,6 +77,8 @@ export const createSandboxRoute = defineRoute({
     'image_not_supported',
     'sandbox_exists',
     'skill_not_found',
+    'archive_not_found',
+    'archive_error',
     'workspace_archive_write_error',
     'quota_exceeded',
     'network_not_supported',
@@ -77,6 +87,8 @@ export const createSandboxRoute = defineRoute({
   ],
   async handle({ body, caller, signal }, services) {
     const owner = ownerOf(requirePerson(caller, 'create sandboxes'));
+    const archive =
+      body.from_archive == null ? undefined : await findArchive(services, owner, body.from_archive);
     const made = await createSandbox(
       services,
       {
@@ -92,10 +104,14 @@ export const createSandboxRoute = defineRoute({
         network: body.network ?? false,
         env: body.env ?? undefined,
       },
-      async ({ id: sandboxId, generation }): Promise<Made> => ({
-        id: sandboxId,
-        sandbox_token: await services.tokens.signSandbox({ sandboxId, generation, by: { version: 0 } }),
-      }),
+      async ({ id: sandboxId, generation }): Promise<Made> => {
+        if (archive !== undefined) await restoreArchive(services, archive, sandboxId, signal);
+        const by = { version: 0 };
+        return {
+          id: sandboxId,
+          sandbox_token: await services.tokens.signSandbox({ sandboxId, generation, by }),
+        };
+      },
       // Others may wait for the sandbox of a session: it is made to the end.
       body.session_key == null ? signal : undefined,
       async (known) => ({ id: (await readySandbox(services, known)).id }),

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { S3ArchiveOptions } from '#adapters/archives/s3-archive-store.ts';
 import type { SandboxLimits } from '#adapters/docker/containers/sandbox-limits.ts';
 import { type EngineAddress, engineAddress } from '#adapters/docker/engine/engine-address.ts';
 import type { JwksSchema } from '#adapters/keys/key-set.ts';
@@ -92,6 +93,8 @@ export interface Config {
   readonly logLevel: Environment['LOG_LEVEL'];
   readonly preview: PreviewOptions;
   readonly buckets: BucketOptions;
+  /** Where workspaces are kept before their sandboxes are destroyed; undefined: nowhere. */
+  readonly archive: S3ArchiveOptions | undefined;
   readonly editor: EditorOptions;
 }
 
@@ -193,6 +196,7 @@ function shape(env: Environment): Config {
       runTimeoutMs: env.SNAPSHOT_RUN_TIMEOUT_SECONDS * 1_000,
       runMemoryMebibytes: env.SNAPSHOT_RUN_MEMORY_MIB,
     }),
+    archive: archiveOptions(env),
     buckets: Object.freeze({
       bindings: env.PORTHOLE_BUCKETS,
       endpoints: env.PORTHOLE_MOUNT_ENDPOINTS,
@@ -212,6 +216,21 @@ function pair(
   return accessKeyId === '' || secretAccessKey === '' ? undefined : { accessKeyId, secretAccessKey };
 }
 
+function archiveOptions(env: Environment): S3ArchiveOptions | undefined {
+  const credentials = archiveCredentials(env);
+  const { PORTHOLE_ARCHIVE_BUCKET: bucket, PORTHOLE_ARCHIVE_REGION: region } = env;
+  if (bucket === undefined || credentials === undefined) return undefined;
+  const endpoint = new URL(env.PORTHOLE_ARCHIVE_ENDPOINT ?? `https://s3.${region}.amazonaws.com`);
+  return Object.freeze({ bucket, endpoint, region, credentials });
+}
+
+function archiveCredentials(env: Partial<Environment>): BucketCredentials | undefined {
+  return (
+    pair(env.PORTHOLE_ARCHIVE_ACCESS_KEY_ID, env.PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY) ??
+    pair(env.AWS_ACCESS_KEY_ID, env.AWS_SECRET_ACCESS_KEY)
+  );
+}
+
 function dockerOptions(env: Environment): DockerOptions {
   return Object.freeze({
     address: engineAddress(env.DOCKER_HOST, Boolean(env.DOCKER_TLS_VERIFY)),
@@ -228,11 +247,12 @@ function dockerOptions(env: Environment): DockerOptions {
 }
 
 /** What must turn up nowhere: not in a log, not in an answer. */
-export function secretsOf({ serviceKey, apiKeys, signingKeys, buckets }: Config): readonly string[] {
+export function secretsOf({ serviceKey, apiKeys, signingKeys, buckets, archive }: Config): readonly string[] {
   return [
     ...(serviceKey === undefined ? [] : [serviceKey]),
     ...Object.keys(apiKeys),
     ...(signingKeys?.keys.map(({ k }) => k) ?? []),
+    ...(archive === undefined ? [] : [archive.credentials.secretAccessKey]),
     ...[buckets, ...Object.values(buckets.bindings)].flatMap(({ credentials }) =>
       credentials === undefined ? [] : [credentials.secretAccessKey],
     ),
@@ -264,6 +284,11 @@ function contradictions(
   if (given['DATABASE_URL'] !== undefined && given['PORTHOLE_SIGNING_KEYS'] === undefined) {
     problems.push(
       'PORTHOLE_SIGNING_KEYS: required with DATABASE_URL, so that every instance signs with the same keys',
+    );
+  }
+  if (env.PORTHOLE_ARCHIVE_BUCKET !== undefined && archiveCredentials(env) === undefined) {
+    problems.push(
+      'PORTHOLE_ARCHIVE_BUCKET: needs keys: set PORTHOLE_ARCHIVE_ACCESS_KEY_ID and PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
     );
   }
   if (env.PORTHOLE_PROVIDER === 'docker') {

@@ -256,6 +256,25 @@ export const EnvironmentSchema = z.object({
     .optional()
     .describe('With R2_SECRET_ACCESS_KEY: for mounts without keys, where the AWS ones are not set'),
   R2_SECRET_ACCESS_KEY: z.string().optional().describe('See R2_ACCESS_KEY_ID'),
+  PORTHOLE_ARCHIVE_BUCKET: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'must be the name of a bucket')
+    .optional()
+    .describe(
+      'Bucket in which workspaces are kept as tars before their sandboxes are destroyed after SANDBOX_RETENTION_HOURS; without it they are not kept',
+    ),
+  PORTHOLE_ARCHIVE_ENDPOINT: httpUrl
+    .optional()
+    .describe('Origin of its S3 server; without it that of AWS in PORTHOLE_ARCHIVE_REGION'),
+  PORTHOLE_ARCHIVE_REGION: z
+    .string()
+    .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a region, e.g. eu-west-1')
+    .default('us-east-1')
+    .describe('Region of the bucket'),
+  PORTHOLE_ARCHIVE_ACCESS_KEY_ID: text
+    .optional()
+    .describe('With PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY: for the bucket; without them the AWS ones'),
+  PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY: text.optional().describe('See PORTHOLE_ARCHIVE_ACCESS_KEY_ID'),
   LOG_LEVEL: z
     .enum(
       ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],

@@ -27,6 +27,7 @@ export async function openFunction(metrics: Metrics = UNMEASURED): Promise<OpenF
 /** The runtime counts what goes through functions; what one process of many counted would tell little. */
 const UNMEASURED: Metrics = {
   requested: () => undefined,
+  archived: () => undefined,
   previewRequested: () => undefined,
   previewBytes: () => undefined,
   previewUpgrades: () => undefined,

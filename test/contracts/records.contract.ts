@@ -13,6 +13,7 @@ import { type Missing, suite } from '#test/support/suite.ts';
 import { approvalsContract } from './records/approvals.contract.ts';
 import { editorContract } from './records/editor.contract.ts';
 import { ALICE, BOB, fresh, hash, minutes, NOON, run, sandbox, tombstone } from './records/samples.ts';
+import { archivesContract } from './records/archives.contract.ts';
 import { imagesContract } from './records/images.contract.ts';
 import { delegationsContract } from './records/delegations.contract.ts';
 import { sandboxEventsContract } from './records/sandbox-events.contract.ts';
@@ -516,6 +517,7 @@ export function recordsContract(
     editorContract(() => ({ records, peer }));
     imagesContract(() => ({ records, peer }));
     skillsContract(() => ({ records, peer }));
+    archivesContract(() => ({ records, peer }));
     quotasContract(() => ({ records, peer }));
     approvalsContract(() => ({ records, peer }), { runs: propertyRuns });
 

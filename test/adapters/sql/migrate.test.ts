@@ -30,6 +30,7 @@ describe('migrations', () => {
       'approval_policies',
       'approval_waiters',
       'approvals',
+      'archives',
       'delegations',
       'images',
       'preview_generations',

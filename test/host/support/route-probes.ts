@@ -109,6 +109,15 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     }),
     readFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/a.txt' } }),
     writeFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/b.txt' }, body: 'b' }),
+    deleteArchive: async ({ sandboxId }) => {
+      const { records } = porthole.host.services;
+      const sandbox = await records.sandboxes.get(sandboxId);
+      if (sandbox === undefined) throw new Error('the sandbox has no record');
+      const id = `arc_${sandboxId}_${sandbox.generation}`;
+      const about = { key: 'nowhere', size: 1, leftOut: 0, createdAt: new Date() };
+      await records.archives.put({ id, sandbox, owner: sandbox.owner, ...about });
+      return { params: { id } };
+    },
     uploadFiles: async ({ sandboxId }) => ({
       params: { id: sandboxId },
       body: Buffer.from(

@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { s3ArchiveStore } from '#adapters/archives/s3-archive-store.ts';
+import { archiveSandbox } from '#core/use-cases/archives/archive-sandbox.ts';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { type S3Server, s3Missing, startS3 } from '#test/support/seaweedfs.ts';
+import { suite } from '#test/support/suite.ts';
+import { execute } from './support/commands.ts';
+import { ALICE, BOB, PEOPLE } from './support/people.ts';
+import { type PinnedClock, pinnedClock } from './support/pinned-clock.ts';
+import { verdict } from './support/runs.ts';
+
+interface Listed {
+  readonly archives: readonly { readonly id: string; readonly sandbox_id: string; readonly size: number }[];
+}
+
+suite('archives of what is destroyed after its retention', s3Missing, () => {
+  let server: S3Server;
+  let porthole: TestHost;
+  let clock: PinnedClock;
+  beforeAll(async () => {
+    server = await startS3();
+    await server.request('PUT', '/archives');
+    clock = pinnedClock();
+    porthole = await startTestHost(
+      {
+        ...PEOPLE,
+        SANDBOX_RETENTION_HOURS: '1',
+        PORTHOLE_ARCHIVE_BUCKET: 'archives',
+        PORTHOLE_ARCHIVE_ENDPOINT: server.endpoint,
+        PORTHOLE_ARCHIVE_ACCESS_KEY_ID: server.accessKeyId,
+        PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY: server.secretAccessKey,
+      },
+      { clock },
+    );
+  }, 60_000);
+  afterAll(async () => {
+    await porthole?.end();
+    await server?.stop();
+  }, 60_000);
+
+  const create = (token: string, body: object = {}) => porthole.call('POST', '/v1/sandbox', { token, body });
+  const made = async (token: string, body: object = {}) =>
+    (await create(token, body)).json<{ id: string }>().id;
+  const sh = async (id: string, script: string) => {
+    const { stdout, exitCode } = await execute(porthole, id, ['sh', '-c', script], { token: ALICE });
+    expect(exitCode).toBe(0);
+    return stdout.toString();
+  };
+  const stop = (id: string) => porthole.call('POST', `/v1/sandbox/${id}/stop`, { token: ALICE });
+  const archives = async (token: string, query = '') =>
+    (await porthole.call('GET', `/api/archives${query}`, { token })).json<Listed>().archives;
+  const stateOf = async (id: string) => (await porthole.host.services.provider.inspect(id)).state;
+  const expire = async () => {
+    clock.advance({ minutes: 61 });
+    return porthole.host.lifecycle();
+  };
+  const metric = async (outcome: string) => {
+    const { text } = await porthole.host.services.metrics();
+    return new RegExp(`porthole_archives_total{outcome="${outcome}"} (\\d+)`).exec(text)?.[1];
+  };
+
+  test('what was in a sandbox begins a new one', async () => {
+    const id = await made(ALICE, { name: 'kept' });
+    await sh(
+      id,
+      'mkdir -p src/empty; printf contents > src/file; chmod 755 src/file; ln -s src/file link; ln -s /tmp/elsewhere out; printf "" > "two\nlines"; ln src/file hard',
+    );
+    await stop(id);
+    expect(await expire()).toMatchObject({ expire: 1 });
+    expect([await stateOf(id), await metric('kept'), await metric('failed')]).toEqual([
+      'absent',
+      '1',
+      undefined,
+    ]);
+    const [kept] = await archives(ALICE);
+    expect(kept).toEqual({
+      id: `arc_${id}_1`,
+      sandbox_id: id,
+      name: 'kept',
+      image: null,
+      owner: 'alice',
+      size: expect.any(Number),
+      left_out: 0,
+      created_at: clock.now().toISOString(),
+    });
+    expect([await archives(ALICE, `?sandbox_id=${id}`), await archives(ALICE, '?sandbox_id=a')]).toEqual([
+      [kept],
+      [],
+    ]);
+    const again = await made(ALICE, { from_archive: kept?.id });
+    expect(again).not.toBe(id);
+    expect(
+      await sh(
+        again,
+        'cat src/file; ls src; readlink link out; stat -c "%a %h" src/file; ls -A | grep -c porthole || :',
+      ),
+    ).toBe('contentsempty\nfile\nsrc/file\n/tmp/elsewhere\n755 2\n0\n');
+    expect(porthole.logged.join('')).not.toContain(server.secretAccessKey);
+  });
+
+  test('nobody else gets it, and nothing is made for them', async () => {
+    const [kept] = await archives(ALICE);
+    expect([await archives(BOB), verdict(await create(BOB, { from_archive: kept?.id }))]).toEqual([
+      [],
+      [404, 'archive_not_found'],
+    ]);
+    expect(verdict(await create(ALICE, { from_archive: 'arc_none_1' }))).toEqual([404, 'archive_not_found']);
+    const removal = await porthole.call('DELETE', `/api/archives/${kept?.id}`, { token: BOB });
+    expect(verdict(removal)).toEqual([404, 'archive_not_found']);
+  });
+
+  test('a deleted one is gone, with its files', async () => {
+    const [kept] = await archives(ALICE);
+    const { key } = (await porthole.host.services.records.archives.get(kept?.id ?? '')) ?? { key: '' };
+    expect((await server.request('GET', `/archives/${key}`)).status).toBe(200);
+    const remove = () => porthole.call('DELETE', `/api/archives/${kept?.id}`, { token: ALICE });
+    expect([(await remove()).status, (await remove()).status]).toEqual([204, 404]);
+    expect((await server.request('GET', `/archives/${key}`)).status).toBe(404);
+  });
+
+  describe('when the bucket cannot be reached', () => {
+    test('nothing is destroyed, and the next pass that can keeps it', async () => {
+      const id = await made(ALICE);
+      await sh(id, 'echo precious > file');
+      await stop(id);
+      const { archives: kept, records, place } = porthole.host.services;
+      if (kept === undefined) throw new Error('no archives');
+      const store = s3ArchiveStore({
+        bucket: 'archives',
+        endpoint: new URL('http://127.0.0.1:1'),
+        region: 'us-east-1',
+        credentials: { accessKeyId: 'x', secretAccessKey: 'y' },
+      });
+      const sandbox = await records.sandboxes.get(id);
+      if (sandbox === undefined) throw new Error('no sandbox');
+      const before = sandbox.lastActiveAt;
+      const { provider } = porthole.host.services;
+      await expect(archiveSandbox({ records, provider, store, clock, place }, sandbox)).rejects.toMatchObject(
+        {
+          code: 'archive_error',
+        },
+      );
+      expect([await stateOf(id), (await records.sandboxes.get(id))?.desired]).toEqual(['stopped', 'stopped']);
+      expect((await records.sandboxes.get(id))?.lastActiveAt).toEqual(before);
+      expect(await archives(ALICE, `?sandbox_id=${id}`)).toEqual([]);
+      await expire();
+      expect([await stateOf(id), (await archives(ALICE, `?sandbox_id=${id}`)).length]).toEqual(['absent', 1]);
+    });
+
+    test('a pass postpones the destroy, says so in the log and counts it', async () => {
+      const own = pinnedClock();
+      const broken = await startTestHost(
+        {
+          SANDBOX_RETENTION_HOURS: '1',
+          PORTHOLE_ARCHIVE_BUCKET: 'archives',
+          PORTHOLE_ARCHIVE_ENDPOINT: 'http://127.0.0.1:1',
+          AWS_ACCESS_KEY_ID: 'some-key',
+          AWS_SECRET_ACCESS_KEY: 'some-secret-that-is-told-to-nobody',
+        },
+        { clock: own },
+      );
+      try {
+        const { id } = (await broken.call('POST', '/v1/sandbox')).json<{ id: string }>();
+        await broken.call('POST', `/v1/sandbox/${id}/stop`);
+        own.advance({ minutes: 61 });
+        expect(await broken.host.lifecycle()).toMatchObject({ expire: 0 });
+        expect((await broken.host.services.provider.inspect(id)).state).toBe('stopped');
+        const { text } = await broken.host.services.metrics();
+        expect(text).toContain('porthole_archives_total{outcome="failed"} 1');
+        expect(broken.logged.join('')).toContain('sandbox not looked after: the next pass tries again');
+        expect(broken.logged.join('')).not.toContain('some-secret-that-is-told-to-nobody');
+      } finally {
+        await broken.end();
+      }
+    });
+  });
+
+  test('a pass that was cut off before it destroyed is repeated without harm', async () => {
+    const id = await made(ALICE);
+    await sh(id, 'echo once > file');
+    await stop(id);
+    const { records, archives: kept } = porthole.host.services;
+    const sandbox = await records.sandboxes.get(id);
+    if (sandbox === undefined || kept === undefined) throw new Error('not there');
+    clock.advance({ minutes: 61 });
+    await Promise.allSettled([kept.keep(sandbox), kept.keep(sandbox)]);
+    await porthole.host.lifecycle();
+    expect(await stateOf(id)).toBe('absent');
+    const [only, ...more] = await archives(ALICE, `?sandbox_id=${id}`);
+    expect(more).toEqual([]);
+    expect(await sh(await made(ALICE, { from_archive: only?.id }), 'cat file')).toBe('once\n');
+  });
+
+  test('one that was resumed meanwhile is kept as it is when it is stopped again', async () => {
+    const id = await made(ALICE);
+    await sh(id, 'echo old > file');
+    await stop(id);
+    const { records, archives: kept } = porthole.host.services;
+    const sandbox = await records.sandboxes.get(id);
+    if (sandbox === undefined) throw new Error('not there');
+    await kept?.keep(sandbox);
+    clock.advance({ minutes: 1 });
+    await sh(id, 'echo new > file');
+    await stop(id);
+    await expire();
+    const [only] = await archives(ALICE, `?sandbox_id=${id}`);
+    expect(await sh(await made(ALICE, { from_archive: only?.id }), 'cat file')).toBe('new\n');
+  });
+
+  test('one that its owner deletes is not kept', async () => {
+    const id = await made(ALICE);
+    await porthole.call('DELETE', `/v1/sandbox/${id}`, { token: ALICE });
+    await porthole.host.lifecycle();
+    expect(await archives(ALICE, `?sandbox_id=${id}`)).toEqual([]);
+  });
+
+  test('an archive that has gone from its bucket makes no sandbox', async () => {
+    const id = await made(ALICE);
+    await stop(id);
+    await expire();
+    const record = await porthole.host.services.records.archives.get(`arc_${id}_1`);
+    await server.request('DELETE', `/archives/${record?.key}`);
+    const count = async () =>
+      (await porthole.call('GET', '/v1/sandbox', { token: ALICE })).json<{ sandboxes: unknown[] }>().sandboxes
+        .length;
+    const before = await count();
+    expect(verdict(await create(ALICE, { from_archive: record?.id }))).toEqual([404, 'archive_not_found']);
+    expect(await count()).toBe(before);
+  });
+});
