@@ -71,6 +71,20 @@ suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
   });
 
   describe('a claim', () => {
+    test('lets its pod out by the label that the policy selects, and takes the size of its template alone', async () => {
+      const provider = await open('cold');
+      const id = sandboxId();
+      await provider.create({ id, network: true });
+      const { podName } = await provider.inspect(id);
+      const { metadata } = JSON.parse(await inNamespace('get', 'pod', podName, '--output=json')) as {
+        metadata: { labels: Record<string, string> };
+      };
+      expect(metadata.labels[LABELS.network]).toBe('internet');
+      await provider.destroy(id);
+      expect(await codeOf(provider.create({ id, resources: { cpu: 1 } }))).toBe('resources_not_supported');
+      expect((await provider.inspect(id)).state).toBe('absent');
+    }, 60_000);
+
     test('takes a warm sandbox, whose pod gets the label that previews select by', async () => {
       await inNamespace(
         'wait',
