@@ -115,7 +115,7 @@ async function clusterAccess(): Promise<ClusterAccess> {
 
 /** @throws ConfigError when it lacks what this provider needs */
 async function openProvider(
-  { sandboxImage, storageClass, warmPool, warmPoolsByImage }: ClusterOptions,
+  { sandboxImage, storageClass, size, warmPool, warmPoolsByImage }: ClusterOptions,
   wanted: ClusterProvider,
   own: { readonly client: KubernetesClient; readonly access: ClusterAccess; readonly namespace: string },
 ): Promise<SandboxProvider> {
@@ -129,14 +129,19 @@ async function openProvider(
     const { createAgentSandboxProvider } = await import(
       '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts'
     );
-    return createAgentSandboxProvider({ ...own, warmPool, warmPoolsByImage });
+    return createAgentSandboxProvider({ ...own, warmPool, warmPoolsByImage, size });
   }
   if (sandboxImage === undefined) throw new ConfigError([`PORTHOLE_SANDBOX_IMAGE: ${NEEDS_IMAGE}`]);
   const { createKubernetesProvider } = await import('#adapters/kubernetes/sandboxes/kubernetes-provider.ts');
   return createKubernetesProvider({
     ...own,
     image: sandboxImage,
-    pod: storageClass === undefined ? {} : { storageClass },
+    pod: {
+      cpuLimitMillis: Math.round(size.cpu * 1_000),
+      memoryMebibytes: size.memoryMb,
+      workspaceMebibytes: size.diskMb,
+      ...(storageClass !== undefined && { storageClass }),
+    },
   });
 }
 

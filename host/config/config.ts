@@ -9,6 +9,7 @@ import type { CatalogueImage } from '#core/ports/images.ts';
 import type { EditorOptions } from '#core/editor-options.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import type { LifecycleLimits } from '#core/rules/lifecycle.ts';
+import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
 import type { Quotas } from '#core/rules/quotas.ts';
 import type { BucketOptions } from '#core/rules/resolve-mount.ts';
 import { SHIPPED_IMAGES } from '#core/rules/shipped-images.ts';
@@ -33,6 +34,8 @@ export interface ClusterOptions {
   /** Image of sandboxes that ask for none (kubernetes). */
   readonly sandboxImage: string | undefined;
   readonly storageClass: string | undefined;
+  /** How large a sandbox is that asks for no size; agent-sandbox: any. */
+  readonly size: SandboxSize;
   /** SandboxWarmPool of sandboxes that ask for no image (agent-sandbox). */
   readonly warmPool: string | undefined;
   readonly warmPoolsByImage: Readonly<Record<string, string>>;
@@ -133,6 +136,11 @@ function shape(env: Environment): Config {
     cluster: Object.freeze({
       sandboxImage: env.PORTHOLE_SANDBOX_IMAGE,
       storageClass: env.PORTHOLE_SANDBOX_STORAGE_CLASS,
+      size: {
+        cpu: env.PORTHOLE_SANDBOX_CPUS,
+        memoryMb: env.PORTHOLE_SANDBOX_MEMORY_MIB,
+        diskMb: env.PORTHOLE_SANDBOX_DISK_MIB,
+      },
       warmPool: env.PORTHOLE_WARM_POOL,
       warmPoolsByImage: env.PORTHOLE_WARM_POOLS_BY_IMAGE,
       listener: env.PORTHOLE_GATEWAY_LISTENER,

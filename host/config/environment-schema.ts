@@ -117,17 +117,21 @@ export const EnvironmentSchema = z.object({
     .transform(Number)
     .refine((cores) => cores >= 0.1 && cores <= 1_024, 'must be a number of cores from 0.1 to 1024')
     .default(DEFAULT_LIMITS.cpus)
-    .describe('docker: cores that a sandbox may use'),
+    .describe(
+      'docker, kubernetes: cores of a sandbox that asks for none; agent-sandbox: as the template of the pool for everybody has them',
+    ),
   PORTHOLE_SANDBOX_MEMORY_MIB: whole(64, 16_777_216)
     .default(DEFAULT_LIMITS.memoryMebibytes)
-    .describe('docker: memory of a sandbox with its /tmp and home folder, in MiB; nothing is swapped'),
+    .describe(
+      'docker, kubernetes: memory of a sandbox that asks for none, in MiB (docker: with its /tmp and home folder); agent-sandbox: as the template has it; nothing is swapped',
+    ),
   PORTHOLE_SANDBOX_PIDS: whole(16, 4_194_304)
     .default(DEFAULT_LIMITS.pids)
     .describe('docker: processes and threads of a sandbox'),
   PORTHOLE_SANDBOX_DISK_MIB: whole(16, 16_777_216)
     .default(DEFAULT_LIMITS.diskMebibytes)
     .describe(
-      "docker: size of /workspace in MiB, where the engine's volumes know quotas; of a single file everywhere",
+      "docker, kubernetes: size of /workspace in MiB where none is asked for (docker: where the engine's volumes know quotas, and of a single file everywhere); agent-sandbox: as the template has it",
     ),
   PORTHOLE_SANDBOX_NETWORK: z
     .string()

@@ -30,6 +30,7 @@ export function sandboxEnvironmentPlan(sandboxes: Sandboxes): Record<string, str
     PORTHOLE_PROVIDER: sandboxProvider(sandboxes),
     ...(image !== undefined && { PORTHOLE_SANDBOX_IMAGE: image }),
     PORTHOLE_IMAGES: JSON.stringify(catalogue(sandboxes)),
+    ...templateSize(sandboxes),
     ...(storageClass !== undefined && { PORTHOLE_SANDBOX_STORAGE_CLASS: storageClass }),
     ...(warmPool !== undefined && { PORTHOLE_WARM_POOL: warmPool }),
     ...(warmPoolTarget > 0 && { WARM_POOL_TARGET: String(warmPoolTarget) }),
@@ -40,7 +41,8 @@ export function sandboxEnvironmentPlan(sandboxes: Sandboxes): Record<string, str
 }
 
 /** What sandboxes may ask for: the templates that pools give, and what the stack file names besides, or in their place. */
-function catalogue({ images, templates, warmPools }: Sandboxes): Record<string, object> {
+function catalogue(sandboxes: Sandboxes): Record<string, object> {
+  const { images, templates, warmPools } = sandboxes;
   const pooled = new Set(Object.values(warmPools).map(({ template }) => template));
   const given = Object.entries(templates).filter(([name]) => pooled.has(name));
   return {
@@ -48,10 +50,45 @@ function catalogue({ images, templates, warmPools }: Sandboxes): Record<string, 
     ...Object.fromEntries(
       Object.entries(images).map(([name, { cpu, memoryMb, diskMb, ...image }]) => [
         name,
-        { ...image, resources: { cpu, memory_mb: memoryMb, disk_mb: diskMb } },
+        // Claims are as large as their template, whatever the catalogue says.
+        sandboxProvider(sandboxes) === 'agent-sandbox'
+          ? image
+          : { ...image, resources: { cpu, memory_mb: memoryMb, disk_mb: diskMb } },
       ]),
     ),
   };
+}
+
+/** How large the sandboxes of the pool for everybody are, where the stack has its template. */
+function templateSize(sandboxes: Sandboxes): Record<string, string> {
+  const { templates, warmPools } = sandboxes;
+  const template = templates[warmPools[defaultWarmPool(sandboxes) ?? '']?.template ?? ''];
+  if (template === undefined || sandboxProvider(sandboxes) !== 'agent-sandbox') return {};
+  const mebibytes = (quantity: string) => String(Math.floor(amountOf(quantity) / 2 ** 20));
+  return {
+    PORTHOLE_SANDBOX_CPUS: String(amountOf(template.cpu)),
+    PORTHOLE_SANDBOX_MEMORY_MIB: mebibytes(template.memory),
+    PORTHOLE_SANDBOX_DISK_MIB: mebibytes(template.storage),
+  };
+}
+
+const UNITS = {
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+} as const;
+
+/** What a Kubernetes quantity says. */
+function amountOf(quantity: string): number {
+  const [, digits = '0', unit = ''] = /^([\d.]+)(\w*)$/.exec(quantity) ?? [];
+  return unit === 'm'
+    ? Number(digits) / 1_000
+    : Number(digits) * ((UNITS as Readonly<Record<string, number>>)[unit] ?? 1);
 }
 
 /** The pool that gives an image; of several the default one, else the first by name. */

@@ -242,6 +242,7 @@ describe("the functions' environment", () => {
       provider: 'kubernetes',
       sandboxImage: 'registry.example.com/sandbox@sha256:4567',
       storageClass: undefined,
+      size: { cpu: 2, memoryMb: 2_048, diskMb: 10_240 },
       warmPool: undefined,
       warmPoolsByImage: {},
       images: [],
@@ -267,7 +268,20 @@ describe("the functions' environment", () => {
     [
       'claims of the only pool',
       { templates: { node: { image: 'node' } }, warmPools: { ready: { template: 'node', replicas: 2 } } },
-      { provider: 'agent-sandbox', warmPool: 'ready', warmPoolsByImage: { node: 'ready' } },
+      {
+        provider: 'agent-sandbox',
+        warmPool: 'ready',
+        warmPoolsByImage: { node: 'ready' },
+        size: { cpu: 1, memoryMb: 1_024, diskMb: 1_024 },
+      },
+    ],
+    [
+      'claims as large as the template of the pool for everybody',
+      {
+        templates: { node: { image: 'node', cpu: '250m', memory: '1500M', storage: '2Gi' } },
+        warmPools: { ready: { template: 'node' } },
+      },
+      { size: { cpu: 0.25, memoryMb: 1_430, diskMb: 2_048 } },
     ],
     [
       'claims of the pool of their image, of several the one for everybody',

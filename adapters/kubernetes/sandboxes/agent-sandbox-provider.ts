@@ -42,6 +42,8 @@ export interface AgentSandboxProviderOptions {
   readonly warmPool: string;
   /** SandboxWarmPools by the image that they give. @default none: an image that is asked for is refused */
   readonly warmPoolsByImage?: Readonly<Record<string, string>> | undefined;
+  /** How large the templates make sandboxes. A claim cannot ask for another size. @default that of the kubernetes provider */
+  readonly size?: SandboxSize | undefined;
   /** Longest time for a sandbox to come up or to go, in milliseconds. @default 180,000 */
   readonly settleWithinMs?: number | undefined;
 }
@@ -50,8 +52,7 @@ export function createAgentSandboxProvider(options: AgentSandboxProviderOptions)
   return new ClaimProvider(options);
 }
 
-/** What a stack's templates give where nothing else is configured. A claim cannot ask for another size than its pool's template has. */
-const TEMPLATE_SIZE: SandboxSize = {
+const USUAL_SIZE: SandboxSize = {
   cpu: SANDBOX_SIZE.cpuLimitMillis / 1_000,
   memoryMb: SANDBOX_SIZE.memoryMebibytes,
   diskMb: SANDBOX_SIZE.workspaceMebibytes,
@@ -59,7 +60,7 @@ const TEMPLATE_SIZE: SandboxSize = {
 
 class ClaimProvider implements SandboxProvider {
   readonly name = 'agent-sandbox';
-  readonly defaultSize = TEMPLATE_SIZE;
+  readonly defaultSize: SandboxSize;
   readonly #client: KubernetesClient;
   readonly #claims: Collection;
   readonly #life: ClaimLife;
@@ -75,6 +76,7 @@ class ClaimProvider implements SandboxProvider {
     this.#claims = collection(SANDBOX_CLAIMS, namespace);
     this.#life = new ClaimLife({ client, streams }, namespace, settleWithinMs);
     this.#shell = new PodShell(client, streams, collection(PODS, namespace));
+    this.defaultSize = options.size ?? USUAL_SIZE;
     this.#warmPool = warmPool;
     this.#byImage = new Map(Object.entries(warmPoolsByImage));
     this.#settleWithinMs = settleWithinMs;
@@ -89,11 +91,12 @@ class ClaimProvider implements SandboxProvider {
     signal?: AbortSignal,
   ): Promise<void> {
     checkSandboxId(id);
-    const { cpu, memoryMb, diskMb } = { ...TEMPLATE_SIZE, ...resources };
-    if (cpu !== TEMPLATE_SIZE.cpu || memoryMb !== TEMPLATE_SIZE.memoryMb || diskMb !== TEMPLATE_SIZE.diskMb) {
+    const size = this.defaultSize;
+    const { cpu, memoryMb, diskMb } = { ...size, ...resources };
+    if (cpu !== size.cpu || memoryMb !== size.memoryMb || diskMb !== size.diskMb) {
       throw new PortholeError(
         'resources_not_supported',
-        `resources: sandboxes out of a warm pool are as large as its template says (${TEMPLATE_SIZE.cpu} CPUs, ${TEMPLATE_SIZE.memoryMb} MiB of memory, ${TEMPLATE_SIZE.diskMb} MiB of disk). Leave it out, or use the kubernetes provider.`,
+        `resources: sandboxes out of a warm pool are as large as its template says (${size.cpu} CPUs, ${size.memoryMb} MiB of memory, ${size.diskMb} MiB of disk). Leave it out, or use the kubernetes provider.`,
       );
     }
     const warmPool = image === undefined ? this.#warmPool : this.#byImage.get(image);
