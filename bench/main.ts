@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- preview|previews|bridge|host|start …] [--quick]`: ratios measured side by side in one run, with the absolute medians beside them. Ratios are what
+ * `npm run bench [-- preview|previews|sandboxes|bridge|host|start …] [--quick]`: ratios measured side by side in one run, with the absolute medians beside them. Ratios are what
  * counts; the absolute figures belong to this machine at this moment.
  */
 import { availableParallelism } from 'node:os';
@@ -16,6 +16,10 @@ const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {
   previews: async (quick) => {
     const { benchPreviews } = await import('./previews.ts');
     return benchPreviews(quick ? { previews: 1_000, pairs: 100, rounds: 3, share: 0.3 } : {});
+  },
+  sandboxes: async (quick) => {
+    const { benchSandboxes } = await import('./sandboxes.ts');
+    return benchSandboxes(quick ? { rounds: 5, clusterRounds: 3, burst: 40 } : {});
   },
   bridge: async (quick) => {
     const { benchBridge } = await import('./bridge.ts');

@@ -79,6 +79,7 @@ export const ERROR_CATALOGUE = {
   unmount_error: { status: 502, retryable: false },
   nothing_listens: { status: 502, retryable: true },
   service_unavailable: { status: 503, retryable: true },
+  capacity_exceeded: { status: 503, retryable: true },
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;

@@ -42,6 +42,8 @@ export interface Services {
   readonly publicUrl: URL | undefined;
   /** What each person may have at a time. */
   readonly quotas: Quotas;
+  /** Sandboxes that may be wanted to run at a time, of all people together; 0: any number. */
+  readonly maxInstances: number;
   /** When sandboxes are stopped and destroyed. */
   readonly life: LifecycleLimits;
   /** Whether sandboxes that no record knows are looked for again and again: only where all who make any share the records. */

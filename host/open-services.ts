@@ -122,6 +122,7 @@ export async function openServices({
       place,
       publicUrl: config.publicUrl,
       quotas: config.quotas,
+      maxInstances: config.pool.maxInstances,
       life: config.life,
       // On one machine the start of the host does it.
       seeksStrays: !isOnOneMachine(config) && config.databaseUrl !== undefined,

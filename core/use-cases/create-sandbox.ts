@@ -14,6 +14,7 @@ import type { SandboxProvider, SandboxSize, SandboxSpec } from '../ports/sandbox
 import type { SandboxSkill } from '../ports/skills.ts';
 import type { WarmPool } from '../ports/warm-pool.ts';
 import { type CatalogueDeps, findImage } from './images/image-catalogue.ts';
+import { POOL_OWNER } from '../rules/pool-owner.ts';
 import { binds, quotaExceeded, quotaOf, type Quotas } from '../rules/quotas.ts';
 import { placeSkills } from './skills/place-skills.ts';
 import { requireSkills } from './skills/require-skills.ts';
@@ -35,6 +36,8 @@ export interface CreateSandboxDeps extends MakeSandboxDeps, CatalogueDeps {
   readonly pool: Pick<WarmPool, 'take'>;
   /** What each owner may have. */
   readonly quotas: Quotas;
+  /** Sandboxes that may be wanted to run at a time, of all owners together; those that wait in a pool make room. @default 0: any number */
+  readonly maxInstances?: number | undefined;
 }
 
 export interface NewSandbox {
@@ -84,10 +87,10 @@ export async function createSandbox<T>(
 
 /**
  * Takes the id for a sandbox that is to be made, unless its owner has one of that session key, or one of that id is there, or is being made or destroyed.
- * @throws PortholeError `quota_exceeded`, `sandbox_exists`
+ * @throws PortholeError `quota_exceeded`, `sandbox_exists`, `capacity_exceeded`
  */
 export async function reserveSandbox(
-  deps: MakeSandboxDeps & Pick<CreateSandboxDeps, 'quotas'>,
+  deps: MakeSandboxDeps & Pick<CreateSandboxDeps, 'quotas' | 'maxInstances'>,
   id: string,
   wanted: NewSandbox,
 ): Promise<Extract<Reservation, { kind: 'reserved' | 'same_session' | 'id_taken' }>> {
@@ -103,7 +106,27 @@ export async function reserveSandbox(
       `You have a sandbox of the name ${JSON.stringify(wanted.name)} already, ${reservation.sandbox.id}: use it, or choose another name.`,
     );
   }
+  if (reservation.kind === 'reserved') await keepToCapacity(deps, reservation.sandbox);
   return reservation;
+}
+
+/** Looks after it has been counted, so that no number of requests at once gets past it; some of those that come at the very last places may all be refused. */
+async function keepToCapacity(
+  deps: MakeSandboxDeps & Pick<CreateSandboxDeps, 'maxInstances'>,
+  sandbox: SandboxRecord,
+): Promise<void> {
+  const { records, place, maxInstances = 0 } = deps;
+  if (maxInstances === 0) return;
+  const [waiting, total] = await Promise.all([
+    records.sandboxes.wantedBy(POOL_OWNER, place),
+    records.sandboxes.countWanted(place),
+  ]);
+  if (total - waiting.length <= maxInstances) return;
+  await destroySandbox(deps, sandbox);
+  throw new PortholeError(
+    'capacity_exceeded',
+    `${maxInstances} sandboxes run here, which is as many as may (WARM_POOL_MAX_INSTANCES): try again once one is stopped or deleted.`,
+  );
 }
 
 /** The same for whom no quota binds; undefined where the id is taken. */

@@ -15,7 +15,9 @@ import { joined } from './joined.ts';
 import { resumeSandbox } from './resume-sandbox.ts';
 import { placeSkills } from './skills/place-skills.ts';
 
-export type UseSandboxDeps = MakeSandboxDeps & Pick<CreateSandboxDeps, 'quotas'> & EndSandboxDeps;
+export type UseSandboxDeps = MakeSandboxDeps &
+  Pick<CreateSandboxDeps, 'quotas' | 'maxInstances'> &
+  EndSandboxDeps;
 
 /** Whoever loses the race for an id this often in a row meets somebody who makes and deletes it in a loop. */
 const MAX_ATTEMPTS = 4;

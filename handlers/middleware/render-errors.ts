@@ -54,6 +54,7 @@ const SOON: ReadonlySet<ErrorCode> = new Set([
   'too_many_previews',
   'too_many_approvals',
   'service_unavailable',
+  'capacity_exceeded',
 ]);
 
 function hints(error: PortholeError): Record<string, string> {

@@ -41,7 +41,7 @@ export const createRunRoute = defineRoute({
       schema: RunDto.extend({ agent_token: z.string() }).meta({ id: 'CreatedRun' }),
     },
   },
-  errors: ['image_not_supported', 'sandbox_not_found'],
+  errors: ['image_not_supported', 'sandbox_not_found', 'quota_exceeded', 'capacity_exceeded'],
   async handle({ body, caller, signal }, services) {
     const { run, agentToken } = await createRun(
       services,

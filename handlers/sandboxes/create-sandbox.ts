@@ -81,6 +81,7 @@ export const createSandboxRoute = defineRoute({
     'archive_error',
     'workspace_archive_write_error',
     'quota_exceeded',
+    'capacity_exceeded',
     'network_not_supported',
     'resources_not_supported',
     'exec_transport_error',

@@ -189,7 +189,7 @@ suite('kubernetes provider', missing(), () => {
       await inNamespace('create', 'quota', 'none', '--hard=count/pods=0');
       await inNamespace('wait', 'quota/none', '--for=jsonpath={.status.hard}', '--timeout=30s');
       const id = sandboxId();
-      expect(await codeOf(provider.create({ id }))).toBe('service_unavailable');
+      expect(await codeOf(provider.create({ id }))).toBe('capacity_exceeded');
       await inNamespace('delete', 'quota', 'none');
       await provider.destroy(id);
       await provider.close();

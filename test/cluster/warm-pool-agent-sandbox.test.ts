@@ -7,7 +7,8 @@ import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent
 import { createAgentSandboxPool } from '#adapters/kubernetes/sandboxes/claims/warm-pool.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
-import { poolConfig, settled, warmPoolContract } from '#test/contracts/warm-pool.contract.ts';
+import { warmPoolContract } from '#test/contracts/warm-pool.contract.ts';
+import { poolConfig, settled } from '#test/support/warm-pools.ts';
 import { suite } from '#test/support/suite.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from './agent-sandbox-stand-in/stand-in.ts';

@@ -13,7 +13,7 @@ import { mortal } from '#test/doubles/mortal.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { collect } from '#test/support/collect.ts';
-import { poolConfig } from './warm-pool.contract.ts';
+import { poolConfig } from '#test/support/warm-pools.ts';
 
 export interface WarmClaimsHouse {
   readonly records: Records;

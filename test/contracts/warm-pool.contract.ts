@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Owner } from '#core/ports/records.ts';
 import type { WarmPool, WarmPoolConfig } from '#core/ports/warm-pool.ts';
+import { poolConfig, settled } from '#test/support/warm-pools.ts';
 
 /** An empty pool, and what its sandboxes run on. */
 export interface WarmPoolHouse {
@@ -14,25 +14,6 @@ export interface WarmPoolHouse {
 }
 
 const ALICE: Owner = { user: 'alice', org: 'acme' };
-
-export const poolConfig = (change: Partial<WarmPoolConfig> = {}): WarmPoolConfig => ({
-  warmTarget: 3,
-  refreshInterval: 10_000,
-  maxInstances: 0,
-  scaleBatchSize: 5,
-  ...change,
-});
-
-/** Resolves once so many are warm; fails when that takes longer than any machine needs. */
-export async function settled(pool: WarmPool, warm: number): Promise<void> {
-  const until = performance.now() + 60_000;
-  let seen = await pool.stats();
-  while (seen.warm !== warm) {
-    if (performance.now() > until) throw new Error(`not ${warm} warm: ${JSON.stringify(seen)}`);
-    await pause(20);
-    seen = await pool.stats();
-  }
-}
 
 /** What every warm pool promises. `hands`: whether `take` gives what is ready, or the provider's own `create` does. */
 export function warmPoolContract(

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { POOL_OWNER } from '#core/rules/pool-owner.ts';
 import { eventually } from '#test/contracts/sandbox-provider.contract.ts';
-import { settled } from '#test/contracts/warm-pool.contract.ts';
+import { settled } from '#test/support/warm-pools.ts';
 import { collect } from '#test/support/collect.ts';
 import { startHostProcess } from '#test/support/host-process.ts';
 import { call, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
@@ -193,4 +193,41 @@ describe('a host that starts again', () => {
     expect((await collect(provider.list())).toSorted()).toEqual(items.map(({ id }) => id).toSorted());
     await end(next);
   });
+});
+
+test('where as many run as may, another one is refused within a second, and told when to come back', async () => {
+  const porthole = await startTestHost({
+    ...PEOPLE,
+    ...NEVER,
+    WARM_POOL_TARGET: '1',
+    WARM_POOL_MAX_INSTANCES: '2',
+  });
+  try {
+    await settled(porthole.host.services.pool, 1);
+    const ask = (body: object) => porthole.call('POST', '/v1/sandbox', { token: BOB, body });
+    const [kept, other] = [
+      await create(porthole),
+      (await ask({ session_key: 'mine' })).json<{ id: string }>().id,
+    ];
+    const before = await sandboxes(porthole);
+    const began = performance.now();
+    const refused = await ask({});
+    expect(performance.now() - began).toBeLessThan(1_000);
+    expect([refused.status, refused.headers['retry-after'], refused.json()]).toEqual([
+      503,
+      '5',
+      {
+        request_id: expect.any(String),
+        code: 'capacity_exceeded',
+        error:
+          '2 sandboxes run here, which is as many as may (WARM_POOL_MAX_INSTANCES): try again once one is stopped or deleted.',
+      },
+    ]);
+    expect(await sandboxes(porthole)).toEqual(before);
+    expect((await ask({ session_key: 'mine' })).json()).toEqual({ id: other });
+    expect((await porthole.call('DELETE', `/v1/sandbox/${kept}`, { token: ALICE })).status).toBe(204);
+    expect((await ask({})).status).toBe(200);
+  } finally {
+    await end(porthole);
+  }
 });

@@ -26,7 +26,7 @@ export function portError(id: string, error: unknown): unknown {
   const { status, message } = error;
   if (status === 403 && message.includes('exceeded quota')) {
     return new PortholeError(
-      'service_unavailable',
+      'capacity_exceeded',
       `Sandbox ${id}: the cluster has no room for it (${message}). Destroy a sandbox, or raise the quota.`,
       { cause: error },
     );

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Owner, SandboxRecord, SandboxTerms } from '../../ports/records.ts';
 import type { WarmPool, WarmPoolConfig, WarmPoolStats } from '../../ports/warm-pool.ts';
 import { POOL_OWNER } from '../../rules/pool-owner.ts';
@@ -15,6 +16,9 @@ export interface KeptPoolDeps extends MakeSandboxDeps {
  * A sandbox that has not come up after this long belongs to an instance that was killed over it: ten times as long as a cluster's may take to come up.
  */
 const ABANDONED_MS = 30 * 60_000;
+
+/** What is taken is replaced after so many milliseconds: most first commands have been answered by then. */
+const REPLACE_AFTER_MS = 100;
 
 /**
  * A pool that Porthole keeps itself, over any provider: a warm sandbox is a record like others, of an owner that nobody can be. A crash leaves nothing behind for ever: what was being made,
@@ -70,7 +74,7 @@ class KeptPool implements WarmPool {
     while (this.#open) {
       const taken = await records.sandboxes.takeWarm(place, POOL_OWNER, owner, clock.now(), { terms });
       if (taken === undefined) return undefined;
-      this.#inBackground(this.#level());
+      this.#inBackground(this.#levelSoon());
       try {
         if (await this.#runs(taken, signal)) return taken;
       } catch (error) {
@@ -103,6 +107,13 @@ class KeptPool implements WarmPool {
     this.#open = false;
     this.#making.abort();
     await Promise.allSettled([this.#levelling, this.#next]);
+  }
+
+  /** To start a sandbox takes what the taker's first command needs as well: that comes first. */
+  async #levelSoon(): Promise<void> {
+    const { signal } = this.#making;
+    await pause(REPLACE_AFTER_MS, undefined, { signal, ref: false }).catch(() => undefined);
+    if (!signal.aborted) await this.#level();
   }
 
   /** One at a time; who comes in the middle of one waits for another, because the first may have looked already. */

@@ -6,7 +6,7 @@ import { createAgentSandboxPool } from '#adapters/kubernetes/sandboxes/claims/wa
 import { ANNOTATIONS, SANDBOX_LABELS, sandboxObjectName } from '#constructs/names.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
-import { poolConfig } from '#test/contracts/warm-pool.contract.ts';
+import { poolConfig } from '#test/support/warm-pools.ts';
 import { collect } from '#test/support/collect.ts';
 import { suite } from '#test/support/suite.ts';
 import { functionNeeds, type Need, reaperNeeds } from '../../../infra/access/needs.ts';

@@ -1,0 +1,94 @@
+import { POOL_OWNER } from '#core/rules/pool-owner.ts';
+import { createSandbox } from '#core/use-cases/create-sandbox.ts';
+import { settled } from '#test/support/warm-pools.ts';
+import { startTestHost } from '#test/support/in-process-host.ts';
+import { type BenchResult, compare, interleave } from '../measure.ts';
+import { makeSandbox, removeSandbox } from './start-times.ts';
+
+export interface PoolFigures {
+  readonly slots: number;
+  /** Simultaneous requests for one. */
+  readonly burst: number;
+  readonly rounds: number;
+  /** Milliseconds of a cold start on this machine. */
+  readonly cold: number;
+}
+
+/** How many the pool makes at once. */
+const BATCH = 5;
+const OWNER = { user: 'local', org: 'local' };
+
+/** A pool of local sandboxes: what taking one costs beside the one write that hands it over, a burst on it, and how fast it fills up. */
+export async function benchPool({ slots, burst, rounds, cold }: PoolFigures): Promise<BenchResult[]> {
+  const porthole = await startTestHost({
+    LOG_LEVEL: 'error',
+    WARM_POOL_TARGET: String(slots),
+    WARM_POOL_SCALE_BATCH_SIZE: String(BATCH),
+  });
+  const { services, recovered } = porthole.host;
+  const { pool, records, clock, place } = services;
+  try {
+    await recovered;
+    await settled(pool, slots);
+    const timed = (take: () => Promise<string | undefined>) => async () => {
+      await settled(pool, slots);
+      const began = performance.now();
+      const id = await take();
+      const took = performance.now() - began;
+      if (id === undefined) throw new Error('the pool is empty');
+      await removeSandbox(porthole, id);
+      await pool.refresh();
+      return took;
+    };
+    const arms = {
+      'warm create': timed(() => createSandbox(services, { owner: OWNER }, async ({ id }) => id)),
+      'bare hand-over': timed(
+        async () => (await records.sandboxes.takeWarm(place, POOL_OWNER, OWNER, clock.now()))?.id,
+      ),
+    };
+    await interleave(arms, 3);
+    const taking = await interleave(arms, rounds);
+
+    const refills: number[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      await pool.drain();
+      const began = performance.now();
+      await pool.prime();
+      refills.push(performance.now() - began);
+    }
+    const inTurn = refills.map(() => (slots * cold) / BATCH);
+
+    await settled(pool, slots);
+    const began = performance.now();
+    const made = await Promise.allSettled(Array.from({ length: burst }, () => makeSandbox(porthole)));
+    const took = performance.now() - began;
+    const answered = made.filter(({ status }) => status === 'fulfilled').length / burst;
+
+    return [
+      compare(
+        'local: warm create / the one write that hands a sandbox over',
+        taking,
+        ['warm create', 'bare hand-over'],
+        'ms',
+        { at: 'most', value: 1.5 },
+      ),
+      compare(
+        `local: a pool of ${slots} filled up / ${slots} cold starts, ${BATCH} at once`,
+        { 'filled up': refills, 'cold starts': inTurn },
+        ['filled up', 'cold starts'],
+        'ms',
+        { at: 'most', value: 1.2 },
+      ),
+      {
+        name: `local: ${burst} at once on a pool of ${slots}, answered with a sandbox`,
+        ratio: { median: answered, low: answered, high: answered },
+        pairs: burst,
+        goal: { at: 'least', value: 1 },
+        met: answered === 1,
+        absolute: { 'all of them': { median: took, unit: 'ms' } },
+      },
+    ];
+  } finally {
+    await porthole.end();
+  }
+}
