@@ -37,6 +37,7 @@ export async function functionEntries(): Promise<FunctionEntry[]> {
     ...routes,
     { id: 'reaper', kind: 'opens', source: scheduled('reaper'), streams: false },
     { id: 'lifecycle', kind: 'opens', source: scheduled('lifecycle'), streams: false },
+    { id: 'snapshots-clean', kind: 'opens', source: scheduled('snapshots-clean'), streams: false },
     { id: 'warm-pool', kind: 'opens', source: scheduled('warm-pool'), streams: false },
   ];
 }
@@ -96,6 +97,7 @@ export const handler = httpFunction(${name}, () => openFunction());`;
 const SCHEDULED = {
   reaper: 'reaperFunction',
   lifecycle: 'lifecycleFunction',
+  'snapshots-clean': 'snapshotsCleanFunction',
   'warm-pool': 'warmPoolFunction',
 } as const;
 

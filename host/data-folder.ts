@@ -12,6 +12,9 @@ export interface DataFolder {
 /** The folder is another host's, or none at all: the message says which, and what to do. */
 export class DataFolderError extends Error {}
 
+/** Another host lives on the folder. */
+export class FolderTakenError extends DataFolderError {}
+
 const LOCK = 'host.lock';
 const ADDRESS = 'host.url';
 
@@ -42,7 +45,7 @@ export async function openDataFolder(folder: string): Promise<DataFolder> {
   } catch (cause) {
     lock.close();
     if (!/database is locked/.test(reason(cause))) throw unusable(cause);
-    throw new DataFolderError(
+    throw new FolderTakenError(
       `Another Porthole already uses ${path}${whereabouts(path)}. Use that one, stop it, or start this one with another PORTHOLE_DATA_DIR.`,
       { cause },
     );

@@ -1,13 +1,18 @@
 import type { Logger, Services } from '#handlers/services.ts';
 import { readConfig, secretsOf } from './config/config.ts';
+import { FolderTakenError } from './data-folder.ts';
 import { explain } from './explain.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 import { openServices } from './open-services.ts';
 
-/** One pass of something, for a CronJob: ends when it is done; exit code 1 when it failed, which the next pass makes good. */
+/**
+ * One pass of something, for a CronJob: ends when it is done; exit code 1 when it failed, which the next pass makes good.
+ * @param done what to say where a host lives on the data folder, which does the same by itself: then there is nothing to do. @default that is a failure
+ */
 export async function runOnce(
   pass: (services: Services, signal: AbortSignal) => Promise<object>,
+  { done }: { readonly done?: string } = {},
 ): Promise<void> {
   const stopping = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
@@ -24,6 +29,10 @@ export async function runOnce(
       await open.close();
     }
   } catch (error) {
+    if (done !== undefined && error instanceof FolderTakenError) {
+      process.stdout.write(`${done}\n`);
+      return;
+    }
     process.stderr.write(`${explain(error)}\n`);
     process.exitCode = 1;
   }

@@ -2,7 +2,9 @@
 export const STACK_LABELS = { 'app.kubernetes.io/part-of': 'porthole' } as const;
 
 /** The pods of one component, as selectors and labels spell them. */
-export function componentLabels(component: 'functions' | 'reaper' | 'lifecycle' | 'warm-pool') {
+export function componentLabels(
+  component: 'functions' | 'reaper' | 'lifecycle' | 'snapshots-clean' | 'warm-pool',
+) {
   return {
     ...STACK_LABELS,
     'app.kubernetes.io/name': 'porthole',

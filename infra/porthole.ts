@@ -11,6 +11,7 @@ import { Network } from './network/network.ts';
 import { Quota } from './quota/quota.ts';
 import { Reaper } from './reaper/reaper.ts';
 import { Routes } from './routes/routes.ts';
+import { Snapshots } from './snapshots/snapshots.ts';
 import { WarmPool } from './warm-pool/warm-pool.ts';
 import { Sandboxes } from './sandboxes/sandboxes.ts';
 import type { StackConfig } from './stack-config/stack-config-schema.ts';
@@ -55,6 +56,10 @@ export class Porthole extends pulumi.ComponentResource {
       ...own,
       dependsOn: [...guards, ...functions.environment],
     });
+    const snapshots = new Snapshots(`${name}-snapshots`, args, {
+      ...own,
+      dependsOn: [...guards, ...functions.environment],
+    });
     const warmPool = new WarmPool(`${name}-warm-pool`, args, {
       ...own,
       dependsOn: [...guards, sandboxes, ...functions.environment],
@@ -68,9 +73,18 @@ export class Porthole extends pulumi.ComponentResource {
       apiUrl: this.apiUrl,
       previewZone: this.previewZone,
       gatewayAddress: this.gatewayAddress,
-      parts: [namespaces, gateway, ...guards, sandboxes, functions, reaper, lifecycle, warmPool, routes].map(
-        ({ urn }) => urn,
-      ),
+      parts: [
+        namespaces,
+        gateway,
+        ...guards,
+        sandboxes,
+        functions,
+        reaper,
+        lifecycle,
+        snapshots,
+        warmPool,
+        routes,
+      ].map(({ urn }) => urn),
     });
   }
 }

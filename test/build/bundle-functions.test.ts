@@ -36,6 +36,7 @@ describe('the bundles', () => {
       ...ROUTES.map(({ id, method, path }) => [id, method, path]),
       ['reaper', undefined, undefined],
       ['lifecycle', undefined, undefined],
+      ['snapshots-clean', undefined, undefined],
       ['warm-pool', undefined, undefined],
     ]);
   });

@@ -9,6 +9,7 @@ import { namespacesPlan } from '../../infra/namespaces/namespaces.plan.ts';
 import { quotaPlan, sandboxQuotaPlan } from '../../infra/quota/quota.plan.ts';
 import { lifecyclePlan } from '../../infra/lifecycle/lifecycle.plan.ts';
 import { reaperPlan } from '../../infra/reaper/reaper.plan.ts';
+import { snapshotsPlan } from '../../infra/snapshots/snapshots.plan.ts';
 import { warmPoolPlan } from '../../infra/warm-pool/warm-pool.plan.ts';
 import { apiRoutePlan, fallbackRoutePlan } from '../../infra/routes/routes.plan.ts';
 import { templatesPlan, warmPoolsPlan } from '../../infra/sandboxes/sandboxes.plan.ts';
@@ -305,6 +306,15 @@ test('the lives of sandboxes are looked after each minute, with rights of their 
   const pod = spec.jobTemplate.spec.template.spec;
   expect(pod.serviceAccountName).toBe('porthole-lifecycle');
   expect(pod.containers.map(({ args }) => args)).toEqual([['host/keep-lives-once.ts']]);
+});
+
+test('the snapshots of the editor are removed every ten minutes, with the rights of the lifecycle', () => {
+  const { metadata, spec } = snapshotsPlan(config());
+  expect(metadata).toMatchObject({ name: 'porthole-snapshots-clean', namespace: 'porthole' });
+  expect([spec.schedule, spec.concurrencyPolicy]).toEqual(['*/10 * * * *', 'Forbid']);
+  const pod = spec.jobTemplate.spec.template.spec;
+  expect(pod.serviceAccountName).toBe('porthole-lifecycle');
+  expect(pod.containers.map(({ args }) => args)).toEqual([['host/clean-snapshots-once.ts']]);
 });
 
 describe('a warm pool', () => {

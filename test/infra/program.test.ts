@@ -75,6 +75,7 @@ describe('the program', () => {
       'autoscaling/v2:HorizontalPodAutoscaler porthole/porthole',
       'batch/v1:CronJob porthole/porthole-lifecycle',
       'batch/v1:CronJob porthole/porthole-reaper',
+      'batch/v1:CronJob porthole/porthole-snapshots-clean',
       'cert-manager.io/v1:Certificate agentweaver/porthole-api-tls',
       'cert-manager.io/v1:Certificate agentweaver/porthole-preview-tls',
       'core/v1:ConfigMap porthole/porthole',
@@ -109,7 +110,7 @@ describe('the program', () => {
     const concerns = result.registrations.filter(({ parent }) => parent === root.urn && parent !== '');
     expect(concerns.map(shortType).toSorted()).toEqual([
       ...['Access', 'Admission', 'Functions', 'Gateway', 'Lifecycle', 'Namespaces', 'Network'].map(component),
-      ...['Quota', 'Reaper', 'Routes', 'Sandboxes', 'WarmPool'].map(component),
+      ...['Quota', 'Reaper', 'Routes', 'Sandboxes', 'Snapshots', 'WarmPool'].map(component),
       'pulumi:providers:kubernetes',
     ]);
     const components = new Set(concerns.map(({ urn }) => urn));
@@ -138,6 +139,8 @@ describe('the program', () => {
     ['porthole-reaper', 'porthole-functions-environment'],
     ['porthole-lifecycle', 'porthole-access-lifecycle-binding'],
     ['porthole-lifecycle', 'porthole-functions-environment'],
+    ['porthole-snapshots', 'porthole-access-lifecycle-binding'],
+    ['porthole-snapshots', 'porthole-functions-environment'],
     ['porthole-functions-service', 'porthole-functions'],
     ['porthole-routes', 'porthole-functions-service'],
     ['porthole-routes', 'porthole-gateway'],

@@ -89,6 +89,7 @@ describe('the pack', () => {
         ['pinned-images', 'porthole-functions', 'The image of functions is porthole/functions:dev.'],
         ['pinned-images', 'porthole-reaper', 'The image of reaper is porthole/functions:dev.'],
         ['pinned-images', 'porthole-lifecycle', 'The image of lifecycle is porthole/functions:dev.'],
+        ['pinned-images', 'porthole-snapshots', 'The image of snapshots-clean is porthole/functions:dev.'],
       ]);
     },
     PATIENT,

@@ -1,0 +1,18 @@
+import { everyMinutePlan } from '../scheduled/every-minute.plan.ts';
+import type { StackConfig } from '../stack-config/stack-config-schema.ts';
+
+/** What the function host's image runs for one pass over the editor's snapshots. */
+export const SNAPSHOTS_ARGUMENTS = ['host/clean-snapshots-once.ts'];
+
+/** Snapshots are over to the second, whenever they are removed: ten minutes spare the cluster nine pods of ten. */
+const EVERY_TEN_MINUTES = '*/10 * * * *';
+
+/** It ends sandboxes and makes none, as the lifecycle does: it has the rights of that. */
+export function snapshotsPlan(config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway'>) {
+  const { metadata, spec } = everyMinutePlan(config, {
+    component: 'snapshots-clean',
+    account: 'lifecycle',
+    args: SNAPSHOTS_ARGUMENTS,
+  });
+  return { metadata, spec: { ...spec, schedule: EVERY_TEN_MINUTES } };
+}
