@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type BigIntStats, createReadStream } from 'node:fs';
-import { lstat, readdir, readlink } from 'node:fs/promises';
+import { lstat, readdir, readFile, readlink } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import type { IgnoreRules } from '../sync/ignore-rules.ts';
 import type { Entries, SyncEntry } from '../sync/sync-plan.ts';
@@ -9,10 +9,16 @@ export interface FolderContents {
   readonly entries: Entries;
   /** Paths that cannot be sent, and why. */
   readonly skipped: readonly { readonly path: string; readonly reason: string }[];
+  /** How many files had to be read. */
+  readonly read: number;
 }
 
 /** A file that is younger than this when it was read, in milliseconds, may have been written again within the same tick of its clock. */
 const TICK_MS = 2_000;
+/** Files that are looked at at once. */
+const AT_ONCE = 32;
+/** A file of so many bytes is read in one go. */
+const SMALL = 65_536;
 
 /**
  * What a folder has, but for what is left out. A file is read only where its size, time or mode differ from what is known of it, or where it is so young that
@@ -26,44 +32,61 @@ export async function readFolder(
 ): Promise<FolderContents> {
   const entries = new Map<string, SyncEntry>();
   const skipped: { path: string; reason: string }[] = [];
-  const visit = async (below: string): Promise<void> => {
-    const found = await readdir(join(folder, below), { withFileTypes: true });
-    for (const { name } of found) {
-      const path = below === '' ? name : `${below}/${name}`;
-      const stats = await lstat(join(folder, path), { bigint: true }).catch(gone);
-      if (stats === undefined || rules.ignores(path, stats.isDirectory())) continue;
-      if (stats.isDirectory()) {
-        entries.set(path, { type: 'directory' });
-        await visit(path);
-      } else if (stats.isSymbolicLink()) {
-        const target = await readlink(join(folder, path));
-        if (staysInside(path, target)) entries.set(path, { type: 'symlink', target });
-        else skipped.push({ path, reason: 'a link that leaves the folder' });
-      } else if (stats.isFile()) {
-        entries.set(path, await fileEntry(join(folder, path), stats, known.entries.get(path), known.readAt));
-      } else skipped.push({ path, reason: 'neither a file nor a folder nor a link' });
+  let read = 0;
+  const look = async (path: string): Promise<string | undefined> => {
+    const stats = await lstat(join(folder, path), { bigint: true }).catch(gone);
+    if (stats === undefined || rules.ignores(path, stats.isDirectory())) return undefined;
+    if (stats.isDirectory()) {
+      entries.set(path, { type: 'directory' });
+      return path;
     }
+    if (stats.isSymbolicLink()) {
+      const target = await readlink(join(folder, path));
+      if (staysInside(path, target)) entries.set(path, { type: 'symlink', target });
+      else skipped.push({ path, reason: 'a link that leaves the folder' });
+    } else if (stats.isFile()) {
+      const facts = factsOf(stats);
+      const before = knownDigest(facts, known.entries.get(path), known.readAt);
+      if (before === undefined) read += 1;
+      const digest = before ?? (await digestOf(join(folder, path), facts.size).catch(gone));
+      if (digest !== undefined) entries.set(path, { ...facts, digest });
+    } else skipped.push({ path, reason: 'neither a file nor a folder nor a link' });
+    return undefined;
   };
-  await visit('');
-  return { entries, skipped };
+  const folders = [''];
+  for (let below = folders.pop(); below !== undefined; below = folders.pop()) {
+    const names = await readdir(join(folder, below));
+    const paths = names.map((name) => (below === '' ? name : `${below}/${name}`));
+    for (let at = 0; at < paths.length; at += AT_ONCE) {
+      const found = await Promise.all(paths.slice(at, at + AT_ONCE).map(look));
+      folders.push(...found.filter((path) => path !== undefined));
+    }
+  }
+  return { entries, skipped, read };
 }
 
-async function fileEntry(
-  file: string,
-  stats: BigIntStats,
-  known: SyncEntry | undefined,
-  readAt: number,
-): Promise<SyncEntry> {
-  const mtime = Number(stats.mtimeNs / 1_000n) / 1_000;
-  const facts = { type: 'file', size: Number(stats.size), mtime, mode: Number(stats.mode) & 0o777 } as const;
-  const isKnown =
-    known?.type === 'file' && known.size === facts.size && known.mtime === mtime && mtime < readAt - TICK_MS;
-  return { ...facts, digest: isKnown ? known.digest : await digestOf(file) };
+type FileFacts = Omit<Extract<SyncEntry, { readonly type: 'file' }>, 'digest'>;
+
+function factsOf({ size, mtimeNs, mode }: BigIntStats): FileFacts {
+  return {
+    type: 'file',
+    size: Number(size),
+    mtime: Number(mtimeNs / 1_000n) / 1_000,
+    mode: Number(mode) & 0o777,
+  };
 }
 
-async function digestOf(file: string): Promise<string> {
+/** The digest of a file that cannot have changed since it was read; undefined: it must be read. */
+function knownDigest(facts: FileFacts, known: SyncEntry | undefined, readAt: number): string | undefined {
+  if (known?.type !== 'file' || known.digest === '') return undefined;
+  const isSame = known.size === facts.size && known.mtime === facts.mtime;
+  return isSame && facts.mtime < readAt - TICK_MS ? known.digest : undefined;
+}
+
+async function digestOf(file: string, size: number): Promise<string> {
   const hash = createHash('sha256');
-  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
+  if (size <= SMALL) hash.update(await readFile(file));
+  else for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
   return hash.digest('hex');
 }
 

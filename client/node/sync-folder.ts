@@ -43,7 +43,10 @@ const IGNORE_FILES = ['.gitignore', '.portholeignore'];
 /** Removes the first so many names, and then of the rest, which are folders, those that are empty. */
 const REMOVE = `count=$1; shift
 cd /workspace || exit
-while [ "$count" -gt 0 ] && [ $# -gt 0 ]; do rm -f -- "./$1" || exit; shift; count=$((count - 1)); done
+while [ "$count" -gt 0 ] && [ $# -gt 0 ]; do
+  [ -d "./$1" ] && [ ! -L "./$1" ] || rm -f -- "./$1" || exit
+  shift; count=$((count - 1))
+done
 for folder; do rmdir -- "./$folder" 2>/dev/null; done
 exit 0`;
 
@@ -58,22 +61,25 @@ export async function syncFolder(
   options: SyncOptions = {},
 ): Promise<SyncResult> {
   const { memory = new SyncMemory(), signal } = options;
-  const root = await realpath(folder);
-  if (!(await stat(root)).isDirectory()) throw new TypeError(`${folder} is no folder: give one to sync.`);
+  const root = await realpath(folder).catch(() => undefined);
+  if (root === undefined || !(await stat(root)).isDirectory()) {
+    throw new TypeError(`${folder} is no folder: give one to sync.`);
+  }
   const below = placeBelow(options.to ?? '/workspace');
   const { created_at: createdAt } = sandbox.info ?? (await sandbox.refresh({ signal }));
   const place: SyncPlace = { dataplaneUrl: sandbox.dataplaneUrl, createdAt, folder: root, path: below };
   const before = await memory.recall(place);
   const rules = new IgnoreRules(['.git/', ...(await ignoreLines(root)), ...(options.excludes ?? [])]);
   const readAt = Date.now();
-  const { entries, skipped } = await readFolder(root, rules, before);
+  const { entries, skipped, read } = await readFolder(root, rules, before);
   const sentBefore = options.full === true ? NOTHING_SENT.entries : before.entries;
   const plan = { ...planSync(before.entries, entries), send: planSync(sentBefore, entries).send };
   const parts = partsOf(root, below, plan, entries);
   const remove = options.delete === false ? [] : removals(below, plan);
 
-  // What is known is out of date from here on, and a sync that is cut off must not be believed.
-  if (parts.length + remove.length > 1) await memory.forget(place);
+  const isIdle = parts.length + remove.length === 0;
+  if (!isIdle)
+    await memory.remember(place, { ...before, entries: inDoubt(before.entries, entries, plan.send) });
   const removing = async () => {
     for (const argv of remove) await sandbox.exec(argv, { signal }).text();
   };
@@ -85,8 +91,7 @@ export async function syncFolder(
     await sending();
   } else await Promise.all([removing(), sending()]);
   const kept = options.delete === false ? stillThere(before.entries, entries) : entries;
-  if (parts.length + remove.length > 0 || before.readAt === 0)
-    await memory.remember(place, { entries: kept, readAt });
+  if (!isIdle || read > 0 || before.readAt === 0) await memory.remember(place, { entries: kept, readAt });
 
   const isContent = (path: string) => entries.get(path)?.type !== 'directory';
   const sent = plan.send.filter(isContent).length;
@@ -210,6 +215,19 @@ function removals(below: string, { remove, removeFolders }: SyncPlan): string[][
   }
   flush();
   return commands;
+}
+
+/**
+ * What may be there while it is being sent: whatever is cut off now is sent again, or, once it is gone here, removed. A folder is known when it has arrived: files bring theirs along.
+ */
+function inDoubt(before: Entries, now: Entries, send: readonly string[]): Entries {
+  const doubtful = new Map(before);
+  for (const path of send) {
+    const entry = now.get(path) as SyncEntry;
+    if (entry.type === 'file') doubtful.set(path, { ...entry, digest: '' });
+    else if (entry.type === 'symlink') doubtful.set(path, { ...entry, target: '' });
+  }
+  return doubtful;
 }
 
 /** What was sent and not removed is remembered, so that a later sync can remove it. */

@@ -69,10 +69,6 @@ export class SyncMemory {
     }
   }
 
-  async forget(place: SyncPlace): Promise<void> {
-    await rm(this.#file(place), { force: true });
-  }
-
   /** Under the same name for whatever sandbox has the id, so that files do not pile up. */
   #file({ dataplaneUrl, folder, path }: SyncPlace): string {
     const name = createHash('sha256')

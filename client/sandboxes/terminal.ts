@@ -75,8 +75,12 @@ export class Terminal implements AsyncIterable<Uint8Array>, AsyncDisposable {
     // Whoever does not ask does not want to know.
     this.exit.catch(() => undefined);
     this.ready.catch(() => undefined);
-    signal?.addEventListener('abort', () => this.#fail(signal.reason as Error), { once: true });
-    this.#connect();
+    const abort = (): void => this.#fail(signal?.reason as Error);
+    if (signal?.aborted === true) abort();
+    else {
+      signal?.addEventListener('abort', abort, { once: true });
+      this.#connect();
+    }
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array, void> {

@@ -260,7 +260,12 @@ describe('the command line', () => {
       1,
       'porthole: preview port must be between 3000 and 9000, got 80',
     ],
-    ['a folder that is not', ['sync', 'nowhere', 'try'], 1, 'porthole: ENOENT'],
+    [
+      'a folder that is not',
+      ['sync', 'nowhere', 'try'],
+      1,
+      'porthole: nowhere is no folder: give one to sync.',
+    ],
   ])('answers %s in words, with its exit code', async (_, words, code, stderr) => {
     expect(await run(...words)).toEqual({ code, stdout: '', stderr: expect.stringContaining(stderr) });
   });

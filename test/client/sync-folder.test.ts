@@ -14,6 +14,7 @@ describe('a folder that is synced', () => {
   let place: string;
   let folder: string;
   let memory: SyncMemory;
+  let losesAnswers = false;
   /** What was asked of the API, since it was last emptied. */
   const asked: string[] = [];
 
@@ -21,7 +22,10 @@ describe('a folder that is synced', () => {
     host = await startTestHost();
     const fetch: typeof globalThis.fetch = (input, init) => {
       asked.push(new URL(input instanceof Request ? input.url : input).pathname.split('/').at(-1) ?? '');
-      return globalThis.fetch(input, init);
+      return globalThis.fetch(input, init).then((response) => {
+        if (!losesAnswers) return response;
+        throw new TypeError('fetch failed');
+      });
     };
     porthole = new Porthole({ url: `http://127.0.0.1:${host.host.port}`, fetch });
   });
@@ -178,6 +182,32 @@ describe('a folder that is synced', () => {
     await sandbox.refresh();
     expect(await sync()).toMatchObject({ sent: 1 });
     expect(await sandbox.files.text('a')).toBe('one');
+  });
+
+  test('that was cut off is sent again, and what is gone by then goes there, too', async () => {
+    await write('a', 'a');
+    await write('b', 'b');
+    await sandbox.refresh();
+    losesAnswers = true;
+    await expect(sync()).rejects.toMatchObject({ code: 'unreachable' });
+    losesAnswers = false;
+    expect(await there()).toEqual(['file 644 ./a a', 'file 644 ./b b']);
+    await rm(join(folder, 'a'));
+    expect(await sync()).toMatchObject({ sent: 1, removed: 1 });
+    expect(await there()).toEqual(['file 644 ./b b']);
+  });
+
+  test('whose file became a folder while the answer was lost goes on', async () => {
+    await write('a', 'a');
+    await sync();
+    await rm(join(folder, 'a'));
+    await write('a/b', 'b');
+    losesAnswers = true;
+    await expect(sync()).rejects.toMatchObject({ code: 'unreachable' });
+    losesAnswers = false;
+    await sync();
+    expect(await there()).toEqual(['folder ./a', 'file 644 ./a/b b']);
+    expect(await sync()).toMatchObject({ sent: 0, removed: 0, unchanged: 1 });
   });
 
   test('may be larger than an archive', async () => {
