@@ -1,8 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { findCarrier } from '#adapters/local/egress/carriers.ts';
+import { missingFor } from '#test/adapters/local/machine.ts';
+import { suite } from '#test/support/suite.ts';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { execute } from './support/commands.ts';
 import { ALICE, BOB, PEOPLE } from './support/people.ts';
 import { openTerminal } from './support/terminals.ts';
+
+const found = findCarrier(['pasta']);
+const carrierMissing = 'missing' in found ? found.missing : undefined;
 
 interface Made {
   readonly id: string;
@@ -112,6 +118,25 @@ describe('what a sandbox is made with', () => {
     expect(verdict(answer)).toEqual([400, 'invalid_request']);
     expect(answer.json<{ error: string }>().error).toContain(words);
     expect(await quota(ALICE)).toEqual(before);
+  });
+
+  suite('a network', carrierMissing ?? missingFor('bubblewrap'), () => {
+    test('is there where it was asked for, and told with what filters it', async () => {
+      const id = await made({ network: true });
+      expect((await get(id)).json()).toMatchObject({
+        network: true,
+        limits: { network: { value: 'internet', enforced_by: 'packet filter of its network namespace' } },
+      });
+      expect(await said(id, 'grep -c tap0 /proc/net/route; cat /etc/resolv.conf')).toBe(
+        '2\nnameserver 10.0.2.3\n',
+      );
+      const plain = await made({});
+      expect((await get(plain)).json()).toMatchObject({
+        network: false,
+        limits: { network: { value: 'none', enforced_by: 'network namespace' } },
+      });
+      expect(await said(plain, 'grep -c tap0 /proc/net/route')).toBe('0\n');
+    });
   });
 
   describe('is counted', () => {
