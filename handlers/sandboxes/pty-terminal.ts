@@ -67,7 +67,7 @@ export const ptyTerminalRoute = defineRoute({
       .catch((error: unknown) => {
         throw failed(error);
       });
-    // A person who looks at it wants it; an agent would keep itself alive.
+    // A person who looks at it wants it. An agent would keep itself alive; who was lent it does not say that its client is still there.
     const watch = () => (caller.kind !== 'person' ? () => undefined : keepBeating(services, sandbox));
     return {
       statusCode: 101,

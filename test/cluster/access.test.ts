@@ -12,6 +12,7 @@ import {
   VOLUME_CLAIMS,
 } from '#adapters/kubernetes/client/collection.ts';
 import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { run, sandboxId, serve, talk } from '#test/contracts/sandbox-provider.contract.ts';
 import { collect } from '#test/support/collect.ts';
@@ -156,6 +157,12 @@ suite('access', missing(), () => {
     }
   }, 60_000);
 
+  test('the lifecycle finds, stops and destroys the sandboxes that functions made, and can make none', async () => {
+    const { provider: made } = actors['functions that make pods'].actor;
+    const { provider } = actors['the lifecycle where functions make pods'].actor;
+    await endsSandboxes(made, provider);
+  }, 60_000);
+
   const passes = (file: string, stack: GuardedStack): Promise<string> =>
     command(
       [
@@ -207,7 +214,9 @@ suite('access', missing(), () => {
       const stack = await openGuardedStack(bed, POOLS);
       const standIn = startStandIn(stack.admin.access, stack.config.namespaces.previews);
       try {
-        await wholeLife(await stack.as('porthole'), stack);
+        const functions = await stack.as('porthole');
+        await wholeLife(functions, stack);
+        await endsSandboxes(functions.provider, (await stack.as('porthole-lifecycle')).provider);
       } finally {
         await standIn.stop();
         await stack.close();
@@ -215,6 +224,18 @@ suite('access', missing(), () => {
     }, 120_000);
   });
 });
+
+/** All that a pass does to sandboxes, and what it must not do. */
+async function endsSandboxes(made: SandboxProvider, provider: SandboxProvider): Promise<void> {
+  const id = sandboxId();
+  await made.create({ id });
+  expect(await collect(provider.list())).toEqual([id]);
+  await provider.stop(id);
+  expect(await provider.inspect(id)).toMatchObject({ state: 'stopped' });
+  await provider.destroy(id);
+  expect(await made.inspect(id)).toMatchObject({ state: 'absent' });
+  await expect(provider.create({ id: sandboxId() })).rejects.toThrow(/forbidden/i);
+}
 
 /** Every operation that the API has, with this account's token. */
 async function wholeLife({ provider, plane }: Actor, stack: GuardedStack): Promise<void> {
