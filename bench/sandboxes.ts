@@ -1,5 +1,6 @@
 import { type BenchResult, compare, estimate } from './measure.ts';
 import { benchPool } from './sandboxes/pool-figures.ts';
+import { benchPrewarmed } from './sandboxes/prewarmed.ts';
 import { BENCHED_PROVIDERS } from './sandboxes/provider-beds.ts';
 import { type StartTimes, timeStarts } from './sandboxes/start-times.ts';
 
@@ -37,6 +38,7 @@ export async function benchSandboxes({
     let times: StartTimes;
     try {
       times = await timeStarts(bed, READY, isOnOneMachine ? rounds : clusterRounds);
+      if (name === 'local') results.push(await benchPrewarmed(bed.cold, rounds));
     } finally {
       await bed.end();
     }
