@@ -131,6 +131,7 @@ export function foldersContract(bridge: UnderTest): void {
         );
         const { entries } = await listed('?path=under&depth=2');
         expect(entries.map(({ name }) => name)).toEqual(['.porthole']);
+        await sh('rm -r under');
       });
 
       test('are those behind a link, as long as it stays in the workspace', async () => {
@@ -150,7 +151,7 @@ export function foldersContract(bridge: UnderTest): void {
         ],
         [
           'is behind one',
-          'etc/ssl',
+          'outside/etc',
           [403, 'invalid_request', 'path must resolve to a location within /workspace'],
         ],
         [
@@ -198,7 +199,10 @@ export function foldersContract(bridge: UnderTest): void {
             ': > "$(printf "\\377")"; mkdir .porthole-0123456789abcdef',
         );
       });
-      afterAll(() => rmSync(here, { recursive: true, force: true }));
+      afterAll(async () => {
+        rmSync(here, { recursive: true, force: true });
+        await sh('rm -r down');
+      });
 
       const download = (query: string) => ask(bridge(), 'GET', `/v1/sandbox/${id}/archive${query}`);
       const hash = async (path: string) => (await sh(`sha256sum < ${path}`)).slice(0, 64);
