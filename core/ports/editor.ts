@@ -130,6 +130,9 @@ export interface ToolRunRecord extends Omit<ToolRunOutcome, 'status'> {
   readonly deadline: Date;
 }
 
+/** A run among others: without what it was given, gave and said, which is megabytes. */
+export type ToolRunSummary = Omit<ToolRunRecord, 'inputs' | 'outputs' | 'nextActions' | 'stdout' | 'stderr'>;
+
 export type NewToolRun = Omit<ToolRunRecord, keyof ToolRunOutcome | 'endedAt'>;
 
 /** What came of a change that needs the lock. */
@@ -207,7 +210,7 @@ export interface EditorRecords {
   ): Promise<boolean>;
   run(id: string): Promise<ToolRunRecord | undefined>;
   /** Newest first. */
-  runs(toolId: string, page: PageRequest): Promise<Page<ToolRunRecord>>;
+  runs(toolId: string, page: PageRequest): Promise<Page<ToolRunSummary>>;
   /** Runs that are past their deadline at `now` end as failed with this error; says how many, at most `limit`. */
   failOverdue(now: Date, error: ToolRunError, limit: number): Promise<number>;
   /** The snapshots of which a run of this owner is under way. */

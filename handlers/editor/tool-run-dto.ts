@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ToolRunRecord } from '#core/ports/editor.ts';
+import type { ToolRunRecord, ToolRunSummary } from '#core/ports/editor.ts';
 import { shownRun } from '#core/rules/editor/overdue-run.ts';
 
 const summary = {
@@ -38,7 +38,7 @@ export const ToolRunDto = z
   })
   .meta({ id: 'ToolRun' });
 
-export function toSummaryDto(record: ToolRunRecord, now: Date): z.infer<typeof ToolRunSummaryDto> {
+export function toSummaryDto(record: ToolRunSummary, now: Date): z.infer<typeof ToolRunSummaryDto> {
   const run = shownRun(record, now);
   return {
     run_id: run.id,

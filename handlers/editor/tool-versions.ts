@@ -2,10 +2,13 @@ import { z } from 'zod';
 import type { ToolVersionRecord } from '#core/ports/editor.ts';
 import { addVersion } from '#core/use-cases/editor/add-version.ts';
 import { findTool } from '#core/use-cases/editor/find-tool.ts';
-import { pageLimit } from '../page-limit.ts';
 import { defineRoute, json } from '../route.ts';
 import { ToolPath } from './editor-path.ts';
 import { EDITOR_JSON_BYTES, PartialToolFields, shownToolFields, toFields, toSource } from './tool-fields.ts';
+
+/** Versions of one page: each may be megabytes of code. */
+const MOST = 20;
+const LIMIT = `must be a whole number from 1 to ${MOST}`;
 
 const VersionDto = z
   .object({
@@ -27,7 +30,7 @@ export const listToolVersionsRoute = defineRoute({
   access: 'caller',
   params: ToolPath,
   query: z.object({
-    limit: pageLimit,
+    limit: z.coerce.number(LIMIT).int(LIMIT).min(1, LIMIT).max(MOST, LIMIT).default(MOST),
     after: z.string().max(500).optional().describe('`next` of the page before'),
   }),
   responses: {

@@ -12,6 +12,7 @@ import type {
   ToolRunError,
   ToolRunOutcome,
   ToolRunRecord,
+  ToolRunSummary,
   ToolSource,
   ToolVersionRecord,
 } from '#core/ports/editor.ts';
@@ -178,7 +179,28 @@ export function endedColumns(outcome: ToolRunOutcome, at: Date) {
   };
 }
 
-export function toToolRun(row: Selectable<ToolRunsTable>): ToolRunRecord {
+/** The columns that stay small. */
+export const SUMMARY_COLUMNS = [
+  'id',
+  'tool_id',
+  'version_id',
+  'snapshot_id',
+  'snapshot_expires_at',
+  'owner_org',
+  'owner_user',
+  'action_id',
+  'parent_run_id',
+  'status',
+  'error',
+  'created_at',
+  'created_by',
+  'ended_at',
+  'deadline',
+] as const satisfies readonly (keyof ToolRunsTable)[];
+
+export function toToolRunSummary(
+  row: Pick<Selectable<ToolRunsTable>, (typeof SUMMARY_COLUMNS)[number]>,
+): ToolRunSummary {
   return {
     id: row.id,
     toolId: row.tool_id,
@@ -188,17 +210,23 @@ export function toToolRun(row: Selectable<ToolRunsTable>): ToolRunRecord {
     owner: { user: row.owner_user, org: row.owner_org },
     actionId: row.action_id,
     parentRunId: row.parent_run_id,
-    inputs: JSON.parse(row.inputs) as JsonValue,
     status: row.status,
-    outputs: JSON.parse(row.outputs) as JsonValue,
-    nextActions: JSON.parse(row.next_actions) as NextAction[],
     error: JSON.parse(row.error) as ToolRunError | null,
-    stdout: row.stdout,
-    stderr: row.stderr,
     createdAt: new Date(row.created_at),
     createdBy: row.created_by,
     endedAt: row.ended_at === null ? null : new Date(row.ended_at),
     deadline: new Date(row.deadline),
+  };
+}
+
+export function toToolRun(row: Selectable<ToolRunsTable>): ToolRunRecord {
+  return {
+    ...toToolRunSummary(row),
+    inputs: JSON.parse(row.inputs) as JsonValue,
+    outputs: JSON.parse(row.outputs) as JsonValue,
+    nextActions: JSON.parse(row.next_actions) as NextAction[],
+    stdout: row.stdout,
+    stderr: row.stderr,
   };
 }
 

@@ -6,7 +6,14 @@ import { keysetPage } from '../keyset-page.ts';
 import type { SqlSchema } from '../schema.ts';
 import { inTransaction, type SqlSession } from '../sql-session.ts';
 import { holdDraft } from './draft-records.ts';
-import { endedColumns, runningRow, snapshotRow, toToolRun } from './editor-rows.ts';
+import {
+  endedColumns,
+  runningRow,
+  snapshotRow,
+  SUMMARY_COLUMNS,
+  toToolRun,
+  toToolRunSummary,
+} from './editor-rows.ts';
 
 type ToolRunRecords = Pick<
   EditorRecords,
@@ -69,7 +76,11 @@ export function toolRunRecords({ dialect, once, repeatable }: SqlSession): ToolR
 
     runs: (toolId, page) =>
       repeatable((db) =>
-        keysetPage(db.selectFrom('tool_runs').selectAll().where('tool_id', '=', toolId), page, toToolRun),
+        keysetPage(
+          db.selectFrom('tool_runs').select(SUMMARY_COLUMNS).where('tool_id', '=', toolId),
+          page,
+          toToolRunSummary,
+        ),
       ),
 
     snapshotsUnderWay: ({ org, user }, now) =>

@@ -1,4 +1,4 @@
-import type { ToolRunError, ToolRunRecord } from '../../ports/editor.ts';
+import type { ToolRunError, ToolRunSummary } from '../../ports/editor.ts';
 
 /** Of a run whose process ended in the middle of it. */
 export const CUT_OFF: ToolRunError = {
@@ -8,7 +8,7 @@ export const CUT_OFF: ToolRunError = {
 };
 
 /** The run as it counts at `now`: one that should have ended long ago was cut off, whether somebody has written that down yet or not. */
-export function shownRun(run: ToolRunRecord, now: Date): ToolRunRecord {
+export function shownRun(run: ToolRunSummary, now: Date): ToolRunSummary {
   if (run.status !== 'running' || run.deadline > now) return run;
   return { ...run, status: 'failed', error: CUT_OFF, endedAt: run.deadline };
 }

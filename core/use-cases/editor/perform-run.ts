@@ -42,7 +42,7 @@ const MOST_AT_ONCE = 4;
 /** Snapshots of anybody that are over, removed with each run. */
 const MOST_CLEANED = 3;
 /** How long what comes before and after the code itself may take, in milliseconds: an image may have to be fetched. One that runs for longer was cut off. */
-const AROUND_MS = 10 * 60_000;
+const AROUND_MS = 5 * 60_000;
 
 /** When a run that begins now counts as cut off. */
 export function deadlineOf(now: Date, { runTimeoutMs }: EditorOptions): Date {
@@ -72,12 +72,14 @@ export async function performRun(
   ]);
   const { outcome, state } = executed;
   const endedAt = clock.now();
-  await records.editor.endRun(run.id, outcome, endedAt, { sandboxId: sandbox?.id, state });
+  const isEnded = await records.editor.endRun(run.id, outcome, endedAt, { sandboxId: sandbox?.id, state });
   // Nothing can follow it.
   if (isNew && sandbox !== undefined && outcome.nextActions.length === 0) {
     await quietly(deps, run, () => destroySandbox(deps, sandbox));
   }
-  return { ...run, ...outcome, endedAt };
+  // One that took so long that it counted as cut off stays so.
+  const standing = isEnded ? undefined : await records.editor.run(run.id);
+  return standing ?? { ...run, ...outcome, endedAt };
 }
 
 /** What others have left and nobody needs any more goes while this one runs. */

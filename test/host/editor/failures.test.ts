@@ -460,6 +460,27 @@ describe('the editor, where something is wrong', () => {
     expect((await editor().start(run.run_id, first, body)).status).toBe(423);
   });
 
+  test('a run that the end of the host cuts off is recorded as failed', async () => {
+    const first = await startTestHost();
+    const other = await editorOf(first).makeTool('import time\ndef run(i, c): time.sleep(600)');
+    const running = editorOf(first).run(other, await editorOf(first).takeLock(other));
+    while ((await editorOf(first).history(other)).length === 0) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    const [answered] = await Promise.all([running, first.close()]);
+    const second = await startTestHost({}, { dataDir: first.dataDir });
+    try {
+      const run = await editorOf(second).read(answered.run_id);
+      expect([answered.error?.code, run.status, run.error?.code]).toEqual([
+        'interrupted',
+        'failed',
+        'interrupted',
+      ]);
+    } finally {
+      await second.end();
+    }
+  });
+
   test('no token of a lock is in the log', () => {
     expect(porthole.logged.filter((line) => /dlk_[a-z2-7]{26}/.test(line))).toEqual([]);
   });
