@@ -11,6 +11,7 @@ import { helpOf } from '../../client/cli/help.ts';
 import { COMMANDS } from '../../client/cli/commands.ts';
 import { nearest } from '../../client/cli/nearest.ts';
 import { readDuration } from '../../client/cli/duration.ts';
+import type { RunConfig } from '../../client/index.ts';
 import { VERSION } from '../../client/version.ts';
 import { porthole, startPorthole } from './support/porthole-command.ts';
 
@@ -198,6 +199,36 @@ describe('the command line', () => {
       code: 1,
       stdout: expect.stringContaining('Nothing listens'),
     });
+  });
+
+  test('lends a sandbox, lists what is lent, and revokes it', async () => {
+    const lent = await run(
+      'delegate',
+      'try',
+      '--scope',
+      'exec',
+      '--command',
+      'echo',
+      '--ttl',
+      '10m',
+      '--label',
+      'me',
+    );
+    const { configurable } = JSON.parse(lent.stdout) as RunConfig;
+    const { sandbox_id: sandboxId, credential } = configurable.sandbox;
+    expect(sandboxId).toBe(id);
+    const [delegation = ''] = lent.stderr.split(' ');
+    expect((await run('delegate', 'try', '--list')).stdout).toMatch(
+      new RegExp(`^${delegation} until .* me\n$`),
+    );
+    const execute = () =>
+      host.call('POST', `/v1/sandbox/${id}/exec`, { token: credential, body: { argv: ['echo', 'hi'] } });
+    expect((await execute()).status).toBe(200);
+    expect((await run('delegate', 'try', '--revoke', delegation)).stdout).toBe(`${delegation} revoked\n`);
+    expect((await execute()).status).toBe(401);
+    expect((await run('delegate', 'try', '--scope', 'all')).stderr).toContain(
+      'porthole: --scope must be one of fs:read, fs:write, exec, got "all".',
+    );
   });
 
   test('stops, resumes and deletes', async () => {
