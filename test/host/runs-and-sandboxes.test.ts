@@ -322,9 +322,15 @@ describe('sandboxes', () => {
   const create = async () =>
     (await porthole.call('POST', '/v1/sandbox', { body: {} })).json<{ id: string }>().id;
 
-  test('a new one answers its id and nothing else', async () => {
+  test('a new one answers its id, its token and nothing else', async () => {
     const answer = await porthole.call('POST', '/v1/sandbox', { body: {} });
-    expect([answer.status, answer.json()]).toEqual([200, { id: expect.stringMatching(/^[a-z2-7]{26}$/) }]);
+    expect([answer.status, answer.json()]).toEqual([
+      200,
+      {
+        id: expect.stringMatching(/^[a-z2-7]{26}$/),
+        sandbox_token: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
+      },
+    ]);
   });
 
   test('each has a workspace of its own, with outputs', async () => {
