@@ -3,8 +3,7 @@ import { Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import type { LinkRule } from '../rules/archive/archive-tree.ts';
-import { TarJudge } from '../rules/archive/tar-judge.ts';
-import { END_OF_ARCHIVE } from './judged-tar.ts';
+import { judgedBytes } from './judged-tar.ts';
 import { feedScript, IN_WORKSPACE } from './workspace-script.ts';
 
 /**
@@ -109,15 +108,15 @@ export async function hydrateWorkspace(
 }
 
 async function* judged(content: AsyncIterable<Buffer>, links: LinkRule): AsyncGenerator<Buffer> {
-  const judge = new TarJudge({ links });
-  let length = 0;
-  for await (const chunk of content) {
-    judge.push(chunk);
-    length += chunk.length;
-    yield chunk;
+  async function* some(): AsyncGenerator<Buffer> {
+    let isEmpty = true;
+    for await (const chunk of content) {
+      isEmpty &&= chunk.length === 0;
+      yield chunk;
+    }
+    if (isEmpty) throw new PortholeError('invalid_request', 'Empty tar payload');
   }
-  if (length === 0) throw new PortholeError('invalid_request', 'Empty tar payload');
-  judge.end();
-  // In any case, so that tar does not read what follows.
-  yield Buffer.concat([END_OF_ARCHIVE, Buffer.from('whole\n')]);
+  yield* judgedBytes(some(), { links });
+  // Behind the end of the archive, where no tar reads it.
+  yield Buffer.from('whole\n');
 }

@@ -1,11 +1,9 @@
-import { TarJudge } from '../rules/archive/tar-judge.ts';
+import { type JudgeOptions, TarJudge } from '../rules/archive/tar-judge.ts';
 import type { TarHeader } from '../rules/archive/tar-header.ts';
-
-/** How an archive ends (POSIX): two blocks of zeros. */
-export const END_OF_ARCHIVE = Buffer.alloc(1_024);
+import { END_OF_ARCHIVE } from '../rules/archive/write-tar.ts';
 
 /**
- * A tar that comes out of a sandbox, made safe to hand on: of every entry the very bytes, but without those that would be refused on their way back, which are devices, names that are absolute or have ".." in them, and what lies beyond a
+ * A tar that comes out of a sandbox, made safe to hand on: without the entries that would be refused on their way back, which are devices, names that are absolute or have ".." in them, and what lies beyond a
  * link. Symbolic links stay, wherever they lead.
  * @param leftOut told how many were left out, once all is done
  * @throws PortholeError `invalid_request` for what cannot be read as a tar
@@ -14,11 +12,22 @@ export async function* judgedTar(
   source: AsyncIterable<Buffer>,
   leftOut?: (entries: number) => void,
 ): AsyncGenerator<Buffer, void, undefined> {
+  leftOut?.(yield* judgedBytes(source, { links: 'anywhere', leavesOut: true }));
+}
+
+/**
+ * The entries that the judge takes, as they are, and the end of the archive.
+ * @returns how many were left out
+ * @throws PortholeError `invalid_request`
+ */
+export async function* judgedBytes(
+  source: AsyncIterable<Buffer>,
+  options: Omit<JudgeOptions, 'visitor'>,
+): AsyncGenerator<Buffer, number, undefined> {
   let pieces: Buffer[] = [];
   const take = (bytes: Buffer) => void pieces.push(bytes);
   const judge = new TarJudge({
-    links: 'anywhere',
-    leavesOut: true,
+    ...options,
     visitor: { entry: (_entry, headers) => take(headers), contents: take, padding: take },
   });
   for await (const chunk of source) {
@@ -30,7 +39,7 @@ export async function* judgedTar(
   }
   judge.end();
   yield END_OF_ARCHIVE;
-  leftOut?.(judge.leftOut);
+  return judge.leftOut;
 }
 
 /** An entry that begins, or a piece of the contents of the one that began last. */

@@ -3,6 +3,9 @@ import { archiveError } from './archive-error.ts';
 /** Of a header and of the padding behind contents, in bytes (POSIX.1-2024, pax: ustar interchange format). */
 export const BLOCK = 512;
 
+const SLASH = 0x2f;
+const UNDERSCORE = 0x5f;
+
 export type TarType =
   | 'file'
   | 'hardlink'
@@ -73,17 +76,40 @@ export function readTarHeader(block: Buffer): TarHeader {
   if (size > 0 && (type === 'hardlink' || type === 'symlink' || type === 'directory' || type === 'fifo')) {
     throw archiveError(`${shown(name)} has contents, but is a ${type}`);
   }
-  // The oldest archives know directories by their slash alone.
-  const isDirectory = type === 'file' && name.endsWith('/');
-  if (isDirectory && size > 0) throw archiveError(`${shown(name)} has contents, but is a directory`);
   return {
     name,
     linkName: text(block, 157, 100),
-    type: isDirectory ? 'directory' : type,
+    type,
     size,
     mode: (octal(block, 100, 8) ?? 0o644) & 0o7777,
     mtime: octal(block, 136, 12) ?? 0,
   };
+}
+
+/**
+ * The oldest archives know directories by the slash at their end alone. This is about the name that counts: an archiver that has told a long one before puts its first 100 bytes into the header, and these may end
+ * behind any slash of it.
+ * @throws PortholeError `invalid_request`
+ */
+export function bySlash(header: TarHeader): TarHeader {
+  const { name, type, size } = header;
+  if (type !== 'file' || !name.endsWith('/')) return header;
+  if (size > 0) throw archiveError(`${shown(name)} has contents, but is a directory`);
+  return { ...header, type: 'directory' };
+}
+
+/**
+ * The header of a file whose name was told before, its own cut name not ending in a slash: to a reader that heeds nothing but the header it would be a directory, and its contents more headers.
+ */
+export function withoutSlash(block: Buffer): Buffer {
+  const end = block.subarray(0, 100).indexOf(0);
+  const last = (end === -1 ? 100 : end) - 1;
+  // Without a name of its own it ends in the slash behind its prefix.
+  if (last >= 0 && block[last] !== SLASH) return block;
+  const mended = Buffer.from(block);
+  mended[Math.max(last, 0)] = UNDERSCORE;
+  mended.write(`${sumOf(mended).toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+  return mended;
 }
 
 /** A name for an error: bounded, and printable. */
@@ -91,11 +117,16 @@ export function shown(name: string): string {
   return JSON.stringify(Buffer.from(name, 'latin1').toString('utf8').slice(0, 100));
 }
 
-function checkSum(block: Buffer): void {
+/** Of its bytes, those of the checksum itself taken for spaces. */
+function sumOf(block: Buffer): number {
   let sum = 8 * 0x20;
   for (let at = 0; at < BLOCK; at += 1) if (at < 148 || at >= 156) sum += block[at] ?? 0;
+  return sum;
+}
+
+function checkSum(block: Buffer): void {
   const told = /^ *([0-7]{1,7})[\0 ]/.exec(block.toString('latin1', 148, 156))?.[1];
-  if (told === undefined || Number.parseInt(told, 8) !== sum) {
+  if (told === undefined || Number.parseInt(told, 8) !== sumOf(block)) {
     throw archiveError(
       block[0] === 0x1f && block[1] === 0x8b
         ? 'it is compressed by gzip'

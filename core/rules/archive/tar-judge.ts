@@ -1,7 +1,7 @@
 import { archiveError } from './archive-error.ts';
 import { ArchiveTree, type LinkRule } from './archive-tree.ts';
 import { readPaxRecords, type PaxRecords } from './pax-records.ts';
-import { BLOCK, readTarHeader, shown, type TarHeader } from './tar-header.ts';
+import { BLOCK, bySlash, readTarHeader, shown, type TarHeader, withoutSlash } from './tar-header.ts';
 
 /** Of names and records that stand before an entry, in bytes. */
 const MAX_META = 65_536;
@@ -13,7 +13,7 @@ interface Told extends PaxRecords {
 
 /** Is told what is in an archive, piece by piece, before the judge takes the next one. */
 export interface TarVisitor {
-  /** An entry begins. @param headers all the bytes that stand before its contents: with its own header also long names and records */
+  /** An entry begins. @param headers all the bytes that stand before its contents: with its own header also long names and records. They say the same to every reader */
   entry(entry: TarHeader, headers: Buffer): void;
   /** Some of its contents. */
   contents(bytes: Buffer): void;
@@ -135,13 +135,15 @@ export class TarJudge {
     if (told.size !== undefined && told.size !== size) {
       throw archiveError(`${shown(header.name)} has two sizes`);
     }
-    const entry: TarHeader = {
-      ...header,
-      name: told.path ?? header.name,
-      linkName: told.linkpath ?? header.linkName,
-    };
+    const entry =
+      told.path === undefined
+        ? bySlash({ ...header, linkName: told.linkpath ?? header.linkName })
+        : { ...header, name: told.path, linkName: told.linkpath ?? header.linkName };
     const headers = this.#headers;
     this.#headers = [];
+    const own = headers.at(-1);
+    if (own !== undefined && told.path !== undefined && entry.type === 'file')
+      headers.splice(-1, 1, withoutSlash(own));
     this.#isLeftOut = !this.#isTaken(header, entry, told);
     if (!this.#isLeftOut) this.#visitor?.entry(entry, Buffer.concat(headers));
     this.#contents = size;

@@ -241,6 +241,9 @@ export const BOMBS: Readonly<Record<string, () => Buffer>> = {
   'a name of 5,000 bytes': () => hostile(pax({ path: 'a/'.repeat(2_500) }), FILE),
 };
 
+/** As much of a long name as a header has room for. */
+const CUT = `${'d'.repeat(99)}/`;
+
 /** Strange, and what comes of them: path → content, or where it leads. They are taken because every reader does the same with them. */
 export const HARMLESS_TARS: Readonly<Record<string, readonly [Buffer, Readonly<Record<string, string>>]>> = {
   'names with control characters': [
@@ -262,6 +265,17 @@ export const HARMLESS_TARS: Readonly<Record<string, readonly [Buffer, Readonly<R
   'a folder with its slash, of the oldest kind': [
     tar({ name: 'old/', mode: 0o755, magic: '\0'.repeat(8) }, file('old/f')),
     { 'old/f': 'x' },
+  ],
+  'long names of GNU tar and of pax, cut behind a slash, of files with and without contents': [
+    tar(
+      gnuLong('L', `${CUT}gnu`),
+      file(CUT),
+      pax({ path: `${CUT}pax` }),
+      file(CUT),
+      pax({ path: `${CUT}empty` }),
+      { name: CUT },
+    ),
+    { [`${CUT}gnu`]: 'x', [`${CUT}pax`]: 'x', [`${CUT}empty`]: '' },
   ],
   'a hard link to an earlier file': [tar(file('one'), hard('two', 'one')), { one: 'x', two: 'x' }],
   'links that stay inside': [

@@ -4,6 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readTarHeader } from '#core/rules/archive/tar-header.ts';
 import { TarJudge } from '#core/rules/archive/tar-judge.ts';
 import { PortholeError } from '#core/errors.ts';
 import { BOMBS, HARMLESS_TARS, HOSTILE_TARS } from '#test/hostile/support/hostile-tars.ts';
@@ -63,6 +64,37 @@ describe('the judge of archives', () => {
       if (verdict(GOOD.subarray(0, at)) === undefined) whole.add(at);
     // ./ · dir · dir/file and its two blocks · link · hard · the long name and its file · the pax header and its file · two blocks of zeros
     expect([...whole]).toEqual([0, 512, 1_024, 2_560, 3_072, 3_584, 5_632, 7_680, 8_192, 8_704]);
+  });
+
+  test('hands a name on that was cut behind a slash without the slash', () => {
+    const cut = `${'d'.repeat(99)}/`;
+    const names: string[] = [];
+    const types: string[] = [];
+    const judge = new TarJudge({
+      visitor: {
+        entry(entry, headers) {
+          types.push(entry.type);
+          names.push(readTarHeader(headers.subarray(-512)).name);
+        },
+        contents: () => undefined,
+        padding: () => undefined,
+      },
+    });
+    judge.push(
+      tar(
+        gnuLong('L', `${cut}full`),
+        { name: cut, content: 'x' },
+        pax({ path: `${cut}empty` }),
+        { name: cut },
+        pax({ path: 'told' }),
+        { name: '', prefix: 'd', content: 'x' },
+        pax({ path: `${cut}folder` }),
+        { name: cut, type: '5' },
+      ),
+    );
+    judge.end();
+    expect(types).toEqual(['file', 'file', 'file', 'directory']);
+    expect(names).toEqual([`${'d'.repeat(99)}_`, `${'d'.repeat(99)}_`, 'd/_', cut]);
   });
 
   test('takes what GNU tar writes, in each of its formats', () => {
