@@ -21,6 +21,9 @@ export async function guardLent(
   if (caller?.kind !== 'delegate') return handle(signal);
   const watched = watchCredential(services, caller);
   try {
+    // It was judged before the body came, which may have taken its time.
+    await watched.looked;
+    watched.signal.throwIfAborted();
     const response = await handle(
       signal === undefined ? watched.signal : AbortSignal.any([signal, watched.signal]),
     );
@@ -36,6 +39,8 @@ export async function guardLent(
     return response;
   } catch (error) {
     watched.close();
+    // Whatever was cut off says so in its own words.
+    watched.signal.throwIfAborted();
     throw error;
   }
 }

@@ -17,8 +17,17 @@ export function readArguments(
       { type, multiple, ...(short === undefined ? {} : { short }) },
     ]),
   );
-  const { values, positionals } = parse(words.slice(0, end === -1 ? undefined : end), options);
+  const { values, positionals, tokens } = parse(words.slice(0, end === -1 ? undefined : end), options);
   const help = values['help'] === true;
+  // Else the last one would count, and the others be dropped in silence.
+  const twice = tokens.find(
+    (token, at) =>
+      token.kind === 'option' &&
+      options[token.name]?.type === 'string' &&
+      options[token.name]?.multiple === false &&
+      tokens.some((other, before) => before < at && other.kind === 'option' && other.name === token.name),
+  );
+  if (!help && twice?.kind === 'option') throw new UsageError(`${twice.rawName} may be given once only.`);
   const [least, most] = spec.positionals;
   if (!help && (positionals.length < least || positionals.length > most)) {
     const what = positionals.length < least ? 'something is missing' : `${positionals[most]} is one too many`;
@@ -43,13 +52,21 @@ export function usageOf({ name, usage }: Pick<CommandSpec, 'name' | 'usage'>): s
 
 type Options = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>['options']>;
 
+type Token =
+  | { readonly kind: 'option'; readonly name: string; readonly rawName: string }
+  | { readonly kind: 'positional' | 'option-terminator' };
+
 function parse(
   words: string[],
   options: Options,
-): { readonly values: Readonly<Record<string, unknown>>; readonly positionals: readonly string[] } {
+): {
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly positionals: readonly string[];
+  readonly tokens: readonly Token[];
+} {
   try {
     const help = { type: 'boolean', short: 'h' } as const;
-    return parseArgs({ args: words, options: { ...options, help }, allowPositionals: true });
+    return parseArgs({ args: words, options: { ...options, help }, allowPositionals: true, tokens: true });
   } catch (error) {
     // Its first sentence says what; the rest is about JavaScript.
     const [what = ''] = (error as Error).message.split(/\. /);

@@ -83,11 +83,14 @@ async function feed(content: Readable, target: Writable, signal: AbortSignal | u
   const over = signal === undefined ? gone.signal : AbortSignal.any([gone.signal, signal]);
   const leave = () => content.destroy(signal?.aborted === true ? abortError(signal) : undefined);
   over.addEventListener('abort', leave, { once: true });
+  // It may fail when nobody waits for it any more.
+  content.on('error', () => undefined);
   try {
     content.pipe(target, { end: false });
-    await finished(content, { writable: false });
+    // With the signal: one that is made of others closes only once the next piece has come, which may be never.
+    await finished(content, { writable: false, signal: over });
   } catch (error) {
-    if (!gone.signal.aborted) throw error;
+    if (!over.aborted) throw error;
   } finally {
     over.removeEventListener('abort', leave);
     content.unpipe(target);

@@ -18,7 +18,7 @@ export function readInput(route: Route): Step {
   return {
     before: async ({ event }) => {
       const params = parse(route.params, event.pathParameters ?? {}, 'path');
-      const query = parse(route.query, queryOf(event), 'query');
+      const query = parse(route.query, queryOf(event, route), 'query');
       const body =
         route.body === undefined || route.body === 'stream' || 'form' in route.body
           ? undefined
@@ -35,8 +35,19 @@ function parse(schema: z.ZodType | undefined, value: unknown, where: 'path' | 'q
   throw new PortholeError('invalid_request', describeProblems(result.error, value, where));
 }
 
-function queryOf({ rawQueryString }: HttpEvent): Record<string, string> {
-  return rawQueryString === '' ? {} : Object.fromEntries(new URLSearchParams(rawQueryString));
+/** No parameter is a list: whoever sends one twice means both, and would get what only one of them asks for. The bridge's clients are not asked. */
+function queryOf({ rawQueryString }: HttpEvent, { query, bridge }: Route): Record<string, string> {
+  if (rawQueryString === '') return {};
+  const given = new URLSearchParams(rawQueryString);
+  const values = Object.fromEntries(given);
+  const twice = Object.keys(values).find((name) => given.getAll(name).length > 1);
+  if (twice !== undefined && query !== undefined && bridge !== true) {
+    throw new PortholeError(
+      'invalid_request',
+      `query: ${JSON.stringify(twice.slice(0, 80))} is there more than once: say it once.`,
+    );
+  }
+  return values;
 }
 
 async function readJson(event: HttpEvent, route: Route): Promise<unknown> {

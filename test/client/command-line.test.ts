@@ -279,6 +279,7 @@ describe('the command line', () => {
       'porthole: --ttl must be a time such as 90s, 30m, 2h or 1d, got "soon".\n',
     ],
     ['a bad tag', ['create', '--tag', 'x'], 2, 'porthole: --tag must be key=value, got "x".\n'],
+    ['two tags to delete by', ['delete', '--tag', 'a=1', '--tag', 'b=2'], 2, '--tag may be given once only.'],
     [
       'a bad port',
       ['preview', 'try', 'http'],

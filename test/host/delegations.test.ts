@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { ROUTES } from '#handlers/routes.ts';
 import { SCOPES, type Scope, WHOLE_GRANT } from '#core/rules/grant.ts';
@@ -342,6 +344,79 @@ describe('a delegation', () => {
       { token: ALICE },
     );
     expect(stdout.toString()).toBe('none\n');
+  });
+
+  test('takes with it a command whose answer is one, which says why', async () => {
+    const made = await lend({ scopes: ['exec'] });
+    const running = exec(made.token, ['sh', '-c', 'echo >begun; exec sleep 1234']);
+    await execute(porthole, box.id, ['sh', '-c', 'until [ -e begun ]; do sleep 0.02; done'], {
+      token: ALICE,
+    });
+    await asOwner('DELETE', `/v1/sandbox/${box.id}/delegations/${made.delegation_id}`);
+    const answer = await running;
+    expect([...verdict(answer), answer.json<{ error: string }>().error]).toEqual([
+      401,
+      'unauthorized',
+      `This credential is no longer good: ask the owner of sandbox ${box.id} for another.`,
+    ]);
+  });
+
+  test.each([
+    ['a file', 'PUT', 'file/workspace/half/file', 'application/octet-stream', 'half'],
+    ['an archive', 'POST', 'hydrate', 'application/x-tar', '\0'.repeat(100)],
+    [
+      'a form',
+      'POST',
+      'files?path=half',
+      'multipart/form-data; boundary=x',
+      '--x\r\nContent-Disposition: form-data; name="files"; filename="form"\r\n\r\nhalf',
+    ],
+  ])('takes with it %s whose rest has not come, and never does', async (_, method, path, type, half) => {
+    const made = await lend({ scopes: ['fs:write'] });
+    const underWay = (word: string) =>
+      execute(
+        porthole,
+        box.id,
+        ['sh', '-c', `${word} find . -name '.porthole-*' | grep -q .; do sleep 0.02; done`],
+        { token: ALICE },
+      );
+    const upload = connect(porthole.host.port, '127.0.0.1');
+    try {
+      upload.write(
+        `${method} /v1/sandbox/${box.id}/${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${made.token}\r\nContent-Type: ${type}\r\nContent-Length: 100000\r\n\r\n${half}`,
+      );
+      await underWay('until');
+      await asOwner('DELETE', `/v1/sandbox/${box.id}/delegations/${made.delegation_id}`);
+      const [answer] = (await once(upload, 'data')) as [Buffer];
+      expect(answer.toString()).toMatch(/^HTTP\/1\.1 401 /);
+      await underWay('while');
+    } finally {
+      upload.destroy();
+    }
+    const { stdout } = await execute(porthole, box.id, ['find', '.', '-type', 'f', '-path', './half*'], {
+      token: ALICE,
+    });
+    expect(stdout.toString()).toBe('');
+  });
+
+  test('takes with it a command that has not wholly come', async () => {
+    const made = await lend({ scopes: ['exec'] });
+    const body = JSON.stringify({ argv: ['touch', 'too-late'] });
+    const late = connect(porthole.host.port, '127.0.0.1');
+    try {
+      late.write(
+        `POST /v1/sandbox/${box.id}/exec HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${made.token}\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
+      );
+      await once(late, 'data');
+      late.write(body.slice(0, 5));
+      await asOwner('DELETE', `/v1/sandbox/${box.id}/delegations/${made.delegation_id}`);
+      late.write(body.slice(5));
+      const [answer] = (await once(late, 'data')) as [Buffer];
+      expect(answer.toString()).toMatch(/^HTTP\/1\.1 401 /);
+    } finally {
+      late.destroy();
+    }
+    expect((await read(ALICE, 'too-late')).status).toBe(404);
   });
 });
 

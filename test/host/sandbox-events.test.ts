@@ -113,6 +113,12 @@ describe('deleting sandboxes by a tag', () => {
     expect((await deleted('?tag=thread_id:42')).json()).toEqual({ ids: [] });
   });
 
+  test('takes none by two tags, of which it would know the last alone', async () => {
+    const one = await make({ tags: { more: 'y' }, delete_with_thread: true });
+    expect(verdict(await deleted('?tag=thread_id:44&tag=more:y'))).toEqual([400, 'invalid_request']);
+    expect((await asAlice('GET', `/v1/sandbox/${one.id}`)).status).toBe(200);
+  });
+
   test('takes none where one of them stays with its owner, unless that is insisted on', async () => {
     const tags = { thread_id: '43' };
     const [kept, gone] = [await make({ tags }), await make({ tags, delete_with_thread: true })];

@@ -1,4 +1,5 @@
-import type { Delegate } from '../../callers.ts';
+import { type Delegate, superiorOf } from '../../callers.ts';
+import { PortholeError } from '../../errors.ts';
 import type { WakingClock } from '../../ports/clock.ts';
 import type { Records } from '../../ports/records.ts';
 import { createWakeBell } from '../wake-bell.ts';
@@ -13,16 +14,20 @@ const LOOK_AGAIN_MS = 15_000;
 
 /** The credential of a delegate, for as long as something lasts that was begun with it. */
 export interface WatchedCredential {
-  /** Aborted once the credential is good no longer, and where nobody can tell. */
+  /** Aborted once the credential is good no longer, with `unauthorized`, and where nobody can tell, with why. */
   readonly signal: AbortSignal;
+  /** Resolves once it has been looked at: from then on the signal tells. */
+  readonly looked: Promise<void>;
   /** Nothing that was begun with it lasts any longer. */
   close(): void;
 }
 
 export function watchCredential(
   { records: { delegations }, clock }: WatchCredentialDeps,
-  { sandboxId, generation, delegationId, tokenVersion }: Delegate,
+  caller: Delegate,
 ): WatchedCredential {
+  const { sandboxId, generation, delegationId, tokenVersion } = caller;
+  const looked = Promise.withResolvers<void>();
   const lapsed = new AbortController();
   const closed = new AbortController();
   const bell = createWakeBell(clock, [closed.signal]);
@@ -40,16 +45,26 @@ export function watchCredential(
     try {
       while (!closed.signal.aborted) {
         const until = await goodUntil();
-        if (until === undefined) break;
+        if (until === undefined) throw noLongerGood(caller);
+        looked.resolve();
         await bell.until(new Date(Math.min(until.getTime(), clock.now().getTime() + LOOK_AGAIN_MS)));
       }
     } finally {
       unwatch();
       bell.close();
-      if (!closed.signal.aborted) lapsed.abort(new Error('the credential is no longer good'));
     }
   };
-  // Where the records cannot be asked, nothing goes on that they might have ended.
-  look().catch(() => undefined);
-  return { signal: lapsed.signal, close: () => closed.abort() };
+  look().catch((error: unknown) => {
+    // Where the records cannot be asked, nothing goes on that they might have ended.
+    if (!closed.signal.aborted) lapsed.abort(error);
+    looked.resolve();
+  });
+  return { signal: lapsed.signal, looked: looked.promise, close: () => closed.abort() };
+}
+
+function noLongerGood(caller: Delegate): PortholeError {
+  return new PortholeError(
+    'unauthorized',
+    `This credential is no longer good: ask ${superiorOf(caller)} for another.`,
+  );
 }
