@@ -1,10 +1,8 @@
 import { type S3ArchiveOptions, s3ArchiveStore } from '#adapters/archives/s3-archive-store.ts';
+import { ARCHIVED_WITHIN_MS } from '#core/use-cases/archives/archive-limits.ts';
 import { archiveSandbox, type ArchiveSandboxDeps } from '#core/use-cases/archives/archive-sandbox.ts';
 import type { Services } from '#handlers/services.ts';
 import type { Metrics } from './metrics.ts';
-
-/** The longest that keeping one workspace may take, in milliseconds: a server that hangs must not hold up all others. */
-const KEPT_WITHIN_MS = 30 * 60_000;
 
 /** What keeps workspaces in the bucket of the configuration, and counts how often that works. */
 export function openArchives(
@@ -16,7 +14,7 @@ export function openArchives(
   return {
     store,
     async keep(sandbox, signal) {
-      const late = AbortSignal.timeout(KEPT_WITHIN_MS);
+      const late = AbortSignal.timeout(ARCHIVED_WITHIN_MS);
       const until = signal === undefined ? late : AbortSignal.any([signal, late]);
       try {
         await archiveSandbox({ ...deps, store }, sandbox, until);

@@ -11,12 +11,16 @@ export const SERVICE_ACCOUNTS = {
 } as const;
 
 /** The service accounts, each with its role in the previews' namespace: the API's own route is out of their reach. */
-export function accessPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespaces' | 'sandboxes'>) {
+export function accessPlan({
+  namespaces,
+  sandboxes,
+  archives,
+}: Pick<StackConfig, 'namespaces' | 'sandboxes' | 'archives'>) {
   const provider = sandboxProvider(sandboxes);
   return [
     account('functions', functionNeeds(provider, defaultWarmPool(sandboxes))),
     account('reaper', reaperNeeds()),
-    account('lifecycle', lifecycleNeeds(provider)),
+    account('lifecycle', lifecycleNeeds(provider, { archives: archives !== undefined })),
   ];
 
   function account(id: keyof typeof SERVICE_ACCOUNTS, needs: readonly Need[]) {

@@ -7,7 +7,7 @@ import { accessPlan } from './access.plan.ts';
 export class Access extends pulumi.ComponentResource {
   constructor(
     name: string,
-    args: Pick<StackConfig, 'namespaces' | 'sandboxes'>,
+    args: Pick<StackConfig, 'namespaces' | 'sandboxes' | 'archives'>,
     opts?: pulumi.ComponentResourceOptions,
   ) {
     super('porthole:infra:Access', name, {}, opts);

@@ -45,13 +45,18 @@ const PREVIEWS = [
   }),
 ];
 
-/** Commands and streams, whoever makes the pod. */
-const IN_PODS = [
+/** Whoever makes the pod. */
+const COMMANDS = [
   ...needs('', 'pods', {
     get: 'find the pod of a sandbox',
     watch: 'wait until a pod runs, or has gone',
   }),
   ...needs('', 'pods/exec', { get: `run a command; ${UPGRADE}`, create: `run a command; ${SINCE_1_35}` }),
+];
+
+/** Commands and streams. */
+const IN_PODS = [
+  ...COMMANDS,
   ...needs('', 'pods/portforward', { get: `dial a port; ${UPGRADE}`, create: `dial a port; ${SINCE_1_35}` }),
 ];
 
@@ -71,10 +76,12 @@ const ENDING_PODS = [
   }),
 ];
 
+const STARTING_PODS = needs('', 'pods', { create: 'start a sandbox' });
+
 const PODS = [
   ...IN_PODS,
   ...ENDING_PODS,
-  ...needs('', 'pods', { create: 'start a sandbox' }),
+  ...STARTING_PODS,
   ...needs('', 'persistentvolumeclaims', { create: 'create a sandbox' }),
 ];
 
@@ -126,12 +133,20 @@ export function reaperNeeds(): readonly Need[] {
   return merged(ENDING);
 }
 
-/** The lifecycle stops and destroys sandboxes, whose previews end with them; it makes nothing and runs no command. */
-export function lifecycleNeeds(provider: Provider): readonly Need[] {
+/**
+ * The lifecycle stops and destroys sandboxes, whose previews end with them; it makes nothing and runs no command. Where it archives, it starts a stopped sandbox again, so that a command in it can read its files: claims come back by the
+ * same patch that stops them, pods are made.
+ */
+export function lifecycleNeeds(
+  provider: Provider,
+  { archives }: { readonly archives: boolean },
+): readonly Need[] {
   return merged([
     ...ENDING,
     ...(provider === 'agent-sandbox' ? [] : ENDING_PODS),
+    ...(provider === 'agent-sandbox' || !archives ? [] : STARTING_PODS),
     ...(provider === 'kubernetes' ? [] : ENDING_CLAIMS),
+    ...(archives ? COMMANDS : []),
   ]);
 }
 

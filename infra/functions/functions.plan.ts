@@ -1,3 +1,4 @@
+import { archiveEnvironmentPlan } from '../archives/archives.plan.ts';
 import { componentLabels, STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { CHANNEL_PORT, FUNCTIONS_NAME, FUNCTIONS_PORT } from './environment.plan.ts';
@@ -8,12 +9,16 @@ const DRAIN_SECONDS = 60;
 /** By then every gateway has taken a terminating pod out of its rotation. */
 const LEAVE_ROTATION_SECONDS = 5;
 
-type FunctionsConfig = Pick<StackConfig, 'apiHost' | 'namespaces' | 'functions' | 'gateway' | 'sandboxes'>;
+type FunctionsConfig = Pick<
+  StackConfig,
+  'apiHost' | 'namespaces' | 'functions' | 'gateway' | 'sandboxes' | 'archives'
+>;
 
 export function deploymentPlan(config: FunctionsConfig) {
   const { functions, apiHost, sandboxes } = config;
   const pod = podPlan(config, 'functions');
   const matchLabels = componentLabels('functions');
+  const env = archiveEnvironmentPlan(config);
   const health = {
     // Any other Host is refused: a foreign page could otherwise reach the API under a name of its own.
     httpGet: { path: '/health', port: 'http', httpHeaders: [{ name: 'Host', value: apiHost }] },
@@ -45,6 +50,7 @@ export function deploymentPlan(config: FunctionsConfig) {
             {
               ...pod.container,
               name: 'functions',
+              ...(env.length > 0 && { env }),
               ports: [
                 { name: 'http', containerPort: FUNCTIONS_PORT, protocol: 'TCP' },
                 ...(sandboxes.channel

@@ -1,5 +1,6 @@
 import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
+import { ARCHIVES_SECRET, archiveSecretPlan } from '../archives/archives.plan.ts';
 import { STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { authorities, authorityData } from './authorities.plan.ts';
@@ -26,7 +27,20 @@ export class Functions extends pulumi.ComponentResource {
       { metadata, data: environmentPlan(args) },
       parent,
     );
-    const secrets = secretsPlan(args);
+    const secret = (id: string, called: string, data: Record<string, string> | undefined) =>
+      data === undefined
+        ? []
+        : [
+            new kubernetes.core.v1.Secret(
+              `${name}-${id}`,
+              {
+                metadata: { ...metadata, name: called },
+                type: 'Opaque',
+                stringData: pulumi.secret(data),
+              },
+              parent,
+            ),
+          ];
     this.environment = [
       settings,
       ...authorities(args).map(
@@ -37,15 +51,8 @@ export class Functions extends pulumi.ComponentResource {
             parent,
           ),
       ),
-      ...(secrets === undefined
-        ? []
-        : [
-            new kubernetes.core.v1.Secret(
-              `${name}-secrets`,
-              { metadata, type: 'Opaque', stringData: pulumi.secret(secrets) },
-              parent,
-            ),
-          ]),
+      ...secret('secrets', ENVIRONMENT_NAME, secretsPlan(args)),
+      ...secret('archives', ARCHIVES_SECRET, archiveSecretPlan(args)),
     ];
     const deployment = new kubernetes.apps.v1.Deployment(name, deploymentPlan(args), {
       parent: this,

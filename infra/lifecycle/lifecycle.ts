@@ -7,7 +7,7 @@ import { lifecyclePlan } from './lifecycle.plan.ts';
 export class Lifecycle extends pulumi.ComponentResource {
   constructor(
     name: string,
-    args: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway'>,
+    args: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway' | 'archives'>,
     opts?: pulumi.ComponentResourceOptions,
   ) {
     super('porthole:infra:Lifecycle', name, {}, opts);

@@ -1,4 +1,5 @@
 import { podPlan } from '../functions/pod.plan.ts';
+import type { Variable } from '../archives/archives.plan.ts';
 import { type componentLabels, STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 
@@ -8,15 +9,19 @@ export interface EveryMinute {
   readonly account: Parameters<typeof podPlan>[1];
   /** What the function host's image runs for one pass. */
   readonly args: readonly string[];
+  /** What it reads besides the environment of all. @default nothing */
+  readonly env?: readonly Variable[];
+  /** When a pass is ended that is not done; the next one starts where it stood. @default when the next but one is due */
+  readonly deadlineSeconds?: number;
 }
 
-/** A pass that is not done when the next but one is due is ended: the next one starts where it stood. */
-const DEADLINE_SECONDS = 110;
+/** Shortly before the next but one is due. */
+export const DEADLINE_SECONDS = 110;
 
 /** A CronJob that runs one pass of something in the functions' image each minute. */
 export function everyMinutePlan(
   config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway'>,
-  { component, account, args }: EveryMinute,
+  { component, account, args, env = [], deadlineSeconds = DEADLINE_SECONDS }: EveryMinute,
 ) {
   const pod = podPlan(config, account, component);
   return {
@@ -35,14 +40,21 @@ export function everyMinutePlan(
       jobTemplate: {
         metadata: { labels: pod.labels },
         spec: {
-          activeDeadlineSeconds: DEADLINE_SECONDS,
+          activeDeadlineSeconds: deadlineSeconds,
           backoffLimit: 0,
           template: {
             metadata: { labels: pod.labels },
             spec: {
               ...pod.spec,
               restartPolicy: 'Never',
-              containers: [{ ...pod.container, name: component, args: [...args] }],
+              containers: [
+                {
+                  ...pod.container,
+                  name: component,
+                  args: [...args],
+                  ...(env.length > 0 && { env: [...env] }),
+                },
+              ],
             },
           },
         },

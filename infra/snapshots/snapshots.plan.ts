@@ -7,7 +7,7 @@ export const SNAPSHOTS_ARGUMENTS = ['host/clean-snapshots-once.ts'];
 /** Snapshots are over to the second, whenever they are removed: ten minutes spare the cluster nine pods of ten. */
 const EVERY_TEN_MINUTES = '*/10 * * * *';
 
-/** It ends sandboxes and makes none, as the lifecycle does: it has the rights of that. */
+/** It ends sandboxes, as the lifecycle does: it has the rights of that, and not the keys of the bucket of archives. */
 export function snapshotsPlan(config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway'>) {
   const { metadata, spec } = everyMinutePlan(config, {
     component: 'snapshots-clean',

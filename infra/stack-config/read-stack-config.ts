@@ -1,6 +1,12 @@
+import { archiveProblems } from '../archives/archives.plan.ts';
 import { sandboxProblems } from '../functions/sandbox-provider.plan.ts';
 import { contains } from '../../core/rules/address-range.ts';
-import { SECRET_KEYS, type StackConfig, StackConfigSchema } from './stack-config-schema.ts';
+import {
+  FUNCTIONS_SECRET_KEYS,
+  SECRET_KEYS,
+  type StackConfig,
+  StackConfigSchema,
+} from './stack-config-schema.ts';
 
 const PROJECT = 'porthole';
 
@@ -102,6 +108,7 @@ function contradictions(config: StackConfig): string[] {
     );
   }
   for (const [key, text] of sandboxProblems(sandboxes)) problem(`sandboxes.${key}`, text);
+  for (const [key, text] of archiveProblems(config)) problem(key, text);
   for (const range of sandboxes.egress) {
     const wider = sandboxes.egress.find((other) => other !== range && contains(other, range));
     if (wider !== undefined) problem('sandboxes.egress', `${range} lies within ${wider} already`);
@@ -113,7 +120,7 @@ function contradictions(config: StackConfig): string[] {
 /** What the functions would refuse to start without. */
 function secretProblems(config: StackConfig): string[] {
   const { functions } = config;
-  const given = SECRET_KEYS.filter((key) => config[key] !== undefined);
+  const given = FUNCTIONS_SECRET_KEYS.filter((key) => config[key] !== undefined);
   if (functions.existingSecret !== undefined) {
     return given.map(
       (key) =>

@@ -246,6 +246,29 @@ const Sandboxes = {
     .describe("HTTPRoutes of others in the previews' namespace, so that the quota leaves them room"),
 };
 
+const Archives = z.strictObject({
+  bucket: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'must be the name of a bucket')
+    .describe(
+      'Bucket in which workspaces are kept as tars before their sandboxes are destroyed after their retention; without it they are not kept',
+    ),
+  endpoint: z
+    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+    .optional()
+    .describe('Origin of its S3 server; without it that of AWS in the region'),
+  region: z
+    .string()
+    .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a region, e.g. eu-west-1')
+    .default('us-east-1')
+    .describe('Region of the bucket'),
+  existingSecret: label
+    .optional()
+    .describe(
+      "Secret in the functions' namespace with PORTHOLE_ARCHIVE_ACCESS_KEY_ID and PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY, kept by others, instead of the two secret keys below",
+    ),
+});
+
 /** Every key of a stack file, without its `porthole:`. */
 export const StackConfigSchema = z.strictObject({
   zone: dnsName.describe('Previews are `{token}-preview.{zone}`; a registrable domain of its own'),
@@ -258,6 +281,7 @@ export const StackConfigSchema = z.strictObject({
   functions: structured(z.strictObject(Functions)),
   oidc: structured(Oidc).optional(),
   sandboxes: group(Sandboxes),
+  archives: structured(Archives).optional(),
   databaseUrl: z
     .url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })
     .optional()
@@ -265,9 +289,20 @@ export const StackConfigSchema = z.strictObject({
   signingKeys: text.optional().describe('JWKS of symmetric keys, the first signs (secret); required'),
   serviceKey: text.optional().describe('The key of the service itself, an admin (secret)'),
   apiKeys: text.optional().describe('Keys of people, JSON `{key: {user, org, admin?}}` (secret)'),
+  archiveAccessKeyId: text
+    .optional()
+    .describe('Who writes to the bucket of archives (secret); required with `archives`'),
+  archiveSecretAccessKey: text.optional().describe('See archiveAccessKeyId (secret)'),
 });
 
 export type StackConfig = z.infer<typeof StackConfigSchema>;
 
+/** Keys of the Secret that every pod of the stack takes its environment from. */
+export const FUNCTIONS_SECRET_KEYS = ['databaseUrl', 'signingKeys', 'serviceKey', 'apiKeys'] as const;
+
 /** Keys that hold secrets: refused in clear text. */
-export const SECRET_KEYS = ['databaseUrl', 'signingKeys', 'serviceKey', 'apiKeys'] as const;
+export const SECRET_KEYS = [
+  ...FUNCTIONS_SECRET_KEYS,
+  'archiveAccessKeyId',
+  'archiveSecretAccessKey',
+] as const;

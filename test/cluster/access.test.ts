@@ -53,6 +53,7 @@ function rights(rows: readonly Row[]): string[] {
 suite('access', missing(), () => {
   let pods: GuardedStack;
   let claims: GuardedStack;
+  const archiving: GuardedStack[] = [];
   const actors = {} as Record<Who, { actor: Actor; stack: GuardedStack }>;
 
   beforeAll(async () => {
@@ -62,6 +63,9 @@ suite('access', missing(), () => {
       openGuardedStack(bed, { image: SANDBOX_IMAGE }),
       openGuardedStack(bed, { warmPool: 'cold' }),
     ]);
+    const archives = { bucket: 'archives', existingSecret: 'keys' };
+    for (const sandboxes of [{ image: SANDBOX_IMAGE }, { warmPool: 'cold' }])
+      archiving.push(await openGuardedStack(bed, sandboxes, archives));
     const of = async (stack: GuardedStack, account: string, namespace?: string) => ({
       actor: await stack.as(account, namespace),
       stack,
@@ -71,12 +75,21 @@ suite('access', missing(), () => {
     actors.reaper = await of(pods, 'porthole-reaper');
     actors['the lifecycle where functions make pods'] = await of(pods, 'porthole-lifecycle');
     actors['the lifecycle where functions claim sandboxes'] = await of(claims, 'porthole-lifecycle');
+    const [archivedPods = pods, archivedClaims = claims] = archiving;
+    actors['the lifecycle that archives where functions make pods'] = await of(
+      archivedPods,
+      'porthole-lifecycle',
+    );
+    actors['the lifecycle that archives where functions claim sandboxes'] = await of(
+      archivedClaims,
+      'porthole-lifecycle',
+    );
     actors['whatever else runs beside the functions'] = await of(pods, 'default');
     actors['a sandbox, if it had a token'] = await of(pods, 'default', pods.config.namespaces.previews);
   }, 180_000);
 
   afterAll(async () => {
-    await Promise.all([pods.close(), claims.close()]);
+    await Promise.all([pods, claims, ...archiving].map((stack) => stack.close()));
   });
 
   /** Those of the row's verbs that the API server would let it do. */

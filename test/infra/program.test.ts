@@ -204,6 +204,41 @@ describe('the program of a stack that asks for more', () => {
   );
 
   test(
+    'keeps the keys of the bucket of archives in a Secret of their own, which stands before those who read it',
+    async () => {
+      const keys = {
+        'porthole:archiveAccessKeyId': 'id-of-the-bucket',
+        'porthole:archiveSecretAccessKey': 'secret-of-the-bucket',
+      };
+      const file = stackFile({ 'porthole:archives': { bucket: 'kept' } });
+      const { registrations, succeeded } = await runProgram({
+        project: 'porthole',
+        stack: 'test',
+        main: MAIN,
+        stackFile: { ...file, secrets: { ...file.secrets, ...keys } },
+        dryRun: true,
+        register: ({ inputs }) => Promise.resolve({ id: undefined, outputs: inputs }),
+      });
+      expect(succeeded).toBe(true);
+      const secret = registrations.find(({ name }) => name === 'porthole-functions-archives');
+      if (secret === undefined) throw new Error('there is no Secret of archives');
+      expect(secret.inputs['metadata']).toMatchObject({ name: 'porthole-archives', namespace: 'porthole' });
+      expect((secret.inputs['stringData'] as Secret).reveal()).toEqual({
+        PORTHOLE_ARCHIVE_ACCESS_KEY_ID: 'id-of-the-bucket',
+        PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY: 'secret-of-the-bucket',
+      });
+      expect(JSON.stringify(registrations.map(({ inputs }) => inputs))).not.toContain('of-the-bucket');
+      for (const reader of ['porthole-functions', 'porthole-lifecycle']) {
+        const needed = registrations
+          .filter(({ name }) => name === reader)
+          .flatMap(({ dependencies }) => dependencies);
+        expect(needed).toContain(secret.urn);
+      }
+    },
+    PATIENT,
+  );
+
+  test(
     'declares no Secret where others keep it',
     async () => {
       const file = stackFile({ 'porthole:functions': { image: 'x', existingSecret: 'kept' } });

@@ -189,8 +189,37 @@ describe('a stack file', () => {
       without('serviceKey'),
       'porthole:serviceKey, apiKeys or oidc: one is required, because nothing else would tell callers apart; set it with: pulumi config set --secret porthole:serviceKey',
     ],
-  ])('refuses %s', (_, given, problem) => {
-    expect(problemsOf(given)).toEqual([problem]);
+    [
+      'a bucket without the keys to it',
+      withKey('archives', { bucket: 'kept' }),
+      'porthole:archiveAccessKeyId: is required with archives, unless archives.existingSecret names a Secret that holds it; set it with: pulumi config set --secret porthole:archiveAccessKeyId',
+      'porthole:archiveSecretAccessKey: is required with archives, unless archives.existingSecret names a Secret that holds it; set it with: pulumi config set --secret porthole:archiveSecretAccessKey',
+    ],
+    [
+      'keys to no bucket',
+      { ...complete, 'porthole:archiveAccessKeyId': 'id' },
+      'porthole:archiveAccessKeyId: is not used, because archives names no bucket',
+    ],
+    [
+      'keys beside a Secret that holds them',
+      {
+        ...withKey('archives', { bucket: 'kept', existingSecret: 'theirs' }),
+        'porthole:archiveSecretAccessKey': 'secret',
+      },
+      'porthole:archiveSecretAccessKey: is not used, because archives.existingSecret names a Secret kept by others',
+    ],
+    [
+      'archives in no bucket',
+      withKey('archives', { bucket: 'My_Bucket', existingSecret: 'theirs' }),
+      'porthole:archives.bucket: must be the name of a bucket',
+    ],
+    [
+      'a bucket that is reached by no URL',
+      withKey('archives', { bucket: 'kept', existingSecret: 'theirs', endpoint: 's3:443' }),
+      'porthole:archives.endpoint: must be an http or https URL',
+    ],
+  ])('refuses %s', (_, given, ...problems) => {
+    expect(problemsOf(given)).toEqual(problems);
   });
 
   test('refuses secrets beside a Secret that others keep', () => {

@@ -43,8 +43,15 @@ export interface GuardedStack {
 
 const RBAC = 'rbac.authorization.k8s.io';
 
-/** @param sandboxes as in a stack file */
-export async function openGuardedStack(bed: Cluster, sandboxes: object): Promise<GuardedStack> {
+/**
+ * @param sandboxes as in a stack file
+ * @param archives the same. @default nothing is archived
+ */
+export async function openGuardedStack(
+  bed: Cluster,
+  sandboxes: object,
+  archives?: object,
+): Promise<GuardedStack> {
   const name = `guarded-${randomBytes(4).toString('hex')}`;
   const namespaces = {
     previews: `${name}-previews`,
@@ -62,6 +69,7 @@ export async function openGuardedStack(bed: Cluster, sandboxes: object): Promise
       podLabels: { app: 'gateway' },
     },
     'porthole:sandboxes': sandboxes,
+    ...(archives !== undefined && { 'porthole:archives': archives }),
   });
   const config = readStackConfig(values(file), () => true);
   const own = await readKubeconfig(bed.kubeconfig);

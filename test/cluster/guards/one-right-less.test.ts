@@ -1,4 +1,4 @@
-/** That each right of the functions and of the reaper is needed: with all but one, real work fails for the want of that one. */
+/** That each right of the functions and of the reaper is needed, and what the lifecycle has to archive: with all but one, real work fails for the want of that one. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { collection, SERVICES, VOLUME_CLAIMS } from '#adapters/kubernetes/client/collection.ts';
 import { isReason } from '#adapters/kubernetes/client/kubernetes-error.ts';
@@ -9,7 +9,7 @@ import { run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { poolConfig } from '#test/support/warm-pools.ts';
 import { collect } from '#test/support/collect.ts';
 import { suite } from '#test/support/suite.ts';
-import { functionNeeds, type Need, reaperNeeds } from '../../../infra/access/needs.ts';
+import { functionNeeds, lifecycleNeeds, type Need, reaperNeeds } from '../../../infra/access/needs.ts';
 import { definitionsMissing, installDefinitions } from '../agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from '../agent-sandbox-stand-in/stand-in.ts';
 import { cluster, missing } from '../bed/cluster.ts';
@@ -114,14 +114,16 @@ suite('without one of its rights', missing(), () => {
 
   describe('with pods', () => {
     let stack: GuardedStack;
-    const running = sandboxId();
+    const [running, stopped] = [sandboxId(), sandboxId()];
     const needs = functionNeeds('kubernetes');
 
     beforeAll(async () => {
       const bed = await cluster();
       await importSandboxImage(bed);
       stack = await openGuardedStack(bed, { image: SANDBOX_IMAGE });
-      await stack.admin.provider.create({ id: running });
+      const { provider } = stack.admin;
+      await Promise.all([running, stopped].map((id) => provider.create({ id })));
+      await provider.stop(stopped);
     }, 120_000);
     afterAll(() => stack.close());
 
@@ -172,8 +174,20 @@ suite('without one of its rights', missing(), () => {
       await expectFailure(stack, reaperNeeds(), name, REAPER_WORK[name] ?? find, words);
     });
 
+    const archiving = lifecycleNeeds('kubernetes', { archives: true });
+    const readFiles: Record<string, Work> = {
+      'create pods': ({ provider }) => provider.resume(stopped),
+      'get pods/exec': ({ provider }) => run(provider, running, ['tar', '--create', '.']),
+    };
+    test.each(Object.keys(readFiles))('the lifecycle cannot archive for the want of: %s', async (name) => {
+      await expectFailure(stack, archiving, name, readFiles[name] ?? find);
+    });
+
     test('that is all that they have', () => {
       expect(needs.map(right).toSorted()).toEqual([...Object.keys(work), ...UNTRIED].toSorted());
+      const ending = new Set(lifecycleNeeds('kubernetes', { archives: false }).map(right));
+      const more = archiving.map(right).filter((name) => !ending.has(name));
+      expect(more.toSorted()).toEqual(['create pods', 'create pods/exec', 'get pods/exec']);
       expect(reaperNeeds().map(right).toSorted()).toEqual(Object.keys(REAPER_WORK).toSorted());
     });
   });

@@ -15,11 +15,11 @@ const PREVIEWS: Row[] = [
   ['get list create patch delete', ROUTES, 'previews'],
   ['get list create patch delete', 'services', 'previews'],
 ];
-/** What commands and streams take. */
-const IN_PODS: Row[] = [
-  ['get create', 'pods/exec', 'previews'],
-  ['get create', 'pods/portforward', 'previews'],
-];
+
+/** What commands take, and nothing else. */
+const COMMANDS: Row[] = [['get create', 'pods/exec', 'previews']];
+const DIALLING: Row[] = [['get create', 'pods/portforward', 'previews']];
+const IN_PODS: Row[] = [...COMMANDS, ...DIALLING];
 
 /** Pods, and what goes on in them. */
 const WORKLOADS: Row[] = [
@@ -106,6 +106,38 @@ export const ACCOUNTS = {
       [EVERY_VERB, 'persistentvolumeclaims', 'previews'],
       ['create', CLAIMS, 'previews'],
       ...IN_PODS,
+    ],
+  },
+  'the lifecycle that archives where functions make pods': {
+    may: [
+      ['get list delete', ROUTES, 'previews'],
+      ['get list delete', 'services', 'previews'],
+      ['get list watch create delete', 'pods', 'previews'],
+      ['get list watch delete', 'persistentvolumeclaims', 'previews'],
+      ...COMMANDS,
+    ],
+    mayNot: [
+      ['create patch', ROUTES, 'previews'],
+      ['create', 'persistentvolumeclaims', 'previews'],
+      [EVERY_VERB, CLAIMS, 'previews'],
+      [EVERY_VERB, SANDBOXES, 'previews'],
+      ...DIALLING,
+    ],
+  },
+  'the lifecycle that archives where functions claim sandboxes': {
+    may: [
+      ['get list delete', ROUTES, 'previews'],
+      ['get list delete', 'services', 'previews'],
+      ['get watch', 'pods', 'previews'],
+      ['get list watch delete', CLAIMS, 'previews'],
+      ['get watch patch', SANDBOXES, 'previews'],
+      ...COMMANDS,
+    ],
+    mayNot: [
+      ['list create delete', 'pods', 'previews'],
+      [EVERY_VERB, 'persistentvolumeclaims', 'previews'],
+      ['create', CLAIMS, 'previews'],
+      ...DIALLING,
     ],
   },
   'whatever else runs beside the functions': { may: [], mayNot: EVERYTHING },

@@ -4,11 +4,12 @@ export interface Right {
   /** `verb resource.group` */
   readonly right: string;
   readonly what: string;
-  /** Whether functions have it that make pods, functions that claim sandboxes, the reaper and the lifecycle (of either provider). */
+  /** Whether functions have it that make pods, functions that claim sandboxes, and the reaper. */
   readonly pods: boolean;
   readonly claims: boolean;
   readonly reaper: boolean;
-  readonly lifecycle: boolean;
+  /** Whether the lifecycle has it (of either provider): never, always, or where it archives. */
+  readonly lifecycle: 'never' | 'always' | 'where it archives';
 }
 
 /** Every right of the stack's accounts, for the page that lists them. */
@@ -22,7 +23,11 @@ export function describeRights(): Right[] {
       pods: isIn(pods),
       claims: isIn(claims),
       reaper: isIn(reaperNeeds()),
-      lifecycle: isIn(lifecycleNeeds('auto')),
+      lifecycle: isIn(lifecycleNeeds('auto', { archives: false }))
+        ? 'always'
+        : isIn(lifecycleNeeds('auto', { archives: true }))
+          ? 'where it archives'
+          : 'never',
     };
   });
 }
