@@ -7,12 +7,13 @@ import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
 import { randomIds } from '#adapters/system/random-ids.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
+import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import { sandboxNews } from '#core/use-cases/sandbox-news.ts';
 import { tellingPlane } from '#core/use-cases/telling-plane.ts';
 import { keptPool } from '#core/use-cases/warm-pool/kept-pool.ts';
 import { Terminals } from '#core/use-cases/terminals/terminals.ts';
 import type { Logger, Services } from '#handlers/services.ts';
-import { type Config, isOnOneMachine } from './config/config.ts';
+import { type Config, isOnOneMachine, secretsOf } from './config/config.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
 import type { Metrics } from './metrics.ts';
 import { openArchives } from './open-archives.ts';
@@ -76,6 +77,7 @@ export async function openServices({
     const news = sandboxNews({
       records,
       clock,
+      redact: secretRedactor(secretsOf(config)),
       failed: (err) => log.warn({ err }, 'events of a sandbox not told'),
     });
     opened.defer(() => news.settled());

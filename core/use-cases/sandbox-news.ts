@@ -9,10 +9,14 @@ const KEPT = 1_000;
 const MOST_WAITING = 10_000;
 /** Letters of a command or a path. */
 const MOST_TEXT = 1_000;
+/** Letters of a command in which secrets are looked for: more than are told, so that none is cut and not known any more; and few, for the patterns cost time. */
+const MOST_LOOKED_AT = 4_000;
 
 export interface SandboxNewsDeps {
   readonly records: Pick<Records, 'sandboxEvents'>;
   readonly clock: Clock;
+  /** Takes the secrets of Porthole out of a command: who may read the events need not hold them. */
+  readonly redact: (text: string) => string;
   /** Hears why some could not be told. */
   readonly failed: (error: unknown) => void;
 }
@@ -24,7 +28,7 @@ export interface SandboxNews {
   settled(): Promise<void>;
 }
 
-export function sandboxNews({ records, clock, failed }: SandboxNewsDeps): SandboxNews {
+export function sandboxNews({ records, clock, redact, failed }: SandboxNewsDeps): SandboxNews {
   const waiting = new Map<string, NewSandboxEvent[]>();
   let count = 0;
   let writing: Promise<void> | undefined;
@@ -43,12 +47,23 @@ export function sandboxNews({ records, clock, failed }: SandboxNewsDeps): Sandbo
     tell(sandboxId, type, data) {
       if (count >= MOST_WAITING) return;
       const events = waiting.get(sandboxId) ?? [];
-      events.push({ type, at: clock.now(), data: shortened(data) });
+      events.push({
+        type,
+        at: clock.now(),
+        data: shortened(type === 'exec' ? redacted(data, redact) : data),
+      });
       waiting.set(sandboxId, events);
       count += 1;
       writing ??= write();
     },
     settled: async () => writing,
+  };
+}
+
+function redacted({ command, ...data }: EventData, redact: (text: string) => string): EventData {
+  return {
+    ...data,
+    ...(typeof command === 'string' && { command: redact(command.slice(0, MOST_LOOKED_AT)) }),
   };
 }
 

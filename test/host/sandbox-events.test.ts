@@ -68,6 +68,23 @@ describe('what happens in a sandbox', () => {
     ).not.toContain(session_id);
   });
 
+  test('is told without the keys and credentials that a command holds', async () => {
+    const run = await makeRun(porthole, ALICE);
+    const { token } = (
+      await asAlice('POST', `/v1/sandbox/${run.sandboxId}/delegate`, { scopes: ['fs:read'] })
+    ).json<{ token: string }>();
+    const stream = await follow(run.sandboxId, token);
+    expect(await next(stream)).toMatchObject({ type: 'connected' });
+    const padding = 'x'.repeat(950);
+    await execute(porthole, run.sandboxId, ['true', padding, ALICE, token], { token: ALICE });
+    expect(await next(stream)).toEqual({
+      type: 'exec',
+      command: `true ${padding} [redacted] [signed token]`,
+      exit_code: 0,
+      id: '1',
+    });
+  });
+
   test('is nobody else’s business', async () => {
     const { id } = await make();
     expect(verdict(await porthole.call('GET', `/v1/sandbox/${id}/events`, { token: BOB }))).toEqual([
