@@ -16,7 +16,7 @@ export const deleteImageRoute = defineRoute({
   responses: { 204: { description: 'It is not there any more' } },
   errors: ['image_not_found', 'image_configured'],
   async handle({ params, caller }, services) {
-    requireAdmin(caller, 'delete images');
+    requireAdmin(caller, 'delete images', 'the catalogue');
     await deleteImage(services, params.name);
     return { statusCode: 204, headers: {} };
   },

@@ -33,7 +33,7 @@ export const putImageRoute = defineRoute({
   },
   errors: ['image_configured'],
   async handle({ body, caller }, services) {
-    requireAdmin(caller, 'add images');
+    requireAdmin(caller, 'add images', 'the catalogue');
     const { name, ...fields } = body;
     const image = toCatalogueImage(name, fields);
     const isNew = await putImage(services, image);

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 
-/** Fields whose value an error never repeats. */
-const SECRET = /token|secret|key|credential|password|authorization/i;
+/** Fields whose value an error never repeats: what they are called may say nothing of it below `env`. */
+const SECRET = /^env\.|token|secret|key|credential|password|authorization/i;
 
 /**
  * One sentence a problem: where, what was expected, what was got. All problems at once, so that nobody has to find them one by one.
@@ -13,6 +13,11 @@ export function describeProblems(error: z.ZodError, input: unknown, where: strin
 function describe(issue: z.core.$ZodIssue, input: unknown, where: string): string {
   if (issue.code === 'unrecognized_keys') {
     return `${where}: unknown field${issue.keys.length > 1 ? 's' : ''} ${issue.keys.map((key) => JSON.stringify(key.slice(0, 60))).join(', ')}.`;
+  }
+  if (issue.code === 'invalid_key') {
+    const parent = issue.path.slice(0, -1).map(String).join('.') || where;
+    const key = JSON.stringify(String(issue.path.at(-1)).slice(0, 100));
+    return `${parent}: ${issue.issues.map(({ message }) => message).join(', ')}, got ${key}.`;
   }
   const name = issue.path.length === 0 ? where : issue.path.map(String).join('.');
   const got = name !== where && SECRET.test(name) ? '' : valueAt(input, issue.path);

@@ -14,12 +14,22 @@ export const SandboxName = z
     'must be 1 to 63 letters, digits, "_", "." or "-", beginning with a letter or digit',
   );
 
-export const SessionKey = z.string().min(1, 'must not be empty').max(256, 'must be at most 256 characters');
+/** What no database keeps as it is: a NUL, and half of a character (a lone surrogate). PostgreSQL reads no JSON with either, and so none of the rows beside it. */
+function isKept(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0');
+}
+const NOT_KEPT = 'must hold no NUL character and no half of a character (a lone surrogate): remove it';
+
+export const SessionKey = z
+  .string()
+  .min(1, 'must not be empty')
+  .max(256, 'must be at most 256 characters')
+  .refine(isKept, NOT_KEPT);
 
 export const Tags = z
   .record(
     z.string().regex(TAG, 'a tag must be 1 to 63 letters, digits, "_", ".", ":" or "-"'),
-    z.string('must be a string').max(256, 'must be at most 256 characters'),
+    z.string('must be a string').max(256, 'must be at most 256 characters').refine(isKept, NOT_KEPT),
   )
   .refine((tags) => Object.keys(tags).length <= MAX_TAGS, `at most ${MAX_TAGS} tags`);
 
@@ -28,6 +38,7 @@ export const TtlSeconds = z
   .int('must be a whole number of seconds')
   .min(10, 'must be at least 10 seconds')
   .max(604_800, 'must be at most 604800 seconds, which is 7 days');
+
 export const Environment = z.record(z.string(), z.string('must be a string')).superRefine((env, context) => {
   const problem = environmentProblem(env);
   if (problem !== undefined) context.addIssue(problem);

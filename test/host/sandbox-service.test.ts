@@ -211,6 +211,9 @@ describe('sandboxes as a service', () => {
     ['a name with a slash', { name: 'a/b' }],
     ['a tag with a space', { tags: { 'a b': 'c' } }],
     ['a tag that is a number', { tags: { a: 1 } }],
+    ['a tag with a NUL character', { tags: { a: '\0' } }],
+    ['a tag with half a character', { tags: { a: '\ud800' } }],
+    ['a session key with half a character', { session_key: '\udc00' }],
     ['a ttl below 10 seconds', { ttl_seconds: 9 }],
     ['a ttl beyond a week', { ttl_seconds: 604_801 }],
     ['a ttl of half a second more', { ttl_seconds: 60.5 }],
@@ -220,6 +223,16 @@ describe('sandboxes as a service', () => {
     const before = await list('limit=1000');
     expect(verdict(await create(body))).toEqual([400, 'invalid_request']);
     expect(await list('limit=1000')).toEqual(before);
+  });
+
+  test.each([
+    [
+      { tags: { 'a\nb': 'c' } },
+      'tags: a tag must be 1 to 63 letters, digits, "_", ".", ":" or "-", got "a\\nb".',
+    ],
+    [{ env: { PIN: 4711 } }, 'env.PIN: must be a string.'],
+  ])('%j is told by its key, never by the value of a variable', async (body, error) => {
+    expect((await create(body)).json()).toEqual({ code: 'invalid_request', error });
   });
 
   describe('a quota', () => {
