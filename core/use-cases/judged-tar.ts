@@ -12,7 +12,8 @@ export async function* judgedTar(
   source: AsyncIterable<Buffer>,
   leftOut?: (entries: number) => void,
 ): AsyncGenerator<Buffer, void, undefined> {
-  leftOut?.(yield* judgedBytes(source, { links: 'anywhere', leavesOut: true }));
+  const entries = yield* judgedBytes(source, { links: 'anywhere', leavesOut: true });
+  leftOut?.(entries);
 }
 
 /**
