@@ -106,8 +106,8 @@ function setSource(inside: readonly string[]): string {
     else {
       at += 1;
       const last = next();
-      // One that runs backwards has nothing in it.
-      if (first <= last) ranges.push(`${literal(first)}-${literal(last)}`);
+      // Of one that runs backwards git knows where it begins.
+      ranges.push(first <= last ? `${literal(first)}-${literal(last)}` : literal(first));
     }
   }
   // No set fits a slash.
