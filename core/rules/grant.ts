@@ -52,7 +52,7 @@ export function checkCommand(
   if (commands.includes(name)) return;
   throw new PortholeError(
     'forbidden',
-    `This credential does not run ${JSON.stringify(name.slice(0, 80))}: it is good for ${commands.join(', ')}, under exactly these names.`,
+    `This credential does not run ${JSON.stringify(name.slice(0, 80))}: it is good for ${named(commands)}, under exactly these names.`,
   );
 }
 
@@ -65,8 +65,14 @@ export function checkPath(paths: readonly string[], absolute: string): void {
   if (paths.some((path) => isWithin(path, absolute))) return;
   throw new PortholeError(
     'forbidden',
-    `This credential does not reach ${absolute.slice(0, 200)}: it is good for ${paths.join(', ')}.`,
+    `This credential does not reach ${absolute.slice(0, 200)}: it is good for ${named(paths)}.`,
   );
+}
+
+/** The first of them: all could be 64 of 4,000 letters. */
+function named(texts: readonly string[]): string {
+  const some = texts.slice(0, 10).map((text) => text.slice(0, 200));
+  return some.join(', ') + (texts.length > some.length ? ', …' : '');
 }
 
 function isWithin(folder: string, path: string): boolean {

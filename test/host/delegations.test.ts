@@ -246,6 +246,15 @@ describe('a delegation', () => {
     expect((await write(token, 'src/of-commands.txt')).status).toBe(200);
   });
 
+  test('of many commands names some of them in a refusal', async () => {
+    const commands = Array.from({ length: 64 }, (_, at) => `${at}-${'c'.repeat(3_000)}`);
+    const { token } = await lend({ scopes: ['exec'], commands });
+    const refused = await exec(token, ['id']);
+    expect(verdict(refused)).toEqual([403, 'forbidden']);
+    expect(refused.text.length).toBeLessThan(3_000);
+    expect(refused.text).toContain(', …, under exactly these names.');
+  });
+
   test('of certain paths reads and writes those, wherever links lead', async () => {
     await execute(
       porthole,
