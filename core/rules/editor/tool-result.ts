@@ -1,5 +1,6 @@
 import type { JsonValue, NextAction, ToolRunError } from '../../ports/editor.ts';
 import { isTooDeep, MOST_DEPTH } from './json-depth.ts';
+import { isBeyondNumbers } from './json-numbers.ts';
 
 /** What a tool gave back, once it is found to be what it must be. */
 export interface ToolResult {
@@ -30,6 +31,8 @@ export function readToolResult(written: string): ToolResult | ToolRunError {
   }
   if (isTooDeep(read))
     return bad(`What it gave back nests deeper than ${MOST_DEPTH} levels: make it flatter.`);
+  if (isBeyondNumbers(read))
+    return bad('What it gave back holds a number that no double is: return it as a text.');
   if (!isObject(read)) return bad('What it gave back is not JSON of a result.');
   if ('error' in read) return readError(read['error']);
   return readResult(read['result']);

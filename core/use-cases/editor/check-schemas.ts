@@ -2,6 +2,7 @@ import { PortholeError } from '../../errors.ts';
 import type { JsonValue, ToolSource } from '../../ports/editor.ts';
 import type { SchemaJudge } from '../../ports/schema-judge.ts';
 import { isTooDeep, MOST_DEPTH } from '../../rules/editor/json-depth.ts';
+import { isBeyondNumbers } from '../../rules/editor/json-numbers.ts';
 
 export interface CheckSchemasDeps {
   readonly schemas: SchemaJudge;
@@ -24,6 +25,7 @@ export async function checkSchemas(
   };
   for (const [name, schema] of Object.entries(schemas)) {
     if (isTooDeep(schema)) throw malformed(name, `it nests deeper than ${MOST_DEPTH} levels`);
+    if (isBeyondNumbers(schema)) throw malformed(name, 'it holds a number that no double is');
   }
   const isJudged = inputs !== undefined && inputSchema != null;
   const verdict = await judge.judge(schemas, isJudged ? { by: 'input_schema', is: inputs } : undefined);

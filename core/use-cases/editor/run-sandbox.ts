@@ -3,6 +3,7 @@ import { PortholeError } from '../../errors.ts';
 import type { JsonValue, SnapshotRecord, ToolRunRecord, ToolSource } from '../../ports/editor.ts';
 import { draftLocked, holdsLock } from '../../rules/editor/draft-lock.ts';
 import { isTooDeep, MOST_DEPTH } from '../../rules/editor/json-depth.ts';
+import { isBeyondNumbers } from '../../rules/editor/json-numbers.ts';
 import { checkSchemas, type CheckSchemasDeps } from './check-schemas.ts';
 import { lockClaim } from './draft-lock.ts';
 import { findDraft, findVersion } from './find-tool.ts';
@@ -60,7 +61,7 @@ export async function runSandbox(
     settingsSchema: fields.settingsSchema === undefined ? saved.settingsSchema : fields.settingsSchema,
     usageInstructions: fields.usageInstructions ?? saved.usageInstructions,
   };
-  checkDepth(inputs);
+  checkInputs(inputs);
   await checkSchemas(deps, source, inputs);
   const createdAt = deps.clock.now();
   const common = {
@@ -94,10 +95,17 @@ export async function runSandbox(
 }
 
 /** @throws PortholeError `invalid_inputs` */
-export function checkDepth(inputs: JsonValue): void {
-  if (!isTooDeep(inputs)) return;
-  throw new PortholeError(
-    'invalid_inputs',
-    `The inputs nest deeper than ${MOST_DEPTH} levels: make them flatter.`,
-  );
+export function checkInputs(inputs: JsonValue): void {
+  if (isTooDeep(inputs)) {
+    throw new PortholeError(
+      'invalid_inputs',
+      `The inputs nest deeper than ${MOST_DEPTH} levels: make them flatter.`,
+    );
+  }
+  if (isBeyondNumbers(inputs)) {
+    throw new PortholeError(
+      'invalid_inputs',
+      'The inputs hold a number that no double is, such as 1e400: send it as a text.',
+    );
+  }
 }

@@ -4,7 +4,7 @@ import type { JsonValue, ToolRunRecord } from '../../ports/editor.ts';
 import { lockClaim } from './draft-lock.ts';
 import { findToolRun } from './find-tool.ts';
 import { deadlineOf, performRun, type PerformRunDeps } from './perform-run.ts';
-import { checkDepth } from './run-sandbox.ts';
+import { checkInputs } from './run-sandbox.ts';
 import { snapshotExpired } from './snapshot-expired.ts';
 
 export interface ActionRequest {
@@ -48,7 +48,7 @@ export async function startAction(
       `Run ${parent.id} offers no action ${JSON.stringify(actionId)}: ${offered === '' ? 'it offers none' : `choose one of ${offered}`}.`,
     );
   }
-  checkDepth(inputs);
+  checkInputs(inputs);
   const run = {
     id: deps.ids.toolRun(),
     toolId: parent.toolId,

@@ -73,6 +73,13 @@ describe('the editor, where something is wrong', () => {
         /not JSON/,
       ],
       [
+        'code that returns a number that no double is',
+        'python',
+        'def run(i, c): return {"outputs": 10 ** 400}',
+        'bad_result',
+        /number that no double is/,
+      ],
+      [
         'code that returns nothing',
         'python',
         'def run(i, c): pass',
@@ -365,6 +372,15 @@ describe('the editor, where something is wrong', () => {
       [
         'inputs of depths',
         [{ name: 'inputs', value: `${'['.repeat(100_000)}${']'.repeat(100_000)}` }],
+        422,
+        'invalid_inputs',
+      ],
+      [
+        'inputs with a number that no double is',
+        [
+          { name: 'snapshot', value: '{"input_schema": {"items": {"minimum": 5}}}' },
+          { name: 'inputs', value: '[1e400]' },
+        ],
         422,
         'invalid_inputs',
       ],
