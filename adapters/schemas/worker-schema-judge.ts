@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { SchemaJudge, SchemaVerdict } from '#core/ports/schema-judge.ts';
+import { fairTurns } from './fair-turns.ts';
 import type { SchemaCase } from './schema-worker.ts';
 
 /** Threads at a time: hostile schemas must not take every core. */
@@ -10,25 +11,13 @@ const JUDGED_WITHIN_MS = 1_000;
 const STARTS_WITHIN_MS = 30_000;
 const MEMORY = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
 
-/** A thread for each case, which ends with it, in time or not. */
+/** A thread for each case, which ends with it, in time or not. Where many wait, each person's cases come in turn with those of the others. */
 export function workerSchemaJudge(): SchemaJudge {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-  const inTurn = async (work: () => Promise<SchemaVerdict>) => {
-    if (running === MOST_THREADS) await new Promise<void>((resolve) => waiting.push(resolve));
-    else running += 1;
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
-    }
-  };
+  const inTurn = fairTurns(MOST_THREADS);
   return {
-    async judge(schemas, value) {
+    async judge(whose, schemas, value) {
       if (Object.keys(schemas).length === 0) return { kind: 'fits' };
-      return inTurn(() => judgeInThread({ schemas, value }));
+      return inTurn(whose, () => judgeInThread({ schemas, value }));
     },
   };
 }

@@ -13,8 +13,12 @@ export type SchemaVerdict =
  * Judges JSON Schemas of draft 2020-12, and values by them. Both are hostile: whatever they are, a verdict comes within seconds, and nothing else of the process waits for it.
  */
 export interface SchemaJudge {
-  /** @param value is judged by the schema of that name, once all of them are found to be schemas */
+  /**
+   * @param whose cases wait behind each other, and not behind those of others
+   * @param value is judged by the schema of that name, once all of them are found to be schemas
+   */
   judge(
+    whose: string,
     schemas: Readonly<Record<string, JsonObject>>,
     value?: { readonly by: string; readonly is: JsonValue },
   ): Promise<SchemaVerdict>;

@@ -21,7 +21,7 @@ export async function createTool(
   source: ToolSource,
 ): Promise<{ readonly tool: ToolRecord; readonly versionId: string }> {
   const person = requirePerson(caller, 'make tools');
-  await checkSchemas(deps, source);
+  await checkSchemas(deps, person, source);
   const createdAt = deps.clock.now();
   const tool = { id: deps.ids.tool(), owner: ownerOf(person), name, createdAt };
   const versionId = deps.ids.toolVersion();
@@ -41,7 +41,7 @@ export async function addVersion(
   fields: Partial<ToolSource>,
 ): Promise<ToolVersionRecord> {
   const { person, found: draft } = await findDraft(deps, caller, toolId);
-  await checkSchemas(deps, fields);
+  await checkSchemas(deps, person, fields);
   const { entrypoint, sourceCode, language, inputSchema, settingsSchema, usageInstructions } = draft;
   const added = await deps.records.editor.addVersion({
     id: deps.ids.toolVersion(),

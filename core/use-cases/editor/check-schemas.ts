@@ -1,3 +1,4 @@
+import type { Person } from '../../callers.ts';
 import { PortholeError } from '../../errors.ts';
 import type { JsonValue, ToolSource } from '../../ports/editor.ts';
 import type { SchemaJudge } from '../../ports/schema-judge.ts';
@@ -16,6 +17,7 @@ type Schemas = Partial<Pick<ToolSource, 'inputSchema' | 'settingsSchema'>>;
  */
 export async function checkSchemas(
   { schemas: judge }: CheckSchemasDeps,
+  person: Person,
   { inputSchema, settingsSchema }: Schemas,
   inputs?: JsonValue,
 ): Promise<void> {
@@ -28,7 +30,11 @@ export async function checkSchemas(
     if (isBeyondNumbers(schema)) throw malformed(name, 'it holds a number that no double is');
   }
   const isJudged = inputs !== undefined && inputSchema != null;
-  const verdict = await judge.judge(schemas, isJudged ? { by: 'input_schema', is: inputs } : undefined);
+  const verdict = await judge.judge(
+    JSON.stringify([person.org, person.user]),
+    schemas,
+    isJudged ? { by: 'input_schema', is: inputs } : undefined,
+  );
   switch (verdict.kind) {
     case 'fits':
       return;

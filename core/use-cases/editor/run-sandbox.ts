@@ -62,7 +62,7 @@ export async function runSandbox(
     usageInstructions: fields.usageInstructions ?? saved.usageInstructions,
   };
   checkInputs(inputs);
-  await checkSchemas(deps, source, inputs);
+  await checkSchemas(deps, person, source, inputs);
   const createdAt = deps.clock.now();
   const common = {
     toolId: tool.id,

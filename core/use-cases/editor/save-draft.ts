@@ -26,7 +26,7 @@ export async function saveDraft(
   { fields, versionId, revision, lockToken }: DraftWish,
 ): Promise<DraftRecord> {
   const { person } = await findTool(deps, caller, toolId);
-  await checkSchemas(deps, fields);
+  await checkSchemas(deps, person, fields);
   const change: DraftChange =
     versionId === undefined
       ? fields

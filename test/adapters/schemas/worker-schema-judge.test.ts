@@ -11,7 +11,7 @@ describe('schemas are judged', () => {
     ['references within', { $defs: { a: { type: 'string' } }, properties: { b: { $ref: '#/$defs/a' } } }],
     ['one that refers to itself', { properties: { child: { $ref: '#' } } }],
   ])('%s is one', async (_, schema) => {
-    expect(await judge.judge({ input_schema: schema })).toEqual({ kind: 'fits' });
+    expect(await judge.judge('alice', { input_schema: schema })).toEqual({ kind: 'fits' });
   });
 
   test.each([
@@ -21,7 +21,7 @@ describe('schemas are judged', () => {
     ['a pattern that is none', { pattern: '(' }, /Invalid regular expression/],
     ['what is not of JSON Schema', { $async: true }, /\$async/],
   ])('%s is malformed, and it is said why', async (_, schema, reason) => {
-    expect(await judge.judge({ fine: {}, settings_schema: schema })).toEqual({
+    expect(await judge.judge('alice', { fine: {}, settings_schema: schema })).toEqual({
       kind: 'malformed',
       name: 'settings_schema',
       reason: expect.stringMatching(reason),
@@ -30,16 +30,22 @@ describe('schemas are judged', () => {
 
   test('a value that does not fit is told where and why', async () => {
     const schema = { type: 'object', required: ['a'], properties: { n: { type: 'integer' } } };
-    expect(await judge.judge({ s: schema }, { by: 's', is: { n: 'x' } })).toEqual({
+    expect(await judge.judge('alice', { s: schema }, { by: 's', is: { n: 'x' } })).toEqual({
       kind: 'unfit',
       reasons: ["it must have required property 'a'", '/n must be integer'],
     });
-    expect(await judge.judge({ s: schema }, { by: 's', is: { a: null, n: 3 } })).toEqual({ kind: 'fits' });
+    expect(await judge.judge('alice', { s: schema }, { by: 's', is: { a: null, n: 3 } })).toEqual({
+      kind: 'fits',
+    });
   });
 
   test('at most ten reasons are told', async () => {
     const schema = { items: { type: 'string' } };
-    const verdict = await judge.judge({ s: schema }, { by: 's', is: Array.from({ length: 50 }, () => 1) });
+    const verdict = await judge.judge(
+      'alice',
+      { s: schema },
+      { by: 's', is: Array.from({ length: 50 }, () => 1) },
+    );
     expect(verdict).toMatchObject({ kind: 'unfit' });
     expect('reasons' in verdict && verdict.reasons).toHaveLength(10);
   });
@@ -48,7 +54,7 @@ describe('schemas are judged', () => {
     let turns = 0;
     const timer = setInterval(() => (turns += 1), 10);
     const schema = { pattern: '^(a+)+$' };
-    const verdict = await judge.judge({ s: schema }, { by: 's', is: `${'a'.repeat(60)}!` });
+    const verdict = await judge.judge('alice', { s: schema }, { by: 's', is: `${'a'.repeat(60)}!` });
     clearInterval(timer);
     expect(verdict).toEqual({ kind: 'too_costly' });
     expect(turns).toBeGreaterThan(10);
@@ -58,14 +64,14 @@ describe('schemas are judged', () => {
     const many = Object.fromEntries(
       Array.from({ length: 60_000 }, (_, at) => [`p${at}`, { enum: [at], pattern: `${at}` }]),
     );
-    const verdict = await judge.judge({ s: { properties: many } });
+    const verdict = await judge.judge('alice', { s: { properties: many } });
     expect(verdict).toEqual({ kind: 'too_costly' });
   });
 
   test('many at once are all judged', async () => {
     const verdicts = await Promise.all(
       Array.from({ length: 8 }, (_, at) =>
-        judge.judge({ s: { const: at } }, { by: 's', is: at % 2 ? at : -1 }),
+        judge.judge('alice', { s: { const: at } }, { by: 's', is: at % 2 ? at : -1 }),
       ),
     );
     expect(verdicts.map(({ kind }) => kind)).toEqual(
