@@ -66,7 +66,7 @@ export async function performRun(
   if (begun.kind !== 'begun') throw refusal(begun, claim, run);
   // Its state is what the run before it has left: they come one after the other from here on.
   const current = isNew ? snapshot : await records.editor.snapshot(snapshot.id);
-  const [{ executed, sandbox }] = await Promise.all([
+  const [{ executed, sandbox, broken }] = await Promise.all([
     tryRun(deps, run, current ?? snapshot, files),
     isNew ? makeRoom(deps, run) : undefined,
   ]);
@@ -74,8 +74,9 @@ export async function performRun(
   const endedAt = clock.now();
   const isEnded = await records.editor.endRun(run.id, outcome, endedAt, { sandboxId: sandbox?.id, state });
   // Nothing can follow it.
-  if (isNew && sandbox !== undefined && outcome.nextActions.length === 0) {
-    await quietly(deps, run, () => destroySandbox(deps, sandbox));
+  const used = sandbox ?? broken;
+  if (isNew && used !== undefined && outcome.nextActions.length === 0) {
+    await quietly(deps, run, () => destroySandbox(deps, used));
   }
   // One that took so long that it counted as cut off stays so.
   const standing = isEnded ? undefined : await records.editor.run(run.id);
@@ -111,10 +112,17 @@ async function tryRun(
   run: NewToolRun,
   snapshot: SnapshotRecord,
   files: readonly InputFile[],
-): Promise<{ readonly executed: Executed; readonly sandbox?: SandboxRecord }> {
+): Promise<{
+  readonly executed: Executed;
+  readonly sandbox?: SandboxRecord;
+  /** In its place where it could not be run to its end in there. */
+  readonly broken?: SandboxRecord | undefined;
+}> {
   const { provider, editor, stopping, log } = deps;
+  let made: SandboxRecord | undefined;
   try {
     const sandbox = await snapshotSandbox(deps, snapshot, stopping);
+    made = sandbox;
     for (const file of files) {
       const path = `/workspace/runs/${run.id}/inputs/${file.name}`;
       await writeWorkspaceFile(deps, sandbox.id, path, file.open(), stopping);
@@ -136,6 +144,8 @@ async function tryRun(
   } catch (error) {
     return {
       executed: notExecuted(error, stopping, (err) => log.error({ err, run_id: run.id }, 'tool not run')),
+      // A process that is about to end leaves it to the clean-up.
+      broken: stopping.aborted ? undefined : made,
     };
   }
 }

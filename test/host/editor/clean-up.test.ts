@@ -55,6 +55,24 @@ describe('clean-up', () => {
     }
   });
 
+  test('a run that breaks its sandbox leaves none behind', async () => {
+    const porthole = await startTestHost();
+    try {
+      const editor = editorOf(porthole);
+      const tool = await editor.makeTool('import os\ndef run(i, c): os.kill(os.getppid(), 9)');
+      const run = await editor.run(tool, await editor.takeLock(tool));
+      expect(run).toMatchObject({ status: 'failed', error: { code: 'sandbox_failed' } });
+      const { items } = await porthole.host.services.records.sandboxes.list(
+        { user: 'editor', org: '' },
+        { sessionKey: `sandbox:${run.snapshot_id}` },
+        { limit: 10 },
+      );
+      expect(items.filter(({ desired }) => desired !== 'destroyed')).toEqual([]);
+    } finally {
+      await porthole.end();
+    }
+  });
+
   test('comes with each new run as well, a few at a time', async () => {
     const clock = pinnedClock();
     const porthole = await startTestHost({ SNAPSHOT_TTL_HOURS: '1' }, { clock });
