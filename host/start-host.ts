@@ -97,7 +97,7 @@ export async function startHost(
     const channels = createChannelServers({
       routes: ROUTES,
       services,
-      agents: createAgentAuthenticator(services),
+      agents: createAgentAuthenticator({ ...services, inside: true }),
       metrics,
       redact: secretRedactor(secretsOf(config)),
     });

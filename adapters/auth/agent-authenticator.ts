@@ -8,6 +8,8 @@ export interface AgentAuthenticatorOptions {
   readonly tokens: Tokens;
   readonly records: Pick<Records, 'runs'>;
   readonly clock: Clock;
+  /** Whether it judges calls from within sandboxes, where the tokens are good that lie there. */
+  readonly inside: boolean;
 }
 
 /** Knows the agents of running runs by their tokens, and nobody else. */
@@ -20,6 +22,7 @@ export function createAgentAuthenticator({
   tokens,
   records,
   clock,
+  inside,
 }: AgentAuthenticatorOptions): AgentAuthenticator {
   return {
     withoutCredential: undefined,
@@ -27,7 +30,7 @@ export function createAgentAuthenticator({
       // Tokens are JWTs, of three parts; anything else is not worth a signature check.
       if (credential.split('.', 4).length !== 3) return undefined;
       const claims = await tokens.verifyAgent(credential, clock.now());
-      if (claims === undefined) return undefined;
+      if (claims === undefined || (claims.inside && !inside)) return undefined;
       const run = await records.runs.get(claims.runId);
       if (run?.status !== 'running') return undefined;
       return { kind: 'agent', runId: run.id, sandboxId: run.sandboxId };

@@ -37,7 +37,7 @@ export function createAuthenticator({
   const verifyOidc = oidc === undefined ? undefined : createOidcVerifier(oidc, clock);
   const isConfigured = byHash.size > 0 || oidc !== undefined;
 
-  const agents = createAgentAuthenticator({ tokens, records, clock });
+  const agents = createAgentAuthenticator({ tokens, records, clock, inside: false });
   const delegates = createDelegateAuthenticator({ tokens, records, clock });
 
   return {

@@ -17,9 +17,9 @@ export function createSignedTokens(keys: KeySet): Tokens {
   const agents = signedKind<AgentClaims>(keys, {
     type: 'porthole-agent+jwt',
     keyOf: ({ agent }) => agent,
-    read({ run, exp }) {
+    read({ run, exp, inside }) {
       if (typeof run !== 'string' || !RUN_ID.test(run) || exp === undefined) return undefined;
-      return { runId: run, expiresAt: new Date(exp * 1000) };
+      return { runId: run, expiresAt: new Date(exp * 1000), inside: inside === true };
     },
   });
   const sandboxes = signedKind<SandboxClaims>(keys, {
@@ -45,8 +45,8 @@ export function createSignedTokens(keys: KeySet): Tokens {
       return formatPreviewToken(key.previewMac(`${runId}\0${targetPort}\0${generation}`));
     },
 
-    signAgent: ({ runId, expiresAt }) =>
-      agents.sign(new SignJWT({ run: runId }).setExpirationTime(expiresAt)),
+    signAgent: ({ runId, expiresAt, inside }) =>
+      agents.sign(new SignJWT({ run: runId, ...(inside && { inside }) }).setExpirationTime(expiresAt)),
 
     async verifyAgent(token, now) {
       const claims = await agents.verify(token);

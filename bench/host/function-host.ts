@@ -88,6 +88,10 @@ server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 const { port } = server.address() as AddressInfo;
 const token = checked
-  ? await tokens.signAgent({ runId: 'run_bench', expiresAt: new Date(now.getTime() + 3_600_000) })
+  ? await tokens.signAgent({
+      runId: 'run_bench',
+      expiresAt: new Date(now.getTime() + 3_600_000),
+      inside: false,
+    })
   : undefined;
 process.send?.({ port, token });

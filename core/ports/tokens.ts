@@ -2,6 +2,8 @@
 export interface AgentClaims {
   readonly runId: string;
   readonly expiresAt: Date;
+  /** Good only where sandboxes call back: it lies in one, where whoever runs a command can read it, and must be worth nothing to them elsewhere. */
+  readonly inside: boolean;
 }
 
 /** What a credential for one sandbox says: of a delegation, or the sandbox's own token by its number. Until when it is good, and for what, the records say. */

@@ -43,7 +43,7 @@ export async function createRun(
       createdAt: clock.now(),
       completedAt: null,
     };
-    const agentToken = await agentTokenOf(tokens, run);
+    const agentToken = await agentTokenOf(tokens, run, false);
     await records.runs.create(run, [runCreated(run), ...(made === undefined ? [] : [sandboxCreated(made)])]);
     await deps.introduce(sandboxId, signal);
     return { run, agentToken };

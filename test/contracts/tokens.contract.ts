@@ -70,8 +70,8 @@ export function tokensContract(name: string, make: (kids: readonly [string, ...s
 
     test('know an agent by its token until it expires, on every instance that has the key', async () => {
       const expiresAt = new Date(NOON.getTime() + 60_000);
-      const token = await here.signAgent({ runId: 'run_1', expiresAt });
-      const claims = { runId: 'run_1', expiresAt };
+      const claims = { runId: 'run_1', expiresAt, inside: true };
+      const token = await here.signAgent(claims);
       expect(await there.verifyAgent(token, NOON)).toEqual(claims);
       expect(await rotated.verifyAgent(token, NOON)).toEqual(claims);
       expect(await here.verifyAgent(token, expiresAt)).toBeUndefined();
@@ -93,7 +93,11 @@ export function tokensContract(name: string, make: (kids: readonly [string, ...s
         expect(await here.verifyAgent(token, NOON)).toBeUndefined();
         expect(await here.signSandbox(claim)).toBe(token);
       }
-      const agent = await here.signAgent({ runId: 'run_1', expiresAt: new Date(NOON.getTime() + 60_000) });
+      const agent = await here.signAgent({
+        runId: 'run_1',
+        expiresAt: new Date(NOON.getTime() + 60_000),
+        inside: false,
+      });
       expect(await here.verifySandbox(agent)).toBeUndefined();
       expect(await here.verifySandbox('')).toBeUndefined();
     });

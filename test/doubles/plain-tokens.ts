@@ -12,14 +12,16 @@ export function plainTokens(kids: readonly [string, ...string[]] = ['key-1']): T
       const text = JSON.stringify([kid, runId, targetPort, generation]);
       return formatPreviewToken(createHash('sha256').update(text).digest());
     },
-    signAgent: async ({ runId, expiresAt }) =>
-      Buffer.from(JSON.stringify({ kid: kids[0], runId, expiresAt })).toString('base64url'),
+    signAgent: async ({ runId, expiresAt, inside }) =>
+      Buffer.from(JSON.stringify({ kid: kids[0], runId, expiresAt, inside })).toString('base64url'),
     async verifyAgent(token, now) {
       try {
-        const claims = JSON.parse(Buffer.from(token, 'base64url').toString()) as Record<string, string>;
-        const { kid = '', runId = '', expiresAt = '' } = claims;
+        const claims = JSON.parse(Buffer.from(token, 'base64url').toString()) as Record<string, string> & {
+          inside?: boolean;
+        };
+        const { kid = '', runId = '', expiresAt = '', inside = false } = claims;
         const end = new Date(expiresAt);
-        return kids.includes(kid) && end > now ? { runId, expiresAt: end } : undefined;
+        return kids.includes(kid) && end > now ? { runId, expiresAt: end, inside } : undefined;
       } catch {
         return undefined;
       }

@@ -88,6 +88,7 @@ describe('each kind of caller', () => {
           'expired agent': await tokens.signAgent({
             runId: run.runId,
             expiresAt: new Date(Date.now() - 1_000),
+            inside: false,
           }),
         };
         const path = route.path.replace(/\{(\w+)\}/g, (_all, param: string) => probe.params?.[param] ?? '');

@@ -429,6 +429,25 @@ describe('a delegation', () => {
   });
 });
 
+test('what lies in a sandbox is worth nothing outside: the token of its run’s agent', async () => {
+  const run = await makeRun(porthole, ALICE);
+  const { token } = await lend({ scopes: ['exec'] }, run.sandboxId);
+  const found = await execute(
+    porthole,
+    run.sandboxId,
+    ['sh', '-c', 'sed -n s/^token=//p ~/.porthole/runs/*'],
+    {
+      token,
+    },
+  );
+  const inside = found.stdout.toString().trim();
+  expect(inside.split('.')).toHaveLength(3);
+  for (const path of [`/api/runs/${run.runId}`, `/v1/sandbox/${run.sandboxId}/running`]) {
+    expect((await porthole.call('GET', path, { token: inside })).status).toBe(401);
+    expect((await porthole.call('GET', path, { token: run.agentToken })).status).toBe(200);
+  }
+});
+
 describe('the token of a sandbox', () => {
   test('comes with its making and never again, and is good for its files and commands', async () => {
     const mine = await make({ session_key: 'a thread' });

@@ -65,7 +65,7 @@ export async function introduceRuns(
     // Nobody works in the run of the tunnels: its URLs are not the sandbox's to see, or to stop.
     if (run === undefined || run.id === tunnels) return '';
     if (run.status !== 'running') return `over ${run.id}\n`;
-    const agentToken = await agentTokenOf(tokens, run);
+    const agentToken = await agentTokenOf(tokens, run, true);
     return `run ${run.id}\n${agentAccess({ runId: run.id, agentToken, address })}\n`;
   });
   const input = (await Promise.all(blocks)).join('');

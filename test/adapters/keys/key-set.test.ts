@@ -79,7 +79,7 @@ describe('rotation', () => {
   const old = createSignedTokens(deriveKeySet({ keys: [key('one')] }));
   const rotated = createSignedTokens(deriveKeySet({ keys: [key('two'), key('one')] }));
   const dropped = createSignedTokens(deriveKeySet({ keys: [key('two')] }));
-  const claims = { runId: 'run_1', expiresAt: new Date('2030-01-02T00:00:00Z') };
+  const claims = { runId: 'run_1', expiresAt: new Date('2030-01-02T00:00:00Z'), inside: false };
   const now = new Date('2030-01-01T00:00:00Z');
 
   test('the first key signs from then on, the older ones still verify, a dropped one no more', async () => {
@@ -112,13 +112,15 @@ describe('rotation', () => {
 describe('an agent token', () => {
   const tokens = createSignedTokens(deriveKeySet({ keys: [key('one')] }));
   const now = new Date('2030-01-01T00:00:00Z');
-  const sign = () => tokens.signAgent({ runId: 'run_1', expiresAt: new Date('2030-01-02T00:00:00Z') });
+  const sign = () =>
+    tokens.signAgent({ runId: 'run_1', expiresAt: new Date('2030-01-02T00:00:00Z'), inside: false });
 
   test('has one spelling: no change of any one bit is accepted', async () => {
     const token = await sign();
     expect(await tokens.verifyAgent(token, now)).toEqual({
       runId: 'run_1',
       expiresAt: new Date('2030-01-02T00:00:00Z'),
+      inside: false,
     });
     const accepted: string[] = [];
     for (let at = 0; at < token.length; at += 1) {

@@ -92,6 +92,7 @@ for (const shell of [['dash'], ['bash', '--posix'], ['busybox', 'ash']] as const
       const token = await plainTokens().signAgent({
         runId: 'run_2',
         expiresAt: new Date('2026-03-03T12:00:00.000Z'),
+        inside: true,
       });
       expect(readFileSync(file, 'utf8')).toBe(`run=run_2\ntoken=${token}\nurl=http://198.18.0.9:8788\n`);
       const command = join(folder(), 'bin/porthole');
@@ -106,6 +107,7 @@ for (const shell of [['dash'], ['bash', '--posix'], ['busybox', 'ash']] as const
       const token = await plainTokens().signAgent({
         runId: 'run_1',
         expiresAt: new Date('2026-03-02T12:00:00.000Z'),
+        inside: true,
       });
       expect(JSON.stringify(execs)).not.toContain(token);
     });
