@@ -20,13 +20,20 @@ async function unpack(archive: Uint8Array, folder: string): Promise<Record<strin
   await writeFile(file, archive);
   await run('mkdir', ['-p', folder]);
   await run('tar', ['-xpf', file, '-C', folder, '--no-same-owner']);
+  return list(folder, '');
+}
+
+/** Node's own recursion goes on through links. */
+async function list(folder: string, below: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
-  for (const name of await readdir(folder, { recursive: true })) {
+  for (const entry of await readdir(join(folder, below))) {
+    const name = below === '' ? entry : `${below}/${entry}`;
     const path = join(folder, name);
     const stats = await lstat(path);
     const mode = (stats.mode & 0o777).toString(8);
     if (stats.isSymbolicLink()) found[name] = `link ${await readlink(path)}`;
-    else if (stats.isDirectory()) found[name] = `folder ${mode}`;
+    else if (stats.isDirectory())
+      Object.assign(found, { [name]: `folder ${mode}` }, await list(folder, name));
     else
       found[name] =
         `file ${mode} ${Math.floor(stats.mtimeMs / 1000)} ${(await readFile(path)).toString('hex')}`;
