@@ -30,8 +30,8 @@ umask 022
   arrived
   tar -xof "../.porthole-$1" || { echo "tar extract failed (exit $?)" >&2; exit 48; } ) || exit
 rm -f -- "$temp"
-taken=48
-if [ -n "$3" ]; then
+taken=48 uploads=$3
+if [ -n "$uploads" ]; then
   taken=53
   for pieces in "$stage/.porthole-$3"/*; do
     piece=1
@@ -64,6 +64,9 @@ folder() {
   name=./\${2##*/}
   if [ -d "$name" ]; then
     ( cd -P -- "$name" || exit 46; arrived; walk "$1" "$2" )
+  elif [ "$1" = look ]; then
+    # Tar takes a file away where a folder comes; whoever uploads files would lose it without a word.
+    [ -z "$uploads" ] || { [ ! -e "$name" ] && [ ! -L "$name" ]; } || return "$taken"
   elif [ "$1" = move ]; then
     [ ! -e "$name" ] && [ ! -L "$name" ] || rm -f -- "$name"
     if [ -w "$2" ]; then mv -fT -- "$2" "$name" || return 46

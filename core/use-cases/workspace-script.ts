@@ -61,7 +61,7 @@ const FAILURES: Record<number, (path: string) => PortholeError> = {
   53: () =>
     new PortholeError(
       'invalid_request',
-      'A file would replace a folder that is there: remove the folder first.',
+      'A file would replace a folder that is there, or lie in a file: remove that first.',
     ),
   52: () => new PortholeError('forbidden', 'path resolves to a location that this credential does not reach'),
 };

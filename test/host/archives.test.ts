@@ -63,7 +63,7 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
     const id = await made(ALICE, { name: 'kept' });
     await sh(
       id,
-      'mkdir -p src/empty; printf contents > src/file; chmod 755 src/file; ln -s src/file link; ln -s /tmp/elsewhere out; printf "" > "two\nlines"; ln src/file hard',
+      'mkdir -p src/empty; printf contents > src/file; chmod 755 src/file; ln -s src/file link; ln -s /tmp/elsewhere out; printf "" > "two\nlines"; ln src/file hard; mkdir shut; printf secret > shut/unreadable; chmod 000 shut/unreadable shut',
     );
     await stop(id);
     expect(await expire()).toMatchObject({ expire: 1 });
@@ -92,9 +92,9 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
     expect(
       await sh(
         again,
-        'cat src/file; ls src; readlink link out; stat -c "%a %h" src/file; ls -A | grep -c porthole || :',
+        'cat src/file; ls src; readlink link out; stat -c "%a %h" src/file; cat shut/unreadable; echo; ls -A | grep -c porthole || :',
       ),
-    ).toBe('contentsempty\nfile\nsrc/file\n/tmp/elsewhere\n755 2\n0\n');
+    ).toBe('contentsempty\nfile\nsrc/file\n/tmp/elsewhere\n755 2\nsecret\n0\n');
     expect(porthole.logged.join('')).not.toContain(server.secretAccessKey);
   });
 

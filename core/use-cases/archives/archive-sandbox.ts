@@ -5,6 +5,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Records, SandboxRecord } from '../../ports/records.ts';
 import type { SandboxProvider } from '../../ports/sandbox-provider.ts';
 import { judgedTar } from '../judged-tar.ts';
+import { runToEnd } from '../run-to-end.ts';
 import { persistWorkspace } from '../persist-workspace.ts';
 
 export interface ArchiveSandboxDeps {
@@ -15,6 +16,8 @@ export interface ArchiveSandboxDeps {
   readonly clock: Clock;
   readonly place: string;
 }
+
+const MAKE_READABLE = 'chmod -R u+rwX -- "${WORKSPACE:-/workspace}"';
 
 /**
  * Keeps the workspace of a stopped sandbox as a tar, and where it is. Files are read by a command, so the sandbox runs meanwhile; where that fails, it is stopped again, and the next one begins anew. May be repeated after a
@@ -38,6 +41,8 @@ export async function archiveSandbox(
   if (state === 'absent') return;
   try {
     if (state !== 'running') await provider.resume(sandboxId, signal);
+    // One file that its own user may not read would keep the sandbox for ever. It is the last that is done with it.
+    await runToEnd(provider, sandboxId, { argv: ['sh', '-c', MAKE_READABLE], cwd: '/' }, signal);
     const tar = await persistWorkspace({ provider }, sandboxId, {}, signal);
     let leftOut = 0;
     let size = 0;

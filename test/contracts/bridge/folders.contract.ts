@@ -409,6 +409,7 @@ export function foldersContract(bridge: UnderTest): void {
         ['is a folder by its slash', [['a/', 'x']], [400, 'invalid_request']],
         ['is a folder by its dots', [['a/..', 'x']], [400, 'invalid_request']],
         ['is a folder that is there', [['taken', 'x']], [400, 'invalid_request']],
+        ['lies in a file that is there', [['kept.txt/x', 'x']], [400, 'invalid_request']],
         [
           'comes twice',
           [
@@ -432,7 +433,7 @@ export function foldersContract(bridge: UnderTest): void {
           [413, 'payload_too_large'],
         ],
       ])('leave nothing where a name %s', async (_what, files, expected) => {
-        await sh('mkdir -p hold/taken; ln -sfn /tmp hold/away');
+        await sh('mkdir -p hold/taken; echo kept >hold/kept.txt; ln -sfn /tmp hold/away');
         const before = await sh('find hold; ls -A /tmp');
         const answer = await upload([['first.txt', 'good'], ...files], '?path=hold');
         expect(refusal(answer).slice(0, 2)).toEqual(expected);
