@@ -43,14 +43,19 @@ export function fromGatewayPlan(config: NetworkConfig) {
   });
 }
 
+/** API servers read it as IPv4, and refuse it within IPv6. No packet bears such an address: kernels send IPv4 for it. */
+const MAPPED = '::ffff:0:0/96';
+
+/** A range without what sandboxes may never reach. */
+function block(cidr: string) {
+  return { ipBlock: { cidr, except: exceptionsOf(cidr).filter((range) => range !== MAPPED) } };
+}
+
 /** What every sandbox may reach that was made with a network: the internet, without metadata and private addresses, and the cluster's DNS to find it. */
 export function internetPlan(config: NetworkConfig) {
   const { spec, ...rest } = policy(config, 'porthole-sandboxes-internet', {
     policyTypes: ['Egress'],
-    egress: [
-      { to: ['0.0.0.0/0', '::/0'].map((cidr) => ({ ipBlock: { cidr, except: exceptionsOf(cidr) } })) },
-      TO_DNS,
-    ],
+    egress: [{ to: ['0.0.0.0/0', '::/0'].map(block) }, TO_DNS],
   });
   const podSelector = { matchLabels: { ...SANDBOX_POD_LABELS, ...NETWORK_LABELS } };
   return { ...rest, spec: { ...spec, podSelector } };
@@ -62,7 +67,7 @@ export function egressPlan(config: NetworkConfig) {
   if (egress.length === 0) return undefined;
   return policy(config, 'porthole-sandboxes-egress', {
     policyTypes: ['Egress'],
-    egress: [{ to: egress.map((cidr) => ({ ipBlock: { cidr, except: exceptionsOf(cidr) } })) }, TO_DNS],
+    egress: [{ to: egress.map(block) }, TO_DNS],
   });
 }
 

@@ -323,7 +323,9 @@ export function sandboxProviderContract(open: () => Promise<SandboxProvider>, tr
 
   describe('a terminal', () => {
     test('has the size that is asked for, and takes a new one', async () => {
-      const script = 'stty size; read -r line; stty size; exit 7';
+      // The new size and what is typed may come on two ways.
+      const script =
+        'first=$(stty size); echo "$first"; read -r line; while [ "$(stty size)" = "$first" ]; do sleep 0.05; done; stty size; exit 7';
       const process = await provider.exec(id, {
         argv: ['sh', '-c', script],
         stdin: true,
