@@ -309,6 +309,7 @@ suite('pulumi up on a real cluster', missing(), () => {
       const changed = changes.filter(({ op }) => op !== 'create').map(({ op, name }) => `${op} ${name}`);
       expect(changed.toSorted()).toEqual([
         'update porthole-access-functions-role',
+        'update porthole-access-lifecycle-role',
         'update porthole-admission-sandbox-claims',
         'update porthole-admission-sandbox-streams',
         'update porthole-functions-environment',
