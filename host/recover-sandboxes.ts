@@ -2,6 +2,7 @@ import type { Clock } from '#core/ports/clock.ts';
 import type { Records, SandboxRecord } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { destroySandbox } from '#core/use-cases/destroy-sandbox.ts';
+import { everyItem } from '#core/use-cases/every-item.ts';
 import type { Logger } from '#handlers/services.ts';
 
 export interface RecoverDeps {
@@ -22,22 +23,14 @@ export async function recoverSandboxes(deps: RecoverDeps, signal: AbortSignal): 
   const { records, provider, place, clock, log } = deps;
   const began = clock.now();
   const known = new Set<string>();
-  let after: string | undefined;
-  do {
-    const page = await records.sandboxes.live(
-      { limit: 500, ...(after === undefined ? {} : { after }) },
-      place,
-    );
-    for (const sandbox of page.items) {
-      known.add(sandbox.id);
-      if (sandbox.createdAt >= began) continue;
-      signal.throwIfAborted();
-      await recover(deps, sandbox, signal).catch((error: unknown) => {
-        log.error({ err: error, sandbox_id: sandbox.id }, 'sandbox not recovered');
-      });
-    }
-    after = page.next ?? undefined;
-  } while (after !== undefined);
+  for await (const sandbox of everyItem((page) => records.sandboxes.live(page, place))) {
+    known.add(sandbox.id);
+    if (sandbox.createdAt >= began) continue;
+    signal.throwIfAborted();
+    await recover(deps, sandbox, signal).catch((error: unknown) => {
+      log.error({ err: error, sandbox_id: sandbox.id }, 'sandbox not recovered');
+    });
+  }
   for await (const id of provider.list(signal)) {
     // Created since we read the records: its own request looks after it.
     if (known.has(id) || (await records.sandboxes.get(id))?.desired === 'running') continue;

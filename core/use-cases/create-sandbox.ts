@@ -150,41 +150,41 @@ export async function claimSandboxId(
   };
 }
 
-function newRecord(
-  { clock, place }: MakeSandboxDeps,
-  id: string,
-  {
-    owner,
-    image,
-    sessionKey,
-    name,
-    tags,
-    ttlSeconds,
-    deleteWithThread,
-    resources,
-    network,
-    env,
-    skills,
-  }: NewSandbox,
-): NewSandboxRecord {
+function newRecord({ clock, place }: MakeSandboxDeps, id: string, wanted: NewSandbox): NewSandboxRecord {
   return {
     id,
-    owner,
-    image: image ?? null,
+    owner: wanted.owner,
+    image: wanted.image ?? null,
     place,
     desired: 'running',
     observed: 'creating',
     createdAt: clock.now(),
+    network: wanted.network ?? false,
+    ...traitsOf(wanted),
+  };
+}
+
+/** What one that is made and one that is ready are given alike. */
+function traitsOf({
+  sessionKey,
+  name,
+  tags,
+  ttlSeconds,
+  deleteWithThread,
+  resources,
+  env,
+  skills,
+}: NewSandbox) {
+  return {
     sessionKey: sessionKey ?? null,
     name: name ?? null,
     tags: tags ?? {},
     ttlSeconds: ttlSeconds ?? null,
     deleteWithThread: deleteWithThread ?? false,
     resources: resources ?? {},
-    network: network ?? false,
     env: env ?? {},
     skills: notPlaced(skills),
-  };
+  } satisfies Partial<NewSandboxRecord>;
 }
 
 function notPlaced(skills: readonly string[] = []): readonly SandboxSkill[] {
@@ -232,21 +232,8 @@ export function allowanceOf(
   return binds(quota) ? { quota, defaultSize: provider.defaultSize } : undefined;
 }
 
-function termsOf(
-  deps: Pick<CreateSandboxDeps, 'quotas' | 'provider'>,
-  { owner, sessionKey, name, tags, ttlSeconds, deleteWithThread, resources, env, skills }: NewSandbox,
-): SandboxTerms {
-  return {
-    sessionKey: sessionKey ?? null,
-    name: name ?? null,
-    tags: tags ?? {},
-    ttlSeconds: ttlSeconds ?? null,
-    deleteWithThread: deleteWithThread ?? false,
-    env: env ?? {},
-    skills: notPlaced(skills),
-    resources: resources ?? {},
-    allowance: allowanceOf(deps, owner),
-  };
+function termsOf(deps: Pick<CreateSandboxDeps, 'quotas' | 'provider'>, wanted: NewSandbox): SandboxTerms {
+  return { ...traitsOf(wanted), allowance: allowanceOf(deps, wanted.owner) };
 }
 
 /** Makes the sandbox of a claimed id, or nothing: what fails is removed again. */

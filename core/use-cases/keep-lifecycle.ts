@@ -2,6 +2,7 @@ import type { SandboxRecord } from '../ports/records.ts';
 import { judgeLife, type LifecycleLimits, type LifecycleVerdict } from '../rules/lifecycle.ts';
 import { isOfPool } from '../rules/pool-owner.ts';
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
+import { everyItem } from './every-item.ts';
 
 export interface LifecycleDeps extends EndSandboxDeps {
   readonly place: string;
@@ -22,25 +23,17 @@ export async function keepLifecycle(deps: LifecycleDeps, signal?: AbortSignal): 
   const { records, clock, place, limits, failed } = deps;
   const done = { stop: 0, lapse: 0, finish_stop: 0, expire: 0, finish_destroy: 0 };
   const inUse = await previewsInUse(deps, signal);
-  let after: string | undefined;
-  do {
-    const page = await records.sandboxes.live(
-      { limit: 500, ...(after === undefined ? {} : { after }) },
-      place,
-    );
-    for (const sandbox of page.items) {
-      if (isOfPool(sandbox)) continue;
-      signal?.throwIfAborted();
-      const verdict = judgeLife(sandbox, clock.now(), limits, inUse.get(sandbox.id));
-      if (verdict === 'keep') continue;
-      try {
-        if (await carryOut(deps, sandbox, verdict, signal)) done[verdict] += 1;
-      } catch (error) {
-        failed(sandbox.id, error);
-      }
+  for await (const sandbox of everyItem((page) => records.sandboxes.live(page, place))) {
+    if (isOfPool(sandbox)) continue;
+    signal?.throwIfAborted();
+    const verdict = judgeLife(sandbox, clock.now(), limits, inUse.get(sandbox.id));
+    if (verdict === 'keep') continue;
+    try {
+      if (await carryOut(deps, sandbox, verdict, signal)) done[verdict] += 1;
+    } catch (error) {
+      failed(sandbox.id, error);
     }
-    after = page.next ?? undefined;
-  } while (after !== undefined);
+  }
   return done;
 }
 

@@ -1,5 +1,6 @@
 import type { Records, SandboxRecord } from '../ports/records.ts';
 import { STRAY_OWNER } from '../rules/stray-owner.ts';
+import { everyItem } from './every-item.ts';
 import { destroySandbox } from './destroy-sandbox.ts';
 import type { MakeSandboxDeps } from './create-sandbox.ts';
 import { stopSandbox } from './resume-sandbox.ts';
@@ -40,16 +41,11 @@ export async function tendStrays(deps: TendStraysDeps, signal?: AbortSignal): Pr
 
 async function liveIds(records: Records, place: string, signal?: AbortSignal): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
-  let after: string | undefined;
-  do {
+  signal?.throwIfAborted();
+  for await (const { id } of everyItem((page) => records.sandboxes.live(page, place))) {
     signal?.throwIfAborted();
-    const page = await records.sandboxes.live(
-      { limit: 1_000, ...(after === undefined ? {} : { after }) },
-      place,
-    );
-    for (const { id } of page.items) ids.add(id);
-    after = page.next ?? undefined;
-  } while (after !== undefined);
+    ids.add(id);
+  }
   return ids;
 }
 

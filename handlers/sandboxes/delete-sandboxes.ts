@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { ownerOf, requirePerson } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { Owner, Records, SandboxRecord } from '#core/ports/records.ts';
+import type { SandboxRecord } from '#core/ports/records.ts';
 import { endSandbox } from '#core/use-cases/end-sandbox.ts';
+import { everyItem } from '#core/use-cases/every-item.ts';
 import { defineRoute, json } from '../route.ts';
 import { TagFilter } from './sandbox-traits.ts';
 
@@ -35,7 +36,10 @@ export const deleteSandboxesRoute = defineRoute({
   async handle({ query, caller }, services) {
     const owner = ownerOf(requirePerson(caller, 'delete sandboxes'));
     const [key, value] = query.tag;
-    const tagged = await allTagged(services.records, owner, { [key]: value });
+    const { sandboxes } = services.records;
+    const tagged: SandboxRecord[] = [];
+    const own = everyItem((page) => sandboxes.list(owner, { tags: { [key]: value } }, page));
+    for await (const sandbox of own) tagged.push(sandbox);
     const kept = tagged.filter(({ deleteWithThread }) => !deleteWithThread).map(({ id }) => id);
     if (kept.length > 0 && query.force !== 'true') {
       const named = kept.slice(0, MOST_NAMED).join(', ');
@@ -49,18 +53,3 @@ export const deleteSandboxesRoute = defineRoute({
     return json(200, { ids: tagged.map(({ id }) => id) });
   },
 });
-
-async function allTagged(
-  { sandboxes }: Records,
-  owner: Owner,
-  tags: Readonly<Record<string, string>>,
-): Promise<SandboxRecord[]> {
-  const found: SandboxRecord[] = [];
-  let after: string | undefined;
-  do {
-    const page = await sandboxes.list(owner, { tags }, { limit: 1_000, after });
-    found.push(...page.items);
-    after = page.next ?? undefined;
-  } while (after !== undefined);
-  return found;
-}

@@ -5,6 +5,7 @@ import { checkCommand } from '#core/rules/grant.ts';
 import { executeCommand } from '#core/use-cases/execute-command.ts';
 import { tellCommand } from '#core/use-cases/tell-command.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
+import { EVENT_STREAM_HEADERS } from '../event-stream.ts';
 import { prefers } from '../prefers.ts';
 import { defineRoute, json } from '../route.ts';
 import { execEvents, failedEvents } from './exec-events.ts';
@@ -103,12 +104,7 @@ export const execCommandRoute = defineRoute({
     );
     return {
       statusCode: 200,
-      headers: {
-        'content-type': 'text/event-stream',
-        'cache-control': 'no-cache',
-        'x-accel-buffering': 'no',
-        ...vary,
-      },
+      headers: { ...EVENT_STREAM_HEADERS, ...vary },
       body: events,
     };
   },

@@ -1,3 +1,4 @@
+import { headerBlock } from './header-block.ts';
 import { BLOCK } from './tar-header.ts';
 
 export interface TarMember {
@@ -40,20 +41,15 @@ function longName(type: 'L' | 'K', name: string, mtime: number): Buffer {
 
 /** In the old GNU format, which is what goes with long names (GNU tar manual, "Basic Tar Format"). */
 function header(name: string, type: string, size: number, linkName: string, mtime: number): Buffer {
-  const block = Buffer.alloc(BLOCK);
-  const octal = (value: number, digits: number) => value.toString(8).padStart(digits, '0');
-  // Cut, where it is too long: the true one stands before.
-  Buffer.from(name).copy(block, 0, 0, MAX_NAME - 1);
-  block.write(octal(0o644, 7), 100);
-  block.write(octal(0, 7), 108);
-  block.write(octal(0, 7), 116);
-  block.write(octal(size, 11), 124);
-  block.write(octal(mtime, 11), 136);
-  block.write(' '.repeat(8), 148);
-  block.write(type, 156);
-  Buffer.from(linkName).copy(block, 157, 0, MAX_NAME - 1);
-  block.write('ustar  \0', 257, 'latin1');
-  const sum = block.reduce((total, byte) => total + byte, 0);
-  block.write(`${octal(sum, 6)}\0 `, 148);
-  return block;
+  // Cut, where one is too long: the true one stands before.
+  const cut = (text: string) => Buffer.from(text).subarray(0, MAX_NAME - 1);
+  return headerBlock({
+    name: cut(name),
+    mode: 0o644,
+    size,
+    mtime,
+    type,
+    linkName: cut(linkName),
+    magic: 'ustar  \0',
+  });
 }

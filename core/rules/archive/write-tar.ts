@@ -1,4 +1,6 @@
+import { headerBlock } from './header-block.ts';
 import { BLOCK } from './tar-header.ts';
+import { tarPadding } from './tar-writer.ts';
 
 /** Where a name may be cut into two fields, in bytes. */
 const NAME = 100;
@@ -26,21 +28,16 @@ export function fitsTar(path: string): boolean {
 export function tarEntry({ path, isExecutable, content }: TarFile): Buffer {
   const names = cut(path);
   if (names === undefined) throw new RangeError(`the path ${JSON.stringify(path)} does not fit a tar header`);
-  const padded = Math.ceil(content.length / BLOCK) * BLOCK;
-  const entry = Buffer.alloc(BLOCK + padded);
-  entry.write(names.name, 0, 'utf8');
-  entry.write(octal(isExecutable ? 0o755 : 0o644, 7), 100);
-  entry.write(octal(0, 7), 108);
-  entry.write(octal(0, 7), 116);
-  entry.write(octal(content.length, 11), 124);
-  entry.write(octal(0, 11), 136);
-  entry.write('        0', 148);
-  entry.write('ustar\x0000', 257);
-  entry.write(names.prefix, 345, 'utf8');
-  const sum = entry.subarray(0, BLOCK).reduce((total, byte) => total + byte, 0);
-  entry.write(`${octal(sum, 6)}\0 `, 148);
-  entry.set(content, BLOCK);
-  return entry;
+  const header = headerBlock({
+    name: Buffer.from(names.name),
+    mode: isExecutable ? 0o755 : 0o644,
+    size: content.length,
+    mtime: 0,
+    type: '0',
+    magic: 'ustar\x0000',
+    prefix: names.prefix,
+  });
+  return Buffer.concat([header, content, tarPadding(content.length)]);
 }
 
 /** At a slash, so that both parts fit; the name is as long as can be. */
@@ -52,8 +49,4 @@ function cut(path: string): { readonly prefix: string; readonly name: string } |
       return Buffer.byteLength(prefix) <= PREFIX ? { prefix, name } : undefined;
   }
   return undefined;
-}
-
-function octal(value: number, digits: number): string {
-  return value.toString(8).padStart(digits, '0');
 }
