@@ -7,11 +7,12 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { missing } from './cluster/bed/cluster.ts';
 
-/** One line a run, as the reporter writes it. */
+/** One line a suite and try, as the reporter writes it. */
 interface Tally {
+  readonly file: string;
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
@@ -41,9 +42,29 @@ async function run(...options: readonly string[]): Promise<number> {
   return code ?? (signal === null ? 0 : 1);
 }
 
+/** What each suite came to at its last try. */
 function readTallies(): Tally[] {
   const lines = readFileSync(tallyFile, { encoding: 'utf8', flag: 'a+' }).split('\n').filter(Boolean);
-  return lines.map((line) => JSON.parse(line) as Tally);
+  const tallies = lines.map((line) => JSON.parse(line) as Tally);
+  return [...new Map(tallies.map((tally) => [tally.file, tally])).values()];
+}
+
+/** A machine that is busy may fail a few suites; more than these is no accident. */
+const MOST_RUN_AGAIN = 4;
+
+/** With `PORTHOLE_TEST_TRIES=2`, as in CI: suites that failed run once more, alone, and the output names them. */
+async function runFailedAgain(): Promise<void> {
+  const failed = readTallies().filter((tally) => tally.failed > 0);
+  if (process.env['PORTHOLE_TEST_TRIES'] !== '2' || failed.length === 0 || failed.length > MOST_RUN_AGAIN)
+    return;
+  const files = failed.map(({ file }) => file);
+  codes.splice(0, codes.length, await run('--runInBand', '--runTestsByPath', ...files));
+  const still = new Set(readTallies().flatMap((tally) => (tally.failed > 0 ? [tally.file] : [])));
+  for (const file of files) {
+    process.stdout.write(
+      `FLAKY ${relative('.', file)}: ${still.has(file) ? 'failed twice' : 'passed only when it ran again'}\n`,
+    );
+  }
 }
 
 const wanted = process.argv.slice(2);
@@ -64,6 +85,7 @@ try {
     if (!isUp)
       process.stdout.write('Without the suites of the test cluster: npm run cluster:up brings it up.\n');
   }
+  await runFailedAgain();
   const tallies = readTallies();
   for (const reason of new Set(tallies.flatMap(({ reasons }) => reasons)))
     process.stdout.write(`skipped: ${reason}\n`);

@@ -22,6 +22,7 @@ import { type Collection, collection, PODS } from '../client/collection.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import { podNameOf, SANDBOX_CLAIMS } from './claims/claim.ts';
 import { ClaimLife } from './claims/claim-life.ts';
+import { sandboxReadiness } from './claims/claim-state.ts';
 import { openClusterStreams } from './cluster/cluster-streams.ts';
 import { limited } from './cluster/settle.ts';
 import type { RunningPod } from './exec/running-pod.ts';
@@ -125,11 +126,11 @@ class ClaimProvider implements SandboxProvider {
       const sandbox = await this.#life.sandbox(name, signal);
       if (sandbox === undefined) return { state: 'stopped', podName: name, reason: 'its Sandbox has gone' };
       const named = podNameOf(sandbox);
-      // What is wanted of the Sandbox shows before the claim tells of it.
+      // The claim repeats what its Sandbox says, later: whoever was just resumed is not told that it comes up.
       if (sandbox.spec?.operatingMode === 'Suspended') return { state: 'stopped', podName: named };
-      if (claim.state === 'bound') return { state: 'running', podName: named };
-      const waking = claim.state === 'suspended' ? 'its Sandbox is waking up' : reason;
-      return { state: 'creating', podName: named, reason: waking };
+      const now = sandboxReadiness(sandbox);
+      if (now.state === 'ready') return { state: 'running', podName: named };
+      return { state: now.state === 'failed' ? 'stopped' : 'creating', podName: named, reason: now.reason };
     });
   }
 

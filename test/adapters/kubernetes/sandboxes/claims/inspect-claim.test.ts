@@ -1,0 +1,76 @@
+import { expect, test } from '@jest/globals';
+import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
+import type { KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
+import { annotated } from '#adapters/kubernetes/sandboxes/sandbox-id.ts';
+import { sandboxObjectName } from '#constructs/names.ts';
+
+const id = 'abcdefghijklmnopqrstuvwxyz';
+const labels = { 'app.kubernetes.io/managed-by': 'porthole' };
+const named = (name: string) => ({
+  name,
+  uid: 'u',
+  resourceVersion: '1',
+  creationTimestamp: '2026-01-01T00:00:00Z',
+});
+const condition = (status: string, reason: string) => ({
+  conditions: [{ type: 'Ready', status, reason, message: 'so it is' }],
+});
+
+/** What is seen of a claim and its Sandbox that say this of themselves. */
+async function inspected(
+  claimSays: object,
+  sandboxSays: object,
+  spec: { readonly operatingMode?: string } = {},
+) {
+  const claim = annotated({ metadata: { ...named(sandboxObjectName(id)), labels } }, id);
+  const objects = new Map<string, object>([
+    ['sandboxclaims', { ...claim, status: { ...claimSays, sandbox: { name: 'pool-ab12c' } } }],
+    ['sandboxes', { metadata: named('pool-ab12c'), spec, status: sandboxSays }],
+  ]);
+  const client = {
+    get: ({ plural }: { readonly plural: string }) => Promise.resolve(objects.get(plural)),
+  } as unknown as KubernetesClient;
+  const provider = createAgentSandboxProvider({
+    client,
+    access: { server: 'https://127.0.0.1:1' },
+    namespace: 'sandboxes',
+    warmPool: 'pool',
+  });
+  try {
+    return await provider.inspect(id);
+  } finally {
+    await provider.close();
+  }
+}
+
+const ready = condition('True', 'DependenciesReady');
+const coming = condition('False', 'DependenciesNotReady');
+const suspended = condition('False', 'SandboxSuspended');
+
+test.each<[string, object, object, { operatingMode?: string }, object]>([
+  ['one that was just resumed, whose claim has not heard of it', coming, ready, {}, { state: 'running' }],
+  ['one whose claim still calls it suspended', suspended, ready, {}, { state: 'running' }],
+  [
+    'one that is to be suspended, whose claim still calls it ready',
+    ready,
+    ready,
+    { operatingMode: 'Suspended' },
+    { state: 'stopped' },
+  ],
+  [
+    'one whose pod has failed since its claim was judged',
+    ready,
+    condition('False', 'PodFailed'),
+    {},
+    { state: 'stopped', reason: 'PodFailed: so it is' },
+  ],
+  [
+    'one that comes up',
+    suspended,
+    coming,
+    {},
+    { state: 'creating', reason: 'DependenciesNotReady: so it is' },
+  ],
+])('the Sandbox itself is believed: %s', async (_title, claim, sandbox, spec, seen) => {
+  expect(await inspected(claim, sandbox, spec)).toEqual({ podName: 'pool-ab12c', ...seen });
+});
