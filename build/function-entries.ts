@@ -72,7 +72,7 @@ export const handler = dataPlaneFunction(${JSON.stringify({ id, method, path })}
   }
   const imports = `import { httpFunction } from '#host/serverless/http-function.ts';
 import { ${name} } from '${module}';`;
-  if (route.access === 'anyone') {
+  if (route.access === 'anyone' && route.signsIn !== true) {
     const source = `${imports}
 import { openNothing } from '#host/serverless/open-nothing.ts';
 export const handler = httpFunction(${name}, openNothing);`;

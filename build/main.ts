@@ -1,7 +1,8 @@
-/** `npm run build`: the functions as bundles in dist/functions, or in the folder that is given; and the client, in its own folder. */
+/** `npm run build`: the functions as bundles in dist/functions, or in the folder that is given; the console in dist/console; and the client, in its own folder. */
 import { statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { buildClient, CLIENT_MODULES } from './build-client.ts';
+import { buildConsole } from './build-console.ts';
 import { bundleFunctions, MANIFEST } from './bundle-functions.ts';
 import { ROOT } from './function-entries.ts';
 
@@ -15,5 +16,7 @@ for (const { id, files } of functions) {
   );
 }
 process.stdout.write(`${functions.length} functions in ${relative('', folder)}; ${MANIFEST} lists them.\n`);
+await buildConsole();
+process.stdout.write('The console in dist/console.\n');
 await buildClient();
 process.stdout.write(`The client in ${relative('', CLIENT_MODULES)}; npm publish ./client publishes it.\n`);

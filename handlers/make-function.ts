@@ -38,7 +38,7 @@ export function makeFunction(
     // Before the credential: a browser acting for a foreign page must not even find out whether one is good.
     guardOrigin({ page: route.page, publicOrigin: options.publicOrigin }),
     // Before the input: strangers cannot make us read and parse a body.
-    authenticate(services.authenticator, route),
+    authenticate(services.authenticator, route, options.publicOrigin),
     readInput(route),
   ];
   const handler = (event: ChainEvent): Promise<HttpResponse> => {

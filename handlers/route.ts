@@ -74,6 +74,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
    * Answers WebSocket handshakes. As not every client can set headers on one, the credential may stand in `?authorization=Bearer%20…`, too.
    */
   readonly socket?: boolean;
+  /** For anyone, and yet it needs to know the installation: it lets people in. */
+  readonly signsIn?: boolean;
   /** A page that a person may reach by a link from another site. */
   readonly page?: boolean;
   readonly params?: z.ZodType<Params>;

@@ -1,6 +1,17 @@
 import { decideApprovalRoute } from './approvals/decide-approval.ts';
 import { deletePolicyRoute } from './approvals/delete-policy.ts';
+import { followApprovalsRoute } from './approvals/follow-approvals.ts';
+import { listApprovalsRoute } from './approvals/list-approvals.ts';
 import { listPoliciesRoute } from './approvals/list-policies.ts';
+import {
+  consoleAssetRoute,
+  consoleRunRoute,
+  consoleSandboxesRoute,
+  consoleSandboxRoute,
+  consoleToolRoute,
+  consoleToolsRoute,
+  homeRoute,
+} from './console/console-page.ts';
 import { delegateSandboxRoute } from './delegations/delegate-sandbox.ts';
 import { listDelegationsRoute } from './delegations/list-delegations.ts';
 import { renewDelegationRoute } from './delegations/renew-delegation.ts';
@@ -9,7 +20,6 @@ import { rotateTokenRoute } from './delegations/rotate-token.ts';
 import { validateSandboxRoute } from './delegations/validate-sandbox.ts';
 import { deleteArchiveRoute } from './archives/delete-archive.ts';
 import { listArchivesRoute } from './archives/list-archives.ts';
-import { homeRoute } from './docs/home.ts';
 import { openapiJsonRoute } from './docs/openapi-json.ts';
 import { openapiAssetRoute, openapiHtmlRoute, openapiPageRoute } from './docs/openapi-page.ts';
 import { deleteImageRoute } from './images/delete-image.ts';
@@ -39,6 +49,8 @@ import { getQuotaRoute } from './quota/get-quota.ts';
 import type { Route } from './route.ts';
 import { deleteSkillRoute } from './skills/delete-skill.ts';
 import { getSkillRoute } from './skills/get-skill.ts';
+import { oidcCallbackRoute, startOidcRoute } from './session/oidc-sign-in.ts';
+import { getSessionRoute, getSignInRoute, signInRoute, signOutRoute } from './session/session.ts';
 import { listSkillsRoute } from './skills/list-skills.ts';
 import { putSkillRoute } from './skills/put-skill.ts';
 import { completeRunRoute } from './runs/complete-run.ts';
@@ -88,6 +100,8 @@ export const ROUTES: readonly Route[] = [
   stopPortForwardRoute,
   diagnoseSandboxRoute,
   decideApprovalRoute,
+  listApprovalsRoute,
+  followApprovalsRoute,
   listPoliciesRoute,
   deletePolicyRoute,
   callMcpRoute,
@@ -148,9 +162,21 @@ export const ROUTES: readonly Route[] = [
   getPoolStatsRoute,
   primePoolRoute,
   shutdownPrewarmedRoute,
+  getSignInRoute,
+  getSessionRoute,
+  signInRoute,
+  signOutRoute,
+  startOidcRoute,
+  oidcCallbackRoute,
   healthRoute,
   metricsRoute,
   homeRoute,
+  consoleRunRoute,
+  consoleSandboxesRoute,
+  consoleSandboxRoute,
+  consoleToolsRoute,
+  consoleToolRoute,
+  consoleAssetRoute,
   openapiJsonRoute,
   openapiPageRoute,
   openapiHtmlRoute,

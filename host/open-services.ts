@@ -3,6 +3,7 @@ import { appProbe } from '#adapters/gateway/app-probe.ts';
 import { createAuthenticator } from '#adapters/auth/configured-authenticator.ts';
 import { workerSchemaJudge } from '#adapters/schemas/worker-schema-judge.ts';
 import { deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
+import { createSeals } from '#adapters/keys/seals.ts';
 import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
 import { randomIds } from '#adapters/system/random-ids.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
@@ -73,7 +74,8 @@ export async function openServices({
       config.signingKeys ?? folderPath().then((path) => loadOrCreateJwks(join(path, 'signing-keys.json'))),
       records.migrate(),
     ]);
-    const tokens = createSignedTokens(deriveKeySet(jwks));
+    const keys = deriveKeySet(jwks);
+    const tokens = createSignedTokens(keys);
     const news = sandboxNews({
       records,
       clock,
@@ -113,7 +115,13 @@ export async function openServices({
     });
     const terminals = new Terminals({ provider, records, stopping });
     opened.defer(() => terminals.close());
-    const authenticator = createAuthenticator({ ...config, tokens, records, clock });
+    const authenticator = createAuthenticator({
+      ...config,
+      seals: createSeals(keys),
+      tokens,
+      records,
+      clock,
+    });
     let openapi: Promise<object> | undefined;
     const services: Services = {
       records,

@@ -1,5 +1,6 @@
 import { type Config, readConfig, secretsOf } from './config/config.ts';
 import { explain } from './explain.ts';
+import { keepConsoleBuilt } from './keep-console-built.ts';
 import { isWildcard } from './known-hosts.ts';
 import { createLogger } from './logger.ts';
 import { type Host, startHost } from './start-host.ts';
@@ -20,7 +21,8 @@ export async function run(began: number): Promise<void> {
     process.exitCode = 1;
     return;
   }
-  endOnSignal(host);
+  const endBuild = keepConsoleBuilt(host.services.log);
+  endOnSignal(host, endBuild);
   say(greeting(host, config, (performance.now() - began) / 1_000));
   say(`  Sandboxes     ${await host.describe()}\n`);
   for (const warning of host.services.warnings()) say(`  WARNING       ${warning}\n`);
@@ -47,6 +49,7 @@ function greeting(
   return `
   Porthole is up (${seconds.toFixed(1)} s)
 
+  Console       ${url}
   API           ${url}
   Docs          ${url}/v1/openapi
   Health        ${url}/health
@@ -66,7 +69,7 @@ function say(text: string): void {
 /** npm passes a Ctrl-C on although the terminal has sent it already: what comes this close is the same one. */
 const SAME_SIGNAL_MS = 500;
 
-function endOnSignal(host: Host): void {
+function endOnSignal(host: Host, endBuild: () => void): void {
   let asked: number | undefined;
   const end = (signal: NodeJS.Signals) => {
     if (asked !== undefined) {
@@ -74,6 +77,7 @@ function endOnSignal(host: Host): void {
       return;
     }
     asked = performance.now();
+    endBuild();
     host.close().then(
       () => process.exit(0),
       (error: unknown) => {

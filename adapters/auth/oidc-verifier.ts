@@ -1,7 +1,8 @@
 import { createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
-import type { Caller } from '#core/callers.ts';
+import type { Person } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Clock } from '#core/ports/clock.ts';
+import { DISCOVERY_MS, discoverOidc } from './oidc-discovery.ts';
 
 export interface OidcOptions {
   readonly issuer: string;
@@ -12,7 +13,6 @@ export interface OidcOptions {
 
 /** Asymmetric algorithms only: with a symmetric one, whoever can verify could also sign. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
-const DISCOVERY_MS = 5_000;
 /** Its keys cannot be had: too late, not at all (jose has no code of its own for an answer that is not 200), or not as a key set. */
 const ISSUER_AT_FAULT: ReadonlySet<string> = new Set([
   errors.JWKSTimeout.code,
@@ -22,22 +22,22 @@ const ISSUER_AT_FAULT: ReadonlySet<string> = new Set([
 
 /**
  * Verifies bearer tokens of one issuer; its keys are discovered (OpenID Connect Discovery 1.0, section 4) at the first token and cached.
- * The user is `sub`. Throws `service_unavailable` when the issuer cannot be asked, which is not the caller's fault.
+ * The user is `sub`. With a `nonce` the token must have been made for this very sign-in. Throws `service_unavailable` when the issuer cannot be asked, which is not the caller's fault.
  */
 export function createOidcVerifier(
   options: OidcOptions,
   clock: Clock,
-): (token: string) => Promise<Caller | undefined> {
+): (token: string, nonce?: string) => Promise<Person | undefined> {
   let keys: Promise<JWTVerifyGetKey> | undefined;
   const findKeys = () => {
-    keys ??= discover(options.issuer).catch((error: unknown) => {
+    keys ??= keysOf(options.issuer).catch((error: unknown) => {
       // Not kept: the issuer may be back for the next token.
       keys = undefined;
       throw error;
     });
     return keys;
   };
-  return async (token) => {
+  return async (token, nonce) => {
     let getKey: JWTVerifyGetKey;
     try {
       getKey = await findKeys();
@@ -52,6 +52,7 @@ export function createOidcVerifier(
         currentDate: clock.now(),
         requiredClaims: ['sub', 'exp'],
       });
+      if (nonce !== undefined && payload['nonce'] !== nonce) return undefined;
       const org = payload[options.orgClaim];
       if (payload.sub === undefined || payload.sub === '' || typeof org !== 'string' || org === '')
         return undefined;
@@ -64,18 +65,13 @@ export function createOidcVerifier(
   };
 }
 
-async function discover(issuer: string): Promise<JWTVerifyGetKey> {
-  const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-  const response = await fetch(url, { signal: AbortSignal.timeout(DISCOVERY_MS), redirect: 'error' });
-  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
-  const document = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown };
-  if (document.issuer !== issuer || typeof document.jwks_uri !== 'string') {
-    throw new Error(`${url} does not describe the issuer ${issuer}`);
-  }
-  return createRemoteJWKSet(new URL(document.jwks_uri), { timeoutDuration: DISCOVERY_MS });
+async function keysOf(issuer: string): Promise<JWTVerifyGetKey> {
+  const { jwks_uri: url } = await discoverOidc(issuer);
+  return createRemoteJWKSet(new URL(url), { timeoutDuration: DISCOVERY_MS });
 }
 
-function unavailable(issuer: string, cause: unknown): PortholeError {
+/** The issuer's fault, or that of the way to it. */
+export function unavailable(issuer: string, cause: unknown): PortholeError {
   return new PortholeError(
     'service_unavailable',
     `The identity provider ${issuer} cannot be asked right now: try again.`,

@@ -33,6 +33,8 @@ export interface SigningKey {
   readonly agent: KeyObject;
   /** HS256 for credentials of sandboxes. */
   readonly sandbox: KeyObject;
+  /** AES-256-GCM for what a browser keeps for us. */
+  readonly session: KeyObject;
 }
 
 export interface KeySet {
@@ -53,6 +55,7 @@ export function deriveKeySet(jwks: Jwks): KeySet {
       previewMac: (message) => createHmac('sha256', preview).update(message).digest(),
       agent: createSecretKey(derive('agent')),
       sandbox: createSecretKey(derive('sandbox')),
+      session: createSecretKey(derive('session')),
     };
   });
   return { current: keys[0] as SigningKey, byKid: new Map(keys.map((key) => [key.kid, key])) };

@@ -7,10 +7,13 @@ export interface Bell {
   announce(trx: Kysely<SqlSchema>, runId: string): Promise<void>;
   /** Once that transaction has been committed. */
   committed(runId: string): void;
-  /** Calls `wake` for each append, and whenever some may have been missed. Returns what ends it. */
+  /** Calls `wake` for each append to the run (`EVERY_RUN`: to any), and whenever some may have been missed. Returns what ends it. */
   watch(runId: string, wake: () => void): () => void;
   close(): Promise<void>;
 }
+
+/** Stands for every run with those who watch. */
+export const EVERY_RUN = '*';
 
 /** Who watches which run. */
 export interface Watchers {
@@ -33,6 +36,7 @@ export function watchers(): Watchers {
     },
     wake(runId) {
       for (const { wake } of byRun.get(runId) ?? []) wake();
+      for (const { wake } of byRun.get(EVERY_RUN) ?? []) wake();
     },
     wakeAll() {
       for (const entries of byRun.values()) for (const { wake } of entries) wake();

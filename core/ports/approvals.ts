@@ -30,6 +30,12 @@ export interface ApprovalRecord extends ApprovalRequest {
   readonly takenAt: Date | null;
 }
 
+/** What waits for a person, as somebody who looks at all of it at once needs it. */
+export interface WaitingApproval extends ApprovalRequest {
+  readonly runTitle: string | null;
+  readonly owner: Owner;
+}
+
 /** One caller that waits for a decision. */
 export interface Waiter {
   readonly id: string;
@@ -82,6 +88,10 @@ export interface ApprovalRecords {
   ): Promise<{ readonly decided: boolean; readonly approval: ApprovalRecord } | undefined>;
   /** The run's policies, or its owner's, approve what waits for the tool in this run. */
   applyPolicies(runId: string, tool: string, now: Date): Promise<void>;
+  /** What waits at `now`, the oldest first, `most` of them; of one owner's runs, or of everybody's when `owner` is undefined. */
+  waiting(owner: Owner | undefined, now: Date, most: number): Promise<readonly WaitingApproval[]>;
+  /** Calls `wake` whenever what waits may have changed, in whatever run, as `TimelineRecords.watch` does for one. Returns what ends it. */
+  watch(wake: () => void): () => void;
   /** The owner's runs in which somebody waits for the tool. */
   runsWaiting(owner: Owner, tool: string): Promise<readonly string[]>;
   /** Ends every request that is past its expiry at `now`, of the run or of all; says how many. */

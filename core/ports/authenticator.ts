@@ -1,4 +1,5 @@
 import type { Caller } from '../callers.ts';
+import type { Sessions } from './sessions.ts';
 
 /** Who stands behind a credential. */
 export interface Authenticator {
@@ -9,4 +10,6 @@ export interface Authenticator {
    * @throws PortholeError `service_unavailable` when whoever could judge it cannot be asked
    */
   judge(credential: string): Promise<Caller | undefined>;
+  /** Of people who signed in with a browser; absent: nobody can. */
+  readonly sessions?: Sessions | undefined;
 }

@@ -1,9 +1,18 @@
-import { type Agent, type Caller, credentialOf, type Delegate, superiorOf } from '#core/callers.ts';
+import {
+  type Agent,
+  type Caller,
+  credentialOf,
+  type Delegate,
+  type Person,
+  superiorOf,
+} from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Authenticator } from '#core/ports/authenticator.ts';
+import type { Sessions } from '#core/ports/sessions.ts';
 import { limitInTheWay } from '#core/rules/grant.ts';
 import type { HttpEvent } from '../http-event.ts';
 import type { Route } from '../route.ts';
+import { cookieOf, sessionCookie } from '../session/session-cookie.ts';
 import type { Step } from './step.ts';
 
 /**
@@ -14,10 +23,13 @@ export async function identify(
   authenticator: Authenticator,
   route: Pick<Route, 'access' | 'agents' | 'delegates' | 'socket' | 'summary'>,
   event: HttpEvent,
+  publicOrigin?: string,
 ): Promise<Caller | undefined> {
   if (route.access === 'anyone') return undefined;
   const credential = presentedCredential(event, route);
   if (credential === undefined) {
+    const person = await personOfSession(authenticator.sessions, event, publicOrigin);
+    if (person !== undefined) return person;
     if (authenticator.withoutCredential !== undefined) return authenticator.withoutCredential;
     if (route.access === 'local' && comesFromThisMachine(event)) return undefined;
     throw new PortholeError('unauthorized', 'Unauthorized');
@@ -27,6 +39,27 @@ export async function identify(
   if (caller.kind === 'agent' && route.agents !== true) throw notFor(caller, route);
   if (caller.kind === 'delegate') checkDelegate(caller, route, event.pathParameters?.['id']);
   return caller;
+}
+
+/**
+ * Whose session the browser shows, after `guardOrigin` has refused what other sites sent. What changes something, and a WebSocket, must name the origin it comes from besides: browsers
+ * do, and what does not could be anything that a browser was led to.
+ */
+async function personOfSession(
+  sessions: Sessions | undefined,
+  { headers, requestContext, isHandshake }: HttpEvent,
+  publicOrigin: string | undefined,
+): Promise<Person | undefined> {
+  const sealed = cookieOf(headers['cookie'], sessionCookie(publicOrigin));
+  if (sessions === undefined || sealed === undefined) return undefined;
+  const isSafe = requestContext.http.method === 'GET' && isHandshake !== true;
+  if (!isSafe && headers['origin'] === undefined) {
+    throw new PortholeError(
+      'origin_not_allowed',
+      'A request with the session of a browser must have the Origin header: programs send Authorization: Bearer <key>.',
+    );
+  }
+  return sessions.judge(sealed);
 }
 
 function notFor(caller: Agent | Delegate, { summary }: Pick<Route, 'summary'>): PortholeError {
@@ -89,10 +122,10 @@ function comesFromThisMachine({ headers, requestContext }: HttpEvent): boolean {
   return address !== undefined && (/^(::ffff:)?127\./.test(address) || address === '::1');
 }
 
-export function authenticate(authenticator: Authenticator, route: Route): Step {
+export function authenticate(authenticator: Authenticator, route: Route, publicOrigin?: string): Step {
   return {
     before: async ({ event }) => {
-      const caller = await identify(authenticator, route, event);
+      const caller = await identify(authenticator, route, event, publicOrigin);
       if (caller !== undefined) event.caller = caller;
     },
   };

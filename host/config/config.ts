@@ -90,6 +90,8 @@ export interface Config {
         readonly audience: string;
         readonly orgClaim: string;
         readonly adminClaim: string;
+        /** As whom people sign in to the console; undefined: they cannot. */
+        readonly client: { readonly id: string; readonly secret: string | undefined } | undefined;
       }
     | undefined;
   readonly signingKeys: z.infer<typeof JwksSchema> | undefined;
@@ -179,6 +181,10 @@ function shape(env: Environment): Config {
             audience: env.OIDC_AUDIENCE,
             orgClaim: env.OIDC_ORG_CLAIM,
             adminClaim: env.OIDC_ADMIN_CLAIM,
+            client:
+              env.OIDC_CLIENT_ID === undefined
+                ? undefined
+                : { id: env.OIDC_CLIENT_ID, secret: env.OIDC_CLIENT_SECRET },
           },
     signingKeys: env.PORTHOLE_SIGNING_KEYS,
     logLevel: env.LOG_LEVEL,
@@ -255,10 +261,18 @@ function dockerOptions(env: Environment): DockerOptions {
 }
 
 /** What must turn up nowhere: not in a log, not in an answer. */
-export function secretsOf({ serviceKey, apiKeys, signingKeys, buckets, archive }: Config): readonly string[] {
+export function secretsOf({
+  serviceKey,
+  apiKeys,
+  oidc,
+  signingKeys,
+  buckets,
+  archive,
+}: Config): readonly string[] {
   return [
     ...(serviceKey === undefined ? [] : [serviceKey]),
     ...Object.keys(apiKeys),
+    ...(oidc?.client?.secret === undefined ? [] : [oidc.client.secret]),
     ...(signingKeys?.keys.map(({ k }) => k) ?? []),
     ...(archive === undefined ? [] : [archive.credentials.secretAccessKey]),
     ...[buckets, ...Object.values(buckets.bindings)].flatMap(({ credentials }) =>
@@ -285,6 +299,9 @@ function contradictions(
   }
   if ((given['OIDC_ISSUER'] === undefined) !== (given['OIDC_AUDIENCE'] === undefined)) {
     problems.push('OIDC_ISSUER and OIDC_AUDIENCE: set both or neither');
+  }
+  if (given['OIDC_CLIENT_ID'] !== undefined && given['OIDC_ISSUER'] === undefined) {
+    problems.push('OIDC_CLIENT_ID: needs OIDC_ISSUER and OIDC_AUDIENCE');
   }
   if ((given['PORTHOLE_CHANNEL_PORT'] === undefined) !== (given['PORTHOLE_CHANNEL_URL'] === undefined)) {
     problems.push('PORTHOLE_CHANNEL_PORT and PORTHOLE_CHANNEL_URL: set both or neither');

@@ -242,6 +242,10 @@ export const EnvironmentSchema = z.object({
   OIDC_AUDIENCE: text.optional().describe('The audience those tokens must name'),
   OIDC_ORG_CLAIM: text.default('org').describe('The claim that names the org'),
   OIDC_ADMIN_CLAIM: text.default('admin').describe('The claim that is true for admins'),
+  OIDC_CLIENT_ID: text
+    .optional()
+    .describe('The client as which people sign in to the console at OIDC_ISSUER; without it with keys alone'),
+  OIDC_CLIENT_SECRET: text.optional().describe('Its secret, where the issuer gave it one'),
   PORTHOLE_SIGNING_KEYS: json(JwksSchema)
     .optional()
     .describe('JWKS of symmetric keys; the first signs. Required with DATABASE_URL'),

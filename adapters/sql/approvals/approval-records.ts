@@ -1,4 +1,6 @@
 import type { ApprovalRecords } from '#core/ports/approvals.ts';
+import type { Owner } from '#core/ports/records.ts';
+import { EVERY_RUN } from '../bell.ts';
 import { instantText } from '../instant.ts';
 import type { SqlSession } from '../sql-session.ts';
 import { holdRun, tellingTransaction } from '../telling.ts';
@@ -11,7 +13,7 @@ const DUE_AT_ONCE = 200;
 
 /** Every change of a request holds its run first: changes of one run come one after the other, and none waits for another in a circle. */
 export function approvalRecords(session: SqlSession): ApprovalRecords {
-  const { dialect, once, repeatable } = session;
+  const { dialect, once, repeatable, bell } = session;
 
   return {
     // Repeated, it finds what the first one has left: the same waiter on the same request.
@@ -123,6 +125,42 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
           if (run !== undefined) await approveCovered(trx, tell, run, tool, now);
         }),
       ),
+
+    waiting: (owner, now, most) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('approvals')
+          .innerJoin('runs', 'runs.id', 'approvals.run_id')
+          .selectAll('approvals')
+          .select(['runs.title', 'runs.owner_org', 'runs.owner_user'])
+          .where(WAITING)
+          .where('approvals.expires_at', '>', instantText(now))
+          .$if(owner !== undefined, (query) =>
+            query
+              .where('runs.owner_org', '=', (owner as Owner).org)
+              .where('runs.owner_user', '=', (owner as Owner).user),
+          )
+          .orderBy('approvals.requested_at')
+          .orderBy('approvals.id')
+          .limit(most)
+          .execute();
+        return rows.map(({ title, owner_org: org, owner_user: user, ...row }) => {
+          const { id, runId, tool, args, message, requestedAt, expiresAt } = toApproval(row);
+          return {
+            id,
+            runId,
+            tool,
+            args,
+            message,
+            requestedAt,
+            expiresAt,
+            runTitle: title,
+            owner: { user, org },
+          };
+        });
+      }),
+
+    watch: (wake) => bell.watch(EVERY_RUN, wake),
 
     runsWaiting: (owner, tool) =>
       repeatable(async (db) => {

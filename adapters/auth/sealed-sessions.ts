@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import type { Person } from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { Clock } from '#core/ports/clock.ts';
+import type { SealedSession, Sessions } from '#core/ports/sessions.ts';
+import type { Seals } from '../keys/seals.ts';
+import { keyDigest } from './key-digest.ts';
+import type { OidcSignIn } from './oidc-sign-in.ts';
+
+export interface SealedSessionsOptions {
+  readonly seals: Seals;
+  readonly clock: Clock;
+  /** Owners of the keys, by `keyDigest`. */
+  readonly keys: ReadonlyMap<string, Person>;
+  readonly oidc: OidcSignIn | undefined;
+}
+
+/** A working day: afterwards one signs in again. */
+const SESSION_MS = 12 * 3_600_000;
+/** How long a person may take at the identity provider. */
+const SIGN_IN_MS = 10 * 60_000;
+
+const Content = z.union([
+  z.object({ key: z.string() }),
+  z.object({ person: z.object({ user: z.string(), org: z.string(), admin: z.boolean() }) }),
+]);
+const Begun = z.object({
+  state: z.string(),
+  nonce: z.string(),
+  verifier: z.string(),
+  callback: z.string(),
+});
+
+/** Sessions that are sealed into the browser's cookie: the digest of a key, or the person whom the provider vouched for. */
+export function createSealedSessions({ seals, clock, keys, oidc }: SealedSessionsOptions): Sessions {
+  const session = async (content: z.infer<typeof Content>): Promise<SealedSession> => {
+    const expiresAt = new Date(clock.now().getTime() + SESSION_MS);
+    return { sealed: await seals.seal('porthole-session', content, expiresAt), expiresAt };
+  };
+  return {
+    methods: [
+      ...(keys.size > 0 ? (['key'] as const) : []),
+      ...(oidc === undefined ? [] : (['oidc'] as const)),
+    ],
+
+    async withKey(key) {
+      const digest = keyDigest(key);
+      return keys.has(digest) ? session({ key: digest }) : undefined;
+    },
+
+    async beginOidc(callback) {
+      if (oidc === undefined) {
+        throw new PortholeError(
+          'not_found',
+          'There is no identity provider to sign in at: set OIDC_CLIENT_ID, or sign in with a key.',
+        );
+      }
+      const { url, ...begun } = await oidc.begin(callback);
+      const expiresAt = new Date(clock.now().getTime() + SIGN_IN_MS);
+      return {
+        url,
+        sealed: await seals.seal('porthole-sign-in', { ...begun, callback }, expiresAt),
+        expiresAt,
+      };
+    },
+
+    async endOidc(sealed, { code, state }) {
+      const { success, data } = Begun.safeParse(await seals.open('porthole-sign-in', sealed, clock.now()));
+      if (oidc === undefined || !success || data.state !== state) return undefined;
+      const person = await oidc.end(code, data);
+      return person && session({ person: { user: person.user, org: person.org, admin: person.admin } });
+    },
+
+    async judge(sealed) {
+      const { success, data } = Content.safeParse(await seals.open('porthole-session', sealed, clock.now()));
+      if (!success) return undefined;
+      return 'key' in data ? keys.get(data.key) : { kind: 'person', ...data.person };
+    },
+  };
+}

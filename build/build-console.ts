@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import { CONSOLE_FOLDER, CONSOLE_MARK } from '#handlers/console/console-files.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const SOURCES = join(ROOT, 'console');
+
+/** The digest of all that a build depends on; undefined where only a build came along and no sources. */
+export async function consoleDigest(): Promise<string | undefined> {
+  if (!existsSync(SOURCES)) return undefined;
+  const names = (await readdir(SOURCES, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+  const hash = createHash('sha256');
+  for (const file of [...names, join(ROOT, 'package-lock.json'), import.meta.filename]) {
+    hash.update(`${file.slice(ROOT.length)}\0`).update(await readFile(file));
+  }
+  return hash.digest('hex').slice(0, 32);
+}
+
+/** Whether the folder holds no build, or one of other sources. */
+export async function isConsoleStale(folder = CONSOLE_FOLDER): Promise<boolean> {
+  const [digest, built] = await Promise.all([
+    consoleDigest(),
+    readFile(join(folder, CONSOLE_MARK), 'utf8').catch(() => undefined),
+  ]);
+  return digest !== undefined && digest !== built;
+}
+
+/** Builds the console, with a compressed copy beside each file, and puts it into place as a whole. */
+export async function buildConsole(folder = CONSOLE_FOLDER): Promise<void> {
+  const digest = await consoleDigest();
+  if (digest === undefined) throw new Error(`there are no sources of the console in ${SOURCES}`);
+  const aside = `${folder}.${process.pid}`;
+  const { build } = await import('vite');
+  try {
+    await build({ configFile: join(SOURCES, 'vite.config.ts'), build: { outDir: aside } });
+    await compress(aside);
+    await writeFile(join(aside, CONSOLE_MARK), digest);
+    await mkdir(dirname(folder), { recursive: true });
+    await rm(folder, { recursive: true, force: true });
+    await rename(aside, folder);
+  } finally {
+    await rm(aside, { recursive: true, force: true });
+  }
+}
+
+async function compress(folder: string): Promise<void> {
+  for (const name of await readdir(folder, { recursive: true })) {
+    if (!/\.(js|css|html|svg)$/.test(name)) continue;
+    const bytes = await readFile(join(folder, name));
+    const [smaller, small] = await Promise.all([
+      promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 10 } }),
+      promisify(gzip)(bytes, { level: 9 }),
+    ]);
+    await Promise.all([
+      writeFile(join(folder, `${name}.br`), smaller),
+      writeFile(join(folder, `${name}.gz`), small),
+    ]);
+  }
+}

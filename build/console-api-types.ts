@@ -1,0 +1,101 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { compile, type JSONSchema } from 'json-schema-to-typescript';
+import { openapiDocument } from '#handlers/docs/openapi-document.ts';
+import { ROUTES } from '#handlers/routes.ts';
+
+type Json = { readonly [key: string]: unknown };
+
+interface Operation {
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: 'path' | 'query' | 'header';
+    readonly required?: boolean;
+    readonly schema: Json;
+  }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Json }>> };
+  readonly responses: Readonly<
+    Record<string, { readonly content?: Readonly<Record<string, { readonly schema?: Json }>> }>
+  >;
+}
+
+/** Where the types stand that the console is checked against. */
+export const API_TYPES = join(import.meta.dirname, '../console/src/api/api.ts');
+
+const HEAD =
+  '/** Written by build/write-console-api-types.ts from the OpenAPI document: what each route takes and gives. */';
+
+/** The types of every route that answers JSON or nothing, by its method and path, as TypeScript. */
+export async function consoleApiTypes(): Promise<string> {
+  const document = openapiDocument(ROUTES, { secured: true }) as unknown as {
+    readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+    readonly components: { readonly schemas: Readonly<Record<string, Json>> };
+  };
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => [
+      `${method.toUpperCase()} ${path}`,
+      shape(operation),
+    ]),
+  );
+  const schema = relink({
+    ...object(Object.fromEntries(operations) as Record<string, Json>),
+    $defs: document.components.schemas,
+  }) as JSONSchema;
+  const types = await compile(schema, 'Api', {
+    bannerComment: HEAD,
+    additionalProperties: false,
+    format: false,
+    strictIndexSignatures: true,
+    unknownAny: true,
+  });
+  return formatted(types);
+}
+
+function shape({ parameters = [], requestBody, responses }: Operation): Json {
+  const within = (place: string) => parameters.filter((each) => each.in === place);
+  const fields = (place: string) => {
+    const own = within(place);
+    return object(
+      Object.fromEntries(own.map(({ name, schema }) => [name, schema])),
+      own.filter(({ required }) => required === true).map(({ name }) => name),
+    );
+  };
+  const body = requestBody?.content['application/json']?.schema;
+  const success = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1];
+  return object({
+    path: fields('path'),
+    query: fields('query'),
+    body: body ?? { type: 'null' },
+    answer: success?.content?.['application/json']?.schema ?? { type: 'null' },
+  });
+}
+
+function object(properties: Readonly<Record<string, Json>>, required = Object.keys(properties)): Json {
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+/** References lead within the one schema; what is no type is left out, so that one name stands for one shape. */
+function relink(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(relink);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key, inner]) => !((key === 'maxItems' || key === 'minItems') && typeof inner === 'number'))
+      .map(([key, inner]) =>
+        key === '$ref' && typeof inner === 'string'
+          ? [key, inner.replace('#/components/schemas/', '#/$defs/')]
+          : [key, relink(inner)],
+      ),
+  );
+}
+
+function formatted(source: string): string {
+  const biome = join(import.meta.dirname, '../node_modules/.bin/biome');
+  const { status, stdout, stderr } = spawnSync(biome, ['format', `--stdin-file-path=${API_TYPES}`], {
+    input: source,
+    encoding: 'utf8',
+    cwd: join(import.meta.dirname, '..'),
+  });
+  if (status !== 0) throw new Error(`biome cannot format the types: ${stderr}`);
+  return stdout;
+}

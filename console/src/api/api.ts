@@ -1,0 +1,2281 @@
+/** Written by build/write-console-api-types.ts from the OpenAPI document: what each route takes and gives. */
+
+export interface Api {
+  'POST /api/runs': {
+    path: {};
+    query: {};
+    body: CreateRunRequest;
+    answer: CreatedRun;
+  };
+  'GET /api/runs': {
+    path: {};
+    query: {
+      limit?: number;
+      /**
+       * `next` of the page before
+       */
+      after?: string;
+    };
+    body: null;
+    answer: RunList;
+  };
+  'GET /api/runs/{id}': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: Run;
+  };
+  'POST /api/runs/{id}/complete': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: Run;
+  };
+  'GET /api/runs/{id}/timeline': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+    };
+    query: {
+      limit?: number;
+      /**
+       * `next` of the page before, or the `id` of any event
+       */
+      after?: string;
+    };
+    body: null;
+    answer: Timeline;
+  };
+  'GET /api/runs/{id}/events': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+    };
+    query: {
+      /**
+       * The same as `Last-Event-ID`, which wins
+       */
+      after?: string;
+    };
+    body: null;
+    answer: null;
+  };
+  'POST /api/runs/{id}/sandbox/port-forward': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+    };
+    query: {};
+    body: StartPreviewRequest;
+    answer: StartedPortForwardSession;
+  };
+  'GET /api/runs/{id}/sandbox/port-forward': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: PortForwardSession[];
+  };
+  'POST /api/runs/{id}/sandbox/preview': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+    };
+    query: {};
+    body: StartPreviewRequest;
+    answer: StartedPortForwardSession;
+  };
+  'POST /api/runs/{id}/sandbox/preview/{token}/keepalive': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+      /**
+       * `session_id` of the preview
+       */
+      token: string;
+    };
+    query: {};
+    body: null;
+    answer: KeptAlive;
+  };
+  'DELETE /api/runs/{id}/sandbox/port-forward/{sessionId}': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+      /**
+       * `session_id` of the preview
+       */
+      sessionId: string;
+    };
+    query: {};
+    body: null;
+    answer: StoppedSession;
+  };
+  'GET /api/runs/{id}/sandbox/doctor': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+    };
+    query: {
+      /**
+       * The port to look into; without it every one that listens
+       */
+      port?: string;
+    };
+    body: null;
+    answer: Diagnosis;
+  };
+  'POST /api/runs/{id}/tool-approvals': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+    };
+    query: {};
+    body: ApprovalDecision;
+    answer: DecidedApproval;
+  };
+  'GET /api/approvals': {
+    path: {};
+    query: {};
+    body: null;
+    answer: WaitingApprovals;
+  };
+  'GET /api/approvals/events': {
+    path: {};
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'GET /api/approval-policies': {
+    path: {};
+    query: {
+      limit?: number;
+      /**
+       * `next` of the page before
+       */
+      after?: string;
+    };
+    body: null;
+    answer: ApprovalPolicyList;
+  };
+  'DELETE /api/approval-policies/{id}': {
+    path: {
+      /**
+       * `policy_id`
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'POST /mcp': {
+    path: {};
+    query: {};
+    body:
+      | {
+          [k: string]: unknown | undefined;
+        }
+      | {
+          [k: string]: unknown | undefined;
+        }[];
+    answer: null;
+  };
+  'POST /v1/sandbox': {
+    path: {};
+    query: {};
+    body: CreateSandboxRequest;
+    answer: MadeSandbox;
+  };
+  'GET /v1/sandbox': {
+    path: {};
+    query: {
+      limit?: number;
+      /**
+       * `next` of the page before
+       */
+      after?: string;
+      state?: 'creating' | 'running' | 'stopped';
+      name?: string;
+      session_key?: string;
+      /**
+       * `key:value`
+       */
+      tag?: string;
+    };
+    body: null;
+    answer: SandboxList;
+  };
+  'DELETE /v1/sandbox': {
+    path: {};
+    query: {
+      /**
+       * `key:value`
+       */
+      tag: string;
+      /**
+       * Whether the others go, too
+       */
+      force?: 'true' | 'false';
+    };
+    body: null;
+    answer: DeletedSandboxes;
+  };
+  'GET /v1/sandbox/{id}': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: SandboxDetail;
+  };
+  'DELETE /v1/sandbox/{id}': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'GET /v1/sandbox/{id}/running': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: RunningResponse;
+  };
+  'POST /v1/sandbox/{id}/exec': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: ExecRequest;
+    answer: ExecResult;
+  };
+  'GET /v1/sandbox/{id}/pty': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {
+      /**
+       * Columns, 1 to 4096
+       */
+      cols?: number;
+      /**
+       * Rows, 1 to 4096
+       */
+      rows?: number;
+      /**
+       * Name or path of a program; default: bash
+       */
+      shell?: string;
+      /**
+       * Session whose terminal it is; the header `Session-Id` comes before it
+       */
+      session?: string;
+    };
+    body: null;
+    answer: null;
+  };
+  'GET /v1/sandbox/{id}/file/{path}': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Absolute path without its leading slash, each segment percent-encoded, e.g. `workspace/a.txt`
+       */
+      path: string;
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'PUT /v1/sandbox/{id}/file/{path}': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Absolute path without its leading slash, each segment percent-encoded, e.g. `workspace/a.txt`
+       */
+      path: string;
+    };
+    query: {};
+    body: null;
+    answer: WriteResponse;
+  };
+  'GET /v1/sandbox/{id}/files': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {
+      /**
+       * Within /workspace, the default; relative ones count from there
+       */
+      path?: string;
+      /**
+       * 1: what is in the folder itself
+       */
+      depth?: number;
+    };
+    body: null;
+    answer: FileList;
+  };
+  'POST /v1/sandbox/{id}/files': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {
+      /**
+       * Within /workspace, the default; relative ones count from there
+       */
+      path?: string;
+    };
+    body: null;
+    answer: UploadedFiles;
+  };
+  'GET /v1/sandbox/{id}/archive': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {
+      /**
+       * Within /workspace, the default; relative ones count from there
+       */
+      path?: string;
+      format?: 'tar' | 'zip';
+    };
+    body: null;
+    answer: null;
+  };
+  'POST /v1/sandbox/{id}/persist': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {
+      /**
+       * Paths below /workspace to leave out, comma-separated
+       */
+      excludes?: string;
+    };
+    body: null;
+    answer: null;
+  };
+  'POST /v1/sandbox/{id}/hydrate': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: OkResponse;
+  };
+  'POST /v1/sandbox/{id}/mount': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: MountBucketRequest;
+    answer: OkResponse;
+  };
+  'POST /v1/sandbox/{id}/unmount': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: UnmountBucketRequest;
+    answer: OkResponse;
+  };
+  'POST /v1/sandbox/{id}/session': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: CreateSessionRequest;
+    answer: SessionId;
+  };
+  'DELETE /v1/sandbox/{id}/session/{sid}': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Session id
+       */
+      sid: string;
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'POST /v1/sandbox/{id}/tunnel/{port}': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * TCP port in the sandbox, in the range that previews may have
+       */
+      port: string;
+    };
+    query: {};
+    body: TunnelRequest;
+    answer: Tunnel;
+  };
+  'DELETE /v1/sandbox/{id}/tunnel/{port}': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * TCP port in the sandbox, in the range that previews may have
+       */
+      port: string;
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'POST /v1/sandbox/{id}/stop': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: Sandbox;
+  };
+  'POST /v1/sandbox/{id}/resume': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: Sandbox;
+  };
+  'POST /v1/sandbox/{id}/heartbeat': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: Heartbeat;
+  };
+  'GET /v1/sandbox/{id}/events': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {
+      /**
+       * The same as `Last-Event-ID`, which wins
+       */
+      after?: string;
+    };
+    body: null;
+    answer: null;
+  };
+  'GET /api/images': {
+    path: {};
+    query: {};
+    body: null;
+    answer: ImageList;
+  };
+  'POST /api/images': {
+    path: {};
+    query: {};
+    body: PutImageRequest;
+    answer: Image;
+  };
+  'DELETE /api/images/{name}': {
+    path: {
+      name: string;
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'GET /api/skills': {
+    path: {};
+    query: {
+      limit?: number;
+      /**
+       * `next` of the page before
+       */
+      after?: string;
+    };
+    body: null;
+    answer: SkillList;
+  };
+  'GET /api/skills/{name}': {
+    path: {
+      name: string;
+    };
+    query: {};
+    body: null;
+    answer: SkillDetail;
+  };
+  'PUT /api/skills/{name}': {
+    path: {
+      name: string;
+    };
+    query: {
+      /**
+       * Whether it is everybody's; for admins
+       */
+      shared?: 'true' | 'false';
+    };
+    body: null;
+    answer: SkillDetail;
+  };
+  'DELETE /api/skills/{name}': {
+    path: {
+      name: string;
+    };
+    query: {
+      /**
+       * Whether everybody's is meant; for admins
+       */
+      shared?: 'true' | 'false';
+    };
+    body: null;
+    answer: null;
+  };
+  'GET /api/quota': {
+    path: {};
+    query: {};
+    body: null;
+    answer: Quota;
+  };
+  'POST /v1/sandbox/{id}/delegate': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: DelegateRequest;
+    answer: DelegatedCredential;
+  };
+  'GET /v1/sandbox/{id}/delegations': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: DelegationList;
+  };
+  'POST /v1/sandbox/{id}/delegations/{delegation_id}/renew': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * `delegation_id`
+       */
+      delegation_id: string;
+    };
+    query: {};
+    body: null;
+    answer: DelegatedCredential;
+  };
+  'DELETE /v1/sandbox/{id}/delegations/{delegation_id}': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * `delegation_id`
+       */
+      delegation_id: string;
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'POST /v1/sandbox/{id}/token': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: SandboxToken;
+  };
+  'POST /v1/sandbox/validate': {
+    path: {};
+    query: {};
+    body: ValidateSandboxRequest;
+    answer: SandboxValidation;
+  };
+  'POST /api/v1/editor/tools': {
+    path: {};
+    query: {};
+    body: CreateToolRequest;
+    answer: CreatedTool;
+  };
+  'GET /api/v1/editor/tools': {
+    path: {};
+    query: {
+      limit?: number;
+      /**
+       * `next` of the page before
+       */
+      after?: string;
+    };
+    body: null;
+    answer: ToolList;
+  };
+  'GET /api/v1/editor/tools/{tool_id}/versions': {
+    path: {
+      /**
+       * Tool id, `tool_` + ULID
+       */
+      tool_id: string;
+    };
+    query: {
+      limit?: number;
+      /**
+       * `next` of the page before
+       */
+      after?: string;
+    };
+    body: null;
+    answer: ToolVersionList;
+  };
+  'POST /api/v1/editor/tools/{tool_id}/versions': {
+    path: {
+      /**
+       * Tool id, `tool_` + ULID
+       */
+      tool_id: string;
+    };
+    query: {};
+    body: CreateToolVersionRequest;
+    answer: ToolVersion;
+  };
+  'GET /api/v1/editor/tools/{tool_id}/draft': {
+    path: {
+      /**
+       * Tool id, `tool_` + ULID
+       */
+      tool_id: string;
+    };
+    query: {};
+    body: null;
+    answer: ToolDraft;
+  };
+  'PUT /api/v1/editor/tools/{tool_id}/draft': {
+    path: {
+      /**
+       * Tool id, `tool_` + ULID
+       */
+      tool_id: string;
+    };
+    query: {};
+    body: SaveToolDraftRequest;
+    answer: ToolDraft;
+  };
+  'POST /api/v1/editor/tools/{tool_id}/draft/lock': {
+    path: {
+      /**
+       * Tool id, `tool_` + ULID
+       */
+      tool_id: string;
+    };
+    query: {};
+    body: TakeDraftLockRequest;
+    answer: TakenDraftLock;
+  };
+  'PUT /api/v1/editor/tools/{tool_id}/draft/lock': {
+    path: {
+      /**
+       * Tool id, `tool_` + ULID
+       */
+      tool_id: string;
+    };
+    query: {};
+    body: null;
+    answer: DraftLock;
+  };
+  'DELETE /api/v1/editor/tools/{tool_id}/draft/lock': {
+    path: {
+      /**
+       * Tool id, `tool_` + ULID
+       */
+      tool_id: string;
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'POST /api/v1/editor/tool-versions/{version_id}/run-sandbox': {
+    path: {
+      /**
+       * Version id, `ver_` + ULID
+       */
+      version_id: string;
+    };
+    query: {};
+    body: null;
+    answer: ToolRun;
+  };
+  'POST /api/v1/editor/tool-runs/{run_id}/start-action': {
+    path: {
+      /**
+       * Run id, `trun_` + ULID
+       */
+      run_id: string;
+    };
+    query: {};
+    body: StartActionRequest;
+    answer: ToolRun;
+  };
+  'GET /api/v1/editor/tool-runs/{run_id}': {
+    path: {
+      /**
+       * Run id, `trun_` + ULID
+       */
+      run_id: string;
+    };
+    query: {};
+    body: null;
+    answer: ToolRun;
+  };
+  'GET /api/v1/editor/tool-runs': {
+    path: {};
+    query: {
+      tool_id: string;
+      limit?: number;
+      /**
+       * `next` of the page before
+       */
+      after?: string;
+    };
+    body: null;
+    answer: ToolRunList;
+  };
+  'GET /v1/pool/stats': {
+    path: {};
+    query: {};
+    body: null;
+    answer: PoolStats;
+  };
+  'POST /v1/pool/prime': {
+    path: {};
+    query: {};
+    body: null;
+    answer: OkResponse;
+  };
+  'POST /v1/pool/shutdown-prewarmed': {
+    path: {};
+    query: {};
+    body: null;
+    answer: OkResponse;
+  };
+  'GET /api/sign-in': {
+    path: {};
+    query: {};
+    body: null;
+    answer: SignInMethods;
+  };
+  'GET /api/session': {
+    path: {};
+    query: {};
+    body: null;
+    answer: Session;
+  };
+  'POST /api/session': {
+    path: {};
+    query: {};
+    body: SignInRequest;
+    answer: SignedIn;
+  };
+  'DELETE /api/session': {
+    path: {};
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'POST /api/session/oidc': {
+    path: {};
+    query: {};
+    body: null;
+    answer: BegunSignIn;
+  };
+  'GET /api/session/oidc/callback': {
+    path: {};
+    query: {
+      code?: string;
+      state?: string;
+      error?: string;
+    };
+    body: null;
+    answer: null;
+  };
+  'GET /health': {
+    path: {};
+    query: {};
+    body: null;
+    answer: OkResponse;
+  };
+  'GET /metrics': {
+    path: {};
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'GET /': {
+    path: {};
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'GET /runs/{id}': {
+    path: {
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'GET /sandboxes': {
+    path: {};
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'GET /sandboxes/{id}': {
+    path: {
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'GET /tools': {
+    path: {};
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'GET /tools/{id}': {
+    path: {
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'GET /assets/{name}': {
+    path: {
+      name: string;
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'GET /v1/openapi.json': {
+    path: {};
+    query: {};
+    body: null;
+    answer: {
+      openapi: string;
+      [k: string]: unknown | undefined;
+    };
+  };
+  'GET /v1/openapi': {
+    path: {};
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'GET /v1/openapi.html': {
+    path: {};
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'GET /v1/openapi/assets/{name}': {
+    path: {
+      name: string;
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
+}
+export interface CreateRunRequest {
+  title?: string;
+  /**
+   * One of your sandboxes; without it a new one is made
+   */
+  sandbox_id?: string;
+  /**
+   * Name of an image of the catalogue for the new sandbox; without it the default
+   */
+  image?: string;
+  /**
+   * Previews that the agent asks for open without a person
+   */
+  auto_approve_tools?: boolean;
+}
+export interface CreatedRun {
+  /**
+   * `run_` + ULID
+   */
+  run_id: string;
+  /**
+   * The user who made the run
+   */
+  owner: string;
+  title: string | null;
+  sandbox_id: string;
+  auto_approve_tools: boolean;
+  status: 'running' | 'completed';
+  created_at: string;
+  completed_at: string | null;
+  agent_token: string;
+}
+export interface RunList {
+  runs: Run[];
+  next: string | null;
+}
+export interface Run {
+  /**
+   * `run_` + ULID
+   */
+  run_id: string;
+  /**
+   * The user who made the run
+   */
+  owner: string;
+  title: string | null;
+  sandbox_id: string;
+  auto_approve_tools: boolean;
+  status: 'running' | 'completed';
+  created_at: string;
+  completed_at: string | null;
+}
+export interface Timeline {
+  events: RunEvent[];
+  next: string | null;
+}
+export interface RunEvent {
+  /**
+   * 1, 2, 3 … within the run, without a gap
+   */
+  id: string;
+  type:
+    | 'run.created'
+    | 'run.completed'
+    | 'sandbox.created'
+    | 'sandbox.stopped'
+    | 'sandbox.resumed'
+    | 'sandbox.destroyed'
+    | 'preview.opened'
+    | 'preview.kept'
+    | 'preview.stopped'
+    | 'preview.reaped'
+    | 'tool.approval_required'
+    | 'tool.approved'
+    | 'tool.denied'
+    | 'tool.timed_out'
+    | 'tool.withdrawn';
+  at: string;
+  /**
+   * What the type says; never a token or a URL
+   */
+  data: {
+    [k: string]: string | number | boolean | null | undefined;
+  };
+}
+export interface StartPreviewRequest {
+  /**
+   * Port inside the sandbox
+   */
+  target_port?: number;
+  /**
+   * The same, as legacy clients spell it
+   */
+  targetPort?: number;
+  /**
+   * End the present URL of the port and open a new one
+   */
+  rotate?: boolean;
+}
+export interface StartedPortForwardSession {
+  /**
+   * The capability token; names the preview when it is stopped
+   */
+  session_id: string;
+  /**
+   * Loopback port of a legacy session; 0 for a preview with a URL
+   */
+  local_port: number;
+  target_port: number;
+  pod_name: string;
+  started_at: string;
+  preview_url: string | null;
+  previewUrl: string | null;
+  /**
+   * Ping it about every 60 s while somebody watches
+   */
+  keepalive_url: string | null;
+  keepaliveUrl: string | null;
+  /**
+   * When it ends unless it is kept alive
+   */
+  expires_at: string | null;
+  /**
+   * When it ends whatever happens
+   */
+  max_until: string | null;
+  /**
+   * Why it is not ready
+   */
+  reason?: 'nothing_listens' | 'starting' | 'sandbox_stopped';
+  ready: boolean;
+}
+export interface PortForwardSession {
+  /**
+   * The capability token; names the preview when it is stopped
+   */
+  session_id: string;
+  /**
+   * Loopback port of a legacy session; 0 for a preview with a URL
+   */
+  local_port: number;
+  target_port: number;
+  pod_name: string;
+  started_at: string;
+  preview_url: string | null;
+  previewUrl: string | null;
+  /**
+   * Ping it about every 60 s while somebody watches
+   */
+  keepalive_url: string | null;
+  keepaliveUrl: string | null;
+  /**
+   * When it ends unless it is kept alive
+   */
+  expires_at: string | null;
+  /**
+   * When it ends whatever happens
+   */
+  max_until: string | null;
+  /**
+   * Why it shows nothing until that changes
+   */
+  reason?: 'sandbox_stopped';
+}
+export interface KeptAlive {
+  token: string;
+  kept_alive: true;
+  expires_at: string | null;
+}
+export interface StoppedSession {
+  session_id: string;
+  stopped: true;
+}
+export interface Diagnosis {
+  sandbox: 'absent' | 'creating' | 'running' | 'stopped';
+  /**
+   * One sentence on the whole: the one to follow first
+   */
+  advice: string;
+  /**
+   * `address`: a server must listen on more than loopback, e.g. on 0.0.0.0, for its preview to show it
+   */
+  reached_by: 'loopback' | 'address';
+  allowed_port_min: number;
+  allowed_port_max: number;
+  /**
+   * Null where the sandbox does not run or cannot tell
+   */
+  listening: Listener[] | null;
+  /**
+   * The port that was asked for, or those that listen
+   */
+  ports: PortDiagnosis[];
+}
+export interface Listener {
+  port: number;
+  /**
+   * What the server is bound to, e.g. `127.0.0.1`, `0.0.0.0`, `::`
+   */
+  addresses: string[];
+  /**
+   * Who listens, where that shows
+   */
+  process: {
+    pid: number;
+    command: string;
+  } | null;
+}
+export interface PortDiagnosis {
+  port: number;
+  /**
+   * Whether a preview of the port shows the app
+   */
+  ready: boolean;
+  /**
+   * One sentence: how it stands, and what to do about it
+   */
+  advice: string;
+  listener: Listener | null;
+  http: HttpFinding;
+  /**
+   * A guess
+   */
+  framework: string | null;
+  /**
+   * A WebSocket handshake, where the framework has its hot reload, else at `/`; null where HTTP fails
+   */
+  websocket: {
+    upgrades: boolean;
+    status: number | null;
+  } | null;
+}
+export interface HttpFinding {
+  /**
+   * What came back on a `GET /`
+   */
+  answer: 'answered' | 'refused' | 'silent' | 'hung_up' | 'tls' | 'malformed';
+  status: number | null;
+  /**
+   * Its `Server` header
+   */
+  server: string | null;
+  content_type: string | null;
+  /**
+   * The page's title
+   */
+  title: string | null;
+}
+export interface ApprovalDecision {
+  /**
+   * From `tool.approval_required` on the timeline
+   */
+  request_id: string;
+  decision: 'approve' | 'deny';
+  /**
+   * How far an approval reaches: this call, every call of the tool in this run, or in every run of its owner
+   */
+  scope?: 'once' | 'run' | 'always';
+  /**
+   * The agent gets to read it
+   */
+  reason?: string;
+}
+export interface DecidedApproval {
+  request_id: string;
+  decision: 'approve' | 'deny';
+}
+export interface WaitingApprovals {
+  /**
+   * The oldest first, 100 at most
+   */
+  approvals: WaitingApproval[];
+}
+export interface WaitingApproval {
+  /**
+   * Names it in a decision
+   */
+  request_id: string;
+  /**
+   * What people call it among each other
+   */
+  display_id: string;
+  run_id: string;
+  run_title: string | null;
+  /**
+   * The user whose run it is
+   */
+  owner: string;
+  tool: string;
+  arguments: {
+    [k: string]: string | number | boolean | undefined;
+  };
+  /**
+   * What the agent asks
+   */
+  message: string;
+  requested_at: string;
+  /**
+   * Until then somebody may decide
+   */
+  expires_at: string;
+}
+export interface ApprovalPolicyList {
+  policies: ApprovalPolicy[];
+  next: string | null;
+}
+export interface ApprovalPolicy {
+  /**
+   * `pol_` + ULID
+   */
+  policy_id: string;
+  /**
+   * The user whose runs it covers
+   */
+  owner: string;
+  tool: string;
+  scope: 'run' | 'always';
+  /**
+   * The one run that it covers; null: all
+   */
+  run_id: string | null;
+  created_at: string;
+  /**
+   * The user who approved
+   */
+  created_by: string;
+}
+export interface CreateSandboxRequest {
+  /**
+   * Name of an image of the catalogue, where the provider has images; without it the default
+   */
+  image?: string;
+  /**
+   * The conversation it belongs to: the same key gives the same sandbox, resumed if it is stopped
+   */
+  session_key?: string | null;
+  /**
+   * Unique among your own
+   */
+  name?: string | null;
+  tags?: {
+    [k: string]: string | undefined;
+  } | null;
+  /**
+   * Without a heartbeat for so long it is stopped, and its files are kept; a pass each minute does it
+   */
+  ttl_seconds?: number | null;
+  /**
+   * Whether deleting sandboxes by a tag takes it, too; default false
+   */
+  delete_with_thread?: boolean | null;
+  resources?: SandboxResourcesRequest | null;
+  /**
+   * Names of skills, yours or shared, that lie below /workspace/skills from the beginning, and are brought up to date at each resume
+   */
+  skills?: string[] | null;
+  /**
+   * Whether it may reach the internet, without metadata and private addresses; default false
+   */
+  network?: boolean | null;
+  /**
+   * For every command that is run in it and every terminal; told to nobody else. At most 64 variables, 64 KiB together
+   */
+  env?: {
+    [k: string]: string | undefined;
+  } | null;
+}
+export interface SandboxResourcesRequest {
+  /**
+   * CPUs; may be a fraction
+   */
+  cpu?: number | null;
+  /**
+   * Memory in MiB
+   */
+  memory_mb?: number | null;
+  /**
+   * Size of /workspace in MiB
+   */
+  disk_mb?: number | null;
+}
+export interface MadeSandbox {
+  id: string;
+  /**
+   * Good for the files, commands and terminals of this sandbox, and nothing else. Told here alone, and only when the sandbox is new
+   */
+  sandbox_token?: string;
+}
+export interface SandboxList {
+  sandboxes: Sandbox[];
+  next: string | null;
+}
+export interface Sandbox {
+  id: string;
+  /**
+   * As it was seen last
+   */
+  state: 'creating' | 'running' | 'stopped' | 'destroyed';
+  /**
+   * As somebody wants it
+   */
+  desired_state: 'running' | 'stopped' | 'destroyed';
+  /**
+   * The user who made it
+   */
+  owner: string;
+  /**
+   * null: the default
+   */
+  image: string | null;
+  name: string | null;
+  session_key: string | null;
+  tags: {
+    [k: string]: string | undefined;
+  };
+  resources: SandboxResources;
+  skills: {
+    name: string;
+    /**
+     * Of what was placed last; null: nothing yet
+     */
+    digest: string | null;
+    /**
+     * Files below /workspace/skills that are not as they were placed, and were left so
+     */
+    kept: string[];
+  }[];
+  /**
+   * Whether it may reach the internet
+   */
+  network: boolean;
+  created_at: string;
+  /**
+   * To the minute
+   */
+  last_active_at: string;
+  stopped_at: string | null;
+  ttl_seconds: number | null;
+  delete_with_thread: boolean;
+  /**
+   * When it is stopped without another heartbeat; null: without a ttl, and while it is stopped
+   */
+  expires_at: string | null;
+}
+export interface SandboxResources {
+  /**
+   * CPUs
+   */
+  cpu: number;
+  /**
+   * Memory in MiB
+   */
+  memory_mb: number;
+  /**
+   * Size of /workspace in MiB
+   */
+  disk_mb: number;
+}
+export interface DeletedSandboxes {
+  ids: string[];
+}
+export interface SandboxDetail {
+  id: string;
+  /**
+   * As it was seen last
+   */
+  state: 'creating' | 'running' | 'stopped' | 'destroyed';
+  /**
+   * As somebody wants it
+   */
+  desired_state: 'running' | 'stopped' | 'destroyed';
+  /**
+   * The user who made it
+   */
+  owner: string;
+  /**
+   * null: the default
+   */
+  image: string | null;
+  name: string | null;
+  session_key: string | null;
+  tags: {
+    [k: string]: string | undefined;
+  };
+  resources: SandboxResources;
+  skills: {
+    name: string;
+    /**
+     * Of what was placed last; null: nothing yet
+     */
+    digest: string | null;
+    /**
+     * Files below /workspace/skills that are not as they were placed, and were left so
+     */
+    kept: string[];
+  }[];
+  /**
+   * Whether it may reach the internet
+   */
+  network: boolean;
+  created_at: string;
+  /**
+   * To the minute
+   */
+  last_active_at: string;
+  stopped_at: string | null;
+  ttl_seconds: number | null;
+  delete_with_thread: boolean;
+  /**
+   * When it is stopped without another heartbeat; null: without a ttl, and while it is stopped
+   */
+  expires_at: string | null;
+  limits: SandboxLimits;
+  /**
+   * What it was given at creation; the values are told to nobody but its commands
+   */
+  env_names: string[];
+}
+export interface SandboxLimits {
+  cpu: {
+    value: number;
+    /**
+     * null: nothing holds it to that
+     */
+    enforced_by: string | null;
+  };
+  memory_mb: {
+    value: number;
+    /**
+     * null: nothing holds it to that
+     */
+    enforced_by: string | null;
+  };
+  disk_mb: {
+    value: number;
+    /**
+     * null: nothing holds it to that
+     */
+    enforced_by: string | null;
+  };
+  network: {
+    /**
+     * internet: without metadata and private addresses
+     */
+    value: 'none' | 'internet';
+    /**
+     * null: nothing holds it to that
+     */
+    enforced_by: string | null;
+  };
+}
+export interface RunningResponse {
+  running: boolean;
+}
+export interface ExecRequest {
+  argv: string[];
+  /**
+   * Milliseconds; none: no limit
+   */
+  timeout_ms?: number | null;
+  /**
+   * Within /workspace, the default
+   */
+  cwd?: string | null;
+}
+export interface ExecResult {
+  /**
+   * 128 + n after signal n; 124 after the time limit
+   */
+  exit_code: number;
+  /**
+   * Its first MiB; bytes that are no UTF-8 are U+FFFD
+   */
+  stdout: string;
+  /**
+   * The same
+   */
+  stderr: string;
+  timed_out: boolean;
+  /**
+   * One of them had more, which is dropped
+   */
+  truncated: boolean;
+}
+export interface WriteResponse {
+  ok: true;
+}
+export interface FileList {
+  entries: FileEntry[];
+  truncated: boolean;
+}
+export interface FileEntry {
+  /**
+   * Absolute; bytes that are no UTF-8 are U+FFFD
+   */
+  path: string;
+  name: string;
+  type: 'file' | 'directory' | 'symlink' | 'other';
+  /**
+   * In bytes, of a file
+   */
+  size: number | null;
+  /**
+   * null: beyond the years that RFC 3339 has
+   */
+  mtime: string | null;
+  /**
+   * Octal, with the three bits above the permissions
+   */
+  mode: string;
+}
+export interface UploadedFiles {
+  files: {
+    /**
+     * Absolute
+     */
+    path: string;
+    /**
+     * In bytes
+     */
+    size: number;
+  }[];
+}
+export interface OkResponse {
+  ok: true;
+  warnings?: string[];
+}
+export interface MountBucketRequest {
+  /**
+   * Bucket at `options.endpoint`; without that, a name of PORTHOLE_BUCKETS
+   */
+  bucket?: string;
+  /**
+   * A name of PORTHOLE_BUCKETS
+   */
+  binding?: string;
+  /**
+   * Absolute
+   */
+  mountPath: string;
+  options: {
+    /**
+     * Origin of the S3 server
+     */
+    endpoint?: string;
+    readOnly?: boolean;
+    /**
+     * Folder of the bucket, from a slash on
+     */
+    prefix?: string;
+    credentials?: {
+      accessKeyId: string;
+      secretAccessKey: string;
+    };
+    s3fsOptions?: string[];
+    /**
+     * Makes no difference: credentials never are in the sandbox
+     */
+    credentialProxy?: boolean;
+  };
+}
+export interface UnmountBucketRequest {
+  /**
+   * Absolute
+   */
+  mountPath: string;
+}
+export interface CreateSessionRequest {
+  /**
+   * `[a-zA-Z0-9._-]{1,128}` without `..`; without it one is made up
+   */
+  id?: string | null;
+  /**
+   * Within /workspace, the default
+   */
+  cwd?: string | null;
+  env?: {
+    [k: string]: string | undefined;
+  } | null;
+}
+export interface SessionId {
+  id: string;
+}
+export interface TunnelRequest {
+  /**
+   * Repeated in the answer. The URL does not have it: a name can be guessed
+   */
+  name?: string | null;
+}
+export interface Tunnel {
+  id: string;
+  port: number;
+  url: string;
+  hostname: string;
+  createdAt: string;
+  name?: string;
+}
+export interface Heartbeat {
+  /**
+   * When it is stopped without another one; null: it has no ttl
+   */
+  expires_at: string | null;
+}
+export interface ImageList {
+  images: ListedImage[];
+}
+export interface ListedImage {
+  /**
+   * What `image` of a new sandbox or run names
+   */
+  name: string;
+  reference: string;
+  description: string;
+  languages: string[];
+  /**
+   * What a sandbox of it gets where its request says nothing
+   */
+  resources: {
+    cpu?: number;
+    memory_mb?: number;
+    disk_mb?: number;
+  };
+  /**
+   * Whether it comes with the installation, or was added by POST
+   */
+  source: 'configuration' | 'api';
+}
+export interface PutImageRequest {
+  /**
+   * Where the provider finds it; by digest, sandboxes are all made from the same
+   */
+  reference: string;
+  description?: string;
+  languages?: string[];
+  /**
+   * What a sandbox of it gets where its request says nothing
+   */
+  resources?: {
+    /**
+     * Cores
+     */
+    cpu?: number;
+    /**
+     * MiB
+     */
+    memory_mb?: number;
+    /**
+     * MiB
+     */
+    disk_mb?: number;
+  };
+  name: string;
+}
+export interface Image {
+  /**
+   * What `image` of a new sandbox or run names
+   */
+  name: string;
+  reference: string;
+  description: string;
+  languages: string[];
+  /**
+   * What a sandbox of it gets where its request says nothing
+   */
+  resources: {
+    cpu?: number;
+    memory_mb?: number;
+    disk_mb?: number;
+  };
+}
+export interface SkillList {
+  skills: Skill[];
+  next: string | null;
+}
+export interface Skill {
+  name: string;
+  /**
+   * What it does and when to use it, for the model that chooses
+   */
+  description: string;
+  /**
+   * Whether it is everybody's; else it is yours
+   */
+  shared: boolean;
+  /**
+   * SHA-256: another one for another content
+   */
+  digest: string;
+  /**
+   * All files together, in bytes
+   */
+  size: number;
+  updated_at: string;
+}
+export interface SkillDetail {
+  name: string;
+  /**
+   * What it does and when to use it, for the model that chooses
+   */
+  description: string;
+  /**
+   * Whether it is everybody's; else it is yours
+   */
+  shared: boolean;
+  /**
+   * SHA-256: another one for another content
+   */
+  digest: string;
+  /**
+   * All files together, in bytes
+   */
+  size: number;
+  updated_at: string;
+  files: {
+    /**
+     * Below the skill's folder
+     */
+    path: string;
+    /**
+     * Bytes
+     */
+    size: number;
+    sha256: string;
+  }[];
+}
+export interface Quota {
+  limits: {
+    /**
+     * Sandboxes that run or are being made; null: any amount
+     */
+    sandboxes: number | null;
+    /**
+     * Their CPUs; null: any amount
+     */
+    cpu: number | null;
+    /**
+     * Their memory in MiB; null: any amount
+     */
+    memory_mb: number | null;
+    /**
+     * The disk of all your sandboxes in MiB, stopped ones included; null: any amount
+     */
+    disk_mb: number | null;
+  };
+  used: {
+    /**
+     * Sandboxes that run or are being made
+     */
+    sandboxes: number;
+    /**
+     * Their CPUs
+     */
+    cpu: number;
+    /**
+     * Their memory in MiB
+     */
+    memory_mb: number;
+    /**
+     * The disk of all your sandboxes in MiB, stopped ones included
+     */
+    disk_mb: number;
+  };
+}
+export interface DelegateRequest {
+  scopes: ('fs:read' | 'fs:write' | 'exec')[];
+  /**
+   * The only names that argv[0] of a command may have, letter by letter; none: any
+   */
+  commands?: string[] | null;
+  /**
+   * The only files and folders below /workspace that can be reached; none: all. Not with exec
+   */
+  paths?: string[] | null;
+  ttl_seconds?: number;
+  renewable?: boolean;
+  /**
+   * Whom it is for
+   */
+  label?: string | null;
+}
+export interface DelegatedCredential {
+  /**
+   * The credential of the delegate. It is told here alone: keep it safe
+   */
+  token: string;
+  delegation_id: string;
+  expires_at: string;
+}
+export interface DelegationList {
+  delegations: Delegation[];
+}
+export interface Delegation {
+  delegation_id: string;
+  scopes: ('fs:read' | 'fs:write' | 'exec')[];
+  /**
+   * null: any
+   */
+  commands: string[] | null;
+  /**
+   * null: any
+   */
+  paths: string[] | null;
+  label: string | null;
+  renewable: boolean;
+  created_at: string;
+  expires_at: string;
+}
+export interface SandboxToken {
+  /**
+   * It is told here alone: keep it safe
+   */
+  sandbox_token: string;
+}
+export interface ValidateSandboxRequest {
+  sandbox_id: string;
+  /**
+   * What the client handed over
+   */
+  credential?: string;
+  /**
+   * An older name of `credential`
+   */
+  sandbox_credential?: string;
+  /**
+   * Your own: a sandbox of another org is none
+   */
+  org: string;
+  /**
+   * What the client handed over; another one than ours is refused
+   */
+  dataplane_url?: string;
+}
+export interface SandboxValidation {
+  sandbox_id: string;
+  /**
+   * Whether the org has such a sandbox
+   */
+  exists: boolean;
+  /**
+   * Whether the credential is good for it
+   */
+  valid: boolean;
+  /**
+   * Whether it may do everything, as the owner may
+   */
+  owner: boolean;
+  scopes: ('fs:read' | 'fs:write' | 'exec')[];
+  commands: string[] | null;
+  paths: string[] | null;
+  /**
+   * null: it does not end by itself
+   */
+  expires_at: string | null;
+}
+export interface CreateToolRequest {
+  name: string;
+  /**
+   * Name of the function that is called, or `module:function`
+   */
+  entrypoint?: string;
+  /**
+   * One module of code
+   */
+  source_code: string;
+  language: 'python' | 'node';
+  /**
+   * JSON Schema (draft 2020-12) that `inputs` must fit; null: any JSON
+   */
+  input_schema?: {} | null;
+  /**
+   * JSON Schema (draft 2020-12) of the settings
+   */
+  settings_schema?: {} | null;
+  /**
+   * For whoever runs it
+   */
+  usage_instructions?: string;
+}
+export interface CreatedTool {
+  tool_id: string;
+  version_id: string;
+}
+export interface ToolList {
+  tools: Tool[];
+  next: string | null;
+}
+export interface Tool {
+  tool_id: string;
+  owner: string;
+  name: string;
+  created_at: string;
+}
+export interface ToolVersionList {
+  versions: ToolVersion[];
+  next: string | null;
+}
+export interface ToolVersion {
+  version_id: string;
+  tool_id: string;
+  /**
+   * 1 for the first
+   */
+  number: number;
+  created_at: string;
+  created_by: string;
+  /**
+   * Name of the function that is called, or `module:function`
+   */
+  entrypoint: string;
+  /**
+   * One module of code
+   */
+  source_code: string;
+  language: 'python' | 'node';
+  input_schema: {
+    [k: string]: unknown | undefined;
+  } | null;
+  settings_schema: {
+    [k: string]: unknown | undefined;
+  } | null;
+  /**
+   * For whoever runs it
+   */
+  usage_instructions: string;
+}
+export interface CreateToolVersionRequest {
+  /**
+   * Name of the function that is called, or `module:function`
+   */
+  entrypoint?: string;
+  /**
+   * One module of code
+   */
+  source_code?: string;
+  language?: 'python' | 'node';
+  /**
+   * JSON Schema (draft 2020-12) that `inputs` must fit; null: any JSON
+   */
+  input_schema?: {} | null;
+  /**
+   * JSON Schema (draft 2020-12) of the settings
+   */
+  settings_schema?: {} | null;
+  /**
+   * For whoever runs it
+   */
+  usage_instructions?: string;
+}
+export interface ToolDraft {
+  tool_id: string;
+  /**
+   * The version that it was made from
+   */
+  version_id: string;
+  /**
+   * One more with each change
+   */
+  revision: number;
+  updated_at: string;
+  updated_by: string;
+  lock: {
+    holder: string;
+    expires_at: string;
+  } | null;
+  /**
+   * Name of the function that is called, or `module:function`
+   */
+  entrypoint: string;
+  /**
+   * One module of code
+   */
+  source_code: string;
+  language: 'python' | 'node';
+  input_schema: {
+    [k: string]: unknown | undefined;
+  } | null;
+  settings_schema: {
+    [k: string]: unknown | undefined;
+  } | null;
+  /**
+   * For whoever runs it
+   */
+  usage_instructions: string;
+}
+export interface SaveToolDraftRequest {
+  /**
+   * Name of the function that is called, or `module:function`
+   */
+  entrypoint?: string;
+  /**
+   * One module of code
+   */
+  source_code?: string;
+  language?: 'python' | 'node';
+  /**
+   * JSON Schema (draft 2020-12) that `inputs` must fit; null: any JSON
+   */
+  input_schema?: {} | null;
+  /**
+   * JSON Schema (draft 2020-12) of the settings
+   */
+  settings_schema?: {} | null;
+  /**
+   * For whoever runs it
+   */
+  usage_instructions?: string;
+  /**
+   * Begin again from this version of the tool
+   */
+  version_id?: string;
+  /**
+   * Save only on top of this revision
+   */
+  revision?: number;
+}
+export interface TakeDraftLockRequest {
+  /**
+   * Also an active one: your own, whose token you have lost; as an admin anybody’s
+   */
+  take_over?: boolean;
+}
+export interface TakenDraftLock {
+  holder: string;
+  expires_at: string;
+  lock_token: string;
+}
+export interface DraftLock {
+  holder: string;
+  expires_at: string;
+}
+export interface ToolRun {
+  run_id: string;
+  tool_id: string;
+  version_id: string;
+  /**
+   * For `start-action`
+   */
+  snapshot_id: string;
+  /**
+   * Until when actions may follow
+   */
+  expires_at: string;
+  /**
+   * Null for a run that is no action
+   */
+  action_id: string | null;
+  /**
+   * The run whose action it is
+   */
+  parent_run_id: string | null;
+  status: 'running' | 'succeeded' | 'failed';
+  error: {
+    code: string;
+    message: string;
+    /**
+     * The tool's own frames
+     */
+    traceback: string | null;
+  } | null;
+  created_at: string;
+  created_by: string;
+  ended_at: string | null;
+  inputs: unknown;
+  outputs: unknown;
+  next_actions: {
+    id: string;
+    [k: string]: unknown | undefined;
+  }[];
+  /**
+   * At most the first MiB
+   */
+  stdout: string;
+  /**
+   * At most the first MiB
+   */
+  stderr: string;
+}
+export interface StartActionRequest {
+  /**
+   * That of the run; required
+   */
+  snapshot_id?: string;
+  action_id: string;
+  /**
+   * JSON; {} without it
+   */
+  inputs?: {
+    [k: string]: unknown | undefined;
+  };
+}
+export interface ToolRunList {
+  runs: ToolRunSummary[];
+  next: string | null;
+}
+export interface ToolRunSummary {
+  run_id: string;
+  tool_id: string;
+  version_id: string;
+  /**
+   * For `start-action`
+   */
+  snapshot_id: string;
+  /**
+   * Until when actions may follow
+   */
+  expires_at: string;
+  /**
+   * Null for a run that is no action
+   */
+  action_id: string | null;
+  /**
+   * The run whose action it is
+   */
+  parent_run_id: string | null;
+  status: 'running' | 'succeeded' | 'failed';
+  error: {
+    code: string;
+    message: string;
+    /**
+     * The tool's own frames
+     */
+    traceback: string | null;
+  } | null;
+  created_at: string;
+  created_by: string;
+  ended_at: string | null;
+}
+export interface PoolStats {
+  /**
+   * Ready, and nobody’s yet
+   */
+  warm: number;
+  /**
+   * In use
+   */
+  assigned: number;
+  /**
+   * `warm` and `assigned` together
+   */
+  total: number;
+  config: {
+    /**
+     * How many are kept ready; 0: none
+     */
+    warmTarget: number;
+    /**
+     * Milliseconds between two looks at them
+     */
+    refreshInterval: number;
+    /**
+     * Most that are to run; 0: no limit is known
+     */
+    maxInstances: number;
+    /**
+     * Most that are made at once
+     */
+    scaleBatchSize: number;
+  };
+  /**
+   * Null: no limit is known
+   */
+  maxInstances: number | null;
+}
+export interface SignInMethods {
+  needed: boolean;
+  methods: ('key' | 'oidc')[];
+}
+export interface Session {
+  user: string;
+  org: string;
+  admin: boolean;
+}
+export interface SignInRequest {
+  key: string;
+}
+export interface SignedIn {
+  expires_at: string;
+}
+export interface BegunSignIn {
+  url: string;
+}

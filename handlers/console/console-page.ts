@@ -1,0 +1,149 @@
+import { z } from 'zod';
+import { PortholeError } from '#core/errors.ts';
+import type { HttpResponse } from '../http-event.ts';
+import { defineRoute } from '../route.ts';
+import { type ConsoleFile, consoleFiles } from './console-files.ts';
+
+/**
+ * Nothing from elsewhere, nothing inline but style attributes, which the terminal's rows have. Frames are previews: of any origin, as their zone is the installation's,
+ * and each frame is sandboxed and is told no referrer.
+ */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  'frame-src http: https:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const PAGE_HEADERS = {
+  'content-security-policy': POLICY,
+  'cross-origin-opener-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+};
+
+/** Until the build is there. It asks again by itself, without a script. */
+const BEING_BUILT = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="refresh" content="2">
+<title>Porthole</title>
+</head>
+<body>
+<h1>The console is being built</h1>
+<p>This takes some seconds after the first start; the page comes by itself. If it does not: <code>npm run build</code>.</p>
+<p>The API is up already: <a href="/v1/openapi">its documentation</a>.</p>
+</body>
+</html>
+`;
+
+/** Every page is the same file: its script looks at the address. */
+function consolePage(path: string, id: string, summary: string) {
+  return defineRoute({
+    id,
+    method: 'GET',
+    path,
+    tag: 'Console',
+    summary,
+    access: 'anyone',
+    page: true,
+    ...(path.includes('{id}') ? { params: z.object({ id: z.string().max(200) }) } : {}),
+    responses: {
+      200: { description: 'The page', contentType: 'text/html' },
+      304: { description: 'The page is as the browser has it' },
+    },
+    async handle({ headers }): Promise<HttpResponse> {
+      const files = await consoleFiles();
+      const page = files?.byPath.get('index.html');
+      if (files === undefined || page === undefined) {
+        return {
+          statusCode: 200,
+          headers: {
+            ...PAGE_HEADERS,
+            'content-type': 'text/html; charset=utf-8',
+            'cache-control': 'no-store',
+          },
+          body: BEING_BUILT,
+        };
+      }
+      const tag = `"${files.digest}"`;
+      const all = { ...PAGE_HEADERS, 'cache-control': 'no-cache', etag: tag, vary: 'accept-encoding' };
+      if (headers['if-none-match'] === tag) return { statusCode: 304, headers: all };
+      return encoded(page, headers['accept-encoding'], all);
+    },
+  });
+}
+
+export const homeRoute = consolePage('/', 'getHome', 'The console: runs, and what waits for a decision');
+export const consoleRunRoute = consolePage('/runs/{id}', 'getRunPage', 'A run in the console');
+export const consoleSandboxesRoute = consolePage(
+  '/sandboxes',
+  'getSandboxesPage',
+  'Sandboxes in the console',
+);
+export const consoleSandboxRoute = consolePage(
+  '/sandboxes/{id}',
+  'getSandboxPage',
+  'A sandbox in the console: terminal and files',
+);
+export const consoleToolsRoute = consolePage('/tools', 'getToolsPage', "The editor's tools in the console");
+export const consoleToolRoute = consolePage('/tools/{id}', 'getToolPage', 'A tool in the console');
+
+export const consoleAssetRoute = defineRoute({
+  id: 'getConsoleAsset',
+  method: 'GET',
+  path: '/assets/{name}',
+  tag: 'Console',
+  summary: "The console's scripts and style",
+  access: 'anyone',
+  params: z.object({ name: z.string().max(200) }),
+  responses: { 200: { description: 'The file', contentType: 'text/javascript' } },
+  errors: ['not_found'],
+  async handle({ params, headers }) {
+    const file = (await consoleFiles())?.byPath.get(`assets/${params.name}`);
+    if (file === undefined) {
+      throw new PortholeError(
+        'not_found',
+        `The console has no file ${JSON.stringify(params.name)}: reload the page.`,
+      );
+    }
+    return encoded(file, headers['accept-encoding'], {
+      // Its name changes with its content.
+      'cache-control': 'public, max-age=31536000, immutable',
+      vary: 'accept-encoding',
+      'x-content-type-options': 'nosniff',
+    });
+  },
+});
+
+function encoded(
+  { type, plain, brotli, gzip }: ConsoleFile,
+  accepted: string | undefined,
+  headers: Record<string, string>,
+): HttpResponse {
+  const names = (accepted ?? '').split(',').map((each) => each.trim().split(';', 1)[0]);
+  const [encoding, body] =
+    brotli !== undefined && names.includes('br')
+      ? ['br', brotli]
+      : gzip !== undefined && names.includes('gzip')
+        ? ['gzip', gzip]
+        : [undefined, plain];
+  return {
+    statusCode: 200,
+    headers: {
+      ...headers,
+      'content-type': type,
+      ...(encoding === undefined ? {} : { 'content-encoding': encoding }),
+    },
+    body,
+  };
+}
