@@ -1,0 +1,79 @@
+import type { Api } from './api.ts';
+
+export type Route = keyof Api;
+export type Answer<R extends Route> = Api[R]['answer'];
+
+/** What the API refused, in its own words. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.name = 'ApiError';
+    this.status = status;
+    this.code = code;
+  }
+}
+
+type Given<T> = keyof T extends never ? undefined : T;
+
+export interface CallInput<R extends Route> {
+  readonly path?: Given<Api[R]['path']>;
+  readonly query?: Api[R]['query'];
+  readonly body?: Api[R]['body'];
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+/** Called when the API no longer knows who this is. */
+let signedOut: () => void = () => undefined;
+export function onSignedOut(listener: () => void): void {
+  signedOut = listener;
+}
+
+/** The address of a route, for what is no JSON. */
+export function addressOf(
+  route: Route,
+  path: Readonly<Record<string, string>> = {},
+  query: Readonly<Record<string, unknown>> = {},
+): string {
+  const [, template = ''] = route.split(' ');
+  const address = template.replace(/\{(\w+)\}/g, (_, name: string) =>
+    name === 'path'
+      ? (path[name] ?? '').split('/').map(encodeURIComponent).join('/')
+      : encodeURIComponent(path[name] ?? ''),
+  );
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== '') search.set(name, String(value));
+  }
+  return search.size === 0 ? address : `${address}?${search}`;
+}
+
+/** @throws ApiError; TypeError when the server cannot be reached */
+export async function request(address: string, init: RequestInit = {}): Promise<Response> {
+  const response = await fetch(address, init);
+  if (response.ok) return response;
+  if (response.status === 401) signedOut();
+  const { error, code } = (await response.json().catch(() => ({}))) as { error?: string; code?: string };
+  throw new ApiError(response.status, code ?? '', error ?? `The server answered ${response.status}.`);
+}
+
+/** Calls a route with what it takes, and returns what it gives. */
+export async function call<R extends Route>(
+  route: R,
+  { path, query, body, headers = {}, signal }: CallInput<R> = {},
+): Promise<Answer<R>> {
+  const [method = 'GET'] = route.split(' ');
+  const response = await request(
+    addressOf(route, path as Readonly<Record<string, string>> | undefined, query),
+    {
+      method,
+      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+    },
+  );
+  return (response.status === 204 ? null : await response.json()) as Answer<R>;
+}

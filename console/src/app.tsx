@@ -1,0 +1,84 @@
+import { lazy, Suspense, useCallback, useEffect, useState } from 'react';
+import { RouterProvider } from 'react-aria-components';
+import { Route, Switch, useLocation } from 'wouter';
+import { type Answer, ApiError, call, onSignedOut } from './api/client.ts';
+import { ApprovalDock } from './approvals/approval-dock.tsx';
+import { useApprovals } from './approvals/use-approvals.ts';
+import { RunPage } from './pages/run-page.tsx';
+import { RunsPage } from './pages/runs-page.tsx';
+import { SandboxPage } from './pages/sandbox-page.tsx';
+import { SandboxesPage } from './pages/sandboxes-page.tsx';
+import { SignInPage } from './pages/sign-in-page.tsx';
+import { Missing, Loading, Problem } from './parts/feedback.tsx';
+import { Shell } from './parts/shell.tsx';
+
+const ToolsPage = lazy(() => import('./pages/tools-page.tsx'));
+const ToolPage = lazy(() => import('./pages/tool-page.tsx'));
+
+type Session = Answer<'GET /api/session'>;
+
+/** Who is here, and then the page of the address. */
+export function App() {
+  const [session, setSession] = useState<Session | 'nobody' | undefined>();
+  const [problem, setProblem] = useState<string>();
+  const [, navigate] = useLocation();
+  const look = useCallback(async () => {
+    try {
+      setSession(await call('GET /api/session'));
+      setProblem(undefined);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) setSession('nobody');
+      else setProblem(error instanceof ApiError ? error.message : 'Porthole cannot be reached right now.');
+    }
+  }, []);
+  useEffect(() => {
+    onSignedOut(() => setSession('nobody'));
+    void look();
+  }, [look]);
+
+  if (session === 'nobody') return <SignInPage onSignedIn={() => void look()} />;
+  if (session === undefined) {
+    return (
+      <main className="center">
+        {problem === undefined ? <Loading /> : <Problem words={problem} onRetry={() => void look()} />}
+      </main>
+    );
+  }
+  return (
+    <RouterProvider navigate={navigate}>
+      <SignedIn session={session} />
+    </RouterProvider>
+  );
+}
+
+function SignedIn({ session }: { readonly session: Session }) {
+  const waiting = useApprovals();
+  return (
+    <>
+      <Shell session={session} waiting={waiting.length}>
+        <Suspense fallback={<Loading />}>
+          <Switch>
+            <Route path="/">
+              <RunsPage />
+            </Route>
+            <Route path="/runs/:id">{({ id }) => <RunPage key={id} id={decodeURIComponent(id)} />}</Route>
+            <Route path="/sandboxes">
+              <SandboxesPage />
+            </Route>
+            <Route path="/sandboxes/:id">
+              {({ id }) => <SandboxPage key={id} id={decodeURIComponent(id)} />}
+            </Route>
+            <Route path="/tools">
+              <ToolsPage />
+            </Route>
+            <Route path="/tools/:id">{({ id }) => <ToolPage key={id} id={decodeURIComponent(id)} />}</Route>
+            <Route>
+              <Missing what="page" />
+            </Route>
+          </Switch>
+        </Suspense>
+      </Shell>
+      <ApprovalDock waiting={waiting} />
+    </>
+  );
+}

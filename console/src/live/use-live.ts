@@ -1,0 +1,98 @@
+import { useCallback, useEffect, useRef, useState } from 'react';
+import { type Answer, ApiError, call, type CallInput, type Route } from '../api/client.ts';
+import { followEvents, type StreamEvent } from './event-stream.ts';
+
+/** The time, told anew each second. */
+export function useNow(): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}
+
+/** Whether somebody can see the page. */
+export function useVisible(): boolean {
+  const [visible, setVisible] = useState(document.visibilityState === 'visible');
+  useEffect(() => {
+    const look = () => setVisible(document.visibilityState === 'visible');
+    document.addEventListener('visibilitychange', look);
+    return () => document.removeEventListener('visibilitychange', look);
+  }, []);
+  return visible;
+}
+
+/** Follows a stream while the page can be seen: browsers grant few connections, and all tabs share them. Returns whether it hears the server. */
+export function useEvents(address: string, onEvent: (event: StreamEvent) => void): boolean {
+  const [live, setLive] = useState(false);
+  const visible = useVisible();
+  const listener = useRef(onEvent);
+  listener.current = onEvent;
+  useEffect(() => {
+    if (!visible) return undefined;
+    const ended = new AbortController();
+    void followEvents(address, {
+      onEvent: (event) => listener.current(event),
+      onState: setLive,
+      signal: ended.signal,
+    });
+    return () => ended.abort();
+  }, [address, visible]);
+  return live;
+}
+
+export interface Loaded<T> {
+  readonly value: T | undefined;
+  readonly problem: string | undefined;
+  /** Nothing of the name is there. */
+  readonly missing: boolean;
+  readonly reload: () => void;
+}
+
+/** What a route answers, asked for again every `everyMs` while the page can be seen, and whenever `seen` is another. Undefined input: not asked. */
+export function useAnswer<R extends Route>(
+  route: R,
+  input: CallInput<R> | undefined = {},
+  everyMs?: number,
+  seen?: string,
+): Loaded<Answer<R>> {
+  const [state, setState] = useState<Omit<Loaded<Answer<R>>, 'reload'>>({
+    value: undefined,
+    problem: undefined,
+    missing: false,
+  });
+  const [asked, setAsked] = useState(0);
+  const visible = useVisible();
+  const key = input === undefined ? undefined : JSON.stringify(input);
+  useEffect(() => {
+    if (key === undefined || !visible) return undefined;
+    const ended = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const ask = async () => {
+      try {
+        const given = JSON.parse(key) as CallInput<R>;
+        const value = await call(route, { ...given, signal: ended.signal });
+        if (!ended.signal.aborted) setState({ value, problem: undefined, missing: false });
+      } catch (error) {
+        if (ended.signal.aborted) return;
+        const missing = error instanceof ApiError && (error.status === 404 || error.status === 403);
+        setState((before) => ({ ...before, problem: problemOf(error), missing }));
+      }
+      if (everyMs !== undefined && !ended.signal.aborted) timer = setTimeout(() => void ask(), everyMs);
+    };
+    void ask();
+    return () => {
+      ended.abort();
+      clearTimeout(timer);
+    };
+  }, [route, key, asked, visible, everyMs, seen]);
+  const reload = useCallback(() => setAsked((count) => count + 1), []);
+  return { ...state, reload };
+}
+
+/** What to tell a person of something that went wrong. */
+export function problemOf(error: unknown): string {
+  if (error instanceof ApiError) return error.message;
+  return 'Porthole cannot be reached right now. It is tried again.';
+}

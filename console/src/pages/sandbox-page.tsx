@@ -1,0 +1,69 @@
+import { lazy, Suspense } from 'react';
+import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components';
+import { Link, useLocation } from 'wouter';
+import { useAnswer } from '../live/use-live.ts';
+import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';
+import { Files } from '../sandboxes/files.tsx';
+import { SandboxActions } from '../sandboxes/sandbox-actions.tsx';
+
+// Large, and most pages do without.
+const TerminalView = lazy(() => import('../sandboxes/terminal-view.tsx'));
+
+/** One sandbox: its terminal and its files. */
+export function SandboxPage({ id }: { readonly id: string }) {
+  const [, navigate] = useLocation();
+  const {
+    value: sandbox,
+    problem,
+    missing,
+    reload,
+  } = useAnswer('GET /v1/sandbox/{id}', { path: { id } }, 5_000);
+  if (sandbox === undefined) {
+    if (missing) return <Missing what="sandbox" />;
+    return problem === undefined ? <Loading /> : <Problem words={problem} onRetry={reload} />;
+  }
+  const { resources } = sandbox;
+  return (
+    <>
+      <div className="page-head">
+        <div>
+          <p className="crumb">
+            <Link href="/sandboxes">Sandboxes</Link>
+          </p>
+          <h1>{sandbox.name ?? sandbox.session_key ?? 'Sandbox'}</h1>
+          <p className="facts">
+            <State value={sandbox.state} />
+            <span className="id">{sandbox.id}</span>
+            <span>{sandbox.image ?? 'default image'}</span>
+            {resources.cpu === null ? null : <span>{resources.cpu} CPU</span>}
+            {resources.memory_mb === null ? null : <span>{resources.memory_mb} MB</span>}
+            <span>{sandbox.network ? 'internet' : 'no internet'}</span>
+          </p>
+        </div>
+        <SandboxActions sandbox={sandbox} onChange={reload} onDeleted={() => navigate('/sandboxes')} />
+      </div>
+      {sandbox.state === 'running' ? (
+        <Tabs className="tabs">
+          <TabList aria-label="Of this sandbox">
+            <Tab id="terminal">Terminal</Tab>
+            <Tab id="files">Files</Tab>
+          </TabList>
+          <TabPanel id="terminal">
+            <Suspense fallback={<Loading />}>
+              <TerminalView sandboxId={sandbox.id} />
+            </Suspense>
+          </TabPanel>
+          <TabPanel id="files">
+            <Files sandboxId={sandbox.id} />
+          </TabPanel>
+        </Tabs>
+      ) : (
+        <p className="reason" role="status">
+          {sandbox.state === 'stopped'
+            ? 'It is stopped. Its files are kept: resume it to see them, and to work in it.'
+            : `It is ${sandbox.state}.`}
+        </p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,58 @@
+import type { ReactNode } from 'react';
+import { Button } from './button.tsx';
+
+export function Loading() {
+  return (
+    <p className="loading" role="status">
+      Loading…
+    </p>
+  );
+}
+
+export interface ProblemProps {
+  readonly words: string;
+  readonly onRetry?: () => void;
+}
+
+/** What went wrong, in the API's own words. */
+export function Problem({ words, onRetry }: ProblemProps) {
+  return (
+    <div className="problem" role="alert">
+      <p>{words}</p>
+      {onRetry === undefined ? null : <Button onPress={onRetry}>Try again</Button>}
+    </div>
+  );
+}
+
+/** A list that has nothing in it yet, and what to do about that. */
+export function Empty({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
+  return (
+    <div className="empty">
+      <p className="title">{title}</p>
+      {children}
+    </div>
+  );
+}
+
+export function Missing({ what }: { readonly what: string }) {
+  return (
+    <Empty title={`There is no such ${what}`}>
+      <p>It may have been deleted, or it is somebody else’s.</p>
+    </Empty>
+  );
+}
+
+const TONES: Readonly<Record<string, string>> = {
+  running: 'good',
+  serves: 'good',
+  creating: 'busy',
+  starting: 'busy',
+  stopped: 'off',
+  completed: 'off',
+  destroyed: 'off',
+};
+
+/** A state as a word with a colour, which says nothing that the word does not. */
+export function State({ value }: { readonly value: string }) {
+  return <span className={`state ${TONES[value] ?? 'off'}`}>{value}</span>;
+}

@@ -1,0 +1,72 @@
+import type { ReactNode } from 'react';
+import { useEffect } from 'react';
+import { Link, useLocation } from 'wouter';
+import { type Answer, call } from '../api/client.ts';
+import { Button } from './button.tsx';
+import { Icon, type IconName } from './icon.tsx';
+
+const PAGES: readonly { readonly href: string; readonly name: string; readonly icon: IconName }[] = [
+  { href: '/', name: 'Runs', icon: 'runs' },
+  { href: '/sandboxes', name: 'Sandboxes', icon: 'box' },
+  { href: '/tools', name: 'Tools', icon: 'code' },
+];
+
+export interface ShellProps {
+  readonly session: Answer<'GET /api/session'>;
+  readonly waiting: number;
+  readonly children: ReactNode;
+}
+
+/** What is around every page: where one can go, and who one is. */
+export function Shell({ session, waiting, children }: ShellProps) {
+  const [location] = useLocation();
+  const current = location.startsWith('/runs/') ? '/' : `/${location.split('/')[1] ?? ''}`;
+  useEffect(() => {
+    const page = PAGES.find(({ href }) => href === current)?.name ?? 'Porthole';
+    document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${page} · Porthole`;
+  }, [current, waiting]);
+  const signOut = async () => {
+    await call('DELETE /api/session').catch(() => undefined);
+    window.location.assign('/');
+  };
+  return (
+    <div className="shell">
+      <a className="skip" href="#page">
+        Skip to the page
+      </a>
+      <header className="side">
+        <Link href="/" className="brand">
+          <Icon name="porthole" />
+          Porthole
+        </Link>
+        <nav aria-label="Pages">
+          {PAGES.map(({ href, name, icon }) => (
+            <Link key={href} href={href} aria-current={href === current ? 'page' : undefined}>
+              <Icon name={icon} />
+              <span>{name}</span>
+            </Link>
+          ))}
+        </nav>
+        <div className="who">
+          <a href="/v1/openapi">API</a>
+          {session.user === 'local' ? (
+            <span className="quiet">local</span>
+          ) : (
+            <>
+              <span className="quiet" title={session.org}>
+                {session.user}
+                {session.admin ? ' · admin' : ''}
+              </span>
+              <Button variant="plain" onPress={() => void signOut()}>
+                Sign out
+              </Button>
+            </>
+          )}
+        </div>
+      </header>
+      <main id="page" tabIndex={-1}>
+        {children}
+      </main>
+    </div>
+  );
+}

@@ -1,0 +1,74 @@
+import { useState } from 'react';
+import { type Answer, call } from '../api/client.ts';
+import { problemOf } from '../live/use-live.ts';
+import { Button } from '../parts/button.tsx';
+import { FormDialog } from '../parts/form-dialog.tsx';
+
+export interface SandboxActionsProps {
+  readonly sandbox: Answer<'GET /v1/sandbox'>['sandboxes'][number];
+  readonly onChange: () => void;
+  readonly onDeleted?: () => void;
+}
+
+/** Stop, resume and delete. */
+export function SandboxActions({ sandbox, onChange, onDeleted = onChange }: SandboxActionsProps) {
+  const [problem, setProblem] = useState<string>();
+  const [busy, setBusy] = useState(false);
+  const path = { id: sandbox.id };
+  const name = sandbox.name ?? sandbox.id;
+  const act = async (what: () => Promise<unknown>) => {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await what();
+    } catch (error) {
+      setProblem(problemOf(error));
+    } finally {
+      setBusy(false);
+      onChange();
+    }
+  };
+  return (
+    <div className="tools">
+      {sandbox.state === 'running' ? (
+        <Button
+          isDisabled={busy}
+          aria-label={`Stop ${name}`}
+          onPress={() => void act(() => call('POST /v1/sandbox/{id}/stop', { path }))}
+        >
+          {busy ? 'Stopping…' : 'Stop'}
+        </Button>
+      ) : null}
+      {sandbox.state === 'stopped' ? (
+        <Button
+          isDisabled={busy}
+          aria-label={`Resume ${name}`}
+          onPress={() => void act(() => call('POST /v1/sandbox/{id}/resume', { path }))}
+        >
+          {busy ? 'Resuming…' : 'Resume'}
+        </Button>
+      ) : null}
+      <FormDialog
+        trigger={
+          <Button variant="danger" aria-label={`Delete ${name}`}>
+            Delete
+          </Button>
+        }
+        title={`Delete ${name}?`}
+        action="Delete it"
+        danger
+        onSubmit={async () => {
+          await call('DELETE /v1/sandbox/{id}', { path });
+          onDeleted();
+        }}
+      >
+        <p>Its files and all that runs in it are gone. This cannot be undone.</p>
+      </FormDialog>
+      {problem === undefined ? null : (
+        <span className="field-error" role="alert">
+          {problem}
+        </span>
+      )}
+    </div>
+  );
+}
