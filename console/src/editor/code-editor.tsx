@@ -3,8 +3,14 @@ import { json } from '@codemirror/lang-json';
 import { python } from '@codemirror/lang-python';
 import { EditorState, type Extension } from '@codemirror/state';
 import { oneDark } from '@codemirror/theme-one-dark';
-import { EditorView } from '@codemirror/view';
-import { basicSetup } from 'codemirror';
+import { closeBrackets } from '@codemirror/autocomplete';
+import {
+  bracketMatching,
+  defaultHighlightStyle,
+  indentOnInput,
+  syntaxHighlighting,
+} from '@codemirror/language';
+import { drawSelection, EditorView, highlightActiveLine, lineNumbers } from '@codemirror/view';
 import { useEffect, useRef } from 'react';
 
 export interface CodeEditorProps {
@@ -48,7 +54,13 @@ export default function CodeEditor({
       state: EditorState.create({
         doc: initial,
         extensions: [
-          basicSetup,
+          lineNumbers(),
+          drawSelection(),
+          highlightActiveLine(),
+          bracketMatching(),
+          closeBrackets(),
+          indentOnInput(),
+          syntaxHighlighting(defaultHighlightStyle, { fallback: true }),
           languageOf(language),
           dark ? oneDark : [],
           EditorState.readOnly.of(readOnly),

@@ -50,10 +50,10 @@ export interface Loaded<T> {
   readonly reload: () => void;
 }
 
-/** What a route answers, asked for again every `everyMs` while the page can be seen, and whenever `seen` is another. Undefined input: not asked. */
+/** What a route answers, asked for again every `everyMs` while the page can be seen, and whenever `seen` is another. Null: not asked. */
 export function useAnswer<R extends Route>(
   route: R,
-  input: CallInput<R> | undefined = {},
+  input: CallInput<R> | null = {},
   everyMs?: number,
   seen?: string,
 ): Loaded<Answer<R>> {
@@ -64,7 +64,7 @@ export function useAnswer<R extends Route>(
   });
   const [asked, setAsked] = useState(0);
   const visible = useVisible();
-  const key = input === undefined ? undefined : JSON.stringify(input);
+  const key = input === null ? undefined : JSON.stringify(input);
   useEffect(() => {
     if (key === undefined || !visible) return undefined;
     const ended = new AbortController();

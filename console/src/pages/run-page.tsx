@@ -25,7 +25,7 @@ export function RunPage({ id }: { readonly id: string }) {
   const sandboxId = run?.sandbox_id;
   const { value: sandbox } = useAnswer(
     'GET /v1/sandbox/{id}',
-    sandboxId === undefined ? undefined : { path: { id: sandboxId } },
+    sandboxId === undefined ? null : { path: { id: sandboxId } },
     10_000,
     last,
   );

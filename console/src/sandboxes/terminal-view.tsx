@@ -2,7 +2,7 @@ import { FitAddon } from '@xterm/addon-fit';
 import { type ITheme, Terminal } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
 import { useEffect, useRef, useState } from 'react';
-import { terminalDocument } from './terminal-document.ts';
+import { adoptInlineStyles } from './adopt-inline-styles.ts';
 
 const DARK: ITheme = {
   background: '#0d1117',
@@ -44,9 +44,9 @@ export default function TerminalView({ sandboxId }: { readonly sandboxId: string
   useEffect(() => {
     const element = place.current;
     if (element === null) return undefined;
+    const giveBack = adoptInlineStyles(document);
     const dark = matchMedia('(prefers-color-scheme: dark)');
     const terminal = new Terminal({
-      documentOverride: terminalDocument(document),
       fontFamily: 'ui-monospace, "SF Mono", Menlo, Consolas, monospace',
       fontSize: 13,
       scrollback: 5_000,
@@ -123,6 +123,7 @@ export default function TerminalView({ sandboxId }: { readonly sandboxId: string
       watcher.disconnect();
       dark.removeEventListener('change', paint);
       terminal.dispose();
+      giveBack();
     };
   }, [sandboxId, attempt]);
   return (
