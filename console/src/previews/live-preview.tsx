@@ -34,7 +34,7 @@ export function LivePreview({ runId, preview, onEnd }: LivePreviewProps) {
   const { value: found } = useAnswer(
     'GET /api/runs/{id}/sandbox/doctor',
     { path: { id: runId }, query: { port: String(port) } },
-    5_000,
+    10_000,
   );
   const finding = found?.ports.find((each) => each.port === port);
   const ready = finding?.ready === true;

@@ -71,7 +71,13 @@ function StartPreview({ runId, open, onStarted }: StartProps) {
     <div className="start-preview">
       <h3>Start a preview</h3>
       {ports.length === 0 ? (
-        <p className="quiet">{found?.advice ?? 'Looking at what listens in the sandbox…'}</p>
+        <p className="quiet">
+          {found === undefined
+            ? 'Looking at what listens in the sandbox…'
+            : found.ports.length > 0
+              ? 'Every server that listens here and may be shown has its preview.'
+              : found.advice}
+        </p>
       ) : (
         <ul className="ports">
           {ports.map(({ port, http, listener, framework, advice, ready }) => (

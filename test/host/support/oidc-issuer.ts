@@ -1,4 +1,5 @@
 import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,6 +15,8 @@ export interface OidcIssuer {
   readonly publicPem: string;
   /** What every answer is from now on; undefined: as it should be. */
   answerWith(status: number | undefined): void;
+  /** A code for whoever was sent to `authorize` with the query: it is exchanged once, by whoever knows the verifier, for an `id_token` with the claims. */
+  grant(query: Readonly<Record<string, string>>, claims: JWTPayload): string;
   close(): Promise<void>;
 }
 
@@ -28,9 +31,47 @@ export async function startOidcIssuer(port = 0): Promise<OidcIssuer> {
   };
   let forced: number | undefined;
   let url = '';
+  const sign: OidcIssuer['sign'] = (claims, { alg = 'RS256', kid = alg } = {}) =>
+    new SignJWT({
+      iss: url,
+      aud: 'porthole',
+      sub: 'carol',
+      org: 'acme',
+      exp: Math.floor(Date.now() / 1000) + 3600,
+      ...claims,
+    })
+      .setProtectedHeader({ alg, kid })
+      .sign(alg === 'RS256' ? rsa.privateKey : ec.privateKey);
+  const grants = new Map<string, { readonly challenge: string | undefined; readonly claims: JWTPayload }>();
+  const exchange = async (body: string): Promise<object | undefined> => {
+    const form = new URLSearchParams(body);
+    const granted = grants.get(form.get('code') ?? '');
+    grants.delete(form.get('code') ?? '');
+    const challenge = createHash('sha256')
+      .update(form.get('code_verifier') ?? '')
+      .digest('base64url');
+    if (granted === undefined || granted.challenge !== challenge) return undefined;
+    return { token_type: 'Bearer', access_token: 'unused', id_token: await sign(granted.claims) };
+  };
   const server = createServer((req, res) => {
+    if (req.url === '/token' && forced === undefined) {
+      let body = '';
+      req.on('data', (chunk: Buffer) => (body += chunk.toString()));
+      req.once('end', () => {
+        void exchange(body).then((answer) => {
+          res.writeHead(answer === undefined ? 400 : 200, { 'content-type': 'application/json' });
+          res.end(JSON.stringify(answer ?? { error: 'invalid_grant' }));
+        });
+      });
+      return;
+    }
     const documents: Record<string, unknown> = {
-      '/.well-known/openid-configuration': { issuer: url, jwks_uri: `${url}/keys` },
+      '/.well-known/openid-configuration': {
+        issuer: url,
+        jwks_uri: `${url}/keys`,
+        authorization_endpoint: `${url}/authorize`,
+        token_endpoint: `${url}/token`,
+      },
       '/keys': jwks,
     };
     res.writeHead(forced ?? 200, { 'content-type': 'application/json' });
@@ -42,17 +83,15 @@ export async function startOidcIssuer(port = 0): Promise<OidcIssuer> {
   return {
     url,
     publicPem: await exportSPKI(rsa.publicKey),
-    sign: (claims, { alg = 'RS256', kid = alg } = {}) =>
-      new SignJWT({
-        iss: url,
-        aud: 'porthole',
-        sub: 'carol',
-        org: 'acme',
-        exp: Math.floor(Date.now() / 1000) + 3600,
-        ...claims,
-      })
-        .setProtectedHeader({ alg, kid })
-        .sign(alg === 'RS256' ? rsa.privateKey : ec.privateKey),
+    sign,
+    grant(query, claims) {
+      const code = randomUUID();
+      grants.set(code, {
+        challenge: query['code_challenge'],
+        claims: { nonce: query['nonce'], ...claims },
+      });
+      return code;
+    },
     answerWith(status) {
       forced = status;
     },

@@ -1,0 +1,88 @@
+import { describe, expect, test } from '@jest/globals';
+import { createEventParser, followEvents, type StreamEvent } from '../../console/src/live/event-stream.ts';
+
+describe('the parser of server-sent events', () => {
+  const STREAM =
+    'retry: 250\n\nid: 1\nevent: a\ndata: x\n\n: heartbeat\n\nid: 2\r\ndata: y\r\ndata: z\r\n\r\n';
+  const READ = [
+    { id: '1', type: 'a', data: 'x' },
+    { id: '2', type: 'message', data: 'y\nz' },
+  ];
+
+  test.each([1, 2, 3, 7, 1_000])('reads the same events from pieces of %d characters', (size) => {
+    const parse = createEventParser();
+    const events: StreamEvent[] = [];
+    for (let at = 0; at < STREAM.length; at += size) events.push(...parse(STREAM.slice(at, at + size)));
+    expect(events).toEqual(READ);
+  });
+
+  test('says how long the server wants clients to wait', () => {
+    const heard: number[] = [];
+    createEventParser((milliseconds) => heard.push(milliseconds))(STREAM);
+    expect(heard).toEqual([250]);
+  });
+
+  test('keeps what has not ended for the next piece', () => {
+    const parse = createEventParser();
+    expect([parse('data: half'), parse(' and half\n'), parse('\n')]).toEqual([
+      [],
+      [],
+      [{ id: '', type: 'message', data: 'half and half' }],
+    ]);
+  });
+});
+
+describe('following a stream', () => {
+  function script(answers: readonly (() => Response)[]) {
+    const asked: (string | undefined)[] = [];
+    const pauses: number[] = [];
+    const ended = new AbortController();
+    const told: string[] = [];
+    const done = followEvents('/events', {
+      onEvent: ({ data }) => told.push(data),
+      signal: ended.signal,
+      fetch: (_address, { headers }) => {
+        asked.push((headers as Record<string, string>)['last-event-id']);
+        const answer = answers[asked.length - 1];
+        if (answer === undefined) {
+          ended.abort();
+          return Promise.reject(new Error('no more'));
+        }
+        return Promise.resolve(answer());
+      },
+      pause: (milliseconds) => {
+        pauses.push(milliseconds);
+        return Promise.resolve();
+      },
+    });
+    return done.then(() => ({ asked, pauses, told }));
+  }
+
+  test('comes back with the id of the last event that it heard', async () => {
+    const result = await script([
+      () => new Response('id: 7\ndata: one\n\n'),
+      () => new Response('id: 8\ndata: two\n\n'),
+    ]);
+    expect(result).toEqual({ asked: [undefined, '7', '8'], pauses: [1_000, 1_000], told: ['one', 'two'] });
+  });
+
+  test('waits longer from one failure to the next, and as the server says once it is back', async () => {
+    const result = await script([
+      () => new Response('', { status: 503 }),
+      () => new Response('', { status: 503 }),
+      () => new Response('', { status: 503 }),
+      () => new Response('retry: 20\n\n'),
+    ]);
+    expect(result.pauses).toEqual([1_000, 2_000, 4_000, 20]);
+  });
+
+  test('never waits longer than 15 seconds', async () => {
+    const result = await script(Array.from({ length: 8 }, () => () => new Response('', { status: 503 })));
+    expect(result.pauses).toEqual([1_000, 2_000, 4_000, 8_000, 15_000, 15_000, 15_000, 15_000]);
+  });
+
+  test.each([401, 403, 404])('ends for good at %d', async (status) => {
+    const result = await script([() => new Response('', { status })]);
+    expect(result).toEqual({ asked: [undefined], pauses: [], told: [] });
+  });
+});

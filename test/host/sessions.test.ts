@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { pinnedClock } from './support/pinned-clock.ts';
+import { type OidcIssuer, startOidcIssuer } from './support/oidc-issuer.ts';
+
+const KEY = 'a-key-of-alice-0123';
+const KEYS = JSON.stringify({ [KEY]: { user: 'alice', org: 'acme' } });
+
+/** `name=value` of the answer's cookie, and its attributes. */
+function cookieIn(headers: { readonly 'set-cookie'?: string[] | undefined }) {
+  const [pair = '', ...attributes] = (headers['set-cookie']?.[0] ?? '').split('; ');
+  return { pair, name: pair.split('=', 1)[0], attributes };
+}
+
+describe('signing in with a key', () => {
+  let porthole: TestHost;
+  let cookie: string;
+  beforeAll(async () => {
+    porthole = await startTestHost({ PORTHOLE_API_KEYS: KEYS });
+    const answer = await porthole.call('POST', '/api/session', { body: { key: KEY } });
+    cookie = cookieIn(answer.headers).pair;
+  });
+  afterAll(() => porthole.end());
+  const origin = () => porthole.host.url;
+
+  test('gives a cookie that no script can read, without the key', async () => {
+    const answer = await porthole.call('POST', '/api/session', { body: { key: KEY } });
+    const { name, pair, attributes } = cookieIn(answer.headers);
+    expect({ status: answer.status, name, attributes }).toEqual({
+      status: 200,
+      name: 'porthole-session',
+      attributes: ['Path=/', 'Max-Age=43200', 'HttpOnly', 'SameSite=Strict'],
+    });
+    expect(pair).not.toContain(KEY);
+    expect(porthole.logged.join('')).not.toContain(KEY);
+  });
+
+  test('refuses a key that is not good', async () => {
+    const answer = await porthole.call('POST', '/api/session', { body: { key: `${KEY}4` } });
+    expect([answer.status, answer.headers['set-cookie']]).toEqual([401, undefined]);
+  });
+
+  test('lets its owner in, as who they are', async () => {
+    const answer = await porthole.call('GET', '/api/session', { headers: { cookie } });
+    expect([answer.status, answer.json()]).toEqual([200, { user: 'alice', org: 'acme', admin: false }]);
+  });
+
+  test.each<[string, () => Record<string, string>, number]>([
+    ['from the own origin', () => ({ origin: origin() }), 201],
+    ['without an Origin header', () => ({}), 403],
+    ['from the origin of a preview', () => ({ origin: 'http://abc-preview.localhost' }), 403],
+    ['from another site', () => ({ origin: origin(), 'sec-fetch-site': 'cross-site' }), 403],
+    ['from the same site', () => ({ origin: origin(), 'sec-fetch-site': 'same-site' }), 403],
+  ])('a change %s', async (_name, headers, status) => {
+    const answer = await porthole.call('POST', '/api/runs', { body: {}, headers: { cookie, ...headers() } });
+    expect(answer.status).toBe(status);
+  });
+
+  test.each([
+    ['a changed one', (sealed: string) => `${sealed.slice(0, -2)}AA`],
+    ['one that is there twice', (sealed: string) => `${sealed}; ${sealed}`],
+    ['an empty one', () => 'porthole-session='],
+    [
+      'one of another name',
+      (sealed: string) => sealed.replace('porthole-session', '__Host-porthole-session'),
+    ],
+  ])('%s is good for nothing', async (_name, change) => {
+    const answer = await porthole.call('GET', '/api/session', { headers: { cookie: change(cookie) } });
+    expect(answer.status).toBe(401);
+  });
+
+  test('a bad bearer token is not made good by a cookie', async () => {
+    const answer = await porthole.call('GET', '/api/session', { headers: { cookie }, token: 'wrong' });
+    expect(answer.status).toBe(401);
+  });
+
+  test('signing out takes the cookie away', async () => {
+    const answer = await porthole.call('DELETE', '/api/session', { headers: { cookie, origin: origin() } });
+    expect([answer.status, cookieIn(answer.headers)]).toEqual([
+      204,
+      {
+        pair: 'porthole-session=',
+        name: 'porthole-session',
+        attributes: ['Path=/', 'Max-Age=0', 'HttpOnly', 'SameSite=Strict'],
+      },
+    ]);
+  });
+});
+
+describe('behind https', () => {
+  let porthole: TestHost;
+  beforeAll(async () => {
+    porthole = await startTestHost({
+      PORTHOLE_API_KEYS: KEYS,
+      PORTHOLE_PUBLIC_URL: 'https://porthole.example.com',
+    });
+  });
+  afterAll(() => porthole.end());
+
+  test('the cookie is a __Host- one', async () => {
+    const answer = await porthole.call('POST', '/api/session', { body: { key: KEY } });
+    expect(cookieIn(answer.headers)).toMatchObject({
+      name: '__Host-porthole-session',
+      attributes: ['Path=/', 'Max-Age=43200', 'HttpOnly', 'SameSite=Strict', 'Secure'],
+    });
+  });
+
+  test('a cookie without the prefix, which a preview could have put there, is nobody’s', async () => {
+    const { headers } = await porthole.call('POST', '/api/session', { body: { key: KEY } });
+    const cookie = cookieIn(headers).pair.replace('__Host-', '');
+    expect((await porthole.call('GET', '/api/session', { headers: { cookie } })).status).toBe(401);
+  });
+});
+
+describe('signing in at an identity provider', () => {
+  let issuer: OidcIssuer;
+  let porthole: TestHost;
+  beforeAll(async () => {
+    issuer = await startOidcIssuer();
+    porthole = await startTestHost({
+      OIDC_ISSUER: issuer.url,
+      OIDC_AUDIENCE: 'porthole',
+      OIDC_CLIENT_ID: 'console',
+    });
+  });
+  afterAll(async () => {
+    await porthole.end();
+    await issuer.close();
+  });
+
+  async function begin() {
+    const answer = await porthole.call('POST', '/api/session/oidc', {
+      headers: { origin: porthole.host.url },
+    });
+    const url = new URL(answer.json<{ url: string }>().url);
+    return { answer, url, query: Object.fromEntries(url.searchParams), cookie: cookieIn(answer.headers) };
+  }
+
+  async function comeBack(cookie: string, code: string, state: string) {
+    const query = new URLSearchParams({ code, state }).toString();
+    return porthole.call('GET', `/api/session/oidc/callback?${query}`, {
+      headers: {
+        cookie,
+        'sec-fetch-site': 'cross-site',
+        'sec-fetch-mode': 'navigate',
+        'sec-fetch-dest': 'document',
+      },
+    });
+  }
+
+  test('begins with a challenge, a state and a nonce, and a cookie that comes back with the person', async () => {
+    const { url, query, cookie } = await begin();
+    expect(url.origin + url.pathname).toBe(`${issuer.url}/authorize`);
+    expect(query).toMatchObject({
+      response_type: 'code',
+      client_id: 'console',
+      code_challenge_method: 'S256',
+      redirect_uri: `${porthole.host.url}/api/session/oidc/callback`,
+    });
+    expect(cookie.attributes).toEqual(['Path=/', 'Max-Age=600', 'HttpOnly', 'SameSite=Lax']);
+  });
+
+  test('ends with a session of whom the provider vouches for', async () => {
+    const { query, cookie } = await begin();
+    const code = issuer.grant(query, { sub: 'carol', org: 'acme', aud: 'console' });
+    const answer = await comeBack(cookie.pair, code, query['state'] ?? '');
+    expect([answer.status, answer.headers.location]).toEqual([302, '/']);
+    const session = await porthole.call('GET', '/api/session', {
+      headers: { cookie: cookieIn(answer.headers).pair },
+    });
+    expect(session.json()).toEqual({ user: 'carol', org: 'acme', admin: false });
+  });
+
+  test.each<
+    [string, (query: Record<string, string>) => { claims?: object; state?: string; noCookie?: true }]
+  >([
+    ['another state', () => ({ state: 'another' })],
+    ['a token for another sign-in', () => ({ claims: { nonce: 'another' } })],
+    ['a token for another client', () => ({ claims: { aud: 'porthole' } })],
+    ['no cookie of a beginning', () => ({ noCookie: true })],
+  ])('does not end with %s', async (_name, wrong) => {
+    const { query, cookie } = await begin();
+    const { claims = {}, state = query['state'] ?? '', noCookie } = wrong(query);
+    const code = issuer.grant(query, { sub: 'carol', org: 'acme', aud: 'console', ...claims });
+    const answer = await comeBack(noCookie === true ? '' : cookie.pair, code, state);
+    expect([answer.status, answer.headers.location, answer.headers['set-cookie']]).toEqual([
+      302,
+      '/?sign-in=failed',
+      undefined,
+    ]);
+  });
+});
+
+test('a session is over after twelve hours', async () => {
+  const clock = pinnedClock();
+  const porthole = await startTestHost({ PORTHOLE_API_KEYS: KEYS }, { clock });
+  try {
+    const { headers } = await porthole.call('POST', '/api/session', { body: { key: KEY } });
+    const { pair: cookie } = cookieIn(headers);
+    const ask = async () => (await porthole.call('GET', '/api/session', { headers: { cookie } })).status;
+    clock.advance({ hours: 12, seconds: -1 });
+    expect(await ask()).toBe(200);
+    clock.advance({ seconds: 2 });
+    expect(await ask()).toBe(401);
+  } finally {
+    await porthole.end();
+  }
+});
