@@ -45,6 +45,8 @@ export function Missing({ what }: { readonly what: string }) {
 const TONES: Readonly<Record<string, string>> = {
   running: 'good',
   serves: 'good',
+  succeeded: 'good',
+  failed: 'bad',
   creating: 'busy',
   starting: 'busy',
   stopped: 'off',

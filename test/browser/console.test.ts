@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { suite } from '#test/support/suite.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const BUILT = join(ROOT, 'dist/console');
+const KEY = 'a-key-of-alice-0123';
+
+const SERVER = `require('http').createServer((request, response) => {
+  response.setHeader('content-type', 'text/html');
+  response.end('<title>Pricing</title><h1>Hello from the sandbox</h1><p id="from">' + (request.headers.referer ?? 'no referrer') + '</p>');
+}).listen(3000);`;
+
+interface Run {
+  readonly run_id: string;
+  readonly sandbox_id: string;
+  readonly agent_token: string;
+}
+
+interface Violation {
+  readonly id: string;
+  readonly impact: string;
+  readonly nodes: readonly { readonly html: string }[];
+}
+
+suite('the console, in a real browser', chromiumMissing, () => {
+  let porthole: TestHost;
+  let secured: TestHost;
+  let browser: Browser;
+  let run: Run;
+  let context: BrowserContext;
+  let page: Page;
+  const problems: string[] = [];
+  const origins = new Set<string>();
+
+  beforeAll(async () => {
+    execFileSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'build/console.ts'], {
+      cwd: ROOT,
+    });
+    [porthole, secured, browser] = await Promise.all([
+      startTestHost(),
+      startTestHost({ PORTHOLE_API_KEYS: JSON.stringify({ [KEY]: { user: 'alice', org: 'acme' } }) }),
+      launchChromium(),
+    ]);
+    const made = await porthole.call('POST', '/api/runs', { body: { title: 'Rebuild the pricing page' } });
+    run = made.json<Run>();
+    const file = `/v1/sandbox/${run.sandbox_id}/file/workspace/server.js`;
+    await porthole.call('PUT', file, { body: SERVER });
+    await porthole.call('POST', `/v1/sandbox/${run.sandbox_id}/exec`, {
+      body: { argv: ['sh', '-c', '(node server.js > dev.log 2>&1 &)'], cwd: '/workspace' },
+    });
+    context = await browser.newContext();
+    page = await context.newPage();
+    page.on('console', (message) => {
+      if (message.type() === 'error') problems.push(message.text());
+    });
+    page.on('pageerror', (error) => problems.push(error.message));
+    page.on('request', (request) => {
+      if (request.frame() === page.mainFrame() && /^(http|ws)/.test(request.url())) {
+        origins.add(new URL(request.url()).origin);
+      }
+    });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await Promise.all([porthole?.end(), secured?.end()]);
+  });
+
+  /** What axe-core finds that keeps people out. */
+  async function violations(of: Page): Promise<string[]> {
+    const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+    // By the debugger: the page's own policy lets no such script in.
+    await of.evaluate(source);
+    const found = (await of.evaluate('axe.run(document, { iframes: false })')) as {
+      violations: Violation[];
+    };
+    return found.violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ''}`);
+  }
+
+  test('shows what an agent asks for within a second, wherever the person is, and opens it', async () => {
+    await page.goto(`${porthole.host.url}/sandboxes`);
+    await page.getByRole('heading', { name: 'Sandboxes' }).waitFor();
+    const began = performance.now();
+    const asking = porthole.call('POST', `/api/runs/${run.run_id}/sandbox/preview`, {
+      token: run.agent_token,
+      body: { target_port: 3000 },
+    });
+    const approve = page.getByRole('button', { name: 'Approve once' });
+    await approve.waitFor();
+    expect(performance.now() - began).toBeLessThan(1_000);
+    await page.getByText('“Pricing”').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await approve.click();
+    expect((await asking).status).toBe(200);
+    await approve.waitFor({ state: 'detached' });
+  });
+
+  test('shows the app in a frame that is told nothing of the console', async () => {
+    await page.goto(`${porthole.host.url}/runs/${run.run_id}`);
+    const frame = page.frameLocator('iframe');
+    await frame.getByText('Hello from the sandbox').waitFor();
+    expect(await frame.locator('#from').textContent()).toBe('no referrer');
+    await page.getByText('Preview kept alive').waitFor();
+    expect(await violations(page)).toEqual([]);
+  });
+
+  test('stops a preview, and starts one of a port that listens', async () => {
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('Preview stopped').waitFor();
+    await page.getByRole('button', { name: 'Start a preview of port 3000' }).click();
+    await page.frameLocator('iframe').getByText('Hello from the sandbox').waitFor();
+  });
+
+  test('has a terminal that is as it was after a reload', async () => {
+    await page.goto(`${porthole.host.url}/sandboxes/${run.sandbox_id}`);
+    await page.getByText('Connected').waitFor();
+    await page.locator('.screen').click();
+    await page.keyboard.type('printf "%s-%s\\n" before reload\n');
+    const screen = page.locator('.xterm-rows');
+    await screen.getByText('before-reload', { exact: true }).waitFor();
+    await page.reload();
+    await page.locator('.xterm-rows').getByText('before-reload', { exact: true }).waitFor();
+    expect(await violations(page)).toEqual([]);
+  });
+
+  test('puts a file that is dropped in into the sandbox', async () => {
+    await page.getByRole('tab', { name: 'Files' }).click();
+    await page.getByRole('button', { name: 'server.js' }).waitFor();
+    // As text: the page's own types are not those of this program.
+    const data = await page.evaluateHandle(`(() => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(['dropped in'], 'dropped.txt', { type: 'text/plain' }));
+      return transfer;
+    })()`);
+    await page.locator('.files').dispatchEvent('drop', { dataTransfer: data });
+    await page.getByRole('button', { name: 'dropped.txt' }).waitFor();
+    const file = `/v1/sandbox/${run.sandbox_id}/file/workspace/dropped.txt`;
+    expect((await porthole.call('GET', file)).text).toBe('dropped in');
+    expect(await violations(page)).toEqual([]);
+  });
+
+  test('changes a file and saves it', async () => {
+    await page.getByRole('button', { name: 'dropped.txt' }).click();
+    const text = page.getByRole('textbox', { name: 'Text of /workspace/dropped.txt' });
+    await text.click();
+    await page.keyboard.type('now ');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.').waitFor();
+    const file = `/v1/sandbox/${run.sandbox_id}/file/workspace/dropped.txt`;
+    expect((await porthole.call('GET', file)).text).toContain('now ');
+  });
+
+  test('stops and resumes a sandbox', async () => {
+    await page.goto(`${porthole.host.url}/sandboxes`);
+    await page.getByRole('button', { name: `Stop ${run.sandbox_id}` }).click();
+    await page.getByRole('button', { name: `Resume ${run.sandbox_id}` }).click();
+    await page.getByRole('button', { name: `Stop ${run.sandbox_id}` }).waitFor();
+  });
+
+  test('does all of it without an error, and asks nobody but its own origin', () => {
+    expect({ problems, origins: [...origins].filter((each) => !each.startsWith('ws')) }).toEqual({
+      problems: [],
+      origins: [porthole.host.url],
+    });
+  });
+
+  test('asks who has a key for it, and keeps it nowhere', async () => {
+    const own = await browser.newContext();
+    const other = await own.newPage();
+    await other.goto(`${secured.host.url}/sandboxes`);
+    await other.getByLabel('API key').fill('not-the-key-of-anybody');
+    await other.getByRole('button', { name: 'Sign in' }).click();
+    await other.getByText('The key is not good here').waitFor();
+    expect(await violations(other)).toEqual([]);
+    await other.getByLabel('API key').fill(KEY);
+    await other.getByRole('button', { name: 'Sign in' }).click();
+    await other.getByRole('heading', { name: 'Sandboxes' }).waitFor();
+    const kept = await other.evaluate(
+      '({ stored: JSON.stringify({ ...localStorage, ...sessionStorage }), cookies: document.cookie, address: location.href })',
+    );
+    expect(kept).toEqual({ stored: '{}', cookies: '', address: `${secured.host.url}/sandboxes` });
+    await other.getByRole('button', { name: 'Sign out' }).click();
+    await other.getByLabel('API key').waitFor();
+    await own.close();
+  });
+
+  describe('what is served', () => {
+    test('is less than 200 KB of compressed script before editor and terminal', () => {
+      const page = readFileSync(join(BUILT, 'index.html'), 'utf8');
+      const first = [...page.matchAll(/(?:src|href)="\/(assets\/[^"]+\.js)"/g)].map(([, name]) => name ?? '');
+      const bytes = first.map((name) => statSync(join(BUILT, `${name}.br`)).size);
+      expect(first.length).toBeGreaterThan(0);
+      expect(bytes.reduce((sum, each) => sum + each, 0)).toBeLessThan(200_000);
+    });
+
+    test('has a policy without anything inline, and is asked for again', async () => {
+      const answer = await porthole.call('GET', '/runs/whatever', { headers: { 'accept-encoding': 'br' } });
+      expect(answer.status).toBe(200);
+      expect(answer.headers).toMatchObject({
+        'cache-control': 'no-cache',
+        'content-encoding': 'br',
+        'cross-origin-opener-policy': 'same-origin',
+        'referrer-policy': 'no-referrer',
+      });
+      expect(answer.headers['content-security-policy']).not.toContain('unsafe');
+      const again = await porthole.call('GET', '/runs/whatever', {
+        headers: { 'if-none-match': String(answer.headers.etag) },
+      });
+      expect([again.status, again.text]).toEqual([304, '']);
+    });
+
+    test('has files that may be kept for ever, as their names are of their content', async () => {
+      const name = readdirSync(join(BUILT, 'assets')).find((each) => each.endsWith('.css')) ?? '';
+      const answer = await porthole.call('GET', `/assets/${name}`);
+      expect([answer.status, answer.headers['cache-control']]).toEqual([
+        200,
+        'public, max-age=31536000, immutable',
+      ]);
+    });
+  });
+});
