@@ -68,6 +68,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
 
   return {
     ...editorProbes(porthole),
+    signIn: async () => ({ body: { key: ALICE } }),
     startPortForward: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),
     startAgentPreview: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),
     keepPreviewAlive: async ({ runId }) => {

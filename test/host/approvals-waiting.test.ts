@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { ADA_ADMIN, ALICE, BOB, PEOPLE } from './support/people.ts';
+import { makeRun, type MadeRun } from './support/runs.ts';
+
+interface Waiting {
+  readonly approvals: readonly { readonly request_id: string; readonly run_id: string }[];
+}
+
+describe('what waits for a decision', () => {
+  let porthole: TestHost;
+  let run: MadeRun;
+  beforeAll(async () => {
+    porthole = await startTestHost(PEOPLE);
+    run = await makeRun(porthole, ALICE);
+  });
+  afterAll(() => porthole.end());
+
+  /** Each list that the stream tells of, until the connection is given up. */
+  async function* follow(token: string, signal: AbortSignal): AsyncGenerator<Waiting, void> {
+    const response = await fetch(`${porthole.host.url}/api/approvals/events`, {
+      headers: { authorization: `Bearer ${token}` },
+      signal,
+    });
+    const decoder = new TextDecoder();
+    let rest = '';
+    for await (const chunk of response.body ?? []) {
+      const frames = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split('\n\n');
+      rest = frames.pop() ?? '';
+      for (const frame of frames) {
+        const data = /^data: (.*)$/m.exec(frame)?.[1];
+        if (data !== undefined) yield JSON.parse(data) as Waiting;
+      }
+    }
+  }
+
+  const list = async (token: string) =>
+    (await porthole.call('GET', '/api/approvals', { token })).json<Waiting & Record<string, unknown>>();
+
+  test('is told to the owner as it begins and ends, and to nobody else but admins', async () => {
+    const ended = new AbortController();
+    const stream = follow(ALICE, ended.signal);
+    expect((await stream.next()).value).toEqual({ approvals: [] });
+
+    const asking = porthole.call('POST', `/api/runs/${run.runId}/sandbox/preview`, {
+      token: run.agentToken,
+      body: { target_port: 3000 },
+    });
+    const told = (await stream.next()).value as Waiting;
+    expect(told.approvals).toMatchObject([
+      { run_id: run.runId, owner: 'alice', tool: 'start_preview', arguments: { target_port: 3000 } },
+    ]);
+    expect([await list(ALICE), await list(BOB), await list(ADA_ADMIN)]).toEqual([
+      told,
+      { approvals: [] },
+      told,
+    ]);
+
+    await porthole.call('POST', `/api/runs/${run.runId}/tool-approvals`, {
+      token: ALICE,
+      body: { request_id: told.approvals[0]?.request_id, decision: 'deny' },
+    });
+    expect((await stream.next()).value).toEqual({ approvals: [] });
+    expect((await asking).status).toBe(403);
+    ended.abort();
+    await stream.return();
+  });
+});
