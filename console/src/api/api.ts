@@ -848,6 +848,33 @@ export interface Api {
     body: null;
     answer: ToolRunList;
   };
+  'GET /api/archives': {
+    path: {};
+    query: {
+      limit?: number;
+      /**
+       * `next` of the page before
+       */
+      after?: string;
+      /**
+       * Those of one sandbox
+       */
+      sandbox_id?: string;
+    };
+    body: null;
+    answer: ArchiveList;
+  };
+  'DELETE /api/archives/{id}': {
+    path: {
+      /**
+       * Of the archive
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
   'GET /v1/pool/stats': {
     path: {};
     query: {};
@@ -1358,6 +1385,10 @@ export interface CreateSandboxRequest {
    * Whether it may reach the internet, without metadata and private addresses; default false
    */
   network?: boolean | null;
+  /**
+   * Id of an archive of yours, see `GET /api/archives`: a new sandbox begins with its files
+   */
+  from_archive?: string | null;
   /**
    * For every command that is run in it and every terminal; told to nobody else. At most 64 variables, 64 KiB together
    */
@@ -2224,6 +2255,38 @@ export interface ToolRunSummary {
   created_at: string;
   created_by: string;
   ended_at: string | null;
+}
+export interface ArchiveList {
+  archives: Archive[];
+  next: string | null;
+}
+export interface Archive {
+  /**
+   * For `from_archive` of a new sandbox
+   */
+  id: string;
+  /**
+   * The sandbox that it was
+   */
+  sandbox_id: string;
+  /**
+   * The sandbox's
+   */
+  name: string | null;
+  /**
+   * null: the default
+   */
+  image: string | null;
+  owner: string;
+  /**
+   * In bytes, as a tar
+   */
+  size: number;
+  /**
+   * Entries that no archive can hold, e.g. devices
+   */
+  left_out: number;
+  created_at: string;
 }
 export interface PoolStats {
   /**
