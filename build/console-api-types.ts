@@ -45,7 +45,6 @@ export async function consoleApiTypes(): Promise<string> {
     bannerComment: HEAD,
     additionalProperties: false,
     format: false,
-    strictIndexSignatures: true,
     unknownAny: true,
   });
   return formatted(types);

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
@@ -83,6 +83,20 @@ suite('the console, in a real browser', chromiumMissing, () => {
     return found.violations
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')
       .map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ''}`);
+  }
+
+  /** Puts a text in the place of all that an editor holds, as the clipboard does. */
+  async function paste(editor: Locator, text: string): Promise<void> {
+    await editor.click();
+    await editor.press('ControlOrMeta+a');
+    await editor.evaluate(
+      `(element, text) => {
+        const clipboardData = new DataTransfer();
+        clipboardData.setData('text/plain', text);
+        element.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+      }`,
+      text,
+    );
   }
 
   test('shows what an agent asks for within a second, wherever the person is, and opens it', async () => {
@@ -176,10 +190,10 @@ suite('the console, in a real browser', chromiumMissing, () => {
     await page.getByText('You edit it').waitFor();
     const editor = page.getByRole('textbox', { name: 'Code of the tool' });
     const result = page.getByRole('article', { name: 'What the run gave' });
-    await editor.fill(code(1));
+    await paste(editor, code(1));
     await page.getByRole('button', { name: 'Run unsaved' }).click();
     await result.getByText('"version": 1').waitFor();
-    await editor.fill(code(2));
+    await paste(editor, code(2));
     await result.getByRole('button', { name: 'confirm' }).click();
     await result.getByText('action confirm').waitFor();
     expect(await result.locator('pre').first().textContent()).toContain('"version": 1');

@@ -204,10 +204,10 @@ export interface Api {
     query: {};
     body:
       | {
-          [k: string]: unknown | undefined;
+          [k: string]: unknown;
         }
       | {
-          [k: string]: unknown | undefined;
+          [k: string]: unknown;
         }[];
     answer: null;
   };
@@ -1001,7 +1001,7 @@ export interface Api {
     body: null;
     answer: {
       openapi: string;
-      [k: string]: unknown | undefined;
+      [k: string]: unknown;
     };
   };
   'GET /v1/openapi': {
@@ -1107,7 +1107,7 @@ export interface RunEvent {
    * What the type says; never a token or a URL
    */
   data: {
-    [k: string]: string | number | boolean | null | undefined;
+    [k: string]: string | number | boolean | null;
   };
 }
 export interface StartPreviewRequest {
@@ -1315,7 +1315,7 @@ export interface WaitingApproval {
   owner: string;
   tool: string;
   arguments: {
-    [k: string]: string | number | boolean | undefined;
+    [k: string]: string | number | boolean;
   };
   /**
    * What the agent asks
@@ -1366,7 +1366,7 @@ export interface CreateSandboxRequest {
    */
   name?: string | null;
   tags?: {
-    [k: string]: string | undefined;
+    [k: string]: string;
   } | null;
   /**
    * Without a heartbeat for so long it is stopped, and its files are kept; a pass each minute does it
@@ -1393,7 +1393,7 @@ export interface CreateSandboxRequest {
    * For every command that is run in it and every terminal; told to nobody else. At most 64 variables, 64 KiB together
    */
   env?: {
-    [k: string]: string | undefined;
+    [k: string]: string;
   } | null;
 }
 export interface SandboxResourcesRequest {
@@ -1442,7 +1442,7 @@ export interface Sandbox {
   name: string | null;
   session_key: string | null;
   tags: {
-    [k: string]: string | undefined;
+    [k: string]: string;
   };
   resources: SandboxResources;
   skills: {
@@ -1511,7 +1511,7 @@ export interface SandboxDetail {
   name: string | null;
   session_key: string | null;
   tags: {
-    [k: string]: string | undefined;
+    [k: string]: string;
   };
   resources: SandboxResources;
   skills: {
@@ -1706,7 +1706,7 @@ export interface CreateSessionRequest {
    */
   cwd?: string | null;
   env?: {
-    [k: string]: string | undefined;
+    [k: string]: string;
   } | null;
 }
 export interface SessionId {
@@ -2044,10 +2044,10 @@ export interface ToolVersion {
   source_code: string;
   language: 'python' | 'node';
   input_schema: {
-    [k: string]: unknown | undefined;
+    [k: string]: unknown;
   } | null;
   settings_schema: {
-    [k: string]: unknown | undefined;
+    [k: string]: unknown;
   } | null;
   /**
    * For whoever runs it
@@ -2103,10 +2103,10 @@ export interface ToolDraft {
   source_code: string;
   language: 'python' | 'node';
   input_schema: {
-    [k: string]: unknown | undefined;
+    [k: string]: unknown;
   } | null;
   settings_schema: {
-    [k: string]: unknown | undefined;
+    [k: string]: unknown;
   } | null;
   /**
    * For whoever runs it
@@ -2195,7 +2195,7 @@ export interface ToolRun {
   outputs: unknown;
   next_actions: {
     id: string;
-    [k: string]: unknown | undefined;
+    [k: string]: unknown;
   }[];
   /**
    * At most the first MiB
@@ -2216,7 +2216,7 @@ export interface StartActionRequest {
    * JSON; {} without it
    */
   inputs?: {
-    [k: string]: unknown | undefined;
+    [k: string]: unknown;
   };
 }
 export interface ToolRunList {

@@ -36,7 +36,7 @@ export function onSignedOut(listener: () => void): void {
 export function addressOf(
   route: Route,
   path: Readonly<Record<string, string>> = {},
-  query: Readonly<Record<string, unknown>> = {},
+  query: Readonly<Record<string, string | number | boolean | undefined>> = {},
 ): string {
   const [, template = ''] = route.split(' ');
   const address = template.replace(/\{(\w+)\}/g, (_, name: string) =>
@@ -66,14 +66,11 @@ export async function call<R extends Route>(
   { path, query, body, headers = {}, signal }: CallInput<R> = {},
 ): Promise<Answer<R>> {
   const [method = 'GET'] = route.split(' ');
-  const response = await request(
-    addressOf(route, path as Readonly<Record<string, string>> | undefined, query),
-    {
-      method,
-      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      ...(signal === undefined ? {} : { signal }),
-    },
-  );
+  const response = await request(addressOf(route, path, query), {
+    method,
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  });
   return (response.status === 204 ? null : await response.json()) as Answer<R>;
 }

@@ -7,6 +7,7 @@ import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Loading, Problem, State } from '../parts/feedback.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
+import { formText } from '../parts/form-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
 
 const PAGE = 50;
@@ -87,7 +88,7 @@ function NewRun() {
       title="New run"
       action="Start it"
       onSubmit={async (form) => {
-        const title = String(form.get('title')).trim();
+        const title = formText(form, 'title');
         const { run_id: id } = await call('POST /api/runs', {
           body: {
             ...(title === '' ? {} : { title }),

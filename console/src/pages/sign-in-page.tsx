@@ -5,6 +5,7 @@ import { problemOf, useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { Icon } from '../parts/icon.tsx';
+import { formText } from '../parts/form-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
 
 const FAILED =
@@ -31,9 +32,9 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: () => void }) 
   const withKey = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = event.currentTarget;
-    const key = new FormData(form).get('key');
+    const key = formText(new FormData(form), 'key');
     void attempt(async () => {
-      await call('POST /api/session', { body: { key: String(key) } });
+      await call('POST /api/session', { body: { key: key } });
       form.reset();
       onSignedIn();
     });

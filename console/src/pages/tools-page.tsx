@@ -6,6 +6,7 @@ import { Button } from '../parts/button.tsx';
 import { Choice } from '../parts/choice.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
+import { formText } from '../parts/form-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
 
 const FIRST_CODE = {
@@ -74,7 +75,7 @@ function NewTool() {
         const language = form.get('language') === 'node' ? 'node' : 'python';
         const { tool_id: id } = await call('POST /api/v1/editor/tools', {
           body: {
-            name: String(form.get('name')),
+            name: formText(form, 'name'),
             language,
             entrypoint: 'run',
             source_code: FIRST_CODE[language],

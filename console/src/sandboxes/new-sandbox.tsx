@@ -5,6 +5,7 @@ import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice } from '../parts/choice.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
+import { formText } from '../parts/form-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
 
 /** Makes a sandbox. */
@@ -18,7 +19,7 @@ export function NewSandbox({ onMade }: { readonly onMade: () => void }) {
       title="New sandbox"
       action="Create it"
       onSubmit={async (form) => {
-        const text = (field: string) => String(form.get(field) ?? '').trim();
+        const text = (field: string) => formText(form, field);
         const [name, image] = [text('name'), text('image')];
         const amounts = { cpu: text('cpu'), memory_mb: text('memory_mb'), disk_mb: text('disk_mb') };
         const resources = Object.fromEntries(

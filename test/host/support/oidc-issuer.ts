@@ -1,7 +1,7 @@
 import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface OidcIssuer {
@@ -53,15 +53,17 @@ export async function startOidcIssuer(port = 0): Promise<OidcIssuer> {
     if (granted === undefined || granted.challenge !== challenge) return undefined;
     return { token_type: 'Bearer', access_token: 'unused', id_token: await sign(granted.claims) };
   };
+  const answerExchange = async (body: string, res: ServerResponse): Promise<void> => {
+    const answer = await exchange(body);
+    res.writeHead(answer === undefined ? 400 : 200, { 'content-type': 'application/json' });
+    res.end(JSON.stringify(answer ?? { error: 'invalid_grant' }));
+  };
   const server = createServer((req, res) => {
     if (req.url === '/token' && forced === undefined) {
       let body = '';
       req.on('data', (chunk: Buffer) => (body += chunk.toString()));
       req.once('end', () => {
-        void exchange(body).then((answer) => {
-          res.writeHead(answer === undefined ? 400 : 200, { 'content-type': 'application/json' });
-          res.end(JSON.stringify(answer ?? { error: 'invalid_grant' }));
-        });
+        void answerExchange(body, res);
       });
       return;
     }
