@@ -89,14 +89,13 @@ suite('the console, in a real browser', chromiumMissing, () => {
   async function paste(editor: Locator, text: string): Promise<void> {
     await editor.click();
     await editor.press('ControlOrMeta+a');
-    await editor.evaluate(
-      `(element, text) => {
-        const clipboardData = new DataTransfer();
-        clipboardData.setData('text/plain', text);
-        element.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
-      }`,
-      text,
-    );
+    // As text: the page's own types are not those of this program.
+    await page.evaluate(`(() => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData('text/plain', ${JSON.stringify(text)});
+      const paste = new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true });
+      document.querySelector('.code').shadowRoot.querySelector('.cm-content').dispatchEvent(paste);
+    })()`);
   }
 
   test('shows what an agent asks for within a second, wherever the person is, and opens it', async () => {
