@@ -37,6 +37,8 @@ export async function buildConsole(folder = CONSOLE_FOLDER): Promise<void> {
   const digest = await consoleDigest();
   if (digest === undefined) throw new Error(`there are no sources of the console in ${SOURCES}`);
   const aside = `${folder}.${process.pid}`;
+  // Whatever it is here: with another one the page would carry React's own checks.
+  process.env['NODE_ENV'] = 'production';
   const { build } = await import('vite');
   try {
     await build({ configFile: join(SOURCES, 'vite.config.ts'), build: { outDir: aside } });
