@@ -5,7 +5,7 @@ import { defineRoute } from '../route.ts';
 import { type ConsoleFile, consoleFiles } from './console-files.ts';
 
 /**
- * Nothing from elsewhere, nothing inline but style attributes, which the terminal's rows have. Frames are previews: of any origin, as their zone is the installation's,
+ * Nothing from elsewhere, and nothing inline. Frames are previews: of any origin, as their zone is the installation's,
  * and each frame is sandboxed and is told no referrer.
  */
 const POLICY = [
