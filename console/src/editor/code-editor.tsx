@@ -3,14 +3,15 @@ import { json } from '@codemirror/lang-json';
 import { python } from '@codemirror/lang-python';
 import { EditorState, type Extension } from '@codemirror/state';
 import { oneDark } from '@codemirror/theme-one-dark';
-import { closeBrackets } from '@codemirror/autocomplete';
+import { closeBrackets, closeBracketsKeymap } from '@codemirror/autocomplete';
+import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import {
   bracketMatching,
   defaultHighlightStyle,
   indentOnInput,
   syntaxHighlighting,
 } from '@codemirror/language';
-import { drawSelection, EditorView, highlightActiveLine, lineNumbers } from '@codemirror/view';
+import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view';
 import { useEffect, useRef } from 'react';
 
 export interface CodeEditorProps {
@@ -55,6 +56,9 @@ export default function CodeEditor({
         doc: initial,
         extensions: [
           lineNumbers(),
+          history(),
+          // Tab is left to the page: whoever has only a keyboard must get out of here.
+          keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap]),
           drawSelection(),
           highlightActiveLine(),
           bracketMatching(),
