@@ -1,15 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
+import { BUILT, ensureConsoleBuilt, paste, violations, watch, type Watched } from './support/console-bed.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
-const BUILT = join(ROOT, 'dist/console');
 const KEY = 'a-key-of-alice-0123';
 
 const SERVER = `require('http').createServer((request, response) => {
@@ -23,12 +20,6 @@ interface Run {
   readonly agent_token: string;
 }
 
-interface Violation {
-  readonly id: string;
-  readonly impact: string;
-  readonly nodes: readonly { readonly html: string }[];
-}
-
 suite('the console, in a real browser', chromiumMissing, () => {
   let porthole: TestHost;
   let secured: TestHost;
@@ -36,13 +27,10 @@ suite('the console, in a real browser', chromiumMissing, () => {
   let run: Run;
   let context: BrowserContext;
   let page: Page;
-  const problems: string[] = [];
-  const origins = new Set<string>();
+  let watched: Watched;
 
   beforeAll(async () => {
-    execFileSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'build/console.ts'], {
-      cwd: ROOT,
-    });
+    ensureConsoleBuilt();
     [porthole, secured, browser] = await Promise.all([
       startTestHost(),
       startTestHost({ PORTHOLE_API_KEYS: JSON.stringify({ [KEY]: { user: 'alice', org: 'acme' } }) }),
@@ -57,46 +45,12 @@ suite('the console, in a real browser', chromiumMissing, () => {
     });
     context = await browser.newContext();
     page = await context.newPage();
-    page.on('console', (message) => {
-      if (message.type() === 'error') problems.push(message.text());
-    });
-    page.on('pageerror', (error) => problems.push(error.message));
-    page.on('request', (request) => {
-      if (request.frame() === page.mainFrame() && /^(http|ws)/.test(request.url())) {
-        origins.add(new URL(request.url()).origin);
-      }
-    });
+    watched = watch(page);
   });
   afterAll(async () => {
     await browser?.close();
     await Promise.all([porthole?.end(), secured?.end()]);
   });
-
-  /** What axe-core finds that keeps people out. */
-  async function violations(of: Page): Promise<string[]> {
-    const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-    // By the debugger: the page's own policy lets no such script in.
-    await of.evaluate(source);
-    const found = (await of.evaluate('axe.run(document, { iframes: false })')) as {
-      violations: Violation[];
-    };
-    return found.violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ''}`);
-  }
-
-  /** Puts a text in the place of all that an editor holds, as the clipboard does. */
-  async function paste(editor: Locator, text: string): Promise<void> {
-    await editor.click();
-    await editor.press('ControlOrMeta+a');
-    // As text: the page's own types are not those of this program.
-    await page.evaluate(`(() => {
-      const clipboardData = new DataTransfer();
-      clipboardData.setData('text/plain', ${JSON.stringify(text)});
-      const paste = new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true });
-      document.querySelector('.code').shadowRoot.querySelector('.cm-content').dispatchEvent(paste);
-    })()`);
-  }
 
   test('shows what an agent asks for within a second, wherever the person is, and opens it', async () => {
     await page.goto(`${porthole.host.url}/sandboxes`);
@@ -189,10 +143,10 @@ suite('the console, in a real browser', chromiumMissing, () => {
     await page.getByText('You edit it').waitFor();
     const editor = page.getByRole('textbox', { name: 'Code of the tool' });
     const result = page.getByRole('article', { name: 'What the run gave' });
-    await paste(editor, code(1));
+    await paste(page, editor, code(1));
     await page.getByRole('button', { name: 'Run unsaved' }).click();
     await result.getByText('"version": 1').waitFor();
-    await paste(editor, code(2));
+    await paste(page, editor, code(2));
     await result.getByRole('button', { name: 'confirm' }).click();
     await result.getByText('action confirm').waitFor();
     expect(await result.locator('pre').first().textContent()).toContain('"version": 1');
@@ -202,7 +156,7 @@ suite('the console, in a real browser', chromiumMissing, () => {
   });
 
   test('does all of it without an error, and asks nobody but its own origin', () => {
-    expect({ problems, origins: [...origins].filter((each) => !each.startsWith('ws')) }).toEqual({
+    expect({ problems: watched.problems, origins: [...watched.origins] }).toEqual({
       problems: [],
       origins: [porthole.host.url],
     });
