@@ -25,7 +25,7 @@ import {
   NEEDS_WARM_POOL,
 } from './config/config.ts';
 import { openClusterPool } from './open-cluster-pool.ts';
-import type { PlatformDeps } from './open-platform.ts';
+import type { PlatformDeps } from './platform.ts';
 import type { Platform } from './platform.ts';
 import { tendProvider } from './tended-provider.ts';
 

@@ -3,7 +3,7 @@ import { type LocalPlane, openLocalPlane } from '#adapters/gateway/plane/local-p
 import { createLoopbackPlane } from '#adapters/gateway/plane/loopback-plane.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { Config } from './config/config.ts';
-import type { PlatformDeps } from './open-platform.ts';
+import type { PlatformDeps } from './platform.ts';
 import type { Platform } from './platform.ts';
 import { createPreviewGateway } from './preview-gateway.ts';
 

@@ -1,10 +1,16 @@
 import type { Server } from 'node:net';
 import type { PreviewProxy } from '#adapters/gateway/preview-proxy.ts';
 import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
+import type { Clock } from '#core/ports/clock.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
+import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { Tokens } from '#core/ports/tokens.ts';
 import type { WarmPool } from '#core/ports/warm-pool.ts';
 import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
+import type { SandboxNews } from '#core/use-cases/sandbox-news.ts';
+import type { Logger } from '#handlers/services.ts';
+import type { PreviewMetrics } from './metrics.ts';
 
 /** Where sandboxes and previews live, wired: all that differs between one machine and a cluster. */
 export interface Platform {
@@ -35,4 +41,17 @@ export interface Platform {
   readonly drainMs: number;
   /** Lets go of connections and listeners. On one machine sandboxes stop running; their files and the previews stay. */
   close(): Promise<void>;
+}
+
+/** What a platform is opened with. */
+export interface PlatformDeps {
+  readonly records: Records;
+  readonly tokens: Tokens;
+  /** Told of what becomes of a sandbox. */
+  readonly news: SandboxNews;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: PreviewMetrics;
+  /** The folder that only this process uses. */
+  readonly folder: () => Promise<string>;
 }

@@ -1,7 +1,8 @@
 import type { Kysely } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
 import { instantText } from './instant.ts';
-import { MIGRATIONS, type Migration } from './migrations.ts';
+import type { Migration } from './migration.ts';
+import { MIGRATIONS } from './migrations.ts';
 import type { SqlSchema } from './schema.ts';
 import type { SqlDialect } from './sql-dialect.ts';
 import { inTransaction } from './sql-session.ts';

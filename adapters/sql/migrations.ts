@@ -1,4 +1,4 @@
-import type { Kysely, RawBuilder } from 'kysely';
+import type { Migration } from './migration.ts';
 import { archives } from './migrations/0007-archives.ts';
 import { editor } from './migrations/0011-editor.ts';
 import { images } from './migrations/0009-images.ts';
@@ -12,18 +12,6 @@ import { sandboxLife } from './migrations/0005-sandbox-life.ts';
 import { sandboxTtl } from './migrations/0008-sandbox-ttl.ts';
 import { sandboxSizes } from './migrations/0006-sandbox-sizes.ts';
 import { timelinesApprovals } from './migrations/0002-timelines-approvals.ts';
-
-/** One step of the schema. Once released it never changes: what comes later is another step. */
-export interface Migration {
-  /** `0001-what-it-adds`; kept in the database once applied. */
-  readonly name: string;
-  /**
-   * Runs inside the transaction that all pending steps share. `text` is the column type for every text: compared
-   * byte by byte, so that order is the same on every database; `bytes` that of anything else. `Kysely<unknown>`, because a step must not depend on
-   * what the schema became later.
-   */
-  up(db: Kysely<unknown>, text: RawBuilder<unknown>, bytes: RawBuilder<unknown>): Promise<void>;
-}
 
 /** Every step, oldest first. A new table: a file in `migrations/`, a line here, its type in `schema.ts`. */
 export const MIGRATIONS: readonly Migration[] = [

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Call } from './call.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import type { Collection } from './collection.ts';
 import { ExchangeFailure, openExchanges } from './exchange.ts';
@@ -62,18 +63,6 @@ export interface KubernetesClient {
   readonly time: ServerTime;
   /** Lets go of the connections. */
   close(): void;
-}
-
-/** One exchange with the API server. */
-export interface Call {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  readonly path: string;
-  /** For messages: what is done to what. */
-  readonly what: string;
-  readonly repetition: Repetition;
-  readonly accept?: string;
-  readonly type?: string;
-  readonly body?: unknown;
 }
 
 const JSON_TYPE = 'application/json';

@@ -1,6 +1,6 @@
 import type { Collection } from './collection.ts';
 import { isReason } from './kubernetes-error.ts';
-import type { Call } from './kubernetes-client.ts';
+import type { Call } from './call.ts';
 import type { KubernetesObject } from './kubernetes-object.ts';
 
 export interface ListQuery {

@@ -1,6 +1,6 @@
 import type { Collection } from './collection.ts';
 import { KubernetesError } from './kubernetes-error.ts';
-import type { Call } from './kubernetes-client.ts';
+import type { Call } from './call.ts';
 import type { KubernetesObject } from './kubernetes-object.ts';
 import { MAX_TRIES } from './retry-delay.ts';
 

@@ -1,6 +1,7 @@
 import { LABELS, labelValue, PREVIEW_LABELS, selector, SLOT_MS, timeSlots } from '#constructs/names.ts';
 import type { Preview, PreviewFilter } from '#core/ports/preview-plane.ts';
-import type { PreviewStore, StoredRoute } from './preview-store.ts';
+import type { PreviewStore } from './preview-store.ts';
+import type { StoredRoute } from './stored-objects.ts';
 
 /** Slots that a selector names at most. Expiries beyond are listed, and judged by their exact time. */
 const MAX_SLOTS = 288;

@@ -2,26 +2,8 @@ import type { Clock } from '#core/ports/clock.ts';
 import type { Preview } from '#core/ports/preview-plane.ts';
 import { collection, type Collection, HTTP_ROUTES, SERVICES } from '../client/collection.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
-import type { KubernetesObject } from '../client/kubernetes-object.ts';
 import { type Foundation, foundationOf, readPreview } from './read-preview.ts';
-
-export type StoredService = KubernetesObject;
-
-export interface Condition {
-  readonly type: string;
-  readonly status: string;
-  readonly observedGeneration?: number;
-}
-
-export interface StoredRoute extends KubernetesObject {
-  readonly spec?: { readonly hostnames?: readonly string[] };
-  readonly status?: {
-    readonly parents?: readonly {
-      readonly parentRef?: { readonly name?: string; readonly namespace?: string };
-      readonly conditions?: readonly Condition[];
-    }[];
-  };
-}
+import type { StoredRoute } from './stored-objects.ts';
 
 /** Where previews are kept: two collections of one namespace, and the clock that their times are written by. */
 export interface PreviewStore {

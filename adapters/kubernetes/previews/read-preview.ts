@@ -3,7 +3,7 @@ import type { Preview } from '#core/ports/preview-plane.ts';
 import { parsePreviewHost, previewHost, previewName } from '#core/rules/preview-token.ts';
 import { RUN_ID } from '#core/rules/run-id.ts';
 import type { KubernetesObject } from '../client/kubernetes-object.ts';
-import type { StoredRoute } from './preview-store.ts';
+import type { StoredRoute } from './stored-objects.ts';
 
 export interface ReadPreviewOptions {
   readonly zone: string;

@@ -1,5 +1,6 @@
 import { LABELS, labelValue } from '#constructs/names.ts';
-import type { PreviewStore, StoredService } from './preview-store.ts';
+import type { PreviewStore } from './preview-store.ts';
+import type { StoredService } from './stored-objects.ts';
 import { isOurs } from './read-preview.ts';
 
 /** The Services of a run's previews, as they were when the one of that version was written or, a little, later. */

@@ -1,5 +1,6 @@
 import { ANNOTATIONS, parseTime } from '#constructs/names.ts';
-import { START_OVER_MS, type StoredService } from './preview-store.ts';
+import { START_OVER_MS } from './preview-store.ts';
+import type { StoredService } from './stored-objects.ts';
 
 /** Whether a start that did not make the Service has claimed the right to put its route on it. */
 export function isClaimed({ metadata: { annotations } }: StoredService): boolean {

@@ -1,7 +1,8 @@
 import { LABELS, PREVIEW_LABELS, selector, timeSlots } from '#constructs/names.ts';
 import { isFullPass } from '#core/rules/reaper-pass.ts';
 import { isReason } from '../client/kubernetes-error.ts';
-import type { PreviewStore, StoredRoute, StoredService } from './preview-store.ts';
+import type { PreviewStore } from './preview-store.ts';
+import type { StoredRoute, StoredService } from './stored-objects.ts';
 import { isOurs } from './read-preview.ts';
 import { isStartOver } from './service-claim.ts';
 

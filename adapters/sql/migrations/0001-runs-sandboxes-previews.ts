@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 export const runsSandboxesPreviews: Migration = {
   name: '0001-runs-sandboxes-previews',

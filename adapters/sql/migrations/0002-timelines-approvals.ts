@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 export const timelinesApprovals: Migration = {
   name: '0002-timelines-approvals',

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 export const sandboxSizes: Migration = {
   name: '0006-sandbox-sizes',

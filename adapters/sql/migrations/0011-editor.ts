@@ -1,5 +1,5 @@
 import { type CreateTableBuilder, type RawBuilder, sql } from 'kysely';
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 export const editor: Migration = {
   name: '0011-editor',

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 export const sandboxEvents: Migration = {
   name: '0013-sandbox-events',

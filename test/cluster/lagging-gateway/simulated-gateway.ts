@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
 import type { Collection } from '#adapters/kubernetes/client/collection.ts';
-import type { StoredRoute } from '#adapters/kubernetes/previews/preview-store.ts';
+import type { StoredRoute } from '#adapters/kubernetes/previews/stored-objects.ts';
 import {
   createGatewayProbe,
   type GatewayProbe,

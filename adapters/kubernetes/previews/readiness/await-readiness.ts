@@ -3,7 +3,7 @@ import { PortholeError } from '#core/errors.ts';
 import type { Preview, Readiness } from '#core/ports/preview-plane.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { within } from '../../client/within.ts';
-import type { StoredRoute } from '../preview-store.ts';
+import type { StoredRoute } from '../stored-objects.ts';
 import type { Answerer, GatewayProbe } from './gateway-probe.ts';
 import type { ProbeTimes } from './probe-times.ts';
 

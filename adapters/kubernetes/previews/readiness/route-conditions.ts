@@ -1,4 +1,4 @@
-import type { StoredRoute } from '../preview-store.ts';
+import type { StoredRoute } from '../stored-objects.ts';
 
 /** Whether the gateway says of the route, as it stands now, that it has accepted it and knows its Service. */
 export function isRouteAccepted(route: StoredRoute, gateway: { name: string; namespace: string }): boolean {

@@ -6,7 +6,7 @@ import {
 } from '#adapters/kubernetes/previews/readiness/await-readiness.ts';
 import type { Answerer } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
 import { createProbeTimes } from '#adapters/kubernetes/previews/readiness/probe-times.ts';
-import type { StoredRoute } from '#adapters/kubernetes/previews/preview-store.ts';
+import type { StoredRoute } from '#adapters/kubernetes/previews/stored-objects.ts';
 import { PortholeError, type ErrorCode } from '#core/errors.ts';
 import type { Preview } from '#core/ports/preview-plane.ts';
 import { NOON } from '../plane-bed.ts';
