@@ -1,11 +1,12 @@
 import type { Selectable } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
 import type { RunRecord, RunRecords } from '#core/ports/records.ts';
+import { withdrawWaiting } from './approvals/end-waiting.ts';
 import { instantText } from './instant.ts';
 import { keysetPage } from './keyset-page.ts';
 import type { RunsTable } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
-import { tellingTransaction } from './telling.ts';
+import { holdRun, tellingTransaction } from './telling.ts';
 
 export function runRecords(session: SqlSession): RunRecords {
   const { dialect, once, repeatable } = session;
@@ -44,6 +45,7 @@ export function runRecords(session: SqlSession): RunRecords {
     complete: (id, at, told = []) =>
       repeatable(async (db) => {
         const completed = await tellingTransaction(session, db, async (trx, tell) => {
+          await holdRun(trx, dialect, id);
           const row = await trx
             .updateTable('runs')
             .set({ status: 'completed', completed_at: instantText(at) })
@@ -51,7 +53,9 @@ export function runRecords(session: SqlSession): RunRecords {
             .where('status', '=', 'running')
             .returningAll()
             .executeTakeFirst();
-          if (row !== undefined) await tell(id, told, at);
+          if (row === undefined) return undefined;
+          await withdrawWaiting(trx, tell, id, at);
+          await tell(id, told, at);
           return row;
         });
         // A completed run never changes again, so this second look need not be in the transaction.

@@ -34,10 +34,10 @@ export function holdRun(
   trx: Transaction<SqlSchema>,
   dialect: SqlDialect,
   runId: string,
-): Promise<Pick<Selectable<RunsTable>, 'id' | 'owner_org' | 'owner_user'> | undefined> {
+): Promise<Pick<Selectable<RunsTable>, 'id' | 'owner_org' | 'owner_user' | 'status'> | undefined> {
   return trx
     .selectFrom('runs')
-    .select(['id', 'owner_org', 'owner_user'])
+    .select(['id', 'owner_org', 'owner_user', 'status'])
     .where('id', '=', runId)
     .modifyEnd(dialect.forUpdate)
     .executeTakeFirst();

@@ -61,12 +61,18 @@ export interface ApprovalRecords {
   /**
    * Asks, unless the answer is there or on its way. An identical request that was decided after `keptSince`, and whose decision nobody has taken, is returned; one that
    * waits is joined; otherwise this one begins to wait.
-   * @throws PortholeError `too_many_approvals` when the run has begun `most` others after `since`
+   * @throws PortholeError `too_many_approvals` when the run has begun `most` others after `since`; `run_ended` for a request of its agent once it has completed
    */
   ask(
     request: ApprovalRequest,
     waiter: Waiter,
-    bounds: { readonly keptSince: Date; readonly since: Date; readonly most: number },
+    bounds: {
+      readonly keptSince: Date;
+      readonly since: Date;
+      readonly most: number;
+      /** @default false */
+      readonly byAgent?: boolean;
+    },
   ): Promise<ApprovalRecord>;
   /** Undefined for one that nobody asked, or that is forgotten. */
   get(id: string): Promise<ApprovalRecord | undefined>;

@@ -140,7 +140,7 @@ export interface RunRecords {
    * and on an `after` that no page gave.
    */
   list(owner: Owner | undefined, page: PageRequest): Promise<Page<RunRecord>>;
-  /** Marks it completed at `at` if it runs, and then tells that; returns the record as it then stands, with the first completion's time. */
+  /** Marks it completed at `at` if it runs, withdraws the approvals that wait in it, and then tells that; returns the record as it then stands, with the first completion's time. */
   complete(id: string, at: Date, told?: readonly NewEvent[]): Promise<RunRecord | undefined>;
   /** The ids among `ids` whose run has completed. */
   completedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;

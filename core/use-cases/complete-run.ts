@@ -9,7 +9,7 @@ export interface CompleteRunDeps {
   readonly introduce: Introduce;
 }
 
-/** Ends a run: its agent's token is dead from then on, and goes from its sandbox. Completing it again changes nothing. */
+/** Ends a run: its agent's token is dead from then on and goes from its sandbox, and what it asked a person is withdrawn. Completing it again changes nothing. */
 export async function completeRun(
   { records, clock, introduce }: CompleteRunDeps,
   run: RunRecord,

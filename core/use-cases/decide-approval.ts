@@ -54,7 +54,7 @@ const ENDED: Readonly<Record<ApprovalRecord['status'], string>> = {
   approved: 'was approved',
   denied: 'was denied',
   timed_out: 'timed out',
-  withdrawn: 'was withdrawn, because nobody waited for it any more',
+  withdrawn: 'was withdrawn, because nobody waited for it any more or its run completed',
 };
 
 function alreadyEnded({ id, status, endedAt, decidedBy }: ApprovalRecord): PortholeError {

@@ -12,6 +12,8 @@ export interface ToolCall {
   readonly args: ToolArguments;
   /** What a person is asked. */
   readonly message: string;
+  /** Whether it is the agent itself that asks, whose rights end with its run. */
+  readonly byAgent: boolean;
 }
 
 export interface GrantBeforehandDeps {

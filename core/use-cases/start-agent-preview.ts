@@ -46,11 +46,12 @@ export async function startAgentPreview(
 }
 
 /** One question is about one generation of the port: what was approved before a stop is not approved after it. */
-function toolCall({ run, targetPort, rotate }: PreviewStart, generation: number): ToolCall {
+function toolCall({ run, targetPort, rotate, by }: PreviewStart, generation: number): ToolCall {
   const rotates = rotate === true;
   return {
     run,
     tool: START_PREVIEW,
+    byAgent: by === 'agent',
     args: {
       target_port: targetPort,
       ...(rotates ? { rotate: true } : {}),

@@ -9,7 +9,7 @@ import type { ToolCall } from './grant-beforehand.ts';
 import { createWakeBell } from './wake-bell.ts';
 
 export interface WaitForApprovalDeps {
-  readonly records: Pick<Records, 'approvals' | 'timeline'>;
+  readonly records: Pick<Records, 'approvals' | 'runs' | 'timeline'>;
   readonly clock: WakingClock;
   readonly ids: Ids;
   /** Aborted when this process is about to end. */
@@ -27,7 +27,7 @@ export interface Waiting {
  * Asks a person, and waits for the decision, five minutes at most. Identical calls share one request, and one that nobody was left to hear of, because a function was killed,
  * is found again by the caller's identical retry. Returns the approval: `take` it once what it allows is done.
  *
- * @throws PortholeError `approval_denied`, `approval_timed_out`, `too_many_approvals`; `service_unavailable` when this process is about to end or the records are away: the request
+ * @throws PortholeError `approval_denied`, `approval_timed_out`, `too_many_approvals`; `run_ended` once the run has completed meanwhile; `service_unavailable` when this process is about to end or the records are away: the request
  * waits on. What the signal was aborted with, once the request is withdrawn, where no other caller waits
  */
 export async function waitForApproval(
@@ -52,7 +52,10 @@ export async function waitForApproval(
       requestedAt: asked,
       expiresAt: answerBy(asked),
     };
-    let approval = await records.approvals.ask(request, waiter(asked), requestBounds(asked));
+    const bounds = { ...requestBounds(asked), byAgent: call.byAgent };
+    let approval = await records.approvals.ask(request, waiter(asked), bounds);
+    // A policy that was made since somebody looked for one did not see this request, or is seen now.
+    if (approval.status === 'waiting') approval = await applyPolicies(deps, approval);
     let renewal = renewAt(asked);
     if (approval.status === 'waiting') onWaiting?.(approval);
     while (approval.status === 'waiting') {
@@ -72,7 +75,7 @@ export async function waitForApproval(
     signal?.throwIfAborted();
     if (approval.status === 'approved') return approval;
     if (approval.status === 'denied') await records.approvals.take(approval.id, clock.now());
-    throw refusal(approval);
+    throw await refusal(deps, approval);
   } finally {
     unwatch();
     bell.close();
@@ -85,13 +88,31 @@ async function lookAgain(
   before: ApprovalRecord,
   waiter: Waiter | undefined,
 ): Promise<ApprovalRecord> {
-  try {
+  return whereAvailable(before, async () => {
     if (waiter !== undefined) await records.approvals.stay(before.id, waiter);
-    return (await records.approvals.get(before.id)) ?? before;
+    return records.approvals.get(before.id);
+  });
+}
+
+async function whereAvailable(
+  before: ApprovalRecord,
+  look: () => Promise<ApprovalRecord | undefined>,
+): Promise<ApprovalRecord> {
+  try {
+    return (await look()) ?? before;
   } catch (error) {
     if (error instanceof PortholeError && error.code === 'service_unavailable') return before;
     throw error;
   }
+}
+
+/** The request as the policies leave it that there are by now. */
+async function applyPolicies(deps: WaitForApprovalDeps, approval: ApprovalRecord): Promise<ApprovalRecord> {
+  const { records, clock } = deps;
+  return whereAvailable(approval, async () => {
+    await records.approvals.applyPolicies(approval.runId, approval.tool, clock.now());
+    return records.approvals.get(approval.id);
+  });
 }
 
 /** Others may seem to wait that were killed: whoever is left shows it within a lease, and then this looks once more. */
@@ -113,7 +134,10 @@ function stopped(): PortholeError {
   );
 }
 
-function refusal({ id, status, reason, runId }: ApprovalRecord): PortholeError {
+async function refusal(
+  { records }: Pick<WaitForApprovalDeps, 'records'>,
+  { id, status, reason, runId, requestedAt }: ApprovalRecord,
+): Promise<PortholeError> {
   const request = `request ${displayId(id)} of run ${runId}`;
   if (status === 'denied') {
     return new PortholeError(
@@ -125,6 +149,13 @@ function refusal({ id, status, reason, runId }: ApprovalRecord): PortholeError {
     return new PortholeError(
       'approval_timed_out',
       `Nobody decided within five minutes (${request}): ask again when somebody is there.`,
+    );
+  }
+  const completedAt = (await records.runs.get(runId))?.completedAt ?? null;
+  if (completedAt !== null && completedAt >= requestedAt) {
+    return new PortholeError(
+      'run_ended',
+      `Run ${runId} completed while the approval was awaited, and nobody is asked any more (${request}): its owner may still start the preview.`,
     );
   }
   return new PortholeError(

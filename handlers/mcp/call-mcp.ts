@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { defineRoute } from '../route.ts';
+import type { HttpResponse } from '../http-event.ts';
+import { defineRoute, json } from '../route.ts';
 
 /** Messages of a batch at a time; only old versions of the protocol know batches. */
 const MOST_MESSAGES = 16;
@@ -17,7 +18,7 @@ export const callMcpRoute = defineRoute({
     'Whoever may call a route may call its tool.',
   access: 'caller',
   agents: true,
-  body: z.union([Message, z.array(Message).min(1).max(MOST_MESSAGES)]),
+  body: z.union([Message, z.array(Message).meta({ minItems: 1, maxItems: MOST_MESSAGES })]),
   responses: {
     200: { description: 'The answer, and notifications before it', contentType: 'text/event-stream' },
     202: { description: 'Notifications are taken, and not answered' },
@@ -25,7 +26,18 @@ export const callMcpRoute = defineRoute({
   },
   errors: ['not_streamable'],
   async handle(request, services) {
+    if (Array.isArray(request.body) && !isBatch(request.body)) return notABatch(request.body.length);
     const { serveMcp } = await import('./serve-mcp.ts');
     return serveMcp(request, services);
   },
 });
+
+function isBatch({ length }: readonly unknown[]): boolean {
+  return length >= 1 && length <= MOST_MESSAGES;
+}
+
+/** As JSON-RPC 2.0 has it, section 6: clients of the protocol read no other error. */
+function notABatch(length: number): HttpResponse {
+  const message = `Invalid Request: a batch of ${length} messages: send 1 to ${MOST_MESSAGES}`;
+  return json(400, { jsonrpc: '2.0', error: { code: -32_600, message }, id: null });
+}

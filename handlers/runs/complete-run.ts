@@ -9,7 +9,8 @@ export const completeRunRoute = defineRoute({
   path: '/api/runs/{id}/complete',
   tag: 'Runs',
   summary: 'Complete a run',
-  description: 'Its agent token is dead from then on. Completing it again changes nothing.',
+  description:
+    'Its agent token is dead from then on, and approvals that still wait are withdrawn. Completing it again changes nothing.',
   access: 'caller',
   params: RunPath,
   responses: { 200: { description: 'The completed run', schema: RunDto } },

@@ -1,4 +1,5 @@
-import type { ApprovalRecords } from '#core/ports/approvals.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { ApprovalRecords, ApprovalRequest } from '#core/ports/approvals.ts';
 import type { Owner } from '#core/ports/records.ts';
 import { EVERY_RUN } from '../bell.ts';
 import { instantText } from '../instant.ts';
@@ -20,7 +21,8 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
     ask: (request, waiter, bounds) =>
       repeatable((db) =>
         tellingTransaction(session, db, async (trx, tell) => {
-          await holdRun(trx, dialect, request.runId);
+          const run = await holdRun(trx, dialect, request.runId);
+          if (bounds.byAgent === true && run?.status === 'completed') throw runEnded(request);
           return ask(trx, tell, request, waiter, bounds);
         }),
       ),
@@ -222,6 +224,13 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
         return Number(numDeletedRows);
       }),
   };
+}
+
+function runEnded({ runId }: ApprovalRequest): PortholeError {
+  return new PortholeError(
+    'run_ended',
+    `Run ${runId} has completed, and its agent asks for nothing any more: its owner may still start the preview.`,
+  );
 }
 
 function byRun(

@@ -39,6 +39,27 @@ export async function endWaiting(
   return ended;
 }
 
+/** Withdraws what waits in the run, or has it timed out where its time is over. */
+export async function withdrawWaiting(
+  trx: Transaction<SqlSchema>,
+  tell: Tell,
+  runId: string,
+  now: Date,
+): Promise<void> {
+  const waiting = await trx
+    .selectFrom('approvals')
+    .select(['id', 'expires_at'])
+    .where('run_id', '=', runId)
+    .where(WAITING)
+    .orderBy('requested_at')
+    .orderBy('id')
+    .execute();
+  for (const { id, expires_at } of waiting) {
+    const status = new Date(expires_at) <= now ? 'timed_out' : 'withdrawn';
+    await endWaiting(trx, tell, [id], { status }, now);
+  }
+}
+
 /** Approves what waits in the run and is covered by a policy. */
 export async function approveCovered(
   trx: Transaction<SqlSchema>,

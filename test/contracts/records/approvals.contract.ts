@@ -457,6 +457,30 @@ export function approvalsContract(
         });
       });
 
+      test('of a run that completes are withdrawn, before that is told; its agent asks no more', async () => {
+        const due = await ask(-5, { args: { port: 1 } });
+        const [one, two] = [await ask(0), await ask(0, { args: { port: 2 } })];
+        const completed = { type: 'run.completed', key: 'completed', data: {} } as const;
+        await records.runs.complete('run_1', minutes(1), [completed]);
+        expect(await Promise.all([due, one, two].map(({ id }) => stand(id)))).toEqual([
+          'timed_out',
+          'withdrawn',
+          'withdrawn',
+        ]);
+        expect((await peer.approvals.get(one.id))?.endedAt).toEqual(minutes(1));
+        expect((await told()).slice(-4)).toEqual([
+          `tool.timed_out ${due.id}`,
+          `tool.withdrawn ${one.id}`,
+          `tool.withdrawn ${two.id}`,
+          'run.completed undefined',
+        ]);
+        const bounds = { keptSince: minutes(0), since: minutes(0), most: 9 };
+        const waiter = { id: 'w', until: minutes(3) };
+        const asking = records.approvals.ask(request(2), waiter, { ...bounds, byAgent: true });
+        await expect(asking).rejects.toMatchObject({ code: 'run_ended' });
+        expect((await ask(2)).status).toBe('waiting');
+      });
+
       test('of an owner are applied to what waits in his other runs', async () => {
         await records.runs.create(run('run_2'));
         await records.runs.create(run('run_3', { owner: BOB }));

@@ -614,14 +614,75 @@ describe('a preview that an agent asks for', () => {
     await opening;
   });
 
-  test('is not opened by the agent of a run that has completed meanwhile, but by its owner', async () => {
-    const byAgent = failure(open());
-    const byOwner = open({ by: 'owner' });
+  test('is asked about no more once its run has completed', async () => {
+    const waiting = [failure(open()), failure(open({ by: 'owner' }))];
     const id = await asked();
     await waits(2);
     await house.records.runs.complete(run.id, house.clock.now());
+    for (const error of await Promise.all(waiting)) {
+      expect([error.code, error.message]).toEqual(['run_ended', expect.stringContaining(id.slice(-8))]);
+    }
+    expect(await types()).toEqual(['tool.approval_required', 'tool.withdrawn']);
+    expect(await codeOf(decide(id))).toBe('approval_decided');
+  });
+
+  test('is asked about by nobody whose run completed just before, but by its owner', async () => {
+    await house.records.runs.complete(run.id, house.clock.now());
+    expect((await failure(open())).code).toBe('run_ended');
+    expect(await types()).toEqual([]);
+    const byOwner = open({ by: 'owner' });
+    await decide(await asked());
+    await byOwner;
+  });
+
+  test('approved before its run completed is opened for its owner, and not for its agent', async () => {
+    const byAgent = failure(
+      open(
+        {},
+        {},
+        {
+          ...deps,
+          records: {
+            ...house.records,
+            approvals: {
+              ...house.records.approvals,
+              get: async (id) => {
+                const approval = await house.records.approvals.get(id);
+                if (approval?.status === 'approved')
+                  await house.records.runs.complete(run.id, house.clock.now());
+                return approval;
+              },
+            },
+          },
+        },
+      ),
+    );
+    const byOwner = open({ by: 'owner' });
+    const id = await asked();
+    await waits(2);
     await decide(id);
     expect((await byAgent).code).toBe('run_ended');
     await byOwner;
   });
+
+  test.each<ApprovalScope>(['run', 'always'])(
+    'is opened by a policy (%s) that is made between the look for one and the question',
+    async (scope) => {
+      const other = await house.makeRun();
+      const policies: typeof house.records.policies = {
+        ...house.records.policies,
+        covering: async (...which) => {
+          const covering = await house.records.policies.covering(...which);
+          const of = scope === 'run' ? run : other;
+          const first = open({ run: of, targetPort: 4000 });
+          await decide(await asked(1, of), 'approved', { scope, of });
+          await first;
+          return covering;
+        },
+      };
+      await open({}, {}, { ...deps, records: { ...house.records, policies } });
+      const { data } = (await events()).findLast(({ type }) => type === 'tool.approved') ?? {};
+      expect(data).toMatchObject({ target_port: 3000, source: `${scope}_policy`, decided_by: 'alice' });
+    },
+  );
 });
