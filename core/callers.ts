@@ -1,6 +1,8 @@
 import { PortholeError } from './errors.ts';
 import type { PolicyRecord } from './ports/approvals.ts';
-import type { Owner, RunRecord, SandboxRecord } from './ports/records.ts';
+import type { Owner } from './ports/owner.ts';
+import type { RunRecord } from './ports/run-records.ts';
+import type { SandboxRecord } from './ports/sandbox-records.ts';
 import type { Grant } from './rules/grant.ts';
 import { isOfService } from './rules/service-owner.ts';
 import type { Actor } from './rules/preview-events.ts';

@@ -1,5 +1,6 @@
 import type { Clock } from '#core/ports/clock.ts';
-import type { Records, SandboxRecord } from '#core/ports/records.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { destroySandbox } from '#core/use-cases/destroy-sandbox.ts';
 import { everyItem } from '#core/use-cases/every-item.ts';

@@ -3,7 +3,7 @@ import type { PreviewProxy } from '#adapters/gateway/preview-proxy.ts';
 import { answerWithPage, rawPageAnswer } from '#adapters/gateway/status-answer.ts';
 import type { PreviewStatus, StatusPageContext } from '#adapters/gateway/status-page.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
-import type { PreviewRecords } from '#core/ports/records.ts';
+import type { PreviewRecords } from '#core/ports/preview-records.ts';
 import { isPreviewToken, tokenFingerprint, tokenSha256 } from '#core/rules/preview-token.ts';
 import { within } from './client/within.ts';
 

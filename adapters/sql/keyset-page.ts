@@ -1,6 +1,6 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
-import type { Page, PageRequest } from '#core/ports/records.ts';
+import type { Page, PageRequest } from '#core/ports/page.ts';
 import type { SqlSchema } from './schema.ts';
 
 /** Where a row stands in a list: nothing is counted or skipped, so rows that come and go elsewhere do not shift it. */

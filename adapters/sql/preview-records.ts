@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { PreviewRecords, Tombstone } from '#core/ports/records.ts';
+import type { PreviewRecords, Tombstone } from '#core/ports/preview-records.ts';
 import { instantText } from './instant.ts';
 import type { PreviewTombstonesTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
-import type { RunRecord, RunRecords } from '#core/ports/records.ts';
+import type { RunRecord, RunRecords } from '#core/ports/run-records.ts';
 import { withdrawWaiting } from './approvals/end-waiting.ts';
 import { instantText } from './instant.ts';
 import { keysetPage } from './keyset-page.ts';

@@ -1,13 +1,13 @@
 import { type Insertable, type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
+import type { Owner } from '#core/ports/owner.ts';
 import type {
   Allowance,
   NewSandboxRecord,
-  Owner,
   Reservation,
   SandboxRecord,
   SandboxRecords,
   SandboxTerms,
-} from '#core/ports/records.ts';
+} from '#core/ports/sandbox-records.ts';
 import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
 import type { SandboxSkill } from '#core/ports/skills.ts';
 import { binds, isWithin, type Usage } from '#core/rules/quotas.ts';

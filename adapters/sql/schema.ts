@@ -1,7 +1,9 @@
 import type { Generated } from 'kysely';
 import type { ApprovalRecord } from '#core/ports/approvals.ts';
 import type { ToolLanguage, ToolRunRecord } from '#core/ports/editor.ts';
-import type { DesiredState, EndReason, ObservedState, RunRecord } from '#core/ports/records.ts';
+import type { EndReason } from '#core/ports/preview-records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
+import type { DesiredState, ObservedState } from '#core/ports/sandbox-records.ts';
 import type { SandboxEventType } from '#core/ports/sandbox-events.ts';
 import type { RunEventType } from '#core/ports/timeline.ts';
 

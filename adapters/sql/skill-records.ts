@@ -1,5 +1,5 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
-import type { Owner } from '#core/ports/records.ts';
+import type { Owner } from '#core/ports/owner.ts';
 import type { PackedSkill, SkillFile, SkillRecord, SkillRecords, SkillSummary } from '#core/ports/skills.ts';
 import { instantText } from './instant.ts';
 import { checkLimit } from './keyset-page.ts';

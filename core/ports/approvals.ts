@@ -1,4 +1,5 @@
-import type { Owner, Page, PageRequest } from './records.ts';
+import type { Owner } from './owner.ts';
+import type { Page, PageRequest } from './page.ts';
 
 /** What a tool is called with, by name. Two calls with the same are identical. */
 export type ToolArguments = Readonly<Record<string, string | number | boolean>>;

@@ -1,4 +1,6 @@
-import type { Owner, Page, PageRequest, SandboxRecord } from './records.ts';
+import type { Owner } from './owner.ts';
+import type { Page, PageRequest } from './page.ts';
+import type { SandboxRecord } from './sandbox-records.ts';
 
 /** The workspace of a sandbox that is no more, as it was kept. */
 export interface ArchiveRecord {

@@ -1,5 +1,5 @@
 import type { Grant } from '../rules/grant.ts';
-import type { SandboxRecord } from './records.ts';
+import type { SandboxRecord } from './sandbox-records.ts';
 
 /** Which sandbox, and which of those that had its id. */
 export type SandboxKey = Pick<SandboxRecord, 'id' | 'generation'>;

@@ -1,4 +1,5 @@
-import type { Owner, Page, PageRequest } from './records.ts';
+import type { Owner } from './owner.ts';
+import type { Page, PageRequest } from './page.ts';
 
 export type ToolLanguage = 'python' | 'node';
 

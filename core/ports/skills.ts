@@ -1,4 +1,5 @@
-import type { Owner, Page } from './records.ts';
+import type { Owner } from './owner.ts';
+import type { Page } from './page.ts';
 
 /** A file of a skill. */
 export interface SkillFile {

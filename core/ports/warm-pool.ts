@@ -1,4 +1,5 @@
-import type { Owner, SandboxRecord, SandboxTerms } from './records.ts';
+import type { Owner } from './owner.ts';
+import type { SandboxRecord, SandboxTerms } from './sandbox-records.ts';
 
 export interface WarmPoolConfig {
   /** Sandboxes to keep ready; 0: none. */

@@ -1,4 +1,4 @@
-import type { SandboxRecord } from '../ports/records.ts';
+import type { SandboxRecord } from '../ports/sandbox-records.ts';
 
 /** In milliseconds. */
 export interface LifecycleLimits {

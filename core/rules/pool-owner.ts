@@ -1,4 +1,4 @@
-import type { Owner } from '../ports/records.ts';
+import type { Owner } from '../ports/owner.ts';
 
 /** Whose the sandboxes of a pool are until somebody takes them. Nobody can be this: whoever calls has an org. */
 export const POOL_OWNER: Owner = { user: 'warm-pool', org: '' };

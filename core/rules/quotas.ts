@@ -1,5 +1,5 @@
 import { PortholeError } from '../errors.ts';
-import type { Owner } from '../ports/records.ts';
+import type { Owner } from '../ports/owner.ts';
 import type { SandboxSize } from '../ports/sandbox-provider.ts';
 
 /**

@@ -1,4 +1,5 @@
-import type { RunRecord, SandboxRecord } from '../ports/records.ts';
+import type { RunRecord } from '../ports/run-records.ts';
+import type { SandboxRecord } from '../ports/sandbox-records.ts';
 import type { NewEvent, RunEventType } from '../ports/timeline.ts';
 
 export function runCreated({ owner, title, sandboxId, autoApproveTools }: RunRecord): NewEvent {

@@ -1,4 +1,4 @@
-import type { Owner } from '../ports/records.ts';
+import type { Owner } from '../ports/owner.ts';
 import { EDITOR_OWNER } from './editor/editor-owner.ts';
 import { POOL_OWNER } from './pool-owner.ts';
 

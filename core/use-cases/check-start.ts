@@ -1,5 +1,5 @@
 import { PortholeError } from '../errors.ts';
-import type { RunRecord } from '../ports/records.ts';
+import type { RunRecord } from '../ports/run-records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import type { PreviewOptions } from '../preview-options.ts';
 import { checkTargetPort } from '../rules/target-port.ts';

@@ -1,5 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
-import type { Records, RunRecord } from '../ports/records.ts';
+import type { Records } from '../ports/records.ts';
+import type { RunRecord } from '../ports/run-records.ts';
 import { runCompleted } from '../rules/run-events.ts';
 import type { Introduce } from './agent-access/introducing-provider.ts';
 

@@ -1,6 +1,7 @@
 import { ownerOf, type Person } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
-import type { RunRecord, SandboxRecord } from '../ports/records.ts';
+import type { RunRecord } from '../ports/run-records.ts';
+import type { SandboxRecord } from '../ports/sandbox-records.ts';
 import type { Tokens } from '../ports/tokens.ts';
 import { runCreated, sandboxCreated } from '../rules/run-events.ts';
 import { agentTokenOf } from './agent-access/agent-token.ts';

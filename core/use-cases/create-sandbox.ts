@@ -1,15 +1,15 @@
 import { PortholeError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
+import type { Owner } from '../ports/owner.ts';
+import type { Records } from '../ports/records.ts';
 import type {
   Allowance,
   NewSandboxRecord,
-  Owner,
-  Records,
   Reservation,
   SandboxRecord,
   SandboxTerms,
-} from '../ports/records.ts';
+} from '../ports/sandbox-records.ts';
 import type { SandboxProvider, SandboxSize, SandboxSpec } from '../ports/sandbox-provider.ts';
 import type { SandboxSkill } from '../ports/skills.ts';
 import type { WarmPool } from '../ports/warm-pool.ts';

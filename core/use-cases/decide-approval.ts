@@ -3,7 +3,8 @@ import { PortholeError } from '../errors.ts';
 import type { ApprovalRecord, ApprovalScope } from '../ports/approvals.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
-import type { Records, RunRecord } from '../ports/records.ts';
+import type { Records } from '../ports/records.ts';
+import type { RunRecord } from '../ports/run-records.ts';
 
 export interface DecideApprovalDeps {
   readonly records: Pick<Records, 'approvals'>;

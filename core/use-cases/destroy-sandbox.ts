@@ -1,4 +1,5 @@
-import type { Records, SandboxRecord } from '../ports/records.ts';
+import type { Records } from '../ports/records.ts';
+import type { SandboxRecord } from '../ports/sandbox-records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 

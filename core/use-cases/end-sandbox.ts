@@ -1,4 +1,4 @@
-import type { SandboxRecord } from '../ports/records.ts';
+import type { SandboxRecord } from '../ports/sandbox-records.ts';
 import type { Actor } from '../rules/preview-events.ts';
 import { runCompleted } from '../rules/run-events.ts';
 import { destroySandbox, type DestroySandboxDeps } from './destroy-sandbox.ts';

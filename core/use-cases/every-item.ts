@@ -1,4 +1,4 @@
-import type { Page, PageRequest } from '../ports/records.ts';
+import type { Page, PageRequest } from '../ports/page.ts';
 
 const PAGE = 500;
 

@@ -1,6 +1,7 @@
 import { type Caller, mayUseRun } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
-import type { Records, RunRecord } from '../ports/records.ts';
+import type { Records } from '../ports/records.ts';
+import type { RunRecord } from '../ports/run-records.ts';
 import { checkRunId } from '../rules/run-id.ts';
 
 /**

@@ -1,6 +1,7 @@
 import { type Caller, mayUseSandbox } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
-import type { Records, SandboxRecord } from '../ports/records.ts';
+import type { Records } from '../ports/records.ts';
+import type { SandboxRecord } from '../ports/sandbox-records.ts';
 import { checkSandboxId } from '../rules/sandbox-id.ts';
 
 export function sandboxNotFound(id: string): PortholeError {

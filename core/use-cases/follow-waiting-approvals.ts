@@ -1,6 +1,7 @@
 import type { WaitingApproval } from '../ports/approvals.ts';
 import type { WakingClock } from '../ports/clock.ts';
-import type { Owner, Records } from '../ports/records.ts';
+import type { Owner } from '../ports/owner.ts';
+import type { Records } from '../ports/records.ts';
 import { createWakeBell } from './wake-bell.ts';
 
 export interface FollowWaitingDeps {

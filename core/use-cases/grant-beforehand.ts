@@ -1,7 +1,8 @@
 import type { ToolArguments } from '../ports/approvals.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
-import type { Records, RunRecord } from '../ports/records.ts';
+import type { Records } from '../ports/records.ts';
+import type { RunRecord } from '../ports/run-records.ts';
 import type { PreviewOptions } from '../preview-options.ts';
 import { approvedBeforehand, type Grant, policyGrant } from '../rules/approval-events.ts';
 

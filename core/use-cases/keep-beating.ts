@@ -1,5 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
-import type { Records, SandboxRecord } from '../ports/records.ts';
+import type { Records } from '../ports/records.ts';
+import type { SandboxRecord } from '../ports/sandbox-records.ts';
 
 /** Longest time between two heartbeats, in milliseconds; a short ttl has three within it. */
 const EVERY_MS = 60_000;

@@ -1,4 +1,4 @@
-import type { SandboxRecord } from '../ports/records.ts';
+import type { SandboxRecord } from '../ports/sandbox-records.ts';
 import { judgeLife, type LifecycleLimits, type LifecycleVerdict } from '../rules/lifecycle.ts';
 import { isOfPool } from '../rules/pool-owner.ts';
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';

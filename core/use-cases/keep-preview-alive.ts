@@ -1,7 +1,8 @@
 import { PortholeError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Preview, PreviewPlane } from '../ports/preview-plane.ts';
-import type { Records, RunRecord } from '../ports/records.ts';
+import type { Records } from '../ports/records.ts';
+import type { RunRecord } from '../ports/run-records.ts';
 import type { PreviewOptions } from '../preview-options.ts';
 import { type Actor, previewKept } from '../rules/preview-events.ts';
 import { slidingExpiry } from '../rules/preview-lifetime.ts';

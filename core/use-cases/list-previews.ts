@@ -1,5 +1,5 @@
 import type { Preview, PreviewPlane } from '../ports/preview-plane.ts';
-import type { RunRecord } from '../ports/records.ts';
+import type { RunRecord } from '../ports/run-records.ts';
 
 /** The live previews of a run, oldest first. */
 export async function listPreviews(

@@ -1,6 +1,7 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Preview, PreviewPlane } from '../ports/preview-plane.ts';
-import type { EndReason, Records } from '../ports/records.ts';
+import type { EndReason } from '../ports/preview-records.ts';
+import type { Records } from '../ports/records.ts';
 import type { PreviewOptions } from '../preview-options.ts';
 import { previewReaped, previewStopped } from '../rules/preview-events.ts';
 import { tokenSha256 } from '../rules/preview-token.ts';

@@ -1,5 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
-import type { Records, SandboxRecord } from '../ports/records.ts';
+import type { Records } from '../ports/records.ts';
+import type { SandboxRecord } from '../ports/sandbox-records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { quotaExceeded, quotaOf, type Quotas } from '../rules/quotas.ts';
 import { allowanceOf } from './create-sandbox.ts';

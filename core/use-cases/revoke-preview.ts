@@ -1,6 +1,7 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Preview, PreviewPlane } from '../ports/preview-plane.ts';
-import type { Records, RunRecord } from '../ports/records.ts';
+import type { Records } from '../ports/records.ts';
+import type { RunRecord } from '../ports/run-records.ts';
 import type { Tokens } from '../ports/tokens.ts';
 import { type Actor, previewStopped } from '../rules/preview-events.ts';
 import { tokenSha256 } from '../rules/preview-token.ts';

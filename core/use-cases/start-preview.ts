@@ -1,6 +1,6 @@
 import { PortholeError } from '../errors.ts';
 import type { Preview, Readiness } from '../ports/preview-plane.ts';
-import type { RunRecord } from '../ports/records.ts';
+import type { RunRecord } from '../ports/run-records.ts';
 import { type Actor, previewKept, previewOpened } from '../rules/preview-events.ts';
 import { maxUntil, slidingExpiry } from '../rules/preview-lifetime.ts';
 import { checkStart, type CheckStartDeps } from './check-start.ts';

@@ -1,5 +1,5 @@
 import { PortholeError } from '../errors.ts';
-import type { RunRecord } from '../ports/records.ts';
+import type { RunRecord } from '../ports/run-records.ts';
 import { type Actor, previewStopped } from '../rules/preview-events.ts';
 import { revokePreview, type RevokePreviewDeps } from './revoke-preview.ts';
 

@@ -1,4 +1,5 @@
-import type { Records, SandboxRecord } from '../ports/records.ts';
+import type { Records } from '../ports/records.ts';
+import type { SandboxRecord } from '../ports/sandbox-records.ts';
 import { STRAY_OWNER } from '../rules/stray-owner.ts';
 import { everyItem } from './every-item.ts';
 import { destroySandbox } from './destroy-sandbox.ts';

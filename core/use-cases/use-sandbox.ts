@@ -1,6 +1,6 @@
 import { type Caller, mayUseSandbox, ownerOf } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
-import type { SandboxRecord } from '../ports/records.ts';
+import type { SandboxRecord } from '../ports/sandbox-records.ts';
 import { checkSandboxId } from '../rules/sandbox-id.ts';
 import {
   type CreateSandboxDeps,

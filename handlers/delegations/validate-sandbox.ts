@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Caller, mayUseSandbox, requirePerson } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { SandboxRecord } from '#core/ports/records.ts';
+import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import { type Grant, WHOLE_GRANT } from '#core/rules/grant.ts';
 import { defineRoute, json } from '../route.ts';
 import { ScopeName } from './delegation-dto.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { SandboxRecord } from '#core/ports/records.ts';
+import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import type { Preview, Readiness } from '#core/ports/preview-plane.ts';
 
 /** `PortForwardSessionDto` of the preview reference, and what we add to it. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RunRecord } from '#core/ports/records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
 
 /** A run as its owner and its agent see it. The agent token is not part of it: it is answered once, by the call that makes the run. */
 export const RunDto = z

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ownerOf, requirePerson } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { SandboxRecord } from '#core/ports/records.ts';
+import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import { endSandbox } from '#core/use-cases/end-sandbox.ts';
 import { everyItem } from '#core/use-cases/every-item.ts';
 import { defineRoute, json } from '../route.ts';

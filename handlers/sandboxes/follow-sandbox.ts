@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
-import type { SandboxRecord } from '#core/ports/records.ts';
+import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import { findSandbox } from '#core/use-cases/find-sandbox.ts';
 import { type Following, followStory } from '#core/use-cases/follow-story.ts';
 import { keepBeating } from '#core/use-cases/keep-beating.ts';

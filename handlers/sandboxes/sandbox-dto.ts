@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { SandboxRecord } from '#core/ports/records.ts';
+import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import { expiryOf } from '#core/rules/lifecycle.ts';
 import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
 import { SizeDto, toSizeDto } from './sandbox-size.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { SandboxRecord } from '#core/ports/records.ts';
+import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import type { Enforcement, SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { SandboxDto, toSandboxDto } from './sandbox-dto.ts';
 

@@ -1,6 +1,6 @@
 import { type Caller, ownerOf, requirePerson } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { Owner } from '#core/ports/records.ts';
+import type { Owner } from '#core/ports/owner.ts';
 
 /** Whose skill is put or deleted: the caller's own, or everybody's, which is null. @throws PortholeError `forbidden` */
 export function whoseSkill(caller: Caller, isShared: boolean, action: string): Owner | null {

@@ -8,7 +8,7 @@ import {
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
-import type { RunRecord } from '#core/ports/records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { diagnoseSandbox } from '#core/use-cases/doctor/diagnose-sandbox.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';

@@ -12,7 +12,8 @@ import {
 import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
-import type { Records, RunRecord } from '#core/ports/records.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';
 import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-bed.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';

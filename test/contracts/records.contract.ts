@@ -1,14 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import type {
-  EndReason,
-  Owner,
-  Page,
-  PageRequest,
-  Records,
-  RunRecord,
-  Tombstone,
-} from '#core/ports/records.ts';
+import type { Owner } from '#core/ports/owner.ts';
+import type { Page, PageRequest } from '#core/ports/page.ts';
+import type { EndReason, Tombstone } from '#core/ports/preview-records.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
 import { type Missing, suite } from '#test/support/suite.ts';
 import { approvalsContract } from './records/approvals.contract.ts';
 import { editorContract } from './records/editor.contract.ts';

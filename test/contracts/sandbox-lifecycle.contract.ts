@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import type { WakingClock } from '#core/ports/clock.ts';
-import type { SandboxRecord } from '#core/ports/records.ts';
+import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import { base32 } from '#core/rules/preview-token.ts';
 import { createSandbox } from '#core/use-cases/create-sandbox.ts';
 import { tendStrays } from '#core/use-cases/tend-strays.ts';

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { randomIds } from '#adapters/system/random-ids.ts';
-import type { Owner, Records, SandboxRecord } from '#core/ports/records.ts';
+import type { Owner } from '#core/ports/owner.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { WarmPool } from '#core/ports/warm-pool.ts';
 import { POOL_OWNER } from '#core/rules/pool-owner.ts';

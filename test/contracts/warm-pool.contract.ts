@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Owner } from '#core/ports/records.ts';
+import type { Owner } from '#core/ports/owner.ts';
 import type { WarmPool, WarmPoolConfig } from '#core/ports/warm-pool.ts';
 import { poolConfig, settled } from '#test/support/warm-pools.ts';
 

@@ -1,5 +1,6 @@
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
-import type { PreviewRecords, Records } from '#core/ports/records.ts';
+import type { PreviewRecords } from '#core/ports/preview-records.ts';
+import type { Records } from '#core/ports/records.ts';
 import { collect } from '#test/support/collect.ts';
 
 /** Somebody else's turn: resolves when it is ours again. */

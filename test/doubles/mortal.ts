@@ -1,4 +1,5 @@
-import type { Records, SandboxRecords } from '#core/ports/records.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { SandboxRecords } from '#core/ports/sandbox-records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 
 type Step = keyof SandboxProvider | keyof SandboxRecords;

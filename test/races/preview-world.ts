@@ -1,6 +1,7 @@
 import { PortholeError } from '#core/errors.ts';
 import type { Preview, PreviewPlane } from '#core/ports/preview-plane.ts';
-import type { Records, RunRecord } from '#core/ports/records.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
 import type { NewEvent } from '#core/ports/timeline.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import { isPastMaximum } from '#core/rules/preview-lifetime.ts';

@@ -1,6 +1,6 @@
 import { PortholeError } from '#core/errors.ts';
 import type { ApprovalRecords, ApprovalRequest } from '#core/ports/approvals.ts';
-import type { Owner } from '#core/ports/records.ts';
+import type { Owner } from '#core/ports/owner.ts';
 import { EVERY_RUN } from '../bell.ts';
 import { instantText } from '../instant.ts';
 import type { SqlSession } from '../sql-session.ts';

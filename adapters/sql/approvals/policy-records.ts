@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { PolicyRecord, PolicyRecords } from '#core/ports/approvals.ts';
-import type { Owner } from '#core/ports/records.ts';
+import type { Owner } from '#core/ports/owner.ts';
 import { toPolicy } from './approval-rows.ts';
 import { keysetPage } from '../keyset-page.ts';
 import type { SqlSchema } from '../schema.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Owner } from '../../ports/records.ts';
+import type { Owner } from '../../ports/owner.ts';
 
 /** Whose the sandboxes are that the editor runs tools in: the service's own, which count against nobody's quota and show in nobody's list. */
 export const EDITOR_OWNER: Owner = { user: 'editor', org: '' };

@@ -1,4 +1,4 @@
-import type { RunRecord } from '../../ports/records.ts';
+import type { RunRecord } from '../../ports/run-records.ts';
 import type { Tokens } from '../../ports/tokens.ts';
 
 /** An agent's token dies with its run, and after this long at the latest. */

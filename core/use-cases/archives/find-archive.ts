@@ -1,7 +1,8 @@
 import { type Caller, ownerOf } from '../../callers.ts';
 import { PortholeError } from '../../errors.ts';
 import type { ArchiveRecord } from '../../ports/archives.ts';
-import type { Owner, Records } from '../../ports/records.ts';
+import type { Owner } from '../../ports/owner.ts';
+import type { Records } from '../../ports/records.ts';
 
 /** The archive, once it is certain that it is this owner's. @throws PortholeError `archive_not_found`; others' archives are nobody else's business */
 export async function findArchive(

@@ -1,7 +1,7 @@
 import { PortholeError } from '../../errors.ts';
 import type { AppProbe, HttpFinding, UpgradeFinding } from '../../ports/app-probe.ts';
 import type { PreviewPlane } from '../../ports/preview-plane.ts';
-import type { RunRecord } from '../../ports/records.ts';
+import type { RunRecord } from '../../ports/run-records.ts';
 import type { SandboxObservation, SandboxProvider } from '../../ports/sandbox-provider.ts';
 import type { PreviewOptions } from '../../preview-options.ts';
 import { type Framework, guessFramework } from '../../rules/doctor/framework.ts';

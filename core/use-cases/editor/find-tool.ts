@@ -1,7 +1,8 @@
 import { type Caller, type Person, requirePerson } from '../../callers.ts';
 import { PortholeError } from '../../errors.ts';
 import type { DraftRecord, ToolRecord, ToolRunRecord, ToolVersionRecord } from '../../ports/editor.ts';
-import type { Owner, Records } from '../../ports/records.ts';
+import type { Owner } from '../../ports/owner.ts';
+import type { Records } from '../../ports/records.ts';
 
 export interface FindToolDeps {
   readonly records: Pick<Records, 'editor'>;

@@ -8,7 +8,7 @@ import type {
   SnapshotRecord,
   ToolRunRecord,
 } from '../../ports/editor.ts';
-import type { SandboxRecord } from '../../ports/records.ts';
+import type { SandboxRecord } from '../../ports/sandbox-records.ts';
 import { draftLocked } from '../../rules/editor/draft-lock.ts';
 import { sessionOf } from '../../rules/editor/editor-owner.ts';
 import { destroySandbox } from '../destroy-sandbox.ts';

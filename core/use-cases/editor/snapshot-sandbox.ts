@@ -1,4 +1,5 @@
-import type { Owner, SandboxRecord } from '../../ports/records.ts';
+import type { Owner } from '../../ports/owner.ts';
+import type { SandboxRecord } from '../../ports/sandbox-records.ts';
 import { EDITOR_OWNER, sessionOf, tagsOf } from '../../rules/editor/editor-owner.ts';
 import { NO_QUOTAS } from '../../rules/quotas.ts';
 import { createSandbox, type CreateSandboxDeps } from '../create-sandbox.ts';

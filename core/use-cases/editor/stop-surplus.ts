@@ -1,4 +1,4 @@
-import type { Owner } from '../../ports/records.ts';
+import type { Owner } from '../../ports/owner.ts';
 import { EDITOR_OWNER, sessionOf, tagsOf } from '../../rules/editor/editor-owner.ts';
 import { stopSandbox } from '../resume-sandbox.ts';
 import type { SnapshotSandboxDeps } from './snapshot-sandbox.ts';

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { Records, SandboxRecord } from '../../ports/records.ts';
+import type { Records } from '../../ports/records.ts';
+import type { SandboxRecord } from '../../ports/sandbox-records.ts';
 import type { SandboxProvider } from '../../ports/sandbox-provider.ts';
 import type { PackedSkill, SandboxSkill } from '../../ports/skills.ts';
 import { feedScript } from '../workspace-script.ts';

@@ -1,5 +1,6 @@
 import { PortholeError } from '../../errors.ts';
-import type { Owner, Records } from '../../ports/records.ts';
+import type { Owner } from '../../ports/owner.ts';
+import type { Records } from '../../ports/records.ts';
 import type { SkillSummary } from '../../ports/skills.ts';
 
 /** Files of all skills of a sandbox together, in bytes: what is held in memory while they are placed. */

@@ -1,6 +1,7 @@
 import { PortholeError } from '../../errors.ts';
 import type { ExecCommand, SandboxProvider } from '../../ports/sandbox-provider.ts';
-import type { Records, SandboxRecord } from '../../ports/records.ts';
+import type { Records } from '../../ports/records.ts';
+import type { SandboxRecord } from '../../ports/sandbox-records.ts';
 import { ReplayRing } from '../../rules/replay-ring.ts';
 import type { TerminalSize } from '../../rules/terminal-words.ts';
 import { ENTER_AND_EXEC } from '../sessions/session-script.ts';

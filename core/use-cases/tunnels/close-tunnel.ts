@@ -1,6 +1,7 @@
 import { actorOn, type Person } from '../../callers.ts';
 import { PortholeError } from '../../errors.ts';
-import type { Records, SandboxRecord } from '../../ports/records.ts';
+import type { Records } from '../../ports/records.ts';
+import type { SandboxRecord } from '../../ports/sandbox-records.ts';
 import { listPreviews } from '../list-previews.ts';
 import { stopPreview, type StopPreviewDeps } from '../stop-preview.ts';
 import { implicitRunId } from './implicit-run.ts';

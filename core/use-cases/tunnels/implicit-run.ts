@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../ports/clock.ts';
-import type { Records, RunRecord, SandboxRecord } from '../../ports/records.ts';
+import type { Records } from '../../ports/records.ts';
+import type { RunRecord } from '../../ports/run-records.ts';
+import type { SandboxRecord } from '../../ports/sandbox-records.ts';
 import type { Tokens } from '../../ports/tokens.ts';
 import { base32 } from '../../rules/preview-token.ts';
 import { runCreated } from '../../rules/run-events.ts';

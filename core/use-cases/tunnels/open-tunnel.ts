@@ -1,7 +1,7 @@
 import { actorOn, type Person } from '../../callers.ts';
 import { PortholeError } from '../../errors.ts';
 import type { Preview } from '../../ports/preview-plane.ts';
-import type { SandboxRecord } from '../../ports/records.ts';
+import type { SandboxRecord } from '../../ports/sandbox-records.ts';
 import { startPreview, type StartPreviewDeps } from '../start-preview.ts';
 import { implicitRun, type ImplicitRunDeps } from './implicit-run.ts';
 

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Owner, SandboxRecord, SandboxTerms } from '../../ports/records.ts';
+import type { Owner } from '../../ports/owner.ts';
+import type { SandboxRecord, SandboxTerms } from '../../ports/sandbox-records.ts';
 import type { WarmPool, WarmPoolConfig, WarmPoolStats } from '../../ports/warm-pool.ts';
 import { POOL_OWNER } from '../../rules/pool-owner.ts';
 import { missingFromPool, tooManyInPool } from '../../rules/pool-size.ts';

@@ -1,4 +1,5 @@
-import type { RunRecord, SandboxRecord } from '#core/ports/records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
+import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import { findRun } from '#core/use-cases/find-run.ts';
 import { findSandbox } from '#core/use-cases/find-sandbox.ts';
 import { readySandbox } from '#core/use-cases/use-sandbox.ts';

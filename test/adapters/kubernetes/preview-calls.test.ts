@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
-import type { Records, RunRecord } from '#core/ports/records.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
 import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';
 import { stopPreview } from '#core/use-cases/stop-preview.ts';

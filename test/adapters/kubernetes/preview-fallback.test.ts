@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createPreviewFallback } from '#adapters/kubernetes/preview-fallback.ts';
 import type { Preview } from '#core/ports/preview-plane.ts';
-import type { EndReason } from '#core/ports/records.ts';
+import type { EndReason } from '#core/ports/preview-records.ts';
 import { tokenSha256 } from '#core/rules/preview-token.ts';
 
 const TOKEN = 'calm-blue-otter-aaaaaaaaaaaaaaaaaaaaaaaaaa';

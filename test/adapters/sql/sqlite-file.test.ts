@@ -7,7 +7,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { Kysely, sql } from 'kysely';
 import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite-dialect.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Records, RunRecord } from '#core/ports/records.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
 
 const RUN: RunRecord = {
   id: 'run_1',

@@ -5,7 +5,7 @@
  */
 import { writeSync } from 'node:fs';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { EndReason, Tombstone } from '#core/ports/records.ts';
+import type { EndReason, Tombstone } from '#core/ports/preview-records.ts';
 
 const [file, task] = process.argv.slice(2);
 if (file === undefined) throw new Error('no file');

@@ -9,7 +9,8 @@ import type { GatewayProbe } from '#adapters/kubernetes/previews/readiness/gatew
 import { systemClock } from '#adapters/system/system-clock.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { PreviewPlane, PreviewSpec } from '#core/ports/preview-plane.ts';
-import type { Records, RunRecord } from '#core/ports/records.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
 import { LABELS, PREVIEW_LABELS, timeSlot } from '#constructs/names.ts';
-import type { RunRecord } from '#core/ports/records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
 import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
 import { reapPreviews } from '#core/use-cases/reap-previews.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';

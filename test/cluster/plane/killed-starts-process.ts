@@ -13,7 +13,7 @@ import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-ob
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { RunRecord } from '#core/ports/records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';
 import { stopPreview } from '#core/use-cases/stop-preview.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
-import type { RunRecord } from '#core/ports/records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
 import { isFullPass } from '#core/rules/reaper-pass.ts';
 import { reapPreviews } from '#core/use-cases/reap-previews.ts';
 import { suite } from '#test/support/suite.ts';

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Allowance, Records } from '#core/ports/records.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { Allowance } from '#core/ports/sandbox-records.ts';
 import type { Quota } from '#core/rules/quotas.ts';
 import { POOL_OWNER } from '#core/rules/pool-owner.ts';
 import { ALICE, BOB, NOON, sandbox, THREE } from './samples.ts';

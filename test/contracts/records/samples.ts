@@ -1,11 +1,7 @@
-import type {
-  Allowance,
-  EndReason,
-  Owner,
-  RunRecord,
-  SandboxRecord,
-  Tombstone,
-} from '#core/ports/records.ts';
+import type { Owner } from '#core/ports/owner.ts';
+import type { EndReason, Tombstone } from '#core/ports/preview-records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
+import type { Allowance, SandboxRecord } from '#core/ports/sandbox-records.ts';
 
 export const ALICE: Owner = { user: 'alice', org: 'acme' };
 export const BOB: Owner = { user: 'bob', org: 'acme' };

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Records, Reservation } from '#core/ports/records.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { Reservation } from '#core/ports/sandbox-records.ts';
 import { POOL_OWNER } from '#core/rules/pool-owner.ts';
 import { ALICE, BOB, minutes, NOON, sandbox, THREE } from './samples.ts';
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Records, SandboxRecord } from '#core/ports/records.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import { ALICE, BOB, minutes, NOON, sandbox } from './samples.ts';
 
 /** What sandboxes that wait for an owner are promised, `peer` being a second instance on the same database. */

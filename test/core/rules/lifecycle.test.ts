@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { SandboxRecord } from '#core/ports/records.ts';
+import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import { ABANDONED_MS, expiryOf, judgeLife } from '#core/rules/lifecycle.ts';
 import { minutes, NOON, sandbox } from '#test/contracts/records/samples.ts';
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Person } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { ApprovalRecord, ApprovalScope } from '#core/ports/approvals.ts';
-import type { RunRecord } from '#core/ports/records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
 import { decideApproval } from '#core/use-cases/decide-approval.ts';
 import { deletePolicy } from '#core/use-cases/delete-policy.ts';
 import { endApprovals } from '#core/use-cases/end-approvals.ts';

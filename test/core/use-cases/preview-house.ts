@@ -1,5 +1,6 @@
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Records, RunRecord } from '#core/ports/records.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
 import type { SandboxObservation } from '#core/ports/sandbox-provider.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { RunRecord } from '#core/ports/records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
 import { tokenFingerprint } from '#core/rules/preview-token.ts';
 import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
 import { reapPreviews } from '#core/use-cases/reap-previews.ts';

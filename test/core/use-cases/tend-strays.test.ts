@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Records, SandboxRecord } from '#core/ports/records.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import { keepLifecycle } from '#core/use-cases/keep-lifecycle.ts';
 import { tendStrays } from '#core/use-cases/tend-strays.ts';
 import { minutes, NOON, sandbox } from '#test/contracts/records/samples.ts';
