@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { CONSOLE_FOLDER, CONSOLE_MARK } from '#handlers/console/console-files.ts';
+import { CONSOLE_FOLDER, CONSOLE_MARK } from '#handlers/console/console-folder.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SOURCES = join(ROOT, 'console');

@@ -1,7 +1,8 @@
-import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { build } from 'esbuild';
+import { BUNDLED_CONSOLE, CONSOLE_FOLDER, CONSOLE_MARK } from '#handlers/console/console-folder.ts';
 import type { Method } from '#handlers/route.ts';
 import { entriesPlugin, entryPoint } from './entries-plugin.ts';
 import { type FunctionEntry, functionEntries, type FunctionKind, ROOT } from './function-entries.ts';
@@ -29,6 +30,9 @@ export const MANIFEST = 'functions.json';
 const VIEWER = { package: 'swagger-ui-dist', of: 'getOpenApiAsset' } as const;
 const VIEWER_FILES = ['swagger-ui.css', 'swagger-ui-bundle.js', 'package.json', 'LICENSE'];
 
+/** The function of the console's scripts and style; the others of its tag hand out its page. */
+const CONSOLE_ASSETS = 'getConsoleAsset';
+
 /** Loaded by other ways of running Porthole only, or by packages that try whether they are there. */
 const EXTERNAL = ['pino-pretty', 'pg-native', 'pg-cloudflare'];
 
@@ -40,7 +44,7 @@ const require = __createRequire(import.meta.url), __filename = __path(import.met
 
 /**
  * Bundles each function into `{id}.mjs` of that folder, which is emptied first. What several of them share, and what they load only when it is first needed, stands
- * in `chunks`. `functions.json` lists the functions and the files of each.
+ * in `chunks`; the console must have been built, and stands in `console`. `functions.json` lists the functions and the files of each.
  */
 export async function bundleFunctions(folder: string): Promise<BundledFunction[]> {
   await rm(folder, { recursive: true, force: true });
@@ -52,9 +56,16 @@ export async function bundleFunctions(folder: string): Promise<BundledFunction[]
     for (const [id, found] of await bundle(kind, group, folder)) files.set(id, found);
   }
   const viewer = await copyViewer(folder);
-  const functions = entries.map(({ id, route, streams }): BundledFunction => {
-    const own = files.get(id) ?? [];
-    return { id, ...route, streams, file: `${id}.mjs`, files: id === VIEWER.of ? [...own, ...viewer] : own };
+  const built = await copyConsole(folder);
+  const besides = ({ id, isConsole }: FunctionEntry): readonly string[] => {
+    if (id === VIEWER.of) return viewer;
+    if (!isConsole) return [];
+    return built.filter((file) => isAsset(file) === (id === CONSOLE_ASSETS) || file.endsWith(CONSOLE_MARK));
+  };
+  const functions = entries.map((entry): BundledFunction => {
+    const { id, route, streams } = entry;
+    const own = [...(files.get(id) ?? []), ...besides(entry)];
+    return { id, ...route, streams, file: `${id}.mjs`, files: own };
   });
   await writeFile(join(folder, MANIFEST), `${JSON.stringify(functions, null, 2)}\n`);
   return functions;
@@ -108,4 +119,17 @@ async function copyViewer(folder: string): Promise<string[]> {
   const below = join('node_modules', VIEWER.package);
   for (const file of VIEWER_FILES) await cp(join(from, file), join(folder, below, file));
   return VIEWER_FILES.map((file) => join(below, file));
+}
+
+/** Gives what it copied, below the folder. */
+async function copyConsole(folder: string): Promise<string[]> {
+  await cp(CONSOLE_FOLDER, join(folder, BUNDLED_CONSOLE), { recursive: true });
+  const entries = await readdir(CONSOLE_FOLDER, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(BUNDLED_CONSOLE, relative(CONSOLE_FOLDER, join(entry.parentPath, entry.name))));
+}
+
+function isAsset(file: string): boolean {
+  return file.startsWith(join(BUNDLED_CONSOLE, 'assets/'));
 }

@@ -20,6 +20,8 @@ export interface FunctionEntry {
   readonly route?: Pick<Route, 'method' | 'path'>;
   /** Whether it only tells where the function host streams. */
   readonly streams: boolean;
+  /** Whether it hands out files of the console. */
+  readonly isConsole: boolean;
   /** Source of a module in the root folder that exports `handler`. */
   readonly source: string;
 }
@@ -31,15 +33,15 @@ export async function functionEntries(): Promise<FunctionEntry[]> {
     const { id, method, path } = route;
     const place = places.get(route);
     if (place === undefined) throw new Error(`no module below handlers exports the route ${id}`);
-    return { id, ...entryOf(route, place), route: { method, path }, streams: isStreaming(route) };
+    return {
+      id,
+      ...entryOf(route, place),
+      route: { method, path },
+      streams: isStreaming(route),
+      isConsole: route.tag === 'Console',
+    };
   });
-  return [
-    ...routes,
-    { id: 'reaper', kind: 'opens', source: scheduled('reaper'), streams: false },
-    { id: 'lifecycle', kind: 'opens', source: scheduled('lifecycle'), streams: false },
-    { id: 'snapshots-clean', kind: 'opens', source: scheduled('snapshots-clean'), streams: false },
-    { id: 'warm-pool', kind: 'opens', source: scheduled('warm-pool'), streams: false },
-  ];
+  return [...routes, ...(['reaper', 'lifecycle', 'snapshots-clean', 'warm-pool'] as const).map(scheduled)];
 }
 
 /** Name of an export, and the module that has it. */
@@ -101,9 +103,10 @@ const SCHEDULED = {
   'warm-pool': 'warmPoolFunction',
 } as const;
 
-function scheduled(name: keyof typeof SCHEDULED): string {
-  const make = SCHEDULED[name];
-  return `import { openFunction } from '#host/serverless/open-function.ts';
-import { ${make} } from '#host/serverless/${name}-function.ts';
+function scheduled(id: keyof typeof SCHEDULED): FunctionEntry {
+  const make = SCHEDULED[id];
+  const source = `import { openFunction } from '#host/serverless/open-function.ts';
+import { ${make} } from '#host/serverless/${id}-function.ts';
 export const handler = ${make}(() => openFunction());`;
+  return { id, kind: 'opens', source, streams: false, isConsole: false };
 }

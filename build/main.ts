@@ -1,12 +1,14 @@
-/** `npm run build`: the functions as bundles in dist/functions, or in the folder that is given; the console in dist/console; and the client, in its own folder. */
+/** `npm run build`: the console in dist/console; the functions as bundles, with it, in dist/functions, or in the folder that is given; and the client, in its own folder. */
 import { statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { buildClient, CLIENT_MODULES } from './build-client.ts';
-import { buildConsole } from './build-console.ts';
+import { buildConsole, isConsoleStale } from './build-console.ts';
 import { bundleFunctions, MANIFEST } from './bundle-functions.ts';
 import { ROOT } from './function-entries.ts';
 
 const folder = resolve(process.argv[2] ?? join(ROOT, 'dist/functions'));
+if (await isConsoleStale()) await buildConsole();
+process.stdout.write('The console in dist/console.\n');
 const functions = await bundleFunctions(folder);
 const kilobytes = (files: readonly string[]) =>
   Math.round(files.reduce((sum, file) => sum + statSync(join(folder, file)).size, 0) / 1_000);
@@ -16,7 +18,5 @@ for (const { id, files } of functions) {
   );
 }
 process.stdout.write(`${functions.length} functions in ${relative('', folder)}; ${MANIFEST} lists them.\n`);
-await buildConsole();
-process.stdout.write('The console in dist/console.\n');
 await buildClient();
 process.stdout.write(`The client in ${relative('', CLIENT_MODULES)}; npm publish ./client publishes it.\n`);

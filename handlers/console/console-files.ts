@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { BUNDLED_CONSOLE, CONSOLE_FOLDER, CONSOLE_MARK } from './console-folder.ts';
 
 /** One file of the built console, with what compression made of it. */
 export interface ConsoleFile {
@@ -8,11 +9,6 @@ export interface ConsoleFile {
   readonly brotli: Buffer | undefined;
   readonly gzip: Buffer | undefined;
 }
-
-/** Where `npm run build` and `npm start` put the console. */
-export const CONSOLE_FOLDER = join(import.meta.dirname, '../../dist/console');
-/** Written last: without it a build is not complete. It is the digest of the sources. */
-export const CONSOLE_MARK = '.digest';
 
 const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
@@ -27,13 +23,28 @@ export interface ConsoleFiles {
   readonly byPath: ReadonlyMap<string, ConsoleFile>;
 }
 
-let read: { readonly folder: string; readonly files: ConsoleFiles } | undefined;
+/** Where a build may lie: beside a function that is a bundle, or in the project. */
+const PLACES = [join(import.meta.dirname, BUNDLED_CONSOLE), CONSOLE_FOLDER];
 
-/** The build in the folder, read again only when there is a new one. */
-export async function consoleFiles(folder = CONSOLE_FOLDER): Promise<ConsoleFiles | undefined> {
-  const digest = await readFile(join(folder, CONSOLE_MARK), 'utf8').catch(() => undefined);
-  if (digest === undefined) return undefined;
-  if (read?.folder === folder && read.files.digest === digest) return read.files;
+let read: ConsoleFiles | undefined;
+
+/** The build that is there, read again only when there is another one. */
+export async function consoleFiles(places: readonly string[] = PLACES): Promise<ConsoleFiles | undefined> {
+  for (const folder of places) {
+    const digest = await readFile(join(folder, CONSOLE_MARK), 'utf8').catch(() => undefined);
+    if (digest === undefined) continue;
+    if (read?.digest === digest) return read;
+    const byPath = await readBuild(folder).catch((error: unknown) => {
+      // Another build takes its place at this very moment.
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw error;
+    });
+    return byPath && (read = { digest, byPath });
+  }
+  return undefined;
+}
+
+async function readBuild(folder: string): Promise<ReadonlyMap<string, ConsoleFile>> {
   const names = await readdir(folder, { recursive: true });
   const entries = await Promise.all(
     names.map(async (name) => {
@@ -45,7 +56,5 @@ export async function consoleFiles(folder = CONSOLE_FOLDER): Promise<ConsoleFile
       return plain === undefined ? undefined : ([name, { type, plain, brotli, gzip }] as const);
     }),
   );
-  const files = { digest, byPath: new Map(entries.filter((each) => each !== undefined)) };
-  read = { folder, files };
-  return files;
+  return new Map(entries.filter((each) => each !== undefined));
 }

@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import type { HttpResponse } from '../http-event.ts';
 import { defineRoute } from '../route.ts';
+import { consoleBuild } from './console-build.ts';
 import { type ConsoleFile, consoleFiles } from './console-files.ts';
+import { MISSING_CONSOLE_POLICY, missingConsolePage } from './missing-console-page.ts';
 
 /**
  * Nothing from elsewhere, and nothing inline. Frames are previews: of any origin, as their zone is the installation's,
@@ -28,24 +30,6 @@ const PAGE_HEADERS = {
   'x-content-type-options': 'nosniff',
 };
 
-/** Until the build is there. It asks again by itself, without a script. */
-const BEING_BUILT = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="refresh" content="2">
-<title>Porthole</title>
-</head>
-<body>
-<h1>The console is being built</h1>
-<p>This takes some seconds after the first start; the page comes by itself. If it does not: <code>npm run build</code>.</p>
-<p>The API is up already: <a href="/v1/openapi">its documentation</a>.</p>
-</body>
-</html>
-`;
-
 /** Every page is the same file: its script looks at the address. */
 function consolePage(path: string, id: string, summary: string) {
   return defineRoute({
@@ -61,7 +45,7 @@ function consolePage(path: string, id: string, summary: string) {
       200: { description: 'The page', contentType: 'text/html' },
       304: { description: 'The page is as the browser has it' },
     },
-    async handle({ headers }): Promise<HttpResponse> {
+    async handle({ headers }, { authenticator }): Promise<HttpResponse> {
       const files = await consoleFiles();
       const page = files?.byPath.get('index.html');
       if (files === undefined || page === undefined) {
@@ -69,10 +53,11 @@ function consolePage(path: string, id: string, summary: string) {
           statusCode: 200,
           headers: {
             ...PAGE_HEADERS,
+            'content-security-policy': MISSING_CONSOLE_POLICY,
             'content-type': 'text/html; charset=utf-8',
             'cache-control': 'no-store',
           },
-          body: BEING_BUILT,
+          body: missingConsolePage(consoleBuild(), authenticator.withoutCredential !== undefined),
         };
       }
       const tag = `"${files.digest}"`;

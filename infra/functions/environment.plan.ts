@@ -1,5 +1,5 @@
 import { LISTENERS } from '../gateway/gateway.plan.ts';
-import type { StackConfig } from '../stack-config/stack-config-schema.ts';
+import type { FUNCTIONS_SECRET_KEYS, StackConfig } from '../stack-config/stack-config-schema.ts';
 import { authorityFile, gatewayAuthority } from './authorities.plan.ts';
 import { sandboxEnvironmentPlan } from './sandbox-provider.plan.ts';
 
@@ -50,6 +50,7 @@ export function environmentPlan(
       OIDC_AUDIENCE: oidc.audience,
       OIDC_ORG_CLAIM: oidc.orgClaim,
       OIDC_ADMIN_CLAIM: oidc.adminClaim,
+      ...(oidc.clientId !== undefined && { OIDC_CLIENT_ID: oidc.clientId }),
     }),
     Sandbox__Preview__Enabled: 'true',
     Sandbox__Preview__ZoneSuffix: zone,
@@ -70,7 +71,7 @@ export function environmentPlan(
 
 /** The part of the environment that is secret; undefined where others keep the Secret. */
 export function secretsPlan(
-  config: Pick<StackConfig, 'functions' | 'databaseUrl' | 'signingKeys' | 'serviceKey' | 'apiKeys'>,
+  config: Pick<StackConfig, 'functions' | (typeof FUNCTIONS_SECRET_KEYS)[number]>,
 ): Record<string, string> | undefined {
   if (config.functions.existingSecret !== undefined) return undefined;
   return {
@@ -78,5 +79,6 @@ export function secretsPlan(
     ...(config.signingKeys !== undefined && { PORTHOLE_SIGNING_KEYS: config.signingKeys }),
     ...(config.serviceKey !== undefined && { SANDBOX_API_KEY: config.serviceKey }),
     ...(config.apiKeys !== undefined && { PORTHOLE_API_KEYS: config.apiKeys }),
+    ...(config.oidcClientSecret !== undefined && { OIDC_CLIENT_SECRET: config.oidcClientSecret }),
   };
 }

@@ -158,6 +158,11 @@ const Oidc = z.strictObject({
   audience: text.describe('The audience those tokens must name'),
   orgClaim: text.default('org').describe('The claim that names the org'),
   adminClaim: text.default('admin').describe('The claim that is true for admins'),
+  clientId: text
+    .optional()
+    .describe(
+      'The client as which people sign in to the console; its redirect URI is `https://{apiHost}/api/session/oidc/callback`',
+    ),
 });
 
 const Template = z.strictObject({
@@ -289,6 +294,9 @@ export const StackConfigSchema = z.strictObject({
   signingKeys: text.optional().describe('JWKS of symmetric keys, the first signs (secret); required'),
   serviceKey: text.optional().describe('The key of the service itself, an admin (secret)'),
   apiKeys: text.optional().describe('Keys of people, JSON `{key: {user, org, admin?}}` (secret)'),
+  oidcClientSecret: text
+    .optional()
+    .describe('Secret of the client of `oidc.clientId`, where the issuer gave it one (secret)'),
   archiveAccessKeyId: text
     .optional()
     .describe('Who writes to the bucket of archives (secret); required with `archives`'),
@@ -298,7 +306,13 @@ export const StackConfigSchema = z.strictObject({
 export type StackConfig = z.infer<typeof StackConfigSchema>;
 
 /** Keys of the Secret that every pod of the stack takes its environment from. */
-export const FUNCTIONS_SECRET_KEYS = ['databaseUrl', 'signingKeys', 'serviceKey', 'apiKeys'] as const;
+export const FUNCTIONS_SECRET_KEYS = [
+  'databaseUrl',
+  'signingKeys',
+  'serviceKey',
+  'apiKeys',
+  'oidcClientSecret',
+] as const;
 
 /** Keys that hold secrets: refused in clear text. */
 export const SECRET_KEYS = [

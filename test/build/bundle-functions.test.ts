@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { brotliDecompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ROUTES } from '#handlers/routes.ts';
 import { command } from '#test/cluster/bed/command.ts';
@@ -19,6 +20,10 @@ async function fresh(id: string, script: string, env = { LOG_LEVEL: 'silent' }):
   const module = JSON.stringify(pathToFileURL(built.module(id)));
   const source = `const { handler } = await import(${module}); const print = (value) => console.log(JSON.stringify(value)); ${script}`;
   return JSON.parse(await command([process.execPath, '--input-type=module', '--eval', source], { env }));
+}
+
+interface Handed {
+  readonly body: string;
 }
 
 /** Everything that a function may ever load, as one text. */
@@ -108,6 +113,21 @@ describe('a bundled function that opens nothing', () => {
     };
     expect(result).toMatchObject({ statusCode: 200, isBase64Encoded: true });
     expect(Buffer.from(result.body, 'base64').toString()).toContain('.swagger-ui');
+  });
+
+  test('hands over the page of the console and what it loads, which it has beside it', async () => {
+    const asked = gatewayEvent('GET', '/runs/r-1', { headers: { 'accept-encoding': 'br' } });
+    const page = (await fresh('getRunPage', `print(await handler(${JSON.stringify(asked)}))`)) as Handed;
+    expect(page).toMatchObject({ statusCode: 200, headers: { 'content-encoding': 'br' } });
+    const html = brotliDecompressSync(Buffer.from(page.body, 'base64')).toString();
+    const script = /src="(\/assets\/[^"]+\.js)"/.exec(html)?.[1] ?? '';
+    const event = gatewayEvent('GET', script);
+    const file = (await fresh('getConsoleAsset', `print(await handler(${JSON.stringify(event)}))`)) as Handed;
+    expect(file).toMatchObject({
+      statusCode: 200,
+      headers: { 'content-type': 'text/javascript; charset=utf-8' },
+    });
+    expect(Buffer.from(file.body, 'base64').toString()).toContain('Sign in');
   });
 
   test.each(['execCommand', 'readFile', 'writeFile'])('sends %s on to the function host', async (id) => {

@@ -19,7 +19,7 @@ const missing = existsSync(join(FOLDER, 'schemathesis'))
 
 const KEY = 'the-key-that-schemathesis-has';
 /** Streams that end only with their client. */
-const ENDLESS = ['followTimeline', 'followSandbox', 'ptyTerminal'];
+const ENDLESS = ['followTimeline', 'followSandbox', 'followApprovals', 'ptyTerminal'];
 
 suite('the OpenAPI document, tried by schemathesis', missing, () => {
   let host: HostProcess;

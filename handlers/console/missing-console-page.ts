@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import type { ConsoleBuild } from './console-build.ts';
+
+const STYLE =
+  'html{color-scheme:light dark;font:15px/1.6 system-ui,sans-serif;background:#f7f8fa;color:#171a1f}' +
+  'body{margin:0;display:grid;place-items:center;min-height:100dvh}main{width:min(560px,100vw - 40px);padding:32px 0}' +
+  'h1{font-size:22px;line-height:1.25;margin:0 0 8px}pre{padding:12px;border-radius:8px;background:#eceff3;font-size:12px;white-space:pre-wrap;overflow-wrap:anywhere}' +
+  'a{color:#1f5eff}@media (prefers-color-scheme:dark){html{background:#0d0f13;color:#e8ebf0}pre{background:#222731}a{color:#6d97ff}}';
+
+/** It may do nothing but look like something. */
+export const MISSING_CONSOLE_POLICY = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/**
+ * What a browser gets where there is no build of the console: that it is on its way, in which case the page asks again by itself and without a script, or why there is none and what to do.
+ * @param open whether whoever asks may see the builder's own words, which name folders of this machine
+ */
+export function missingConsolePage(build: ConsoleBuild, open: boolean): string {
+  switch (build.state) {
+    case 'under way':
+      return page(
+        'The console is being built',
+        '<p role="status">This takes some seconds after the first start. The page comes by itself.</p>',
+        '<meta http-equiv="refresh" content="2">\n',
+      );
+    case 'failed':
+      return page(
+        'The console could not be built',
+        `<p>Everything else runs. Run <code>npm ci</code> and then <code>npm run build</code> in Porthole’s folder; afterwards <a href="">load this page again</a>.</p>
+${open ? `<p>The builder said:</p>\n<pre>${escape(build.words)}</pre>` : '<p>The log says why.</p>'}`,
+      );
+    case 'none':
+      return page(
+        'The console is not built',
+        `<p>Run <code>npm run build</code> in Porthole’s folder, then <a href="">load this page again</a>. <code>npm start</code> builds it by itself.</p>`,
+      );
+  }
+}
+
+function page(title: string, body: string, more = ''): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+${more}<title>${title} · Porthole</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<h1>${title}</h1>
+${body}
+<p>The API is up: <a href="/v1/openapi">its documentation</a>.</p>
+</main>
+</body>
+</html>
+`;
+}
+
+function escape(text: string): string {
+  return text.replace(/[&<>]/g, (each) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[each] ?? '');
+}
