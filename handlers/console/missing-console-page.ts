@@ -21,25 +21,24 @@ export const MISSING_CONSOLE_POLICY = [
  * @param open whether whoever asks may see the builder's own words, which name folders of this machine
  */
 export function missingConsolePage(build: ConsoleBuild, open: boolean): string {
-  switch (build.state) {
-    case 'under way':
-      return page(
-        'The console is being built',
-        '<p role="status">This takes some seconds after the first start. The page comes by itself.</p>',
-        '<meta http-equiv="refresh" content="2">\n',
-      );
-    case 'failed':
-      return page(
-        'The console could not be built',
-        `<p>Everything else runs. Run <code>npm ci</code> and then <code>npm run build</code> in Porthole’s folder; afterwards <a href="">load this page again</a>.</p>
-${open ? `<p>The builder said:</p>\n<pre>${escape(build.words)}</pre>` : '<p>The log says why.</p>'}`,
-      );
-    case 'none':
-      return page(
-        'The console is not built',
-        `<p>Run <code>npm run build</code> in Porthole’s folder, then <a href="">load this page again</a>. <code>npm start</code> builds it by itself.</p>`,
-      );
+  if (build.state === 'under way') {
+    return page(
+      'The console is being built',
+      '<p role="status">This takes some seconds after the first start. The page comes by itself.</p>',
+      '<meta http-equiv="refresh" content="2">\n',
+    );
   }
+  if (build.state === 'failed') {
+    return page(
+      'The console could not be built',
+      `<p>Everything else runs. Run <code>npm ci</code> and then <code>npm run build</code> in Porthole’s folder; afterwards <a href="">load this page again</a>.</p>
+${open ? `<p>The builder said:</p>\n<pre>${escape(build.words)}</pre>` : '<p>The log says why.</p>'}`,
+    );
+  }
+  return page(
+    'The console is not built',
+    `<p>Run <code>npm run build</code> in Porthole’s folder, then <a href="">load this page again</a>. <code>npm start</code> builds it by itself.</p>`,
+  );
 }
 
 function page(title: string, body: string, more = ''): string {
