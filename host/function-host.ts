@@ -8,6 +8,7 @@ import type { HttpEvent, HttpResponse } from '#handlers/http-event.ts';
 import { makeFunction, type FunctionOptions, type PortholeFunction } from '#handlers/make-function.ts';
 import { errorResponse } from '#handlers/middleware/render-errors.ts';
 import type { Route } from '#handlers/route.ts';
+import { withSafeHeaders } from '#handlers/safe-headers.ts';
 import type { Services } from '#handlers/services.ts';
 import { type Handshake, handshakeFault, handshakeOf } from './handshake.ts';
 import type { Metrics } from './metrics.ts';
@@ -241,7 +242,7 @@ async function send(
 ): Promise<void> {
   reply.hijack();
   const response: ServerResponse = reply.raw;
-  const all: Record<string, string | number> = { ...headers, 'x-request-id': requestId };
+  const all: Record<string, string | number> = { ...withSafeHeaders(headers), 'x-request-id': requestId };
   if (body instanceof Readable) {
     response.writeHead(statusCode, all);
     if (response.req.method === 'HEAD') {

@@ -12,6 +12,7 @@ export function refuse(res: ServerResponse, code: ErrorCode, message: string): v
   res.writeHead(ERROR_CATALOGUE[code].status, {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),
+    'x-content-type-options': 'nosniff',
     connection: 'close',
   });
   res.end(body);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedJson } from './bounded-json.ts';
 
 /** The longest wait for an answer of the issuer, in milliseconds. */
 export const DISCOVERY_MS = 5_000;
@@ -10,12 +11,27 @@ const Document = z.object({
   token_endpoint: z.url().optional(),
 });
 
-/** What an issuer says of itself (OpenID Connect Discovery 1.0, section 4); throws when it cannot be asked, or speaks for another. */
+/**
+ * What an issuer says of itself (OpenID Connect Discovery 1.0, section 4). An issuer on https has all its endpoints there: browsers are sent to one, and another gets the client's secret.
+ * @throws when it cannot be asked, speaks for another, or names an endpoint that is not on the web
+ */
 export async function discoverOidc(issuer: string): Promise<z.infer<typeof Document>> {
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
   const response = await fetch(url, { signal: AbortSignal.timeout(DISCOVERY_MS), redirect: 'error' });
   if (!response.ok) throw new Error(`${url} answered ${response.status}`);
-  const { success, data } = Document.safeParse(await response.json());
+  const { success, data } = Document.safeParse(await boundedJson(response));
   if (!success || data.issuer !== issuer) throw new Error(`${url} does not describe the issuer ${issuer}`);
+  for (const name of ['jwks_uri', 'authorization_endpoint', 'token_endpoint'] as const) {
+    const endpoint = data[name];
+    if (endpoint !== undefined && !isOnTheWeb(endpoint, issuer)) {
+      throw new Error(`${url} has a ${name} that is not https: ${JSON.stringify(endpoint.slice(0, 100))}`);
+    }
+  }
   return data;
+}
+
+/** Plain http is for an issuer that is itself on it, as they are on loopback. */
+function isOnTheWeb(endpoint: string, issuer: string): boolean {
+  const { protocol } = new URL(endpoint);
+  return protocol === 'https:' || (protocol === 'http:' && issuer.startsWith('http:'));
 }

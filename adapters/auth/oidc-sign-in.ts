@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Person } from '#core/callers.ts';
 import type { Clock } from '#core/ports/clock.ts';
+import { boundedJson } from './bounded-json.ts';
 import { DISCOVERY_MS, discoverOidc } from './oidc-discovery.ts';
 import { createOidcVerifier, type OidcOptions, unavailable } from './oidc-verifier.ts';
 
@@ -18,6 +19,8 @@ export interface SignInSecrets {
 
 /** Signing in at an OpenID Connect issuer: the code flow with PKCE (RFC 7636). */
 export interface OidcSignIn {
+  /** Stands for the issuer, the client and the claims that are read: a session of another one is not of this one. */
+  readonly provider: string;
   /** @throws PortholeError `service_unavailable` */
   begin(callback: string): Promise<SignInSecrets & { readonly url: string }>;
   /**
@@ -27,10 +30,26 @@ export interface OidcSignIn {
   end(code: string, begun: SignInSecrets & { readonly callback: string }): Promise<Person | undefined>;
 }
 
+/** What an issuer says of itself is asked again after this long, in milliseconds: anybody may begin to sign in, and would have it asked each time. */
+const KNOWN_MS = 600_000;
+
 const Answer = z.object({ id_token: z.string().max(65_536) });
 
 export function createOidcSignIn(options: OidcSignInOptions, clock: Clock): OidcSignIn {
-  const { issuer, client } = options;
+  const { issuer, client, orgClaim, adminClaim } = options;
+  let known: { readonly until: Date; readonly document: ReturnType<typeof discoverOidc> } | undefined;
+  const discover = () => {
+    const now = clock.now();
+    if (known === undefined || known.until <= now) {
+      const asked = { until: new Date(now.getTime() + KNOWN_MS), document: discoverOidc(issuer) };
+      known = asked;
+      asked.document.catch(() => {
+        // Not kept: the issuer may be back for the next one.
+        if (known === asked) known = undefined;
+      });
+    }
+    return known.document;
+  };
   const verify = createOidcVerifier({ ...options, audience: client.id }, clock);
   const ask = async <T>(question: () => Promise<T>): Promise<T> => {
     try {
@@ -40,8 +59,12 @@ export function createOidcSignIn(options: OidcSignInOptions, clock: Clock): Oidc
     }
   };
   return {
+    provider: createHash('sha256')
+      .update(JSON.stringify([issuer, client.id, orgClaim, adminClaim]))
+      .digest('base64url'),
+
     async begin(callback) {
-      const { authorization_endpoint: endpoint } = await ask(() => discoverOidc(issuer));
+      const { authorization_endpoint: endpoint } = await ask(discover);
       if (endpoint === undefined) throw unavailable(issuer, new Error('it has no authorization_endpoint'));
       const [state, nonce, verifier] = [secret(), secret(), secret()];
       const url = new URL(endpoint);
@@ -62,7 +85,7 @@ export function createOidcSignIn(options: OidcSignInOptions, clock: Clock): Oidc
 
     async end(code, { nonce, verifier, callback }) {
       const response = await ask(async () => {
-        const { token_endpoint: endpoint } = await discoverOidc(issuer);
+        const { token_endpoint: endpoint } = await discover();
         if (endpoint === undefined) throw new Error('it has no token_endpoint');
         return fetch(endpoint, {
           method: 'POST',
@@ -80,7 +103,7 @@ export function createOidcSignIn(options: OidcSignInOptions, clock: Clock): Oidc
       });
       if (response.status >= 500) throw unavailable(issuer, new Error(`it answered ${response.status}`));
       if (!response.ok) return undefined;
-      const { success, data } = Answer.safeParse(await response.json().catch(() => undefined));
+      const { success, data } = Answer.safeParse(await boundedJson(response).catch(() => undefined));
       return success ? verify(data.id_token, nonce) : undefined;
     },
   };

@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import type { Person } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Clock } from '#core/ports/clock.ts';
@@ -52,7 +52,7 @@ export function createOidcVerifier(
         currentDate: clock.now(),
         requiredClaims: ['sub', 'exp'],
       });
-      if (nonce !== undefined && payload['nonce'] !== nonce) return undefined;
+      if (nonce !== undefined && !isForSignIn(payload, nonce, options.audience)) return undefined;
       const org = payload[options.orgClaim];
       if (payload.sub === undefined || payload.sub === '' || typeof org !== 'string' || org === '')
         return undefined;
@@ -63,6 +63,13 @@ export function createOidcVerifier(
       return undefined;
     }
   };
+}
+
+/** OpenID Connect Core 1.0, section 3.1.3.7: made for this very sign-in, and, where it is for several, or says for whom it was made, for this client. */
+function isForSignIn(payload: JWTPayload, nonce: string, client: string): boolean {
+  if (payload['nonce'] !== nonce) return false;
+  const { azp } = payload;
+  return azp === undefined ? !Array.isArray(payload.aud) || payload.aud.length === 1 : azp === client;
 }
 
 async function keysOf(issuer: string): Promise<JWTVerifyGetKey> {

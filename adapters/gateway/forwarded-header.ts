@@ -24,6 +24,8 @@ const REQUEST_ENDS_HERE: ReadonlySet<string> = new Set([
 
 /** Response headers that end here, or that the gateway itself decides. */
 const RESPONSE_ENDS_HERE: ReadonlySet<string> = new Set([
+  // Its "cookies" are those of the whole registrable domain: a preview could sign people out of whatever else is there.
+  'clear-site-data',
   'connection',
   'content-length',
   'keep-alive',

@@ -14,7 +14,7 @@ export function checkOrigin(
   }: { readonly page?: boolean | undefined; readonly publicOrigin?: string | undefined },
 ): void {
   const origin = headers['origin'];
-  if (origin !== undefined && origin !== publicOrigin && !isOriginOf(origin, headers['host'])) {
+  if (origin !== undefined && origin !== publicOrigin && !isOriginOf(origin, headers['host'], publicOrigin)) {
     throw new PortholeError(
       'origin_not_allowed',
       `Requests from the origin ${JSON.stringify(origin.slice(0, 100))} are not accepted here: call the API from its own origin or from a program.`,
@@ -30,8 +30,11 @@ export function checkOrigin(
   );
 }
 
-function isOriginOf(origin: string, host: string | undefined): boolean {
-  return host !== undefined && (origin === `http://${host}` || origin === `https://${host}`);
+/** Which scheme a proxy in front was asked by is not known here, except for the host that people reach by https: whoever is in between could be a page of its `http://`. */
+function isOriginOf(origin: string, host: string | undefined, publicOrigin: string | undefined): boolean {
+  if (host === undefined) return false;
+  if (origin === `https://${host}`) return true;
+  return origin === `http://${host}` && publicOrigin?.toLowerCase() !== `https://${host.toLowerCase()}`;
 }
 
 export function guardOrigin(options: {

@@ -1,6 +1,8 @@
+import { posix } from 'node:path';
 import { lentProvider } from '#core/use-cases/delegations/lent-provider.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { readWorkspaceFile } from '#core/use-cases/workspace-files.ts';
+import { attachment } from '../attachment.ts';
 import { defineRoute } from '../route.ts';
 import { absolutePath, FilePath } from './file-path.ts';
 import { checkSessionHeader } from './session-header.ts';
@@ -34,7 +36,12 @@ export const readFileRoute = defineRoute({
     const body = await readWorkspaceFile({ provider }, sandbox.id, path, signal);
     return {
       statusCode: 200,
-      headers: { 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' },
+      headers: {
+        'content-type': 'application/octet-stream',
+        // Whatever it is, a browser that is led here saves it, and shows nothing of it on this origin.
+        'content-disposition': attachment(posix.basename(path)),
+        'x-content-type-options': 'nosniff',
+      },
       body,
     };
   },

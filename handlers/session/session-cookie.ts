@@ -26,11 +26,14 @@ export function setCookie(
   return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${sameSite}${secure}`;
 }
 
-/** The value of the cookie in a `Cookie` header; of several of a name, none is to be trusted. */
+/**
+ * The value of the cookie in a `Cookie` header; of several of a name, none is to be trusted. Blanks around a cookie are spaces and tabs alone: a name that begins with another blank (U+00A0,
+ * which `trim` takes away) is no `__Host-` one to a browser, so that any host of the site may set it.
+ */
 export function cookieOf(header: string | undefined, name: string): string | undefined {
   const values = (header ?? '')
     .split(';')
-    .map((each) => each.trim())
+    .map((each) => each.replace(/^[ \t]+|[ \t]+$/g, ''))
     .filter((each) => each.startsWith(`${name}=`))
     .map((each) => each.slice(name.length + 1));
   return values.length === 1 && values[0] !== '' ? values[0] : undefined;

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { PortholeError } from '#core/errors.ts';
 import type { HttpResponse } from '#handlers/http-event.ts';
+import { withSafeHeaders } from '#handlers/safe-headers.ts';
 
 /** What API Gateway makes an answer of. */
 export interface GatewayResult {
@@ -26,7 +27,10 @@ export function toGatewayResult(response: HttpResponse, requestId: string | unde
   const isBase64Encoded = typeof body !== 'string';
   const result: GatewayResult = {
     statusCode,
-    headers: { ...response.headers, ...(requestId !== undefined && { 'x-request-id': requestId }) },
+    headers: {
+      ...withSafeHeaders(response.headers),
+      ...(requestId !== undefined && { 'x-request-id': requestId }),
+    },
     body: isBase64Encoded ? body.toString('base64') : body,
     isBase64Encoded,
   };

@@ -51,6 +51,11 @@ describe('a browser that acts for somebody else', () => {
       expect(verdict(await makes(headers()))).toEqual([403, 'origin_not_allowed']);
     });
 
+    test('from the plain http of the host that people reach by https', async () => {
+      const answer = await makes({ origin: 'http://porthole.example.test' }, 'porthole.example.test');
+      expect(verdict(answer)).toEqual([403, 'origin_not_allowed']);
+    });
+
     test.each<[string, string, string]>([
       ['reading runs', 'GET', '/api/runs'],
       ['reading files', 'GET', '/v1/sandbox/{sandbox}/file/workspace/x'],

@@ -48,6 +48,8 @@ test('what concerns one connection, and what only the gateway may say, is left o
     '1',
     'Keep-Alive',
     'timeout=5',
+    'Clear-Site-Data',
+    '"cookies"',
     'Transfer-Encoding',
     'chunked',
     'Trailer',

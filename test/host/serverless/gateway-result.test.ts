@@ -2,13 +2,22 @@ import { Readable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import { toGatewayResult } from '#host/serverless/gateway-result.ts';
 
+/** What every answer says to browsers. */
+const SAFE = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+};
+
 describe('an answer, as API Gateway takes it', () => {
   test('is text as it is', () => {
     expect(
       toGatewayResult({ statusCode: 200, headers: { 'content-type': 'application/json' }, body: '{}' }, 'r1'),
     ).toEqual({
       statusCode: 200,
-      headers: { 'content-type': 'application/json', 'x-request-id': 'r1' },
+      headers: { ...SAFE, 'content-type': 'application/json', 'x-request-id': 'r1' },
       body: '{}',
       isBase64Encoded: false,
     });
@@ -18,7 +27,7 @@ describe('an answer, as API Gateway takes it', () => {
     const answer = { statusCode: 200, headers: {}, body: Buffer.from([0, 255]) };
     expect(toGatewayResult(answer, undefined)).toEqual({
       statusCode: 200,
-      headers: {},
+      headers: SAFE,
       body: 'AP8=',
       isBase64Encoded: true,
     });

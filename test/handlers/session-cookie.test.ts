@@ -1,0 +1,28 @@
+import { expect, test } from '@jest/globals';
+import { cookieOf } from '#handlers/session/session-cookie.ts';
+
+test.each<[string, string | undefined]>([
+  ['a=1; s=good; b=2', 'good'],
+  ['s=good', 'good'],
+  ['a=1;s=good;b=2', 'good'],
+  ['a=1;\ts=good \t', 'good'],
+  ['s=', undefined],
+  ['s', undefined],
+  ['s =good', undefined],
+  ['S=good', undefined],
+  ['xs=good', undefined],
+  ['s=one; s=two', undefined],
+  ['s=one; s=', undefined],
+  // Browsers let any host of the site set these: to them they are other names.
+  ['\u00a0s=put there', undefined],
+  ['\u0085s=put there', undefined],
+  ['\ufeffs=put there', undefined],
+  ['\u00a0s=put there; s=good', 'good'],
+  ['', undefined],
+])('of %j it is %j', (header, value) => {
+  expect(cookieOf(header, 's')).toBe(value);
+});
+
+test('there is none without a Cookie header', () => {
+  expect(cookieOf(undefined, 's')).toBeUndefined();
+});
