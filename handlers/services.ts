@@ -19,6 +19,7 @@ import type { Quotas } from '#core/rules/quotas.ts';
 import type { BucketOptions } from '#core/rules/resolve-mount.ts';
 import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
 import type { SandboxNews } from '#core/use-cases/sandbox-news.ts';
+import type { WaitingBoard } from '#core/use-cases/waiting-board.ts';
 import type { Terminals } from '#core/use-cases/terminals/terminals.ts';
 
 /** The part of a pino logger that Porthole uses. */
@@ -54,6 +55,8 @@ export interface Services {
   readonly tokens: Tokens;
   /** Tells whoever follows a sandbox. */
   readonly news: SandboxNews;
+  /** What waits for decisions, for whoever follows that. */
+  readonly waitingBoard: WaitingBoard;
   /** Puts what the runs of a sandbox need to call back inside it. */
   readonly introduce: Introduce;
   /** Those that this process has open in sandboxes. */

@@ -12,6 +12,7 @@ import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import { sandboxNews } from '#core/use-cases/sandbox-news.ts';
 import { tellingPlane } from '#core/use-cases/telling-plane.ts';
 import { keptPool } from '#core/use-cases/warm-pool/kept-pool.ts';
+import { createWaitingBoard } from '#core/use-cases/waiting-board.ts';
 import { Terminals } from '#core/use-cases/terminals/terminals.ts';
 import type { Logger, Services } from '#handlers/services.ts';
 import { type Config, isOnOneMachine, secretsOf } from './config/config.ts';
@@ -139,6 +140,7 @@ export async function openServices({
       images: config.images,
       tokens,
       news,
+      waitingBoard: createWaitingBoard({ records, clock }),
       introduce,
       mounter,
       buckets: config.buckets,

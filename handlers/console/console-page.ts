@@ -4,31 +4,8 @@ import type { HttpResponse } from '../http-event.ts';
 import { defineRoute } from '../route.ts';
 import { consoleBuild } from './console-build.ts';
 import { type ConsoleFile, consoleFiles } from './console-files.ts';
+import { consoleHeaders } from './console-headers.ts';
 import { MISSING_CONSOLE_POLICY, missingConsolePage } from './missing-console-page.ts';
-
-/**
- * Nothing from elsewhere, and nothing inline. Frames are previews: of any origin, as their zone is the installation's,
- * and each frame is sandboxed and is told no referrer.
- */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data: blob:",
-  "font-src 'self'",
-  "connect-src 'self'",
-  'frame-src http: https:',
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
-const PAGE_HEADERS = {
-  'content-security-policy': POLICY,
-  'cross-origin-opener-policy': 'same-origin',
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-};
 
 /** Every page is the same file: its script looks at the address. */
 function consolePage(path: string, id: string, summary: string) {
@@ -45,23 +22,24 @@ function consolePage(path: string, id: string, summary: string) {
       200: { description: 'The page', contentType: 'text/html' },
       304: { description: 'The page is as the browser has it' },
     },
-    async handle({ headers }, { authenticator }): Promise<HttpResponse> {
+    async handle({ headers }, services): Promise<HttpResponse> {
+      const common = consoleHeaders(services);
       const files = await consoleFiles();
       const page = files?.byPath.get('index.html');
       if (files === undefined || page === undefined) {
         return {
           statusCode: 200,
           headers: {
-            ...PAGE_HEADERS,
+            ...common,
             'content-security-policy': MISSING_CONSOLE_POLICY,
             'content-type': 'text/html; charset=utf-8',
             'cache-control': 'no-store',
           },
-          body: missingConsolePage(consoleBuild(), authenticator.withoutCredential !== undefined),
+          body: missingConsolePage(consoleBuild(), services.authenticator.withoutCredential !== undefined),
         };
       }
       const tag = `"${files.digest}"`;
-      const all = { ...PAGE_HEADERS, 'cache-control': 'no-cache', etag: tag, vary: 'accept-encoding' };
+      const all = { ...common, 'cache-control': 'no-cache', etag: tag, vary: 'accept-encoding' };
       if (headers['if-none-match'] === tag) return { statusCode: 304, headers: all };
       return encoded(page, headers['accept-encoding'], all);
     },

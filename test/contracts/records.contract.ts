@@ -515,7 +515,7 @@ export function recordsContract(
     skillsContract(() => ({ records, peer }));
     archivesContract(() => ({ records, peer }));
     quotasContract(() => ({ records, peer }));
-    approvalsContract(() => ({ records, peer }), { runs: propertyRuns });
+    approvalsContract(() => ({ records, peer }), { runs: propertyRuns, wakesPeers });
 
     describe('lists of ids', () => {
       test('may be empty', async () => {

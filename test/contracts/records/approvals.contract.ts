@@ -36,7 +36,7 @@ function decision(verdict: Decision['verdict'], rest: Partial<Decision> = {}): D
 /** What every store of approvals and policies promises, `peer` being a second instance on the same database. */
 export function approvalsContract(
   instances: () => { readonly records: Records; readonly peer: Records },
-  { runs: propertyRuns }: { readonly runs: number },
+  { runs: propertyRuns, wakesPeers }: { readonly runs: number; readonly wakesPeers: boolean },
 ): void {
   describe('approvals', () => {
     let records: Records;
@@ -365,6 +365,90 @@ export function approvalsContract(
         }),
         { numRuns: propertyRuns },
       );
+    });
+
+    describe('that wait', () => {
+      const waiting = async (at: number, owner?: typeof ALICE, most = 100, from = peer) =>
+        (await from.approvals.waiting(owner, minutes(at), most)).map(({ id }) => id);
+
+      test('are shown with whose they are, as they were asked', async () => {
+        await records.runs.create(run('run_2', { owner: BOB, title: 'Rebuild it' }));
+        const { id } = await ask(0, { runId: 'run_2', args: { target_port: 3000, name: '“🛳️”' } });
+        expect(await peer.approvals.waiting(BOB, minutes(1), 10)).toEqual([
+          {
+            ...request(0, { id, runId: 'run_2', args: { target_port: 3000, name: '“🛳️”' } }),
+            runTitle: 'Rebuild it',
+            owner: BOB,
+          },
+        ]);
+      });
+
+      test('are shown to their owner, or to one who sees everybody’s, the oldest first, so many of them', async () => {
+        await records.runs.create(run('run_2', { owner: BOB }));
+        const second = await ask(1, { args: { port: 1 } });
+        const first = await ask(0, { args: { port: 2 } });
+        const his = await ask(2, { runId: 'run_2' });
+        expect(await waiting(3, ALICE)).toEqual([first.id, second.id]);
+        expect(await waiting(3, BOB)).toEqual([his.id]);
+        expect(await waiting(3, { user: 'alice', org: 'other' })).toEqual([]);
+        expect(await waiting(3)).toEqual([first.id, second.id, his.id]);
+        expect(await waiting(3, undefined, 2)).toEqual([first.id, second.id]);
+      });
+
+      test('are shown until they are due, though nothing has timed them out yet', async () => {
+        const { id } = await ask(0);
+        expect(await waiting(4.99)).toEqual([id]);
+        expect(await waiting(5)).toEqual([]);
+        expect(await stand(id)).toBe('waiting');
+      });
+
+      test('are shown no more once they are approved, denied, withdrawn or timed out', async () => {
+        const [a, b, c, d] = [
+          await ask(0, { args: { port: 1 } }),
+          await ask(0, { args: { port: 2 } }),
+          await ask(0, { args: { port: 3 } }, { waiter: 'one' }),
+          await ask(-1, { args: { port: 4 } }),
+        ];
+        expect(await waiting(1)).toEqual([d.id, a.id, b.id, c.id]);
+        await decide(a.id, 1, decision('approved'));
+        await decide(b.id, 1, decision('denied'));
+        await records.approvals.leave('run_1', c.id, 'one', minutes(1));
+        await records.approvals.timeOut(minutes(4));
+        expect(await waiting(1)).toEqual([]);
+      });
+
+      /** Looks at each wake until so many wait: never, if a wake comes before what it is about, or not at all. */
+      async function until(count: number, from: Records): Promise<void> {
+        let { promise: rung, resolve: ring } = Promise.withResolvers<void>();
+        const end = from.approvals.watch(() => ring());
+        for (;;) {
+          ({ promise: rung, resolve: ring } = Promise.withResolvers<void>());
+          if ((await waiting(1, undefined, 100, from)).length === count) break;
+          await rung;
+        }
+        end();
+      }
+      const beginAndEnd = async (watcher: Records) => {
+        const begun = until(2, watcher);
+        await records.runs.create(run('run_2', { owner: BOB }));
+        const { id } = await ask(0);
+        await ask(0, { runId: 'run_2' });
+        await begun;
+        const over = until(1, watcher);
+        await decide(id, 1, decision('denied'));
+        await over;
+      };
+
+      test('wake whoever watches, in whatever run they begin or end', () => beginAndEnd(records));
+
+      test('wake nobody who has ended the watch', async () => {
+        let woken = 0;
+        records.approvals.watch(() => (woken += 1))();
+        await beginAndEnd(records);
+        expect(woken).toBe(0);
+      });
+
+      if (wakesPeers) test('wake whoever watches on another instance', () => beginAndEnd(peer));
     });
 
     describe('policies', () => {
