@@ -1,18 +1,22 @@
 import { type JudgeOptions, TarJudge } from '../rules/archive/tar-judge.ts';
 import type { TarHeader } from '../rules/archive/tar-header.ts';
+import type { Note } from '../rules/archive/tar-words.ts';
+import { tarMember, tarPadding } from '../rules/archive/tar-writer.ts';
 import { END_OF_ARCHIVE } from '../rules/archive/write-tar.ts';
 
 /**
  * A tar that comes out of a sandbox, made safe to hand on: without the entries that would be refused on their way back, which are devices, names that are absolute or have ".." in them, and what lies beyond a
  * link. Symbolic links stay, wherever they lead.
+ * @param note tells what is not in it, asked once all is read; becomes its last entry
  * @param leftOut told how many were left out, once all is done
  * @throws PortholeError `invalid_request` for what cannot be read as a tar
  */
 export async function* judgedTar(
   source: AsyncIterable<Buffer>,
+  note: () => Note | undefined,
   leftOut?: (entries: number) => void,
 ): AsyncGenerator<Buffer, void, undefined> {
-  const entries = yield* judgedBytes(source, { links: 'anywhere', leavesOut: true });
+  const entries = yield* judgedBytes(source, { links: 'anywhere', leavesOut: true }, note);
   leftOut?.(entries);
 }
 
@@ -24,6 +28,7 @@ export async function* judgedTar(
 export async function* judgedBytes(
   source: AsyncIterable<Buffer>,
   options: Omit<JudgeOptions, 'visitor'>,
+  note: () => Note | undefined = () => undefined,
 ): AsyncGenerator<Buffer, number, undefined> {
   let pieces: Buffer[] = [];
   const take = (bytes: Buffer) => void pieces.push(bytes);
@@ -39,6 +44,15 @@ export async function* judgedBytes(
     pieces = [];
   }
   judge.end();
+  const told = note();
+  if (told !== undefined) {
+    const { content, ...member } = told;
+    yield Buffer.concat([
+      tarMember({ ...member, size: content.length }),
+      content,
+      tarPadding(content.length),
+    ]);
+  }
   yield END_OF_ARCHIVE;
   return judge.leftOut;
 }
@@ -49,6 +63,7 @@ export type TarPiece = { readonly entry: TarHeader } | { readonly contents: Buff
 /** The same, for whoever wants what is in it. */
 export async function* judgedEntries(
   source: AsyncIterable<Buffer>,
+  note: () => Note | undefined,
 ): AsyncGenerator<TarPiece, void, undefined> {
   let pieces: TarPiece[] = [];
   const judge = new TarJudge({
@@ -66,4 +81,9 @@ export async function* judgedEntries(
     pieces = [];
   }
   judge.end();
+  const told = note();
+  if (told === undefined) return;
+  const { name, mtime, content } = told;
+  yield { entry: { name, mtime, linkName: '', type: 'file', size: content.length, mode: 0o644 } };
+  yield { contents: content };
 }

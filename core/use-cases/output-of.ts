@@ -5,14 +5,20 @@ import type { ExecExit, ExecProcess } from '../ports/sandbox-provider.ts';
 /**
  * What a command prints, as it comes. It ends well only when the command did, so that a part is never taken for the whole; else it fails with what `failure` makes of its exit. A reader
  * that goes away ends the command.
+ * @param check what else must hold once the command has ended well
  */
-export function outputOf(process: ExecProcess, failure: (exit: ExecExit) => Error): Readable {
+export function outputOf(
+  process: ExecProcess,
+  failure: (exit: ExecExit) => Error,
+  check?: () => Promise<void>,
+): Readable {
   const output = new PassThrough();
   process.stdout.pipe(output, { end: false });
   const end = async () => {
     await finished(process.stdout);
     const exit = await process.exited;
     if (exit.code !== 0) throw failure(exit);
+    await check?.();
     output.end();
   };
   end().catch((error: Error) => output.destroy(error));

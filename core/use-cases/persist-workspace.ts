@@ -1,20 +1,25 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { PortholeError } from '../errors.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import { type Note, SENTINEL, TarWords } from '../rules/archive/tar-words.ts';
 import { belowWorkspace, resolveWorkspacePath } from '../rules/workspace-path.ts';
 import { outputOf } from './output-of.ts';
 import { IN_FOLDER, knownFailure, UNDER_WAY } from './workspace-script.ts';
 
 /**
  * Everything below a folder on its own file system, as `./…`. The arguments are patterns of paths to leave out; uploads that are under way are never in it. Where it can, find leaves them out: tar tries
- * each pattern at every slash of every name, and in a deep tree does not come to an end. What find cannot read is told to tar as what is not there, so that a part is not taken for the whole. GNU's exit code 1 only says that a file changed while it was read, as files in a living workspace do.
+ * each pattern at every slash of every name, and in a deep tree does not come to an end. Of find that fails tar is told as of what is not there, so that a part is not taken for the whole. GNU tar leaves out what may not be read and says so, in the words that `TarWords` knows; any other ends there. GNU's exit code 1 only says that a file changed while it was read, as files in a living workspace do.
  */
 const PERSIST = `${IN_FOLDER}
 about=$(tar --help 2>&1)
+[ -r . ] || { echo 'the folder itself may not be read' >&2; exit 46; }
+export LC_ALL=C
 copies=$1
 shift
 case "$about" in *hard-dereference*) ;; *) copies= ;; esac
+case "$about" in *ignore-failed-read*) copies="$copies --ignore-failed-read --quoting-style=escape" ;; esac
 own=
 case "$about" in *one-file-system*) own=--one-file-system ;; esac
 lists=
@@ -27,9 +32,13 @@ if [ -n "$lists" ] && [ $# -gt 0 ]; then
   shift
   race=-ignore_readdir_race
   find . $race -prune >/dev/null 2>&1 || race=
+  shut=
+  if find . -prune -readable -executable >/dev/null 2>&1; then
+    shut='-o -type d ( ! -readable -o ! -executable ) -prune -print0'
+  fi
   {
-    find . $race -xdev '(' "$@" -o -name '${UNDER_WAY}' ')' -prune -o -print0 ||
-      printf '%s\\0' './a folder that find cannot read'
+    find . $race -xdev '(' "$@" -o -name '${UNDER_WAY}' ')' -prune $shut -o -print0 ||
+      printf '%s\\0' '${SENTINEL}'
   } | tar -cf - $copies --null --no-recursion -T -
   code=$?
   case "$code$about" in 1*GNU*) exit 0 ;; esac
@@ -45,9 +54,6 @@ case "$code$about" in 1*GNU*) exit 0 ;; esac
 exit "$code"
 `;
 
-/** More than tar has to say about one failure. */
-const MAX_WORDS = 4_096;
-
 export interface PersistOptions {
   /** A folder of the workspace. @default the workspace itself */
   readonly path?: string;
@@ -55,6 +61,16 @@ export interface PersistOptions {
   readonly excludes?: readonly string[];
   /** Whether each name of a file with several has the contents, where the sandbox's tar can do that; otherwise all but the first are hard links. @default false */
   readonly copiesHardLinks?: boolean;
+}
+
+/** A folder as a tar, and what is missing in it. */
+export interface PersistedFolder {
+  /** As tar makes it. */
+  readonly tar: Readable;
+  /** Tells what is not in it, because the sandbox's own user may not read it; to be asked once the tar has ended. Undefined where nothing is missing. */
+  readonly note: () => Note | undefined;
+  /** How many files and folders are not in it for that reason; to be asked as well. */
+  readonly leftOut: () => number;
 }
 
 /**
@@ -66,7 +82,7 @@ export async function persistWorkspace(
   sandboxId: string,
   { path = '/workspace', excludes = [], copiesHardLinks = false }: PersistOptions = {},
   signal?: AbortSignal,
-): Promise<Readable> {
+): Promise<PersistedFolder> {
   const folder = resolveWorkspacePath(path, 'path');
   const patterns = excludes.flatMap((exclude) => excludePattern(exclude) ?? []);
   const copies = copiesHardLinks ? '--hard-dereference' : '';
@@ -75,22 +91,22 @@ export async function persistWorkspace(
     { argv: ['sh', '-c', PERSIST, 'sh', belowWorkspace(folder), copies, ...patterns] },
     signal,
   );
-  let said = '';
+  const words = new TarWords();
   process.stderr.setEncoding('utf8');
-  process.stderr.on('data', (words: string) => {
-    if (said.length < MAX_WORDS) said += words;
-  });
-  const archive = outputOf(process, ({ code, signal: killed }) => {
-    const known = knownFailure(code, folder);
-    if (known !== undefined) return known;
-    const reason = said.trim().split('\n').at(0)?.slice(0, 200);
-    return new PortholeError(
-      'workspace_archive_read_error',
-      `tar failed (exit ${code ?? killed}): ${reason ?? ''}`,
-    );
-  });
-  await once(archive, 'readable');
-  return archive;
+  process.stderr.on('data', (said: string) => words.take(said));
+  const heard = finished(process.stderr).catch(() => undefined);
+  const failed = (why: string) => new PortholeError('workspace_archive_read_error', `tar failed ${why}`);
+  const tar = outputOf(
+    process,
+    ({ code, signal: killed }) =>
+      knownFailure(code, folder) ?? failed(`(exit ${code ?? killed}): ${words.first}`),
+    async () => {
+      await heard;
+      if (words.fault !== undefined) throw failed(`half-way: ${words.fault}`);
+    },
+  );
+  await once(tar, 'readable');
+  return { tar, note: () => words.note(), leftOut: () => words.leftOut };
 }
 
 /** A pattern that means this very path; undefined for nothing. */

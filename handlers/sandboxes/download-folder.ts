@@ -18,7 +18,7 @@ export const downloadFolderRoute = defineRoute({
   tag: 'Sandboxes',
   summary: 'Download a folder',
   description:
-    'As a plain tar with members `./…`, or as a zip. Symbolic links are links in both; devices, what lies beyond a link, mounted buckets and uploads under way are in neither; pipes are in the tar alone.',
+    'As a plain tar with members `./…`, or as a zip. Symbolic links are links in both; devices, what lies beyond a link, mounted buckets and uploads under way are in neither; pipes are in the tar alone. What the sandbox’s user may not read is left out, and named in an entry of its own, `.porthole-unreadable-files`.',
   access: 'caller',
   agents: true,
   delegates: { scope: 'fs:read', enforces: 'paths' },
@@ -38,7 +38,7 @@ export const downloadFolderRoute = defineRoute({
     const folder = resolveWorkspacePath(path, 'path');
     const provider = lentProvider(services.provider, caller, folder);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    const tar = await persistWorkspace(
+    const { tar, note } = await persistWorkspace(
       { provider },
       sandbox.id,
       { path: folder, copiesHardLinks: format === 'zip' },
@@ -53,8 +53,8 @@ export const downloadFolderRoute = defineRoute({
       },
       body:
         format === 'zip'
-          ? (await loadZip()).zipOfTar(tar)
-          : Readable.from(judgedTar(tar), { objectMode: false }),
+          ? (await loadZip()).zipOfTar(tar, note)
+          : Readable.from(judgedTar(tar, note), { objectMode: false }),
     };
   },
 });

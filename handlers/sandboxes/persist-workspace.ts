@@ -1,4 +1,6 @@
+import { Readable } from 'node:stream';
 import { z } from 'zod';
+import { judgedBytes } from '#core/use-cases/judged-tar.ts';
 import { persistWorkspace } from '#core/use-cases/persist-workspace.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute } from '../route.ts';
@@ -10,7 +12,8 @@ export const persistWorkspaceRoute = defineRoute({
   path: '/v1/sandbox/{id}/persist',
   tag: 'Sandboxes',
   summary: 'Download the workspace as a tar',
-  description: 'A plain tar with members `./…`. Mounted buckets are not in it.',
+  description:
+    'A plain tar with members `./…`. Mounted buckets are not in it. What the sandbox’s user may not read is left out, and named in its last member, `./.porthole-unreadable-files`.',
   access: 'caller',
   agents: true,
   delegates: { scope: 'fs:read' },
@@ -34,7 +37,8 @@ export const persistWorkspaceRoute = defineRoute({
   async handle({ params, query, caller, signal }, services) {
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const excludes = query.excludes === undefined ? [] : query.excludes.split(',');
-    const body = await persistWorkspace(services, sandbox.id, { excludes }, signal);
+    const { tar, note } = await persistWorkspace(services, sandbox.id, { excludes }, signal);
+    const body = Readable.from(judgedBytes(tar, { links: 'any' }, note), { objectMode: false });
     return {
       statusCode: 200,
       headers: { 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' },

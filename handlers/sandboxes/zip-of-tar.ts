@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
 import yazl from 'yazl';
 import type { TarHeader } from '#core/rules/archive/tar-header.ts';
-import { judgedEntries } from '#core/use-cases/judged-tar.ts';
+import type { Note } from '#core/rules/archive/tar-words.ts';
+import { judgedEntries, type TarPiece } from '#core/use-cases/judged-tar.ts';
 
 /** Of what kind an entry is, in the upper bits of its mode, as Unix and so zip have it. */
 const FILE = 0o100000;
@@ -14,7 +15,7 @@ const LAST_TIME = 2_147_483_647;
 /**
  * A tar that comes out of a sandbox as a zip, as it comes: one entry at a time, each compressed on its way, at the pace of its reader. Symbolic links are stored as links, as Info-ZIP does; pipes and hard links are left out, and so is what `judgedTar` leaves out.
  */
-export function zipOfTar(tar: Readable): Readable {
+export function zipOfTar(tar: Readable, note: () => Note | undefined): Readable {
   const zip = new yazl.ZipFile();
   const output = zip.outputStream as PassThrough;
   const gone = new AbortController();
@@ -23,11 +24,18 @@ export function zipOfTar(tar: Readable): Readable {
     tar.destroy();
   });
   zip.on('error', (error) => output.destroy(error));
-  fill(zip, output, tar, gone.signal).catch((error: Error) => output.destroy(error));
+  fill(zip, output, judgedEntries(tar as AsyncIterable<Buffer>, note), gone.signal).catch((error: Error) =>
+    output.destroy(error),
+  );
   return output;
 }
 
-async function fill(zip: yazl.ZipFile, output: PassThrough, tar: Readable, gone: AbortSignal): Promise<void> {
+async function fill(
+  zip: yazl.ZipFile,
+  output: PassThrough,
+  pieces: AsyncIterable<TarPiece>,
+  gone: AbortSignal,
+): Promise<void> {
   let open: PassThrough | undefined;
   /** Ends the entry that is open; resolves once it has gone, so that nothing piles up here. */
   const close = async () => {
@@ -39,7 +47,7 @@ async function fill(zip: yazl.ZipFile, output: PassThrough, tar: Readable, gone:
     open = undefined;
     if (output.writableNeedDrain) await once(output, 'drain', { signal: gone });
   };
-  for await (const piece of judgedEntries(tar as AsyncIterable<Buffer>)) {
+  for await (const piece of pieces) {
     if ('contents' in piece) {
       if (open?.write(piece.contents) === false) await once(open, 'drain', { signal: gone });
       continue;

@@ -22,8 +22,8 @@ export interface TarVisitor {
 }
 
 export interface JudgeOptions {
-  /** @default inside */
-  readonly links?: LinkRule;
+  /** `any`: entries may be anything, and go anywhere; what is read must be a tar. @default inside */
+  readonly links?: LinkRule | 'any';
   /** Whether an entry that is refused is left out and counted, instead of the whole archive being refused with it. What cannot be read as a tar is refused in any case. @default false */
   readonly leavesOut?: boolean;
   readonly visitor?: TarVisitor;
@@ -34,7 +34,7 @@ export interface JudgeOptions {
  * differently. Holds a header or the names of one entry at a time, and the paths of all.
  */
 export class TarJudge {
-  readonly #tree: ArchiveTree;
+  readonly #tree: ArchiveTree | undefined;
   readonly #leavesOut: boolean;
   readonly #visitor: TarVisitor | undefined;
   /** What has come of the headers of the entry that is being read, for the visitor. */
@@ -54,7 +54,7 @@ export class TarJudge {
   #bytes = 0;
 
   constructor({ links = 'inside', leavesOut = false, visitor }: JudgeOptions = {}) {
-    this.#tree = new ArchiveTree(links);
+    this.#tree = links === 'any' ? undefined : new ArchiveTree(links);
     this.#leavesOut = leavesOut;
     this.#visitor = visitor;
   }
@@ -154,8 +154,8 @@ export class TarJudge {
   #isTaken(header: TarHeader, entry: TarHeader, told: Told): boolean {
     try {
       // Not every reader heeds what was told: the header's own names must do no harm either.
-      if (told.path !== undefined || told.linkpath !== undefined) this.#tree.check(header);
-      this.#tree.add(entry);
+      if (told.path !== undefined || told.linkpath !== undefined) this.#tree?.check(header);
+      this.#tree?.add(entry);
       return true;
     } catch (error) {
       if (!this.#leavesOut) throw error;

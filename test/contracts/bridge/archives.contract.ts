@@ -69,6 +69,23 @@ export function archivesContract(bridge: UnderTest): void {
       expect(members((await persist(id, '?excludes=*,%5Bs%5Drc')).body)).toContain('./src/main.py');
     });
 
+    test.each(['', '?excludes=empty'])(
+      'goes on behind what may not be read, and names it%s',
+      async (query) => {
+        const sh = (script: string) => run(bridge(), id, ['sh', '-c', script]);
+        await sh('mkdir -p shut/in; echo x > zz; echo y > unreadable; chmod 0 shut unreadable');
+        const { body } = await persist(id, query);
+        expect(members(body)).toEqual(
+          expect.arrayContaining(['./', './.porthole-unreadable-files', './src/main.py', './zz']),
+        );
+        expect(members(body).filter((name) => /shut|unreadable$/.test(name))).toEqual([]);
+        const note = execFileSync('tar', ['-xOf', '-', './.porthole-unreadable-files'], { input: body });
+        expect(note.toString().trim().split('\n').slice(1).sort()).toEqual(['./shut', './unreadable']);
+        await sh('chmod -R u+rwx shut unreadable; rm -r shut unreadable zz');
+        expect(members((await persist(id, query)).body)).not.toContain('./.porthole-unreadable-files');
+      },
+    );
+
     test('refuses to leave out what is above it', async () => {
       expect(refusal(await persist(id, '?excludes=../etc'))).toEqual([
         400,

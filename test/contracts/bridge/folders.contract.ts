@@ -1,7 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { UnderTest } from '../bridge.contract.ts';
@@ -307,6 +316,30 @@ export function foldersContract(bridge: UnderTest): void {
         expect(answer.headers['content-disposition']).toBe(
           `attachment; filename="_ _x__ y.tar"; filename*=UTF-8''%C3%A9%20%22x%22%3B%20y.tar`,
         );
+      });
+
+      test.each(['tar', 'zip'])('go on as a %s behind what may not be read, and name it', async (format) => {
+        await sh(
+          'mkdir -p closed/shut/in closed/zz; cd closed; echo 1 > shut/in/f; echo 2 > "sécret\n\\x"; printf 3 > zz/last; chmod 0 shut s*',
+        );
+        const file = join(here, `closed.${format}`);
+        const answer = await download(`?path=closed&format=${format}`);
+        expect(answer.status).toBe(200);
+        writeFileSync(file, answer.body);
+        const out = join(here, `closed-${format}`);
+        mkdirSync(out);
+        if (format === 'tar') execFileSync('tar', ['-xf', file, '-C', out]);
+        else execFileSync('unzip', ['-qq', file, '-d', out]);
+        expect([readdirSync(out).sort(), readFileSync(join(out, 'zz/last'), 'utf8')]).toEqual([
+          ['.porthole-unreadable-files', 'zz'],
+          '3',
+        ]);
+        const note = readFileSync(join(out, '.porthole-unreadable-files'), 'utf8').trim().split('\n');
+        expect([note[0], note.slice(1).sort()]).toEqual([
+          'Not in this archive, because the user of the sandbox may not read it:',
+          ['./shut', './sécret\\n\\\\x'],
+        ]);
+        await sh('chmod -R u+rwx closed; rm -r closed');
       });
 
       test('of 3,000 files come whole', async () => {

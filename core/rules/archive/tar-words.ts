@@ -1,0 +1,89 @@
+import type { TarMember } from './tar-writer.ts';
+
+/** What a tar that is told to look for a missing folder says it was looking for: what find could not read. */
+export const SENTINEL = './a folder that find cannot read';
+
+/** As `UNDER_WAY` has it, so that no listing and no later archive has it. */
+const NAME = '.porthole-unreadable-files';
+/** Names that are told of; the others are counted. */
+const MOST_NAMES = 1_000;
+/** Of a line, in UTF-16 units: a name as long as Linux takes one, each byte escaped. */
+const MOST_LINE = 20_000;
+/** More than tar has to say about one failure. */
+const MOST_WORDS = 4_096;
+
+/** Of GNU tar with `--ignore-failed-read`, in English, which goes on where it says so. */
+const WARNING = /^tar: (.*): Warning: Cannot [a-z]+: (?:(Permission denied)|No such file or directory)$/s;
+
+/** A file that tells of the others: its header, and its contents. */
+export type Note = Pick<TarMember, 'name' | 'mtime'> & { readonly content: Buffer };
+
+/**
+ * What GNU tar says while it makes an archive: of what it leaves out, what the sandbox's user may not read is told apart from what has just gone, which was never there, and from what breaks the archive.
+ */
+export class TarWords {
+  readonly #unreadable: string[] = [];
+  #count = 0;
+  #line = '';
+  #said = '';
+  #fault: string | undefined;
+
+  take(words: string): void {
+    if (this.#said.length < MOST_WORDS) this.#said += words;
+    const lines = words.split('\n');
+    const last = lines.pop() ?? '';
+    for (const line of lines) {
+      this.#judge(this.#line + line);
+      this.#line = '';
+    }
+    if (this.#line.length < MOST_LINE) this.#line += last;
+  }
+
+  /** How many files and folders were left out, because the sandbox's user may not read them. */
+  get leftOut(): number {
+    return this.#count;
+  }
+
+  /** What makes the archive a part, although tar has gone on; undefined: nothing does. */
+  get fault(): string | undefined {
+    return this.#fault;
+  }
+
+  /** The first line of all that was said. */
+  get first(): string {
+    return this.#said.trim().split('\n').at(0)?.slice(0, 200) ?? '';
+  }
+
+  /** Tells in the archive what is not in it; undefined where nothing was left out. */
+  note(): Note | undefined {
+    if (this.#count === 0) return undefined;
+    const more = this.#count - this.#unreadable.length;
+    const lines = [
+      'Not in this archive, because the user of the sandbox may not read it:',
+      ...this.#unreadable,
+      ...(more === 0 ? [] : [`and ${more} more`]),
+    ];
+    return { name: `./${NAME}`, mtime: 0, content: Buffer.from(`${lines.join('\n')}\n`) };
+  }
+
+  #judge(line: string): void {
+    if (!line.includes(': Warning: ')) return;
+    const [, name, isDenied] = WARNING.exec(line) ?? [];
+    if (name === undefined || name === SENTINEL) {
+      this.#fault ??= line.slice(0, 200);
+      return;
+    }
+    if (isDenied === undefined) return;
+    this.#count += 1;
+    if (this.#unreadable.length < MOST_NAMES) this.#unreadable.push(unescaped(name));
+  }
+}
+
+/** A name as `--quoting-style=escape` shows it, in UTF-8; what would end or hide a line stays as it is shown. */
+function unescaped(name: string): string {
+  const bytes = name.replace(/\\([0-7]{3})/g, (shown, octal: string) => {
+    const byte = Number.parseInt(octal, 8);
+    return byte < 0x20 || byte > 0xff ? shown : String.fromCharCode(byte);
+  });
+  return Buffer.from(bytes, 'latin1').toString('utf8');
+}
