@@ -19,6 +19,7 @@ export interface SignInSecrets {
 
 /** Signing in at an OpenID Connect issuer: the code flow with PKCE (RFC 7636). */
 export interface OidcSignIn {
+  readonly issuer: string;
   /** Stands for the issuer, the client and the claims that are read: a session of another one is not of this one. */
   readonly provider: string;
   /** @throws PortholeError `service_unavailable` */
@@ -59,6 +60,7 @@ export function createOidcSignIn(options: OidcSignInOptions, clock: Clock): Oidc
     }
   };
   return {
+    issuer,
     provider: createHash('sha256')
       .update(JSON.stringify([issuer, client.id, orgClaim, adminClaim]))
       .digest('base64url'),

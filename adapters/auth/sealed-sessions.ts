@@ -2,7 +2,13 @@ import { z } from 'zod';
 import type { Person } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Clock } from '#core/ports/clock.ts';
-import type { SealedSession, Sessions } from '#core/ports/sessions.ts';
+import type {
+  EndedSignIn,
+  SealedSession,
+  Sessions,
+  SignInAnswer,
+  SignInProblem,
+} from '#core/ports/sessions.ts';
 import type { Seals } from '../keys/seals.ts';
 import { keyDigest } from './key-digest.ts';
 import type { OidcSignIn } from './oidc-sign-in.ts';
@@ -29,6 +35,7 @@ const Begun = z.object({
   nonce: z.string(),
   verifier: z.string(),
   callback: z.string(),
+  returnTo: z.string(),
 });
 
 /** Sessions that are sealed into the browser's cookie: the digest of a key, or the person whom the provider vouched for. */
@@ -48,7 +55,7 @@ export function createSealedSessions({ seals, clock, keys, oidc }: SealedSession
       return keys.has(digest) ? session({ key: digest }) : undefined;
     },
 
-    async beginOidc(callback) {
+    async beginOidc(callback, returnTo) {
       if (oidc === undefined) {
         throw new PortholeError(
           'not_found',
@@ -59,16 +66,28 @@ export function createSealedSessions({ seals, clock, keys, oidc }: SealedSession
       const expiresAt = new Date(clock.now().getTime() + SIGN_IN_MS);
       return {
         url,
-        sealed: await seals.seal('porthole-sign-in', { ...begun, callback }, expiresAt),
+        sealed: await seals.seal('porthole-sign-in', { ...begun, callback, returnTo }, expiresAt),
         expiresAt,
       };
     },
 
-    async endOidc(sealed, { code, state }) {
-      const { success, data } = Begun.safeParse(await seals.open('porthole-sign-in', sealed, clock.now()));
-      if (oidc === undefined || !success || data.state !== state) return undefined;
-      const person = await oidc.end(code, data);
-      return person && session({ person: { user: person.user, org: person.org, admin: person.admin } });
+    async endOidc(sealed, answer): Promise<EndedSignIn> {
+      const { success, data: begun } = Begun.safeParse(
+        sealed && (await seals.open('porthole-sign-in', sealed, clock.now())),
+      );
+      if (oidc === undefined || !success) return { returnTo: '/', problem: 'expired' };
+      const { returnTo } = begun;
+      const { code } = answer;
+      const problem = problemOf(answer, { state: begun.state, issuer: oidc.issuer });
+      if (problem !== undefined || code === undefined) return { returnTo, problem: problem ?? 'not_vouched' };
+      const person = await oidc.end(code, begun).catch((error: unknown) => {
+        if (error instanceof PortholeError && error.code === 'service_unavailable') return error;
+        throw error;
+      });
+      if (person instanceof PortholeError) return { returnTo, problem: 'unavailable' };
+      if (person === undefined) return { returnTo, problem: 'not_vouched' };
+      const { user, org, admin } = person;
+      return { returnTo, session: await session({ person: { user, org, admin } }) };
     },
 
     async judge(sealed) {
@@ -77,4 +96,15 @@ export function createSealedSessions({ seals, clock, keys, oidc }: SealedSession
       return 'key' in data ? keys.get(data.key) : { kind: 'person', ...data.person };
     },
   };
+}
+
+/** What is wrong with an answer before anybody is asked about it. Nothing it says counts until it belongs to this very sign-in. */
+function problemOf(
+  { state, iss, error }: SignInAnswer,
+  begun: { readonly state: string; readonly issuer: string },
+): SignInProblem | undefined {
+  if (state !== begun.state) return 'mismatch';
+  if (iss !== undefined && iss !== begun.issuer) return 'wrong_issuer';
+  if (error !== undefined) return error === 'access_denied' ? 'denied' : 'provider_error';
+  return undefined;
 }

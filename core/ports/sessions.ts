@@ -12,6 +12,34 @@ export interface BegunSignIn extends SealedSession {
   readonly url: string;
 }
 
+/**
+ * Why a sign-in at the identity provider did not end with a session. `denied`: the provider, or the person there, said no. `expired`: it was begun too long ago, or in another browser. `mismatch`: the answer is
+ * that to another sign-in. `wrong_issuer`: somebody else answered. `not_vouched`: the provider takes back its code, or its token is not good here. `provider_error`: it reports an error of its own. `unavailable`: it cannot be asked right now.
+ */
+export type SignInProblem =
+  | 'denied'
+  | 'expired'
+  | 'mismatch'
+  | 'wrong_issuer'
+  | 'not_vouched'
+  | 'provider_error'
+  | 'unavailable';
+
+/** How a sign-in at the identity provider ended, and the path that the person had asked for. */
+export type EndedSignIn = { readonly returnTo: string } & (
+  | { readonly session: SealedSession; readonly problem?: undefined }
+  | { readonly session?: undefined; readonly problem: SignInProblem }
+);
+
+/** What the identity provider sent the person back with. */
+export interface SignInAnswer {
+  readonly code?: string | undefined;
+  readonly state?: string | undefined;
+  readonly error?: string | undefined;
+  /** Who answers (RFC 9207), where the provider says so. */
+  readonly iss?: string | undefined;
+}
+
 /** Sessions of people in browsers. Nothing is kept here: any instance judges what any other has sealed. */
 export interface Sessions {
   /** How people can sign in. */
@@ -20,17 +48,12 @@ export interface Sessions {
   withKey(key: string): Promise<SealedSession | undefined>;
   /**
    * @param callback where the provider sends the person back to
+   * @param returnTo the path to go to afterwards, which `isLocalPath`
    * @throws PortholeError `not_found` without a provider; `service_unavailable` when it cannot be asked
    */
-  beginOidc(callback: string): Promise<BegunSignIn>;
-  /**
-   * What came back. Undefined when it does not belong to the sealed beginning, or the provider does not vouch for it.
-   * @throws PortholeError `service_unavailable` when the provider cannot be asked
-   */
-  endOidc(
-    begun: string,
-    came: { readonly code: string; readonly state: string },
-  ): Promise<SealedSession | undefined>;
+  beginOidc(callback: string, returnTo: string): Promise<BegunSignIn>;
+  /** @param begun what `beginOidc` has sealed, where the browser still has it */
+  endOidc(begun: string | undefined, answer: SignInAnswer): Promise<EndedSignIn>;
   /** Whose session it is, as of now: an API key that has been taken away ends its sessions. */
   judge(sealed: string): Promise<Person | undefined>;
 }

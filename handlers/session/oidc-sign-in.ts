@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
+import { isLocalPath, MAX_LOCAL_PATH } from '#core/rules/local-path.ts';
 import { defineRoute, json } from '../route.ts';
 import { cookieOf, sessionCookie, setCookie, signInCookie } from './session-cookie.ts';
 
@@ -15,6 +16,18 @@ export const startOidcRoute = defineRoute({
     'The code flow of OpenID Connect with PKCE. The browser goes to `url`, and comes back with a session.',
   access: 'anyone',
   signsIn: true,
+  body: z
+    .strictObject({
+      return_to: z
+        .string()
+        .refine(isLocalPath, {
+          error: `must be a path of this Porthole of at most ${MAX_LOCAL_PATH} characters, as /runs/abc`,
+        })
+        .default('/')
+        .meta({ examples: ['/sandboxes'] })
+        .describe('The page to come back to'),
+    })
+    .meta({ id: 'BeginSignInRequest' }),
   responses: {
     200: {
       description: 'Where to go',
@@ -22,7 +35,7 @@ export const startOidcRoute = defineRoute({
     },
   },
   errors: ['not_found', 'service_unavailable'],
-  async handle({ headers }, { authenticator: { sessions }, publicUrl, clock }) {
+  async handle({ body, headers }, { authenticator: { sessions }, publicUrl, clock }) {
     if (sessions?.methods.includes('oidc') !== true) {
       throw new PortholeError(
         'not_found',
@@ -30,7 +43,7 @@ export const startOidcRoute = defineRoute({
       );
     }
     const origin = publicUrl?.origin ?? `http://${headers['host'] ?? ''}`;
-    const { url, sealed, expiresAt } = await sessions.beginOidc(`${origin}${CALLBACK}`);
+    const { url, sealed, expiresAt } = await sessions.beginOidc(`${origin}${CALLBACK}`, body.return_to);
     const seconds = Math.round((expiresAt.getTime() - clock.now().getTime()) / 1_000);
     return json(
       200,
@@ -57,24 +70,34 @@ export const oidcCallbackRoute = defineRoute({
     code: z.string().max(4_096).optional(),
     state: z.string().max(200).optional(),
     error: z.string().max(200).optional(),
+    iss: z.string().max(2_000).optional(),
   }),
-  responses: { 302: { description: 'To the console, with a session, or to sign in again' } },
-  errors: ['service_unavailable'],
-  async handle({ query: { code, state }, headers }, { authenticator: { sessions }, publicUrl, clock }) {
+  responses: {
+    302: {
+      description: 'To the page that was asked for: with a session, or with `?sign-in=` and what went wrong',
+    },
+  },
+  async handle({ query, headers }, { authenticator: { sessions }, publicUrl, clock, log }) {
     const begun = cookieOf(headers['cookie'], signInCookie(publicUrl?.origin));
-    const session =
-      begun === undefined || code === undefined || state === undefined
-        ? undefined
-        : await sessions?.endOidc(begun, { code, state });
+    const ended = await sessions?.endOidc(begun, query);
+    const { returnTo, session, problem } = ended ?? { returnTo: '/', problem: 'expired' };
     const away = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' };
     if (session === undefined) {
-      return { statusCode: 302, headers: { ...away, location: '/?sign-in=failed' } };
+      log.info({ problem }, 'sign-in at the identity provider did not end with a session');
+      return { statusCode: 302, headers: { ...away, location: withProblem(returnTo, problem) } };
     }
     const seconds = Math.round((session.expiresAt.getTime() - clock.now().getTime()) / 1_000);
     const cookie = setCookie(sessionCookie(publicUrl?.origin), session.sealed, {
       sameSite: 'Strict',
       seconds,
     });
-    return { statusCode: 302, headers: { ...away, location: '/', 'set-cookie': cookie } };
+    return { statusCode: 302, headers: { ...away, location: returnTo, 'set-cookie': cookie } };
   },
 });
+
+/** The page that was asked for, which then tells what went wrong. */
+function withProblem(path: string, problem: string): string {
+  const url = new URL(path, 'http://porthole');
+  url.searchParams.set('sign-in', problem);
+  return `${url.pathname}${url.search}${url.hash}`;
+}

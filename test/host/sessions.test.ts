@@ -128,16 +128,17 @@ describe('signing in at an identity provider', () => {
     await issuer.close();
   });
 
-  async function begin() {
+  async function begin(page?: string) {
     const answer = await porthole.call('POST', '/api/session/oidc', {
+      ...(page === undefined ? {} : { body: { return_to: page } }),
       headers: { origin: porthole.host.url },
     });
     const url = new URL(answer.json<{ url: string }>().url);
     return { answer, url, query: Object.fromEntries(url.searchParams), cookie: cookieIn(answer.headers) };
   }
 
-  async function comeBack(cookie: string, code: string, state: string) {
-    const query = new URLSearchParams({ code, state }).toString();
+  async function comeBack(cookie: string, came: Readonly<Record<string, string>>) {
+    const query = new URLSearchParams(came).toString();
     return porthole.call('GET', `/api/session/oidc/callback?${query}`, {
       headers: {
         cookie,
@@ -163,7 +164,7 @@ describe('signing in at an identity provider', () => {
   test('ends with a session of whom the provider vouches for', async () => {
     const { query, cookie } = await begin();
     const code = issuer.grant(query, { sub: 'carol', org: 'acme', aud: 'console' });
-    const answer = await comeBack(cookie.pair, code, query['state'] ?? '');
+    const answer = await comeBack(cookie.pair, { code, state: query['state'] ?? '' });
     expect([answer.status, answer.headers.location]).toEqual([302, '/']);
     const session = await porthole.call('GET', '/api/session', {
       headers: { cookie: cookieIn(answer.headers).pair },
@@ -171,25 +172,83 @@ describe('signing in at an identity provider', () => {
     expect(session.json()).toEqual({ user: 'carol', org: 'acme', admin: false });
   });
 
-  test.each<
-    [string, (query: Record<string, string>) => { claims?: object; state?: string; noCookie?: true }]
-  >([
-    ['another state', () => ({ state: 'another' })],
-    ['a token for another sign-in', () => ({ claims: { nonce: 'another' } })],
-    ['a token for another client', () => ({ claims: { aud: 'porthole' } })],
-    ['a token that was made for another party', () => ({ claims: { azp: 'another' } })],
-    ['a token for several that does not say for whom', () => ({ claims: { aud: ['console', 'another'] } })],
-    ['no cookie of a beginning', () => ({ noCookie: true })],
-  ])('does not end with %s', async (_name, wrong) => {
-    const { query, cookie } = await begin();
-    const { claims = {}, state = query['state'] ?? '', noCookie } = wrong(query);
+  test('leads back to the page that was asked for', async () => {
+    const { query, cookie } = await begin('/runs/r-1?tab=files#top');
+    const code = issuer.grant(query, { sub: 'carol', org: 'acme', aud: 'console' });
+    const answer = await comeBack(cookie.pair, { code, state: query['state'] ?? '', iss: issuer.url });
+    expect([answer.status, answer.headers.location]).toEqual([302, '/runs/r-1?tab=files#top']);
+  });
+
+  test.each([
+    'https://evil.test/',
+    '//evil.test',
+    '/\\evil.test',
+    '/\t/evil.test',
+    '/.//evil.test',
+    'runs',
+    '',
+  ])('leads nowhere else, as to %j', async (path) => {
+    const answer = await porthole.call('POST', '/api/session/oidc', { body: { return_to: path } });
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('a path of this Porthole')]);
+  });
+
+  interface Wrong {
+    readonly claims?: object;
+    readonly answer?: Record<string, string>;
+    readonly noCookie?: true;
+  }
+  test.each<[string, Wrong, string]>([
+    ['another state', { answer: { state: 'another' } }, 'mismatch'],
+    ['another state and an error', { answer: { state: 'another', error: 'access_denied' } }, 'mismatch'],
+    ['the answer of another issuer', { answer: { iss: 'https://evil.test' } }, 'wrong_issuer'],
+    ['a person who is refused, or turns back', { answer: { error: 'access_denied' } }, 'denied'],
+    ['an error of the issuer', { answer: { error: 'server_error' } }, 'provider_error'],
+    ['a code that nobody gave', { answer: { code: 'made-up' } }, 'not_vouched'],
+    ['a token for another sign-in', { claims: { nonce: 'another' } }, 'not_vouched'],
+    ['a token for another client', { claims: { aud: 'porthole' } }, 'not_vouched'],
+    ['a token that was made for another party', { claims: { azp: 'another' } }, 'not_vouched'],
+    [
+      'a token for several that does not say for whom',
+      { claims: { aud: ['console', 'another'] } },
+      'not_vouched',
+    ],
+    ['a token of another issuer', { claims: { iss: 'https://evil.test' } }, 'not_vouched'],
+    ['a token without an org', { claims: { org: undefined } }, 'not_vouched'],
+    ['no cookie of a beginning', { noCookie: true }, 'expired'],
+  ])('does not end with %s', async (_name, { claims = {}, answer = {}, noCookie }, problem) => {
+    const { query, cookie } = await begin('/sandboxes');
     const code = issuer.grant(query, { sub: 'carol', org: 'acme', aud: 'console', ...claims });
-    const answer = await comeBack(noCookie === true ? '' : cookie.pair, code, state);
-    expect([answer.status, answer.headers.location, answer.headers['set-cookie']]).toEqual([
+    const came = await comeBack(noCookie === true ? '' : cookie.pair, {
+      code,
+      state: query['state'] ?? '',
+      ...answer,
+    });
+    const page = noCookie === true ? '/' : '/sandboxes';
+    expect([came.status, came.headers.location, came.headers['set-cookie']]).toEqual([
       302,
-      '/?sign-in=failed',
+      `${page}?sign-in=${problem}`,
       undefined,
     ]);
+  });
+
+  test('does not end while the issuer cannot be asked, and says so on the page', async () => {
+    const { query, cookie } = await begin('/tools');
+    const code = issuer.grant(query, { sub: 'carol', org: 'acme', aud: 'console' });
+    issuer.answerWith(503);
+    try {
+      const came = await comeBack(cookie.pair, { code, state: query['state'] ?? '' });
+      expect([came.status, came.headers.location]).toEqual([302, '/tools?sign-in=unavailable']);
+    } finally {
+      issuer.answerWith(undefined);
+    }
+  });
+
+  test('a code is good once', async () => {
+    const { query, cookie } = await begin();
+    const code = issuer.grant(query, { sub: 'carol', org: 'acme', aud: 'console' });
+    const answer = { code, state: query['state'] ?? '' };
+    await comeBack(cookie.pair, answer);
+    expect((await comeBack(cookie.pair, answer)).headers.location).toBe('/?sign-in=not_vouched');
   });
 });
 

@@ -920,7 +920,7 @@ export interface Api {
   'POST /api/session/oidc': {
     path: {};
     query: {};
-    body: null;
+    body: BeginSignInRequest;
     answer: BegunSignIn;
   };
   'GET /api/session/oidc/callback': {
@@ -929,6 +929,7 @@ export interface Api {
       code?: string;
       state?: string;
       error?: string;
+      iss?: string;
     };
     body: null;
     answer: null;
@@ -2338,6 +2339,12 @@ export interface SignInRequest {
 }
 export interface SignedIn {
   expires_at: string;
+}
+export interface BeginSignInRequest {
+  /**
+   * The page to come back to
+   */
+  return_to?: string;
 }
 export interface BegunSignIn {
   url: string;
