@@ -1,27 +1,37 @@
 import { randomIds } from '#adapters/system/random-ids.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
 import type { Authenticator } from '#core/ports/authenticator.ts';
+import type { PreviewOptions } from '#core/preview-options.ts';
 import type { Services } from '#handlers/services.ts';
 import { lineLogger } from './line-logger.ts';
 import type { OpenFunction } from './open-function.ts';
 
+/** What is there without anything being opened. Of previews, where they are: the console's page says whom it may frame. */
+type Unopened = Partial<Omit<Services, 'preview'>> & {
+  readonly preview: Pick<PreviewOptions, 'enabled' | 'zoneSuffix'>;
+};
+
 /** For routes that anyone may ask: they look at no record, no cluster and no caller, so that none of it is opened for them. */
 export function openNothing(): Promise<OpenFunction> {
-  const services: Partial<Services> = {
+  const publicUrl = URL.parse(process.env['PORTHOLE_PUBLIC_URL'] ?? '') ?? undefined;
+  const zoneSuffix = process.env['Sandbox__Preview__ZoneSuffix'];
+  const services: Unopened = {
     log: lineLogger(),
     clock: systemClock,
     ids: randomIds,
     authenticator: NOBODY,
     warnings: () => [],
+    publicUrl,
+    preview: { enabled: zoneSuffix !== undefined, zoneSuffix: zoneSuffix ?? '' },
   };
   return Promise.resolve({
-    services: new Proxy(services, { get: opened }) as Services,
-    options: { publicOrigin: URL.parse(process.env['PORTHOLE_PUBLIC_URL'] ?? '')?.origin },
+    services: new Proxy(services, { get: opened }) as unknown as Services,
+    options: { publicOrigin: publicUrl?.origin },
   });
 }
 
-function opened(services: Partial<Services>, name: string): unknown {
-  if (Object.hasOwn(services, name)) return services[name as keyof Services];
+function opened(services: Unopened, name: string): unknown {
+  if (Object.hasOwn(services, name)) return services[name as keyof Unopened];
   throw new Error(`${name} is not opened for the function of a route that anyone may ask.`);
 }
 

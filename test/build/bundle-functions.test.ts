@@ -16,7 +16,11 @@ beforeAll(async () => {
 afterAll(() => built?.remove());
 
 /** Runs a script in a fresh process, with the function's `handler`; gives what it prints, read as JSON. */
-async function fresh(id: string, script: string, env = { LOG_LEVEL: 'silent' }): Promise<unknown> {
+async function fresh(
+  id: string,
+  script: string,
+  env: Readonly<Record<string, string>> = { LOG_LEVEL: 'silent' },
+): Promise<unknown> {
   const module = JSON.stringify(pathToFileURL(built.module(id)));
   const source = `const { handler } = await import(${module}); const print = (value) => console.log(JSON.stringify(value)); ${script}`;
   return JSON.parse(await command([process.execPath, '--input-type=module', '--eval', source], { env }));
@@ -117,8 +121,19 @@ describe('a bundled function that opens nothing', () => {
 
   test('hands over the page of the console and what it loads, which it has beside it', async () => {
     const asked = gatewayEvent('GET', '/runs/r-1', { headers: { 'accept-encoding': 'br' } });
-    const page = (await fresh('getRunPage', `print(await handler(${JSON.stringify(asked)}))`)) as Handed;
-    expect(page).toMatchObject({ statusCode: 200, headers: { 'content-encoding': 'br' } });
+    const env = {
+      LOG_LEVEL: 'silent',
+      PORTHOLE_PUBLIC_URL: 'https://p.example',
+      Sandbox__Preview__ZoneSuffix: 'z.example',
+    };
+    const page = (await fresh('getRunPage', `print(await handler(${JSON.stringify(asked)}))`, env)) as Handed;
+    expect(page).toMatchObject({
+      statusCode: 200,
+      headers: {
+        'content-encoding': 'br',
+        'content-security-policy': expect.stringContaining('frame-src https://*.z.example:*;'),
+      },
+    });
     const html = brotliDecompressSync(Buffer.from(page.body, 'base64')).toString();
     const script = /src="(\/assets\/[^"]+\.js)"/.exec(html)?.[1] ?? '';
     const event = gatewayEvent('GET', script);
