@@ -1,6 +1,16 @@
-import { lchownSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { type KeptSpec, keptSpecText, readKeptSpec } from '#adapters/sandboxes/kept-spec.ts';
+import { openFolder } from './init/open-folder.ts';
 import type { IsolationKind } from './isolation.ts';
 import type { SharedFolders } from './launch.ts';
 import type { ProcessIdentity } from './process-identity.ts';
@@ -46,6 +56,9 @@ export class SandboxFolder {
     // Stays the host's, so that nothing but the host makes a socket in it; the folders around it keep everybody else out.
     mkdirSync(this.channel, { recursive: true, mode: 0o711 });
     mkdirSync(this.mounts, { recursive: true, mode: 0o755 });
+    // Its own user may have shut it.
+    if (lstatSync(this.workspace, { throwIfNoEntry: false })?.isDirectory() === true)
+      openFolder(this.workspace);
     for (const folder of [this.workspace, join(this.workspace, 'outputs')]) {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       if (owner !== undefined) lchownSync(folder, owner, owner);

@@ -475,6 +475,30 @@ export function sandboxProviderContract(open: () => Promise<SandboxProvider>, tr
       expect(await codeOf(process.exited)).toBe('exec_transport_error');
     });
 
+    test.each([
+      ['at once', (_one: string) => Promise.resolve()],
+      [
+        'stopped and resumed',
+        async (one: string) => {
+          await provider.stop(one);
+          await provider.resume(one);
+        },
+      ],
+    ])('shut to its own user it runs commands all the same, %s', async (_when, then) => {
+      const one = fresh();
+      await provider.create({ id: one });
+      // As nobody may but its user: where the folder is another's, it stays as it is.
+      const shut = 'echo kept > file; chmod 000 outputs . 2>/dev/null; echo done';
+      expect((await run(provider, one, ['sh', '-c', shut])).stdout).toBe('done\n');
+      await then(one);
+      expect(await run(provider, one, ['sh', '-c', 'pwd -P; cat file; [ -w . ] && echo writable'])).toEqual({
+        exit: { code: 0 },
+        stdout: expect.stringMatching(/\nkept\nwritable\n$/),
+        stderr: '',
+      });
+      await provider.destroy(one);
+    });
+
     test('destroy removes it and its files, and does nothing the second time', async () => {
       const one = fresh();
       await provider.create({ id: one });

@@ -68,7 +68,8 @@ export function sandboxContainer({
     Entrypoint: ['sh', '-c', WAIT],
     Cmd: [],
     User: `${USER}:${USER}`,
-    WorkingDir: WORKSPACE,
+    // An engine starts nothing in a folder that its user has shut.
+    WorkingDir: '/',
     Env: [`HOME=${HOME}`, `WORKSPACE=${WORKSPACE}`, `SANDBOX_ID=${id}`],
     Labels: labels,
     // An image's own health check would run in it.

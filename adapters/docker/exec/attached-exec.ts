@@ -40,6 +40,8 @@ export async function attachExec(
     (docker, abortSignal) =>
       docker.getContainer(containerId).exec({
         Cmd: [...argv],
+        // Which can always be entered.
+        WorkingDir: '/',
         AttachStdin: stdin,
         AttachStdout: true,
         AttachStderr: !tty,

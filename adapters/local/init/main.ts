@@ -10,6 +10,7 @@ import { Inputs } from './inputs.ts';
 import type { Operation } from './operation.ts';
 import { Groups } from './operation.ts';
 import { relayPort } from './relay-port.ts';
+import { openFolder } from './open-folder.ts';
 import { runCommand } from './run-command.ts';
 
 /** What the host tells an init about its place. */
@@ -48,6 +49,7 @@ function refuse(connection: Socket, code: number, reason: string): void {
 async function execute(request: Exec, connection: Socket): Promise<Operation | undefined> {
   const input = request.input === undefined ? undefined : inputs.take(request.input);
   const env = { ...settings.env, ...request.env };
+  openFolder(place('/workspace'));
   const located = { ...request, env, cwd: place(request.cwd) };
   const found =
     request.tty !== null && settings.pty === undefined

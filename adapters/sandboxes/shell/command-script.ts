@@ -108,7 +108,9 @@ function startLines(
   const words = ['env', '--', ...variables, ...program].map(quote).join(' ');
   const input = stdin || tty !== null ? '' : ' </dev/null';
   const path = `[ -z "$HOME" ] || export PATH="$PATH:$HOME/${AGENT_FOLDER}/bin"`;
-  return `${path}\n${exported}cd -- ${quote(cwd)} || exit 126\nexec ${words}${input}`;
+  // A workspace that its own user has shut, as by `chmod 000 .`, is given back to him: nothing would work any more.
+  const enter = `cd -- ${quote(cwd)} 2>/dev/null || { chmod u+rwx /workspace 2>/dev/null; cd -- ${quote(cwd)}; } || exit 126`;
+  return `${path}\n${exported}${enter}\nexec ${words}${input}`;
 }
 
 /** One word for any POSIX shell. */
