@@ -18,9 +18,10 @@ const SHELL = /^[A-Za-z0-9._+/][A-Za-z0-9._+/-]{0,254}$/;
 /** A control message of a terminal's client is no longer, in characters. */
 const MAX_CONTROL = 4_096;
 
-/** What a text message asks for: a new size, nothing that we know of, or something that cannot be done. */
+/** What a text message asks for: a new size, to wait with what is shown or to go on with it, nothing that we know of, or something that cannot be done. */
 export type Control =
   | { readonly kind: 'resize'; readonly size: TerminalSize }
+  | { readonly kind: 'pause' | 'resume' }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'refused'; readonly message: string };
 
@@ -58,7 +59,9 @@ export function readShell(shell: string | undefined): string {
 export function readControl(text: string): Control {
   const message = text.length > MAX_CONTROL ? undefined : parse(text);
   if (typeof message !== 'object' || message === null) return refused('Invalid control message');
-  if (!('type' in message) || message.type !== 'resize') return { kind: 'unknown' };
+  if (!('type' in message)) return { kind: 'unknown' };
+  if (message.type === 'pause' || message.type === 'resume') return { kind: message.type };
+  if (message.type !== 'resize') return { kind: 'unknown' };
   const { cols, rows } = message as { readonly cols?: unknown; readonly rows?: unknown };
   if (typeof cols !== 'number' || typeof rows !== 'number' || !(cols >= 1 && rows >= 1)) {
     return refused('Invalid dimensions: cols and rows must be positive');

@@ -1,17 +1,18 @@
-import { lazy, Suspense } from 'react';
 import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components';
 import { Link, useLocation } from 'wouter';
 import { useAnswer } from '../live/use-live.ts';
 import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';
 import { Files } from '../sandboxes/files.tsx';
 import { SandboxActions } from '../sandboxes/sandbox-actions.tsx';
-
-// Large, and most pages do without.
-const TerminalView = lazy(() => import('../sandboxes/terminal-view.tsx'));
+import '../sandboxes/sandboxes.css';
+import { Terminals } from '../sandboxes/terminals.tsx';
+import { usePlace } from '../sandboxes/use-place.ts';
 
 /** One sandbox: its terminal and its files. */
 export function SandboxPage({ id }: { readonly id: string }) {
   const [, navigate] = useLocation();
+  const [place, go] = usePlace();
+  const tab = place.get('tab') === 'files' ? 'files' : 'terminal';
   const {
     value: sandbox,
     problem,
@@ -43,15 +44,17 @@ export function SandboxPage({ id }: { readonly id: string }) {
         <SandboxActions sandbox={sandbox} onChange={reload} onDeleted={() => navigate('/sandboxes')} />
       </div>
       {sandbox.state === 'running' ? (
-        <Tabs className="tabs">
+        <Tabs
+          className="tabs"
+          selectedKey={tab}
+          onSelectionChange={(key) => go({ tab: key === 'terminal' ? undefined : String(key) })}
+        >
           <TabList aria-label="Of this sandbox">
             <Tab id="terminal">Terminal</Tab>
             <Tab id="files">Files</Tab>
           </TabList>
           <TabPanel id="terminal">
-            <Suspense fallback={<Loading />}>
-              <TerminalView sandboxId={sandbox.id} />
-            </Suspense>
+            <Terminals sandboxId={sandbox.id} onOver={reload} />
           </TabPanel>
           <TabPanel id="files">
             <Files sandboxId={sandbox.id} />

@@ -1,146 +1,221 @@
 import { FitAddon } from '@xterm/addon-fit';
-import { type ITheme, Terminal } from '@xterm/xterm';
+import { Terminal } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
 import { useEffect, useRef, useState } from 'react';
+import { Button } from '../parts/button.tsx';
 import { adoptInlineStyles } from './adopt-inline-styles.ts';
-
-const DARK: ITheme = {
-  background: '#0d1117',
-  foreground: '#e6edf3',
-  cursor: '#58a6ff',
-  selectionBackground: '#264f78',
-};
-const LIGHT: ITheme = {
-  background: '#ffffff',
-  foreground: '#1f2328',
-  cursor: '#1f5eff',
-  selectionBackground: '#b6d4fe',
-  black: '#24292f',
-  white: '#6e7781',
-  brightWhite: '#57606a',
-  yellow: '#7d4e00',
-  brightYellow: '#633c01',
-};
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 10_000;
-
-type Phase = 'connecting' | 'ready' | 'away' | 'ended';
+import { UNICODE_OF_TODAY } from './character-width.ts';
+import { OpenLink } from './open-link.tsx';
+import { DARK, LIGHT } from './terminal-colours.ts';
+import { TerminalKeys } from './terminal-keys.tsx';
+import { type Line, openLine, type Phase } from './terminal-line.ts';
 
 const WORDS: Readonly<Record<Phase, string>> = {
   connecting: 'Connecting…',
   ready: 'Connected',
   away: 'Reconnecting…',
   ended: 'The shell has ended',
+  stopped: 'The sandbox was stopped, and its shells with it',
+  gone: 'The sandbox is not there any more',
 };
 
-/** The name of this sandbox's terminal in the console: the same after a reload, so that its screen is there again. */
-const SESSION = 'console';
+export interface TerminalViewProps {
+  readonly sandboxId: string;
+  readonly session: string;
+  readonly label: string;
+  /** Whether what is shown is also laid out for a screen reader. */
+  readonly isRead: boolean;
+  /** The shell was found ended or its sandbox stopped or gone. */
+  readonly onOver: () => void;
+}
 
 /** A terminal that stays while the page does not: whoever comes back sees what was shown before. */
-export default function TerminalView({ sandboxId }: { readonly sandboxId: string }) {
+export default function TerminalView({ sandboxId, session, label, isRead, onOver }: TerminalViewProps) {
   const place = useRef<HTMLDivElement>(null);
+  const leave = useRef<HTMLButtonElement>(null);
+  const shown = useRef<Terminal>(undefined);
   const [phase, setPhase] = useState<Phase>('connecting');
+  const [words, setWords] = useState<string>();
   const [attempt, setAttempt] = useState(0);
+  const [link, setLink] = useState<string>();
+  const [isControl, setIsControl] = useState(false);
+  const control = useRef(false);
+  control.current = isControl;
+  const over = useRef(onOver);
+  over.current = onOver;
+  const read = useRef(isRead);
+  read.current = isRead;
+  useEffect(() => {
+    if (shown.current !== undefined) shown.current.options.screenReaderMode = isRead;
+  }, [isRead]);
   useEffect(() => {
     const element = place.current;
     if (element === null) return undefined;
+    const ended = new AbortController();
     const giveBack = adoptInlineStyles(document);
     const dark = matchMedia('(prefers-color-scheme: dark)');
     const terminal = new Terminal({
+      allowProposedApi: true,
       fontFamily: 'ui-monospace, "SF Mono", Menlo, Consolas, monospace',
       fontSize: 13,
       scrollback: 5_000,
-      screenReaderMode: true,
+      screenReaderMode: read.current,
       theme: dark.matches ? DARK : LIGHT,
       minimumContrastRatio: 4.5,
+      // A program may name any address: it is opened after a person has read it.
+      linkHandler: { activate: (_, address) => setLink(address) },
     });
+    shown.current = terminal;
+    terminal.unicode.register(UNICODE_OF_TODAY);
+    terminal.unicode.activeVersion = UNICODE_OF_TODAY.version;
     const fit = new FitAddon();
     terminal.loadAddon(fit);
     terminal.open(element);
+    // Programs do without what DECRQSS answers, and text that a program chose must never come back as if it were typed.
+    terminal.parser.registerDcsHandler({ intermediates: '$', final: 'q' }, () => true);
+    terminal.textarea?.setAttribute('aria-describedby', 'terminal-keys');
     fit.fit();
     const paint = () => {
       terminal.options.theme = dark.matches ? DARK : LIGHT;
     };
-    dark.addEventListener('change', paint);
+    dark.addEventListener('change', paint, { signal: ended.signal });
     const watcher = new ResizeObserver(() => fit.fit());
     watcher.observe(element);
+    // Whoever has only a keyboard must get out of here, and every other key is the shell's.
+    terminal.attachCustomKeyEventHandler((event) => ownKey(event, terminal, () => leave.current?.focus()));
 
+    element.addEventListener(
+      'paste',
+      (event) => {
+        event.preventDefault();
+        event.stopPropagation();
+        terminal.paste(withoutControls(event.clipboardData?.getData('text/plain') ?? ''));
+      },
+      { capture: true, signal: ended.signal },
+    );
+
+    const line: Line = openLine({
+      sandboxId,
+      session,
+      signal: ended.signal,
+      screen: {
+        size: () => ({ cols: terminal.cols, rows: terminal.rows }),
+        show: (bytes, then) => terminal.write(bytes, then),
+        clear: () => terminal.write('', () => terminal.reset()),
+        isFull: () => terminal.buffer.active.type === 'alternate',
+      },
+      onPhase: (next, why) => {
+        setPhase(next);
+        setWords(why);
+        if (next === 'ready' && mayTakeFocus(element)) terminal.focus();
+        if (next === 'ended' || next === 'stopped' || next === 'gone') over.current();
+      },
+    });
     const encoder = new TextEncoder();
-    let socket: WebSocket | undefined;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let pause = FIRST_PAUSE_MS;
-    let over = false;
-    const connect = () => {
-      const { cols, rows } = terminal;
-      const address = new URL(`/v1/sandbox/${encodeURIComponent(sandboxId)}/pty`, location.href);
-      address.protocol = address.protocol === 'https:' ? 'wss:' : 'ws:';
-      address.search = new URLSearchParams({
-        cols: String(cols),
-        rows: String(rows),
-        session: SESSION,
-      }).toString();
-      const line = new WebSocket(address);
-      line.binaryType = 'arraybuffer';
-      socket = line;
-      // What the session showed comes whole with each connection.
-      line.addEventListener('open', () => terminal.reset());
-      line.addEventListener('message', ({ data }: MessageEvent<ArrayBuffer | string>) => {
-        if (typeof data !== 'string') {
-          terminal.write(new Uint8Array(data));
-          return;
-        }
-        const message = JSON.parse(data) as { type: string; code?: number; message?: string };
-        if (message.type === 'ready') {
-          pause = FIRST_PAUSE_MS;
-          setPhase('ready');
-          terminal.focus();
-        } else if (message.type === 'exit') {
-          over = true;
-          setPhase('ended');
-          terminal.write(`\r\n\x1b[2mThe shell has ended with ${message.code ?? 'a signal'}.\x1b[0m\r\n`);
-        } else if (message.type === 'error') {
-          terminal.write(`\r\n\x1b[31m${message.message ?? ''}\x1b[0m\r\n`);
-        }
-      });
-      line.addEventListener('close', () => {
-        if (over) return;
-        setPhase('away');
-        timer = setTimeout(connect, pause);
-        pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
-      });
-    };
-    const tell = (message: string | Uint8Array<ArrayBuffer>) => {
-      if (socket?.readyState === WebSocket.OPEN) socket.send(message);
-    };
-    terminal.onData((text) => tell(encoder.encode(text)));
-    terminal.onBinary((text) => tell(Uint8Array.from(text, (each) => each.charCodeAt(0))));
-    terminal.onResize(({ cols, rows }) => tell(JSON.stringify({ type: 'resize', cols, rows })));
-    connect();
+    terminal.onData((text) => {
+      const isHeld = control.current && /^[a-z@[\\\]^_]$/i.test(text);
+      if (isHeld) setIsControl(false);
+      line.type(encoder.encode(isHeld ? String.fromCharCode(text.charCodeAt(0) & 31) : text));
+    });
+    terminal.onBinary((text) => line.type(Uint8Array.from(text, (each) => each.charCodeAt(0))));
+    terminal.onResize(() => line.resize());
     return () => {
-      over = true;
-      clearTimeout(timer);
-      socket?.close();
+      ended.abort();
       watcher.disconnect();
-      dark.removeEventListener('change', paint);
+      shown.current = undefined;
       terminal.dispose();
       giveBack();
     };
-  }, [sandboxId, attempt]);
+  }, [sandboxId, session, attempt]);
   return (
     <div className="terminal">
       <p className="terminal-state">
         <span className={`live ${phase === 'ready' ? 'on' : ''}`} role="status">
           {WORDS[phase]}
+          {words === undefined
+            ? ''
+            : phase === 'ended' && words.startsWith('with ')
+              ? ` ${words}`
+              : `: ${words}`}
         </span>
         {phase === 'ended' ? (
-          <button type="button" className="button" onClick={() => setAttempt((count) => count + 1)}>
-            Start another
-          </button>
-        ) : (
-          <span className="quiet">It goes on while you are away.</span>
-        )}
+          <Button
+            onPress={() => {
+              setPhase('connecting');
+              setWords(undefined);
+              setAttempt((count) => count + 1);
+            }}
+          >
+            Start a new shell
+          </Button>
+        ) : null}
+        <button
+          type="button"
+          className="button plain terminal-help"
+          ref={leave}
+          id="terminal-keys"
+          onClick={() => shown.current?.focus()}
+        >
+          Ctrl+Shift+X leaves the terminal, Ctrl+Shift+C copies, Ctrl+Shift+V pastes
+        </button>
       </p>
-      <div ref={place} className="screen" role="group" aria-label="Terminal" />
+      <div ref={place} className="screen" role="group" aria-label={label} />
+      <TerminalKeys
+        isControl={isControl}
+        onControl={setIsControl}
+        onKey={(keys) => {
+          shown.current?.input(keys);
+          shown.current?.focus();
+        }}
+      />
+      <OpenLink
+        address={link}
+        onClose={() => {
+          setLink(undefined);
+          shown.current?.focus();
+        }}
+      />
     </div>
   );
+}
+
+/** Not on a phone, where the keyboard would come with it, and not from elsewhere in the page. */
+function mayTakeFocus(element: HTMLElement): boolean {
+  const active = document.activeElement;
+  return (
+    matchMedia('(pointer: fine)').matches &&
+    (active === null || active === document.body || element.contains(active))
+  );
+}
+
+/** False where the key is the page's: leaving, and the clipboard as terminals have it, where Ctrl-C is the program's unless something is selected. */
+function ownKey(event: KeyboardEvent, terminal: Terminal, leave: () => void): boolean {
+  if (event.type !== 'keydown' || !event.ctrlKey || event.altKey || event.metaKey) return true;
+  const key = event.key.toLowerCase();
+  if (event.shiftKey && key === 'x') {
+    event.preventDefault();
+    leave();
+    return false;
+  }
+  // The browser pastes, and asks nobody.
+  if (event.shiftKey && key === 'v') return false;
+  const copies = key === 'c' && (event.shiftKey || terminal.hasSelection());
+  if (!copies && !(key === 'insert' && terminal.hasSelection())) return true;
+  event.preventDefault();
+  if (terminal.hasSelection()) {
+    void copy(terminal.getSelection());
+    terminal.clearSelection();
+  }
+  return false;
+}
+
+/** What is pasted is text: an escape in it could end the paste, and what follows would be run as if it were typed. */
+function withoutControls(text: string): string {
+  return text.replace(/(?![\t\n\r])\p{Cc}/gu, '');
+}
+
+async function copy(text: string): Promise<void> {
+  // Without TLS there is no such thing but on loopback; what is selected is then in the field that the browser copies from.
+  if ('clipboard' in navigator) await navigator.clipboard.writeText(text).catch(() => undefined);
+  else document.execCommand('copy');
 }

@@ -22,6 +22,8 @@ export class Audience {
   readonly #stallMs: number;
   readonly #left: (viewer: MessageSocket) => void;
   readonly #viewers = new Set<MessageSocket>();
+  /** Those that asked for no more for now. */
+  readonly #held = new Set<MessageSocket>();
   /** Runs while viewers hold up the stream. */
   #stall: NodeJS.Timeout | undefined;
   /** Runs while the stream rests unwatched. */
@@ -52,6 +54,7 @@ export class Audience {
   /** False where it was none. */
   delete(viewer: MessageSocket): boolean {
     const wasOne = this.#viewers.delete(viewer);
+    this.#held.delete(viewer);
     this.balance();
     return wasOne;
   }
@@ -60,9 +63,21 @@ export class Audience {
   clear(): readonly MessageSocket[] {
     const all = [...this.#viewers];
     this.#viewers.clear();
+    this.#held.clear();
     this.#endRest();
     this.balance();
     return all;
+  }
+
+  /** The viewer has more than it can show, whatever has left for it: it counts as one that does not read until `release`. */
+  hold(viewer: MessageSocket): void {
+    if (this.#viewers.has(viewer)) this.#held.add(viewer);
+    this.balance();
+  }
+
+  release(viewer: MessageSocket): void {
+    this.#held.delete(viewer);
+    this.balance();
   }
 
   send(chunk: Buffer): void {
@@ -100,7 +115,7 @@ export class Audience {
   }
 
   #slow(bytes: number): MessageSocket[] {
-    return [...this.#viewers].filter(({ waiting }) => waiting > bytes);
+    return [...this.#viewers].filter((viewer) => viewer.waiting > bytes || this.#held.has(viewer));
   }
 
   #watch(): void {

@@ -136,6 +136,8 @@ export class Terminal {
     if (typeof message !== 'string') return this.#keyboard.type(viewer, message);
     const control = readControl(message);
     if (control.kind === 'resize') this.resize(control.size);
+    else if (control.kind === 'pause') this.#viewers.hold(viewer);
+    else if (control.kind === 'resume') this.#viewers.release(viewer);
     // Whoever sends nonsense and reads no answers gets none.
     else if (control.kind === 'refused' && viewer.waiting < MOST_WAITING) {
       viewer.send(JSON.stringify({ type: 'error', message: control.message }));

@@ -53,6 +53,8 @@ describe('a control message', () => {
     ['{"type":"resize","cols":120,"rows":30}', { kind: 'resize', size: { cols: 120, rows: 30 } }],
     ['{"type":"resize","cols":1.5,"rows":30.9}', { kind: 'resize', size: { cols: 1, rows: 30 } }],
     ['{"type":"ping"}', { kind: 'unknown' }],
+    ['{"type":"pause"}', { kind: 'pause' }],
+    ['{"type":"resume"}', { kind: 'resume' }],
     ['{"cols":1}', { kind: 'unknown' }],
     ['[]', { kind: 'unknown' }],
     ['', { kind: 'refused', message: 'Invalid control message' }],

@@ -124,6 +124,29 @@ describe('a viewer that does not read', () => {
     await terminal.hangUp();
   });
 
+  test('may say so itself, and goes on when it says so', async () => {
+    const { shell, terminal } = make();
+    const viewer = attached(terminal);
+    viewer.type('{"type":"pause"}');
+    shell.print('later');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(viewer.sent).toEqual([READY]);
+    viewer.type('{"type":"resume"}');
+    await until(() => viewer.sent.includes('later'));
+    await terminal.hangUp();
+  });
+
+  test('is forgotten as one that waits when it leaves', async () => {
+    const { shell, terminal } = make({ shared: true });
+    const gone = attached(terminal);
+    const other = attached(terminal);
+    gone.type('{"type":"pause"}');
+    gone.leave();
+    shell.print('on');
+    await until(() => other.sent.includes('on'));
+    await terminal.hangUp();
+  });
+
   test('may take its time while it is alone, and is let go once it holds up another', async () => {
     jest.useFakeTimers({ doNotFake: ['setImmediate'] });
     const { shell, terminal } = make({ shared: true });

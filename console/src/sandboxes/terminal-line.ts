@@ -1,0 +1,176 @@
+import { ApiError, addressOf, call } from '../api/client.ts';
+
+/** What is known of the shell: `stopped` and `gone` are of its sandbox. */
+export type Phase = 'connecting' | 'ready' | 'away' | 'ended' | 'stopped' | 'gone';
+
+/** The screen at this end of the line. */
+export interface Screen {
+  readonly size: () => { readonly cols: number; readonly rows: number };
+  /** Shows bytes in their turn, and calls back once they are shown. */
+  readonly show: (bytes: Uint8Array | string, shown?: () => void) => void;
+  /** Forgets all that was shown, in its turn. */
+  readonly clear: () => void;
+  /** Whether a program has the whole screen to itself. */
+  readonly isFull: () => boolean;
+}
+
+export interface LineOptions {
+  readonly sandboxId: string;
+  /** The terminal's session: whoever comes back to it gets the same shell. */
+  readonly session: string;
+  readonly screen: Screen;
+  /** @param words what there is to say beside the phase */
+  readonly onPhase: (phase: Phase, words?: string) => void;
+  readonly signal: AbortSignal;
+}
+
+export interface Line {
+  /** Nothing is typed while what was shown before is shown again: its questions to the terminal were answered then. */
+  readonly type: (bytes: Uint8Array<ArrayBuffer>) => void;
+  readonly resize: () => void;
+}
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 10_000;
+/** What may wait to be shown, in bytes, before the program is held up, and what must be left for it to go on. So few that Ctrl-C is felt at once. */
+const MOST_UNSHOWN = 524_288;
+const FEW_UNSHOWN = 131_072;
+/** What the server keeps of a shell for whoever comes back, in bytes: so much was cut off at its beginning. */
+const REPLAYED = 262_144;
+/** Of RFC 6455: the shell has ended with its sandbox, its session or the server. */
+const GOING_AWAY = 1001;
+const TOO_SLOW = 1013;
+
+interface Message {
+  readonly type: string;
+  readonly code?: number;
+  readonly signal?: string;
+  readonly message?: string;
+}
+
+/** Keeps a screen connected to its shell until the signal: what breaks is begun again, what has ended or was stopped is not. */
+export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOptions): Line {
+  let socket: WebSocket | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let pause = FIRST_PAUSE_MS;
+  let isReplaying = true;
+  let wasReady = false;
+
+  const send = (message: string | Uint8Array<ArrayBuffer>) => {
+    if (socket?.readyState === WebSocket.OPEN) socket.send(message);
+  };
+  const tellSize = (rows = screen.size().rows) =>
+    send(JSON.stringify({ type: 'resize', cols: screen.size().cols, rows }));
+
+  const connect = () => {
+    const { cols, rows } = screen.size();
+    const address = new URL(
+      addressOf('GET /v1/sandbox/{id}/pty', { id: sandboxId }, { cols, rows, session }),
+      location.href,
+    );
+    address.protocol = address.protocol === 'https:' ? 'wss:' : 'ws:';
+    const line = new WebSocket(address);
+    line.binaryType = 'arraybuffer';
+    socket = line;
+    isReplaying = true;
+    let replayed = 0;
+    let unshown = 0;
+    let isHeld = false;
+    let lastWords: string | undefined;
+    let hasEnded = false;
+    const show = (bytes: Uint8Array) => {
+      unshown += bytes.length;
+      if (unshown > MOST_UNSHOWN && !isHeld) {
+        isHeld = true;
+        line.send('{"type":"pause"}');
+      }
+      screen.show(bytes, () => {
+        unshown -= bytes.length;
+        if (!isHeld || unshown > FEW_UNSHOWN || line.readyState !== WebSocket.OPEN) return;
+        isHeld = false;
+        line.send('{"type":"resume"}');
+      });
+    };
+    const begin = () => {
+      pause = FIRST_PAUSE_MS;
+      if (replayed === 0 && wasReady) screen.show('\x1b[2mThe shell before this one has ended.\x1b[0m\r\n');
+      wasReady = true;
+      screen.show('', () => {
+        if (socket !== line) return;
+        isReplaying = false;
+        // What was cut off at its beginning may be anything: the program draws itself anew when its window changes.
+        if (screen.isFull() || replayed >= REPLAYED) {
+          tellSize(Math.max(1, screen.size().rows - 1));
+          tellSize();
+        }
+        onPhase('ready');
+      });
+    };
+    // What the session showed comes whole with each connection.
+    line.addEventListener('open', () => screen.clear());
+    line.addEventListener('message', ({ data }: MessageEvent<ArrayBuffer | string>) => {
+      if (signal.aborted) return;
+      if (typeof data !== 'string') {
+        const bytes = new Uint8Array(data);
+        if (isReplaying) replayed += bytes.length;
+        show(isReplaying && bytes.length >= REPLAYED ? fromWholeWord(bytes) : bytes);
+        return;
+      }
+      const message = JSON.parse(data) as Message;
+      if (message.type === 'ready') begin();
+      else if (message.type === 'error') lastWords = message.message;
+      else if (message.type === 'exit') {
+        hasEnded = true;
+        onPhase('ended', `with ${message.signal ?? message.code ?? 'nothing said'}`);
+      }
+    });
+    line.addEventListener('close', ({ code }) => {
+      if (signal.aborted || hasEnded) return;
+      onPhase('away');
+      // A page that nobody sees shows slowly, and would only hold up those who look.
+      if (code === TOO_SLOW && document.hidden) {
+        document.addEventListener('visibilitychange', () => void comeBack(), { once: true, signal });
+      } else if (code === GOING_AWAY) void comeBack(lastWords ?? '');
+      else retry();
+    });
+  };
+
+  const retry = () => {
+    timer = setTimeout(() => void comeBack(), pause);
+    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+  };
+
+  /** Looks before it connects: a terminal would resume a sandbox that somebody has just stopped. @param ended why the shell is no more */
+  const comeBack = async (ended?: string) => {
+    try {
+      const sandbox = await call('GET /v1/sandbox/{id}', { path: { id: sandboxId }, signal });
+      if (signal.aborted) return;
+      if (sandbox.desired_state === 'destroyed') onPhase('gone');
+      else if (sandbox.desired_state === 'stopped') onPhase('stopped');
+      else if (ended !== undefined) onPhase('ended', ended);
+      else connect();
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof ApiError && (error.status === 404 || error.status === 403)) onPhase('gone');
+      else if (!(error instanceof ApiError && error.status === 401)) retry();
+    }
+  };
+
+  signal.addEventListener('abort', () => {
+    clearTimeout(timer);
+    socket?.close();
+  });
+  connect();
+  return {
+    type: (bytes) => {
+      if (!isReplaying) send(bytes);
+    },
+    resize: () => tellSize(),
+  };
+}
+
+/** Leaves out what is before the first line end or escape: the rest of a character or of an escape whose beginning is lost. */
+function fromWholeWord(bytes: Uint8Array): Uint8Array {
+  const at = bytes.findIndex((byte) => byte === 0x0a || byte === 0x1b);
+  return bytes.subarray(Math.max(0, at));
+}

@@ -1,0 +1,121 @@
+import { lazy, Suspense, useState } from 'react';
+import { ToggleButton } from 'react-aria-components';
+import { call } from '../api/client.ts';
+import { problemOf } from '../live/use-live.ts';
+import { Button } from '../parts/button.tsx';
+import { Loading, Problem } from '../parts/feedback.tsx';
+import { Icon } from '../parts/icon.tsx';
+import { usePlace } from './use-place.ts';
+
+// Large, and most pages do without.
+const TerminalView = lazy(() => import('./terminal-view.tsx'));
+
+/** Beyond, the server ends the one that has been left alone for longest. */
+const MOST = 16;
+/** A taste, and no secret: kept in the browser. */
+const READ = 'porthole-screen-reader';
+
+/** Their names in the sandbox are the same after a reload, so that their screens are there again. */
+export function sessionOf(number: number): string {
+  return number === 1 ? 'console' : `console-${number}`;
+}
+
+/** `1.3.4` of an address; nonsense is the first one alone. */
+export function readNumbers(text: string | null): readonly number[] {
+  const numbers = (text ?? '')
+    .split('.')
+    .map(Number)
+    .filter((each) => Number.isInteger(each) && each > 0 && each < 1_000);
+  return numbers.length === 0 ? [1] : [...new Set(numbers)].slice(0, MOST);
+}
+
+export interface TerminalsProps {
+  readonly sandboxId: string;
+  /** One was found ended, stopped or gone. */
+  readonly onOver: () => void;
+}
+
+/** The terminals of a sandbox, one of them in sight. Which there are is in the address: they are there again after a reload. */
+export function Terminals({ sandboxId, onOver }: TerminalsProps) {
+  const [place, go] = usePlace();
+  const numbers = readNumbers(place.get('terminals'));
+  const asked = Number(place.get('terminal'));
+  const current = numbers.includes(asked) ? asked : (numbers[0] ?? 1);
+  const [isRead, setIsRead] = useState(() => localStorage.getItem(READ) === 'yes');
+  const [problem, setProblem] = useState<string>();
+  const show = (all: readonly number[], number: number) =>
+    go({
+      terminals: all.length === 1 && all[0] === 1 ? undefined : all.join('.'),
+      terminal: number === all[0] ? undefined : String(number),
+    });
+  const close = async () => {
+    setProblem(undefined);
+    try {
+      await call('DELETE /v1/sandbox/{id}/session/{sid}', {
+        path: { id: sandboxId, sid: sessionOf(current) },
+      });
+    } catch (error) {
+      setProblem(problemOf(error));
+      return;
+    }
+    const left = numbers.filter((each) => each !== current);
+    show(left, left.findLast((each) => each < current) ?? left[0] ?? 1);
+  };
+  return (
+    <section aria-label="Terminals">
+      <div className="terminal-bar">
+        <div className="tools" role="group" aria-label="Which terminal">
+          {numbers.map((each) => (
+            <button
+              key={each}
+              type="button"
+              className="button terminal-tab"
+              aria-pressed={each === current}
+              onClick={() => show(numbers, each)}
+            >
+              Terminal {each}
+            </button>
+          ))}
+          <Button
+            isDisabled={numbers.length >= MOST}
+            onPress={() => {
+              const next = Math.max(...numbers) + 1;
+              show([...numbers, next], next);
+            }}
+          >
+            New terminal
+          </Button>
+        </div>
+        <div className="tools">
+          <ToggleButton
+            className="button"
+            isSelected={isRead}
+            onChange={(on) => {
+              setIsRead(on);
+              if (on) localStorage.setItem(READ, 'yes');
+              else localStorage.removeItem(READ);
+            }}
+          >
+            Screen reader mode
+          </ToggleButton>
+          {numbers.length === 1 ? null : (
+            <Button onPress={() => void close()}>
+              <Icon name="close" /> Close terminal {current}
+            </Button>
+          )}
+        </div>
+      </div>
+      {problem === undefined ? null : <Problem words={problem} />}
+      <Suspense fallback={<Loading />}>
+        <TerminalView
+          key={current}
+          sandboxId={sandboxId}
+          session={sessionOf(current)}
+          label={`Terminal ${current}`}
+          isRead={isRead}
+          onOver={onOver}
+        />
+      </Suspense>
+    </section>
+  );
+}

@@ -1,0 +1,29 @@
+import { useLocation, useSearch } from 'wouter';
+
+/** Fields of the address to change; undefined takes one out. */
+export type PlaceChange = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Where in a page somebody is, as the query of its address: a reload, a link and the browser's way back find it again. Nothing secret goes there.
+ * @returns the fields, and what goes elsewhere: as a step of its own, or in place of the present one
+ */
+export function usePlace(): readonly [URLSearchParams, (change: PlaceChange, isStep?: boolean) => void] {
+  const [path, navigate] = useLocation();
+  const search = useSearch();
+  const place = new URLSearchParams(search);
+  const go = (change: PlaceChange, isStep = false) => {
+    const next = placeAfter(location.search, change);
+    navigate(`${path}${next}`, { replace: !isStep });
+  };
+  return [place, go];
+}
+
+/** `?a=b` with the change. */
+export function placeAfter(search: string, change: PlaceChange): string {
+  const fields = new URLSearchParams(search);
+  for (const [name, value] of Object.entries(change)) {
+    if (value === undefined || value === '') fields.delete(name);
+    else fields.set(name, value);
+  }
+  return fields.size === 0 ? '' : `?${fields}`;
+}

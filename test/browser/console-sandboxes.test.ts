@@ -1,0 +1,305 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { existsSync } from 'node:fs';
+import { createServer, connect as connectTo, type AddressInfo, type Server, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { delimiter, join } from 'node:path';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { suite } from '#test/support/suite.ts';
+import { ensureConsoleBuilt, violations, watch, type Watched } from './support/console-bed.ts';
+
+/** Sandboxes see the programs of the machine. */
+const VIM = ['vim', 'vim.tiny'].find((name) =>
+  (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, name))),
+);
+const missing =
+  chromiumMissing ?? (VIM === undefined ? 'vim is not installed: apt-get install vim-tiny' : undefined);
+
+/** A way to the host that can be cut. */
+async function startCuttable(port: number): Promise<{ server: Server; url: string; cut: () => void }> {
+  const open = new Set<Socket>();
+  const server = createServer((socket) => {
+    const onward = connectTo(port, '127.0.0.1');
+    for (const each of [socket, onward]) {
+      open.add(each);
+      each.on('error', () => undefined);
+      each.on('close', () => {
+        open.delete(each);
+        socket.destroy();
+        onward.destroy();
+      });
+    }
+    socket.pipe(onward).pipe(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    server,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut: () => open.forEach((socket) => socket.destroy()),
+  };
+}
+
+suite('sandboxes in the console, in a real browser', missing, () => {
+  let porthole: TestHost;
+  let way: Awaited<ReturnType<typeof startCuttable>>;
+  let browser: Browser;
+  let context: BrowserContext;
+  let page: Page;
+  let watched: Watched;
+  let id: string;
+
+  const run = async (...argv: readonly string[]) => {
+    const answer = await porthole.call('POST', `/v1/sandbox/${id}/exec`, {
+      body: { argv, cwd: '/workspace' },
+      headers: { accept: 'application/json' },
+    });
+    return answer.json<{ stdout: string; exit_code: number }>();
+  };
+  const file = async (name: string) =>
+    (await porthole.call('GET', `/v1/sandbox/${id}/file/workspace/${encodeURIComponent(name)}`)).text;
+  const screen = () => page.locator('.xterm-rows');
+  const line = (text: string) => screen().getByText(text, { exact: true }).first();
+  /** Commands that leave a mark that is not in what was typed. */
+  const type = async (command: string) => {
+    await page.locator('.screen').click();
+    await page.keyboard.type(`${command}\n`);
+  };
+  const openTerminal = async (query = '') => {
+    await page.goto(`${way.url}/sandboxes/${id}${query}`);
+    await page.getByText('Connected').waitFor();
+  };
+
+  beforeAll(async () => {
+    ensureConsoleBuilt();
+    [porthole, browser] = await Promise.all([startTestHost(), launchChromium()]);
+    way = await startCuttable(porthole.host.port);
+    const made = await porthole.call('POST', '/v1/sandbox', { body: { name: 'bench' } });
+    ({ id } = made.json<{ id: string }>());
+    context = await browser.newContext({ viewport: { width: 1100, height: 760 } });
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    watched = watch(page);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    way?.server.close();
+    way?.cut();
+    await porthole?.end();
+  });
+
+  describe('a terminal', () => {
+    beforeAll(() => openTerminal());
+
+    test('runs vim, which is as it was after a reload, and writes its file', async () => {
+      await type(`${VIM} letter.txt`);
+      await screen().getByText('~').first().waitFor();
+      await page.keyboard.type('iDear reader, größe 漢字');
+      await line('Dear reader, größe 漢字').waitFor();
+      await page.reload();
+      await page.getByText('Connected').waitFor();
+      await line('Dear reader, größe 漢字').waitFor();
+      expect(await screen().getByText('~').count()).toBeGreaterThan(5);
+      await page.locator('.screen').click();
+      await page.keyboard.type(' again');
+      await page.keyboard.press('Escape');
+      await page.keyboard.type(':wq\n');
+      await screen().getByText('~').first().waitFor({ state: 'detached' });
+      await expect(file('letter.txt')).resolves.toBe('Dear reader, größe 漢字 again\n');
+    });
+
+    test('is as large in the sandbox as in the window', async () => {
+      const size = async (mark: string) => {
+        await type(`stty size > ${mark}; echo ${mark}-is-"there"`);
+        await line(`${mark}-is-there`).waitFor();
+        return (await file(mark)).trim().split(' ').map(Number);
+      };
+      const [rows = 0, columns = 0] = await size('wide');
+      await page.setViewportSize({ width: 800, height: 520 });
+      const [fewerRows = 0, fewerColumns = 0] = await size('narrow');
+      await page.setViewportSize({ width: 1100, height: 760 });
+      expect([fewerRows < rows, fewerColumns < columns, fewerColumns > 40]).toEqual([true, true, true]);
+    });
+
+    test('comes back with what it showed once its connection is there again', async () => {
+      await type('clear; echo before-the-"cut"');
+      await line('before-the-cut').waitFor();
+      way.cut();
+      await page.getByText('Reconnecting…').waitFor();
+      await page.getByText('Connected').waitFor();
+      await line('before-the-cut').waitFor();
+      await type('echo after-the-"cut"');
+      await line('after-the-cut').waitFor();
+    });
+
+    test('hands Ctrl-C and Ctrl-D to the program, and says when the shell has ended', async () => {
+      await type('sleep 100; echo no"t"');
+      await page.keyboard.press('Control+c');
+      await type('echo inter"rupted"');
+      await line('interrupted').waitFor();
+      await page.keyboard.press('Control+d');
+      await page.getByText('The shell has ended with 0').waitFor();
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Start a new shell' }).click();
+      await page.getByText('Connected').waitFor();
+      await type('echo a-new-"one"');
+      await line('a-new-one').waitFor();
+    });
+
+    test('copies what is selected and pastes it', async () => {
+      await type('clear; echo copied-"words"');
+      await line('copied-words').dblclick({ force: true });
+      await page.keyboard.press('Control+Shift+c');
+      expect(await page.evaluate('navigator.clipboard.readText()')).toBe('copied-words');
+      await type('echo rea"dy"; cat > pasted.txt');
+      await line('ready').waitFor();
+      await page.evaluate(`navigator.clipboard.writeText('from the clip\\u001b[201~board: ß 漢')`);
+      await page.keyboard.press('Shift+Insert');
+      await screen().getByText('from the clip[201~board: ß 漢').waitFor();
+      await page.keyboard.press('Enter');
+      await page.keyboard.press('Control+d');
+      await type('echo pas"ted"');
+      await line('pasted').waitFor();
+      await expect(file('pasted.txt')).resolves.toBe('from the clip[201~board: ß 漢\n');
+    });
+
+    test('lets whoever has only a keyboard out', async () => {
+      await page.locator('.screen').click();
+      await page.keyboard.press('Control+Shift+x');
+      const focused = page.locator(':focus');
+      expect(await focused.textContent()).toContain('Ctrl+Shift+X leaves the terminal');
+      await page.keyboard.press('Shift+Tab');
+      await page.keyboard.press('Shift+Tab');
+      expect(await focused.textContent()).not.toContain('Ctrl+Shift+X');
+    });
+
+    test('is laid out for a screen reader where that is asked for', async () => {
+      expect(await page.locator('.xterm-accessibility').count()).toBe(0);
+      const mode = page.getByRole('button', { name: 'Screen reader mode' });
+      await mode.click();
+      await page.locator('.xterm-accessibility').waitFor({ state: 'attached' });
+      expect(await violations(page)).toEqual([]);
+      await mode.click();
+      await page.locator('.xterm-accessibility').waitFor({ state: 'detached' });
+    });
+
+    test('is one of several, which can be closed', async () => {
+      await type('clear; echo the-"first"');
+      await line('the-first').waitFor();
+      await page.getByRole('button', { name: 'New terminal' }).click();
+      await page.getByText('Connected').waitFor();
+      await type('echo the-"second"');
+      await line('the-second').waitFor();
+      expect(await line('the-first').count()).toBe(0);
+      await page.reload();
+      await line('the-second').waitFor();
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Close terminal 2' }).click();
+      await line('the-first').waitFor();
+      expect(new URL(page.url()).search).toBe('');
+    });
+
+    test('lets a hostile program neither write to the clipboard, nor name the page, nor type', async () => {
+      await page.evaluate(`navigator.clipboard.writeText('mine')`);
+      const titled = await page.title();
+      const hostile = [
+        '\\033]52;c;ZXZpbA==\\a',
+        '\\033]0;Evil\\a',
+        '\\033]2;Evil\\a',
+        '\\033[21t\\033[20t',
+        '\\033P$qtouch evil\\n\\033\\\\',
+        '\\033P+q544e\\033\\\\',
+        '\\033]50;?\\a',
+      ].join('');
+      await type(`printf '${hostile}'; clear; echo still-"here"`);
+      await line('still-here').waitFor();
+      await type('echo and-"now"');
+      await line('and-now').waitFor();
+      expect({
+        clipboard: await page.evaluate('navigator.clipboard.readText()'),
+        title: await page.title(),
+        made: (await run('ls', 'evil')).exit_code === 0,
+        shows: (await screen().textContent())?.includes('Evil'),
+      }).toEqual({ clipboard: 'mine', title: titled, made: false, shows: false });
+    });
+
+    test('does not answer again, on a reload, what a program asked before it', async () => {
+      await type(
+        `clear; printf '\\033[6n\\033[c'; sleep 0.2; read -rn 30 -t 0.2 answer; clear; echo as"ked"`,
+      );
+      await line('asked').waitFor();
+      await page.reload();
+      await line('asked').waitFor();
+      await type('echo prompt-is-"clean"');
+      await line('prompt-is-clean').waitFor();
+      expect(await screen().textContent()).not.toMatch(/\dR|\dc/);
+    });
+
+    test('opens a link of the sandbox only after a person has read where it leads', async () => {
+      await type(
+        `clear; printf '\\033]8;;https://example.com/not-the-bank\\033\\\\your-bank\\033]8;;\\033\\\\\\n'`,
+      );
+      await line('your-bank').click({ force: true });
+      const dialog = page.getByRole('dialog', { name: 'Open this link?' });
+      await dialog.getByText('https://example.com/not-the-bank').waitFor();
+      const open = dialog.getByRole('link', { name: 'Open in a new tab' });
+      expect([await open.getAttribute('rel'), await open.getAttribute('target')]).toEqual([
+        'noopener noreferrer',
+        '_blank',
+      ]);
+      expect(await violations(page)).toEqual([]);
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      expect(context.pages()).toHaveLength(1);
+      await type(
+        `clear; printf '\\033]8;;javascript:document.title=1\\033\\\\trap\\033]8;;\\033\\\\\\n'; echo shown`,
+      );
+      await line('trap').click({ force: true });
+      expect(await dialog.count()).toBe(0);
+    });
+
+    test('holds up a program that prints 50 MB, and stays at hand meanwhile', async () => {
+      const asked = new Set<string>();
+      page.once('websocket', (socket) =>
+        socket.on('framesent', ({ payload }) => {
+          if (typeof payload === 'string') asked.add(payload);
+        }),
+      );
+      await page.reload();
+      await page.getByText('Connected').waitFor();
+      await type(`clear; head -c 50000000 /dev/zero | tr '\\0' 7 | fold -w 100; echo; echo all-of-"it"`);
+      await screen().getByText('7777').first().waitFor();
+      await page.getByRole('button', { name: 'Screen reader mode' }).click();
+      await page.getByRole('button', { name: 'Screen reader mode', pressed: true }).click();
+      await line('all-of-it').waitFor({ timeout: 100_000 });
+      expect([...asked]).toEqual(expect.arrayContaining(['{"type":"pause"}', '{"type":"resume"}']));
+    }, 120_000);
+
+    test('gives each character the columns that programs think it has', async () => {
+      await type(`clear; printf '🙂|漢|é|e\\u0301|x\\n\\n'`);
+      const left = (text: string) => screen().getByText(text).first();
+      await left('🙂|漢').waitFor();
+      await type(`printf '\\033[6n'; read -rsdR place; printf '%s' "\${place#*[}" > place`);
+      await type(
+        `printf '\\r🙂🙂\\033[6n'; read -rsdR place; printf '\\n%s' "\${place#*;}" > place; echo "wid"ths`,
+      );
+      await line('widths').waitFor();
+      await expect(file('place')).resolves.toBe('\n5');
+    });
+
+    test('does not bring back a sandbox that somebody stopped', async () => {
+      await porthole.call('POST', `/v1/sandbox/${id}/stop`);
+      await page.getByText('It is stopped.').waitFor();
+      const state = await porthole.call('GET', `/v1/sandbox/${id}`);
+      expect(state.json()).toMatchObject({ state: 'stopped', desired_state: 'stopped' });
+      await page.getByRole('button', { name: 'Resume bench' }).click();
+      await page.getByText('Connected').waitFor();
+    });
+  });
+
+  test('asks nobody but its own origin, and its policy refuses nothing', () => {
+    const policy = watched.problems.filter((problem) => /policy|refused/i.test(problem));
+    expect({ policy, origins: [...watched.origins] }).toEqual({ policy: [], origins: [way.url] });
+  });
+});
