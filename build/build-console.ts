@@ -41,7 +41,11 @@ export async function buildConsole(folder = CONSOLE_FOLDER): Promise<void> {
   process.env['NODE_ENV'] = 'production';
   const { build } = await import('vite');
   try {
-    await build({ configFile: join(SOURCES, 'vite.config.ts'), build: { outDir: aside } });
+    await build({
+      configFile: join(SOURCES, 'vite.config.ts'),
+      build: { outDir: aside },
+      define: { BUILD_DIGEST: JSON.stringify(digest) },
+    });
     await compress(aside);
     await writeFile(join(aside, CONSOLE_MARK), digest);
     await mkdir(dirname(folder), { recursive: true });

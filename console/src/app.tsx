@@ -9,6 +9,7 @@ import { RunsPage } from './pages/runs-page.tsx';
 import { SandboxPage } from './pages/sandbox-page.tsx';
 import { SandboxesPage } from './pages/sandboxes-page.tsx';
 import { SignInPage } from './pages/sign-in-page.tsx';
+import { type SessionState, SessionContext } from './live/session-state.ts';
 import { Missing, Loading, Problem } from './parts/feedback.tsx';
 import { Shell } from './parts/shell.tsx';
 
@@ -17,27 +18,36 @@ const ToolPage = lazy(() => import('./pages/tool-page.tsx'));
 
 type Session = Answer<'GET /api/session'>;
 
-/** Who is here, and then the page of the address. */
+/** Who is here, and then the page of the address. When a session ends in the middle of work, the page waits unseen behind the sign-in, with all that was typed, for whoever had it. */
 export function App() {
-  const [session, setSession] = useState<Session | 'nobody' | undefined>();
+  const [session, setSession] = useState<Session>();
+  const [state, setState] = useState<SessionState>({ over: false, count: 0 });
   const [problem, setProblem] = useState<string>();
   const [, navigate] = useLocation();
   const look = useCallback(async () => {
     try {
       setSession(await call('GET /api/session'));
       setProblem(undefined);
+      setState(({ over, count }) => ({ over: false, count: over ? count + 1 : count }));
     } catch (error) {
-      if (error instanceof ApiError && error.status === 401) setSession('nobody');
+      if (error instanceof ApiError && error.status === 401) setState(({ count }) => ({ over: true, count }));
       else setProblem(error instanceof ApiError ? error.message : 'Porthole cannot be reached right now.');
     }
   }, []);
   useEffect(() => {
-    onSignedOut(() => setSession('nobody'));
+    onSignedOut(() => setState((before) => (before.over ? before : { ...before, over: true })));
     void look();
   }, [look]);
+  useEffect(() => {
+    // The keyboard was in the sign-in, which has gone.
+    if (state.count > 0) document.getElementById('page')?.focus();
+  }, [state.count]);
 
-  if (session === 'nobody') return <SignInPage onSignedIn={() => void look()} />;
+  const signIn = state.over ? (
+    <SignInPage wasSignedIn={session !== undefined} onSignedIn={() => void look()} />
+  ) : null;
   if (session === undefined) {
+    if (signIn !== null) return signIn;
     return (
       <main className="center">
         {problem === undefined ? <Loading /> : <Problem words={problem} onRetry={() => void look()} />}
@@ -45,9 +55,16 @@ export function App() {
     );
   }
   return (
-    <RouterProvider navigate={navigate}>
-      <SignedIn session={session} />
-    </RouterProvider>
+    <>
+      {signIn}
+      <SessionContext value={state}>
+        <div hidden={state.over}>
+          <RouterProvider navigate={navigate}>
+            <SignedIn key={`${session.org} ${session.user}`} session={session} />
+          </RouterProvider>
+        </div>
+      </SessionContext>
+    </>
   );
 }
 

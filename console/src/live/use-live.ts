@@ -1,6 +1,7 @@
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { useCallback, useContext, useEffect, useRef, useState } from 'react';
 import { type Answer, ApiError, call, type CallInput, type Route } from '../api/client.ts';
 import { followEvents, type StreamEvent } from './event-stream.ts';
+import { SessionContext } from './session-state.ts';
 
 /** The time, told anew each second. */
 export function useNow(): number {
@@ -27,10 +28,11 @@ export function useVisible(): boolean {
 export function useEvents(address: string, onEvent: (event: StreamEvent) => void): boolean {
   const [live, setLive] = useState(false);
   const visible = useVisible();
+  const { over, count } = useContext(SessionContext);
   const listener = useRef(onEvent);
   listener.current = onEvent;
   useEffect(() => {
-    if (!visible) return undefined;
+    if (!visible || over) return undefined;
     const ended = new AbortController();
     void followEvents(address, {
       onEvent: (event) => listener.current(event),
@@ -38,7 +40,7 @@ export function useEvents(address: string, onEvent: (event: StreamEvent) => void
       signal: ended.signal,
     });
     return () => ended.abort();
-  }, [address, visible]);
+  }, [address, visible, over, count]);
   return live;
 }
 
@@ -64,9 +66,10 @@ export function useAnswer<R extends Route>(
   });
   const [asked, setAsked] = useState(0);
   const visible = useVisible();
+  const { over, count } = useContext(SessionContext);
   const key = input === null ? undefined : JSON.stringify(input);
   useEffect(() => {
-    if (key === undefined || !visible) return undefined;
+    if (key === undefined || !visible || over) return undefined;
     const ended = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const ask = async () => {
@@ -86,7 +89,7 @@ export function useAnswer<R extends Route>(
       ended.abort();
       clearTimeout(timer);
     };
-  }, [route, key, asked, visible, everyMs, seen]);
+  }, [route, key, asked, visible, everyMs, seen, over, count]);
   const reload = useCallback(() => setAsked((count) => count + 1), []);
   return { ...state, reload };
 }

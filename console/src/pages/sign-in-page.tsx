@@ -1,22 +1,69 @@
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { Form } from 'react-aria-components';
 import { call } from '../api/client.ts';
-import { problemOf, useAnswer } from '../live/use-live.ts';
+import { problemOf, useAnswer, useVisible } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { formText } from '../parts/form-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
 
-const FAILED =
-  'The identity provider did not vouch for you, or you took longer than ten minutes: sign in again.';
+const BEGIN_ANEW = 'Sign in again.';
+
+/** What went wrong at the identity provider, by what the callback calls it. */
+const PROBLEMS: Readonly<Record<string, string>> = {
+  denied:
+    'The identity provider did not let you in, or you turned back there. Ask whoever runs it, or sign in again.',
+  expired: `It took longer than ten minutes, or was begun in another browser. ${BEGIN_ANEW}`,
+  mismatch: `What came back belongs to another sign-in, such as one begun in another tab. ${BEGIN_ANEW}`,
+  wrong_issuer: `What came back is not from the identity provider of this Porthole. ${BEGIN_ANEW}`,
+  not_vouched:
+    'The identity provider’s answer was not good here: it is used up, made for somebody else, or does not name your org. Sign in again; if that does not help, ask whoever runs this Porthole.',
+  provider_error: `The identity provider reports an error of its own. ${BEGIN_ANEW}`,
+  unavailable: 'The identity provider cannot be asked right now. Try again in a moment.',
+};
+
+/** Takes what the callback says out of the address, so that it is not said again. */
+function takeProblem(): string | undefined {
+  const url = new URL(location.href);
+  const problem = url.searchParams.get('sign-in');
+  if (problem === null) return undefined;
+  url.searchParams.delete('sign-in');
+  history.replaceState(history.state, '', url);
+  return PROBLEMS[problem] ?? BEGIN_ANEW;
+}
+
+/** Longer ones the API does not take. */
+const LONGEST_PATH = 1_000;
+
+function herePath(): string {
+  const path = `${location.pathname}${location.search}${location.hash}`;
+  return path.length > LONGEST_PATH ? '/' : path;
+}
+
+export interface SignInPageProps {
+  /** Whether a session has just ended: its page waits behind this one. */
+  readonly wasSignedIn: boolean;
+  readonly onSignedIn: () => void;
+}
 
 /** Signing in with an API key, or at the identity provider. The key is sent once and kept nowhere. */
-export function SignInPage({ onSignedIn }: { readonly onSignedIn: () => void }) {
-  const { value: ways, problem: unreachable } = useAnswer('GET /api/sign-in');
-  const [problem, setProblem] = useState(() =>
-    new URLSearchParams(location.search).get('sign-in') === 'failed' ? FAILED : undefined,
-  );
+export function SignInPage({ wasSignedIn, onSignedIn }: SignInPageProps) {
+  const { value: ways, problem: unreachable, reload } = useAnswer('GET /api/sign-in');
+  const [problem, setProblem] = useState<string>();
+  const visible = useVisible();
+  useEffect(() => {
+    document.title = 'Sign in · Porthole';
+    setProblem((before) => takeProblem() ?? before);
+  }, []);
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (wasSignedIn) heading.current?.focus();
+  }, [wasSignedIn]);
+  useEffect(() => {
+    // Somebody may have signed in in another tab.
+    if (wasSignedIn && visible) onSignedIn();
+  }, [wasSignedIn, visible]);
   const [busy, setBusy] = useState(false);
   const attempt = async (way: () => Promise<void>) => {
     setBusy(true);
@@ -41,8 +88,9 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: () => void }) 
   };
   const atProvider = () =>
     void attempt(async () => {
-      const { url } = await call('POST /api/session/oidc');
-      location.assign(url);
+      const { url } = await call('POST /api/session/oidc', { body: { return_to: herePath() } });
+      // In another tab, where this one has work in it; the page's opener policy keeps that one's hands off it.
+      if (!wasSignedIn || window.open(url, '_blank') === null) location.assign(url);
     });
   return (
     <main className="center">
@@ -51,7 +99,13 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: () => void }) 
           <Icon name="porthole" />
           Porthole
         </p>
-        <h1>Sign in</h1>
+        <h1 ref={heading} tabIndex={-1}>
+          {wasSignedIn ? 'Sign in again' : 'Sign in'}
+        </h1>
+        {wasSignedIn ? <p role="status">Your session is over. You go on where you were.</p> : null}
+        {ways?.needed === true && ways.methods.length === 0 ? (
+          <p>Nobody can sign in here with a browser: only the key of a sandbox service is configured.</p>
+        ) : null}
         {ways?.methods.includes('oidc') === true ? (
           <Button variant="primary" onPress={atProvider} isDisabled={busy}>
             Continue with your identity provider
@@ -73,7 +127,10 @@ export function SignInPage({ onSignedIn }: { readonly onSignedIn: () => void }) 
           </Form>
         ) : null}
         {problem !== undefined || unreachable !== undefined ? (
-          <Problem words={problem ?? unreachable ?? ''} />
+          <Problem
+            words={problem ?? unreachable ?? ''}
+            {...(unreachable === undefined ? {} : { onRetry: reload })}
+          />
         ) : null}
       </div>
     </main>

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { Link } from 'wouter';
 import { Button } from './button.tsx';
 
 export function Loading() {
@@ -36,9 +37,17 @@ export function Empty({ title, children }: { readonly title: string; readonly ch
 
 export function Missing({ what }: { readonly what: string }) {
   return (
-    <Empty title={`There is no such ${what}`}>
-      <p>It may have been deleted, or it is somebody else’s.</p>
-    </Empty>
+    <div className="empty">
+      <h1 className="title">There is no such {what}</h1>
+      <p>
+        {what === 'page'
+          ? 'The address leads nowhere.'
+          : 'It may have been deleted, or it is somebody else’s.'}
+      </p>
+      <p>
+        <Link href="/">Go to the runs</Link>
+      </p>
+    </div>
   );
 }
 

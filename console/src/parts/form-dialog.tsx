@@ -1,5 +1,6 @@
-import { type FormEvent, type ReactNode, useState } from 'react';
+import { type FormEvent, type ReactNode, useContext, useState } from 'react';
 import { Dialog, DialogTrigger, Form, Heading, Modal, ModalOverlay } from 'react-aria-components';
+import { SessionContext } from '../live/session-state.ts';
 import { problemOf } from '../live/use-live.ts';
 import { Button } from './button.tsx';
 import { Problem } from './feedback.tsx';
@@ -19,8 +20,15 @@ export interface FormDialogProps {
 export function FormDialog({ trigger, title, action, danger = false, children, onSubmit }: FormDialogProps) {
   const [problem, setProblem] = useState<string>();
   const [busy, setBusy] = useState(false);
+  const [open, setOpen] = useState(false);
+  // Whoever has to sign in must not have it in front of them.
+  const { over } = useContext(SessionContext);
+  const change = (opened: boolean) => {
+    setOpen(opened);
+    setProblem(undefined);
+  };
   return (
-    <DialogTrigger onOpenChange={() => setProblem(undefined)}>
+    <DialogTrigger isOpen={open && !over} onOpenChange={change}>
       {trigger}
       <ModalOverlay className="overlay" isDismissable>
         <Modal className="modal">

@@ -2,8 +2,11 @@ import type { ReactNode } from 'react';
 import { useEffect } from 'react';
 import { Link, useLocation } from 'wouter';
 import { type Answer, call } from '../api/client.ts';
+import { useNewBuild } from '../live/new-build.ts';
 import { Button } from './button.tsx';
+import { ErrorBoundary } from './error-boundary.tsx';
 import { Icon, type IconName } from './icon.tsx';
+import { usePageHeading } from './use-page-heading.ts';
 
 const PAGES: readonly { readonly href: string; readonly name: string; readonly icon: IconName }[] = [
   { href: '/', name: 'Runs', icon: 'runs' },
@@ -21,10 +24,12 @@ export interface ShellProps {
 export function Shell({ session, waiting, children }: ShellProps) {
   const [location] = useLocation();
   const current = location.startsWith('/runs/') ? '/' : `/${location.split('/')[1] ?? ''}`;
+  const heading = usePageHeading(location);
+  useNewBuild(location);
   useEffect(() => {
-    const page = PAGES.find(({ href }) => href === current)?.name ?? 'Porthole';
-    document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${page} · Porthole`;
-  }, [current, waiting]);
+    const page = heading === '' ? 'Porthole' : `${heading} · Porthole`;
+    document.title = waiting > 0 ? `(${waiting}) ${page}` : page;
+  }, [heading, waiting]);
   const signOut = async () => {
     await call('DELETE /api/session').catch(() => undefined);
     window.location.assign('/');
@@ -65,7 +70,7 @@ export function Shell({ session, waiting, children }: ShellProps) {
         </div>
       </header>
       <main id="page" tabIndex={-1}>
-        {children}
+        <ErrorBoundary at={location}>{children}</ErrorBoundary>
       </main>
     </div>
   );

@@ -1,0 +1,49 @@
+import { Component, type ReactNode } from 'react';
+import { Button } from './button.tsx';
+
+interface ErrorBoundaryProps {
+  /** Another one, and the children are tried again. */
+  readonly at: string;
+  readonly children: ReactNode;
+}
+
+interface ErrorBoundaryState {
+  /** What was thrown, in its own words. */
+  readonly words?: string | undefined;
+}
+
+/** In the place of a page that broke: what it was, and ways on. What is around it goes on working. */
+export class ErrorBoundary extends Component<ErrorBoundaryProps, ErrorBoundaryState> {
+  override state: ErrorBoundaryState = {};
+
+  static getDerivedStateFromError(error: unknown): ErrorBoundaryState {
+    return { words: error instanceof Error ? error.message : String(error) };
+  }
+
+  override componentDidUpdate(before: ErrorBoundaryProps): void {
+    if (before.at !== this.props.at && this.state.words !== undefined) this.setState({ words: undefined });
+  }
+
+  override render(): ReactNode {
+    const { words } = this.state;
+    if (words === undefined) return this.props.children;
+    return (
+      <div className="broken" role="alert">
+        <h1>This page broke</h1>
+        <p>
+          Nothing of what is in your sandboxes is lost. Load it again; if it breaks again, tell whoever runs
+          this Porthole:
+        </p>
+        <pre>{words}</pre>
+        <div className="actions">
+          <Button variant="primary" onPress={() => window.location.reload()}>
+            Load it again
+          </Button>
+          <a className="button" href="/">
+            Go to the runs
+          </a>
+        </div>
+      </div>
+    );
+  }
+}
