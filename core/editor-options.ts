@@ -4,6 +4,8 @@ export interface EditorOptions {
   readonly snapshotTtlMs: number;
   /** Of a snapshot's payload as canonical JSON. */
   readonly snapshotMaxBytes: number;
+  /** Of source and state of all snapshots of one owner that are not over. */
+  readonly snapshotTotalBytes: number;
   /** Of one run, from its first line to its result, in milliseconds. */
   readonly runTimeoutMs: number;
   /** Of each process of a run, in MiB. */

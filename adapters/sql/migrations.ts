@@ -11,6 +11,7 @@ import { sandboxesByOwner } from './migrations/0004-sandboxes-by-owner.ts';
 import { sandboxLife } from './migrations/0005-sandbox-life.ts';
 import { sandboxTtl } from './migrations/0008-sandbox-ttl.ts';
 import { sandboxSizes } from './migrations/0006-sandbox-sizes.ts';
+import { snapshotBytes } from './migrations/0014-snapshot-bytes.ts';
 import { timelinesApprovals } from './migrations/0002-timelines-approvals.ts';
 
 /** Every step, oldest first. A new table: a file in `migrations/`, a line here, its type in `schema.ts`. */
@@ -28,4 +29,5 @@ export const MIGRATIONS: readonly Migration[] = [
   editor,
   delegations,
   sandboxEvents,
+  snapshotBytes,
 ];

@@ -200,6 +200,8 @@ export interface SandboxSnapshotsTable extends ToolSourceColumns {
   created_at: string;
   created_by: string;
   expires_at: string;
+  /** Of its source and its state, in UTF-8. */
+  bytes: number;
 }
 
 /** Outlives its snapshot, of which it knows the id and the expiry. */

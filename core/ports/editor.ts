@@ -144,6 +144,14 @@ export type DraftSaving =
   /** Another revision stands; nothing changed. */
   | { readonly kind: 'stale'; readonly draft: DraftRecord };
 
+/** What one owner may have at a time. */
+export interface RunBounds {
+  /** Under way. */
+  readonly runs: number;
+  /** Of source and state of all snapshots that are not over. An action may bring its state beyond; then nothing more begins. */
+  readonly snapshotBytes: number;
+}
+
 export type RunBeginning =
   | { readonly kind: 'begun' }
   | { readonly kind: 'not_locked'; readonly draft: DraftRecord }
@@ -151,6 +159,8 @@ export type RunBeginning =
   | { readonly kind: 'busy'; readonly runId: string }
   /** The owner has so many under way. */
   | { readonly kind: 'too_many'; readonly running: number }
+  /** The owner's snapshots that are not over would have so many bytes, this one included. */
+  | { readonly kind: 'full'; readonly bytes: number }
   /** The snapshot has expired, or is gone. */
   | { readonly kind: 'expired' };
 
@@ -193,14 +203,14 @@ export interface EditorRecords {
   /** Releases it, be it over or not; false where it is another's. */
   releaseLock(claim: Omit<LockClaim, 'at'>): Promise<boolean>;
   /**
-   * Records the run as running, and its snapshot where that is new, if the lock is held, nothing else of the snapshot runs, and its owner has fewer than `most` under way.
+   * Records the run as running, and its snapshot where that is new, if the lock is held, nothing else of the snapshot runs, and its owner stays within `most`.
    * @param snapshot undefined: `run.snapshotId` must be there and not over
    */
   beginRun(
     claim: LockClaim,
     run: NewToolRun,
     snapshot: SnapshotRecord | undefined,
-    most: number,
+    most: RunBounds,
   ): Promise<RunBeginning>;
   /** Ends a run that is running; false where it has ended already, and then nothing changes. `kept` goes to its snapshot. */
   endRun(

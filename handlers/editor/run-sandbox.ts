@@ -36,6 +36,7 @@ export const runSandboxRoute = defineRoute({
     'snapshot_expired',
     'snapshot_busy',
     'too_many_tool_runs',
+    'quota_exceeded',
     'not_streamable',
   ],
   async handle({ params, caller, headers, stream }, services) {

@@ -35,6 +35,7 @@ export const startActionRoute = defineRoute({
     'invalid_inputs',
     'draft_locked',
     'too_many_tool_runs',
+    'quota_exceeded',
   ],
   async handle({ params, body, caller, headers }, services) {
     const { snapshot_id: snapshotId, action_id: actionId, inputs = {} } = body;

@@ -122,8 +122,15 @@ export function snapshotRow(snapshot: SnapshotRecord): Insertable<SandboxSnapsho
     created_at: instantText(snapshot.createdAt),
     created_by: snapshot.createdBy,
     expires_at: instantText(snapshot.expiresAt),
+    bytes: snapshotSize(snapshot),
     ...sourceColumns(snapshot),
   };
+}
+
+/** What a snapshot counts, in bytes: its source and its state, as they are kept. */
+export function snapshotSize(snapshot: ToolSource & Pick<SnapshotRecord, 'state'>): number {
+  const texts = [...Object.values(sourceColumns(snapshot)), JSON.stringify(snapshot.state)];
+  return texts.reduce((sum, text) => sum + (text === null ? 0 : Buffer.byteLength(text)), 0);
 }
 
 export function toSnapshot(row: Selectable<SandboxSnapshotsTable>): SnapshotRecord {

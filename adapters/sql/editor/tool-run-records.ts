@@ -1,5 +1,11 @@
 import { type Kysely, sql } from 'kysely';
-import type { EditorRecords, NewToolRun, RunBeginning } from '#core/ports/editor.ts';
+import type {
+  EditorRecords,
+  NewToolRun,
+  RunBeginning,
+  RunBounds,
+  SnapshotRecord,
+} from '#core/ports/editor.ts';
 import { holdsLock } from '#core/rules/editor/draft-lock.ts';
 import { instantText } from '../instant.ts';
 import { keysetPage } from '../keyset-page.ts';
@@ -10,7 +16,9 @@ import {
   endedColumns,
   runningRow,
   snapshotRow,
+  snapshotSize,
   SUMMARY_COLUMNS,
+  toSnapshot,
   toToolRun,
   toToolRunSummary,
 } from './editor-rows.ts';
@@ -32,7 +40,7 @@ export function toolRunRecords({ dialect, once, repeatable }: SqlSession): ToolR
           if (draft === undefined) return { kind: 'expired' };
           if (!holdsLock(draft, claim)) return { kind: 'not_locked', draft };
           await dialect.lockKey(trx, JSON.stringify(['tool_runs', run.owner.org, run.owner.user]));
-          const refusal = await standing(trx, run, claim.at, most, snapshot === undefined);
+          const refusal = await standing(trx, run, claim.at, most, snapshot);
           if (refusal !== undefined) return refusal;
           if (snapshot !== undefined) {
             await trx.insertInto('sandbox_snapshots').values(snapshotRow(snapshot)).execute();
@@ -64,6 +72,7 @@ export function toolRunRecords({ dialect, once, repeatable }: SqlSession): ToolR
               .where('id', '=', ended.snapshot_id)
               .execute();
           }
+          if (kept.state !== undefined) await measure(trx, ended.snapshot_id);
           return true;
         }),
       ),
@@ -119,16 +128,27 @@ export function toolRunRecords({ dialect, once, repeatable }: SqlSession): ToolR
   };
 }
 
+/** Once its state is another one. */
+async function measure(trx: Kysely<SqlSchema>, id: string): Promise<void> {
+  const row = await trx.selectFrom('sandbox_snapshots').selectAll().where('id', '=', id).executeTakeFirst();
+  if (row === undefined) return;
+  await trx
+    .updateTable('sandbox_snapshots')
+    .set({ bytes: snapshotSize(toSnapshot(row)) })
+    .where('id', '=', id)
+    .execute();
+}
+
 /** What speaks against one more run, as things stand until the transaction ends. */
 async function standing(
   trx: Kysely<SqlSchema>,
   { snapshotId, owner }: NewToolRun,
   at: Date,
-  most: number,
-  mustBeThere: boolean,
+  most: RunBounds,
+  made: SnapshotRecord | undefined,
 ): Promise<RunBeginning | undefined> {
   const now = instantText(at);
-  if (mustBeThere) {
+  if (made === undefined) {
     const found = await trx
       .selectFrom('sandbox_snapshots')
       .select('id')
@@ -145,5 +165,14 @@ async function standing(
     .where('owner_org', '=', owner.org)
     .where('owner_user', '=', owner.user)
     .executeTakeFirstOrThrow();
-  return Number(count) >= most ? { kind: 'too_many', running: Number(count) } : undefined;
+  if (Number(count) >= most.runs) return { kind: 'too_many', running: Number(count) };
+  const { kept } = await trx
+    .selectFrom('sandbox_snapshots')
+    .select(sql<number | string>`coalesce(sum(bytes), 0)`.as('kept'))
+    .where('owner_org', '=', owner.org)
+    .where('owner_user', '=', owner.user)
+    .where('expires_at', '>', now)
+    .executeTakeFirstOrThrow();
+  const bytes = Number(kept) + (made === undefined ? 0 : snapshotSize(made));
+  return bytes > most.snapshotBytes ? { kind: 'full', bytes } : undefined;
 }

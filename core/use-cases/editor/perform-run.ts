@@ -52,7 +52,7 @@ export function deadlineOf(now: Date, { runTimeoutMs }: EditorOptions): Date {
 /**
  * Records a run, does it and records what became of it. It goes on to its end when its client goes away.
  * @param made the snapshot, where it is new
- * @throws PortholeError `draft_locked`, `snapshot_busy`, `snapshot_expired`, `too_many_tool_runs`: then nothing was begun
+ * @throws PortholeError `draft_locked`, `snapshot_busy`, `snapshot_expired`, `too_many_tool_runs`, `quota_exceeded`: then nothing was begun
  */
 export async function performRun(
   deps: PerformRunDeps,
@@ -62,8 +62,11 @@ export async function performRun(
   { isNew, files = [] }: { readonly isNew: boolean; readonly files?: readonly InputFile[] },
 ): Promise<ToolRunRecord> {
   const { records, clock } = deps;
-  const begun = await records.editor.beginRun(claim, run, isNew ? snapshot : undefined, MOST_AT_ONCE);
-  if (begun.kind !== 'begun') throw refusal(begun, claim, run);
+  const begun = await records.editor.beginRun(claim, run, isNew ? snapshot : undefined, {
+    runs: MOST_AT_ONCE,
+    snapshotBytes: deps.editor.snapshotTotalBytes,
+  });
+  if (begun.kind !== 'begun') throw refusal(begun, claim, run, deps.editor);
   // Its state is what the run before it has left: they come one after the other from here on.
   const current = isNew ? snapshot : await records.editor.snapshot(snapshot.id);
   const [{ executed, sandbox, broken }] = await Promise.all([
@@ -167,6 +170,7 @@ function refusal(
   begun: Exclude<RunBeginning, { kind: 'begun' }>,
   claim: LockClaim,
   run: NewToolRun,
+  { snapshotTotalBytes }: EditorOptions,
 ): PortholeError {
   if (begun.kind === 'not_locked') return draftLocked(begun.draft, claim.at);
   if (begun.kind === 'expired') return snapshotExpired(run);
@@ -175,6 +179,13 @@ function refusal(
       'snapshot_busy',
       `Run ${begun.runId} of this snapshot is under way: wait for its end, because they share files and state.`,
       { details: { run_id: begun.runId } },
+    );
+  }
+  if (begun.kind === 'full') {
+    return new PortholeError(
+      'quota_exceeded',
+      `The snapshots of your runs would have ${begun.bytes} bytes, of ${snapshotTotalBytes} at most: they go when they expire, so try again later, or run less code and keep less state.`,
+      { details: { bytes: begun.bytes, most: snapshotTotalBytes } },
     );
   }
   return new PortholeError(

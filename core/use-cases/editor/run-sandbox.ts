@@ -40,7 +40,7 @@ export async function mayRunSandbox(
 /**
  * Runs what an editor holds, saved or not: the saved draft, if the version is the one that it was made from, else the version itself; over it, what `fields` says. What was run is kept as a snapshot, for the actions that
  * follow.
- * @throws PortholeError `tool_version_not_found`, `draft_locked`, `invalid_schema`, `invalid_inputs`, `too_many_tool_runs`
+ * @throws PortholeError `tool_version_not_found`, `draft_locked`, `invalid_schema`, `invalid_inputs`, `too_many_tool_runs`, `quota_exceeded`
  */
 export async function runSandbox(
   deps: RunSandboxDeps,

@@ -16,7 +16,7 @@ export interface ActionRequest {
 
 /**
  * Starts one of the actions that a run has offered, on the very code that was run, in its sandbox, with its files and its state.
- * @throws PortholeError `tool_run_not_found`, `snapshot_required`, `snapshot_mismatch`, `snapshot_expired`, `unknown_action`, `draft_locked`, `snapshot_busy`, `too_many_tool_runs`
+ * @throws PortholeError `tool_run_not_found`, `snapshot_required`, `snapshot_mismatch`, `snapshot_expired`, `unknown_action`, `draft_locked`, `snapshot_busy`, `too_many_tool_runs`, `quota_exceeded`
  */
 export async function startAction(
   deps: PerformRunDeps,

@@ -106,7 +106,8 @@ const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> 
     editor.takeLock('tool_1', { holder: OWNER, tokenSha256: 'a', expiresAt: AT }, AT, 'own'),
   'editor.renewLock': ({ editor }) => editor.renewLock(CLAIM, AT),
   'editor.releaseLock': ({ editor }) => editor.releaseLock(CLAIM),
-  'editor.beginRun': ({ editor }) => editor.beginRun(CLAIM, toolRun('trun_9', 'snap_9'), undefined, 5),
+  'editor.beginRun': ({ editor }) =>
+    editor.beginRun(CLAIM, toolRun('trun_9', 'snap_9'), undefined, { runs: 5, snapshotBytes: 9 }),
   'editor.endRun': ({ editor }) => editor.endRun('trun_1', SUCCESS, AT, { state: {} }),
   'editor.run': ({ editor }) => editor.run('trun_1'),
   'editor.runs': ({ editor }) => editor.runs('tool_1', { limit: 5, after: AFTER }),

@@ -24,8 +24,11 @@ export function editorContract(instances: () => { readonly records: Records; rea
       tokenSha256: hash(token),
       at: minutes(at),
     });
-    const begin = (run: NewToolRun, made?: SnapshotRecord, { token = 1, at = 0, most = 9 } = {}) =>
-      records.editor.beginRun(claim(token, at), run, made, most);
+    const begin = (
+      run: NewToolRun,
+      made?: SnapshotRecord,
+      { token = 1, at = 0, most = 9, snapshotBytes = 1_000_000 } = {},
+    ) => records.editor.beginRun(claim(token, at), run, made, { runs: most, snapshotBytes });
 
     describe('tools', () => {
       test('come back with their first version, which is the draft as well', async () => {
@@ -219,12 +222,10 @@ export function editorContract(instances: () => { readonly records: Records; rea
         await records.editor.endRun('trun_0', SUCCESS, NOON);
         const begun = await Promise.all(
           Array.from({ length: 20 }, (_, at) =>
-            (at % 2 ? peer : records).editor.beginRun(
-              claim(1),
-              toolRun(`try_${at}`, 'snap_1'),
-              undefined,
-              99,
-            ),
+            (at % 2 ? peer : records).editor.beginRun(claim(1), toolRun(`try_${at}`, 'snap_1'), undefined, {
+              runs: 99,
+              snapshotBytes: 1_000_000,
+            }),
           ),
         );
         expect(await peer.editor.snapshotsUnderWay(ALICE, NOON)).toEqual(new Set(['snap_1']));
@@ -242,12 +243,50 @@ export function editorContract(instances: () => { readonly records: Records; rea
               claim(1),
               toolRun(`try_${at}`, `snap_${at}`),
               snapshot(`snap_${at}`),
-              5,
+              { runs: 5, snapshotBytes: 1_000_000 },
             ),
           ),
         );
         expect(begun.filter(({ kind }) => kind === 'begun')).toHaveLength(5);
         expect(begun.filter(({ kind }) => kind === 'too_many')).toHaveLength(15);
+      });
+
+      test('no number that are begun at once brings the snapshots of an owner past their bytes', async () => {
+        // 100 bytes each, beside entrypoint, language, schema and state.
+        const sized = (id: string, rest: Partial<SnapshotRecord> = {}) =>
+          snapshot(id, { sourceCode: 'x'.repeat(68) + 'é', ...rest });
+        const bounds = { runs: 99, snapshotBytes: 550 };
+        const begun = await Promise.all(
+          Array.from({ length: 20 }, (_, at) =>
+            (at % 2 ? peer : records).editor.beginRun(
+              claim(1),
+              toolRun(`try_${at}`, `snap_${at}`),
+              sized(`snap_${at}`),
+              bounds,
+            ),
+          ),
+        );
+        expect(begun.filter(({ kind }) => kind === 'begun')).toHaveLength(5);
+        expect(begun.filter((each) => each.kind === 'full' && each.bytes === 600)).toHaveLength(15);
+        const more = (id: string, made?: SnapshotRecord, at = 0, rest: Partial<NewToolRun> = {}) =>
+          records.editor.beginRun(
+            claim(1, at),
+            toolRun(`more_${id}_${at}`, id, { deadline: minutes(9_999), ...rest }),
+            made,
+            bounds,
+          );
+        expect(await more('bob', sized('bob', { owner: BOB }), 0, { owner: BOB })).toEqual({ kind: 'begun' });
+        const first = begun.findIndex(({ kind }) => kind === 'begun');
+        const state = 'y'.repeat(52);
+        // What an action leaves counts as well: 54 bytes instead of 4.
+        await records.editor.endRun(`try_${first}`, SUCCESS, NOON, { state });
+        expect(await more(`snap_${first}`, undefined)).toEqual({ kind: 'begun' });
+        await records.editor.endRun(`more_snap_${first}_0`, SUCCESS, NOON, { state: `${state}y` });
+        expect(await more(`snap_${first}`, undefined, 1)).toEqual({ kind: 'full', bytes: 551 });
+        await records.editor.takeLock('tool_1', lockOf(1, 2_000), minutes(5), 'own');
+        expect(await more('late', sized('late', { expiresAt: minutes(2_000) }), 1_440)).toEqual({
+          kind: 'begun',
+        });
       });
 
       test('past their deadline count for nothing, and are ended as failed', async () => {

@@ -300,7 +300,7 @@ describe('the editor, where something is wrong', () => {
         claim,
         { ...rest, id: 'trun_lost', deadline: new Date(at.getTime() + 1) },
         undefined,
-        99,
+        { runs: 99, snapshotBytes: 1_000_000 },
       );
       await clock.until(new Date(at.getTime() + 2));
       const lost = { status: 'failed', error: { code: 'interrupted' } };
@@ -494,6 +494,31 @@ describe('the editor, where something is wrong', () => {
       ]);
     } finally {
       await second.end();
+    }
+  });
+
+  test('where snapshots fill what a person may have, more is refused until they expire', async () => {
+    const other = await startTestHost({ SNAPSHOT_MAX_TOTAL_BYTES: '400' });
+    try {
+      const there = editorOf(other);
+      const made = await there.makeTool(
+        `def run(inputs, context): return {"outputs": 1, "next_actions": [{"id": "a"}]} # ${'x'.repeat(150)}`,
+      );
+      const held = await there.takeLock(made);
+      const inputs = [{ name: 'inputs', value: '{}' }];
+      expect((await there.send(made, held, inputs)).status).toBe(200);
+      const refused = await there.send(made, held, inputs);
+      expect([refused.status, refused.json()]).toEqual([
+        429,
+        {
+          error: expect.stringMatching(/^The snapshots of your runs would have \d+ bytes, of 400 at most/),
+          code: 'quota_exceeded',
+          bytes: expect.any(Number),
+          most: 400,
+        },
+      ]);
+    } finally {
+      await other.end();
     }
   });
 
