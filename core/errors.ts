@@ -84,6 +84,9 @@ export const ERROR_CATALOGUE = {
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;
 
+/** More fields of an error's answer, by their names there. */
+export type ErrorDetails = Readonly<Record<string, string | number | readonly string[]>>;
+
 /**
  * The one error class of Porthole. `message` says what is wrong, the offending value and the remedy; it is shown
  * to callers, so it never holds a token, a key or a host path. Whatever led here goes into `cause`, for the log.
@@ -91,13 +94,9 @@ export type ErrorCode = keyof typeof ERROR_CATALOGUE;
 export class PortholeError extends Error {
   readonly code: ErrorCode;
   /** What a program can go on with, beside the message: more fields of the answer. */
-  readonly details: Readonly<Record<string, string | number>>;
+  readonly details: ErrorDetails;
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    options?: { cause?: unknown; details?: Readonly<Record<string, string | number>> },
-  ) {
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown; details?: ErrorDetails }) {
     super(message, options);
     this.name = 'PortholeError';
     this.code = code;

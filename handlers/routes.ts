@@ -27,6 +27,7 @@ import { listImagesRoute } from './images/list-images.ts';
 import { putImageRoute } from './images/put-image.ts';
 import { createToolRoute } from './editor/create-tool.ts';
 import { releaseDraftLockRoute, renewDraftLockRoute, takeDraftLockRoute } from './editor/draft-lock.ts';
+import { getToolRoute } from './editor/get-tool.ts';
 import { listToolsRoute } from './editor/list-tools.ts';
 import { runSandboxRoute } from './editor/run-sandbox.ts';
 import { startActionRoute } from './editor/start-action.ts';
@@ -146,6 +147,7 @@ export const ROUTES: readonly Route[] = [
   validateSandboxRoute,
   createToolRoute,
   listToolsRoute,
+  getToolRoute,
   listToolVersionsRoute,
   createToolVersionRoute,
   getToolDraftRoute,

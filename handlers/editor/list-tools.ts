@@ -2,10 +2,7 @@ import { z } from 'zod';
 import { ownerOf, requirePerson } from '#core/callers.ts';
 import { pageLimit } from '../page-limit.ts';
 import { defineRoute, json } from '../route.ts';
-
-const ToolDto = z
-  .object({ tool_id: z.string(), owner: z.string(), name: z.string(), created_at: z.iso.datetime() })
-  .meta({ id: 'Tool' });
+import { ToolDto, toToolDto } from './tool-dto.ts';
 
 export const listToolsRoute = defineRoute({
   id: 'listTools',
@@ -27,12 +24,6 @@ export const listToolsRoute = defineRoute({
   async handle({ query, caller }, { records }) {
     const person = requirePerson(caller, 'use the editor');
     const { items, next } = await records.editor.tools(person.admin ? undefined : ownerOf(person), query);
-    const tools = items.map(({ id, owner, name, createdAt }) => ({
-      tool_id: id,
-      owner: owner.user,
-      name,
-      created_at: createdAt.toISOString(),
-    }));
-    return json(200, { tools, next });
+    return json(200, { tools: items.map(toToolDto), next });
   },
 });

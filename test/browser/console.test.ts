@@ -5,7 +5,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
-import { BUILT, ensureConsoleBuilt, paste, violations, watch, type Watched } from './support/console-bed.ts';
+import { BUILT, ensureConsoleBuilt, violations, watch, type Watched } from './support/console-bed.ts';
 
 const KEY = 'a-key-of-alice-0123';
 
@@ -130,29 +130,6 @@ suite('the console, in a real browser', chromiumMissing, () => {
     await page.getByRole('button', { name: `Stop ${run.sandbox_id}` }).click();
     await page.getByRole('button', { name: `Resume ${run.sandbox_id}` }).click();
     await page.getByRole('button', { name: `Stop ${run.sandbox_id}` }).waitFor();
-  });
-
-  test('runs what is not saved, and its action still acts on that after another edit', async () => {
-    const code = (version: number) =>
-      `def run(inputs, context): return {"outputs": {"version": ${version}, "action": context.get("action_id")}, "next_actions": [{"id": "confirm"}]}`;
-    const made = await porthole.call('POST', '/api/v1/editor/tools', {
-      body: { name: 'Price check', language: 'python', entrypoint: 'run', source_code: code(0) },
-    });
-    await page.goto(`${porthole.host.url}/tools`);
-    await page.getByRole('link', { name: 'Price check' }).click();
-    await page.getByText('You edit it').waitFor();
-    const editor = page.getByRole('textbox', { name: 'Code of the tool' });
-    const result = page.getByRole('article', { name: 'What the run gave' });
-    await paste(page, editor, code(1));
-    await page.getByRole('button', { name: 'Run unsaved' }).click();
-    await result.getByText('"version": 1').waitFor();
-    await paste(page, editor, code(2));
-    await result.getByRole('button', { name: 'confirm' }).click();
-    await result.getByText('action confirm').waitFor();
-    expect(await result.locator('pre').first().textContent()).toContain('"version": 1');
-    expect(await violations(page)).toEqual([]);
-    const draft = `/api/v1/editor/tools/${made.json<{ tool_id: string }>().tool_id}/draft`;
-    expect((await porthole.call('GET', draft)).json()).toMatchObject({ source_code: code(0) });
   });
 
   test('does all of it without an error, and asks nobody but its own origin', () => {

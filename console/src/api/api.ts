@@ -719,6 +719,17 @@ export interface Api {
     body: null;
     answer: ToolList;
   };
+  'GET /api/v1/editor/tools/{tool_id}': {
+    path: {
+      /**
+       * Tool id, `tool_` + ULID
+       */
+      tool_id: string;
+    };
+    query: {};
+    body: null;
+    answer: Tool;
+  };
   'GET /api/v1/editor/tools/{tool_id}/versions': {
     path: {
       /**

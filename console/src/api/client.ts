@@ -7,12 +7,20 @@ export type Answer<R extends Route> = Api[R]['answer'];
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
+  /** What else the answer says, by its own names: `holder` of a lock, `field` of a schema. */
+  readonly details: Readonly<Record<string, unknown>>;
 
-  constructor(status: number, code: string, message: string) {
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    details: Readonly<Record<string, unknown>> = {},
+  ) {
     super(message);
     this.name = 'ApiError';
     this.status = status;
     this.code = code;
+    this.details = details;
   }
 }
 
@@ -24,6 +32,8 @@ export interface CallInput<R extends Route> {
   readonly body?: Api[R]['body'];
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  /** Goes on when the page goes. */
+  readonly keepalive?: boolean;
 }
 
 /** Called when the API no longer knows who this is. */
@@ -56,14 +66,22 @@ export async function request(address: string, init: RequestInit = {}): Promise<
   const response = await fetch(address, init);
   if (response.ok) return response;
   if (response.status === 401) signedOut();
-  const { error, code } = (await response.json().catch(() => ({}))) as { error?: string; code?: string };
-  throw new ApiError(response.status, code ?? '', error ?? `The server answered ${response.status}.`);
+  const { error, code, ...details } = (await response.json().catch(() => ({}))) as {
+    error?: string;
+    code?: string;
+  };
+  throw new ApiError(
+    response.status,
+    code ?? '',
+    error ?? `The server answered ${response.status}.`,
+    details,
+  );
 }
 
 /** Calls a route with what it takes, and returns what it gives. */
 export async function call<R extends Route>(
   route: R,
-  { path, query, body, headers = {}, signal }: CallInput<R> = {},
+  { path, query, body, headers = {}, signal, keepalive = false }: CallInput<R> = {},
 ): Promise<Answer<R>> {
   const [method = 'GET'] = route.split(' ');
   const response = await request(addressOf(route, path, query), {
@@ -71,6 +89,7 @@ export async function call<R extends Route>(
     headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     ...(signal === undefined ? {} : { signal }),
+    ...(keepalive ? { keepalive } : {}),
   });
   return (response.status === 204 ? null : await response.json()) as Answer<R>;
 }

@@ -1,36 +1,95 @@
+import { closeBrackets, closeBracketsKeymap } from '@codemirror/autocomplete';
+import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
 import { javascript } from '@codemirror/lang-javascript';
 import { json } from '@codemirror/lang-json';
 import { python } from '@codemirror/lang-python';
-import { EditorState, type Extension } from '@codemirror/state';
-import { oneDark } from '@codemirror/theme-one-dark';
-import { closeBrackets, closeBracketsKeymap } from '@codemirror/autocomplete';
-import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import {
   bracketMatching,
   defaultHighlightStyle,
   indentOnInput,
+  indentUnit,
   syntaxHighlighting,
 } from '@codemirror/language';
-import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view';
+import { Compartment, EditorState, type Extension } from '@codemirror/state';
+import { oneDark } from '@codemirror/theme-one-dark';
+import {
+  Decoration,
+  drawSelection,
+  EditorView,
+  highlightActiveLine,
+  keymap,
+  lineNumbers,
+} from '@codemirror/view';
 import { useEffect, useRef } from 'react';
 
 export interface CodeEditorProps {
   readonly label: string;
-  /** What it begins with; it is read when the file is another one. */
+  /** What it holds. A text that it has not given itself takes the place of what is there, and can be undone. */
   readonly initial: string;
   /** By its ending: `py`, `json`, `js`, `ts`, `jsx`, `tsx`; anything else is plain text. */
   readonly language: string;
   readonly onChange: (text: string) => void;
   readonly readOnly?: boolean;
+  /** What is wrong, as offsets into the text. */
+  readonly problem?: { readonly from: number; readonly to: number } | undefined;
+  /** Higher ones for code, lower ones for what is a line or two. */
+  readonly size?: 'tall' | 'middle' | 'short';
 }
 
+/** Said to whoever comes in with a screen reader, and written below. */
+const WAY_OUT = 'Tab indents. Esc and then Tab leaves the editor.';
+
 function languageOf(ending: string): Extension {
-  if (ending === 'py') return python();
+  if (ending === 'py') return [python(), indentUnit.of('    ')];
   if (ending === 'json') return json();
   if (/^[cm]?[jt]sx?$/.test(ending)) {
     return javascript({ typescript: ending.includes('t'), jsx: ending.endsWith('x') });
   }
-  return [];
+  return EditorView.lineWrapping;
+}
+
+function accessOf(label: string, readOnly: boolean, isWrong: boolean): Extension {
+  return [
+    EditorState.readOnly.of(readOnly),
+    EditorView.contentAttributes.of({
+      'aria-label': label,
+      'aria-describedby': 'way-out',
+      tabindex: '0',
+      ...(readOnly ? { 'aria-readonly': 'true' } : {}),
+      ...(isWrong ? { 'aria-invalid': 'true' } : {}),
+    }),
+  ];
+}
+
+const MARK = Decoration.mark({ class: 'cm-wrong' });
+const LINE = Decoration.line({ class: 'cm-wrong-line' });
+
+function marksOf(problem: CodeEditorProps['problem']): Extension {
+  if (problem === undefined) return [];
+  return EditorView.decorations.of(({ state }) => {
+    const { length } = state.doc;
+    const from = Math.min(problem.from, length);
+    const to = Math.min(Math.max(problem.to, from), length);
+    const line = state.doc.lineAt(from);
+    return Decoration.set([LINE.range(line.from), ...(to > from ? [MARK.range(from, to)] : [])], true);
+  });
+}
+
+const THEME = EditorView.theme({
+  '&': { height: '100%', fontSize: '13px' },
+  '.cm-scroller': { fontFamily: 'ui-monospace, "SF Mono", Menlo, Consolas, monospace' },
+  '.cm-wrong': { textDecoration: 'underline wavy #d92d3f 1px', textUnderlineOffset: '3px' },
+  '.cm-wrong-line': { backgroundColor: '#d92d3f22' },
+});
+
+const DARK = '(prefers-color-scheme: dark)';
+const themeOf = () => (matchMedia(DARK).matches ? oneDark : []);
+
+interface Parts {
+  readonly view: EditorView;
+  readonly language: Compartment;
+  readonly access: Compartment;
+  readonly marks: Compartment;
 }
 
 /** A code editor. It stands in a shadow tree, where its styles are adopted sheets: as elements in the page they would be inline ones. */
@@ -40,46 +99,104 @@ export default function CodeEditor({
   language,
   onChange,
   readOnly = false,
+  problem,
+  size = 'tall',
 }: CodeEditorProps) {
   const place = useRef<HTMLDivElement>(null);
+  const parts = useRef<Parts>(undefined);
+  /** What it has given last, or was given. */
+  const known = useRef(initial);
   const listener = useRef(onChange);
   listener.current = onChange;
+  const begin = useRef({ label, language, readOnly });
+  begin.current = { label, language, readOnly };
+
   useEffect(() => {
     const host = place.current;
     if (host === null) return undefined;
     const root = host.shadowRoot ?? host.attachShadow({ mode: 'open' });
-    const dark = matchMedia('(prefers-color-scheme: dark)').matches;
+    const out = document.createElement('p');
+    out.id = 'way-out';
+    out.hidden = true;
+    out.textContent = WAY_OUT;
+    root.append(out);
+    const [lang, access, marks, theme] = [
+      new Compartment(),
+      new Compartment(),
+      new Compartment(),
+      new Compartment(),
+    ];
     const view = new EditorView({
       root,
       parent: root,
       state: EditorState.create({
-        doc: initial,
+        doc: known.current,
         extensions: [
           lineNumbers(),
           history(),
-          // Tab is left to the page: whoever has only a keyboard must get out of here.
-          keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap]),
+          keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, indentWithTab]),
           drawSelection(),
           highlightActiveLine(),
           bracketMatching(),
           closeBrackets(),
           indentOnInput(),
           syntaxHighlighting(defaultHighlightStyle, { fallback: true }),
-          languageOf(language),
-          dark ? oneDark : [],
-          EditorState.readOnly.of(readOnly),
-          EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
-          EditorView.theme({
-            '&': { height: '100%', fontSize: '13px' },
-            '.cm-scroller': { fontFamily: 'ui-monospace, "SF Mono", Menlo, Consolas, monospace' },
-          }),
+          lang.of(languageOf(begin.current.language)),
+          access.of(accessOf(begin.current.label, begin.current.readOnly, false)),
+          marks.of([]),
+          theme.of(themeOf()),
+          THEME,
           EditorView.updateListener.of((update) => {
-            if (update.docChanged) listener.current(update.state.doc.toString());
+            if (!update.docChanged) return;
+            known.current = update.state.doc.toString();
+            listener.current(known.current);
           }),
         ],
       }),
     });
-    return () => view.destroy();
-  }, [initial, language, label, readOnly]);
-  return <div ref={place} className="code" />;
+    parts.current = { view, language: lang, access, marks };
+    const dark = matchMedia(DARK);
+    const follow = () => view.dispatch({ effects: theme.reconfigure(themeOf()) });
+    dark.addEventListener('change', follow);
+    return () => {
+      dark.removeEventListener('change', follow);
+      parts.current = undefined;
+      view.destroy();
+      out.remove();
+    };
+  }, []);
+
+  useEffect(() => {
+    const at = parts.current;
+    if (at === undefined || initial === known.current) return;
+    known.current = initial;
+    at.view.dispatch({ changes: { from: 0, to: at.view.state.doc.length, insert: initial } });
+  }, [initial]);
+  useEffect(() => {
+    const at = parts.current;
+    at?.view.dispatch({ effects: at.language.reconfigure(languageOf(language)) });
+  }, [language]);
+  const from = problem?.from;
+  const to = problem?.to;
+  useEffect(() => {
+    const at = parts.current;
+    const wrong = from === undefined || to === undefined ? undefined : { from, to };
+    at?.view.dispatch({
+      effects: [
+        at.access.reconfigure(accessOf(label, readOnly, wrong !== undefined)),
+        at.marks.reconfigure(marksOf(wrong)),
+      ],
+    });
+  }, [label, readOnly, from, to]);
+
+  return (
+    <>
+      <div ref={place} className={`code ${size}`} />
+      {readOnly ? null : (
+        <p className="hint way-out" aria-hidden="true">
+          {WAY_OUT}
+        </p>
+      )}
+    </>
+  );
 }

@@ -1,96 +1,93 @@
-import { useState } from 'react';
-import { type Answer, ApiError, call } from '../api/client.ts';
 import { timeLeft } from '../live/time-words.ts';
-import { problemOf, useNow } from '../live/use-live.ts';
+import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem, State } from '../parts/feedback.tsx';
-
-export type ToolRun = Answer<'GET /api/v1/editor/tool-runs/{run_id}'>;
+import { ActionButton } from './action-button.tsx';
+import { BoundedText } from './bounded-text.tsx';
+import { durationWords } from './duration-words.ts';
+import { offeredBy } from './next-actions.ts';
+import type { ToolRun, UnderWay } from './use-tool-runs.ts';
 
 export interface RunResultProps {
   readonly run: ToolRun;
-  /** Undefined while somebody else has the draft: then nothing can be run. */
-  readonly lock: string | undefined;
-  readonly onRun: (run: ToolRun) => void;
-  readonly onRerun: () => void;
+  /** The server has said that its snapshot is over. */
+  readonly expired: boolean;
+  /** Nothing can be started now: why. */
+  readonly refused: string | undefined;
+  readonly underWay: UnderWay | undefined;
+  readonly onAct: (action: { readonly id: string; readonly title: string }, inputs: unknown) => Promise<void>;
+  readonly onRunAgain: () => void;
 }
 
 /** What a run gave, and what may follow on its own snapshot, whatever the editor holds by now. */
-export function RunResult({ run, lock, onRun, onRerun }: RunResultProps) {
+export function RunResult({ run, expired, refused, underWay, onAct, onRunAgain }: RunResultProps) {
   const now = useNow();
-  const [problem, setProblem] = useState<string>();
-  const [over, setOver] = useState(false);
-  const [busy, setBusy] = useState<string>();
   const left = Date.parse(run.expires_at) - now;
-  const isExpired = over || left <= 0;
-  const act = async (id: string) => {
-    if (lock === undefined) return;
-    setBusy(id);
-    setProblem(undefined);
-    try {
-      onRun(
-        await call('POST /api/v1/editor/tool-runs/{run_id}/start-action', {
-          path: { run_id: run.run_id },
-          body: { snapshot_id: run.snapshot_id, action_id: id },
-          headers: { 'draft-lock-token': lock },
-        }),
-      );
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 'snapshot_expired') setOver(true);
-      else setProblem(problemOf(error));
-    } finally {
-      setBusy(undefined);
-    }
-  };
+  const isExpired = expired || left <= 0;
+  const actions = offeredBy(run);
+  const isBusy = underWay !== undefined;
+  const { error, outputs } = run;
   return (
     <article className="result" aria-label="What the run gave">
       <p className="facts">
         <State value={run.status} />
         {run.action_id === null ? null : <span>action {run.action_id}</span>}
+        <span>{durationWords(run, now)}</span>
         <span className="id" title={run.snapshot_id}>
           snapshot …{run.snapshot_id.slice(-8)}
         </span>
         <span>{isExpired ? 'expired' : `actions for ${timeLeft(left)}`}</span>
       </p>
-      {run.error === null ? null : (
+      {error === null ? null : (
         <>
-          <Problem words={`${run.error.code}: ${run.error.message}`} />
-          {run.error.traceback === null ? null : <pre>{run.error.traceback}</pre>}
+          <Problem words={`${error.code}: ${error.message}`} />
+          {error.traceback === null ? null : (
+            <BoundedText label="Traceback" text={error.traceback} file={`${run.run_id}-traceback.txt`} />
+          )}
         </>
       )}
-      {run.outputs === null ? null : <pre>{JSON.stringify(run.outputs, null, 2)}</pre>}
+      {outputs === null ? null : (
+        <BoundedText
+          label="Outputs"
+          text={typeof outputs === 'string' ? outputs : JSON.stringify(outputs, null, 2)}
+          file={typeof outputs === 'string' ? `${run.run_id}.txt` : `${run.run_id}.json`}
+        />
+      )}
       {isExpired ? (
         <div className="reason" role="status">
-          <span>The snapshot of this run has expired: its actions need a new run.</span>
-          <Button variant="primary" isDisabled={lock === undefined} onPress={onRerun}>
+          <span>
+            {actions.length === 0
+              ? 'The snapshot of this run has expired.'
+              : 'The snapshot of this run has expired: its actions need a new run.'}{' '}
+            That runs what the editor holds now, with the same inputs.
+          </span>
+          <Button variant="primary" isDisabled={refused !== undefined || isBusy} onPress={onRunAgain}>
             Run again
           </Button>
         </div>
-      ) : run.next_actions.length === 0 ? null : (
+      ) : null}
+      {actions.length === 0 ? null : (
         <div className="actions" role="group" aria-label="What may follow">
-          {run.next_actions.map((action) => (
-            <Button
+          {actions.map((action) => (
+            <ActionButton
               key={action.id}
-              isDisabled={busy !== undefined || lock === undefined}
-              onPress={() => void act(action.id)}
-            >
-              {busy === action.id
-                ? 'One moment…'
-                : typeof action['title'] === 'string'
-                  ? action['title']
-                  : typeof action['label'] === 'string'
-                    ? action['label']
-                    : action.id}
-            </Button>
+              action={isExpired ? { ...action, title: `${action.title} (expired)` } : action}
+              isDisabled={isExpired || refused !== undefined || isBusy}
+              isBusy={underWay?.what === action.title}
+              onAct={(inputs) => onAct(action, inputs)}
+            />
           ))}
         </div>
       )}
-      {problem === undefined ? null : <Problem words={problem} />}
-      {run.stdout === '' && run.stderr === '' ? null : (
-        <details>
-          <summary>What it printed</summary>
-          <pre>{run.stdout + run.stderr}</pre>
-        </details>
+      {(['stdout', 'stderr'] as const).map((name) =>
+        run[name] === '' ? null : (
+          <details key={name} open={run.status === 'failed'}>
+            <summary>
+              {name} <span className="quiet">{run[name].split('\n').length} lines</span>
+            </summary>
+            <BoundedText label={name} text={run[name]} file={`${run.run_id}-${name}.txt`} />
+          </details>
+        ),
       )}
     </article>
   );

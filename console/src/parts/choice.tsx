@@ -6,14 +6,16 @@ export interface ChoiceProps {
   readonly value?: string;
   readonly initial?: string;
   readonly onChange?: (value: string) => void;
+  readonly isDisabled?: boolean;
   readonly options: readonly { readonly id: string; readonly words: string }[];
 }
 
 /** One of a few. */
-export function Choice({ label, name, value, initial, onChange, options }: ChoiceProps) {
+export function Choice({ label, name, value, initial, onChange, isDisabled = false, options }: ChoiceProps) {
   return (
     <Select
       className="field"
+      isDisabled={isDisabled}
       {...(name === undefined ? {} : { name })}
       {...(value === undefined ? {} : { value })}
       {...(initial === undefined ? {} : { defaultValue: initial })}

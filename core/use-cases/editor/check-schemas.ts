@@ -44,6 +44,7 @@ export async function checkSchemas(
       throw new PortholeError(
         'invalid_inputs',
         `The inputs do not fit input_schema: ${verdict.reasons.join('; ')}.`,
+        { details: { reasons: verdict.reasons } },
       );
     case 'too_costly':
       throw new PortholeError(
@@ -57,5 +58,6 @@ function malformed(name: string, reason: string): PortholeError {
   return new PortholeError(
     'invalid_schema',
     `${name} is not a JSON Schema of draft 2020-12: ${reason}. Correct it, or leave it out.`,
+    { details: { field: name } },
   );
 }

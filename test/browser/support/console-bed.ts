@@ -56,15 +56,15 @@ export function watch(page: Page): Watched {
   return { problems, origins };
 }
 
-/** Puts a text in the place of all that the page's code editor holds, as the clipboard does. */
-export async function paste(page: Page, editor: Locator, text: string): Promise<void> {
+/** Puts a text in the place of all that a code editor of the page holds, as the clipboard does. */
+export async function paste(editor: Locator, text: string): Promise<void> {
   await editor.click();
   await editor.press('ControlOrMeta+a');
   // As text: the page's own types are not those of this program.
-  await page.evaluate(`(() => {
+  await editor.page().evaluate(`(() => {
     const clipboardData = new DataTransfer();
     clipboardData.setData('text/plain', ${JSON.stringify(text)});
     const paste = new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true });
-    document.querySelector('.code').shadowRoot.querySelector('.cm-content').dispatchEvent(paste);
+    document.activeElement.shadowRoot.activeElement.dispatchEvent(paste);
   })()`);
 }

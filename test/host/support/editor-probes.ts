@@ -38,6 +38,7 @@ export function editorProbes(porthole: TestHost): Readonly<Record<string, () => 
 
   return {
     createTool: async () => ({ body: TOOL }),
+    getTool: tool,
     listToolVersions: tool,
     createToolVersion: async () => ({ ...(await tool()), body: {} }),
     getToolDraft: tool,

@@ -1,0 +1,168 @@
+import { Checkbox, FieldError, Input, Label, Text, TextArea, TextField } from 'react-aria-components';
+import { Choice } from '../parts/choice.tsx';
+import { fieldText, type Inputs, valuesOf, withField } from './inputs.ts';
+import type { FormField } from './schema-form.ts';
+
+export interface InputsFormProps {
+  readonly inputs: Inputs;
+  readonly onChange: (inputs: Inputs) => void;
+  /** What the schema tells of; undefined: nothing that a form could have. */
+  readonly fields: readonly FormField[] | undefined;
+  readonly asJson: boolean;
+  /** By the name of the field; what is of none stands under `''`. */
+  readonly problems: Readonly<Record<string, string>>;
+}
+
+/** What is given to a run: a field each, or JSON. */
+export function InputsForm({ inputs, onChange, fields, asJson, problems }: InputsFormProps) {
+  const values = valuesOf(inputs);
+  if (asJson || fields === undefined || values === undefined) {
+    const words = Object.entries(problems).map(([name, problem]) =>
+      name === '' ? problem : `${name}: ${problem}`,
+    );
+    return (
+      <Entry
+        label="Inputs, as JSON"
+        text={inputs.text}
+        rows={6}
+        problem={words.length === 0 ? undefined : words.join(' ')}
+        onChange={(text) => onChange({ text, raw: {} })}
+      />
+    );
+  }
+  const known = new Set(fields.map(({ name }) => name));
+  const others = Object.keys(values).filter((name) => !known.has(name));
+  return (
+    <div className="input-fields">
+      {fields.map((field) => (
+        <InputField
+          key={field.name}
+          field={field}
+          text={fieldText(inputs, field)}
+          value={values[field.name]}
+          problem={problems[field.name]}
+          onChange={(text) => onChange(withField(inputs, field, text))}
+        />
+      ))}
+      {others.length === 0 ? null : (
+        <p className="hint">And, as JSON: {others.map((name) => JSON.stringify(name)).join(', ')}</p>
+      )}
+      {Object.entries(problems)
+        .filter(([name]) => !known.has(name))
+        .map(([name, problem]) => (
+          <p key={name} className="field-error" role="alert">
+            {name === '' ? problem : `${name}: ${problem}`}
+          </p>
+        ))}
+    </div>
+  );
+}
+
+interface InputFieldProps {
+  readonly field: FormField;
+  readonly text: string;
+  readonly value: unknown;
+  readonly problem: string | undefined;
+  readonly onChange: (text: string) => void;
+}
+
+function InputField(props: InputFieldProps) {
+  const { field, text, problem, onChange } = props;
+  const { kind, hint } = field;
+  if (kind === 'boolean') return <YesOrNo {...props} />;
+  if (kind === 'choice') return <OneOf {...props} />;
+  return (
+    <Entry
+      label={kind === 'json' ? `${labelOf(field)}, as JSON` : labelOf(field)}
+      text={text}
+      rows={kind === 'json' ? 3 : kind === 'long-text' ? 5 : 1}
+      isNumber={kind === 'number'}
+      problem={problem}
+      hint={hint}
+      onChange={onChange}
+    />
+  );
+}
+
+function labelOf({ title, required }: FormField): string {
+  return required ? `${title} (required)` : title;
+}
+
+function YesOrNo({ field, value, problem, onChange }: InputFieldProps) {
+  return (
+    <div className="field">
+      <Checkbox
+        className="check"
+        isSelected={value === true}
+        onChange={(isOn) => onChange(isOn ? 'true' : 'false')}
+      >
+        <span className="box" aria-hidden="true" />
+        {labelOf(field)}
+      </Checkbox>
+      <Below field={field} problem={problem} />
+    </div>
+  );
+}
+
+/** No JSON. */
+const LEFT_OUT = 'left out';
+
+function OneOf({ field, value, problem, onChange }: InputFieldProps) {
+  const options = field.options.map((option) => ({
+    id: JSON.stringify(option),
+    words: typeof option === 'string' ? option : JSON.stringify(option),
+  }));
+  return (
+    <div className="field">
+      <Choice
+        label={labelOf(field)}
+        value={value === undefined ? LEFT_OUT : JSON.stringify(value)}
+        onChange={(id) => onChange(id === LEFT_OUT ? '' : id)}
+        options={field.required ? options : [{ id: LEFT_OUT, words: 'Left out' }, ...options]}
+      />
+      <Below field={field} problem={problem} />
+    </div>
+  );
+}
+
+function Below({ field: { hint }, problem }: Pick<InputFieldProps, 'field' | 'problem'>) {
+  return (
+    <>
+      {hint === '' ? null : <p className="hint">{hint}</p>}
+      {problem === undefined ? null : <p className="field-error">{problem}</p>}
+    </>
+  );
+}
+
+interface EntryProps {
+  readonly label: string;
+  readonly text: string;
+  readonly rows: number;
+  readonly isNumber?: boolean;
+  readonly problem: string | undefined;
+  readonly hint?: string;
+  readonly onChange: (text: string) => void;
+}
+
+/** A text of one line or of several. */
+function Entry({ label, text, rows, isNumber = false, problem, hint = '', onChange }: EntryProps) {
+  return (
+    <TextField
+      className="field"
+      value={text}
+      onChange={onChange}
+      isInvalid={problem !== undefined}
+      autoComplete="off"
+      {...(isNumber ? { inputMode: 'decimal' } : {})}
+    >
+      <Label>{label}</Label>
+      {rows === 1 ? <Input /> : <TextArea rows={rows} spellCheck={false} />}
+      {hint === '' ? null : (
+        <Text slot="description" className="hint">
+          {hint}
+        </Text>
+      )}
+      <FieldError className="field-error">{problem}</FieldError>
+    </TextField>
+  );
+}

@@ -1,0 +1,71 @@
+import { parseJson } from './parse-json.ts';
+import {
+  defaultsOf,
+  fieldsOf,
+  type FormField,
+  isObject,
+  type JsonObject,
+  problemOf,
+  readField,
+  shown,
+} from './schema-form.ts';
+
+/** What somebody gives a run, in a form or as JSON: both are of one text. */
+export interface Inputs {
+  /** JSON, or what is about to be some. */
+  readonly text: string;
+  /** What is written in fields that is no value of theirs yet, by name. */
+  readonly raw: Readonly<Record<string, string>>;
+}
+
+export type ReadInputs =
+  | { readonly value: unknown; readonly problems?: undefined }
+  /** By field; what is of none stands under `''`. */
+  | { readonly problems: Readonly<Record<string, string>> };
+
+export function inputsFor(schema: unknown): Inputs {
+  return { text: JSON.stringify(defaultsOf(fieldsOf(schema) ?? []), null, 2), raw: {} };
+}
+
+export function inputsOf(value: unknown): Inputs {
+  return { text: JSON.stringify(value, null, 2), raw: {} };
+}
+
+/** The object that the fields of a form are of; undefined where the text is none. */
+export function valuesOf({ text }: Inputs): JsonObject | undefined {
+  const read = parseJson(text.trim() === '' ? '{}' : text);
+  return read.problem === undefined && isObject(read.value) ? read.value : undefined;
+}
+
+/** What a field shows. */
+export function fieldText(inputs: Inputs, field: FormField): string {
+  return inputs.raw[field.name] ?? shown(field, valuesOf(inputs)?.[field.name]);
+}
+
+/** After somebody has written into a field. */
+export function withField(inputs: Inputs, field: FormField, text: string): Inputs {
+  const values = { ...valuesOf(inputs) };
+  const read = readField(field, text);
+  if (read.problem === undefined && read.value !== undefined) values[field.name] = read.value;
+  else delete values[field.name];
+  return { text: JSON.stringify(values, null, 2), raw: { ...inputs.raw, [field.name]: text } };
+}
+
+/** As it is sent, or what is wrong with it. */
+export function readInputs(inputs: Inputs, fields: readonly FormField[] | undefined): ReadInputs {
+  const read = parseJson(inputs.text.trim() === '' ? '{}' : inputs.text);
+  if (read.problem !== undefined) {
+    const { line, column, words } = read.problem;
+    return { problems: { '': `The inputs are not JSON. Line ${line}, column ${column}: ${words}` } };
+  }
+  if (fields === undefined || !isObject(read.value)) return { value: read.value };
+  const { value } = read;
+  const found = fields.flatMap((field): [string, string][] => {
+    const written = inputs.raw[field.name];
+    const problem =
+      (written === undefined ? undefined : readField(field, written).problem) ??
+      problemOf(field, value[field.name]);
+    return problem === undefined ? [] : [[field.name, problem]];
+  });
+  return found.length === 0 ? { value } : { problems: Object.fromEntries(found) };
+}

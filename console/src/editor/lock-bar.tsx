@@ -1,0 +1,109 @@
+import { useState } from 'react';
+import { call } from '../api/client.ts';
+import { problemOf, useNow } from '../live/use-live.ts';
+import { Button } from '../parts/button.tsx';
+import { Problem } from '../parts/feedback.tsx';
+import type { ToolFields } from './tool-text.ts';
+import type { DraftLock } from './use-draft-lock.ts';
+
+const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+
+export interface LockBarProps {
+  readonly lock: DraftLock;
+  readonly user: string;
+  readonly admin: boolean;
+  readonly changed: boolean;
+  readonly code: string;
+  readonly fields: () => ToolFields | undefined;
+  /** The tool's, for one that is made of the same text. */
+  readonly name: string;
+  readonly onCopied: (toolId: string) => void;
+}
+
+/** Who may change the draft, and what is left to whoever may not: their text is theirs all the same. */
+export function LockBar({ lock, user, admin, changed, code, fields, name, onCopied }: LockBarProps) {
+  const now = useNow();
+  const [told, setTold] = useState('');
+  const [problem, setProblem] = useState<string>();
+  const [busy, setBusy] = useState(false);
+  const { state } = lock;
+  if (state.kind === 'asking') return null;
+  if (state.kind === 'held') {
+    // Read out when it is taken, and not with each renewal.
+    return (
+      <p className="lock-held">
+        <span role="status">You edit it</span>
+        <span className="quiet">lock until {clock.format(state.expiresAt)}, renewed while you edit</span>
+      </p>
+    );
+  }
+  if (state.kind === 'failed') return <Problem words={state.why} />;
+  const { by, had } = state;
+  const isFree = by === undefined || by.expiresAt <= now;
+  const isOwn = by?.holder === user;
+  const take = async () => {
+    setBusy(true);
+    await lock.take();
+    setBusy(false);
+  };
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(code);
+      setTold('Copied.');
+    } catch {
+      setTold('This browser does not let the page copy: select the code and copy it.');
+    }
+  };
+  const makeOther = async () => {
+    const given = fields();
+    if (given === undefined) return;
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      const made = await call('POST /api/v1/editor/tools', {
+        body: { name: `${name.slice(0, 190)} (copy)`, ...given },
+      });
+      onCopied(made.tool_id);
+    } catch (error) {
+      setProblem(problemOf(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const until = by === undefined ? '' : ` until ${clock.format(by.expiresAt)}, or longer while they edit`;
+  return (
+    <div className="reason lock-lost">
+      <p role="status">
+        {isFree
+          ? 'Nobody edits this draft now.'
+          : isOwn
+            ? had
+              ? 'You edit this draft in another window now.'
+              : 'You edit this draft in another window.'
+            : had
+              ? `${by.holder} has taken this draft over,${until}.`
+              : `${by.holder} edits this draft,${until}.`}
+        {changed
+          ? ' Your text stays here. It can be saved as the draft, and run, once this page has the lock again.'
+          : ''}{' '}
+        {told}
+      </p>
+      {problem === undefined ? null : <Problem words={problem} />}
+      <div className="tools">
+        {changed ? (
+          <>
+            <Button onPress={() => void copy()}>Copy my code</Button>
+            <Button isDisabled={busy} onPress={() => void makeOther()}>
+              Make another tool of it
+            </Button>
+          </>
+        ) : null}
+        {isFree || isOwn || admin ? (
+          <Button variant="primary" isDisabled={busy} onPress={() => void take()}>
+            {isFree ? 'Edit it' : isOwn ? 'Edit it here' : 'Take it over'}
+          </Button>
+        ) : null}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,31 @@
+import type { ToolRun } from './use-tool-runs.ts';
+import { fieldsOf, type FormField, isObject } from './schema-form.ts';
+
+/** A next action as the page offers it. */
+export interface OfferedAction {
+  readonly id: string;
+  readonly title: string;
+  readonly description: string;
+  /** What it asks for; undefined: nothing. */
+  readonly inputs:
+    | { readonly schema: unknown; readonly fields: readonly FormField[] | undefined }
+    | undefined;
+}
+
+/** Longer names are cut by the page, and read in full where the action is asked about. */
+const MOST_TITLE = 80;
+
+/** What a run offers: `title` (or `label`), `description` and `input_schema` are looked at, the rest is the tool's own. */
+export function offeredBy({ next_actions: actions }: ToolRun): readonly OfferedAction[] {
+  return actions.map((action) => {
+    const text = (name: string) => (typeof action[name] === 'string' ? action[name] : '');
+    const title = text('title') || text('label') || action.id;
+    const schema = action['input_schema'];
+    return {
+      id: action.id,
+      title: title.length > MOST_TITLE ? `${title.slice(0, MOST_TITLE)}…` : title,
+      description: text('description'),
+      inputs: isObject(schema) ? { schema, fields: fieldsOf(schema) } : undefined,
+    };
+  });
+}

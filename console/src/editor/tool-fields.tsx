@@ -1,0 +1,171 @@
+import type { ReactNode } from 'react';
+import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components';
+import { FieldError, Input, Label, Text, TextField } from 'react-aria-components';
+import { Choice } from '../parts/choice.tsx';
+import CodeEditor from './code-editor.tsx';
+import type { FieldName, FieldProblem, FieldProblems, ToolText } from './tool-text.ts';
+import { readSchema } from './tool-text.ts';
+
+export type FieldsTab = 'code' | 'input_schema' | 'settings_schema' | 'usage_instructions' | 'versions';
+
+/** Which tab a field is on. */
+export function tabOf(name: FieldName): FieldsTab {
+  return name === 'source_code' || name === 'entrypoint' || name === 'language' ? 'code' : name;
+}
+
+const TABS: readonly {
+  readonly id: FieldsTab;
+  readonly words: string;
+  readonly fields: readonly FieldName[];
+}[] = [
+  { id: 'code', words: 'Code', fields: ['source_code', 'entrypoint', 'language'] },
+  { id: 'input_schema', words: 'Input schema', fields: ['input_schema'] },
+  { id: 'settings_schema', words: 'Settings schema', fields: ['settings_schema'] },
+  { id: 'usage_instructions', words: 'Instructions', fields: ['usage_instructions'] },
+  { id: 'versions', words: 'Versions', fields: [] },
+];
+
+const SCHEMA_HINT = 'JSON Schema, draft 2020-12. Empty: any JSON is taken.';
+
+export interface ToolFieldsProps {
+  readonly text: ToolText;
+  readonly saved: ToolText;
+  readonly problems: FieldProblems;
+  readonly readOnly: boolean;
+  readonly tab: FieldsTab;
+  readonly onTab: (tab: FieldsTab) => void;
+  readonly onEdit: (name: FieldName, text: string) => void;
+  readonly versions: ReactNode;
+}
+
+/** Every field of a version, and its versions. Editors stay as they are while another tab is looked at. */
+export function ToolFieldTabs(props: ToolFieldsProps) {
+  const { text, saved, problems, readOnly, tab, onTab, onEdit, versions } = props;
+  return (
+    <Tabs className="tabs" selectedKey={tab} onSelectionChange={(key) => onTab(key as FieldsTab)}>
+      <TabList aria-label="Fields of the tool">
+        {TABS.map(({ id, words, fields }) => (
+          <Tab key={id} id={id}>
+            {words}
+            {fields.some((name) => problems[name] !== undefined) ? (
+              <span className="mark bad">has a problem</span>
+            ) : fields.some((name) => text[name] !== saved[name]) ? (
+              <span className="mark">not saved</span>
+            ) : null}
+          </Tab>
+        ))}
+      </TabList>
+      <TabPanel id="code" shouldForceMount>
+        <CodeField {...props} />
+      </TabPanel>
+      {(['input_schema', 'settings_schema'] as const).map((name) => (
+        <TabPanel key={name} id={name} shouldForceMount>
+          <SchemaField
+            label={name === 'input_schema' ? 'Schema of the inputs' : 'Schema of the settings'}
+            text={text[name]}
+            problem={problems[name]}
+            readOnly={readOnly}
+            onChange={(next) => onEdit(name, next)}
+          />
+        </TabPanel>
+      ))}
+      <TabPanel id="usage_instructions" shouldForceMount>
+        <CodeEditor
+          label="Instructions for whoever runs the tool"
+          initial={text.usage_instructions}
+          language="txt"
+          readOnly={readOnly}
+          onChange={(next) => onEdit('usage_instructions', next)}
+        />
+        <FieldWords problem={problems.usage_instructions} hint="For whoever runs the tool." />
+      </TabPanel>
+      <TabPanel id="versions">{versions}</TabPanel>
+    </Tabs>
+  );
+}
+
+function CodeField({ text, problems, readOnly, onEdit }: ToolFieldsProps) {
+  return (
+    <>
+      <div className="code-head">
+        <TextField
+          className="field"
+          value={text.entrypoint}
+          onChange={(next) => onEdit('entrypoint', next)}
+          isReadOnly={readOnly}
+          isInvalid={problems.entrypoint !== undefined}
+          autoComplete="off"
+        >
+          <Label>Entrypoint</Label>
+          <Input spellCheck={false} />
+          <Text slot="description" className="hint">
+            The name of a function, or module:function.
+          </Text>
+          <FieldError className="field-error">{problems.entrypoint?.words}</FieldError>
+        </TextField>
+        <Choice
+          label="Language"
+          value={text.language}
+          onChange={(next) => onEdit('language', next)}
+          isDisabled={readOnly}
+          options={[
+            { id: 'python', words: 'Python' },
+            { id: 'node', words: 'Node.js' },
+          ]}
+        />
+      </div>
+      <CodeEditor
+        label="Code of the tool"
+        initial={text.source_code}
+        language={text.language === 'python' ? 'py' : 'js'}
+        readOnly={readOnly}
+        onChange={(next) => onEdit('source_code', next)}
+      />
+      <FieldWords problem={problems.source_code} hint="" />
+    </>
+  );
+}
+
+interface SchemaFieldProps {
+  readonly label: string;
+  readonly text: string;
+  /** What the server, or the last attempt to send it, says. */
+  readonly problem: FieldProblem | undefined;
+  readonly readOnly: boolean;
+  readonly onChange: (text: string) => void;
+}
+
+function SchemaField({ label, text, problem, readOnly, onChange }: SchemaFieldProps) {
+  // What is no JSON is told of while it is written; what is no schema, once the server has judged it.
+  const shown = problem ?? readSchema(text).problem;
+  return (
+    <>
+      <CodeEditor
+        label={label}
+        initial={text}
+        language="json"
+        readOnly={readOnly}
+        problem={shown?.at}
+        onChange={onChange}
+      />
+      <FieldWords problem={shown} hint={SCHEMA_HINT} />
+    </>
+  );
+}
+
+function FieldWords({
+  problem,
+  hint,
+}: {
+  readonly problem: FieldProblem | undefined;
+  readonly hint: string;
+}) {
+  return (
+    <>
+      {hint === '' ? null : <p className="hint">{hint}</p>}
+      <p className="field-error" role="status">
+        {problem === undefined ? '' : `${problem.words.charAt(0).toUpperCase()}${problem.words.slice(1)}`}
+      </p>
+    </>
+  );
+}

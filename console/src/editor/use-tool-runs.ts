@@ -1,0 +1,124 @@
+import { useEffect, useState } from 'react';
+import { addressOf, type Answer, ApiError, call, request } from '../api/client.ts';
+import { problemOf } from '../live/use-live.ts';
+import type { JsonObject } from './schema-form.ts';
+import type { ToolFields } from './tool-text.ts';
+
+export type ToolRun = Answer<'GET /api/v1/editor/tool-runs/{run_id}'>;
+
+/** What is under way of this page. */
+export interface UnderWay {
+  readonly what: string;
+  /** In milliseconds. */
+  readonly since: number;
+}
+
+export interface RunWish {
+  readonly versionId: string;
+  readonly token: string;
+  readonly fields: ToolFields;
+  readonly inputs: unknown;
+  readonly files: readonly File[];
+}
+
+export interface ToolRunsState {
+  readonly run: ToolRun | undefined;
+  readonly underWay: UnderWay | undefined;
+  readonly problem: string | undefined;
+  /** The snapshot is over, whatever the clock of this machine says. */
+  readonly expired: boolean;
+  readonly show: (runId: string) => Promise<void>;
+  /** @throws what is wrong with what was given, and has begun nothing */
+  readonly start: (wish: RunWish) => Promise<void>;
+  /** @throws ApiError `draft_locked`, `invalid_inputs` */
+  readonly act: (
+    run: ToolRun,
+    action: { readonly id: string; readonly title: string },
+    inputs: unknown,
+    token: string,
+  ) => Promise<void>;
+}
+
+/** How often a run that somebody else waits for is read. */
+const LOOK_MS = 1_000;
+const UNANSWERED =
+  'No answer came. What has begun goes on to its end, and is in the list of runs then: look there before it is run again.';
+const MIXED_UP =
+  'Nothing was done: this page had the snapshot of another run beside this one. It has been read again, so try once more.';
+
+/** The run that the page shows, and what it does of runs. */
+export function useToolRuns(onRun: () => void): ToolRunsState {
+  const [run, setRun] = useState<ToolRun>();
+  const [underWay, setUnderWay] = useState<UnderWay>();
+  const [problem, setProblem] = useState<string>();
+  const [over, setOver] = useState<string>();
+
+  const read = async (runId: string) =>
+    setRun(await call('GET /api/v1/editor/tool-runs/{run_id}', { path: { run_id: runId } }));
+  const attempt = async (what: string, work: () => Promise<ToolRun>, runId?: string) => {
+    setUnderWay({ what, since: Date.now() });
+    setProblem(undefined);
+    try {
+      setRun(await work());
+    } catch (error) {
+      if (!(error instanceof ApiError)) {
+        setProblem(UNANSWERED);
+        return;
+      }
+      if (error.code === 'snapshot_expired' && runId !== undefined) setOver(runId);
+      else if (error.code === 'snapshot_mismatch' && runId !== undefined) {
+        setProblem(MIXED_UP);
+        await read(runId).catch(() => undefined);
+      } else throw error;
+    } finally {
+      setUnderWay(undefined);
+      onRun();
+    }
+  };
+  const waitedFor = run?.status === 'running' ? run.run_id : undefined;
+  useEffect(() => {
+    if (waitedFor === undefined) return undefined;
+    const timer = setInterval(() => void read(waitedFor).catch(() => undefined), LOOK_MS);
+    return () => clearInterval(timer);
+  }, [waitedFor]);
+
+  return {
+    run,
+    underWay,
+    problem,
+    expired: run !== undefined && over === run.run_id,
+    async show(runId) {
+      setProblem(undefined);
+      try {
+        await read(runId);
+      } catch (error) {
+        setProblem(problemOf(error));
+      }
+    },
+    start: ({ versionId, token, fields, inputs, files }) =>
+      attempt('The run', async () => {
+        const form = new FormData();
+        form.append('snapshot', JSON.stringify(fields));
+        form.append('inputs', JSON.stringify(inputs));
+        for (const file of files) form.append('files', file, file.name);
+        const route = 'POST /api/v1/editor/tool-versions/{version_id}/run-sandbox';
+        const answer = await request(addressOf(route, { version_id: versionId }), {
+          method: 'POST',
+          body: form,
+          headers: { 'draft-lock-token': token },
+        });
+        return (await answer.json()) as ToolRun;
+      }),
+    act: ({ run_id: runId, snapshot_id: snapshotId }, { id, title }, inputs, token) =>
+      attempt(
+        title,
+        () =>
+          call('POST /api/v1/editor/tool-runs/{run_id}/start-action', {
+            path: { run_id: runId },
+            body: { snapshot_id: snapshotId, action_id: id, inputs: inputs as JsonObject },
+            headers: { 'draft-lock-token': token },
+          }),
+        runId,
+      ),
+  };
+}

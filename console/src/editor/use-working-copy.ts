@@ -1,0 +1,183 @@
+import { useCallback, useEffect, useState } from 'react';
+import { ApiError, call } from '../api/client.ts';
+import { problemOf } from '../live/use-live.ts';
+import { FIELD_NAMES, type FieldName, type FieldProblems, readText, type ToolFields } from './tool-text.ts';
+import type { DraftLock } from './use-draft-lock.ts';
+import {
+  copyOf,
+  type Draft,
+  dropCopy,
+  isChanged,
+  keepCopy,
+  unsavedCopy,
+  type WorkingCopy,
+} from './working-copies.ts';
+
+export interface WorkingCopyState {
+  readonly copy: WorkingCopy;
+  readonly changed: boolean;
+  /** The draft that somebody has saved meanwhile, under changes that are not saved. */
+  readonly newer: Draft | undefined;
+  readonly problems: FieldProblems;
+  /** What came of the last thing that was done, in words. */
+  readonly told: string;
+  readonly problem: string | undefined;
+  readonly busy: boolean;
+  readonly edit: (name: FieldName, text: string) => void;
+  /** What is the page's becomes this. */
+  readonly replace: (copy: WorkingCopy, told: string) => void;
+  /** Undefined where something is no field; the page says what. */
+  readonly fields: () => ToolFields | undefined;
+  /** What an answer says of the fields; false where it says nothing of them. */
+  readonly refuse: (error: unknown) => boolean;
+  readonly save: () => Promise<void>;
+  /** As a version of its own, and as the draft where the lock is there. */
+  readonly saveVersion: () => Promise<void>;
+}
+
+export interface WorkingCopyOptions {
+  readonly person: string;
+  readonly toolId: string;
+  /** The newest one that was read. */
+  readonly draft: Draft;
+  readonly lock: DraftLock;
+  /** The draft is not the one that was read. */
+  readonly onStale: () => void;
+}
+
+const NO_LOCK = 'Nothing was saved: this page does not have the lock of the draft. Your text stays here.';
+
+/** What the page holds of a tool, and how it is saved. */
+export function useWorkingCopy({
+  person,
+  toolId,
+  draft,
+  lock,
+  onStale,
+}: WorkingCopyOptions): WorkingCopyState {
+  const [copy, setCopy] = useState(() => unsavedCopy(person, toolId) ?? copyOf(draft));
+  const [problems, setProblems] = useState<FieldProblems>({});
+  const [problem, setProblem] = useState<string>();
+  const [told, setTold] = useState('');
+  const [busy, setBusy] = useState(false);
+  const change = useCallback(
+    (next: (before: WorkingCopy) => WorkingCopy) =>
+      setCopy((before) => {
+        const after = next(before);
+        keepCopy(person, toolId, after);
+        return after;
+      }),
+    [person, toolId],
+  );
+  const changed = isChanged(copy);
+  const isOlder = draft.revision > copy.revision;
+  useEffect(() => {
+    if (isOlder && !changed) change(() => copyOf(draft));
+  }, [isOlder, changed, draft, change]);
+
+  const fields = () => {
+    const read = readText(copy.text);
+    setProblems(read.problems);
+    return read.fields;
+  };
+  const refuse = (error: unknown): boolean => {
+    if (!(error instanceof ApiError)) return false;
+    if (error.code === 'draft_conflict') onStale();
+    const found = problemsIn(error);
+    setProblems(found);
+    return Object.keys(found).length > 0;
+  };
+  const attempt = async (work: () => Promise<void>) => {
+    setBusy(true);
+    setProblem(undefined);
+    setTold('');
+    try {
+      await work();
+    } catch (error) {
+      if (!refuse(error)) setProblem(`Nothing was saved. ${problemOf(error)}`);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const put = async (token: string, given: ToolFields, versionId: string | undefined) => {
+    const { text, revision } = copy;
+    const saved = await call('PUT /api/v1/editor/tools/{tool_id}/draft', {
+      path: { tool_id: toolId },
+      body: { ...given, revision, ...(versionId === undefined ? {} : { version_id: versionId }) },
+      headers: { 'draft-lock-token': token },
+    });
+    // As it was written, and not as it would be written anew: who types on sees no text move.
+    change((now) => ({
+      ...copyOf(saved),
+      saved: text,
+      text: now.text,
+      versionId: now.versionId === copy.versionId ? saved.version_id : now.versionId,
+    }));
+  };
+  const save = () =>
+    attempt(async () => {
+      const given = fields();
+      if (given === undefined) return;
+      const versionId = copy.versionId === copy.savedVersionId ? undefined : copy.versionId;
+      const saved = await lock.use(async (token) => {
+        await put(token, given, versionId);
+        return true;
+      });
+      if (saved === undefined) setProblem(NO_LOCK);
+      else setTold('Draft saved.');
+    });
+  const saveVersion = () =>
+    attempt(async () => {
+      const given = fields();
+      if (given === undefined) return;
+      const made = await call('POST /api/v1/editor/tools/{tool_id}/versions', {
+        path: { tool_id: toolId },
+        body: given,
+      });
+      const isDraft = await lock.use(async (token) => {
+        await put(token, given, made.version_id);
+        return true;
+      });
+      setTold(
+        isDraft === undefined
+          ? `Saved as version ${made.number}. The draft, which somebody else has, stays as it is.`
+          : `Saved as version ${made.number}.`,
+      );
+    });
+  return {
+    copy,
+    changed,
+    newer: isOlder && changed ? draft : undefined,
+    problems,
+    problem,
+    told,
+    busy,
+    edit: (name, text) => {
+      lock.touch();
+      setTold('');
+      setProblems((before) => ({ ...before, [name]: undefined }));
+      change((before) => ({ ...before, text: { ...before.text, [name]: text } }));
+    },
+    replace: (next, words) => {
+      if (isChanged(next)) change(() => next);
+      else {
+        dropCopy(person, toolId);
+        setCopy(next);
+      }
+      setProblems({});
+      setProblem(undefined);
+      setTold(words);
+    },
+    fields,
+    refuse,
+    save,
+    saveVersion,
+  };
+}
+
+/** The field that an answer speaks of, by its own word for it, or by the name before the colon. */
+function problemsIn({ message, details }: ApiError): FieldProblems {
+  const named = details['field'];
+  const name = FIELD_NAMES.find((each) => each === named || message.startsWith(`${each}: `));
+  return name === undefined ? {} : { [name]: { words: message.replace(`${name}: `, '') } };
+}

@@ -1,0 +1,289 @@
+import { useEffect, useRef, useState } from 'react';
+import { useLocation } from 'wouter';
+import { type Answer, ApiError, call } from '../api/client.ts';
+import { problemOf } from '../live/use-live.ts';
+import { Button } from '../parts/button.tsx';
+import { Problem } from '../parts/feedback.tsx';
+import { Changes } from './changes.tsx';
+import { inputsFor, inputsOf, readInputs } from './inputs.ts';
+import { LockBar } from './lock-bar.tsx';
+import { RunHistory } from './run-history.tsx';
+import { RunPanel } from './run-panel.tsx';
+import { RunResult } from './run-result.tsx';
+import { fieldsOf, reasonsByField } from './schema-form.ts';
+import { type FieldsTab, tabOf, ToolFieldTabs } from './tool-fields.tsx';
+import { FIELD_NAMES, type FieldProblems, readSchema, textOf } from './tool-text.ts';
+import { useDraftLock } from './use-draft-lock.ts';
+import { type ToolRun, useToolRuns } from './use-tool-runs.ts';
+import { useWorkingCopy } from './use-working-copy.ts';
+import { Versions } from './versions.tsx';
+import { copyOf, onTopOf } from './working-copies.ts';
+
+export interface WorkbenchProps {
+  readonly me: Answer<'GET /api/session'>;
+  readonly tool: Answer<'GET /api/v1/editor/tools/{tool_id}'>;
+  readonly draft: Answer<'GET /api/v1/editor/tools/{tool_id}/draft'>;
+  readonly onStale: () => void;
+}
+
+/** What the editor holds, saved or not, is what is run. */
+export function Workbench({ me, tool, draft, onStale }: WorkbenchProps) {
+  const toolId = tool.tool_id;
+  const [, navigate] = useLocation();
+  const lock = useDraftLock(toolId, me.user, (revision) => {
+    if (revision !== draft.revision) onStale();
+  });
+  const work = useWorkingCopy({ person: `${me.org}/${me.user}`, toolId, draft, lock, onStale });
+  const { copy, changed } = work;
+  const [seen, setSeen] = useState(0);
+  const runs = useToolRuns(() => setSeen((count) => count + 1));
+  const [tab, setTab] = useState<FieldsTab>('code');
+  const { schema } = readSchema(copy.text.input_schema);
+  const inputFields = fieldsOf(schema);
+  const [inputs, setInputs] = useState(() => inputsFor(schema));
+  const [touched, setTouched] = useState(false);
+  const [inputProblems, setInputProblems] = useState<Readonly<Record<string, string>>>({});
+  const [files, setFiles] = useState<readonly File[]>([]);
+  const [problem, setProblem] = useState<string>();
+
+  const schemaText = copy.text.input_schema;
+  useEffect(() => {
+    // What nobody has written in follows the schema.
+    const read = readSchema(schemaText);
+    if (!touched && read.problem === undefined) setInputs(inputsFor(read.schema));
+  }, [schemaText, touched]);
+  const isHeld = lock.state.kind === 'held';
+  useEffect(() => {
+    // Whoever had the lock before may have saved something.
+    if (isHeld) onStale();
+  }, [isHeld, onStale]);
+  const save = useRef(work.save);
+  save.current = work.save;
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (!(event.metaKey || event.ctrlKey) || event.altKey || event.key.toLowerCase() !== 's') return;
+      event.preventDefault();
+      void save.current();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+  useProblemTab(work.problems, setTab);
+
+  const had = lock.state.kind === 'none' && lock.state.had;
+  const readOnly = !isHeld && !changed && !had;
+  const refused =
+    isHeld || (had && lock.state.kind === 'none' && lock.state.by === undefined)
+      ? undefined
+      : 'Running needs the lock of the draft.';
+  const runWith = async (value: unknown) => {
+    setProblem(undefined);
+    const fields = work.fields();
+    if (fields === undefined) return;
+    try {
+      await lock.use((token) =>
+        runs.start({ versionId: copy.versionId, token, fields, inputs: value, files }),
+      );
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'invalid_inputs') {
+        const reasons = error.details['reasons'];
+        setInputProblems(
+          Array.isArray(reasons) ? reasonsByField(reasons.map(String)) : { '': error.message },
+        );
+      } else if (!work.refuse(error)) setProblem(problemOf(error));
+    }
+  };
+  const runIt = async () => {
+    const read = readInputs(inputs, inputFields);
+    setInputProblems(read.problems ?? {});
+    if (read.problems === undefined) await runWith(read.value);
+  };
+  const runAgain = async (run: ToolRun) => {
+    try {
+      const { inputs: given } = await firstOf(run);
+      setInputs(inputsOf(given));
+      setTouched(true);
+      setInputProblems({});
+      await runWith(given);
+    } catch (error) {
+      setProblem(problemOf(error));
+    }
+  };
+  const act = async (
+    run: ToolRun,
+    action: { readonly id: string; readonly title: string },
+    given: unknown,
+  ) => {
+    setProblem(undefined);
+    try {
+      await lock.use((token) => runs.act(run, action, given, token));
+    } catch (error) {
+      setProblem(problemOf(error));
+      throw error;
+    }
+  };
+  const { run } = runs;
+  return (
+    <>
+      <LockBar
+        lock={lock}
+        user={me.user}
+        admin={me.admin}
+        changed={changed}
+        code={copy.text.source_code}
+        fields={work.fields}
+        name={tool.name}
+        onCopied={(id) => navigate(`/tools/${encodeURIComponent(id)}`)}
+      />
+      {work.newer === undefined ? null : (
+        <div className="reason conflict">
+          <p role="status">
+            {work.newer.updated_by} has saved the draft since you began: revision {work.newer.revision}, and
+            yours is on top of {copy.revision}.
+          </p>
+          <details>
+            <summary>What differs from it</summary>
+            <Changes before={textOf(work.newer)} after={copy.text} />
+          </details>
+          <div className="tools">
+            <Button onPress={() => work.replace(copyOf(draft), 'The saved draft is here now.')}>
+              Take the saved one
+            </Button>
+            <Button onPress={() => work.replace(onTopOf(copy, draft), 'Your text can be saved over it now.')}>
+              Keep mine
+            </Button>
+          </div>
+        </div>
+      )}
+      <div className="columns bench">
+        <section aria-label="Draft">
+          <div className="section-head">
+            <h2>
+              Draft <span className="quiet">{changed ? 'not saved' : 'saved'}</span>
+            </h2>
+            <div className="tools">
+              {changed ? (
+                <Button
+                  onPress={() =>
+                    work.replace(
+                      { ...copy, text: copy.saved, versionId: copy.savedVersionId },
+                      'The draft is as it was saved. Undo in an editor brings its text back.',
+                    )
+                  }
+                >
+                  Discard changes
+                </Button>
+              ) : null}
+              <Button isDisabled={work.busy} onPress={() => void work.saveVersion()}>
+                Save as a new version
+              </Button>
+              <Button
+                isDisabled={!changed || work.busy || work.newer !== undefined}
+                aria-keyshortcuts="Control+S Meta+S"
+                onPress={() => void work.save()}
+              >
+                {work.busy ? 'Saving…' : 'Save draft'}
+              </Button>
+            </div>
+          </div>
+          <p className="told" role="status">
+            {work.told}
+          </p>
+          {work.problem === undefined ? null : <Problem words={work.problem} />}
+          <ToolFieldTabs
+            text={copy.text}
+            saved={copy.saved}
+            problems={work.problems}
+            readOnly={readOnly}
+            tab={tab}
+            onTab={setTab}
+            onEdit={work.edit}
+            versions={
+              <Versions
+                toolId={toolId}
+                text={copy.text}
+                versionId={copy.versionId}
+                mayEdit={!readOnly}
+                onBringBack={(version) => {
+                  work.replace(
+                    { ...copy, text: textOf(version), versionId: version.version_id },
+                    `Version ${version.number} is in the editor, and not saved yet.`,
+                  );
+                  setTab('code');
+                }}
+              />
+            }
+          />
+        </section>
+        <div>
+          <RunPanel
+            inputs={inputs}
+            onInputs={(next) => {
+              setTouched(true);
+              setInputProblems({});
+              setInputs(next);
+            }}
+            fields={inputFields}
+            problems={inputProblems}
+            files={files}
+            onFiles={setFiles}
+            changed={changed}
+            refused={refused}
+            underWay={runs.underWay}
+            onRun={() => void runIt()}
+          />
+          <section aria-labelledby="gave">
+            <div className="section-head">
+              <h2 id="gave">Runs</h2>
+            </div>
+            {runs.problem === undefined && problem === undefined ? null : (
+              <Problem words={problem ?? runs.problem ?? ''} />
+            )}
+            {run === undefined ? null : (
+              <RunResult
+                key={run.run_id}
+                run={run}
+                expired={runs.expired}
+                refused={refused}
+                underWay={runs.underWay}
+                onAct={(action, given) => act(run, action, given)}
+                onRunAgain={() => void runAgain(run)}
+              />
+            )}
+            <RunHistory
+              toolId={toolId}
+              seen={seen}
+              current={run?.run_id}
+              onShow={(id) => {
+                setProblem(undefined);
+                void runs.show(id);
+              }}
+            />
+          </section>
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** The field that has just turned out to be wrong is what is shown. */
+function useProblemTab(problems: FieldProblems, onTab: (tab: FieldsTab) => void): void {
+  const show = useRef(onTab);
+  show.current = onTab;
+  useEffect(() => {
+    const first = FIELD_NAMES.find((name) => problems[name] !== undefined);
+    if (first !== undefined) show.current(tabOf(first));
+  }, [problems]);
+}
+
+/** Longer chains of actions are begun again by hand. */
+const MOST_STEPS = 50;
+
+/** The run that all the actions before this one go back to: what it was given is what can be given again. */
+async function firstOf(run: ToolRun): Promise<ToolRun> {
+  let first = run;
+  for (let step = 0; step < MOST_STEPS && first.parent_run_id !== null; step += 1) {
+    first = await call('GET /api/v1/editor/tool-runs/{run_id}', { path: { run_id: first.parent_run_id } });
+  }
+  return first;
+}
