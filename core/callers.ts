@@ -7,12 +7,20 @@ import type { Grant } from './rules/grant.ts';
 import { isOfService } from './rules/service-owner.ts';
 import type { Actor } from './rules/preview-events.ts';
 
+/** The session that a browser showed. */
+export interface SessionRef {
+  readonly id: string;
+  readonly expiresAt: Date;
+}
+
 /** A person, the service itself, or `local`: whoever may own things. */
 export interface Person {
   readonly kind: 'person';
   readonly user: string;
   readonly org: string;
   readonly admin: boolean;
+  /** Absent for who came with a key or a token. */
+  readonly session?: SessionRef;
 }
 
 /** The agent of one run, by its callback token. */

@@ -35,14 +35,15 @@ export async function keepLives(services: LifecycleServices, signal?: AbortSigna
   return report;
 }
 
-/** What is told of a sandbox is for those who come back soon; a delegation that has expired is nothing to anybody. In milliseconds. */
+/** What is told of a sandbox is for those who come back soon; a delegation or a session that has expired is nothing to anybody. In milliseconds. */
 const EVENTS_KEPT_MS = 86_400_000;
-const DELEGATIONS_KEPT_MS = 3_600_000;
+const EXPIRED_KEPT_MS = 3_600_000;
 
 async function forgetOld({ records, clock }: Pick<LifecycleServices, 'records' | 'clock'>): Promise<void> {
   const now = clock.now().getTime();
   await records.sandboxEvents.forget(new Date(now - EVENTS_KEPT_MS));
-  await records.delegations.forget(new Date(now - DELEGATIONS_KEPT_MS));
+  await records.delegations.forget(new Date(now - EXPIRED_KEPT_MS));
+  await records.endedSessions.forget(new Date(now - EXPIRED_KEPT_MS));
 }
 
 const NO_STRAYS: StrayReport = { adopted: 0, removed: 0 };

@@ -1,7 +1,7 @@
 import middy from '@middy/core';
 import { PassThrough, Readable } from 'node:stream';
 import { secretRedactor } from '#core/rules/redact-secrets.ts';
-import { guardLent } from './guard-lent.ts';
+import { guardCredential } from './guard-credential.ts';
 import type { HttpEvent, HttpResponse } from './http-event.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { checkBridgeId } from './middleware/check-bridge-id.ts';
@@ -43,7 +43,7 @@ export function makeFunction(
   ];
   const handler = (event: ChainEvent): Promise<HttpResponse> => {
     const { params, query, body } = event.input ?? { params: {}, query: {}, body: undefined };
-    return guardLent(services, event.caller, event.signal, (signal) =>
+    return guardCredential(services, event.caller, event.signal, (signal) =>
       route.handle(
         {
           params,

@@ -58,6 +58,7 @@ export function createAuthenticator({
           seals,
           clock,
           keys: byHash,
+          ended: records.endedSessions,
           oidc:
             oidc?.client === undefined
               ? undefined

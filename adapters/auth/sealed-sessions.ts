@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import type { Person } from '#core/callers.ts';
+import type { Person, SessionRef } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Clock } from '#core/ports/clock.ts';
+import type { EndedSessionRecords } from '#core/ports/ended-sessions.ts';
 import type {
   EndedSignIn,
   SealedSession,
@@ -19,6 +21,7 @@ export interface SealedSessionsOptions {
   /** Owners of the keys, by `keyDigest`. */
   readonly keys: ReadonlyMap<string, Person>;
   readonly oidc: OidcSignIn | undefined;
+  readonly ended: EndedSessionRecords;
 }
 
 /** A working day: afterwards one signs in again. */
@@ -28,8 +31,16 @@ const SIGN_IN_MS = 10 * 60_000;
 
 const Content = z.union([
   z.object({ key: z.string() }),
-  z.object({ person: z.object({ user: z.string(), org: z.string(), admin: z.boolean() }) }),
+  z.object({
+    person: z.object({ user: z.string(), org: z.string(), admin: z.boolean() }),
+    provider: z.string(),
+  }),
 ]);
+const Envelope = z.object({
+  jti: z.string(),
+  /** Seconds since the epoch. */
+  exp: z.number(),
+});
 const Begun = z.object({
   state: z.string(),
   nonce: z.string(),
@@ -39,10 +50,22 @@ const Begun = z.object({
 });
 
 /** Sessions that are sealed into the browser's cookie: the digest of a key, or the person whom the provider vouched for. */
-export function createSealedSessions({ seals, clock, keys, oidc }: SealedSessionsOptions): Sessions {
+export function createSealedSessions({ seals, clock, keys, oidc, ended }: SealedSessionsOptions): Sessions {
   const session = async (content: z.infer<typeof Content>): Promise<SealedSession> => {
     const expiresAt = new Date(clock.now().getTime() + SESSION_MS);
-    return { sealed: await seals.seal('porthole-session', content, expiresAt), expiresAt };
+    const jti = randomBytes(16).toString('base64url');
+    return { sealed: await seals.seal('porthole-session', { ...content, jti }, expiresAt), expiresAt };
+  };
+  const open = async (sealed: string): Promise<{ ref: SessionRef; content: object } | undefined> => {
+    const content = await seals.open('porthole-session', sealed, clock.now());
+    const { success, data } = Envelope.safeParse(content);
+    if (content === undefined || !success) return undefined;
+    return { ref: { id: data.jti, expiresAt: new Date(data.exp * 1_000) }, content };
+  };
+  /** Undefined where the key, or the provider, is no longer of this installation. */
+  const personOf = (content: z.infer<typeof Content>): Person | undefined => {
+    if ('key' in content) return keys.get(content.key);
+    return content.provider === oidc?.provider ? { kind: 'person', ...content.person } : undefined;
   };
   return {
     methods: [
@@ -87,13 +110,25 @@ export function createSealedSessions({ seals, clock, keys, oidc }: SealedSession
       if (person instanceof PortholeError) return { returnTo, problem: 'unavailable' };
       if (person === undefined) return { returnTo, problem: 'not_vouched' };
       const { user, org, admin } = person;
-      return { returnTo, session: await session({ person: { user, org, admin } }) };
+      return { returnTo, session: await session({ person: { user, org, admin }, provider: oidc.provider }) };
     },
 
     async judge(sealed) {
-      const { success, data } = Content.safeParse(await seals.open('porthole-session', sealed, clock.now()));
-      if (!success) return undefined;
-      return 'key' in data ? keys.get(data.key) : { kind: 'person', ...data.person };
+      const opened = await open(sealed);
+      const { success, data } = Content.safeParse(opened?.content);
+      if (opened === undefined || !success) return undefined;
+      const person = personOf(data);
+      if (person === undefined || (await ended.has(opened.ref.id))) return undefined;
+      return { ...person, session: opened.ref };
+    },
+
+    async lasts({ id, expiresAt }) {
+      return expiresAt > clock.now() && !(await ended.has(id));
+    },
+
+    async end(sealed) {
+      const opened = await open(sealed);
+      if (opened !== undefined) await ended.add(opened.ref.id, opened.ref.expiresAt);
     },
   };
 }

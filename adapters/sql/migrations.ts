@@ -1,6 +1,7 @@
 import type { Migration } from './migration.ts';
 import { archives } from './migrations/0007-archives.ts';
 import { editor } from './migrations/0011-editor.ts';
+import { endedSessions } from './migrations/0015-ended-sessions.ts';
 import { images } from './migrations/0009-images.ts';
 import { skills } from './migrations/0010-skills.ts';
 import { runsSandboxesPreviews } from './migrations/0001-runs-sandboxes-previews.ts';
@@ -30,4 +31,5 @@ export const MIGRATIONS: readonly Migration[] = [
   delegations,
   sandboxEvents,
   snapshotBytes,
+  endedSessions,
 ];

@@ -33,6 +33,7 @@ export interface SqlSchema {
   sandbox_tokens: SandboxTokensTable;
   sandbox_events: SandboxEventsTable;
   skills: SkillsTable;
+  ended_sessions: EndedSessionsTable;
 }
 
 export interface SchemaMigrationsTable {
@@ -301,4 +302,9 @@ export interface SkillsTable {
   /** gzip */
   archive: Uint8Array;
   put_at: string;
+}
+
+export interface EndedSessionsTable {
+  id: string;
+  until: string;
 }

@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Records } from '#core/ports/records.ts';
 import { approvalRecords } from './approvals/approval-records.ts';
 import type { Bell } from './bell.ts';
+import { endedSessionRecords } from './ended-session-records.ts';
 import { editorRecords } from './editor/editor-records.ts';
 import { imageRecords } from './image-records.ts';
 import { delegationRecords } from './delegation-records.ts';
@@ -39,6 +40,7 @@ export function sqlRecords(
     sandboxEvents: sandboxEventRecords(session),
     skills: skillRecords(session),
     archives: archiveRecords(session),
+    endedSessions: endedSessionRecords(session),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
     close: session.close,
   };

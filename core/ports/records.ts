@@ -2,6 +2,7 @@ import type { ApprovalRecords, PolicyRecords } from './approvals.ts';
 import type { ArchiveRecords } from './archives.ts';
 import type { DelegationRecords } from './delegations.ts';
 import type { EditorRecords } from './editor.ts';
+import type { EndedSessionRecords } from './ended-sessions.ts';
 import type { ImageRecords } from './images.ts';
 import type { PreviewRecords } from './preview-records.ts';
 import type { RunRecords } from './run-records.ts';
@@ -29,6 +30,7 @@ export interface Records {
   readonly sandboxEvents: SandboxEventRecords;
   readonly skills: SkillRecords;
   readonly archives: ArchiveRecords;
+  readonly endedSessions: EndedSessionRecords;
   /** Brings the schema to the newest migration; safe when several instances start at once. */
   migrate(): Promise<void>;
   close(): Promise<void>;

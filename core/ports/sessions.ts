@@ -1,4 +1,4 @@
-import type { Person } from '../callers.ts';
+import type { Person, SessionRef } from '../callers.ts';
 
 /** A session as a browser keeps it: sealed, so that it holds nothing that anybody could read or change. */
 export interface SealedSession {
@@ -40,7 +40,7 @@ export interface SignInAnswer {
   readonly iss?: string | undefined;
 }
 
-/** Sessions of people in browsers. Nothing is kept here: any instance judges what any other has sealed. */
+/** Sessions of people in browsers. Only those that were ended are kept here: any instance judges what any other has sealed. */
 export interface Sessions {
   /** How people can sign in. */
   readonly methods: readonly ('key' | 'oidc')[];
@@ -54,6 +54,10 @@ export interface Sessions {
   beginOidc(callback: string, returnTo: string): Promise<BegunSignIn>;
   /** @param begun what `beginOidc` has sealed, where the browser still has it */
   endOidc(begun: string | undefined, answer: SignInAnswer): Promise<EndedSignIn>;
-  /** Whose session it is, as of now: an API key that has been taken away ends its sessions. */
+  /** Whose session it is, as of now: an API key that has been taken away ends its sessions, and so does whoever signs out. */
   judge(sealed: string): Promise<Person | undefined>;
+  /** Whether the session goes on, as far as its store and its time go. */
+  lasts(session: SessionRef): Promise<boolean>;
+  /** Signs out, on every instance, wherever the sealed session may have got to. What is no session is none afterwards, either. */
+  end(sealed: string): Promise<void>;
 }

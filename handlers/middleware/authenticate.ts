@@ -52,7 +52,7 @@ async function personOfSession(
 ): Promise<Person | undefined> {
   const sealed = cookieOf(headers['cookie'], sessionCookie(publicOrigin));
   if (sessions === undefined || sealed === undefined) return undefined;
-  const isSafe = requestContext.http.method === 'GET' && isHandshake !== true;
+  const isSafe = ['GET', 'HEAD'].includes(requestContext.http.method) && isHandshake !== true;
   if (!isSafe && headers['origin'] === undefined) {
     throw new PortholeError(
       'origin_not_allowed',

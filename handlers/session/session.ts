@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { requirePerson } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import { defineRoute, json } from '../route.ts';
-import { sessionCookie, setCookie } from './session-cookie.ts';
+import { cookieOf, sessionCookie, setCookie } from './session-cookie.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
@@ -96,15 +96,18 @@ export const signOutRoute = defineRoute({
   path: '/api/session',
   tag: 'Sessions',
   summary: 'Sign out of this browser',
+  description: 'Ends the session everywhere: a copy of the cookie is good for nothing, either.',
   access: 'anyone',
   signsIn: true,
-  responses: { 204: { description: 'The cookie is gone' } },
-  handle: (_request, { publicUrl }) =>
-    Promise.resolve({
+  responses: { 204: { description: 'The session is over, and its cookie gone' } },
+  errors: ['service_unavailable'],
+  async handle({ headers }, { authenticator: { sessions }, publicUrl }) {
+    const name = sessionCookie(publicUrl?.origin);
+    const sealed = cookieOf(headers['cookie'], name);
+    if (sealed !== undefined) await sessions?.end(sealed);
+    return {
       statusCode: 204,
-      headers: {
-        ...NO_STORE,
-        'set-cookie': setCookie(sessionCookie(publicUrl?.origin), '', { sameSite: 'Strict', seconds: 0 }),
-      },
-    }),
+      headers: { ...NO_STORE, 'set-cookie': setCookie(name, '', { sameSite: 'Strict', seconds: 0 }) },
+    };
+  },
 });

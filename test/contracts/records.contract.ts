@@ -7,6 +7,7 @@ import type { Records } from '#core/ports/records.ts';
 import type { RunRecord } from '#core/ports/run-records.ts';
 import { type Missing, suite } from '#test/support/suite.ts';
 import { approvalsContract } from './records/approvals.contract.ts';
+import { endedSessionsContract } from './records/ended-sessions.contract.ts';
 import { editorContract } from './records/editor.contract.ts';
 import { ALICE, BOB, fresh, hash, minutes, NOON, run, sandbox, tombstone } from './records/samples.ts';
 import { archivesContract } from './records/archives.contract.ts';
@@ -514,6 +515,7 @@ export function recordsContract(
     imagesContract(() => ({ records, peer }));
     skillsContract(() => ({ records, peer }));
     archivesContract(() => ({ records, peer }));
+    endedSessionsContract(() => ({ records, peer }));
     quotasContract(() => ({ records, peer }));
     approvalsContract(() => ({ records, peer }), { runs: propertyRuns, wakesPeers });
 

@@ -1,6 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { setImmediate } from 'node:timers/promises';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
-import { pinnedClock } from './support/pinned-clock.ts';
+import { type Frame, openEventStream } from './support/event-stream.ts';
+import { type MadeRun, makeRun } from './support/runs.ts';
+import { openTerminal } from './support/terminals.ts';
+import { type PinnedClock, pinnedClock } from './support/pinned-clock.ts';
 import { type OidcIssuer, startOidcIssuer } from './support/oidc-issuer.ts';
 
 const KEY = 'a-key-of-alice-0123';
@@ -74,8 +78,15 @@ describe('signing in with a key', () => {
     expect(answer.status).toBe(401);
   });
 
-  test('signing out takes the cookie away', async () => {
-    const answer = await porthole.call('DELETE', '/api/session', { headers: { cookie, origin: origin() } });
+  test('signing out takes the cookie away, and a copy of it is good for nothing', async () => {
+    const own = await porthole.call('POST', '/api/session', { body: { key: KEY } });
+    const copy = cookieIn(own.headers).pair;
+    const answer = await porthole.call('DELETE', '/api/session', {
+      headers: { cookie: copy, origin: origin() },
+    });
+    const asked = await porthole.call('GET', '/api/session', { headers: { cookie: copy } });
+    const other = await porthole.call('GET', '/api/session', { headers: { cookie } });
+    expect([asked.status, other.status]).toEqual([401, 200]);
     expect([answer.status, cookieIn(answer.headers)]).toEqual([
       204,
       {
@@ -250,6 +261,96 @@ describe('signing in at an identity provider', () => {
     await comeBack(cookie.pair, answer);
     expect((await comeBack(cookie.pair, answer)).headers.location).toBe('/?sign-in=not_vouched');
   });
+});
+
+describe('what a browser has open', () => {
+  let clock: PinnedClock;
+  let porthole: TestHost;
+  let headers: Record<string, string>;
+  let run: MadeRun;
+  beforeEach(async () => {
+    clock = pinnedClock();
+    porthole = await startTestHost({ PORTHOLE_API_KEYS: KEYS }, { clock });
+    const answer = await porthole.call('POST', '/api/session', { body: { key: KEY } });
+    headers = { cookie: cookieIn(answer.headers).pair, origin: porthole.host.url };
+    run = await makeRun(porthole, KEY);
+  });
+  afterEach(() => porthole.end());
+
+  const signOut = async () => {
+    await porthole.call('DELETE', '/api/session', { headers });
+    // More often than it looks at the session: it may just be about to.
+    for (let look = 0; look < 20; look += 1) {
+      clock.advance({ seconds: 15 });
+      await setImmediate();
+    }
+  };
+  const expire = () => Promise.resolve(clock.advance({ hours: 12 }));
+
+  test.each([
+    ['who signs out', signOut],
+    ['whose session is over', expire],
+  ])('a terminal ends with who has it open, %s', async (_name, leave) => {
+    const terminal = await openTerminal(porthole.host.port, run.sandboxId, { headers });
+    await leave();
+    expect(await terminal.closed).toBe(1008);
+  });
+
+  test.each([
+    ['who signs out', signOut],
+    ['whose session is over', expire],
+  ])('a stream ends with who follows it, %s', async (_name, leave) => {
+    const stream = await openEventStream(porthole.host.port, '/api/approvals/events', headers);
+    expect(await stream.next()).toEqual({ retry: '1000' });
+    await leave();
+    let frame: Frame | undefined;
+    const rest = async () => {
+      do frame = await stream.next();
+      while (frame !== undefined);
+    };
+    await expect(rest()).rejects.toThrow('aborted');
+  });
+});
+
+test('a session of a provider that is no longer configured is nobody’s', async () => {
+  const issuer = await startOidcIssuer();
+  const settings = {
+    OIDC_ISSUER: issuer.url,
+    OIDC_AUDIENCE: 'porthole',
+    OIDC_CLIENT_ID: 'console',
+    PORTHOLE_API_KEYS: KEYS,
+  };
+  let porthole = await startTestHost(settings);
+  const { dataDir } = porthole;
+  try {
+    const begun = await porthole.call('POST', '/api/session/oidc', {
+      headers: { origin: porthole.host.url },
+    });
+    const query = Object.fromEntries(new URL(begun.json<{ url: string }>().url).searchParams);
+    const code = issuer.grant(query, { sub: 'carol', org: 'acme', aud: 'console' });
+    const back = new URLSearchParams({ code, state: query['state'] ?? '' }).toString();
+    const ended = await porthole.call('GET', `/api/session/oidc/callback?${back}`, {
+      headers: { cookie: cookieIn(begun.headers).pair },
+    });
+    const cookie = cookieIn(ended.headers).pair;
+    const ask = async () => (await porthole.call('GET', '/api/session', { headers: { cookie } })).status;
+    expect(await ask()).toBe(200);
+    for (const other of [
+      { PORTHOLE_API_KEYS: KEYS },
+      { ...settings, OIDC_CLIENT_ID: 'another' },
+      { ...settings, OIDC_ADMIN_CLAIM: 'another' },
+    ]) {
+      await porthole.close();
+      porthole = await startTestHost(other, { dataDir });
+      expect(await ask()).toBe(401);
+    }
+    await porthole.close();
+    porthole = await startTestHost(settings, { dataDir });
+    expect(await ask()).toBe(200);
+  } finally {
+    await porthole.end();
+    await issuer.close();
+  }
 });
 
 test('a session is over after twelve hours', async () => {

@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream';
-import type { Caller } from '#core/callers.ts';
+import type { Caller, SessionRef } from '#core/callers.ts';
 import type { MessageSocket } from '#core/ports/message-socket.ts';
-import { watchCredential, type WatchedCredential } from '#core/use-cases/delegations/watch-credential.ts';
+import { watchCredential } from '#core/use-cases/delegations/watch-credential.ts';
+import { watchSession } from '#core/use-cases/watch-session.ts';
+import type { WatchedCredential } from '#core/use-cases/watch-while-good.ts';
 import type { HttpResponse } from './http-event.ts';
 import type { Services } from './services.ts';
 
@@ -9,15 +11,19 @@ import type { Services } from './services.ts';
 const POLICY_VIOLATION = 1008;
 
 /**
- * Ends what a delegate has begun once its credential is good no longer: a command, a download, a terminal that outlives its request. Everybody else's are left alone.
+ * Ends what a delegate, or a person with a browser, has begun once the credential, or the session, is good no longer: a command, a download, a terminal that outlives its request. Everybody
+ * else's are left alone: a key that is taken out of the configuration takes the process with it.
  * @param handle is given what is aborted when the client goes away, or the credential ends
  */
-export async function guardLent(
+export async function guardCredential(
   services: Services,
   caller: Caller | undefined,
   signal: AbortSignal | undefined,
   handle: (signal: AbortSignal | undefined) => Promise<HttpResponse>,
 ): Promise<HttpResponse> {
+  if (caller?.kind === 'person' && caller.session !== undefined) {
+    return guardSession(services, caller.session, await handle(signal));
+  }
   if (caller?.kind !== 'delegate') return handle(signal);
   const watched = watchCredential(services, caller);
   try {
@@ -43,6 +49,19 @@ export async function guardLent(
     watched.signal.throwIfAborted();
     throw error;
   }
+}
+
+/** Most answers are out at once; only what lasts is worth another look at the session. */
+function guardSession(
+  { authenticator: { sessions }, clock }: Services,
+  session: SessionRef,
+  response: HttpResponse,
+): HttpResponse {
+  if (sessions === undefined) return response;
+  const watch = () => watchSession({ sessions, clock }, session);
+  if (response.body instanceof Readable) guardStream(response.body, watch());
+  else if (response.upgrade !== undefined) response.upgrade = guardSocket(response.upgrade, watch);
+  return response;
 }
 
 function guardStream(body: Readable, watched: WatchedCredential): void {
