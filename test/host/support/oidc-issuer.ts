@@ -17,6 +17,8 @@ export interface OidcIssuer {
   answerWith(status: number | undefined): void;
   /** A code for whoever was sent to `authorize` with the query: it is exchanged once, by whoever knows the verifier, for an `id_token` with the claims. */
   grant(query: Readonly<Record<string, string>>, claims: JWTPayload): string;
+  /** How it answers browsers that come to sign in from now on: as this person, or with these fields in the place of a code. */
+  vouchFor(claims: JWTPayload, instead?: Readonly<Record<string, string>>): void;
   close(): Promise<void>;
 }
 
@@ -58,7 +60,27 @@ export async function startOidcIssuer(port = 0): Promise<OidcIssuer> {
     res.writeHead(answer === undefined ? 400 : 200, { 'content-type': 'application/json' });
     res.end(JSON.stringify(answer ?? { error: 'invalid_grant' }));
   };
+  let person: JWTPayload = {};
+  let instead: Readonly<Record<string, string>> | undefined;
+  const grant: OidcIssuer['grant'] = (query, claims) => {
+    const code = randomUUID();
+    grants.set(code, {
+      challenge: query['code_challenge'],
+      claims: { nonce: query['nonce'], ...claims },
+    });
+    return code;
+  };
   const server = createServer((req, res) => {
+    const asked = new URL(req.url ?? '/', 'http://issuer');
+    if (asked.pathname === '/authorize') {
+      const query = Object.fromEntries(asked.searchParams);
+      const back = new URL(query['redirect_uri'] ?? '');
+      const answer = instead ?? { code: grant(query, person) };
+      const all = { state: query['state'] ?? '', iss: url, ...answer };
+      for (const [name, value] of Object.entries(all)) back.searchParams.set(name, value);
+      res.writeHead(302, { location: back.href }).end();
+      return;
+    }
     if (req.url === '/token' && forced === undefined) {
       let body = '';
       req.on('data', (chunk: Buffer) => (body += chunk.toString()));
@@ -86,13 +108,10 @@ export async function startOidcIssuer(port = 0): Promise<OidcIssuer> {
     url,
     publicPem: await exportSPKI(rsa.publicKey),
     sign,
-    grant(query, claims) {
-      const code = randomUUID();
-      grants.set(code, {
-        challenge: query['code_challenge'],
-        claims: { nonce: query['nonce'], ...claims },
-      });
-      return code;
+    grant,
+    vouchFor(claims, fields) {
+      person = claims;
+      instead = fields;
     },
     answerWith(status) {
       forced = status;

@@ -1,0 +1,369 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { makeRun } from '#test/host/support/runs.ts';
+import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { suite } from '#test/support/suite.ts';
+import { ensureConsoleBuilt, violations, watch } from './support/console-bed.ts';
+
+const KEY = 'a-key-of-alice-0123';
+const MINUTE = 60_000;
+
+/** What the page looks like to whom. */
+const LOOKS = {
+  light: { colorScheme: 'light', viewport: { width: 1280, height: 800 } },
+  dark: { colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
+  'a phone': { colorScheme: 'light', viewport: { width: 390, height: 844 } },
+  'a dark phone': { colorScheme: 'dark', viewport: { width: 390, height: 844 } },
+} as const;
+
+suite('the console as a whole, in a real browser', chromiumMissing, () => {
+  let porthole: TestHost;
+  let secured: TestHost;
+  let browser: Browser;
+  let runId: string;
+  let sandboxId: string;
+  let toolId: string;
+
+  beforeAll(async () => {
+    ensureConsoleBuilt();
+    [porthole, secured, browser] = await Promise.all([
+      startTestHost(),
+      startTestHost({ PORTHOLE_API_KEYS: JSON.stringify({ [KEY]: { user: 'alice', org: 'acme' } }) }),
+      launchChromium(),
+    ]);
+    const run = await makeRun(porthole, undefined, { title: 'Rebuild the pricing page' });
+    [runId, sandboxId] = [run.runId, run.sandboxId];
+    const tool = await porthole.call('POST', '/api/v1/editor/tools', {
+      body: {
+        name: 'Price check',
+        language: 'python',
+        entrypoint: 'run',
+        source_code: 'def run(i, c): return {}',
+      },
+    });
+    toolId = tool.json<{ tool_id: string }>().tool_id;
+    // Waits for a decision on every page; the suite ends before it does.
+    void porthole
+      .call('POST', `/api/runs/${runId}/sandbox/preview`, {
+        token: run.agentToken,
+        body: { target_port: 3000 },
+      })
+      .catch(() => undefined);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await Promise.all([porthole?.end(), secured?.end()]);
+  });
+
+  async function open(look: Parameters<Browser['newContext']>[0] = {}): Promise<[BrowserContext, Page]> {
+    const context = await browser.newContext(look);
+    return [context, await context.newPage()];
+  }
+
+  interface Place {
+    readonly path: () => string;
+    readonly at?: () => TestHost;
+    /** What stands there once it is whole. */
+    readonly whole: (page: Page) => Promise<unknown>;
+    readonly before?: (page: Page) => Promise<unknown>;
+  }
+  const heading = (name: string) => (page: Page) => page.getByRole('heading', { level: 1, name }).waitFor();
+  const button = (name: string) => (page: Page) => page.getByRole('button', { name }).click();
+  const dialog = (name: string) => (page: Page) => page.getByRole('dialog', { name }).waitFor();
+  const PLACES: Readonly<Record<string, Place>> = {
+    runs: {
+      path: () => '/',
+      whole: (page) => page.getByRole('link', { name: 'Rebuild the pricing page' }).first().waitFor(),
+    },
+    'a new run': {
+      path: () => '/',
+      whole: async (page) => {
+        await button('New run')(page);
+        await dialog('New run')(page);
+      },
+    },
+    'a run': {
+      path: () => `/runs/${runId}`,
+      whole: (page) => page.getByText('Live', { exact: true }).waitFor(),
+    },
+    sandboxes: { path: () => '/sandboxes', whole: (page) => page.getByRole('table').waitFor() },
+    'a new sandbox': {
+      path: () => '/sandboxes',
+      whole: async (page) => {
+        await button('New sandbox')(page);
+        await dialog('New sandbox')(page);
+      },
+    },
+    'a terminal': {
+      path: () => `/sandboxes/${sandboxId}`,
+      whole: (page) => page.getByText('Connected').waitFor(),
+    },
+    files: {
+      path: () => `/sandboxes/${sandboxId}`,
+      whole: async (page) => {
+        await page.getByRole('tab', { name: 'Files' }).click();
+        await page.locator('.files').waitFor();
+      },
+    },
+    tools: {
+      path: () => '/tools',
+      whole: (page) => page.getByRole('link', { name: 'Price check' }).waitFor(),
+    },
+    'a new tool': {
+      path: () => '/tools',
+      whole: async (page) => {
+        await button('New tool')(page);
+        await dialog('New tool')(page);
+      },
+    },
+    'a tool': {
+      path: () => `/tools/${toolId}`,
+      whole: (page) => page.getByRole('textbox', { name: 'Code of the tool' }).waitFor(),
+    },
+    'the sign-in': {
+      path: () => '/',
+      at: () => secured,
+      whole: (page) => page.getByLabel('API key').waitFor(),
+    },
+    'a run that is not there': { path: () => '/runs/nobody', whole: heading('There is no such run') },
+    'a sandbox that is not there': {
+      path: () => '/sandboxes/nobody',
+      whole: heading('There is no such sandbox'),
+    },
+    'a tool that is not there': { path: () => '/tools/nobody', whole: heading('There is no such tool') },
+    'an API that answers with an error': {
+      path: () => '/sandboxes',
+      before: (page) =>
+        page.route('**/v1/sandbox?*', (route) =>
+          route.fulfill({
+            status: 503,
+            json: { error: 'The database cannot be asked right now.', code: 'service_unavailable' },
+          }),
+        ),
+      whole: (page) => page.getByRole('alert').getByText('The database cannot be asked').waitFor(),
+    },
+    'a page that broke': {
+      path: () => '/',
+      before: (page) =>
+        page.route('**/api/runs?*', (route) => route.fulfill({ json: { runs: [null], next: null } })),
+      whole: heading('This page broke'),
+    },
+  };
+
+  async function visit(page: Page, { path, at = () => porthole, before, whole }: Place): Promise<void> {
+    await before?.(page);
+    await page.goto(at().host.url + path());
+    await whole(page);
+  }
+
+  describe.each(Object.keys(LOOKS) as (keyof typeof LOOKS)[])('in %s', (look) => {
+    let context: BrowserContext;
+    beforeAll(async () => {
+      context = await browser.newContext(LOOKS[look]);
+    });
+    afterAll(() => context.close());
+
+    test.each(Object.keys(PLACES))(
+      '%s keeps nobody out, and is no wider than its window',
+      async (name) => {
+        const page = await context.newPage();
+        await visit(page, PLACES[name] as Place);
+        expect(await violations(page)).toEqual([]);
+        const [wide, window] = (await page.evaluate(
+          '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
+        )) as [number, number];
+        expect(wide).toBeLessThanOrEqual(window);
+        await page.close();
+      },
+      MINUTE,
+    );
+  });
+
+  test('at 200 % in a small window nothing is cut off to the side', async () => {
+    // What a window of 1280 by 800 is at 200 %.
+    const [context, page] = await open({ viewport: { width: 640, height: 400 }, deviceScaleFactor: 2 });
+    for (const name of ['runs', 'a run', 'sandboxes', 'a new sandbox', 'a tool']) {
+      await visit(page, PLACES[name] as Place);
+      expect([name, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([name, 640]);
+    }
+    await context.close();
+  });
+
+  test(
+    'asks nobody but its own origin, on any page',
+    async () => {
+      const [context, page] = await open();
+      const { origins } = watch(page);
+      for (const place of Object.values(PLACES)) {
+        await visit(page, place);
+        await page.unrouteAll();
+      }
+      expect([...origins].toSorted()).toEqual([porthole.host.url, secured.host.url].toSorted());
+      await context.close();
+    },
+    MINUTE,
+  );
+
+  test('takes less than 200 KB of script over the line for its first page', async () => {
+    const [context, page] = await open();
+    const line = await context.newCDPSession(page);
+    await line.send('Network.enable');
+    const scripts = new Set<string>();
+    let bytes = 0;
+    line.on('Network.responseReceived', ({ requestId, type }) => {
+      if (type === 'Script') scripts.add(requestId);
+    });
+    line.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
+      if (scripts.has(requestId)) bytes += encodedDataLength;
+    });
+    await visit(page, PLACES['runs'] as Place);
+    expect(scripts.size).toBeGreaterThan(0);
+    expect(bytes).toBeGreaterThan(50_000);
+    expect(bytes).toBeLessThan(200_000);
+    await context.close();
+  });
+
+  describe('with a keyboard', () => {
+    let context: BrowserContext;
+    let page: Page;
+    beforeAll(async () => {
+      [context, page] = await open();
+      await visit(page, PLACES['runs'] as Place);
+    });
+    afterAll(() => context.close());
+
+    const focused = () => page.evaluate('document.activeElement.textContent');
+
+    test('the first stop skips to the page', async () => {
+      await page.keyboard.press('Tab');
+      expect(await focused()).toBe('Skip to the page');
+      await page.keyboard.press('Enter');
+      expect(await page.evaluate('document.activeElement.id')).toBe('page');
+      await page.keyboard.press('Tab');
+      expect(await page.evaluate("document.activeElement.closest('main') !== null")).toBe(true);
+    });
+
+    test('another page is begun at its heading, and has a title of its own', async () => {
+      for (const [link, name] of [
+        ['Sandboxes', 'Sandboxes'],
+        ['Tools', 'Tools'],
+        ['Price check', 'Price check'],
+        ['Runs', 'Runs'],
+        ['Rebuild the pricing page', 'Rebuild the pricing page'],
+      ] as const) {
+        await page.getByRole('link', { name: link }).first().press('Enter');
+        await page.waitForFunction(
+          `document.activeElement.tagName === 'H1' && document.activeElement.textContent === ${JSON.stringify(name)}`,
+        );
+        await page.waitForFunction(`document.title === ${JSON.stringify(`(1) ${name} · Porthole`)}`);
+      }
+      await page.goBack();
+      await page.waitForFunction("document.activeElement.textContent === 'Runs'");
+    });
+
+    test('what is focused is seen, in each stop of a page', async () => {
+      await visit(page, PLACES['sandboxes'] as Place);
+      const unseen: string[] = [];
+      for (let stop = 0; stop < 14; stop++) {
+        await page.keyboard.press('Tab');
+        const bare = (await page.evaluate(`(() => {
+          const it = document.activeElement;
+          const { outlineStyle, outlineWidth } = getComputedStyle(it);
+          return it === document.body || (outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2) ? '' : it.outerHTML.slice(0, 100);
+        })()`)) as string;
+        if (bare !== '') unseen.push(bare);
+      }
+      expect(unseen).toEqual([]);
+    });
+
+    test('a dialog keeps the focus, and gives it back to what opened it', async () => {
+      await visit(page, PLACES['sandboxes'] as Place);
+      await page.getByRole('button', { name: 'New sandbox' }).press('Enter');
+      await dialog('New sandbox')(page);
+      for (let stop = 0; stop < 30; stop++) await page.keyboard.press('Tab');
+      expect(await page.evaluate("document.activeElement.closest('[role=dialog]') !== null")).toBe(true);
+      await page.keyboard.press('Escape');
+      await page.waitForFunction("document.activeElement.textContent === 'New sandbox'");
+    });
+  });
+
+  test('nothing moves for whom motion is too much', async () => {
+    const [context, page] = await open({ reducedMotion: 'reduce' });
+    await visit(page, PLACES['runs'] as Place);
+    await page.getByRole('button', { name: 'Approve once' }).waitFor();
+    expect(await page.evaluate('document.getAnimations().length')).toBe(0);
+    await context.close();
+  });
+
+  test('where the person has colours of their own, the page one is on is still told apart', async () => {
+    const [context, page] = await open({ forcedColors: 'active' });
+    await visit(page, PLACES['runs'] as Place);
+    const outline = (name: string) =>
+      page
+        .getByRole('navigation')
+        .getByRole('link', { name })
+        .evaluate('(it) => getComputedStyle(it).outlineStyle');
+    expect(await outline('Runs')).toBe('solid');
+    expect(await outline('Tools')).toBe('none');
+    await context.close();
+  });
+
+  test('a page that broke has ways on, and the rest works', async () => {
+    const [context, page] = await open();
+    await visit(page, PLACES['a page that broke'] as Place);
+    await page.getByRole('link', { name: 'Sandboxes' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Sandboxes' }).waitFor();
+    await page.unrouteAll();
+    await page.getByRole('link', { name: 'Runs' }).click();
+    await page.getByRole('link', { name: 'Rebuild the pricing page' }).first().waitFor();
+    await context.close();
+  });
+
+  test('a part of an old build that is gone brings the page of the new one', async () => {
+    const [context, page] = await open();
+    await visit(page, PLACES['runs'] as Place);
+    let asked = 0;
+    // Gone once, as it is until the page is that of the new build.
+    await page.route('**/assets/tools-page-*.js', (route) => {
+      asked += 1;
+      return asked === 1 ? route.fulfill({ status: 404, json: {} }) : route.continue();
+    });
+    await page.getByRole('link', { name: 'Tools' }).click();
+    await page.getByRole('link', { name: 'Price check' }).waitFor();
+    expect(asked).toBe(2);
+    await context.close();
+  });
+
+  test('a part that stays gone is told of, and the page is not loaded for ever', async () => {
+    const [context, page] = await open();
+    await visit(page, PLACES['runs'] as Place);
+    let asked = 0;
+    await page.route('**/assets/tools-page-*.js', (route) => {
+      asked += 1;
+      return route.fulfill({ status: 404, json: {} });
+    });
+    await page.getByRole('link', { name: 'Tools' }).click();
+    await page.getByRole('heading', { level: 1, name: 'This page broke' }).waitFor();
+    expect(asked).toBe(2);
+    await context.close();
+  });
+
+  test('another build on the server is there from the next page on', async () => {
+    const [context, page] = await open();
+    await visit(page, PLACES['runs'] as Place);
+    await page.evaluate('window.isOld = true');
+    await page.route(`${porthole.host.url}/`, (route) =>
+      route.request().resourceType() === 'fetch'
+        ? route.fulfill({ headers: { etag: '"another"' }, body: '' })
+        : route.continue(),
+    );
+    const looked = page.waitForResponse(`${porthole.host.url}/`);
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+    await looked;
+    await page.getByRole('link', { name: 'Tools' }).click();
+    await page.waitForFunction('window.isOld === undefined');
+    await page.getByRole('link', { name: 'Price check' }).waitFor();
+    await context.close();
+  });
+});
