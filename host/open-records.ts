@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { SealedTexts } from '#adapters/keys/sealed-texts.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { Logger } from '#handlers/services.ts';
 
@@ -6,12 +7,12 @@ import type { Logger } from '#handlers/services.ts';
 export async function openRecords(
   databaseUrl: string | undefined,
   folder: () => Promise<string>,
-  log: Logger,
+  { log, seals }: { readonly log: Logger; readonly seals: SealedTexts },
 ): Promise<Records> {
   if (databaseUrl !== undefined) {
     const { openPostgresRecords } = await import('#adapters/sql/postgres/open-postgres-records.ts');
-    return openPostgresRecords({ url: databaseUrl, log });
+    return openPostgresRecords({ url: databaseUrl, log, seals });
   }
   const { openSqliteRecords } = await import('#adapters/sql/sqlite/open-sqlite-records.ts');
-  return openSqliteRecords({ file: join(await folder(), 'porthole.db'), log });
+  return openSqliteRecords({ file: join(await folder(), 'porthole.db'), log, seals });
 }

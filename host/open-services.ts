@@ -3,6 +3,7 @@ import { appProbe } from '#adapters/gateway/app-probe.ts';
 import { createAuthenticator } from '#adapters/auth/configured-authenticator.ts';
 import { workerSchemaJudge } from '#adapters/schemas/worker-schema-judge.ts';
 import { deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
+import { createSealedTexts } from '#adapters/keys/sealed-texts.ts';
 import { createSeals } from '#adapters/keys/seals.ts';
 import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
 import { randomIds } from '#adapters/system/random-ids.ts';
@@ -69,13 +70,15 @@ export async function openServices({
       })());
     // Before the rest: what is opened first is closed last.
     if (isOnOneMachine(config)) await folderPath();
-    const records = await openRecords(config.databaseUrl, folderPath, log);
+    const keys = deriveKeySet(
+      config.signingKeys ?? (await loadOrCreateJwks(join(await folderPath(), 'signing-keys.json'))),
+    );
+    const records = await openRecords(config.databaseUrl, folderPath, {
+      log,
+      seals: createSealedTexts(keys),
+    });
     opened.defer(() => records.close());
-    const [jwks] = await Promise.all([
-      config.signingKeys ?? folderPath().then((path) => loadOrCreateJwks(join(path, 'signing-keys.json'))),
-      records.migrate(),
-    ]);
-    const keys = deriveKeySet(jwks);
+    await records.migrate();
     const tokens = createSignedTokens(keys);
     const news = sandboxNews({
       records,

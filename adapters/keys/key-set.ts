@@ -35,6 +35,8 @@ export interface SigningKey {
   readonly sandbox: KeyObject;
   /** AES-256-GCM for what a browser keeps for us. */
   readonly session: KeyObject;
+  /** AES-256-GCM for secrets among the records. */
+  readonly record: KeyObject;
 }
 
 export interface KeySet {
@@ -56,6 +58,7 @@ export function deriveKeySet(jwks: Jwks): KeySet {
       agent: createSecretKey(derive('agent')),
       sandbox: createSecretKey(derive('sandbox')),
       session: createSecretKey(derive('session')),
+      record: createSecretKey(derive('record')),
     };
   });
   return { current: keys[0] as SigningKey, byKid: new Map(keys.map((key) => [key.kid, key])) };

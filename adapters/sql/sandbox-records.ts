@@ -14,17 +14,19 @@ import { binds, isWithin, type Usage } from '#core/rules/quotas.ts';
 import { SERVICE_OWNERS } from '#core/rules/service-owner.ts';
 import { instantText } from './instant.ts';
 import { keysetPage } from './keyset-page.ts';
+import { NO_ENV, type SandboxEnv } from './sandbox-env.ts';
 import type { SandboxesTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
 type SandboxStates = Partial<Pick<SandboxRecord, 'desired' | 'observed'>>;
 
-export function sandboxRecords({ dialect, once, repeatable }: SqlSession): SandboxRecords {
+export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: SandboxEnv): SandboxRecords {
+  const toRecord = (row: Selectable<SandboxesTable>) => sandboxOf(row, kept);
   const set = (id: string, states: SandboxStates, generation: number | undefined) =>
     once(async (db) => {
       await db
         .updateTable('sandboxes')
-        .set({ ...states, ...(states.observed === 'destroyed' && { env: '{}' }) })
+        .set({ ...states, ...(states.observed === 'destroyed' && { env: NO_ENV }) })
         .where('id', '=', id)
         .$if(generation !== undefined, (query) => query.where('generation', '=', generation as number))
         .execute();
@@ -55,7 +57,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
   const lockOwner = (trx: Kysely<SqlSchema>, owner: Owner) =>
     dialect.lockKey(trx, JSON.stringify(['sandboxes', owner.org, owner.user]));
   const insert = async (db: Kysely<SqlSchema>, sandbox: NewSandboxRecord) => {
-    const { id, ...rest } = toRow(sandbox);
+    const { id, ...rest } = toRow(sandbox, kept);
     return db
       .insertInto('sandboxes')
       .values({ id, ...rest })
@@ -268,7 +270,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession): Sandb
               session_key: terms.sessionKey,
               name: terms.name,
               tags: JSON.stringify(terms.tags),
-              env: JSON.stringify(terms.env),
+              env: kept.text(terms.env, to),
             }),
           })
           .where('id', '=', (builder) =>
@@ -363,7 +365,7 @@ function millis(cpu: number): number {
   return Math.round(cpu * 1_000);
 }
 
-function toRow(sandbox: NewSandboxRecord): Insertable<SandboxesTable> {
+function toRow(sandbox: NewSandboxRecord, kept: SandboxEnv): Insertable<SandboxesTable> {
   return {
     id: sandbox.id,
     owner_org: sandbox.owner.org,
@@ -385,15 +387,16 @@ function toRow(sandbox: NewSandboxRecord): Insertable<SandboxesTable> {
     memory_mb: sandbox.resources.memoryMb ?? null,
     disk_mb: sandbox.resources.diskMb ?? null,
     network: sandbox.network ? 1 : 0,
-    env: JSON.stringify(sandbox.env),
+    env: kept.text(sandbox.env, sandbox.owner),
     skills: JSON.stringify(sandbox.skills ?? []),
   };
 }
 
-function toRecord(row: Selectable<SandboxesTable>): SandboxRecord {
+function sandboxOf(row: Selectable<SandboxesTable>, kept: SandboxEnv): SandboxRecord {
+  const owner = { user: row.owner_user, org: row.owner_org };
   return {
     id: row.id,
-    owner: { user: row.owner_user, org: row.owner_org },
+    owner,
     image: row.image,
     place: row.place,
     desired: row.desired,
@@ -414,7 +417,7 @@ function toRecord(row: Selectable<SandboxesTable>): SandboxRecord {
       ...(row.disk_mb !== null && { diskMb: row.disk_mb }),
     },
     network: row.network === 1,
-    env: JSON.parse(row.env) as Record<string, string>,
+    env: kept.read(row.env, owner),
     skills: JSON.parse(row.skills) as SandboxSkill[],
   };
 }

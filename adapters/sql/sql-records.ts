@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { SealedTexts } from '#adapters/keys/sealed-texts.ts';
 import type { Records } from '#core/ports/records.ts';
 import { approvalRecords } from './approvals/approval-records.ts';
 import type { Bell } from './bell.ts';
@@ -11,6 +12,7 @@ import { policyRecords } from './approvals/policy-records.ts';
 import { previewRecords } from './preview-records.ts';
 import { runRecords } from './run-records.ts';
 import { sandboxEventRecords } from './sandbox-event-records.ts';
+import { sandboxEnv } from './sandbox-env.ts';
 import { sandboxRecords } from './sandbox-records.ts';
 import { skillRecords } from './skill-records.ts';
 import { archiveRecords } from './archive-records.ts';
@@ -19,17 +21,23 @@ import type { SqlDialect } from './sql-dialect.ts';
 import { type RecordsLog, sqlSession } from './sql-session.ts';
 import { timelineRecords } from './timeline-records.ts';
 
+export interface SqlRecordsOptions {
+  readonly log?: RecordsLog | undefined;
+  /** What secrets are sealed with. @default nothing: they are kept as they are */
+  readonly seals?: SealedTexts | undefined;
+}
+
 /** The Records port over any database that Kysely and a `SqlDialect` speak. Closing ends `db`. */
 export function sqlRecords(
   db: Kysely<SqlSchema>,
   dialect: SqlDialect,
   bell: Bell,
-  log?: RecordsLog,
+  { log, seals }: SqlRecordsOptions = {},
 ): Records {
   const session = sqlSession(db, dialect, bell, log);
   return {
     runs: runRecords(session),
-    sandboxes: sandboxRecords(session),
+    sandboxes: sandboxRecords(session, sandboxEnv(seals, log)),
     previews: previewRecords(session),
     timeline: timelineRecords(session),
     approvals: approvalRecords(session),

@@ -2,16 +2,14 @@ import { Kysely, PostgresDialect } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { SqlSchema } from '../schema.ts';
-import { sqlRecords } from '../sql-records.ts';
-import type { RecordsLog } from '../sql-session.ts';
+import { sqlRecords, type SqlRecordsOptions } from '../sql-records.ts';
 import { connectionPool } from './connection-pool.ts';
 import { notifyBell } from './notify-bell.ts';
 import { postgresSqlDialect } from './postgres-sql-dialect.ts';
 
-export interface PostgresRecordsOptions {
+export interface PostgresRecordsOptions extends SqlRecordsOptions {
   /** `postgres://user:password@host:port/database`, with libpq's query parameters (`sslmode`, `options`, …). */
   readonly url: string;
-  readonly log?: RecordsLog | undefined;
   /**
    * The most connections held at once.
    * @default 10
@@ -23,13 +21,19 @@ export interface PostgresRecordsOptions {
  * Records in a PostgreSQL database, in the first schema of its search path. The first request connects, `migrate()` in
  * the usual case.
  */
-export function openPostgresRecords({ url, log, poolSize = 10 }: PostgresRecordsOptions): Records {
+export function openPostgresRecords({ url, poolSize = 10, ...options }: PostgresRecordsOptions): Records {
   if (!/^postgres(ql)?:\/\//.test(url)) {
     throw new PortholeError(
       'invalid_request',
       'the URL of the records database must begin with postgres:// or postgresql://',
     );
   }
+  const { log } = options;
   const dialect = new PostgresDialect({ pool: () => connectionPool({ url, size: poolSize, log }) });
-  return sqlRecords(new Kysely<SqlSchema>({ dialect }), postgresSqlDialect, notifyBell({ url, log }), log);
+  return sqlRecords(
+    new Kysely<SqlSchema>({ dialect }),
+    postgresSqlDialect,
+    notifyBell({ url, log }),
+    options,
+  );
 }

@@ -6,6 +6,8 @@ import { whileBusy } from './while-busy.ts';
  * Opens the file, made for its owner alone when it is new (SQLite gives its WAL the same mode). WAL lets readers and
  * the one writer go on side by side; with synchronous NORMAL a process that dies loses nothing, a machine that
  * loses power at most the last transactions, never half of one.
+ What is deleted is overwritten with zeros, so that a copy of
+ * the file holds nothing that is gone.
  */
 export async function openDatabase(file: string, busyTimeoutMs: number): Promise<DatabaseSync> {
   const inMemory = file === ':memory:';
@@ -17,7 +19,7 @@ export async function openDatabase(file: string, busyTimeoutMs: number): Promise
     if (!inMemory && mode?.['journal_mode'] !== 'wal') {
       throw Object.assign(new Error('no write-ahead log can be had in this folder'), { errcode: 10 });
     }
-    database.exec('pragma synchronous = normal');
+    database.exec('pragma synchronous = normal; pragma secure_delete = on');
     return database;
   } catch (error) {
     database.close();

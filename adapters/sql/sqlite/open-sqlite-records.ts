@@ -1,16 +1,14 @@
 import { Kysely } from 'kysely';
 import type { Records } from '#core/ports/records.ts';
 import type { SqlSchema } from '../schema.ts';
-import { sqlRecords } from '../sql-records.ts';
-import type { RecordsLog } from '../sql-session.ts';
+import { sqlRecords, type SqlRecordsOptions } from '../sql-records.ts';
 import { inProcessBell } from './in-process-bell.ts';
 import { nodeSqliteDialect } from './node-sqlite-dialect.ts';
 import { sqliteSqlDialect } from './sqlite-sql-dialect.ts';
 
-export interface SqliteRecordsOptions {
+export interface SqliteRecordsOptions extends SqlRecordsOptions {
   /** Made when there is none; its folder must exist. `:memory:` is a database of this instance alone. */
   readonly file: string;
-  readonly log?: RecordsLog | undefined;
   /**
    * How long a request waits while another process writes, in milliseconds, before it fails with `service_unavailable`.
    * @default 5000
@@ -19,7 +17,7 @@ export interface SqliteRecordsOptions {
 }
 
 /** Records in one SQLite file, on a local disk. Opened by the first request, `migrate()` in the usual case. */
-export function openSqliteRecords({ file, log, busyTimeoutMs = 5000 }: SqliteRecordsOptions): Records {
+export function openSqliteRecords({ file, busyTimeoutMs = 5000, ...options }: SqliteRecordsOptions): Records {
   const db = new Kysely<SqlSchema>({ dialect: nodeSqliteDialect({ file, busyTimeoutMs }) });
-  return sqlRecords(db, sqliteSqlDialect, inProcessBell(), log);
+  return sqlRecords(db, sqliteSqlDialect, inProcessBell(), options);
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll } from '@jest/globals';
 import { Client } from 'pg';
+import { sealsOf } from '#test/support/sealed-texts.ts';
 import { openPostgresRecords } from '#adapters/sql/postgres/open-postgres-records.ts';
 import type { Records } from '#core/ports/records.ts';
 import { type RecordsFixture, recordsContract } from '#test/contracts/records.contract.ts';
@@ -29,7 +30,7 @@ async function fixture(): Promise<RecordsFixture> {
   const opened: Records[] = [];
   return {
     open() {
-      const records = openPostgresRecords({ url, poolSize: 4 });
+      const records = openPostgresRecords({ url, poolSize: 4, seals: sealsOf('key-1') });
       opened.push(records);
       return records;
     },

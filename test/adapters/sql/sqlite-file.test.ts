@@ -1,6 +1,6 @@
 import { MIGRATIONS } from '#adapters/sql/migrations.ts';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -9,6 +9,8 @@ import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite-dialect.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { RunRecord } from '#core/ports/run-records.ts';
+import { sandbox } from '#test/contracts/records/samples.ts';
+import { sealsOf } from '#test/support/sealed-texts.ts';
 
 const RUN: RunRecord = {
   id: 'run_1',
@@ -86,6 +88,45 @@ describe('the SQLite file', () => {
     expect(await setting('busy_timeout')).toBe(0);
     // 1 is NORMAL.
     expect(await setting('synchronous')).toBe(1);
+    expect(await setting('secure_delete')).toBe(1);
+  });
+
+  test('and its log hold no value of a sandbox’s variables, before and after it is destroyed', async () => {
+    const records = openSqliteRecords({ file, seals: sealsOf('key-1') });
+    opened.push(records);
+    await records.migrate();
+    const env = { TOKEN: 'plain-to-see', OTHER: 'x'.repeat(9_000) };
+    const made = sandbox('box', { env });
+    await records.sandboxes.create(made);
+    const bytes = async () =>
+      Buffer.concat([await readFile(file), await readFile(`${file}-wal`)]).toString('latin1');
+    expect((await records.sandboxes.get('box'))?.env).toEqual(env);
+    expect(await bytes()).not.toMatch(/plain-to-see|TOKEN|xxxxxxxx/);
+    await records.sandboxes.setObserved('box', 'destroyed');
+    expect(await bytes()).not.toMatch(/plain-to-see|TOKEN|xxxxxxxx/);
+    expect((await records.sandboxes.get('box'))?.env).toEqual({});
+  });
+
+  test('of an older version gives the variables that it has as they are', async () => {
+    const older = open();
+    await older.migrate();
+    const made = sandbox('box', { env: { A: '1' } });
+    await older.sandboxes.create(made);
+    const newer = openSqliteRecords({ file, seals: sealsOf('key-1') });
+    opened.push(newer);
+    expect((await newer.sandboxes.get('box'))?.env).toEqual({ A: '1' });
+  });
+
+  test('gives no variables whose key has gone, and says so to its log alone', async () => {
+    const told: unknown[] = [];
+    const log = { warn: (fields: object, message: string) => void told.push([fields, message]) };
+    const before = openSqliteRecords({ file, seals: sealsOf('key-1') });
+    const after = openSqliteRecords({ file, seals: sealsOf('key-2'), log });
+    opened.push(before, after);
+    await before.migrate();
+    await before.sandboxes.create(sandbox('box', { env: { A: '1' } }));
+    expect(await after.sandboxes.get('box')).toMatchObject({ id: 'box', env: {} });
+    expect(told).toEqual([[{ owner: 'alice' }, expect.stringMatching(/PORTHOLE_SIGNING_KEYS$/)]]);
   });
 
   test('is read while another process writes', async () => {

@@ -4,13 +4,17 @@ import { join } from 'node:path';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/ports/records.ts';
 import { type RecordsFixture, recordsContract } from '#test/contracts/records.contract.ts';
+import { sealsOf } from '#test/support/sealed-texts.ts';
 
 async function fixture(file?: string): Promise<RecordsFixture> {
   const folder = await mkdtemp(join(tmpdir(), 'porthole-records-'));
   const opened: Records[] = [];
   return {
     open() {
-      const records = openSqliteRecords({ file: file ?? join(folder, 'records.db') });
+      const records = openSqliteRecords({
+        file: file ?? join(folder, 'records.db'),
+        seals: sealsOf('key-1'),
+      });
       opened.push(records);
       return records;
     },

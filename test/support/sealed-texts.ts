@@ -1,0 +1,12 @@
+import { deriveKeySet } from '#adapters/keys/key-set.ts';
+import { createSealedTexts, type SealedTexts } from '#adapters/keys/sealed-texts.ts';
+
+/** Seals with keys of these names, the first of which seals. */
+export function sealsOf(...kids: readonly string[]): SealedTexts {
+  const keys = kids.map((kid) => ({
+    kty: 'oct' as const,
+    kid,
+    k: Buffer.alloc(32, kid).toString('base64url'),
+  }));
+  return createSealedTexts(deriveKeySet({ keys }));
+}
