@@ -4,6 +4,7 @@ import { Route, Switch, useLocation } from 'wouter';
 import { type Answer, ApiError, call, onSignedOut } from './api/client.ts';
 import { ApprovalDock } from './approvals/approval-dock.tsx';
 import { useApprovals } from './approvals/use-approvals.ts';
+import { useNotifications } from './approvals/use-notifications.ts';
 import { RunPage } from './pages/run-page.tsx';
 import { RunsPage } from './pages/runs-page.tsx';
 import { SandboxPage } from './pages/sandbox-page.tsx';
@@ -69,10 +70,11 @@ export function App() {
 }
 
 function SignedIn({ session }: { readonly session: Session }) {
-  const waiting = useApprovals();
+  const approvals = useApprovals();
+  useNotifications(approvals);
   return (
     <>
-      <Shell session={session} waiting={waiting.length}>
+      <Shell session={session} waiting={approvals.following ? approvals.waiting.length : 0}>
         <Suspense fallback={<Loading />}>
           <Switch>
             <Route path="/">
@@ -95,7 +97,7 @@ function SignedIn({ session }: { readonly session: Session }) {
           </Switch>
         </Suspense>
       </Shell>
-      <ApprovalDock waiting={waiting} />
+      <ApprovalDock waiting={approvals.waiting} forget={approvals.forget} user={session.user} />
     </>
   );
 }

@@ -65,6 +65,7 @@ suite('the console, in a real browser', chromiumMissing, () => {
     expect(performance.now() - began).toBeLessThan(1_000);
     await page.getByText('“Pricing”').waitFor();
     expect(await violations(page)).toEqual([]);
+    await page.locator('.actions[data-armed="true"]').waitFor();
     await approve.click();
     expect((await asking).status).toBe(200);
     await approve.waitFor({ state: 'detached' });

@@ -1,3 +1,4 @@
+import { hearServerTime } from '../live/server-clock.ts';
 import type { Api } from './api.ts';
 
 export type Route = keyof Api;
@@ -61,11 +62,18 @@ export function addressOf(
   return search.size === 0 ? address : `${address}?${search}`;
 }
 
+/** Asks, and hears whether the session is over. @throws TypeError when the server cannot be reached */
+export async function ask(address: string, init: RequestInit = {}): Promise<Response> {
+  const response = await fetch(address, init);
+  hearServerTime(response);
+  if (response.status === 401) signedOut();
+  return response;
+}
+
 /** @throws ApiError; TypeError when the server cannot be reached */
 export async function request(address: string, init: RequestInit = {}): Promise<Response> {
-  const response = await fetch(address, init);
+  const response = await ask(address, init);
   if (response.ok) return response;
-  if (response.status === 401) signedOut();
   const { error, code, ...details } = (await response.json().catch(() => ({}))) as {
     error?: string;
     code?: string;

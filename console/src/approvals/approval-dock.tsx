@@ -1,93 +1,177 @@
-import { useState } from 'react';
-import { Link } from 'wouter';
-import { call } from '../api/client.ts';
-import { timeLeft } from '../live/time-words.ts';
-import { problemOf, useAnswer, useNow } from '../live/use-live.ts';
+import { type FocusEvent, useEffect, useRef, useState } from 'react';
+import { serverNow } from '../live/server-clock.ts';
 import { Button } from '../parts/button.tsx';
-import { Problem } from '../parts/feedback.tsx';
-import type { WaitingApproval } from './use-approvals.ts';
+import { ApprovalCard } from './approval-card.tsx';
+import { endedWords, questionOf, runName, type WaitingApproval } from './approval-words.ts';
+import { TellMeButton } from './tell-me-button.tsx';
+import { useArmed } from './use-armed.ts';
+import type { Approvals } from './use-approvals.ts';
+import './approvals.css';
 
-/** What waits, in front of whatever page one is on. */
-export function ApprovalDock({ waiting }: { readonly waiting: readonly WaitingApproval[] }) {
-  return (
-    <section className="dock" aria-label="Waiting for your decision" aria-live="polite">
-      {waiting.map((each) => (
-        <ApprovalCard key={each.request_id} approval={each} />
-      ))}
-    </section>
-  );
+export interface ApprovalDockProps extends Pick<Approvals, 'waiting' | 'forget'> {
+  readonly user: string;
 }
 
-function ApprovalCard({ approval }: { readonly approval: WaitingApproval }) {
-  const now = useNow();
-  const [problem, setProblem] = useState<string>();
-  const [busy, setBusy] = useState(false);
-  const port = approval.arguments['target_port'];
-  const decide = async (decision: 'approve' | 'deny', scope: 'once' | 'run' | 'always') => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      await call('POST /api/runs/{id}/tool-approvals', {
-        path: { id: approval.run_id },
-        body: { request_id: approval.request_id, decision, scope },
-      });
-    } catch (error) {
-      setProblem(problemOf(error));
-      setBusy(false);
-    }
-  };
-  const left = Date.parse(approval.expires_at) - now;
+/** Cards at a time: those behind come up as these are decided. */
+const SHOWN = 3;
+/** How long it is told what became of a request, in milliseconds. */
+const NOTICE_MS = 10_000;
+/** Leads to what waits, and back to where one was; while something does. */
+const KEY = 'F8';
+
+/**
+ * What waits, in front of whatever page one is on. It takes no focus from anybody: it is announced, and `F8` leads to it. It also stands in front of dialogs, and may be used
+ * from within them.
+ */
+export function ApprovalDock({ waiting, forget, user }: ApprovalDockProps) {
+  const dock = useRef<HTMLElement>(null);
+  const [folded, setFolded] = useState(false);
+  const { words: notice, tell } = useNotice();
+  const decided = useRef(new Set<string>());
+  const shown = folded ? [] : waiting.slice(0, SHOWN);
+  const armed = useArmed(dock, shown.map(({ request_id: id }) => id).join());
+  const news = useNews(waiting, decided.current, tell, () => setFolded(false));
+  const leave = useFocusOf(dock, waiting);
   return (
-    <article className="approval" aria-labelledby={`ask-${approval.request_id}`}>
-      <header>
-        <h2 id={`ask-${approval.request_id}`}>
-          {typeof port === 'number' ? `Open a preview of port ${port}?` : approval.message}
-        </h2>
-        <span className={`countdown ${left < 60_000 ? 'urgent' : ''}`} role="timer">
-          {timeLeft(left)}
-        </span>
-      </header>
-      <p className="quiet">
-        The agent of <Link href={`/runs/${approval.run_id}`}>{approval.run_title ?? approval.run_id}</Link>{' '}
-        asks.
+    <div data-react-aria-top-layer="true">
+      <p className="hidden" role="status">
+        {notice ?? news}
       </p>
-      {typeof port === 'number' ? <WhatListens runId={approval.run_id} port={port} /> : null}
-      {problem === undefined ? null : <Problem words={problem} />}
-      <div className="actions" role="group" aria-label="Your decision">
-        <Button variant="primary" isDisabled={busy} onPress={() => void decide('approve', 'once')}>
-          Approve once
-        </Button>
-        <Button isDisabled={busy} onPress={() => void decide('approve', 'run')}>
-          For this run
-        </Button>
-        <Button isDisabled={busy} onPress={() => void decide('approve', 'always')}>
-          Always
-        </Button>
-        <Button variant="danger" isDisabled={busy} onPress={() => void decide('deny', 'once')}>
-          Deny
-        </Button>
-      </div>
-    </article>
+      {waiting.length === 0 && notice === undefined ? null : (
+        <section
+          ref={dock}
+          className="dock"
+          aria-label="Waiting for your decision"
+          aria-keyshortcuts={KEY}
+          {...leave}
+        >
+          {waiting.length === 0 ? null : (
+            <header className="dock-head">
+              <h2>{waiting.length === 1 ? '1 request waits' : `${waiting.length} requests wait`}</h2>
+              <kbd title="Leads here, and back">{KEY}</kbd>
+              <TellMeButton />
+              <Button variant="plain" aria-expanded={!folded} onPress={() => setFolded(!folded)}>
+                {folded ? 'Show' : 'Hide'}
+              </Button>
+            </header>
+          )}
+          {shown.map((each) => (
+            <ApprovalCard
+              key={each.request_id}
+              approval={each}
+              user={user}
+              armed={armed}
+              onDecide={(choice) => {
+                if (choice === undefined) decided.current.delete(each.request_id);
+                else decided.current.add(each.request_id);
+              }}
+              onEnd={(words) => {
+                tell(words);
+                forget(each.request_id);
+              }}
+            />
+          ))}
+          {!folded && waiting.length > SHOWN ? (
+            <p className="notice quiet">{waiting.length - SHOWN} more come up as you decide.</p>
+          ) : null}
+          {notice === undefined ? null : <p className="notice">{notice}</p>}
+        </section>
+      )}
+    </div>
   );
 }
 
-/** What a look into the sandbox finds at the port. */
-function WhatListens({ runId, port }: { readonly runId: string; readonly port: number }) {
-  const { value, problem } = useAnswer(
-    'GET /api/runs/{id}/sandbox/doctor',
-    { path: { id: runId }, query: { port: String(port) } },
-    10_000,
-  );
-  if (value === undefined) {
-    return <p className="listens quiet">{problem ?? `Looking at what listens on ${port}…`}</p>;
-  }
-  const found = value.ports.find((each) => each.port === port);
-  const command = found?.listener?.process?.command;
-  return (
-    <p className="listens">
-      {command === undefined ? null : <code>{command}</code>}
-      {found?.http.title == null ? null : <span>“{found.http.title}”</span>}
-      <span className="quiet">{found?.advice ?? value.advice}</span>
-    </p>
-  );
+interface Notice {
+  readonly words: string | undefined;
+  readonly tell: (words: string) => void;
+}
+
+/** The last thing that became of a request, for a while. */
+function useNotice(): Notice {
+  const [words, setWords] = useState<string>();
+  useEffect(() => {
+    if (words === undefined) return undefined;
+    const timer = setTimeout(() => setWords(undefined), NOTICE_MS);
+    return () => clearTimeout(timer);
+  }, [words]);
+  return { words, tell: setWords };
+}
+
+/** What a screen reader says when something begins to wait; tells as well what has ended without a decision from here. */
+function useNews(
+  waiting: readonly WaitingApproval[],
+  decidedHere: ReadonlySet<string>,
+  tell: Notice['tell'],
+  onBegin: () => void,
+): string | undefined {
+  const [news, setNews] = useState<string>();
+  const known = useRef<readonly WaitingApproval[]>([]);
+  useEffect(() => {
+    const before = known.current;
+    known.current = waiting;
+    const isIn = (list: readonly WaitingApproval[], { request_id: id }: WaitingApproval) =>
+      list.some((each) => each.request_id === id);
+    const begun = waiting.filter((each) => !isIn(before, each));
+    const ended = before.find((each) => !isIn(waiting, each) && !decidedHere.has(each.request_id));
+    if (ended !== undefined) tell(endedWords(ended, serverNow()));
+    const [first] = begun;
+    if (first !== undefined) {
+      setNews(`The agent of ${runName(first)} asks: ${questionOf(first)} Press ${KEY} to decide.`);
+      onBegin();
+    } else if (waiting.length === 0) setNews(undefined);
+  }, [waiting, decidedHere, tell, onBegin]);
+  return news;
+}
+
+/** Leads the keyboard to the dock and back, and keeps it somewhere when what it was on goes. */
+function useFocusOf(dock: { readonly current: HTMLElement | null }, waiting: readonly WaitingApproval[]) {
+  const cameFrom = useRef<HTMLElement | null>(null);
+  const within = useRef(false);
+  const some = waiting.length > 0;
+  const toCard = () => {
+    const target =
+      dock.current?.querySelector<HTMLElement>('.approval') ??
+      dock.current?.querySelector<HTMLElement>('button');
+    target?.focus();
+    return target != null;
+  };
+  const back = () => {
+    within.current = false;
+    const target =
+      cameFrom.current?.isConnected === true ? cameFrom.current : document.getElementById('page');
+    target?.focus();
+  };
+  useEffect(() => {
+    if (!some) return undefined;
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== KEY || event.repeat) return;
+      // Also from a terminal, which has all other keys.
+      event.preventDefault();
+      event.stopPropagation();
+      if (dock.current?.contains(document.activeElement) === true) back();
+      else toCard();
+    };
+    window.addEventListener('keydown', onKey, true);
+    return () => window.removeEventListener('keydown', onKey, true);
+  });
+  useEffect(() => {
+    // The card that was focused is gone, and with it the focus.
+    if (!within.current || dock.current?.contains(document.activeElement) === true) return;
+    if (document.activeElement !== null && document.activeElement !== document.body) {
+      within.current = false;
+    } else if (!some || !toCard()) back();
+  }, [waiting]);
+  return {
+    onFocus: ({ relatedTarget, currentTarget }: FocusEvent) => {
+      if (relatedTarget instanceof HTMLElement && !currentTarget.contains(relatedTarget)) {
+        cameFrom.current = relatedTarget;
+      }
+      within.current = true;
+    },
+    onBlur: ({ relatedTarget, currentTarget, target }: FocusEvent) => {
+      if (relatedTarget instanceof Node) within.current = currentTarget.contains(relatedTarget);
+      // A press beside everything: what is blurred still stands then.
+      else setTimeout(() => (within.current &&= !target.isConnected));
+    },
+  };
 }

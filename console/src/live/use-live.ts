@@ -1,13 +1,14 @@
 import { useCallback, useContext, useEffect, useRef, useState } from 'react';
-import { type Answer, ApiError, call, type CallInput, type Route } from '../api/client.ts';
+import { type Answer, ApiError, ask, call, type CallInput, type Route } from '../api/client.ts';
 import { followEvents, type StreamEvent } from './event-stream.ts';
+import { serverNow } from './server-clock.ts';
 import { SessionContext } from './session-state.ts';
 
-/** The time, told anew each second. */
+/** The server's time, told anew each second. */
 export function useNow(): number {
-  const [now, setNow] = useState(Date.now);
+  const [now, setNow] = useState(serverNow);
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    const timer = setInterval(() => setNow(serverNow()), 1_000);
     return () => clearInterval(timer);
   }, []);
   return now;
@@ -24,24 +25,64 @@ export function useVisible(): boolean {
   return visible;
 }
 
-/** Follows a stream while the page can be seen: browsers grant few connections, and all tabs share them. Returns whether it hears the server. */
-export function useEvents(address: string, onEvent: (event: StreamEvent) => void): boolean {
+export interface Followed {
+  /** Whether it hears the server. */
+  readonly live: boolean;
+  /** Whether it is meant to: a tab that nobody sees is not. */
+  readonly following: boolean;
+}
+
+/**
+ * Follows a stream while the page can be seen: browsers grant few connections, and all tabs share them.
+ * @param hiddenTurn of all hidden tabs that name the same, one follows all the same
+ */
+export function useEvents(
+  address: string,
+  onEvent: (event: StreamEvent) => void,
+  hiddenTurn?: string,
+): Followed {
   const [live, setLive] = useState(false);
   const visible = useVisible();
+  const isTurn = useHiddenTurn(hiddenTurn, visible);
   const { over, count } = useContext(SessionContext);
+  const following = (visible || isTurn) && !over;
   const listener = useRef(onEvent);
   listener.current = onEvent;
   useEffect(() => {
-    if (!visible || over) return undefined;
+    if (!following) return undefined;
     const ended = new AbortController();
     void followEvents(address, {
+      fetch: ask,
       onEvent: (event) => listener.current(event),
       onState: setLive,
       signal: ended.signal,
     });
-    return () => ended.abort();
-  }, [address, visible, over, count]);
-  return live;
+    return () => {
+      ended.abort();
+      setLive(false);
+    };
+  }, [address, following, count]);
+  return { live, following };
+}
+
+/** Whether it is this hidden tab's turn: the first one's of a name, until it is seen or closed. Where browsers keep no locks, which is on plain http, it is nobody's. */
+function useHiddenTurn(name: string | undefined, visible: boolean): boolean {
+  const [mine, setMine] = useState(false);
+  useEffect(() => {
+    if (visible || name === undefined || !('locks' in navigator)) return undefined;
+    const over = new AbortController();
+    const hold = () =>
+      new Promise<void>((resolve) => {
+        over.signal.addEventListener('abort', () => resolve());
+        setMine(true);
+      });
+    navigator.locks.request(name, { signal: over.signal }, hold).catch(() => undefined);
+    return () => {
+      over.abort();
+      setMine(false);
+    };
+  }, [name, visible]);
+  return mine;
 }
 
 export interface Loaded<T> {

@@ -11,7 +11,7 @@ import { Previews } from '../previews/previews.tsx';
 /** One run: its previews, and its story as it goes on. */
 export function RunPage({ id }: { readonly id: string }) {
   const [events, setEvents] = useState<readonly RunEvent[]>([]);
-  const live = useEvents(`/api/runs/${encodeURIComponent(id)}/events`, ({ data }) => {
+  const { live } = useEvents(`/api/runs/${encodeURIComponent(id)}/events`, ({ data }) => {
     const event = JSON.parse(data) as RunEvent;
     setEvents((before) => (Number(event.id) <= Number(before.at(-1)?.id ?? 0) ? before : [...before, event]));
   });

@@ -40,12 +40,12 @@ export function LivePreview({ runId, preview, onEnd }: LivePreviewProps) {
   const ready = finding?.ready === true;
   const reason =
     preview.reason === 'sandbox_stopped' ? 'The sandbox is stopped: resume it.' : finding?.advice;
-  const wasReady = useRef(ready);
+  const didNotServe = useRef(false);
   useEffect(() => {
     // What was shown while it did not serve is a page about that.
-    if (ready && !wasReady.current) setLoads((count) => count + 1);
-    wasReady.current = ready;
-  }, [ready]);
+    if (ready && didNotServe.current) setLoads((count) => count + 1);
+    if (finding !== undefined) didNotServe.current = !ready;
+  }, [ready, finding]);
   const stop = async () => {
     try {
       await call('DELETE /api/runs/{id}/sandbox/port-forward/{sessionId}', {

@@ -1,0 +1,13 @@
+/** Control characters, line separators, and what turns a text's direction round or cannot be seen: what a hostile text hides behind. */
+const UNSEEN = /[\p{C}\p{Z}]+/gu;
+
+/** A text of others as one line that shows all that it says: no control characters, single spaces, at most `most` characters. */
+export function plainText(text: string, most: number): string {
+  const seen = Array.from(
+    text
+      .slice(0, most * 4)
+      .replace(UNSEEN, ' ')
+      .trim(),
+  );
+  return seen.length <= most ? seen.join('') : `${seen.slice(0, most - 1).join('')}…`;
+}
