@@ -16,6 +16,8 @@ export function consoleHeaders(services: Pick<Services, 'preview' | 'publicUrl'>
       "frame-ancestors 'none'",
     ].join('; '),
     'cross-origin-opener-policy': 'same-origin',
+    // Previews may be of the same site: a process that runs one must not have this page in its memory, too.
+    'origin-agent-cluster': '?1',
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
   };

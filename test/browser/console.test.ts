@@ -176,6 +176,7 @@ suite('the console, in a real browser', chromiumMissing, () => {
         'cache-control': 'no-cache',
         'content-encoding': 'br',
         'cross-origin-opener-policy': 'same-origin',
+        'origin-agent-cluster': '?1',
         'referrer-policy': 'no-referrer',
       });
       expect(answer.headers['content-security-policy']).not.toContain('unsafe');

@@ -1,7 +1,8 @@
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
-import { useEffect, useRef, useState } from 'react';
+import { useContext, useEffect, useRef, useState } from 'react';
+import { SessionContext } from '../live/session-state.ts';
 import { Button } from '../parts/button.tsx';
 import { adoptInlineStyles } from './adopt-inline-styles.ts';
 import { UNICODE_OF_TODAY } from './character-width.ts';
@@ -37,6 +38,8 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
   const [phase, setPhase] = useState<Phase>('connecting');
   const [words, setWords] = useState<string>();
   const [attempt, setAttempt] = useState(0);
+  // The server ends a terminal with the session that has it open: whoever has signed in again gets it back.
+  const { count: signIns } = useContext(SessionContext);
   const [link, setLink] = useState<string>();
   const [isControl, setIsControl] = useState(false);
   const control = useRef(false);
@@ -126,7 +129,7 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
       terminal.dispose();
       giveBack();
     };
-  }, [sandboxId, session, attempt]);
+  }, [sandboxId, session, attempt, signIns]);
   return (
     <div className="terminal">
       <p className="terminal-state">
