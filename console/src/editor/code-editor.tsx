@@ -83,7 +83,9 @@ const THEME = EditorView.theme({
 });
 
 const DARK = '(prefers-color-scheme: dark)';
-const themeOf = () => (matchMedia(DARK).matches ? oneDark : []);
+/** The page's own ground, on which each colour of the theme can be read. */
+const DARKER = EditorView.theme({ '&, & .cm-gutters': { backgroundColor: 'var(--card)' } }, { dark: true });
+const themeOf = () => (matchMedia(DARK).matches ? [DARKER, oneDark] : []);
 
 interface Parts {
   readonly view: EditorView;
