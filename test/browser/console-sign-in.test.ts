@@ -145,6 +145,7 @@ suite('signing in to the console, over https in a real browser', chromiumMissing
       await heading('Sandboxes').waitFor();
       expect(await page.getByLabel('Tag').inputValue()).toBe('team:blue');
       expect(await page.evaluate('document.activeElement.id')).toBe('page');
+      expect(await page.title()).toBe('Sandboxes · Porthole');
     });
 
     test('shows nothing of it to another person', async () => {

@@ -1,8 +1,9 @@
 import type { ReactNode } from 'react';
-import { useEffect } from 'react';
+import { useContext, useEffect } from 'react';
 import { Link, useLocation } from 'wouter';
 import { type Answer, call } from '../api/client.ts';
 import { useNewBuild } from '../live/new-build.ts';
+import { SessionContext } from '../live/session-state.ts';
 import { Button } from './button.tsx';
 import { ErrorBoundary } from './error-boundary.tsx';
 import { Icon, type IconName } from './icon.tsx';
@@ -26,10 +27,12 @@ export function Shell({ session, waiting, children }: ShellProps) {
   const current = location.startsWith('/runs/') ? '/' : `/${location.split('/')[1] ?? ''}`;
   const heading = usePageHeading(location);
   useNewBuild(location);
+  const { over } = useContext(SessionContext);
   useEffect(() => {
+    if (over) return;
     const page = heading === '' ? 'Porthole' : `${heading} · Porthole`;
     document.title = waiting > 0 ? `(${waiting}) ${page}` : page;
-  }, [heading, waiting]);
+  }, [heading, waiting, over]);
   const signOut = async () => {
     await call('DELETE /api/session').catch(() => undefined);
     window.location.assign('/');

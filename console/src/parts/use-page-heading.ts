@@ -13,8 +13,9 @@ export function usePageHeading(location: string): string {
     let isToFocus = before.current !== location;
     before.current = location;
     const look = () => {
-      const heading = page.querySelector('h1');
-      if (heading === null) return;
+      // While a page's script is on its way, the page before is there still, unseen.
+      const heading = [...page.querySelectorAll('h1')].find((each) => each.checkVisibility());
+      if (heading === undefined) return;
       setWords(heading.textContent);
       if (!isToFocus) return;
       isToFocus = false;
