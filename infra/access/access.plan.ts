@@ -1,13 +1,14 @@
 import { defaultWarmPool, sandboxProvider } from '../functions/sandbox-provider.plan.ts';
 import { STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { functionNeeds, lifecycleNeeds, type Need, reaperNeeds, rulesOf } from './needs.ts';
+import { functionNeeds, lifecycleNeeds, type Need, reaperNeeds, rulesOf, snapshotsNeeds } from './needs.ts';
 
 /** Service accounts of the stack, all in the functions' namespace. */
 export const SERVICE_ACCOUNTS = {
   functions: 'porthole',
   reaper: 'porthole-reaper',
   lifecycle: 'porthole-lifecycle',
+  'snapshots-clean': 'porthole-snapshots-clean',
 } as const;
 
 /** The service accounts, each with its role in the previews' namespace: the API's own route is out of their reach. */
@@ -21,6 +22,7 @@ export function accessPlan({
     account('functions', functionNeeds(provider, defaultWarmPool(sandboxes))),
     account('reaper', reaperNeeds()),
     account('lifecycle', lifecycleNeeds(provider, { archives: archives !== undefined })),
+    account('snapshots-clean', snapshotsNeeds(provider)),
   ];
 
   function account(id: keyof typeof SERVICE_ACCOUNTS, needs: readonly Need[]) {

@@ -150,6 +150,15 @@ export function lifecycleNeeds(
   ]);
 }
 
+/** The clean-up of the editor's snapshots destroys the sandboxes that the records name, which have no previews; it looks for no others. */
+export function snapshotsNeeds(provider: Provider): readonly Need[] {
+  const ending = [
+    ...(provider === 'agent-sandbox' ? [] : ENDING_PODS),
+    ...(provider === 'kubernetes' ? [] : ENDING_CLAIMS),
+  ];
+  return merged(ending.filter(({ verb }) => verb !== 'list' && verb !== 'patch'));
+}
+
 function needs(group: string, resource: string, verbs: Readonly<Record<string, string>>): Need[] {
   return Object.entries(verbs).map(([verb, why]) => ({ group, resource, verb, why }));
 }

@@ -7,11 +7,11 @@ export const SNAPSHOTS_ARGUMENTS = ['host/clean-snapshots-once.ts'];
 /** Snapshots are over to the second, whenever they are removed: ten minutes spare the cluster nine pods of ten. */
 const EVERY_TEN_MINUTES = '*/10 * * * *';
 
-/** It ends sandboxes, as the lifecycle does: it has the rights of that, and not the keys of the bucket of archives. */
+/** It destroys sandboxes, and has an account of its own that can do nothing else: not run a command in one, as the lifecycle may where it archives, nor read the keys of the bucket of archives. */
 export function snapshotsPlan(config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway'>) {
   const { metadata, spec } = everyMinutePlan(config, {
     component: 'snapshots-clean',
-    account: 'lifecycle',
+    account: 'snapshots-clean',
     args: SNAPSHOTS_ARGUMENTS,
   });
   return { metadata, spec: { ...spec, schedule: EVERY_TEN_MINUTES } };

@@ -84,6 +84,14 @@ suite('access', missing(), () => {
       archivedClaims,
       'porthole-lifecycle',
     );
+    actors['the clean-up of snapshots where functions make pods'] = await of(
+      archivedPods,
+      'porthole-snapshots-clean',
+    );
+    actors['the clean-up of snapshots where functions claim sandboxes'] = await of(
+      archivedClaims,
+      'porthole-snapshots-clean',
+    );
     actors['whatever else runs beside the functions'] = await of(pods, 'default');
     actors['a sandbox, if it had a token'] = await of(pods, 'default', pods.config.namespaces.previews);
   }, 180_000);
@@ -176,6 +184,13 @@ suite('access', missing(), () => {
     await endsSandboxes(made, provider);
   }, 60_000);
 
+  test('the clean-up of snapshots destroys a sandbox that it knows, finds none and runs nothing in one', async () => {
+    const [stack = pods] = archiving;
+    const { provider } = await stack.as('porthole-snapshots-clean');
+    const { provider: made } = await stack.as('porthole');
+    await destroysSandboxes(made, provider);
+  }, 60_000);
+
   const passes = (file: string, stack: GuardedStack): Promise<string> =>
     command(
       [
@@ -230,6 +245,7 @@ suite('access', missing(), () => {
         const functions = await stack.as('porthole');
         await wholeLife(functions, stack);
         await endsSandboxes(functions.provider, (await stack.as('porthole-lifecycle')).provider);
+        await destroysSandboxes(functions.provider, (await stack.as('porthole-snapshots-clean')).provider);
       } finally {
         await standIn.stop();
         await stack.close();
@@ -248,6 +264,16 @@ async function endsSandboxes(made: SandboxProvider, provider: SandboxProvider): 
   await provider.destroy(id);
   expect(await made.inspect(id)).toMatchObject({ state: 'absent' });
   await expect(provider.create({ id: sandboxId() })).rejects.toThrow(/forbidden/i);
+}
+
+/** All that the clean-up of snapshots does, and what it must not do. */
+async function destroysSandboxes(made: SandboxProvider, provider: SandboxProvider): Promise<void> {
+  const id = sandboxId();
+  await made.create({ id });
+  await expect(run(provider, id, ['id'])).rejects.toThrow(/forbidden/i);
+  await expect(collect(provider.list())).rejects.toThrow(/forbidden/i);
+  await provider.destroy(id);
+  expect(await made.inspect(id)).toMatchObject({ state: 'absent' });
 }
 
 /** Every operation that the API has, with this account's token. */

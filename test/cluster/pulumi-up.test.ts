@@ -310,6 +310,7 @@ suite('pulumi up on a real cluster', missing(), () => {
       expect(changed.toSorted()).toEqual([
         'update porthole-access-functions-role',
         'update porthole-access-lifecycle-role',
+        'update porthole-access-snapshots-clean-role',
         'update porthole-admission-sandbox-claims',
         'update porthole-admission-sandbox-streams',
         'update porthole-functions-environment',

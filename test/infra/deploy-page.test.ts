@@ -21,8 +21,8 @@ test('the page on deploying lists every right of the accounts, and what it is fo
   const marks = { never: '', always: '✓', 'where it archives': 'archives' };
   expect(rows).toEqual(
     describeRights().map(
-      ({ right, what, pods, claims, reaper, lifecycle }) =>
-        `| \`${right}\` | ${mark(pods)} | ${mark(claims)} | ${mark(reaper)} | ${marks[lifecycle]} | ${what} |`,
+      ({ right, what, pods, claims, reaper, lifecycle, snapshots }) =>
+        `| \`${right}\` | ${mark(pods)} | ${mark(claims)} | ${mark(reaper)} | ${marks[lifecycle]} | ${mark(snapshots)} | ${what} |`,
     ),
   );
 });

@@ -308,13 +308,30 @@ test('the lives of sandboxes are looked after each minute, with rights of their 
   expect(pod.containers.map(({ args }) => args)).toEqual([['host/keep-lives-once.ts']]);
 });
 
-test('the snapshots of the editor are removed every ten minutes, with the rights of the lifecycle', () => {
+test('the snapshots of the editor are removed every ten minutes, with rights of their own', () => {
   const { metadata, spec } = snapshotsPlan(config());
   expect(metadata).toMatchObject({ name: 'porthole-snapshots-clean', namespace: 'porthole' });
   expect([spec.schedule, spec.concurrencyPolicy]).toEqual(['*/10 * * * *', 'Forbid']);
   const pod = spec.jobTemplate.spec.template.spec;
-  expect(pod.serviceAccountName).toBe('porthole-lifecycle');
+  expect(pod.serviceAccountName).toBe('porthole-snapshots-clean');
   expect(pod.containers.map(({ args }) => args)).toEqual([['host/clean-snapshots-once.ts']]);
+});
+
+test.each([
+  [{ image: 'node' }, ['pods: get watch delete', 'persistentvolumeclaims: get watch delete']],
+  [
+    { templates: { node: { image: 'node' } }, warmPools: { ready: { template: 'node' } } },
+    ['pods: get watch', 'sandboxclaims: get watch delete', 'sandboxes: get watch'],
+  ],
+])('who removes snapshots destroys sandboxes and no more, archives or not: %j', (sandboxes, rights) => {
+  const archives = { bucket: 'archives', existingSecret: 'keys' };
+  for (const more of [{}, { 'porthole:archives': archives }]) {
+    const plan = accessPlan(config({ 'porthole:sandboxes': sandboxes, ...more }));
+    const rules = plan.find(({ id }) => id === 'snapshots-clean')?.role.rules;
+    expect(rules?.map(({ resources: [resource], verbs }) => `${resource}: ${verbs.join(' ')}`)).toEqual(
+      rights,
+    );
+  }
 });
 
 describe('a warm pool', () => {

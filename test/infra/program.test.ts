@@ -88,6 +88,7 @@ describe('the program', () => {
       'core/v1:ServiceAccount porthole/porthole',
       'core/v1:ServiceAccount porthole/porthole-lifecycle',
       'core/v1:ServiceAccount porthole/porthole-reaper',
+      'core/v1:ServiceAccount porthole/porthole-snapshots-clean',
       'gateway.networking.k8s.io/v1:Gateway agentweaver/agentweaver-preview-gateway',
       'gateway.networking.k8s.io/v1:HTTPRoute porthole/porthole-api',
       'gateway.networking.k8s.io/v1:HTTPRoute porthole/porthole-fallback',
@@ -99,9 +100,11 @@ describe('the program', () => {
       'rbac.authorization.k8s.io/v1:Role agentweaver/porthole',
       'rbac.authorization.k8s.io/v1:Role agentweaver/porthole-lifecycle',
       'rbac.authorization.k8s.io/v1:Role agentweaver/porthole-reaper',
+      'rbac.authorization.k8s.io/v1:Role agentweaver/porthole-snapshots-clean',
       'rbac.authorization.k8s.io/v1:RoleBinding agentweaver/porthole',
       'rbac.authorization.k8s.io/v1:RoleBinding agentweaver/porthole-lifecycle',
       'rbac.authorization.k8s.io/v1:RoleBinding agentweaver/porthole-reaper',
+      'rbac.authorization.k8s.io/v1:RoleBinding agentweaver/porthole-snapshots-clean',
     ]);
   });
 
@@ -139,7 +142,7 @@ describe('the program', () => {
     ['porthole-reaper', 'porthole-functions-environment'],
     ['porthole-lifecycle', 'porthole-access-lifecycle-binding'],
     ['porthole-lifecycle', 'porthole-functions-environment'],
-    ['porthole-snapshots', 'porthole-access-lifecycle-binding'],
+    ['porthole-snapshots', 'porthole-access-snapshots-clean-binding'],
     ['porthole-snapshots', 'porthole-functions-environment'],
     ['porthole-functions-service', 'porthole-functions'],
     ['porthole-routes', 'porthole-functions-service'],

@@ -9,7 +9,7 @@ import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts
 import { previewManifests } from '#constructs/preview.ts';
 import type { PreviewSpec } from '#core/ports/preview-plane.ts';
 import { previewHost, previewName } from '#core/rules/preview-token.ts';
-import { accessPlan } from '../../../infra/access/access.plan.ts';
+import { accessPlan, SERVICE_ACCOUNTS } from '../../../infra/access/access.plan.ts';
 import { type Need, rulesOf } from '../../../infra/access/needs.ts';
 import { admissionPlan, bindingPlan } from '../../../infra/admission/admission.plan.ts';
 import { gatewayPlan } from '../../../infra/gateway/gateway.plan.ts';
@@ -128,7 +128,9 @@ export async function openGuardedStack(
     kubectl: (args, stdin) => bed.kubectl([...args, `--namespace=${namespaces.previews}`], stdin),
     as: async (account, namespace) => {
       const found = await as(account, namespace);
-      return namespace === undefined && account.startsWith('porthole') ? granted(found, FIRST_RIGHT) : found;
+      return namespace === undefined && account.startsWith('porthole')
+        ? granted(found, firstRightOf(account))
+        : found;
     },
     withRights: async (needs) => {
       made += 1;
@@ -167,7 +169,7 @@ export async function openGuardedStack(
   };
 }
 
-/** One that both accounts have. */
+/** One that every account has but the clean-up of snapshots, which knows no previews. */
 const FIRST_RIGHT: Need = {
   group: 'gateway.networking.k8s.io',
   resource: 'httproutes',
@@ -209,4 +211,10 @@ async function wildcardSecret({ zone, apiHost, namespaces, certificates }: Stack
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+function firstRightOf(account: string): Need {
+  return account === SERVICE_ACCOUNTS['snapshots-clean']
+    ? { group: '', resource: 'pods', verb: 'get', why: '' }
+    : FIRST_RIGHT;
 }

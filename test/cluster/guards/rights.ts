@@ -140,6 +140,36 @@ export const ACCOUNTS = {
       ...DIALLING,
     ],
   },
+  'the clean-up of snapshots where functions make pods': {
+    may: [
+      ['get watch delete', 'pods', 'previews'],
+      ['get watch delete', 'persistentvolumeclaims', 'previews'],
+    ],
+    mayNot: [
+      [EVERY_VERB, ROUTES, 'previews'],
+      [EVERY_VERB, 'services', 'previews'],
+      ['list create patch', 'pods', 'previews'],
+      ['list create patch', 'persistentvolumeclaims', 'previews'],
+      [EVERY_VERB, CLAIMS, 'previews'],
+      [EVERY_VERB, SANDBOXES, 'previews'],
+      ...IN_PODS,
+    ],
+  },
+  'the clean-up of snapshots where functions claim sandboxes': {
+    may: [
+      ['get watch', 'pods', 'previews'],
+      ['get watch delete', CLAIMS, 'previews'],
+      ['get watch', SANDBOXES, 'previews'],
+    ],
+    mayNot: [
+      [EVERY_VERB, ROUTES, 'previews'],
+      ['list create delete', 'pods', 'previews'],
+      [EVERY_VERB, 'persistentvolumeclaims', 'previews'],
+      ['list create', CLAIMS, 'previews'],
+      ['patch', SANDBOXES, 'previews'],
+      ...IN_PODS,
+    ],
+  },
   'whatever else runs beside the functions': { may: [], mayNot: EVERYTHING },
   'a sandbox, if it had a token': { may: [], mayNot: EVERYTHING },
 } satisfies Record<string, { may: Row[]; mayNot: Row[] }>;

@@ -1,4 +1,10 @@
-import { functionNeeds, lifecycleNeeds, type Need, reaperNeeds } from '../../../infra/access/needs.ts';
+import {
+  functionNeeds,
+  lifecycleNeeds,
+  type Need,
+  reaperNeeds,
+  snapshotsNeeds,
+} from '../../../infra/access/needs.ts';
 
 export interface Right {
   /** `verb resource.group` */
@@ -10,6 +16,8 @@ export interface Right {
   readonly reaper: boolean;
   /** Whether the lifecycle has it (of either provider): never, always, or where it archives. */
   readonly lifecycle: 'never' | 'always' | 'where it archives';
+  /** Whether the clean-up of snapshots has it (of either provider). */
+  readonly snapshots: boolean;
 }
 
 /** Every right of the stack's accounts, for the page that lists them. */
@@ -28,6 +36,7 @@ export function describeRights(): Right[] {
         : isIn(lifecycleNeeds('auto', { archives: true }))
           ? 'where it archives'
           : 'never',
+      snapshots: isIn(snapshotsNeeds('auto')),
     };
   });
 }
