@@ -99,6 +99,202 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
     await page.getByRole('button', { name: 'Confirm it' }).click();
     await resultOf(page).getByText('action confirm').waitFor();
   });
+
+  test('saves every field as it is, and says at a field what is wrong with it', async () => {
+    const tool = await editorOf(porthole).makeTool('def main(i, c): return {"outputs": i}');
+    await open(page, tool);
+    await page.getByLabel('Entrypoint').fill('tool:main');
+    await page.getByRole('tab', { name: 'Input schema' }).click();
+    const schema = page.getByRole('textbox', { name: 'Schema of the inputs' });
+    await paste(schema, '{\n  "type": object\n}');
+    await page.getByText('Line 2, column 11: "o" is not expected here').waitFor();
+    expect(await schema.getAttribute('aria-invalid')).toBe('true');
+    expect(await violations(page)).toEqual([]);
+    await paste(schema, '{"type": "objct"}');
+    await page.getByRole('tab', { name: 'Instructions' }).click();
+    await paste(page.getByRole('textbox', { name: 'Instructions for whoever' }), 'Give it *anything*.');
+    await page.keyboard.press('ControlOrMeta+s');
+    // The server's own judgement, at the field that it is of.
+    await page.getByRole('tab', { name: 'Input schema has a problem' }).waitFor();
+    await page.getByText('is not a JSON Schema of draft 2020-12').waitFor();
+    await paste(schema, '{"type": "object", "required": ["n"], "properties": {"n": {"type": "number"}}}');
+    await page.getByRole('tab', { name: 'Settings schema' }).click();
+    await paste(page.getByRole('textbox', { name: 'Schema of the settings' }), '{"type": "object"}');
+    await page.keyboard.press('ControlOrMeta+s');
+    await page.getByText('Draft saved.').waitFor();
+    expect(await violations(page)).toEqual([]);
+    expect(await draftOf(tool)).toMatchObject({
+      entrypoint: 'tool:main',
+      input_schema: { type: 'object', required: ['n'], properties: { n: { type: 'number' } } },
+      settings_schema: { type: 'object' },
+      usage_instructions: 'Give it *anything*.',
+      revision: 2,
+    });
+  });
+
+  test('makes a form of the schema, with defaults, and tells at a field why the server refuses it', async () => {
+    const properties = {
+      city: { type: 'string', title: 'City', description: 'Where to look', pattern: '^[A-Z]' },
+      days: { type: 'integer', default: 3, minimum: 1 },
+      unit: { enum: ['metric', 'imperial'], default: 'metric' },
+      verbose: { type: 'boolean' },
+      tags: { type: 'array', items: { type: 'string' } },
+    };
+    const tool = await editorOf(porthole).makeTool(
+      'def run(i, c): return {"outputs": {"given": i, "files": [f["name"] for f in c["input_files"]]}}',
+      { input_schema: { type: 'object', required: ['city'], properties } },
+    );
+    await open(page, tool);
+    const run = page.getByRole('button', { name: 'Run', exact: true });
+    await run.click();
+    await page.getByText('must not be empty').waitFor();
+    await page.getByLabel('City (required)').fill('oslo');
+    await run.click();
+    await page.getByText('must match pattern').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.getByLabel('City (required)').fill('Oslo');
+    await page.getByLabel('days').fill('5');
+    await page.getByRole('button', { name: /unit/ }).click();
+    await page.getByRole('option', { name: 'imperial' }).click();
+    await page.getByText('verbose', { exact: true }).click();
+    await page.getByLabel('tags, as JSON').fill('["a"]');
+    await page.setInputFiles('input[type=file]', {
+      name: 'data.csv',
+      mimeType: 'text/csv',
+      buffer: Buffer.from('1,2'),
+    });
+    await page.getByText('data.csv').waitFor();
+    await run.click();
+    const given = { city: 'Oslo', days: 5, unit: 'imperial', verbose: true, tags: ['a'] };
+    await outputsOf(page).waitFor();
+    expect(JSON.parse((await outputsOf(page).textContent()) ?? '')).toEqual({ given, files: ['data.csv'] });
+    await page.getByRole('button', { name: 'As JSON' }).click();
+    expect(JSON.parse(await page.getByLabel('Inputs, as JSON').inputValue())).toEqual(given);
+  });
+
+  test('asks for what an action needs, and shows what fails with its traceback', async () => {
+    const actions = `[{"id": "go", "title": "Go on", "input_schema": {"type": "object", "required": ["why"], "properties": {"why": {"type": "string"}}}}]`;
+    const tool = await editorOf(porthole).makeTool(
+      `def run(i, c):\n    if c["action_id"]:\n        print("printed")\n        raise ValueError(i["why"])\n    return {"outputs": "x" * 60000, "next_actions": ${actions}}`,
+    );
+    await open(page, tool);
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await outputsOf(page).waitFor();
+    expect((await outputsOf(page).textContent())?.length).toBe(50_000);
+    await page.getByRole('link', { name: 'Download all of it (58.6 KiB)' }).waitFor();
+    await page.getByRole('button', { name: 'Go on…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Go on' });
+    await dialog.getByRole('button', { name: 'Start it' }).click();
+    await dialog.getByText('must not be empty').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await dialog.getByLabel('why (required)').fill('no reason');
+    await dialog.getByRole('button', { name: 'Start it' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const traceback = resultOf(page).getByRole('region', { name: 'Traceback' });
+    await traceback.waitFor();
+    expect(await traceback.textContent()).toContain('line 4, in run');
+    await resultOf(page).getByRole('region', { name: 'stdout' }).getByText('printed').waitFor();
+  });
+
+  test('saves versions, shows what differs, and brings an old one back', async () => {
+    const tool = await editorOf(porthole).makeTool('one = 1\n');
+    await open(page, tool);
+    await paste(codeOf(page), 'one = 2\n');
+    await page.getByRole('button', { name: 'Save as a new version' }).click();
+    await page.getByText('Saved as version 2.').waitFor();
+    await page.getByRole('tab', { name: 'Versions' }).click();
+    await page.getByRole('button', { name: 'Look at version 1' }).click();
+    expect(await page.getByRole('region', { name: 'Lines that differ' }).textContent()).toContain(
+      '− removed: one = 1\n+ added: one = 2\n',
+    );
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Bring version 1 back' }).click();
+    expect(await codeOf(page).innerText()).toContain('one = 1');
+    await page.getByRole('button', { name: 'Save draft' }).click();
+    await page.getByText('Draft saved.').waitFor();
+    expect(await draftOf(tool)).toMatchObject({ source_code: 'one = 1\n', version_id: tool.version_id });
+  });
+
+  test('keeps what is not saved while another page is looked at, and warns before it is lost', async () => {
+    const tool = await editorOf(porthole).makeTool('kept = 0\n', { name: 'Kept' });
+    await open(page, tool);
+    await paste(codeOf(page), 'kept = 1\n');
+    await page.getByRole('link', { name: 'Runs' }).click();
+    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+    await page.getByRole('link', { name: 'Tools' }).click();
+    await page.getByRole('link', { name: 'Kept' }).click();
+    await page.getByText('You edit it').waitFor();
+    expect(await codeOf(page).innerText()).toContain('kept = 1');
+    const asked = page.waitForEvent('dialog');
+    const closed = page.reload().catch(() => undefined);
+    const dialog = await asked;
+    expect(dialog.type()).toBe('beforeunload');
+    await dialog.accept();
+    await closed;
+    await page.getByText('You edit it').waitFor();
+    expect(await codeOf(page).innerText()).toContain('kept = 0');
+  });
+
+  test('is left by keyboard with Esc and then Tab', async () => {
+    const tool = await editorOf(porthole).makeTool('def run(i, c):\n');
+    await open(page, tool);
+    await codeOf(page).focus();
+    await page.keyboard.press('ControlOrMeta+End');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('pass');
+    expect(await codeOf(page).innerText()).toMatch(/def run\(i, c\):\n {4}pass/);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.shadowRoot === null')).toBe(true);
+    const described = await page.evaluate(
+      "document.querySelector('.code').shadowRoot.querySelector('#way-out').textContent",
+    );
+    expect(described).toBe('Tab indents. Esc and then Tab leaves the editor.');
+  });
+
+  test('takes its lock from another window when asked, and the other loses nothing', async () => {
+    const tool = await editorOf(porthole).makeTool('mine = 0\n');
+    await open(page, tool);
+    await paste(codeOf(page), 'mine = 1\n');
+    const second = await browser.newContext();
+    const other = await second.newPage();
+    await other.goto(`${porthole.host.url}/tools/${tool.tool_id}`);
+    await other.getByText('You edit this draft in another window.').waitFor();
+    expect(await codeOf(other).getAttribute('aria-readonly')).toBe('true');
+    await other.getByRole('button', { name: 'Edit it here' }).click();
+    await other.getByText('You edit it').waitFor();
+    await paste(codeOf(other), 'theirs = 1\n');
+    await other.keyboard.press('ControlOrMeta+s');
+    await other.getByText('Draft saved.').waitFor();
+
+    await page.getByRole('button', { name: 'Save draft' }).click();
+    await page.getByText('You edit this draft in another window now.').waitFor();
+    expect(await codeOf(page).innerText()).toContain('mine = 1');
+    await page.getByRole('button', { name: 'Copy my code' }).waitFor();
+    expect(await violations(page)).toEqual([]);
+
+    await page.getByRole('button', { name: 'Edit it here' }).click();
+    await page.getByText('has saved the draft since you began').waitFor();
+    await page.getByText('What differs from it').click();
+    expect(await page.getByRole('region', { name: 'Lines that differ' }).innerText()).toContain('theirs = 1');
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Keep mine' }).click();
+    await page.getByRole('button', { name: 'Save draft' }).click();
+    await page.getByText('Draft saved.').waitFor();
+    expect(await draftOf(tool)).toMatchObject({ source_code: 'mine = 1\n', revision: 3 });
+    await second.close();
+  });
+
+  test('gives its lock back when the page goes', async () => {
+    const tool = await editorOf(porthole).makeTool('x = 1\n');
+    const other = await context.newPage();
+    await open(other, tool);
+    expect(await draftOf(tool)).toMatchObject({ lock: { holder: 'local' } });
+    await other.goto('about:blank');
+    // The request goes on without its page.
+    while ((await draftOf(tool))['lock'] !== null);
+    await other.close();
+  });
 });
 
 suite('an expired snapshot in the console', chromiumMissing, () => {
@@ -179,5 +375,79 @@ suite('an expired snapshot in the console', chromiumMissing, () => {
     await confirm().click();
     await result().getByText('action confirm').waitFor();
     await page.close();
+  });
+});
+
+suite('the editor of the console, of somebody who signs in', chromiumMissing, () => {
+  const KEYS = { alice: 'a-key-of-alice-0123', root: 'a-key-of-root-01234' } as const;
+  let porthole: TestHost;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    ensureConsoleBuilt();
+    const keys = {
+      [KEYS.alice]: { user: 'alice', org: 'acme' },
+      [KEYS.root]: { user: 'root', org: 'acme', admin: true },
+    };
+    [porthole, browser] = await Promise.all([
+      startTestHost({ PORTHOLE_API_KEYS: JSON.stringify(keys) }),
+      launchChromium(),
+    ]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await porthole?.end();
+  });
+
+  async function signIn(on: Page, key: string) {
+    await on.getByLabel('API key').fill(key);
+    await on.getByRole('button', { name: 'Sign in' }).click();
+  }
+  async function openAs(key: string, { tool_id: id }: MadeTool) {
+    const on = await (await browser.newContext()).newPage();
+    await on.goto(`${porthole.host.url}/tools/${id}`);
+    await signIn(on, key);
+    return on;
+  }
+
+  test('finds what is not saved after signing in again, and nobody else does', async () => {
+    const tool = await editorOf(porthole, KEYS.alice).makeTool('x = 0\n');
+    const page = await openAs(KEYS.alice, tool);
+    await page.getByText('You edit it').waitFor();
+    const code = page.getByRole('textbox', { name: 'Code of the tool' });
+    await paste(code, 'x = 1\n');
+    await page.context().clearCookies();
+    await page.getByRole('button', { name: 'Save draft' }).click();
+    await page.getByLabel('API key').waitFor();
+    await signIn(page, KEYS.alice);
+    await page.getByText('You edit it').waitFor();
+    expect(await code.innerText()).toContain('x = 1');
+    expect(await page.evaluate('JSON.stringify({ ...localStorage, ...sessionStorage })')).toBe('{}');
+    await page.context().clearCookies();
+    await page.getByRole('button', { name: 'Save draft' }).click();
+    await signIn(page, KEYS.root);
+    await page.getByText('root · admin').waitFor();
+    await page.getByText('You edit it').waitFor();
+    expect(await code.innerText()).toContain('x = 0');
+    await page.context().close();
+  });
+
+  test('names who holds the lock and until when; an admin takes it over, and the owner is told', async () => {
+    const tool = await editorOf(porthole, KEYS.alice).makeTool('x = 0\n');
+    const owner = await openAs(KEYS.alice, tool);
+    await owner.getByText('You edit it').waitFor();
+    const admin = await openAs(KEYS.root, tool);
+    await admin.getByText(/alice edits this draft, until \d\d:\d\d, or longer/).waitFor();
+    expect(await violations(admin)).toEqual([]);
+    await admin.getByRole('button', { name: 'Take it over' }).click();
+    await admin.getByText('You edit it').waitFor();
+    await paste(owner.getByRole('textbox', { name: 'Code of the tool' }), 'x = 1\n');
+    await owner.getByRole('button', { name: 'Run unsaved' }).click();
+    await owner.getByText('root has taken this draft over').waitFor();
+    expect(await owner.getByRole('button', { name: 'Take it over' }).count()).toBe(0);
+    await owner.getByRole('button', { name: 'Make another tool of it' }).click();
+    await owner.getByRole('heading', { name: 't (copy)' }).waitFor();
+    expect(await owner.getByRole('textbox', { name: 'Code of the tool' }).innerText()).toContain('x = 1');
+    await Promise.all([owner.context().close(), admin.context().close()]);
   });
 });

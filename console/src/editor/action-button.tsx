@@ -44,7 +44,11 @@ export function ActionButton({ action, isDisabled, isBusy, onAct }: ActionButton
       {description === '' ? null : <p>{description}</p>}
       <InputsForm
         inputs={inputs}
-        onChange={setInputs}
+        onChange={(next) => {
+          // A form with a field that is marked as wrong cannot be sent.
+          setProblems({});
+          setInputs(next);
+        }}
         fields={asked.fields}
         asJson={false}
         problems={problems}

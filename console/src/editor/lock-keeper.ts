@@ -41,7 +41,7 @@ export interface LockKeeperOptions {
   readonly onRevision: (revision: number) => void;
 }
 
-/** Tokens of this page, which is all that has them: they outlive what shows the tool, where signing in again stands in front of it. */
+/** Tokens of this page, which is all that has them, by person and tool: they outlive what shows the tool, where signing in again stands in front of it. */
 const tokens = new Map<string, string>();
 
 type Draft = Answer<'GET /api/v1/editor/tools/{tool_id}/draft'>;
@@ -49,6 +49,7 @@ type Draft = Answer<'GET /api/v1/editor/tools/{tool_id}/draft'>;
 /** Holds a draft's lock: takes it where it is free, renews it while somebody sees and edits the page, gives it back at the end, and never takes it from anybody unasked. */
 export function keepLock({ toolId, user, onState, onRevision }: LockKeeperOptions): LockKeeper {
   const path = { tool_id: toolId };
+  const key = JSON.stringify([user, toolId]);
   let state: LockState = { kind: 'asking' };
   let ended = false;
   let had = false;
@@ -66,12 +67,12 @@ export function keepLock({ toolId, user, onState, onRevision }: LockKeeperOption
     onState(next);
   };
   const hold = (token: string, expiresAt: string) => {
-    tokens.set(toolId, token);
+    tokens.set(key, token);
     renewedAt = Date.now();
     tell({ kind: 'held', token, expiresAt: Date.parse(expiresAt) });
   };
   const none = (by: LockHolder | undefined) => {
-    tokens.delete(toolId);
+    tokens.delete(key);
     tell({ kind: 'none', by, had });
   };
   const failed = (error: unknown) => {
@@ -85,7 +86,7 @@ export function keepLock({ toolId, user, onState, onRevision }: LockKeeperOption
     try {
       const route = 'POST /api/v1/editor/tools/{tool_id}/draft/lock';
       const taken = await call(route, { path, body: { take_over: takeOver } });
-      if (ended) release(toolId, taken.lock_token);
+      if (ended) release(key, toolId, taken.lock_token);
       else hold(taken.lock_token, taken.expires_at);
     } catch (error) {
       failed(error);
@@ -114,7 +115,7 @@ export function keepLock({ toolId, user, onState, onRevision }: LockKeeperOption
     }
   };
   const start = async () => {
-    const kept = tokens.get(toolId);
+    const kept = tokens.get(key);
     if (kept !== undefined) {
       await renew(kept);
       if (isHeld()) return;
@@ -139,8 +140,8 @@ export function keepLock({ toolId, user, onState, onRevision }: LockKeeperOption
     else if (Date.now() - renewedAt >= RENEW_MS && touchedAt > renewedAt) await renew(state.token);
   };
   const leave = () => {
-    const token = tokens.get(toolId);
-    if (token !== undefined) release(toolId, token);
+    const token = tokens.get(key);
+    if (token !== undefined) release(key, toolId, token);
   };
   const comeBack = ({ persisted }: PageTransitionEvent) => {
     if (persisted) void start();
@@ -185,14 +186,14 @@ export function keepLock({ toolId, user, onState, onRevision }: LockKeeperOption
 }
 
 /** Goes on when the page goes. A token that could not be given back, because nobody is signed in, is kept for afterwards. */
-function release(toolId: string, token: string): void {
-  if (tokens.get(toolId) === token) tokens.delete(toolId);
+function release(key: string, toolId: string, token: string): void {
+  if (tokens.get(key) === token) tokens.delete(key);
   call('DELETE /api/v1/editor/tools/{tool_id}/draft/lock', {
     path: { tool_id: toolId },
     headers: { 'draft-lock-token': token },
     keepalive: true,
   }).catch((error: unknown) => {
-    if (error instanceof ApiError && error.status === 401 && !tokens.has(toolId)) tokens.set(toolId, token);
+    if (error instanceof ApiError && error.status === 401 && !tokens.has(key)) tokens.set(key, token);
   });
 }
 

@@ -46,7 +46,7 @@ export function ToolFieldTabs(props: ToolFieldsProps) {
       <TabList aria-label="Fields of the tool">
         {TABS.map(({ id, words, fields }) => (
           <Tab key={id} id={id}>
-            {words}
+            {words}{' '}
             {fields.some((name) => problems[name] !== undefined) ? (
               <span className="mark bad">has a problem</span>
             ) : fields.some((name) => text[name] !== saved[name]) ? (

@@ -68,12 +68,8 @@ export function Versions({ toolId, text, versionId, mayEdit, onBringBack }: Vers
                 <span className="quiet">
                   {by}, <time dateTime={at}>{timeAgo(now - Date.parse(at))}</time>
                 </span>
-                <Button
-                  aria-expanded={isOpen}
-                  aria-label={`Look at version ${number}`}
-                  onPress={() => setOpen(isOpen ? undefined : id)}
-                >
-                  {isOpen ? 'Close' : 'Look at it'}
+                <Button aria-expanded={isOpen} onPress={() => setOpen(isOpen ? undefined : id)}>
+                  {isOpen ? `Close version ${number}` : `Look at version ${number}`}
                 </Button>
               </div>
               {isOpen ? (
