@@ -101,7 +101,7 @@ suite('the console, in a real browser', chromiumMissing, () => {
 
   test('puts a file that is dropped in into the sandbox', async () => {
     await page.getByRole('tab', { name: 'Files' }).click();
-    await page.getByRole('button', { name: 'server.js' }).waitFor();
+    await page.getByRole('link', { name: 'server.js', exact: true }).waitFor();
     // As text: the page's own types are not those of this program.
     const data = await page.evaluateHandle(`(() => {
       const transfer = new DataTransfer();
@@ -109,14 +109,14 @@ suite('the console, in a real browser', chromiumMissing, () => {
       return transfer;
     })()`);
     await page.locator('.files').dispatchEvent('drop', { dataTransfer: data });
-    await page.getByRole('button', { name: 'dropped.txt' }).waitFor();
+    await page.getByRole('link', { name: 'dropped.txt', exact: true }).waitFor();
     const file = `/v1/sandbox/${run.sandbox_id}/file/workspace/dropped.txt`;
     expect((await porthole.call('GET', file)).text).toBe('dropped in');
     expect(await violations(page)).toEqual([]);
   });
 
   test('changes a file and saves it', async () => {
-    await page.getByRole('button', { name: 'dropped.txt' }).click();
+    await page.getByRole('link', { name: 'dropped.txt', exact: true }).click();
     const text = page.getByRole('textbox', { name: 'Text of /workspace/dropped.txt' });
     await text.click();
     await page.keyboard.type('now ');

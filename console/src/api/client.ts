@@ -74,16 +74,33 @@ export async function ask(address: string, init: RequestInit = {}): Promise<Resp
 export async function request(address: string, init: RequestInit = {}): Promise<Response> {
   const response = await ask(address, init);
   if (response.ok) return response;
-  const { error, code, ...details } = (await response.json().catch(() => ({}))) as {
-    error?: string;
-    code?: string;
-  };
-  throw new ApiError(
-    response.status,
-    code ?? '',
-    error ?? `The server answered ${response.status}.`,
-    details,
-  );
+  throw refusal(response.status, await response.text().catch(() => ''));
+}
+
+/** What a refusing answer says. What stands in front of the server has words of its own, which are for nobody. */
+export function refusal(status: number, body: string): ApiError {
+  const { error, code, ...details } = parsed(body);
+  const words =
+    typeof error === 'string'
+      ? error
+      : status === 413
+        ? 'It is more than is taken here at once.'
+        : `The server answered ${status}.`;
+  return new ApiError(status, typeof code === 'string' ? code : '', words, details);
+}
+
+/** That the API no longer knows who this is, where it was not asked by `ask`. */
+export function hearSignedOut(): void {
+  signedOut();
+}
+
+function parsed(body: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
 }
 
 /** Calls a route with what it takes, and returns what it gives. */

@@ -1,8 +1,10 @@
+import { useState } from 'react';
 import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components';
 import { Link, useLocation } from 'wouter';
-import { useAnswer } from '../live/use-live.ts';
+import { addressOf } from '../api/client.ts';
+import { useAnswer, useEvents } from '../live/use-live.ts';
 import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';
-import { Files } from '../sandboxes/files.tsx';
+import { Files } from '../files/files.tsx';
 import { SandboxActions } from '../sandboxes/sandbox-actions.tsx';
 import '../sandboxes/sandboxes.css';
 import { Terminals } from '../sandboxes/terminals.tsx';
@@ -12,6 +14,12 @@ import { usePlace } from '../sandboxes/use-place.ts';
 export function SandboxPage({ id }: { readonly id: string }) {
   const [, navigate] = useLocation();
   const [place, go] = usePlace();
+  const [seen, setSeen] = useState('');
+  useEvents(addressOf('GET /v1/sandbox/{id}/events', { id }), ({ id: event, data }) => {
+    const { type } = JSON.parse(data) as { type: string };
+    if (type === 'stopped' || type === 'resumed') reload();
+    else if (type === 'file_written' || type === 'exec') setSeen(event);
+  });
   const tab = place.get('tab') === 'files' ? 'files' : 'terminal';
   const {
     value: sandbox,
@@ -57,7 +65,7 @@ export function SandboxPage({ id }: { readonly id: string }) {
             <Terminals sandboxId={sandbox.id} onOver={reload} />
           </TabPanel>
           <TabPanel id="files">
-            <Files sandboxId={sandbox.id} />
+            <Files sandboxId={sandbox.id} seen={seen} />
           </TabPanel>
         </Tabs>
       ) : (

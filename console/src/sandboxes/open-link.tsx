@@ -1,4 +1,6 @@
+import { useContext } from 'react';
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components';
+import { SessionContext } from '../live/session-state.ts';
 import { Button } from '../parts/button.tsx';
 
 export interface OpenLinkProps {
@@ -9,6 +11,8 @@ export interface OpenLinkProps {
 
 /** Where a link of the terminal really leads, before it is opened: a tab that knows nothing of this one. */
 export function OpenLink({ address, onClose }: OpenLinkProps) {
+  // Whoever has to sign in must not have it in front of them.
+  const { over } = useContext(SessionContext);
   const url = address === undefined ? null : URL.parse(address);
   // The terminal hands on no others; that nothing else is ever opened is seen here.
   const isWeb = url !== null && (url.protocol === 'https:' || url.protocol === 'http:');
@@ -16,7 +20,7 @@ export function OpenLink({ address, onClose }: OpenLinkProps) {
     <ModalOverlay
       className="overlay"
       isDismissable
-      isOpen={isWeb}
+      isOpen={isWeb && !over}
       onOpenChange={(open) => {
         if (!open) onClose();
       }}

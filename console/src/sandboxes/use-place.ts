@@ -1,4 +1,6 @@
-import { useLocation, useSearch } from 'wouter';
+import { useLocation } from 'wouter';
+// As it is in the address: the other one decodes it, and `%2522` would be a quote.
+import { useSearch } from 'wouter/use-browser-location';
 
 /** Fields of the address to change; undefined takes one out. */
 export type PlaceChange = Readonly<Record<string, string | undefined>>;

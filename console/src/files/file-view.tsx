@@ -1,0 +1,132 @@
+import { useEffect, useState } from 'react';
+import { ApiError } from '../api/client.ts';
+import CodeEditor from '../editor/code-editor.tsx';
+import { sizeWords } from '../live/time-words.ts';
+import { problemOf } from '../live/use-live.ts';
+import { Button } from '../parts/button.tsx';
+import { Empty, Loading, Problem } from '../parts/feedback.tsx';
+import { addressOfFile } from './address-of-file.ts';
+import { MOST_TEXT, pictureType, type Text, textOf } from './file-kind.ts';
+
+import { Picture } from './picture.tsx';
+import { readBeginning } from './read-beginning.ts';
+import { shownName } from './shown-name.ts';
+import { TextFile } from './text-file.tsx';
+
+/** What is shown of a text that is longer. */
+const SHOWN_TEXT = 262_144;
+const MOST_PICTURE = 16_777_216;
+
+type Shown =
+  | { readonly kind: 'text'; readonly text: Text }
+  | { readonly kind: 'beginning'; readonly text: string }
+  | { readonly kind: 'picture'; readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string }
+  | { readonly kind: 'none'; readonly words: string };
+
+export interface FileViewProps {
+  readonly sandboxId: string;
+  readonly path: string;
+  readonly onClose: () => void;
+  /** It is a folder, and somebody wants to see it. */
+  readonly onFolder: () => void;
+}
+
+/** One file: a text to change, a picture, or the word that it is neither. Nothing of a sandbox runs here: it is text, or pixels. */
+export default function FileView({ sandboxId, path, onClose, onFolder }: FileViewProps) {
+  const address = addressOfFile(sandboxId, path);
+  const [shown, setShown] = useState<Shown>();
+  const [problem, setProblem] = useState<{ readonly words: string; readonly isFolder: boolean }>();
+  const [attempt, setAttempt] = useState(0);
+  useEffect(() => {
+    const ended = new AbortController();
+    setProblem(undefined);
+    setShown(undefined);
+    readBeginning(
+      address,
+      (head) => (pictureType(head) === undefined ? MOST_TEXT : MOST_PICTURE),
+      ended.signal,
+    ).then(
+      ({ bytes, isCut }) => setShown(judged(bytes, isCut)),
+      (error: unknown) => {
+        if (ended.signal.aborted) return;
+        const isFolder = error instanceof ApiError && error.message.includes('is a directory');
+        setProblem({ words: isFolder ? 'It leads to a folder.' : problemOf(error), isFolder });
+      },
+    );
+    return () => ended.abort();
+  }, [address, attempt]);
+  const name = shownName(path);
+  const download = (
+    <a className="button" href={address} download={path.split('/').at(-1)}>
+      Download
+    </a>
+  );
+  if (shown?.kind === 'text') {
+    return (
+      <TextFile
+        address={address}
+        path={path}
+        initial={shown.text}
+        onClose={onClose}
+        onReload={() => setAttempt((count) => count + 1)}
+      >
+        {download}
+      </TextFile>
+    );
+  }
+  return (
+    <section aria-label={name}>
+      <div className="section-head">
+        <h2 className="file-path">
+          <bdi>{name}</bdi>
+        </h2>
+        <div className="tools">
+          {download}
+          <Button onPress={onClose}>Close</Button>
+        </div>
+      </div>
+      {problem === undefined ? null : (
+        <Problem
+          words={problem.words}
+          {...(problem.isFolder ? {} : { onRetry: () => setAttempt((count) => count + 1) })}
+        />
+      )}
+      {problem?.isFolder === true ? <Button onPress={onFolder}>Open the folder</Button> : null}
+      {shown === undefined && problem === undefined ? <Loading /> : null}
+      {shown?.kind === 'picture' ? <Picture {...shown} name={name} /> : null}
+      {shown?.kind === 'none' ? (
+        <Empty title={shown.words}>
+          <p>Download it to see what is in it.</p>
+        </Empty>
+      ) : null}
+      {shown?.kind === 'beginning' ? (
+        <>
+          <p className="reason">
+            This text has more than {sizeWords(MOST_TEXT)}. Its first {sizeWords(SHOWN_TEXT)} are shown, and
+            cannot be changed here.
+          </p>
+          <CodeEditor
+            label={`Beginning of ${name}`}
+            initial={shown.text}
+            language={path.split('.').at(-1) ?? ''}
+            onChange={() => undefined}
+            readOnly
+          />
+        </>
+      ) : null}
+    </section>
+  );
+}
+
+function judged(bytes: Uint8Array<ArrayBuffer>, isCut: boolean): Shown {
+  const type = pictureType(bytes);
+  if (type !== undefined) {
+    return isCut
+      ? { kind: 'none', words: `This picture has more than ${sizeWords(MOST_PICTURE)}` }
+      : { kind: 'picture', bytes, type };
+  }
+  const text = textOf(bytes, isCut);
+  if (text === undefined) return { kind: 'none', words: 'This file is not text' };
+  if (!isCut) return { kind: 'text', text };
+  return { kind: 'beginning', text: textOf(bytes.subarray(0, SHOWN_TEXT), true)?.text ?? '' };
+}

@@ -1,0 +1,142 @@
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { ApiError, request } from '../api/client.ts';
+import CodeEditor from '../editor/code-editor.tsx';
+import { problemOf } from '../live/use-live.ts';
+import { Button } from '../parts/button.tsx';
+import { Problem } from '../parts/feedback.tsx';
+import { bytesOf, MOST_TEXT, type Text, textOf } from './file-kind.ts';
+import { NameDialog } from './name-dialog.tsx';
+import { readBeginning } from './read-beginning.ts';
+import { shownName } from './shown-name.ts';
+
+export interface TextFileProps {
+  readonly address: string;
+  readonly path: string;
+  readonly initial: Text;
+  readonly onClose: () => void;
+  /** What is in the sandbox is wanted, and what was typed is not. */
+  readonly onReload: () => void;
+  readonly children: ReactNode;
+}
+
+/** A text: look at it, change it, save it. What somebody else saved meanwhile is not lost without a word. */
+export function TextFile({ address, path, initial, onClose, onReload, children }: TextFileProps) {
+  const [saved, setSaved] = useState(initial.text);
+  const [text, setText] = useState(initial.text);
+  const [problem, setProblem] = useState<string>();
+  const [told, setTold] = useState('');
+  const [busy, setBusy] = useState(false);
+  const [conflict, setConflict] = useState<'changed' | 'deleted'>();
+  const [leaving, setLeaving] = useState(false);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const changed = text !== saved;
+  const name = shownName(path);
+  useEffect(() => {
+    if (!changed) return undefined;
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault();
+    window.addEventListener('beforeunload', ask);
+    return () => window.removeEventListener('beforeunload', ask);
+  }, [changed]);
+  useEffect(() => heading.current?.focus(), []);
+
+  const save = async (overwrites: boolean) => {
+    if (busy) return;
+    setBusy(true);
+    setProblem(undefined);
+    setConflict(undefined);
+    setTold('');
+    try {
+      // The API has no condition for a write: it is looked at right before.
+      const there = overwrites ? undefined : await whatIsThere(address, saved);
+      if (there !== undefined) {
+        setConflict(there);
+        return;
+      }
+      await request(address, { method: 'PUT', body: bytesOf(text, initial.ends) });
+      setSaved(text);
+      setTold('Saved.');
+    } catch (error) {
+      setProblem(problemOf(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <section
+      aria-label={name}
+      onKeyDown={(event) => {
+        if ((event.metaKey || event.ctrlKey) && event.key === 's') {
+          event.preventDefault();
+          if (changed) void save(false);
+        }
+      }}
+    >
+      <div className="section-head">
+        <h2 className="file-path" ref={heading} tabIndex={-1}>
+          <bdi>{name}</bdi>
+          {changed ? ' (changed)' : ''}
+        </h2>
+        <div className="tools">
+          {children}
+          <Button variant="primary" isDisabled={!changed || busy} onPress={() => void save(false)}>
+            {busy ? 'Saving…' : 'Save'}
+          </Button>
+          <Button onPress={() => (changed ? setLeaving(true) : onClose())}>Close</Button>
+        </div>
+      </div>
+      <p className="quiet" role="status">
+        {changed || told === ''
+          ? initial.ends === 'mixed'
+            ? 'Its lines end in different ways: saving makes them all one.'
+            : ''
+          : told}
+      </p>
+      {problem === undefined ? null : <Problem words={problem} />}
+      {conflict === undefined ? null : (
+        <div className="reason" role="alert">
+          <p>
+            {conflict === 'deleted'
+              ? 'It was deleted meanwhile. Nothing was saved.'
+              : 'It was changed meanwhile, by somebody or something else. Nothing was saved.'}
+          </p>
+          <div className="tools">
+            <Button variant="danger" onPress={() => void save(true)}>
+              {conflict === 'deleted' ? 'Save it anew' : 'Overwrite it'}
+            </Button>
+            {conflict === 'deleted' ? null : <Button onPress={onReload}>Drop mine and load it</Button>}
+          </div>
+        </div>
+      )}
+      <CodeEditor
+        label={`Text of ${name}`}
+        initial={initial.text}
+        language={path.split('.').at(-1) ?? ''}
+        onChange={setText}
+      />
+      <NameDialog
+        isOpen={leaving}
+        title="Close without saving?"
+        action="Close without saving"
+        danger
+        onClose={() => setLeaving(false)}
+        onSubmit={() => {
+          onClose();
+          return Promise.resolve();
+        }}
+      >
+        <p>What you changed in it is lost.</p>
+      </NameDialog>
+    </section>
+  );
+}
+
+/** Whether the file is another one than it was; undefined: it is not. */
+async function whatIsThere(address: string, saved: string): Promise<'changed' | 'deleted' | undefined> {
+  try {
+    const { bytes, isCut } = await readBeginning(address, () => MOST_TEXT);
+    return !isCut && textOf(bytes)?.text === saved ? undefined : 'changed';
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return 'deleted';
+    throw error;
+  }
+}

@@ -1,0 +1,94 @@
+import { useEffect, useRef, useState } from 'react';
+import { addressOf } from '../api/client.ts';
+import { problemOf } from '../live/use-live.ts';
+import type { Incoming } from './incoming.ts';
+import { sendBody } from './send-body.ts';
+import { planUpload } from './upload-plan.ts';
+
+export interface UploadState {
+  /** Undefined: nothing is under way. */
+  readonly progress: { readonly files: number; readonly sent: number; readonly total: number } | undefined;
+  readonly problem: string | undefined;
+  /** What came of the last one. */
+  readonly told: string;
+}
+
+const NOTHING: UploadState = { progress: undefined, problem: undefined, told: '' };
+
+export interface Upload extends UploadState {
+  readonly start: (folder: string, files: readonly Incoming[]) => void;
+  readonly cancel: () => void;
+}
+
+/** Sends files into a sandbox, one lot at a time. It ends with the page that began it. */
+export function useUpload(sandboxId: string, onDone: () => void): Upload {
+  const [state, setState] = useState(NOTHING);
+  const running = useRef<AbortController>(undefined);
+  useEffect(() => () => running.current?.abort(), []);
+  const start = (folder: string, files: readonly Incoming[]) => {
+    if (files.length === 0 || running.current !== undefined) return;
+    const plan = planUpload(files);
+    if ('refused' in plan) {
+      setState({ ...NOTHING, problem: plan.refused });
+      return;
+    }
+    const ended = new AbortController();
+    running.current = ended;
+    const { total } = plan;
+    let before = 0;
+    const tell = (sent: number) =>
+      setState({ ...NOTHING, progress: { files: files.length, sent: Math.min(sent, total), total } });
+    tell(0);
+    const send = async () => {
+      for (const batch of plan.batches) {
+        const form = new FormData();
+        for (const { path, file } of batch) form.append('files', file, path);
+        await sendBody(addressOf('POST /v1/sandbox/{id}/files', { id: sandboxId }, { path: folder }), {
+          method: 'POST',
+          body: form,
+          onProgress: (bytes) => tell(before + bytes),
+          signal: ended.signal,
+        });
+        before += batch.reduce((sum, { file }) => sum + file.size, 0);
+      }
+      for (const { path, file } of plan.odd) {
+        const where = `${folder}/${path}`.slice(1);
+        await sendBody(addressOf('PUT /v1/sandbox/{id}/file/{path}', { id: sandboxId, path: where }), {
+          method: 'PUT',
+          body: file,
+          onProgress: (bytes) => tell(before + bytes),
+          signal: ended.signal,
+        });
+        before += file.size;
+      }
+    };
+    send()
+      .then(
+        () => setState({ ...NOTHING, told: `${wordsOf(files)} there.` }),
+        (error: unknown) => {
+          if (ended.signal.aborted) setState({ ...NOTHING, told: 'The upload was cancelled.' });
+          else if (isUnreadable(error)) {
+            setState({
+              ...NOTHING,
+              problem: 'A file changed while it was read, or may not be read. Try again.',
+            });
+          } else setState({ ...NOTHING, problem: problemOf(error) });
+        },
+      )
+      .finally(() => {
+        running.current = undefined;
+        onDone();
+      });
+  };
+  return { ...state, start, cancel: () => running.current?.abort() };
+}
+
+function isUnreadable(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'NotReadableError';
+}
+
+function wordsOf(files: readonly Incoming[]): string {
+  return files.length === 1
+    ? `${files[0]?.path ?? 'The file'} is`
+    : `${files.length.toLocaleString()} files are`;
+}

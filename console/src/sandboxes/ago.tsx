@@ -1,0 +1,33 @@
+import { useSyncExternalStore } from 'react';
+import { timeAgo } from '../live/time-words.ts';
+
+const LOOK_MS = 15_000;
+const listeners = new Set<() => void>();
+let now = Date.now();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+/** One clock for all rows of all lists. */
+function subscribe(listener: () => void): () => void {
+  now = Date.now();
+  listeners.add(listener);
+  timer ??= setInterval(() => {
+    now = Date.now();
+    for (const each of listeners) each();
+  }, LOOK_MS);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+/** How long ago something was, which is told anew as it grows. Only what reads otherwise is drawn again. */
+export function Ago({ at }: { readonly at: string }) {
+  const words = useSyncExternalStore(subscribe, () => timeAgo(now - Date.parse(at)));
+  return (
+    <time dateTime={at} title={new Date(at).toLocaleString()}>
+      {words}
+    </time>
+  );
+}

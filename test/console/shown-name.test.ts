@@ -1,0 +1,31 @@
+import { describe, expect, test } from '@jest/globals';
+import { isReachable, nameProblem, shownName } from '../../console/src/files/shown-name.ts';
+
+describe('the name of a file', () => {
+  test.each([
+    ['a plain one', 'notes.txt', 'notes.txt'],
+    ['with a line end', 'a\nb', 'a⟨U+000A⟩b'],
+    ['that turns the reading order', '\u202egpj.exe', '⟨U+202E⟩gpj.exe'],
+    ['with what nobody sees', 'a\u200bb', 'a⟨U+200B⟩b'],
+    ['with spaces at its ends', ' a b  ', '␣a b␣␣'],
+    ['with an emoji of several', '👩‍💻.md', '👩‍💻.md'],
+    ['in Arabic', 'ملف.txt', 'ملف.txt'],
+  ])('%s is shown', (_, name, shown) => {
+    expect(shownName(name)).toBe(shown);
+  });
+
+  test.each([
+    ['', 'Type a name.'],
+    ['..', 'That is the name of a folder that is there already.'],
+    ['a/b', 'A name has no slash.'],
+    ['ü'.repeat(128), 'A name has at most 255 bytes.'],
+    ['ü'.repeat(127), undefined],
+    ['-rf *', undefined],
+  ])('%j may be given, or why not', (name, problem) => {
+    expect(nameProblem(name)).toBe(problem);
+  });
+
+  test('that is no UTF-8 leads nowhere', () => {
+    expect([isReachable('/workspace/a\uFFFD'), isReachable('/workspace/ä')]).toEqual([false, true]);
+  });
+});
