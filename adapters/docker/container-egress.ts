@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { findCarrier, type Carrier } from '#adapters/local/egress/carriers.ts';
 import { egressRules } from '#adapters/local/egress/egress-rules.ts';
-import { ownAddresses, startEgress } from '#adapters/local/egress/start-egress.ts';
+import { machineNetworks, startEgress } from '#adapters/local/egress/start-egress.ts';
 import { isAlive, type ProcessIdentity } from '#adapters/local/process-identity.ts';
 import { SYSTEM_PATH } from '#adapters/local/spawn-sandbox.ts';
 import { networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
@@ -49,7 +49,10 @@ export class ContainerEgress {
     const holder = await containerProcess(containerId);
     if (holder === undefined)
       throw networkNotSupported('the containers of this engine are not seen from here');
-    await filter(holder, egressRules({ own: ownAddresses(), alsoReachable: this.#options.alsoReachable }));
+    await filter(
+      holder,
+      egressRules({ carrier, ...machineNetworks(), alsoReachable: this.#options.alsoReachable }),
+    );
     await startEgress({ carrier, holder, joinsUser: false, owner: undefined }, signal);
   }
 }

@@ -7,7 +7,7 @@ import { AGENT_FOLDER } from '#core/rules/agent-access.ts';
 import { ownerOf } from './drop-root.ts';
 import type { Carrier } from './egress/carriers.ts';
 import { egressRules } from './egress/egress-rules.ts';
-import { ownAddresses, startEgress } from './egress/start-egress.ts';
+import { machineNetworks, startEgress } from './egress/start-egress.ts';
 import { endProcesses, holderOf } from './end-processes.ts';
 import type { InitSettings } from './init/main.ts';
 import { request } from './init-client.ts';
@@ -53,7 +53,7 @@ export class SandboxStarter {
     const owner = ownerOf(id);
     const egress =
       carrier !== undefined
-        ? egressRules({ own: ownAddresses(), alsoReachable: this.#alsoReachable })
+        ? egressRules({ carrier, ...machineNetworks(), alsoReachable: this.#alsoReachable })
         : undefined;
     const launch = LAUNCHERS[isolation]({ id, sources, owner, command, egress });
     const listener = await openInitSocket(folder.path);

@@ -11,8 +11,8 @@ const METADATA = [
 ] as const;
 
 /**
- * Addresses that are not of the internet: the cluster's own pods, Services and nodes among them. An IPv6 range that
- * maps or translates IPv4 would lead back to them.
+ * Addresses that are not of the internet (RFC 6890 and what followed it): the cluster's own pods, Services and nodes among them, and the
+ * ranges of examples, which networks at home use for want of better. An IPv6 range that maps, translates or carries IPv4 would lead back to them.
  */
 const PRIVATE = [
   '0.0.0.0/8',
@@ -21,14 +21,22 @@ const PRIVATE = [
   '127.0.0.0/8',
   '172.16.0.0/12',
   '192.0.0.0/24',
+  '192.0.2.0/24',
   '192.168.0.0/16',
   '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
   '224.0.0.0/4',
   '240.0.0.0/4',
   '::/127',
   '::ffff:0:0/96',
   '64:ff9b::/96',
+  '64:ff9b:1::/48',
+  '100::/64',
+  '2001:db8::/32',
+  '2002::/16',
   'fc00::/7',
+  'fec0::/10',
   'ff00::/8',
 ] as const;
 

@@ -16,6 +16,8 @@ export const FORBIDDEN = [
   '192.168.7.2',
   '192.0.0.192',
 ] as const;
+/** A neighbour of the machine, of a range that nothing keeps private and nobody uses any more (RFC 7526). */
+export const NEIGHBOUR = '192.88.99.2';
 /** Addresses of the machine itself, on which its own server answers. */
 export const MACHINE = ['198.18.77.1', '10.66.0.1', '127.0.0.1', '127.0.0.5'] as const;
 
@@ -120,6 +122,7 @@ export class TwoNetworks {
       'ip link set lo up',
       `ip addr add ${MACHINE[0]}/24 dev out`,
       `ip addr add ${MACHINE[1]}/32 dev out`,
+      'ip addr add 192.88.99.1/24 dev out',
       'ip link set out up',
       `ip route add default via ${BEYOND_SIDE}`,
       `mount -t tmpfs tmpfs /run; echo nameserver ${BEYOND_SIDE} >/run/resolv.conf; mount --bind /run/resolv.conf /etc/resolv.conf`,
@@ -127,7 +130,7 @@ export class TwoNetworks {
     script(this.#beyond, [
       'ip link set lo up',
       `ip addr add ${BEYOND_SIDE}/24 dev in`,
-      ...[INTERNET, ...FORBIDDEN].map((address) => `ip addr add ${address}/32 dev lo`),
+      ...[INTERNET, NEIGHBOUR, ...FORBIDDEN].map((address) => `ip addr add ${address}/32 dev lo`),
       'ip link set in up',
       `ip route add default via ${MACHINE[0]}`,
     ]);

@@ -7,7 +7,7 @@ import { networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
 import type { ProcessIdentity } from '../process-identity.ts';
 import { SYSTEM_PATH } from '../spawn-sandbox.ts';
 import { type Carrier, carrierCommand } from './carriers.ts';
-import { EGRESS } from './egress-rules.ts';
+import { EGRESS, type EgressScope } from './egress-rules.ts';
 
 /** The longest that a carrier may take to set up, in milliseconds; it takes about 20. */
 const READY_WITHIN = 10_000;
@@ -18,11 +18,25 @@ const WHILE_ALIVE = `( "$@" 2>&1; kill 0 ) | { trap '' PIPE; cat >&2 2>/dev/null
 tail --pid="$0" -f /dev/null
 kill 0`;
 
-/** The machine's own addresses, in every network it has. */
-export function ownAddresses(): string[] {
-  return Object.values(networkInterfaces()).flatMap((addresses) =>
-    (addresses ?? []).map(({ address }) => address),
-  );
+/** The machine's own addresses, in every network it has, and these networks. */
+export function machineNetworks(): Pick<EgressScope, 'own' | 'neighbours'> {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return {
+    own: all.map(({ address }) => address),
+    neighbours: all.flatMap(({ family, address, cidr }) => {
+      const bits = Number(cidr?.split('/')[1]);
+      return family === 'IPv4' && bits >= WIDEST && bits < 32 ? [networkOf(address, bits)] : [];
+    }),
+  };
+}
+
+/** A wider one is no network of neighbours, but a way out that was set up as if it were. */
+const WIDEST = 8;
+
+function networkOf(address: string, bits: number): string {
+  const value = address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
+  const base = value - (value % 2 ** (32 - bits));
+  return `${[24, 16, 8, 0].map((shift) => Math.floor(base / 2 ** shift) % 256).join('.')}/${bits}`;
 }
 
 export interface EgressPlan {

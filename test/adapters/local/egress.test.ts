@@ -15,6 +15,7 @@ import {
   FORBIDDEN,
   INTERNET,
   MACHINE,
+  NEIGHBOUR,
   PORT,
   TwoNetworks,
   twoNetworksMissing,
@@ -67,6 +68,10 @@ for (const [isolation, as] of CASES) {
         new RegExp(`^${INTERNET.replaceAll('.', '\\.')} +STREAM anything\\.test\n$`),
       );
     });
+
+    test('reaches no neighbour of the machine, whose address is no private one', async () => {
+      expect(await host.shell(id, reach([NEIGHBOUR]))).toBe(SILENT([NEIGHBOUR]));
+    }, 30_000);
 
     test('reaches no metadata and no private address', async () => {
       expect(await host.shell(id, reach(FORBIDDEN))).toBe(SILENT(FORBIDDEN));
