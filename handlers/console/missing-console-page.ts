@@ -7,17 +7,23 @@ const STYLE =
   'h1{font-size:22px;line-height:1.25;margin:0 0 8px}pre{padding:12px;border-radius:8px;background:#eceff3;font-size:12px;white-space:pre-wrap;overflow-wrap:anywhere}' +
   'a{color:#1f5eff}@media (prefers-color-scheme:dark){html{background:#0d0f13;color:#e8ebf0}pre{background:#222731}a{color:#6d97ff}}';
 
-/** It may do nothing but look like something. */
+/** Loads the page again once it would be another one. A page that did so each time it looked would take screen readers back to its top. */
+const SCRIPT =
+  'const look=()=>fetch("",{cache:"no-store"}).then((it)=>it.text()).then((it)=>it.includes(document.title)?setTimeout(look,1000):location.reload(),()=>setTimeout(look,2000));setTimeout(look,1000)';
+
+/** It may look like something, and look for another one. */
 export const MISSING_CONSOLE_POLICY = [
   "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  `style-src '${digestOf(STYLE)}'`,
+  `script-src '${digestOf(SCRIPT)}'`,
+  "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ');
 
 /**
- * What a browser gets where there is no build of the console: that it is on its way, in which case the page asks again by itself and without a script, or why there is none and what to do.
+ * What a browser gets where there is no build of the console: that it is on its way, in which case the page comes by itself, or why there is none and what to do.
  * @param open whether whoever asks may see the builder's own words, which name folders of this machine
  */
 export function missingConsolePage(build: ConsoleBuild, open: boolean): string {
@@ -25,7 +31,7 @@ export function missingConsolePage(build: ConsoleBuild, open: boolean): string {
     return page(
       'The console is being built',
       '<p role="status">This takes some seconds after the first start. The page comes by itself.</p>',
-      '<meta http-equiv="refresh" content="2">\n',
+      `<script type="module">${SCRIPT}</script>\n<noscript><meta http-equiv="refresh" content="2"></noscript>\n`,
     );
   }
   if (build.state === 'failed') {
@@ -59,6 +65,10 @@ ${body}
 </body>
 </html>
 `;
+}
+
+function digestOf(text: string): string {
+  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
 }
 
 function escape(text: string): string {

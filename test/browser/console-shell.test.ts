@@ -309,6 +309,27 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     await context.close();
   });
 
+  test(
+    'an empty console leads to a live preview, by a run that asks for it',
+    async () => {
+      const fresh = await startTestHost();
+      const [context, page] = await open();
+      try {
+        await page.goto(fresh.host.url);
+        expect(await violations(page)).toEqual([]);
+        await page.getByRole('button', { name: 'Try it' }).click();
+        await page.getByRole('heading', { level: 1, name: 'A first preview' }).waitFor();
+        await page.locator('.actions[data-armed="true"]').waitFor();
+        await page.getByRole('button', { name: 'Approve once' }).click();
+        await page.frameLocator('iframe').getByText('Hello through the porthole').waitFor();
+      } finally {
+        await context.close();
+        await fresh.end();
+      }
+    },
+    MINUTE,
+  );
+
   test('a page that broke has ways on, and the rest works', async () => {
     const [context, page] = await open();
     await visit(page, PLACES['a page that broke'] as Place);

@@ -17,6 +17,8 @@ export interface HostProcessOptions {
   readonly uid?: number;
   readonly gid?: number;
   readonly cwd?: string;
+  /** Its program, where it is not that of this folder. */
+  readonly main?: string;
 }
 
 const MAIN = new URL('../../host/main.ts', import.meta.url).pathname;
@@ -26,9 +28,10 @@ export async function startHostProcess({
   dataDir,
   environment = {},
   cwd,
+  main = MAIN,
   ...user
 }: HostProcessOptions): Promise<HostProcess> {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN], {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env['PATH'] ?? '',

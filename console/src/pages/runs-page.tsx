@@ -5,10 +5,11 @@ import { call } from '../api/client.ts';
 import { timeAgo } from '../live/time-words.ts';
 import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Empty, Loading, Problem, State } from '../parts/feedback.tsx';
+import { Loading, Problem, State } from '../parts/feedback.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { formText } from '../parts/form-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
+import { FirstRun } from '../runs/first-run.tsx';
 
 const PAGE = 50;
 
@@ -29,11 +30,7 @@ export function RunsPage() {
           <Loading />
         ) : null
       ) : value.runs.length === 0 ? (
-        <Empty title="No runs yet">
-          <p>
-            A run is one agent’s work in one sandbox. Start one here, or with <code>POST /api/runs</code>.
-          </p>
-        </Empty>
+        <FirstRun />
       ) : (
         <table className="list">
           <thead>

@@ -1,0 +1,72 @@
+import { useState } from 'react';
+import { useLocation } from 'wouter';
+import { addressOf, call, request } from '../api/client.ts';
+import { problemOf } from '../live/use-live.ts';
+import { Button } from '../parts/button.tsx';
+import { Empty, Problem } from '../parts/feedback.tsx';
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Hello</title>
+<style>
+  html { color-scheme: light dark; font: 18px/1.5 system-ui, sans-serif; height: 100% }
+  body { display: grid; place-content: center; height: 100%; margin: 0; padding: 0 24px; text-align: center }
+</style>
+<h1>Hello through the porthole</h1>
+<p>A server in your sandbox sends this page.<br>It is <code>/workspace/index.html</code>: edit it under Files, then load the preview again.</p>
+</html>
+`;
+
+/** What an agent would do: start a server, and ask for its preview. Whatever the image has serves the page. */
+const AGENT = `cd /workspace
+(python3 -m http.server 3000 --bind 127.0.0.1 ||
+  node -e 'require("http").createServer((_, r) => r.setHeader("content-type", "text/html").end(require("fs").readFileSync("index.html"))).listen(3000)') >server.log 2>&1 &
+sleep 1
+porthole preview 3000 >agent.log 2>&1`;
+
+/** Nothing has run yet: a first run shows what this is for, with a few lines of shell in the place of an agent. */
+export function FirstRun() {
+  const [, navigate] = useLocation();
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  const begin = async () => {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      const run = await call('POST /api/runs', { body: { title: 'A first preview' } });
+      const path = { id: run.sandbox_id };
+      const file = addressOf('PUT /v1/sandbox/{id}/file/{path}', { ...path, path: 'workspace/index.html' });
+      await request(file, { method: 'PUT', body: PAGE });
+      const argv = ['sh', '-c', 'setsid sh -c "$1" >/dev/null 2>&1 &', 'sh', AGENT];
+      await call('POST /v1/sandbox/{id}/exec', {
+        path,
+        headers: { accept: 'application/json' },
+        body: { argv },
+      });
+      navigate(`/runs/${encodeURIComponent(run.run_id)}`);
+    } catch (error) {
+      setProblem(problemOf(error));
+      setBusy(false);
+    }
+  };
+  return (
+    <Empty title="No runs yet">
+      <p>
+        A run is one agent’s work in one sandbox. When the agent starts a server there, it asks you, and you
+        see the server’s page here, live.
+      </p>
+      <p className="first">
+        <Button variant="primary" isDisabled={busy} onPress={() => void begin()}>
+          {busy ? 'Making a sandbox…' : 'Try it'}
+        </Button>
+      </p>
+      <p>
+        That makes a run in which a small script plays the agent. Your own agents begin with{' '}
+        <code>POST /api/runs</code>: <a href="/v1/openapi">the API</a>.
+      </p>
+      {problem === undefined ? null : <Problem words={problem} />}
+    </Empty>
+  );
+}

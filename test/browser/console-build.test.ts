@@ -1,0 +1,135 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import {
+  appendFileSync,
+  cpSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
+import { suite } from '#test/support/suite.ts';
+import { violations } from './support/console-bed.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+/** What `npm start` runs from. */
+const SOURCES = [
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+  'core',
+  'adapters',
+  'agent',
+  'constructs',
+  'handlers',
+  'host',
+  'build',
+  'console',
+];
+const MINUTE = 60_000;
+
+suite('the console of a folder that was just cloned', chromiumMissing, () => {
+  let browser: Browser;
+  let page: Page;
+  let folder: string;
+  let host: HostProcess | undefined;
+
+  beforeAll(async () => {
+    browser = await launchChromium();
+  });
+  afterAll(() => browser?.close());
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'porthole-clone-'));
+    for (const name of SOURCES) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+    page = await browser.newPage();
+  });
+  afterEach(async () => {
+    await page?.close();
+    await host?.end();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function start(environment: Readonly<Record<string, string>> = {}): Promise<string> {
+    host = await startHostProcess({
+      dataDir: join(folder, '.porthole'),
+      main: join(folder, 'host/main.ts'),
+      environment,
+    });
+    return `http://127.0.0.1:${host.port}`;
+  }
+  const heading = (name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
+
+  test(
+    'is being built, says so, and comes by itself, at the page that was asked for',
+    async () => {
+      const url = await start();
+      await page.goto(`${url}/sandboxes`);
+      await heading('The console is being built');
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole('heading', { level: 1, name: 'Sandboxes' }).waitFor({ timeout: MINUTE });
+    },
+    2 * MINUTE,
+  );
+
+  test(
+    'which cannot be built says why, and what to do',
+    async () => {
+      appendFileSync(join(folder, 'console/src/main.tsx'), "\nimport './not-there.ts';\n");
+      const url = await start();
+      await page.goto(url);
+      await page
+        .getByRole('heading', { level: 1, name: 'The console could not be built' })
+        .waitFor({ timeout: MINUTE });
+      const words = (await page.textContent('main')) ?? '';
+      expect(words).toContain('./not-there.ts');
+      expect(words).toContain('npm run build');
+      expect(words).not.toContain('\u001b');
+      expect(await violations(page)).toEqual([]);
+    },
+    2 * MINUTE,
+  );
+
+  test(
+    'which cannot be built tells strangers nothing of the machine',
+    async () => {
+      appendFileSync(join(folder, 'console/src/main.tsx'), "\nimport './not-there.ts';\n");
+      const url = await start({ SANDBOX_API_KEY: 'a-key-of-the-service' });
+      await page.goto(url);
+      await page
+        .getByRole('heading', { level: 1, name: 'The console could not be built' })
+        .waitFor({ timeout: MINUTE });
+      const words = (await page.textContent('main')) ?? '';
+      expect(words).toContain('The log says why.');
+      expect(words).not.toContain('not-there');
+    },
+    2 * MINUTE,
+  );
+
+  test(
+    'of other sources is built anew, while the old one is there',
+    async () => {
+      cpSync(join(ROOT, 'dist/console'), join(folder, 'dist/console'), { recursive: true });
+      const words = join(folder, 'console/src/pages/sandboxes-page.tsx');
+      writeFileSync(words, readFileSync(words, 'utf8').replace('<h1>Sandboxes</h1>', '<h1>Other boxes</h1>'));
+      const url = await start();
+      await page.goto(url);
+      await heading('Runs');
+      const tag = async () => (await fetch(url)).headers.get('etag');
+      const old = await tag();
+      while ((await tag()) === old || (await tag()) === null)
+        await new Promise((done) => setTimeout(done, 200));
+      const looked = page.waitForResponse(`${url}/`);
+      await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+      await looked;
+      await page.getByRole('link', { name: 'Sandboxes' }).click();
+      await heading('Other boxes');
+    },
+    2 * MINUTE,
+  );
+});
