@@ -156,6 +156,8 @@ export class Preview extends Construct {
                     name: header,
                     value,
                   })),
+                  // Its "cookies" are those of the whole registrable domain.
+                  remove: ['Clear-Site-Data'],
                 },
               },
             ],

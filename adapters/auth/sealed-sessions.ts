@@ -26,6 +26,8 @@ export interface SealedSessionsOptions {
 
 /** A working day: afterwards one signs in again. */
 const SESSION_MS = 12 * 3_600_000;
+/** Browsers keep no cookie of more than 4096 bytes, its name among them. */
+const MOST_SEALED = 4_000;
 /** How long a person may take at the identity provider. */
 const SIGN_IN_MS = 10 * 60_000;
 
@@ -110,7 +112,10 @@ export function createSealedSessions({ seals, clock, keys, oidc, ended }: Sealed
       if (person instanceof PortholeError) return { returnTo, problem: 'unavailable' };
       if (person === undefined) return { returnTo, problem: 'not_vouched' };
       const { user, org, admin } = person;
-      return { returnTo, session: await session({ person: { user, org, admin }, provider: oidc.provider }) };
+      const made = await session({ person: { user, org, admin }, provider: oidc.provider });
+      // Whoever has names that no browser can keep would be asked to sign in for ever.
+      if (made.sealed.length > MOST_SEALED) return { returnTo, problem: 'not_vouched' };
+      return { returnTo, session: made };
     },
 
     async judge(sealed) {

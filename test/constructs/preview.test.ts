@@ -82,6 +82,7 @@ describe('the route of a preview', () => {
             { name: 'Referrer-Policy', value: 'no-referrer' },
             { name: 'X-Robots-Tag', value: 'noindex, nofollow' },
           ],
+          remove: ['Clear-Site-Data'],
         },
       },
     ]);

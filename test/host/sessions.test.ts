@@ -224,6 +224,11 @@ describe('signing in at an identity provider', () => {
       'not_vouched',
     ],
     ['a token of another issuer', { claims: { iss: 'https://evil.test' } }, 'not_vouched'],
+    [
+      'a person whose names no cookie can hold',
+      { claims: { sub: 'x'.repeat(2_000), org: 'x'.repeat(2_000) } },
+      'not_vouched',
+    ],
     ['a token without an org', { claims: { org: undefined } }, 'not_vouched'],
     ['no cookie of a beginning', { noCookie: true }, 'expired'],
   ])('does not end with %s', async (_name, { claims = {}, answer = {}, noCookie }, problem) => {
