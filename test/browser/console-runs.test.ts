@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
@@ -146,13 +148,17 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await decide(card(), 'Always');
       expect((await second).status).toBe(200);
       expect((await ask(port, run)).status).toBe(200);
-      const { policies } = (await porthole.call('GET', '/api/approval-policies')).json<{
-        policies: { policy_id: string; scope: string }[];
-      }>();
-      expect(policies.map(({ scope }) => scope)).toEqual(['always', 'run']);
-      for (const { policy_id } of policies) {
-        await porthole.call('DELETE', `/api/approval-policies/${policy_id}`);
+      await page.goto(`${porthole.host.url}/`);
+      const policies = page.getByRole('region', { name: 'Approved without a question' });
+      await policies.getByText('Previews in all runs of local').waitFor();
+      expect(await violations(page)).toEqual([]);
+      for (const left of [1, 0]) {
+        await policies.getByRole('button', { name: 'Ask again' }).first().click();
+        await policies.getByRole('listitem').nth(left).waitFor({ state: 'detached' });
       }
+      const asked = ask(port + 1, other);
+      await decide(card(port + 1), 'Deny');
+      expect((await asked).status).toBe(403);
     });
 
     test('takes no press in its first half second: it may have come up under the pointer', async () => {
@@ -342,6 +348,273 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
         await decide(card(), 'Deny');
         expect((await asking).status).toBe(403);
       });
+    });
+  });
+
+  describe('the previews of a run', () => {
+    let page: Page;
+    let run: Run;
+    const serve = (port: number) =>
+      porthole.call('POST', `/v1/sandbox/${run.sandbox_id}/exec`, {
+        body: {
+          argv: [
+            'sh',
+            '-c',
+            `(node -e "require('http').createServer((q,r)=>r.setHeader('content-type','text/html').end('<h1>Port '+${port}+'</h1>')).listen(${port})" > /dev/null 2>&1 &)`,
+          ],
+        },
+      });
+    const preview = (port: number) => page.getByRole('article', { name: `Preview of port ${port}` });
+    const open = (port: number) =>
+      porthole.call('POST', `/api/runs/${run.run_id}/sandbox/port-forward`, { body: { target_port: port } });
+
+    beforeEach(async () => {
+      run = (await porthole.call('POST', '/api/runs', { body: { title: 'Previews' } })).json<Run>();
+      page = await context.newPage();
+    });
+    afterEach(() => page.close());
+    const go = () => page.goto(`${porthole.host.url}/runs/${run.run_id}`);
+
+    test('are started by a typed port, say why they do not serve, and show the app once it does', async () => {
+      await go();
+      await page.getByRole('textbox', { name: 'Another port' }).fill('3');
+      await page.getByRole('button', { name: 'Start', exact: true }).click();
+      await page.getByRole('alert').getByText('3000').waitFor();
+      await page.getByRole('textbox', { name: 'Another port' }).fill('3100');
+      await page.keyboard.press('Enter');
+      await preview(3100).getByText('Nothing listens on port 3100').waitFor();
+      expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Preview of port 3100');
+      expect(await violations(page)).toEqual([]);
+      await serve(3100);
+      await page.frameLocator('iframe').getByRole('heading', { name: 'Port 3100' }).waitFor();
+      await preview(3100).getByText('serves', { exact: true }).waitFor();
+      await preview(3100).getByRole('button', { name: 'Stop' }).click();
+      await preview(3100).waitFor({ state: 'detached' });
+      expect(await page.evaluate('document.activeElement.textContent')).toBe('Previews');
+    });
+
+    test('say that their sandbox is stopped, and resume it', async () => {
+      await serve(3101);
+      await open(3101);
+      await porthole.call('POST', `/v1/sandbox/${run.sandbox_id}/stop`);
+      await go();
+      await preview(3101).getByText('The sandbox is stopped.').waitFor();
+      await preview(3101).getByRole('button', { name: 'Resume the sandbox' }).click();
+      await preview(3101).getByText('Nothing listens').waitFor();
+    });
+
+    test('are as many as a run may have, and the next one is refused in words', async () => {
+      for (const port of [3102, 3103, 3104]) await open(port);
+      await go();
+      await preview(3104).waitFor();
+      await page.getByRole('textbox', { name: 'Another port' }).fill('3105');
+      await page.getByRole('button', { name: 'Start', exact: true }).click();
+      await page.getByRole('alert').getByText('stop one').waitFor();
+    });
+
+    test('are kept alive each minute while somebody sees them, and not otherwise', async () => {
+      await open(3106);
+      await page.clock.install();
+      let kept = 0;
+      await page.route('**/keepalive', (route) => {
+        kept += 1;
+        return route.continue();
+      });
+      const pings = () => page.waitForResponse('**/keepalive');
+      const first = pings();
+      await go();
+      await first;
+      await preview(3106).getByText('ends in ').waitFor();
+      const second = pings();
+      await page.clock.fastForward(60_500);
+      await second;
+      await turn(page, 'hidden');
+      await page.clock.fastForward(10 * 60_000);
+      expect(kept).toBe(2);
+      const third = pings();
+      await turn(page, 'visible');
+      await third;
+      expect(kept).toBe(3);
+    });
+
+    test('say so when they cannot be kept alive', async () => {
+      await open(3107);
+      await page.route('**/keepalive', (route) => route.abort());
+      await go();
+      await preview(3107).getByText('It is not kept alive: Porthole cannot be reached').waitFor();
+      expect(await violations(page)).toEqual([]);
+    });
+
+    test('give their link away where there is no clipboard to write to, and where nothing may be copied', async () => {
+      const { preview_url: url } = (await open(3108)).json<{ preview_url: string }>();
+      await page.addInitScript("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+      await go();
+      await preview(3108).getByRole('button', { name: 'Copy link' }).click();
+      await preview(3108).getByRole('button', { name: 'Copied' }).waitFor();
+      const field = page.getByRole('textbox', { name: 'Another port' });
+      await field.focus();
+      await page.keyboard.press('ControlOrMeta+v');
+      expect(await field.inputValue()).toBe(url);
+      await page.evaluate('void (document.execCommand = () => false)');
+      await preview(3108).getByRole('button', { name: /Cop/ }).click();
+      const link = preview(3108).getByRole('textbox', { name: 'The browser lets nothing be copied' });
+      expect(await link.inputValue()).toBe(url);
+      await preview(3108).getByRole('button', { name: 'QR code' }).click();
+      await page.getByRole('img', { name: 'The address of the preview as a QR code' }).waitFor();
+      expect(await violations(page)).toEqual([]);
+    });
+
+    test('are frames of their own zone, and nothing else is', async () => {
+      await go();
+      await page.getByRole('heading', { name: 'Previews', level: 1 }).waitFor();
+      const blocked = await page.evaluate(`new Promise((resolve) => {
+        document.addEventListener('securitypolicyviolation', (event) => resolve(event.effectiveDirective));
+        const frame = document.createElement('iframe');
+        frame.src = location.origin + '/health';
+        document.body.append(frame);
+      })`);
+      expect(blocked).toBe('frame-src');
+    });
+  });
+
+  describe('the timeline of a run', () => {
+    let page: Page;
+    let first: TestHost;
+    let second: TestHost | undefined;
+    beforeAll(async () => {
+      first = await startTestHost();
+      page = await context.newPage();
+    });
+    afterAll(async () => {
+      await page?.close();
+      await (second ?? first)?.end();
+    });
+
+    test('goes on without a gap or a repeat when the server goes away and comes back', async () => {
+      const run = (await first.call('POST', '/api/runs', { body: {} })).json<Run>();
+      const tell = (host: TestHost, from: number, count: number) =>
+        host.host.services.records.timeline.append(
+          run.run_id,
+          Array.from({ length: count }, (_, at) => ({
+            type: 'preview.kept' as const,
+            key: `told-${from + at}`,
+            data: { target_port: from + at },
+          })),
+          new Date(),
+        );
+      await tell(first, 3000, 3);
+      await page.goto(`${first.host.url}/runs/${run.run_id}`);
+      await page.getByText('port 3002', { exact: true }).waitFor();
+      await page.getByText('Live', { exact: true }).waitFor();
+      await first.close();
+      await page.getByText('Reconnecting…').waitFor();
+      second = await startTestHost({ PORT: String(first.host.port) }, { dataDir: first.dataDir });
+      await tell(second, 3003, 3);
+      await page.getByText('port 3005', { exact: true }).waitFor();
+      await page.getByText('Live', { exact: true }).waitFor();
+      const ports = (await page.locator('.timeline li span').allTextContents()).filter((each) =>
+        each.startsWith('port'),
+      );
+      expect(ports).toEqual([3005, 3004, 3003, 3002, 3001, 3000].map((port) => `port ${port}`));
+
+      for (let from = 10_000; from < 15_000; from += 500) await tell(second, from, 500);
+      await page.getByText('port 14999', { exact: true }).waitFor();
+      expect(await page.locator('.timeline li').count()).toBe(100);
+      const { events } = await second.host.services.records.timeline.read(run.run_id, {
+        after: 5_000,
+        limit: 100,
+      });
+      const earlier = `Show 100 earlier of ${(events.at(-1)?.seq ?? 0) - 100}`;
+      await page.getByRole('button', { name: earlier }).click();
+      expect(await page.locator('.timeline li').count()).toBe(200);
+      await page.reload();
+      await page.getByText('port 14999', { exact: true }).waitFor();
+      await page.getByRole('button', { name: earlier }).waitFor();
+    });
+
+    test('ends with the run, which then offers nothing that cannot be had any more', async () => {
+      const host = second ?? first;
+      const run = (await host.call('POST', '/api/runs', { body: { title: 'To be done' } })).json<Run>();
+      await page.goto(`${host.host.url}/runs/${run.run_id}`);
+      await page.getByRole('button', { name: 'Complete' }).click();
+      await page.getByRole('button', { name: 'Complete it' }).click();
+      await page.getByText('Run completed').waitFor();
+      await page.getByText('This run has no live preview').waitFor();
+      expect(await page.getByRole('button', { name: 'Complete' }).count()).toBe(0);
+      expect(await violations(page)).toEqual([]);
+    });
+  });
+
+  describe('the list of runs', () => {
+    let fresh: TestHost;
+    let page: Page;
+    beforeAll(async () => {
+      fresh = await startTestHost();
+      page = await context.newPage();
+    });
+    afterAll(async () => {
+      await page?.close();
+      await fresh?.end();
+    });
+
+    test('tells who has none how to get one, with a command that does it', async () => {
+      await page.goto(fresh.host.url);
+      const command = await page.getByRole('group', { name: 'Command that starts a run' }).textContent();
+      expect(await violations(page)).toEqual([]);
+      await promisify(execFile)('sh', ['-c', command ?? '']);
+      await page.getByRole('link', { name: 'My first run' }).waitFor();
+    });
+
+    test('has all of them, some at a time, and finds those of a text and a state', async () => {
+      const [known] = (await fresh.call('GET', '/api/runs')).json<{ runs: Run[] }>().runs;
+      const made = await fresh.host.services.records.runs.get(known?.run_id ?? '');
+      if (made === undefined) throw new Error('the first run is gone');
+      for (let at = 1; at <= 230; at += 1) {
+        await fresh.host.services.records.runs.create({
+          ...made,
+          id: `run_of_many_${at}`,
+          title: `One of many, ${at}`,
+          status: at === 5 ? 'completed' : 'running',
+          createdAt: new Date(made.createdAt.getTime() + at),
+          completedAt: at === 5 ? made.createdAt : null,
+        });
+      }
+      await page.reload();
+      await page.getByRole('link', { name: 'One of many, 230' }).waitFor();
+      const rows = page.locator('.list tbody tr');
+      expect(await rows.count()).toBe(50);
+      for (let at = 180; at > 0; at -= 50) {
+        await page.getByRole('button', { name: 'Show more' }).click();
+        await page.getByRole('link', { name: `One of many, ${Math.max(at - 49, 1)}`, exact: true }).waitFor();
+      }
+      expect(await rows.count()).toBe(231);
+      expect(await page.getByRole('button', { name: 'Show more' }).count()).toBe(0);
+      await page.getByRole('searchbox', { name: 'Find' }).fill('many, 23');
+      expect(await rows.count()).toBe(2);
+      await page.getByRole('searchbox', { name: 'Find' }).fill('');
+      await page.getByRole('button', { name: 'State' }).click();
+      await page.getByRole('option', { name: 'Completed' }).click();
+      expect(await rows.allTextContents()).toEqual([expect.stringContaining('One of many, 5')]);
+      expect(await violations(page)).toEqual([]);
+    });
+
+    test('says what is wrong in the words of the API, and is there again by itself', async () => {
+      await page.route('**/api/runs?*', (route) =>
+        route.fulfill({
+          status: 503,
+          json: { error: 'The records are away: try again in a moment.', code: 'service_unavailable' },
+        }),
+      );
+      await page.reload();
+      await page.getByRole('alert').getByText('The records are away').waitFor();
+      await page.unroute('**/api/runs?*');
+      await page.getByRole('link', { name: 'One of many, 230' }).waitFor();
+      expect(await page.getByRole('alert').count()).toBe(0);
+    });
+
+    test('leads nowhere else than to runs that are there', async () => {
+      await page.goto(`${fresh.host.url}/runs/run_that_is_not`);
+      await page.getByText('There is no such run').waitFor();
     });
   });
 });

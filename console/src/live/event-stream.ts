@@ -37,6 +37,8 @@ export function createEventParser(onRetry: (milliseconds: number) => void = () =
 
 export interface FollowOptions {
   readonly onEvent: (event: StreamEvent) => void;
+  /** The id of the last event that is known. @default none */
+  readonly after?: string;
   /** Whether it hears the server now. */
   readonly onState?: (live: boolean) => void;
   readonly signal: AbortSignal;
@@ -52,13 +54,14 @@ export async function followEvents(
   address: string,
   {
     onEvent,
+    after = '',
     onState = () => undefined,
     signal,
     fetch: ask = (url, init) => fetch(url, init),
     pause = wait,
   }: FollowOptions,
 ): Promise<void> {
-  let last = '';
+  let last = after;
   let asked = FIRST_PAUSE_MS;
   let next = asked;
   while (!signal.aborted) {

@@ -48,12 +48,18 @@ export function useEvents(
   const following = (visible || isTurn) && !over;
   const listener = useRef(onEvent);
   listener.current = onEvent;
+  const known = useRef({ address, id: '' });
+  if (known.current.address !== address) known.current = { address, id: '' };
   useEffect(() => {
     if (!following) return undefined;
     const ended = new AbortController();
     void followEvents(address, {
       fetch: ask,
-      onEvent: (event) => listener.current(event),
+      after: known.current.id,
+      onEvent: (event) => {
+        known.current.id = event.id;
+        listener.current(event);
+      },
       onState: setLive,
       signal: ended.signal,
     });

@@ -1,21 +1,18 @@
-import { useState } from 'react';
 import { Link } from 'wouter';
-import { call } from '../api/client.ts';
-import { type RunEvent, Timeline } from '../runs/timeline.tsx';
-import { useEvents, useAnswer } from '../live/use-live.ts';
+import { type Answer, call } from '../api/client.ts';
+import { timeAgo } from '../live/time-words.ts';
+import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
+import { plainText } from '../parts/plain-text.ts';
 import { Previews } from '../previews/previews.tsx';
+import { Timeline } from '../runs/timeline.tsx';
+import { useRunEvents } from '../runs/use-run-events.ts';
 
 /** One run: its previews, and its story as it goes on. */
 export function RunPage({ id }: { readonly id: string }) {
-  const [events, setEvents] = useState<readonly RunEvent[]>([]);
-  const { live } = useEvents(`/api/runs/${encodeURIComponent(id)}/events`, ({ data }) => {
-    const event = JSON.parse(data) as RunEvent;
-    setEvents((before) => (Number(event.id) <= Number(before.at(-1)?.id ?? 0) ? before : [...before, event]));
-  });
-  const last = events.at(-1)?.id ?? '0';
+  const { events, last, live } = useRunEvents(id);
   const {
     value: run,
     problem,
@@ -23,7 +20,7 @@ export function RunPage({ id }: { readonly id: string }) {
     reload,
   } = useAnswer('GET /api/runs/{id}', { path: { id } }, 10_000, last);
   const sandboxId = run?.sandbox_id;
-  const { value: sandbox } = useAnswer(
+  const { value: sandbox, missing: gone } = useAnswer(
     'GET /v1/sandbox/{id}',
     sandboxId === undefined ? null : { path: { id: sandboxId } },
     10_000,
@@ -35,12 +32,15 @@ export function RunPage({ id }: { readonly id: string }) {
   }
   return (
     <>
+      {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
       <div className="page-head">
         <div>
           <p className="crumb">
             <Link href="/">Runs</Link>
           </p>
-          <h1>{run.title ?? 'Untitled run'}</h1>
+          <h1>
+            <bdi>{plainText(run.title ?? '', 200) || 'Untitled run'}</bdi>
+          </h1>
           <p className="facts">
             <State value={run.status} />
             <span className="id">{run.run_id}</span>
@@ -49,8 +49,16 @@ export function RunPage({ id }: { readonly id: string }) {
               <Link href={`/sandboxes/${encodeURIComponent(run.sandbox_id)}`} className="id">
                 {run.sandbox_id}
               </Link>{' '}
-              {sandbox === undefined ? null : <State value={sandbox.state} />}
+              {sandbox === undefined ? (
+                gone ? (
+                  <State value="deleted" />
+                ) : null
+              ) : (
+                <State value={sandbox.state} />
+              )}
             </span>
+            <Age run={run} />
+            {run.auto_approve_tools ? <span>Its previews open without a question</span> : null}
           </p>
         </div>
         {run.status === 'running' ? (
@@ -80,5 +88,15 @@ export function RunPage({ id }: { readonly id: string }) {
         </section>
       </div>
     </>
+  );
+}
+
+function Age({ run }: { readonly run: Answer<'GET /api/runs/{id}'> }) {
+  const now = useNow();
+  const at = run.completed_at ?? run.created_at;
+  return (
+    <time dateTime={at} title={new Date(at).toLocaleString()}>
+      {run.completed_at === null ? 'Started' : 'Completed'} {timeAgo(now - Date.parse(at))}
+    </time>
   );
 }

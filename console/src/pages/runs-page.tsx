@@ -1,23 +1,29 @@
 import { useState } from 'react';
-import { Checkbox } from 'react-aria-components';
-import { Link, useLocation } from 'wouter';
-import { call } from '../api/client.ts';
+import { Link } from 'wouter';
+import { Policies } from '../approvals/policies.tsx';
 import { timeAgo } from '../live/time-words.ts';
-import { useAnswer, useNow } from '../live/use-live.ts';
+import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Loading, Problem, State } from '../parts/feedback.tsx';
-import { FormDialog } from '../parts/form-dialog.tsx';
-import { formText } from '../parts/form-text.ts';
+import { Choice } from '../parts/choice.tsx';
+import { Empty, Loading, Problem, State } from '../parts/feedback.tsx';
+import { plainText } from '../parts/plain-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
 import { FirstRun } from '../runs/first-run.tsx';
+import { NewRun } from '../runs/new-run.tsx';
+import { matches, type RunFilter, type RunPageOf } from '../runs/run-pages.ts';
+import { useRuns } from '../runs/use-runs.ts';
 
-const PAGE = 50;
+const STATES: readonly { readonly id: RunFilter['status']; readonly words: string }[] = [
+  { id: 'any', words: 'Any' },
+  { id: 'running', words: 'Running' },
+  { id: 'completed', words: 'Completed' },
+];
 
 /** One's runs, newest first. */
 export function RunsPage() {
-  const [limit, setLimit] = useState(PAGE);
-  const { value, problem, reload } = useAnswer('GET /api/runs', { query: { limit } }, 5_000);
-  const now = useNow();
+  const { runs, more, busy, problem, reload, showMore } = useRuns();
+  const [filter, setFilter] = useState<RunFilter>({ text: '', status: 'any' });
+  const shown = runs?.filter((run) => matches(run, filter));
   return (
     <>
       <div className="page-head">
@@ -25,81 +31,98 @@ export function RunsPage() {
         <NewRun />
       </div>
       {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
-      {value === undefined ? (
+      {runs === undefined || shown === undefined ? (
         problem === undefined ? (
           <Loading />
         ) : null
-      ) : value.runs.length === 0 ? (
+      ) : runs.length === 0 ? (
         <FirstRun />
       ) : (
-        <table className="list">
-          <thead>
-            <tr>
-              <th scope="col">Run</th>
-              <th scope="col">State</th>
-              <th scope="col" className="wide">
-                Sandbox
-              </th>
-              <th scope="col" className="wide">
-                Owner
-              </th>
-              <th scope="col">Started</th>
-            </tr>
-          </thead>
-          <tbody>
-            {value.runs.map((run) => (
-              <tr key={run.run_id}>
-                <td>
-                  <Link href={`/runs/${encodeURIComponent(run.run_id)}`}>{run.title ?? 'Untitled run'}</Link>
-                  <span className="id">{run.run_id}</span>
-                </td>
-                <td>
-                  <State value={run.status} />
-                </td>
-                <td className="wide">
-                  <Link href={`/sandboxes/${encodeURIComponent(run.sandbox_id)}`} className="id">
-                    {run.sandbox_id}
-                  </Link>
-                </td>
-                <td className="wide">{run.owner}</td>
-                <td>
-                  <time dateTime={run.created_at}>{timeAgo(now - Date.parse(run.created_at))}</time>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <>
+          <div className="filters">
+            <TextInput
+              label="Find"
+              type="search"
+              placeholder="Title, id, sandbox or owner"
+              value={filter.text}
+              onChange={(text) => setFilter({ ...filter, text })}
+            />
+            <Choice
+              label="State"
+              value={filter.status}
+              onChange={(id) =>
+                setFilter({ ...filter, status: STATES.find((each) => each.id === id)?.id ?? 'any' })
+              }
+              options={STATES}
+            />
+          </div>
+          {shown.length === 0 ? (
+            <Empty title={`None of the ${runs.length} newest runs fits`}>
+              {more ? <p>Older ones may: show more.</p> : null}
+            </Empty>
+          ) : (
+            <RunTable runs={shown} />
+          )}
+          {more ? (
+            <Button isDisabled={busy} onPress={() => void showMore()}>
+              {busy ? 'Loading…' : 'Show more'}
+            </Button>
+          ) : null}
+          <p className="hidden" role="status">
+            {shown.length === runs.length
+              ? `${runs.length} runs shown`
+              : `${shown.length} of ${runs.length} runs fit`}
+          </p>
+        </>
       )}
-      {value !== undefined && value.next !== null && limit < 200 ? (
-        <Button onPress={() => setLimit((before) => Math.min(before + PAGE, 200))}>Show more</Button>
-      ) : null}
+      <Policies />
     </>
   );
 }
 
-function NewRun() {
-  const [, navigate] = useLocation();
+function RunTable({ runs }: { readonly runs: RunPageOf['runs'] }) {
+  const now = useNow();
   return (
-    <FormDialog
-      trigger={<Button variant="primary">New run</Button>}
-      title="New run"
-      action="Start it"
-      onSubmit={async (form) => {
-        const title = formText(form, 'title');
-        const { run_id: id } = await call('POST /api/runs', {
-          body: {
-            ...(title === '' ? {} : { title }),
-            auto_approve_tools: form.get('auto') !== null,
-          },
-        });
-        navigate(`/runs/${id}`);
-      }}
-    >
-      <TextInput label="Title" name="title" maxLength={200} hint="What the agent is to do, for people" />
-      <Checkbox name="auto" className="check">
-        <span className="box" aria-hidden="true" />
-        Open previews that its agent asks for without a question
-      </Checkbox>
-    </FormDialog>
+    <table className="list">
+      <thead>
+        <tr>
+          <th scope="col">Run</th>
+          <th scope="col">State</th>
+          <th scope="col" className="wide">
+            Sandbox
+          </th>
+          <th scope="col" className="wide">
+            Owner
+          </th>
+          <th scope="col">Started</th>
+        </tr>
+      </thead>
+      <tbody>
+        {runs.map((run) => (
+          <tr key={run.run_id}>
+            <td>
+              <Link href={`/runs/${encodeURIComponent(run.run_id)}`}>
+                <bdi>{plainText(run.title ?? '', 200) || 'Untitled run'}</bdi>
+              </Link>
+              <span className="id">{run.run_id}</span>
+            </td>
+            <td>
+              <State value={run.status} />
+            </td>
+            <td className="wide">
+              <Link href={`/sandboxes/${encodeURIComponent(run.sandbox_id)}`} className="id">
+                {run.sandbox_id}
+              </Link>
+            </td>
+            <td className="wide">{run.owner}</td>
+            <td>
+              <time dateTime={run.created_at} title={new Date(run.created_at).toLocaleString()}>
+                {timeAgo(now - Date.parse(run.created_at))}
+              </time>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }

@@ -1,109 +1,114 @@
 import { useEffect, useRef, useState } from 'react';
-import { Dialog, DialogTrigger, Popover } from 'react-aria-components';
-import { renderSVG } from 'uqr';
 import { type Answer, call } from '../api/client.ts';
 import { timeLeft } from '../live/time-words.ts';
-import { problemOf, useAnswer, useNow, useVisible } from '../live/use-live.ts';
+import { problemOf, useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { Icon } from '../parts/icon.tsx';
+import { previewStanding } from './preview-words.ts';
+import { SharePreview } from './share-preview.tsx';
+import { useKeepalive } from './use-keepalive.ts';
 
 type Preview = Answer<'GET /api/runs/{id}/sandbox/port-forward'>[number];
 
 export interface LivePreviewProps {
-  readonly runId: string;
+  readonly run: Answer<'GET /api/runs/{id}'>;
   readonly preview: Preview;
+  /** It was started from here just now: that is where somebody looks. */
+  readonly fresh: boolean;
   readonly onEnd: () => void;
 }
 
-/** How often a preview that somebody sees says so. */
-const KEEPALIVE_MS = 60_000;
 /** What a page in the frame may do, on its own origin; never lead the console elsewhere. */
 const SANDBOX = 'allow-scripts allow-forms allow-same-origin allow-popups allow-modals allow-downloads';
+/** How often it is looked at, once it serves and until it does, in milliseconds. */
+const LOOK_MS = 10_000;
+const LOOK_SOON_MS = 3_000;
+const TONES = { serves: 'good', 'not serving': 'busy', checking: 'off' } as const;
 
 /** The app of a sandbox as it is now, in a frame that is told nothing of the console. */
-export function LivePreview({ runId, preview, onEnd }: LivePreviewProps) {
-  const { session_id: token, target_port: port, preview_url: url } = preview;
-  const now = useNow();
-  const [expiry, setExpiry] = useState(preview.expires_at);
+export function LivePreview({ run, preview, fresh, onEnd }: LivePreviewProps) {
+  const { session_id: token, target_port: port, preview_url: url, local_port: localPort } = preview;
   const [problem, setProblem] = useState<string>();
-  const [copied, setCopied] = useState(false);
+  const [busy, setBusy] = useState(false);
   const [loads, setLoads] = useState(0);
-  useEffect(() => setExpiry(preview.expires_at), [preview.expires_at]);
-  useKeepalive(runId, token, setExpiry, url !== null);
-  const { value: found } = useAnswer(
+  const article = useRef<HTMLElement>(null);
+  const { expiry, problem: notKept } = useKeepalive(run.run_id, preview);
+  const [serves, setServes] = useState(false);
+  const { value: found, problem: unseen } = useAnswer(
     'GET /api/runs/{id}/sandbox/doctor',
-    { path: { id: runId }, query: { port: String(port) } },
-    10_000,
+    { path: { id: run.run_id }, query: { port: String(port) } },
+    serves ? LOOK_MS : LOOK_SOON_MS,
   );
-  const finding = found?.ports.find((each) => each.port === port);
-  const ready = finding?.ready === true;
-  const reason =
-    preview.reason === 'sandbox_stopped' ? 'The sandbox is stopped: resume it.' : finding?.advice;
+  const { state, reason } = previewStanding(preview, found, unseen);
   const didNotServe = useRef(false);
   useEffect(() => {
     // What was shown while it did not serve is a page about that.
-    if (ready && didNotServe.current) setLoads((count) => count + 1);
-    if (finding !== undefined) didNotServe.current = !ready;
-  }, [ready, finding]);
-  const stop = async () => {
+    if (state === 'serves' && didNotServe.current) setLoads((count) => count + 1);
+    if (state !== 'checking') didNotServe.current = state === 'not serving';
+    setServes(state === 'serves');
+  }, [state]);
+  useEffect(() => {
+    if (fresh) article.current?.focus();
+  }, [fresh]);
+  const act = async (what: () => Promise<unknown>) => {
+    setBusy(true);
+    setProblem(undefined);
     try {
-      await call('DELETE /api/runs/{id}/sandbox/port-forward/{sessionId}', {
-        path: { id: runId, sessionId: token },
-      });
-      onEnd();
+      await what();
     } catch (error) {
       setProblem(problemOf(error));
+    } finally {
+      setBusy(false);
     }
   };
-  const copy = async () => {
-    if (url === null) return;
-    await navigator.clipboard.writeText(url);
-    setCopied(true);
-    setTimeout(() => setCopied(false), 2_000);
-  };
+  const stop = () =>
+    act(async () => {
+      await call('DELETE /api/runs/{id}/sandbox/port-forward/{sessionId}', {
+        path: { id: run.run_id, sessionId: token },
+      });
+      onEnd();
+    });
+  const resume = () => act(() => call('POST /v1/sandbox/{id}/resume', { path: { id: run.sandbox_id } }));
+  const isStopped = preview.reason === 'sandbox_stopped' || found?.sandbox === 'stopped';
   return (
-    <article className="preview" aria-label={`Preview of port ${port}`}>
+    <article ref={article} className="preview" aria-label={`Preview of port ${port}`} tabIndex={-1}>
       <header>
         <h3>
-          :{port}{' '}
-          <span className={`state ${ready ? 'good' : 'busy'}`}>{ready ? 'serves' : 'not serving'}</span>
+          :{port} <span className={`state ${TONES[state]}`}>{state}</span>
         </h3>
-        <span className="quiet" title="It ends then, unless somebody looks at it">
-          {expiry === null ? null : `ends in ${timeLeft(Date.parse(expiry) - now)}`}
-        </span>
-        {url === null ? null : (
-          <div className="tools">
-            <a className="button primary" href={url} target="_blank" rel="noopener noreferrer">
-              <Icon name="external" /> Open preview
-            </a>
-            <Button onPress={() => void copy().catch((error: unknown) => setProblem(problemOf(error)))}>
-              <Icon name="copy" /> {copied ? 'Copied' : 'Copy link'}
-            </Button>
-            <DialogTrigger>
-              <Button>
-                <Icon name="qr" /> QR code
-              </Button>
-              <Popover className="popover">
-                <Dialog aria-label="QR code of the preview">
-                  <QrCode text={url} />
-                </Dialog>
-              </Popover>
-            </DialogTrigger>
-            <Button variant="danger" onPress={() => void stop()}>
-              <Icon name="stop" /> Stop
-            </Button>
-          </div>
-        )}
+        <TimeLeft expiry={expiry} maxUntil={preview.max_until} />
+        <div className="tools">
+          {url === null ? null : <SharePreview url={url} />}
+          <Button variant="danger" isDisabled={busy} onPress={() => void stop()}>
+            <Icon name="stop" /> Stop
+          </Button>
+        </div>
       </header>
       {problem === undefined ? null : <Problem words={problem} />}
-      {ready || reason === undefined ? null : (
+      {notKept === undefined ? null : (
+        <p className="reason" role="status">
+          It is not kept alive: {notKept} Unless that changes, it ends when its time is over.
+        </p>
+      )}
+      {reason === undefined ? null : (
         <p className="reason" role="status">
           {reason}
+          {isStopped ? (
+            <Button isDisabled={busy} onPress={() => void resume()}>
+              Resume the sandbox
+            </Button>
+          ) : null}
         </p>
       )}
       {url === null ? (
-        <p className="quiet">It listens on this machine alone, at 127.0.0.1:{preview.local_port}.</p>
+        <p className="quiet">
+          Previews have no links here. It listens on the machine of Porthole alone, at{' '}
+          <a href={`http://127.0.0.1:${localPort}`} target="_blank" rel="noopener noreferrer">
+            127.0.0.1:{localPort}
+          </a>
+          .
+        </p>
       ) : (
         <iframe
           key={loads}
@@ -118,33 +123,28 @@ export function LivePreview({ runId, preview, onEnd }: LivePreviewProps) {
   );
 }
 
-/** Says every minute that somebody looks, while somebody does. */
-function useKeepalive(
-  runId: string,
-  token: string,
-  onExpiry: (at: string | null) => void,
-  wanted: boolean,
-): void {
-  const visible = useVisible();
-  const listener = useRef(onExpiry);
-  listener.current = onExpiry;
-  useEffect(() => {
-    if (!visible || !wanted) return undefined;
-    const keep = () =>
-      void call('POST /api/runs/{id}/sandbox/preview/{token}/keepalive', { path: { id: runId, token } }).then(
-        ({ expires_at: at }) => listener.current(at),
-        // It has ended: the list says so.
-        () => undefined,
-      );
-    keep();
-    const timer = setInterval(keep, KEEPALIVE_MS);
-    return () => clearInterval(timer);
-  }, [runId, token, visible, wanted]);
+interface TimeLeftProps {
+  readonly expiry: string | null;
+  readonly maxUntil: string | null;
 }
 
-function QrCode({ text }: { readonly text: string }) {
-  const source = `data:image/svg+xml,${encodeURIComponent(renderSVG(text, { border: 2 }))}`;
+/** When it ends: while somebody looks that moves on, but never past its longest life. */
+function TimeLeft({ expiry, maxUntil }: TimeLeftProps) {
+  const now = useNow();
+  if (expiry === null) return null;
+  const left = Date.parse(expiry) - now;
+  const isLast = maxUntil !== null && Date.parse(expiry) >= Date.parse(maxUntil);
+  const latest = maxUntil === null ? '' : ` It ends ${new Date(maxUntil).toLocaleString()} at the latest.`;
   return (
-    <img className="qr" src={source} alt="The address of the preview as a QR code" width={220} height={220} />
+    <span
+      className="quiet"
+      title={
+        isLast
+          ? `Its longest life is over then: start it again.${latest}`
+          : `It is kept alive while this page is seen.${latest}`
+      }
+    >
+      {left <= 0 ? 'has ended' : `${isLast ? 'ends for good' : 'ends'} in ${timeLeft(left)}`}
+    </span>
   );
 }

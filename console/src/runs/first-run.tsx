@@ -4,6 +4,7 @@ import { addressOf, call, request } from '../api/client.ts';
 import { problemOf } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Problem } from '../parts/feedback.tsx';
+import { RunCommand } from './run-command.tsx';
 
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -64,8 +65,10 @@ export function FirstRun() {
       </p>
       <p>
         That makes a run in which a small script plays the agent. Your own agents begin with{' '}
-        <code>POST /api/runs</code>: <a href="/v1/openapi">the API</a>.
+        <code>POST /api/runs</code>, whose answer has the <code>agent_token</code> that they work with:{' '}
+        <a href="/v1/openapi">the API</a>.
       </p>
+      <RunCommand />
       {problem === undefined ? null : <Problem words={problem} />}
     </Empty>
   );

@@ -1,0 +1,100 @@
+import { useRef, useState } from 'react';
+import { call } from '../api/client.ts';
+import { problemOf, useAnswer } from '../live/use-live.ts';
+import { Button } from '../parts/button.tsx';
+import { Problem } from '../parts/feedback.tsx';
+import { plainText } from '../parts/plain-text.ts';
+import { TextInput } from '../parts/text-input.tsx';
+
+export interface StartPreviewProps {
+  readonly runId: string;
+  /** Ports that have their preview. */
+  readonly open: readonly number[];
+  readonly onStarted: (port: number) => void;
+}
+
+/** Ports that listen now, each one a press away from its preview; and any other by its number. */
+export function StartPreview({ runId, open, onStarted }: StartPreviewProps) {
+  const { value: found, problem: unseen } = useAnswer(
+    'GET /api/runs/{id}/sandbox/doctor',
+    { path: { id: runId } },
+    8_000,
+  );
+  const [problem, setProblem] = useState<string>();
+  const [busy, setBusy] = useState<number>();
+  const form = useRef<HTMLFormElement>(null);
+  const start = async (port: number) => {
+    setBusy(port);
+    setProblem(undefined);
+    try {
+      await call('POST /api/runs/{id}/sandbox/port-forward', {
+        path: { id: runId },
+        body: { target_port: port },
+      });
+      form.current?.reset();
+      onStarted(port);
+    } catch (error) {
+      setProblem(problemOf(error));
+    } finally {
+      setBusy(undefined);
+    }
+  };
+  const [min, max] = [found?.allowed_port_min ?? 1, found?.allowed_port_max ?? 65_535];
+  const ports = (found?.ports ?? []).filter(({ port }) => !open.includes(port) && port >= min && port <= max);
+  return (
+    <div className="start-preview">
+      <h3>Start a preview</h3>
+      {ports.length === 0 ? (
+        <p className="quiet">
+          {found === undefined
+            ? (unseen ?? 'Looking at what listens in the sandbox…')
+            : found.ports.length > 0
+              ? 'Every server that listens here and may be shown has its preview.'
+              : found.advice}
+        </p>
+      ) : (
+        <ul className="ports">
+          {ports.map(({ port, http, listener, framework, advice, ready }) => (
+            <li key={port}>
+              <Button
+                variant={ready ? 'primary' : 'normal'}
+                isDisabled={busy !== undefined}
+                onPress={() => void start(port)}
+                aria-label={`Start a preview of port ${port}`}
+              >
+                {busy === port ? 'Starting…' : `:${port}`}
+              </Button>
+              <span>
+                <bdi>
+                  {framework ?? plainText(http.title ?? listener?.process?.command ?? 'A server', 80)}
+                </bdi>
+                <span className="quiet">{plainText(advice, 300)}</span>
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+      <form
+        ref={form}
+        className="inline"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void start(Number(new FormData(event.currentTarget).get('port')));
+        }}
+      >
+        <TextInput
+          label="Another port"
+          name="port"
+          inputMode="numeric"
+          pattern="\d{1,5}"
+          isRequired
+          placeholder={`${min}–${max}`}
+        />
+        <Button type="submit" isDisabled={busy !== undefined}>
+          Start
+        </Button>
+      </form>
+      {problem === undefined ? null : <Problem words={problem} />}
+    </div>
+  );
+}

@@ -1,0 +1,61 @@
+import { useEffect, useState } from 'react';
+import { call } from '../api/client.ts';
+import { problemOf, useVisible } from '../live/use-live.ts';
+
+/** How often a preview that somebody sees says so. */
+const KEEPALIVE_MS = 60_000;
+/** How soon it is tried again when that could not be said. */
+const AGAIN_MS = 10_000;
+
+export interface Kept {
+  /** When it ends unless it is kept alive again; null: never. */
+  readonly expiry: string | null;
+  /** Why it could not be kept alive; undefined while it can. */
+  readonly problem: string | undefined;
+}
+
+/** Says every minute that somebody looks, while somebody does. */
+export function useKeepalive(
+  runId: string,
+  {
+    session_id: token,
+    expires_at: told,
+    preview_url: url,
+  }: {
+    readonly session_id: string;
+    readonly expires_at: string | null;
+    readonly preview_url: string | null;
+  },
+): Kept {
+  const visible = useVisible();
+  const [expiry, setExpiry] = useState(told);
+  const [problem, setProblem] = useState<string>();
+  useEffect(() => setExpiry(told), [told]);
+  useEffect(() => {
+    if (!visible || url === null) return undefined;
+    const ended = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const keep = async () => {
+      let next = KEEPALIVE_MS;
+      try {
+        const { expires_at: at } = await call('POST /api/runs/{id}/sandbox/preview/{token}/keepalive', {
+          path: { id: runId, token },
+          signal: ended.signal,
+        });
+        setExpiry(at);
+        setProblem(undefined);
+      } catch (error) {
+        if (ended.signal.aborted) return;
+        setProblem(problemOf(error));
+        next = AGAIN_MS;
+      }
+      if (!ended.signal.aborted) timer = setTimeout(() => void keep(), next);
+    };
+    void keep();
+    return () => {
+      ended.abort();
+      clearTimeout(timer);
+    };
+  }, [runId, token, url, visible]);
+  return { expiry, problem };
+}

@@ -1,0 +1,64 @@
+import type { Api } from '../api/api.ts';
+import { plainText } from '../parts/plain-text.ts';
+
+export type RunEvent = Api['GET /api/runs/{id}/timeline']['answer']['events'][number];
+
+/** What each type of event is called. */
+export const EVENT_TITLES: Readonly<Record<RunEvent['type'], string>> = {
+  'run.created': 'Run started',
+  'run.completed': 'Run completed',
+  'sandbox.created': 'Sandbox created',
+  'sandbox.stopped': 'Sandbox stopped',
+  'sandbox.resumed': 'Sandbox resumed',
+  'sandbox.destroyed': 'Sandbox deleted',
+  'preview.opened': 'Preview opened',
+  'preview.kept': 'Preview kept alive',
+  'preview.stopped': 'Preview stopped',
+  'preview.reaped': 'Preview ended',
+  'tool.approval_required': 'Approval asked for',
+  'tool.approved': 'Approved',
+  'tool.denied': 'Denied',
+  'tool.timed_out': 'Nobody decided in time',
+  'tool.withdrawn': 'Request withdrawn',
+};
+
+const REAPED: Readonly<Record<string, string>> = {
+  idle: 'nobody looked at it for long',
+  max_lifetime: 'its longest life was over',
+  orphaned: 'its sandbox or its run was over',
+  over_cap: 'the run had too many',
+};
+
+const SOURCES: Readonly<Record<string, string>> = {
+  installation: 'as this installation approves all',
+  run_option: 'as this run was started so',
+  run_policy: 'as this run is not asked about',
+  always_policy: 'as its owner is not asked about it',
+};
+
+const ACTORS: Readonly<Record<string, string>> = { traffic: 'as somebody used it' };
+
+/** What else an event says, in a few words. People's own words are quoted, and cut. */
+export function eventDetail({ type, data }: RunEvent): string {
+  const text = (field: string) => {
+    const value = data[field];
+    return typeof value === 'string' && value !== '' ? plainText(value, 200) : undefined;
+  };
+  const by = text('by');
+  const reason = text('reason');
+  const source = text('source');
+  const scope = text('scope');
+  const tool = text('tool');
+  const port = data['target_port'];
+  const parts = [
+    typeof port === 'number' ? `port ${port}` : type.startsWith('tool.') ? tool : undefined,
+    type === 'run.created' && text('owner') !== undefined ? `by ${text('owner')}` : undefined,
+    type === 'sandbox.created' ? text('image') : undefined,
+    text('decided_by') === undefined ? undefined : `by ${text('decided_by')}`,
+    by === undefined ? undefined : (ACTORS[by] ?? `by the ${by}`),
+    source === undefined ? undefined : SOURCES[source],
+    scope === 'run' ? 'for this run' : scope === 'always' ? 'for all runs of its owner' : undefined,
+    reason === undefined ? undefined : type === 'preview.reaped' ? (REAPED[reason] ?? reason) : `“${reason}”`,
+  ];
+  return parts.filter((part) => part !== undefined).join(', ');
+}

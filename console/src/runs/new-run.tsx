@@ -1,0 +1,55 @@
+import { Checkbox } from 'react-aria-components';
+import { useLocation } from 'wouter';
+import { call } from '../api/client.ts';
+import { useAnswer } from '../live/use-live.ts';
+import { Button } from '../parts/button.tsx';
+import { Choice } from '../parts/choice.tsx';
+import { FormDialog } from '../parts/form-dialog.tsx';
+import { formText } from '../parts/form-text.ts';
+import { plainText } from '../parts/plain-text.ts';
+import { TextInput } from '../parts/text-input.tsx';
+
+const NEW = 'new';
+
+/** Starts a run, in a sandbox of its own or in one that is there. */
+export function NewRun() {
+  const [, navigate] = useLocation();
+  const { value: found } = useAnswer('GET /v1/sandbox', { query: { limit: 100 } });
+  return (
+    <FormDialog
+      trigger={<Button variant="primary">New run</Button>}
+      title="New run"
+      action="Start it"
+      onSubmit={async (form) => {
+        const title = formText(form, 'title');
+        const sandbox = formText(form, 'sandbox');
+        const { run_id: id } = await call('POST /api/runs', {
+          body: {
+            ...(title === '' ? {} : { title }),
+            ...(sandbox === '' || sandbox === NEW ? {} : { sandbox_id: sandbox }),
+            auto_approve_tools: form.get('auto') !== null,
+          },
+        });
+        navigate(`/runs/${encodeURIComponent(id)}`);
+      }}
+    >
+      <TextInput label="Title" name="title" maxLength={200} hint="What the agent is to do, for people" />
+      <Choice
+        label="Sandbox"
+        name="sandbox"
+        initial={NEW}
+        options={[
+          { id: NEW, words: 'A new one' },
+          ...(found?.sandboxes ?? []).map(({ id, name }) => ({
+            id,
+            words: name === null ? id : `${plainText(name, 60)} (${id})`,
+          })),
+        ]}
+      />
+      <Checkbox name="auto" className="check">
+        <span className="box" aria-hidden="true" />
+        Open previews that its agent asks for without a question
+      </Checkbox>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,34 @@
+import type { Api } from '../api/api.ts';
+
+export type RunPageOf = Api['GET /api/runs']['answer'];
+
+/** What is known of the newest runs, and the newest page as it is now: nothing in between is left out, and each run is as it was told last. */
+export function joinNewest(known: RunPageOf | undefined, newest: RunPageOf): RunPageOf {
+  if (known === undefined || newest.next === null) return newest;
+  const ids = new Set(newest.runs.map(({ run_id: id }) => id));
+  // So many are new that there may be others before those that are known.
+  if (!known.runs.some(({ run_id: id }) => ids.has(id))) return newest;
+  const older = known.runs.filter(({ run_id: id }) => !ids.has(id));
+  return { runs: [...newest.runs, ...older], next: older.length === 0 ? newest.next : known.next };
+}
+
+/** With the page after. */
+export function joinOlder(known: RunPageOf, older: RunPageOf): RunPageOf {
+  const ids = new Set(known.runs.map(({ run_id: id }) => id));
+  return { runs: [...known.runs, ...older.runs.filter(({ run_id: id }) => !ids.has(id))], next: older.next };
+}
+
+export interface RunFilter {
+  /** In title, id, sandbox or owner, in whatever case. */
+  readonly text: string;
+  readonly status: 'any' | 'running' | 'completed';
+}
+
+export function matches(
+  { title, run_id: id, sandbox_id: sandbox, owner, status }: RunPageOf['runs'][number],
+  filter: RunFilter,
+): boolean {
+  if (filter.status !== 'any' && status !== filter.status) return false;
+  const wanted = filter.text.trim().toLowerCase();
+  return [title ?? '', id, sandbox, owner].some((each) => each.toLowerCase().includes(wanted));
+}

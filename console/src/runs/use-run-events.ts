@@ -1,0 +1,57 @@
+import { useCallback, useEffect, useRef, useState } from 'react';
+import { useAnswer, useEvents } from '../live/use-live.ts';
+import type { RunEvent } from './event-words.ts';
+
+/** Events that come within so many milliseconds are shown together. */
+const TOGETHER_MS = 30;
+/** A stream that is away for longer than this is asked past: it may be one that never comes. */
+const PATIENCE_MS = 3_000;
+const ASK_EVERY_MS = 5_000;
+
+export interface RunEvents {
+  /** Without a gap, and each once. */
+  readonly events: readonly RunEvent[];
+  /** The id of the last one; `0`: none yet. */
+  readonly last: string;
+  readonly live: boolean;
+}
+
+/** The story of a run so far, and as it goes on. */
+export function useRunEvents(id: string): RunEvents {
+  const [events, setEvents] = useState<readonly RunEvent[]>([]);
+  const add = useCallback((more: readonly RunEvent[]) => {
+    setEvents((before) => {
+      const known = Number(before.at(-1)?.id ?? 0);
+      const news = more.filter((each) => Number(each.id) > known);
+      return news.length === 0 ? before : [...before, ...news];
+    });
+  }, []);
+  const queue = useRef<RunEvent[]>([]);
+  const { live } = useEvents(`/api/runs/${encodeURIComponent(id)}/events`, ({ data }) => {
+    if (queue.current.length === 0) setTimeout(() => add(queue.current.splice(0)), TOGETHER_MS);
+    queue.current.push(JSON.parse(data) as RunEvent);
+  });
+  const last = events.at(-1)?.id ?? '0';
+  const isStalled = useStalled(!live);
+  const { value: asked } = useAnswer(
+    'GET /api/runs/{id}/timeline',
+    isStalled ? { path: { id }, query: { after: last, limit: 200 } } : null,
+    ASK_EVERY_MS,
+  );
+  useEffect(() => {
+    if (asked !== undefined) add(asked.events);
+  }, [asked, add]);
+  return { events, last, live };
+}
+
+/** Whether it has been so for long. */
+function useStalled(now: boolean): boolean {
+  const [stalled, setStalled] = useState(false);
+  useEffect(() => {
+    setStalled(false);
+    if (!now) return undefined;
+    const timer = setTimeout(() => setStalled(true), PATIENCE_MS);
+    return () => clearTimeout(timer);
+  }, [now]);
+  return stalled;
+}

@@ -1,0 +1,48 @@
+import { useEffect, useState } from 'react';
+import { call } from '../api/client.ts';
+import { problemOf, useAnswer } from '../live/use-live.ts';
+import { joinNewest, joinOlder, type RunPageOf } from './run-pages.ts';
+
+const PAGE = 50;
+
+export interface Runs {
+  readonly runs: RunPageOf['runs'] | undefined;
+  /** Whether there are older ones. */
+  readonly more: boolean;
+  readonly busy: boolean;
+  readonly problem: string | undefined;
+  readonly reload: () => void;
+  readonly showMore: () => Promise<void>;
+}
+
+/** One's runs, newest first; the newest as they are now, the older ones as they were when somebody asked for them. */
+export function useRuns(): Runs {
+  const { value: newest, problem, reload } = useAnswer('GET /api/runs', { query: { limit: PAGE } }, 5_000);
+  const [known, setKnown] = useState<RunPageOf>();
+  const [busy, setBusy] = useState(false);
+  const [missed, setMissed] = useState<string>();
+  useEffect(() => {
+    if (newest !== undefined) setKnown((before) => joinNewest(before, newest));
+  }, [newest]);
+  const showMore = async () => {
+    if (known?.next == null) return;
+    setBusy(true);
+    setMissed(undefined);
+    try {
+      const older = await call('GET /api/runs', { query: { limit: PAGE, after: known.next } });
+      setKnown((before) => before && joinOlder(before, older));
+    } catch (error) {
+      setMissed(problemOf(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return {
+    runs: known?.runs,
+    more: known?.next != null,
+    busy,
+    problem: problem ?? missed,
+    reload,
+    showMore,
+  };
+}
