@@ -69,6 +69,15 @@ export function App() {
   );
 }
 
+/** Of an address that somebody made up: what is no encoding is a name that nothing has. */
+function decoded(id: string): string {
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return id;
+  }
+}
+
 function SignedIn({ session }: { readonly session: Session }) {
   const approvals = useApprovals();
   useNotifications(approvals);
@@ -80,17 +89,15 @@ function SignedIn({ session }: { readonly session: Session }) {
             <Route path="/">
               <RunsPage />
             </Route>
-            <Route path="/runs/:id">{({ id }) => <RunPage key={id} id={decodeURIComponent(id)} />}</Route>
+            <Route path="/runs/:id">{({ id }) => <RunPage key={id} id={decoded(id)} />}</Route>
             <Route path="/sandboxes">
               <SandboxesPage />
             </Route>
-            <Route path="/sandboxes/:id">
-              {({ id }) => <SandboxPage key={id} id={decodeURIComponent(id)} />}
-            </Route>
+            <Route path="/sandboxes/:id">{({ id }) => <SandboxPage key={id} id={decoded(id)} />}</Route>
             <Route path="/tools">
               <ToolsPage />
             </Route>
-            <Route path="/tools/:id">{({ id }) => <ToolPage key={id} id={decodeURIComponent(id)} />}</Route>
+            <Route path="/tools/:id">{({ id }) => <ToolPage key={id} id={decoded(id)} />}</Route>
             <Route>
               <Missing what="page" />
             </Route>

@@ -43,6 +43,11 @@ export function onSignedOut(listener: () => void): void {
   signedOut = listener;
 }
 
+/** A segment that stays one: `..`, however it is encoded, would lead a link that somebody made up to another route. Encoded twice it names what is not there. */
+function segment(text: string): string {
+  return /^\.{1,2}$/.test(text) ? text.replaceAll('.', '%252e') : encodeURIComponent(text);
+}
+
 /** The address of a route, for what is no JSON. */
 export function addressOf(
   route: Route,
@@ -51,9 +56,7 @@ export function addressOf(
 ): string {
   const [, template = ''] = route.split(' ');
   const address = template.replace(/\{(\w+)\}/g, (_, name: string) =>
-    name === 'path'
-      ? (path[name] ?? '').split('/').map(encodeURIComponent).join('/')
-      : encodeURIComponent(path[name] ?? ''),
+    name === 'path' ? (path[name] ?? '').split('/').map(segment).join('/') : segment(path[name] ?? ''),
   );
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {

@@ -1,0 +1,39 @@
+import { describe, expect, test } from '@jest/globals';
+import { addressOf } from '../../console/src/api/client.ts';
+
+const ORIGIN = 'https://porthole.test';
+/** Where a browser goes. */
+const pathOf = (address: string) => new URL(address, ORIGIN).pathname;
+
+describe('an address of the API', () => {
+  test('names what it is given', () => {
+    expect(addressOf('GET /api/runs/{id}', { id: 'a b/c?d#e' })).toBe('/api/runs/a%20b%2Fc%3Fd%23e');
+    expect(
+      addressOf('GET /v1/sandbox/{id}/file/{path}', { id: 'box', path: 'workspace/ä b/.x/..y/...' }),
+    ).toBe('/v1/sandbox/box/file/workspace/%C3%A4%20b/.x/..y/...');
+  });
+
+  test.each(['.', '..', '%2e%2e', '.%2E', '%2e', '..\\', '../x', '..%2fx'])(
+    'is one of its route whatever the id is: %s',
+    (id) => {
+      expect(pathOf(addressOf('GET /api/runs/{id}/timeline', { id }))).toMatch(
+        /^\/api\/runs\/[^/]+\/timeline$/,
+      );
+    },
+  );
+
+  test.each([
+    '/../../../api/runs',
+    '../../../../api/runs',
+    'workspace/../../other/file/workspace/x',
+    'workspace/./.././%2e%2e/..',
+    'workspace/.\t./..\n/x',
+    '\\..\\..\\api',
+  ])('is one of its sandbox whatever the path is: %j', (path) => {
+    const address = addressOf('GET /v1/sandbox/{id}/file/{path}', { id: 'box', path });
+    expect(new URL(address, ORIGIN).origin).toBe(ORIGIN);
+    const went = pathOf(address);
+    expect(went.startsWith('/v1/sandbox/box/file/')).toBe(true);
+    expect(went.split('/').length).toBe(5 + path.split('/').length);
+  });
+});
