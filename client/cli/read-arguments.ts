@@ -69,7 +69,19 @@ function parse(
     return parseArgs({ args: words, options: { ...options, help }, allowPositionals: true, tokens: true });
   } catch (error) {
     // Its first sentence says what; the rest is about JavaScript.
-    const [what = ''] = (error as Error).message.split(/\. /);
+    const [what = ''] = (error as Error).message.split(/\.\s/);
+    const option = /'(--?[\w-]+)/.exec(what)?.[1] ?? '';
+    const given = words.find((word) => word.startsWith(`${option}=`))?.slice(option.length + 1);
+    if (given !== undefined && /does not take/.test(what)) {
+      throw new UsageError(
+        `${option} takes no value, got ${JSON.stringify(given.slice(0, 40))}: leave that out.`,
+      );
+    }
+    if (/argument (?:missing|is ambiguous)/.test(what)) {
+      const next = words[words.lastIndexOf(option) + 1];
+      const got = next === undefined ? 'nothing' : JSON.stringify(next.slice(0, 40));
+      throw new UsageError(`${option} needs a value, got ${got}: write ${option}=VALUE.`);
+    }
     const isKey = /Unknown option '--?(api-?key|key|token)'/i.test(what);
     throw new UsageError(
       isKey

@@ -4,7 +4,8 @@ import { environmentProblem } from '#core/rules/sandbox-environment.ts';
 
 /** Most tags of one sandbox. */
 const MAX_TAGS = 32;
-const TAG = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,62}$/;
+/** No colon: it ends the key in `tag=key:value`. */
+const TAG = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/;
 
 /** 63 characters, as Kubernetes has it for names that people give. */
 export const SandboxName = z
@@ -28,7 +29,9 @@ export const SessionKey = z
 
 export const Tags = z
   .record(
-    z.string().regex(TAG, 'a tag must be 1 to 63 letters, digits, "_", ".", ":" or "-"'),
+    z
+      .string()
+      .regex(TAG, 'a tag must be 1 to 63 letters, digits, "_", "." or "-", beginning with a letter or digit'),
     z.string('must be a string').max(256, 'must be at most 256 characters').refine(isKept, NOT_KEPT),
   )
   .refine((tags) => Object.keys(tags).length <= MAX_TAGS, `at most ${MAX_TAGS} tags`);

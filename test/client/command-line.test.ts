@@ -279,6 +279,36 @@ describe('the command line', () => {
       'porthole: --ttl must be a time such as 90s, 30m, 2h or 1d, got "soon".\n',
     ],
     ['a bad tag', ['create', '--tag', 'x'], 2, 'porthole: --tag must be key=value, got "x".\n'],
+    [
+      'a value where none goes',
+      ['delete', '--force=yes', 'try'],
+      2,
+      'porthole: --force takes no value, got "yes": leave that out.\n',
+    ],
+    [
+      'another option where a value goes',
+      ['delegate', 'try', '--revoke', '--list'],
+      2,
+      'porthole: --revoke needs a value, got "--list": write --revoke=VALUE.\n',
+    ],
+    [
+      'the end where a value goes',
+      ['delegate', 'try', '--revoke'],
+      2,
+      'porthole: --revoke needs a value, got nothing: write --revoke=VALUE.\n',
+    ],
+    [
+      'an empty value',
+      ['delegate', 'try', '--revoke='],
+      2,
+      'porthole: --revoke must be the id of a delegation, got "": --list names them.\n',
+    ],
+    [
+      'names and a tag',
+      ['delete', '--tag', 'a=1', 'try'],
+      2,
+      'porthole: name the sandboxes, or give one --tag: either, and not both, got --tag a=1 and try.\n',
+    ],
     ['two tags to delete by', ['delete', '--tag', 'a=1', '--tag', 'b=2'], 2, '--tag may be given once only.'],
     [
       'a bad port',

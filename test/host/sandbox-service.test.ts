@@ -228,7 +228,11 @@ describe('sandboxes as a service', () => {
   test.each([
     [
       { tags: { 'a\nb': 'c' } },
-      'tags: a tag must be 1 to 63 letters, digits, "_", ".", ":" or "-", got "a\\nb".',
+      'tags: a tag must be 1 to 63 letters, digits, "_", "." or "-", beginning with a letter or digit, got "a\\nb".',
+    ],
+    [
+      { tags: { 'a:b': 'c' } },
+      'tags: a tag must be 1 to 63 letters, digits, "_", "." or "-", beginning with a letter or digit, got "a:b".',
     ],
     [{ env: { PIN: 4711 } }, 'env.PIN: must be a string.'],
   ])('%j is told by its key, never by the value of a variable', async (body, error) => {

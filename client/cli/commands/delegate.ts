@@ -43,8 +43,10 @@ export const delegateCommand: CommandSpec = {
         throw new UsageError(`--scope must be one of ${SCOPES.join(', ')}, got ${JSON.stringify(text)}.`);
       return scope;
     });
-    const sandbox = await porthole.sandboxes.find(given.positionals[0] ?? '', { signal });
     const revoked = given.text('revoke');
+    if (revoked === '')
+      throw new UsageError('--revoke must be the id of a delegation, got "": --list names them.');
+    const sandbox = await porthole.sandboxes.find(given.positionals[0] ?? '', { signal });
     if (revoked !== undefined) {
       await sandbox.delegations.revoke(revoked, { signal });
       await print(given.is('json') ? JSON.stringify({ revoked }) : `${revoked} revoked`);

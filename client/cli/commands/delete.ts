@@ -18,7 +18,8 @@ export const deleteCommand: CommandSpec = {
   async run({ given, porthole, signal, print }) {
     const tag = given.text('tag');
     if ((tag === undefined) === (given.positionals.length === 0)) {
-      throw new UsageError('name the sandboxes, or give one --tag: either, and not both.');
+      const got = tag === undefined ? 'neither' : `--tag ${tag} and ${given.positionals.join(' ')}`;
+      throw new UsageError(`name the sandboxes, or give one --tag: either, and not both, got ${got}.`);
     }
     const ids: string[] = [];
     if (tag === undefined) {

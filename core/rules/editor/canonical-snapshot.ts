@@ -1,5 +1,6 @@
 import canonicalize from 'canonicalize';
 import { PortholeError } from '../../errors.ts';
+import { faultWords, jsonFault } from './json-fault.ts';
 import { isTooDeep, MOST_DEPTH } from './json-depth.ts';
 
 /**
@@ -13,6 +14,9 @@ export function measureSnapshot(payload: unknown, most: number): number {
       `The snapshot nests deeper than ${MOST_DEPTH} levels: make it flatter.`,
     );
   }
+  const fault = jsonFault(payload);
+  if (fault !== undefined)
+    throw new PortholeError('invalid_snapshot', `The snapshot holds ${faultWords(fault)}.`);
   const bytes = Buffer.byteLength(canonical(payload));
   if (bytes > most) throw snapshotTooLarge(most, `has ${bytes} bytes as canonical JSON`);
   return bytes;
@@ -27,15 +31,7 @@ export function snapshotTooLarge(most: number, what: string): PortholeError {
 }
 
 function canonical(payload: unknown): string {
-  try {
-    const text = canonicalize(payload);
-    if (text !== undefined) return text;
-  } catch (cause) {
-    throw new PortholeError(
-      'invalid_snapshot',
-      'The snapshot holds half a character (a lone surrogate) or a number that no double is: JSON in its canonical form has neither.',
-      { cause },
-    );
-  }
-  throw new PortholeError('invalid_snapshot', 'The snapshot is no JSON value.');
+  const text = canonicalize(payload);
+  if (text === undefined) throw new PortholeError('invalid_snapshot', 'The snapshot is no JSON value.');
+  return text;
 }

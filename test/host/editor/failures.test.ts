@@ -385,6 +385,13 @@ describe('the editor, where something is wrong', () => {
         'invalid_inputs',
       ],
       [
+        'inputs with an integer that others read as another one',
+        [{ name: 'inputs', value: '{"n": 9007199254740993}' }],
+        422,
+        'invalid_inputs',
+      ],
+      ['inputs with half a character', [{ name: 'inputs', value: '["\\ud800"]' }], 422, 'invalid_inputs'],
+      [
         'two snapshots',
         [
           { name: 'snapshot', value: '{}' },
