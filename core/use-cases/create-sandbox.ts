@@ -104,6 +104,7 @@ export async function reserveSandbox(
     throw new PortholeError(
       'sandbox_exists',
       `You have a sandbox of the name ${JSON.stringify(wanted.name)} already, ${reservation.sandbox.id}: use it, or choose another name.`,
+      { details: { sandbox_id: reservation.sandbox.id } },
     );
   }
   if (reservation.kind === 'reserved') await keepToCapacity(deps, reservation.sandbox);

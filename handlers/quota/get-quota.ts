@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ownerOf, requirePerson } from '#core/callers.ts';
 import { quotaOf } from '#core/rules/quotas.ts';
 import { defineRoute, json } from '../route.ts';
+import { SizeDto, toSizeDto } from '../sandboxes/sandbox-size.ts';
 
 const AMOUNTS = {
   sandboxes: 'Sandboxes that run or are being made',
@@ -18,10 +19,16 @@ const amounts = <T extends z.ZodType>(of: (what: string) => T) =>
     disk_mb: of(AMOUNTS.disk_mb),
   });
 
+const enforcedBy = z.string().nullable();
+
 const QuotaDto = z
   .object({
     limits: amounts((what) => z.number().nullable().describe(`${what}; null: any amount`)),
     used: amounts((what) => z.number().describe(what)),
+    default_size: SizeDto.describe('What a sandbox gets that asks for no resources'),
+    enforced_by: z
+      .object({ cpu: enforcedBy, memory_mb: enforcedBy, disk_mb: enforcedBy, network: enforcedBy })
+      .describe('What holds a sandbox without a network to its limits; null: nothing does'),
   })
   .meta({ id: 'Quota' });
 
@@ -37,7 +44,10 @@ export const getQuotaRoute = defineRoute({
   async handle({ caller }, { records, quotas, provider }) {
     const owner = ownerOf(requirePerson(caller, 'read a quota'));
     const { sandboxes, cpu, memoryMb, diskMb } = quotaOf(quotas, owner);
-    const used = await records.sandboxes.usage(owner, provider.defaultSize);
+    const [used, held] = await Promise.all([
+      records.sandboxes.usage(owner, provider.defaultSize),
+      provider.enforcement(false),
+    ]);
     return json(200, {
       limits: {
         sandboxes: sandboxes ?? null,
@@ -50,6 +60,13 @@ export const getQuotaRoute = defineRoute({
         cpu: used.cpu,
         memory_mb: used.memoryMb,
         disk_mb: used.diskMb,
+      },
+      default_size: toSizeDto(provider.defaultSize),
+      enforced_by: {
+        cpu: held.cpu,
+        memory_mb: held.memoryMb,
+        disk_mb: held.diskMb,
+        network: held.network,
       },
     });
   },

@@ -18,6 +18,25 @@ const VIM = ['vim', 'vim.tiny'].find((name) =>
 const missing =
   chromiumMissing ?? (VIM === undefined ? 'vim is not installed: apt-get install vim-tiny' : undefined);
 
+/** As the API tells one. */
+const SANDBOX = {
+  state: 'stopped',
+  desired_state: 'stopped',
+  owner: 'local',
+  image: null,
+  session_key: null,
+  tags: {},
+  resources: { cpu: 1, memory_mb: 1_024, disk_mb: 1_024 },
+  skills: [],
+  network: false,
+  created_at: '2026-01-01T00:00:00.000Z',
+  last_active_at: '2026-01-01T00:00:00.000Z',
+  stopped_at: null,
+  ttl_seconds: null,
+  delete_with_thread: false,
+  expires_at: null,
+};
+
 /** A way to the host that can be cut. */
 async function startCuttable(port: number): Promise<{ server: Server; url: string; cut: () => void }> {
   const open = new Set<Socket>();
@@ -528,6 +547,129 @@ suite('sandboxes in the console, in a real browser', missing, () => {
         page.getByRole('link', { name: 'Download as zip' }).click(),
       ]);
       expect(download.suggestedFilename()).toBe('workspace.zip');
+    });
+  });
+
+  describe('the list of sandboxes', () => {
+    const row = (name: string) => page.locator('.list tr', { hasText: name });
+    const dialog = () => page.getByRole('dialog', { name: 'New sandbox' });
+    const create = () => dialog().getByRole('button', { name: 'Create it' }).click();
+
+    test('makes one, tells what is wrong at its field, and where the name is taken', async () => {
+      await page.goto(`${way.url}/sandboxes`);
+      await page.getByRole('button', { name: 'New sandbox' }).click();
+      await dialog()
+        .getByText(/0\.1 or more; \d+ where nothing is said\./)
+        .waitFor();
+      await dialog().getByLabel('Name', { exact: true }).fill('no spaces');
+      await dialog().getByText('More', { exact: true }).click();
+      expect(await violations(page)).toEqual([]);
+      await dialog().getByLabel('Environment').fill('NO_SIGN');
+      await create();
+      await dialog().getByText('A line is no NAME=value.').waitFor();
+      await dialog().getByText('1 to 63 letters').waitFor();
+      await dialog().getByLabel('Name', { exact: true }).fill('bench');
+      await dialog().getByLabel('Environment').fill('GREETING=hello world');
+      await dialog().getByLabel('Tags').fill('team:blue\nthread_id: 42');
+      await dialog().getByLabel('CPU').fill('0.01');
+      await create();
+      await dialog().getByText('must be a number of CPUs from 0.1 to 1024').waitFor();
+      expect(await violations(page)).toEqual([]);
+      await dialog().getByLabel('CPU').fill('');
+      await create();
+      await dialog().getByText('Another one of yours has this name.').waitFor();
+      expect(await dialog().getByRole('link', { name: 'Open that sandbox' }).getAttribute('href')).toBe(
+        `/sandboxes/${id}`,
+      );
+      await dialog().getByLabel('Name', { exact: true }).fill('second');
+      await create();
+      await page.getByRole('heading', { name: 'second' }).waitFor();
+      await page.getByText('Connected').waitFor();
+      await type('echo "$GREETING" > /workspace/greeting; echo "do"ne');
+      await line('done').waitFor();
+      const other = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+      const said = await porthole.call('GET', `/v1/sandbox/${other}/file/workspace/greeting`);
+      expect(said.text).toBe('hello world\n');
+    });
+
+    test('is filtered, and is as it was after a reload', async () => {
+      await page.goto(`${way.url}/sandboxes`);
+      await row('second').waitFor();
+      await page.getByLabel('Tag', { exact: true }).fill('nonsense');
+      await page.getByText('A tag is key:value.').waitFor();
+      await page.getByLabel('Tag', { exact: true }).fill('team:blue');
+      await row('bench').waitFor({ state: 'detached' });
+      await row('second').waitFor();
+      await page.reload();
+      await row('second').waitFor();
+      expect(await row('bench').count()).toBe(0);
+      await page.getByLabel('Name', { exact: true }).fill('bench');
+      await page.getByText('None of these').waitFor();
+      await page.getByRole('button', { name: 'Show all' }).click();
+      await row('bench').waitFor();
+      expect(await violations(page)).toEqual([]);
+    });
+
+    test('stops, resumes and deletes, and says what is lost', async () => {
+      await page.getByRole('button', { name: 'Stop second' }).click();
+      await row('second').getByText('stopped').waitFor();
+      await page.getByRole('button', { name: 'Resume second' }).click();
+      await row('second').getByText('running').waitFor();
+      await page.getByRole('button', { name: 'Delete second' }).click();
+      await page.getByText('Lost with it: its files').waitFor();
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Delete it' }).click();
+      await row('second').waitFor({ state: 'detached' });
+    });
+
+    test('goes beyond one page of the API', async () => {
+      const all = Array.from({ length: 260 }, (_, at) => ({
+        ...SANDBOX,
+        id: `many${String(at).padStart(4, '0')}`,
+        name: `many-${at}`,
+      }));
+      await page.route('**/v1/sandbox?*', (route) => {
+        const query = new URL(route.request().url()).searchParams;
+        const from = Number(query.get('after') ?? 0);
+        const to = from + Number(query.get('limit'));
+        return route.fulfill({
+          json: { sandboxes: all.slice(from, to), next: to < all.length ? String(to) : null },
+        });
+      });
+      await page.goto(`${way.url}/sandboxes`);
+      await page.getByText('The newest 50 are shown.').waitFor();
+      await page.getByRole('button', { name: 'Show more' }).click();
+      await page.getByText('The newest 250 are shown.').waitFor();
+      await page.getByRole('button', { name: 'Show more' }).click();
+      await page.getByRole('link', { name: 'many-259' }).waitFor();
+      expect(await page.getByRole('button', { name: 'Show more' }).count()).toBe(0);
+      await page.unroute('**/v1/sandbox?*');
+    });
+  });
+
+  describe('a sandbox', () => {
+    test('says what holds it to its limits, and what of it is lent, which can be revoked', async () => {
+      await porthole.call('POST', `/v1/sandbox/${id}/delegate`, {
+        body: { scopes: ['fs:read'], label: 'a reviewer' },
+      });
+      await page.goto(`${way.url}/sandboxes/${id}?tab=details`);
+      await page.getByText('(nothing holds it to that)').first().waitFor();
+      await page.getByRole('cell', { name: 'read files' }).waitFor();
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Revoke what a reviewer may' }).click();
+      await page.getByRole('button', { name: 'Revoke it' }).click();
+      await page.getByText('Nothing of it is lent to anybody.').waitFor();
+    });
+
+    test('that is deleted meanwhile is said to be gone', async () => {
+      const made = await porthole.call('POST', '/v1/sandbox', { body: { name: 'brief', ttl_seconds: 600 } });
+      const brief = made.json<{ id: string }>().id;
+      await page.goto(`${way.url}/sandboxes/${brief}?tab=details`);
+      await page.getByText('It is stopped in').waitFor();
+      await page.getByRole('tab', { name: 'Terminal' }).click();
+      await page.getByText('Connected').waitFor();
+      await porthole.call('DELETE', `/v1/sandbox/${brief}`);
+      await page.getByText('There is no such sandbox').waitFor();
     });
   });
 

@@ -73,6 +73,7 @@ describe('sandboxes as a service', () => {
     const again = await create({ name: 'build' });
     expect(verdict(again)).toEqual([409, 'sandbox_exists']);
     expect(again.json<{ error: string }>().error).toContain(sandbox);
+    expect(again.json()).toMatchObject({ sandbox_id: sandbox });
     expect((await create({ name: 'build' }, BOB)).status).toBe(200);
   });
 

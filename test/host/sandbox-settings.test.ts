@@ -143,7 +143,7 @@ describe('what a sandbox is made with', () => {
     const stop = (id: string) => act(id, 'stop', BOB);
 
     test('by each dimension; a stopped one keeps its disk, and comes back only within the quota', async () => {
-      expect(await quota(BOB)).toEqual({
+      expect(await quota(BOB)).toMatchObject({
         limits: { sandboxes: 9, cpu: 3, memory_mb: null, disk_mb: 21_000 },
         used: { sandboxes: 0, cpu: 0, memory_mb: 0, disk_mb: 0 },
       });

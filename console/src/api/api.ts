@@ -1903,6 +1903,33 @@ export interface Quota {
      */
     disk_mb: number;
   };
+  default_size: SandboxResources1;
+  /**
+   * What holds a sandbox without a network to its limits; null: nothing does
+   */
+  enforced_by: {
+    cpu: string | null;
+    memory_mb: string | null;
+    disk_mb: string | null;
+    network: string | null;
+  };
+}
+/**
+ * What a sandbox gets that asks for no resources
+ */
+export interface SandboxResources1 {
+  /**
+   * CPUs
+   */
+  cpu: number;
+  /**
+   * Memory in MiB
+   */
+  memory_mb: number;
+  /**
+   * Size of /workspace in MiB
+   */
+  disk_mb: number;
 }
 export interface DelegateRequest {
   scopes: ('fs:read' | 'fs:write' | 'exec')[];

@@ -6,6 +6,7 @@ import { useAnswer, useEvents } from '../live/use-live.ts';
 import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';
 import { Files } from '../files/files.tsx';
 import { SandboxActions } from '../sandboxes/sandbox-actions.tsx';
+import { SandboxDetails } from '../sandboxes/sandbox-details.tsx';
 import '../sandboxes/sandboxes.css';
 import { Terminals } from '../sandboxes/terminals.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
@@ -20,18 +21,21 @@ export function SandboxPage({ id }: { readonly id: string }) {
     if (type === 'stopped' || type === 'resumed') reload();
     else if (type === 'file_written' || type === 'exec') setSeen(event);
   });
-  const tab = place.get('tab') === 'files' ? 'files' : 'terminal';
+  const asked = place.get('tab');
   const {
     value: sandbox,
     problem,
     missing,
     reload,
   } = useAnswer('GET /v1/sandbox/{id}', { path: { id } }, 5_000);
+  // Also where it was there a moment ago.
+  if (missing) return <Missing what="sandbox" />;
   if (sandbox === undefined) {
-    if (missing) return <Missing what="sandbox" />;
     return problem === undefined ? <Loading /> : <Problem words={problem} onRetry={reload} />;
   }
   const { resources } = sandbox;
+  const runs = sandbox.state === 'running';
+  const tab = !runs || asked === 'details' ? 'details' : asked === 'files' ? 'files' : 'terminal';
   return (
     <>
       <div className="page-head">
@@ -51,30 +55,38 @@ export function SandboxPage({ id }: { readonly id: string }) {
         </div>
         <SandboxActions sandbox={sandbox} onChange={reload} onDeleted={() => navigate('/sandboxes')} />
       </div>
-      {sandbox.state === 'running' ? (
-        <Tabs
-          className="tabs"
-          selectedKey={tab}
-          onSelectionChange={(key) => go({ tab: key === 'terminal' ? undefined : String(key) })}
-        >
-          <TabList aria-label="Of this sandbox">
-            <Tab id="terminal">Terminal</Tab>
-            <Tab id="files">Files</Tab>
-          </TabList>
-          <TabPanel id="terminal">
-            <Terminals sandboxId={sandbox.id} onOver={reload} />
-          </TabPanel>
-          <TabPanel id="files">
-            <Files sandboxId={sandbox.id} seen={seen} />
-          </TabPanel>
-        </Tabs>
-      ) : (
+      {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
+      {runs ? null : (
         <p className="reason" role="status">
           {sandbox.state === 'stopped'
             ? 'It is stopped. Its files are kept: resume it to see them, and to work in it.'
             : `It is ${sandbox.state}.`}
         </p>
       )}
+      <Tabs
+        className="tabs"
+        selectedKey={tab}
+        onSelectionChange={(key) => go({ tab: key === 'terminal' ? undefined : String(key) })}
+      >
+        <TabList aria-label="Of this sandbox">
+          <Tab id="terminal" isDisabled={!runs}>
+            Terminal
+          </Tab>
+          <Tab id="files" isDisabled={!runs}>
+            Files
+          </Tab>
+          <Tab id="details">Details</Tab>
+        </TabList>
+        <TabPanel id="terminal">
+          <Terminals sandboxId={sandbox.id} onOver={reload} />
+        </TabPanel>
+        <TabPanel id="files">
+          <Files sandboxId={sandbox.id} seen={seen} />
+        </TabPanel>
+        <TabPanel id="details">
+          <SandboxDetails sandbox={sandbox} onChange={reload} />
+        </TabPanel>
+      </Tabs>
     </>
   );
 }

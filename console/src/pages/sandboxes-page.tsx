@@ -1,111 +1,214 @@
-import { useState } from 'react';
+import { memo, useEffect, useState } from 'react';
 import { Link } from 'wouter';
-import { timeAgo } from '../live/time-words.ts';
-import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice } from '../parts/choice.tsx';
 import { Empty, Loading, Problem, State } from '../parts/feedback.tsx';
 import { TextInput } from '../parts/text-input.tsx';
+import { Ago } from '../sandboxes/ago.tsx';
 import { NewSandbox } from '../sandboxes/new-sandbox.tsx';
-import { SandboxActions } from '../sandboxes/sandbox-actions.tsx';
 import { QuotaBar } from '../sandboxes/quota-bar.tsx';
-
-type StateFilter = 'creating' | 'running' | 'stopped';
+import { SandboxActions } from '../sandboxes/sandbox-actions.tsx';
+import { isName, isSessionKey, isTagFilter } from '../sandboxes/sandbox-fields.ts';
+import '../sandboxes/sandboxes.css';
+import { usePlace } from '../sandboxes/use-place.ts';
+import { type Sandbox, useSandboxes } from '../sandboxes/use-sandboxes.ts';
 
 const STATES = [
   { id: 'any', words: 'Any state' },
   { id: 'running', words: 'Running' },
   { id: 'stopped', words: 'Stopped' },
   { id: 'creating', words: 'Creating' },
-];
+] as const;
 const PAGE = 50;
-const TAG = /^[^:]+:.+$/;
+const MORE = 200;
+/** From the last key that is typed to the question. */
+const PAUSE_MS = 300;
 
-/** One's sandboxes, newest first. */
+const FIELDS = [
+  {
+    name: 'name',
+    label: 'Name',
+    placeholder: 'the whole name',
+    isGood: isName,
+    problem: 'Letters, digits, “_”, “.” and “-”.',
+  },
+  {
+    name: 'tag',
+    label: 'Tag',
+    placeholder: 'key:value',
+    isGood: isTagFilter,
+    problem: 'A tag is key:value.',
+  },
+  {
+    name: 'session_key',
+    label: 'Session key',
+    placeholder: 'the whole key',
+    isGood: isSessionKey,
+    problem: 'At most 256 characters.',
+  },
+] as const;
+
+/** One's sandboxes, newest first. What is filtered by is in the address. */
 export function SandboxesPage() {
-  const [state, setState] = useState('any');
-  const [tag, setTag] = useState('');
-  const [limit, setLimit] = useState(PAGE);
-  const query = {
-    limit,
-    ...(state === 'any' ? {} : { state: state as StateFilter }),
-    ...(TAG.test(tag) ? { tag } : {}),
+  const [place, go] = usePlace();
+  const [wanted, setWanted] = useState(PAGE);
+  const state = STATES.find(({ id }) => id === place.get('state'))?.id ?? 'any';
+  const filter = {
+    ...(state === 'any' ? {} : { state }),
+    ...Object.fromEntries(
+      FIELDS.map(({ name, isGood }) => [name, place.get(name) ?? '', isGood] as const).flatMap(
+        ([name, value, isGood]) => (value !== '' && isGood(value) ? [[name, value]] : []),
+      ),
+    ),
   };
-  const { value, problem, reload } = useAnswer('GET /v1/sandbox', { query }, 5_000);
-  const now = useNow();
+  const isFiltered = Object.keys(filter).length > 0;
+  const { sandboxes, hasMore, problem, reload } = useSandboxes(filter, wanted);
   return (
     <>
       <div className="page-head">
         <h1>Sandboxes</h1>
         <NewSandbox onMade={reload} />
       </div>
-      <QuotaBar seen={String(value?.sandboxes.length ?? '')} />
+      <QuotaBar seen={(sandboxes ?? []).map(({ id, state: each }) => id.slice(0, 4) + each).join()} />
       <div className="filters" role="search" aria-label="Filter sandboxes">
-        <Choice label="State" value={state} onChange={setState} options={STATES} />
-        <TextInput label="Tag" placeholder="key:value" value={tag} onChange={setTag} />
+        <Choice
+          label="State"
+          value={state}
+          onChange={(id) => go({ state: id === 'any' ? undefined : id })}
+          options={STATES}
+        />
+        {FIELDS.map(({ name, ...field }) => (
+          <FilterInput
+            key={name}
+            {...field}
+            value={place.get(name) ?? ''}
+            onChange={(value) => go({ [name]: value })}
+          />
+        ))}
       </div>
       {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
-      {value === undefined ? (
+      {sandboxes === undefined ? (
         problem === undefined ? (
           <Loading />
         ) : null
-      ) : value.sandboxes.length === 0 ? (
-        <Empty title={state === 'any' && tag === '' ? 'No sandboxes yet' : 'None of these'}>
-          <p>A sandbox is a machine of its own for an agent’s work, with files, commands and terminals.</p>
+      ) : sandboxes.length === 0 ? (
+        <Empty title={isFiltered ? 'None of these' : 'No sandboxes yet'}>
+          {isFiltered ? (
+            <Button
+              onPress={() =>
+                go({ state: undefined, name: undefined, tag: undefined, session_key: undefined })
+              }
+            >
+              Show all
+            </Button>
+          ) : (
+            <p>A sandbox is a machine of its own for an agent’s work, with files, commands and terminals.</p>
+          )}
         </Empty>
       ) : (
-        <table className="list">
-          <thead>
-            <tr>
-              <th scope="col">Sandbox</th>
-              <th scope="col">State</th>
-              <th scope="col" className="wide">
-                Image
-              </th>
-              <th scope="col" className="wide">
-                Active
-              </th>
-              <th scope="col">
-                <span className="hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {value.sandboxes.map((sandbox) => (
-              <tr key={sandbox.id}>
-                <td>
-                  <Link href={`/sandboxes/${encodeURIComponent(sandbox.id)}`}>
-                    {sandbox.name ?? sandbox.session_key ?? sandbox.id}
-                  </Link>
-                  <span className="id">
-                    {sandbox.name === null && sandbox.session_key === null ? '' : sandbox.id}
-                    {Object.entries(sandbox.tags).map(([key, each]) => (
-                      <span className="tag" key={key}>
-                        {key}:{each}
-                      </span>
-                    ))}
-                  </span>
-                </td>
-                <td>
-                  <State value={sandbox.state} />
-                </td>
-                <td className="wide">{sandbox.image ?? 'default'}</td>
-                <td className="wide">
-                  <time dateTime={sandbox.last_active_at}>
-                    {timeAgo(now - Date.parse(sandbox.last_active_at))}
-                  </time>
-                </td>
-                <td>
-                  <SandboxActions sandbox={sandbox} onChange={reload} />
-                </td>
+        <>
+          <table className="list">
+            <thead>
+              <tr>
+                <th scope="col">Sandbox</th>
+                <th scope="col">State</th>
+                <th scope="col" className="wide">
+                  Image
+                </th>
+                <th scope="col" className="wide">
+                  Active
+                </th>
+                <th scope="col">
+                  <span className="hidden">Actions</span>
+                </th>
               </tr>
-            ))}
-          </tbody>
-        </table>
+            </thead>
+            <tbody>
+              {sandboxes.map((sandbox) => (
+                <Row key={sandbox.id} sandbox={sandbox} onChange={reload} />
+              ))}
+            </tbody>
+          </table>
+          <p className="quiet" role="status">
+            {hasMore ? `The newest ${sandboxes.length.toLocaleString()} are shown.` : ''}
+          </p>
+          {hasMore ? <Button onPress={() => setWanted((before) => before + MORE)}>Show more</Button> : null}
+        </>
       )}
-      {value !== undefined && value.next !== null && limit < 200 ? (
-        <Button onPress={() => setLimit((before) => Math.min(before + PAGE, 200))}>Show more</Button>
-      ) : null}
     </>
   );
 }
+
+interface FilterInputProps {
+  readonly label: string;
+  readonly placeholder: string;
+  readonly value: string;
+  readonly isGood: (value: string) => boolean;
+  readonly problem: string;
+  readonly onChange: (value: string) => void;
+}
+
+function FilterInput({ value, isGood, problem, onChange, ...props }: FilterInputProps) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    if (text === value) return undefined;
+    const timer = setTimeout(() => onChange(text), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const isBad = text !== '' && !isGood(text);
+  return (
+    <TextInput
+      {...props}
+      value={text}
+      onChange={setText}
+      autoComplete="off"
+      isInvalid={isBad}
+      {...(isBad ? { hint: problem } : {})}
+    />
+  );
+}
+
+interface RowProps {
+  readonly sandbox: Sandbox;
+  readonly onChange: () => void;
+}
+
+/** Drawn again only when its sandbox is another: there may be many hundreds. */
+const Row = memo(
+  ({ sandbox, onChange }: RowProps) => {
+    const { id, name, session_key: session, tags, state, expires_at: expires } = sandbox;
+    return (
+      <tr>
+        <td>
+          <Link href={`/sandboxes/${encodeURIComponent(id)}`}>{name ?? session ?? id}</Link>
+          <span className="id">
+            {name === null && session === null ? '' : id}
+            {Object.entries(tags).map(([key, each]) => (
+              <span className="tag" key={key}>
+                {key}:{each}
+              </span>
+            ))}
+          </span>
+        </td>
+        <td>
+          <State value={state} />
+        </td>
+        <td className="wide">{sandbox.image ?? 'default'}</td>
+        <td className="wide">
+          <Ago at={sandbox.last_active_at} />
+          {expires === null ? null : (
+            <span className="expires quiet">
+              stops at <time dateTime={expires}>{new Date(expires).toLocaleTimeString()}</time>
+            </span>
+          )}
+        </td>
+        <td>
+          <SandboxActions sandbox={sandbox} onChange={onChange} />
+        </td>
+      </tr>
+    );
+  },
+  (before, after) => JSON.stringify(before.sandbox) === JSON.stringify(after.sandbox),
+);
+Row.displayName = 'Row';

@@ -1,47 +1,127 @@
-import { Checkbox, CheckboxGroup, Label } from 'react-aria-components';
-import { useLocation } from 'wouter';
-import { call } from '../api/client.ts';
-import { useAnswer } from '../live/use-live.ts';
+import { type FormEvent, useContext, useEffect, useRef, useState } from 'react';
+import {
+  Checkbox,
+  CheckboxGroup,
+  Dialog,
+  DialogTrigger,
+  Form,
+  Heading,
+  Label,
+  Modal,
+  ModalOverlay,
+} from 'react-aria-components';
+import { Link, useLocation } from 'wouter';
+import { type Answer, ApiError, call } from '../api/client.ts';
+import { SessionContext } from '../live/session-state.ts';
+import { problemOf, useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice } from '../parts/choice.tsx';
-import { FormDialog } from '../parts/form-dialog.tsx';
-import { formText } from '../parts/form-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
+import { readNewSandbox } from './read-new-sandbox.ts';
+import { problemsByField } from './sandbox-fields.ts';
+import { TextArea } from './text-area.tsx';
+
+/** What begins the API's words for each field of the form. */
+const WORDS = {
+  name: 'name',
+  cpu: 'resources.cpu',
+  memory_mb: 'resources.memory_mb',
+  disk_mb: 'resources.disk_mb',
+  session_key: 'session_key',
+  ttl_seconds: 'ttl_seconds',
+  tags: 'tags',
+  env: 'env',
+} as const;
+/** Those that are seen only when they are asked for. */
+const MORE = ['session_key', 'ttl_seconds', 'tags', 'env'];
+
+type Errors = Readonly<Record<string, string>>;
+
+interface Refused {
+  readonly words: string;
+  /** The sandbox that has the name. */
+  readonly other?: string;
+}
 
 /** Makes a sandbox. */
 export function NewSandbox({ onMade }: { readonly onMade: () => void }) {
+  const { over } = useContext(SessionContext);
+  const [open, setOpen] = useState(false);
+  return (
+    <DialogTrigger isOpen={open && !over} onOpenChange={setOpen}>
+      <Button variant="primary">New sandbox</Button>
+      <ModalOverlay className="overlay">
+        <Modal className="modal wide-modal">
+          <Dialog className="dialog">
+            {({ close }) => <NewSandboxForm onMade={onMade} onClose={close} />}
+          </Dialog>
+        </Modal>
+      </ModalOverlay>
+    </DialogTrigger>
+  );
+}
+
+interface NewSandboxFormProps {
+  readonly onMade: () => void;
+  readonly onClose: () => void;
+}
+
+function NewSandboxForm({ onMade, onClose }: NewSandboxFormProps) {
   const [, navigate] = useLocation();
   const { value: images } = useAnswer('GET /api/images');
   const { value: skills } = useAnswer('GET /api/skills', { query: { limit: 200 } });
+  const { value: quota } = useAnswer('GET /api/quota');
+  const [errors, setErrors] = useState<Errors>({});
+  const [refused, setRefused] = useState<Refused>();
+  const [since, setSince] = useState<number>();
+  const more = useRef<HTMLDetailsElement>(null);
+  const running = useRef<AbortController>(undefined);
+  useEffect(() => () => running.current?.abort(), []);
+  const show = (found: Errors) => {
+    setErrors(found);
+    if (more.current !== null && MORE.some((field) => field in found)) more.current.open = true;
+  };
+  const submit = async (form: FormData) => {
+    const read = readNewSandbox(form);
+    setRefused(undefined);
+    setErrors({});
+    if ('errors' in read) return show(read.errors);
+    const ended = new AbortController();
+    running.current = ended;
+    setSince(Date.now());
+    try {
+      const { id } = await call('POST /v1/sandbox', { body: read.body, signal: ended.signal });
+      onMade();
+      onClose();
+      navigate(`/sandboxes/${encodeURIComponent(id)}`);
+    } catch (error) {
+      if (ended.signal.aborted) return;
+      const found = error instanceof ApiError ? fieldErrors(error) : undefined;
+      if (found !== undefined) show(found);
+      const other = error instanceof ApiError ? error.details['sandbox_id'] : undefined;
+      if (found === undefined || typeof other === 'string') {
+        setRefused({ words: problemOf(error), ...(typeof other === 'string' ? { other } : {}) });
+      }
+    } finally {
+      setSince(undefined);
+    }
+  };
+  const busy = since !== undefined;
   return (
-    <FormDialog
-      trigger={<Button variant="primary">New sandbox</Button>}
-      title="New sandbox"
-      action="Create it"
-      onSubmit={async (form) => {
-        const text = (field: string) => formText(form, field);
-        const [name, image] = [text('name'), text('image')];
-        const amounts = { cpu: text('cpu'), memory_mb: text('memory_mb'), disk_mb: text('disk_mb') };
-        const resources = Object.fromEntries(
-          Object.entries(amounts)
-            .filter(([, amount]) => amount !== '')
-            .map(([field, amount]) => [field, Number(amount)]),
-        );
-        const chosen = form.getAll('skills').map(String);
-        const { id } = await call('POST /v1/sandbox', {
-          body: {
-            ...(name === '' ? {} : { name }),
-            ...(image === '' || image === 'default' ? {} : { image }),
-            ...(Object.keys(resources).length === 0 ? {} : { resources }),
-            ...(chosen.length === 0 ? {} : { skills: chosen }),
-            ...(form.get('network') === null ? {} : { network: true }),
-          },
-        });
-        onMade();
-        navigate(`/sandboxes/${encodeURIComponent(id)}`);
+    <Form
+      validationErrors={errors}
+      onSubmit={(event: FormEvent<HTMLFormElement>) => {
+        event.preventDefault();
+        if (!busy) void submit(new FormData(event.currentTarget));
       }}
     >
-      <TextInput label="Name" name="name" hint="Unique among your own; it may have none" />
+      <Heading slot="title">New sandbox</Heading>
+      <TextInput
+        label="Name"
+        name="name"
+        autoComplete="off"
+        hint="Unique among your own; it may have none."
+      />
       <Choice
         label="Image"
         name="image"
@@ -54,32 +134,128 @@ export function NewSandbox({ onMade }: { readonly onMade: () => void }) {
           })),
         ]}
       />
-      <div className="row">
-        <TextInput label="CPU" name="cpu" inputMode="decimal" pattern="\d+(\.\d+)?" placeholder="default" />
-        <TextInput
-          label="Memory, MB"
-          name="memory_mb"
-          inputMode="numeric"
-          pattern="\d+"
-          placeholder="default"
-        />
-        <TextInput label="Disk, MB" name="disk_mb" inputMode="numeric" pattern="\d+" placeholder="default" />
+      <fieldset className="resources">
+        <legend>Resources</legend>
+        <div className="row">
+          <TextInput label="CPU" name="cpu" inputMode="decimal" hint={hintOf(quota, 'cpu', 0.1)} />
+          <TextInput
+            label="Memory, MiB"
+            name="memory_mb"
+            inputMode="numeric"
+            hint={hintOf(quota, 'memory_mb', 64)}
+          />
+          <TextInput
+            label="Disk, MiB"
+            name="disk_mb"
+            inputMode="numeric"
+            hint={hintOf(quota, 'disk_mb', 16)}
+          />
+        </div>
+      </fieldset>
+      <div>
+        <Checkbox name="network" value="yes" className="check">
+          <span className="box" aria-hidden="true" />
+          May reach the internet
+        </Checkbox>
+        <p className="hint">
+          What runs in it may then send what it knows anywhere. Metadata services and private networks stay
+          closed; previews work without.
+        </p>
       </div>
-      <Checkbox name="network" value="yes" className="check">
-        <span className="box" aria-hidden="true" />
-        May reach the internet
-      </Checkbox>
       {skills === undefined || skills.skills.length === 0 ? null : (
-        <CheckboxGroup name="skills" className="field">
+        <CheckboxGroup name="skills" className="field skills">
           <Label>Skills</Label>
           {skills.skills.map(({ name, description }) => (
             <Checkbox key={name} value={name} className="check">
               <span className="box" aria-hidden="true" />
-              {name} <span className="quiet">{description}</span>
+              <span>
+                {name} <span className="quiet">{description}</span>
+              </span>
             </Checkbox>
           ))}
         </CheckboxGroup>
       )}
-    </FormDialog>
+      <details ref={more} className="more-fields">
+        <summary>More</summary>
+        <TextInput
+          label="Session key"
+          name="session_key"
+          autoComplete="off"
+          hint="The conversation it belongs to: the same key gives the same sandbox."
+        />
+        <TextInput
+          label="Time to live, seconds"
+          name="ttl_seconds"
+          inputMode="numeric"
+          hint="Without a heartbeat for so long it is stopped; its files stay. An open page is one."
+        />
+        <TextArea label="Tags" name="tags" rows={2} hint="One a line, as key:value." />
+        <TextArea
+          label="Environment"
+          name="env"
+          rows={3}
+          hint="One variable a line, as NAME=value. The values are told to nobody but its commands."
+        />
+      </details>
+      {refused === undefined ? null : (
+        <div className="problem" role="alert">
+          <p>{refused.words}</p>
+          {refused.other === undefined ? null : (
+            <Link href={`/sandboxes/${encodeURIComponent(refused.other)}`} onClick={onClose}>
+              Open that sandbox
+            </Link>
+          )}
+        </div>
+      )}
+      <div className="actions">
+        {since === undefined ? null : <Waiting since={since} />}
+        <Button
+          onPress={() => {
+            running.current?.abort();
+            onClose();
+          }}
+        >
+          Cancel
+        </Button>
+        <Button type="submit" variant="primary" isDisabled={busy}>
+          {busy ? 'One moment…' : 'Create it'}
+        </Button>
+      </div>
+    </Form>
   );
+}
+
+function Waiting({ since }: { readonly since: number }) {
+  useNow();
+  const seconds = Math.floor((Date.now() - since) / 1_000);
+  return (
+    <p className="quiet waiting">
+      <span role="status">It is being made</span>
+      {seconds < 2 ? '…' : `, for ${seconds} s. An image that is new here takes longest.`}
+    </p>
+  );
+}
+
+function fieldErrors({ status, code, message }: ApiError): Errors | undefined {
+  if (code === 'sandbox_exists') return { name: 'Another one of yours has this name.' };
+  return status === 400 || status === 422 ? problemsByField(message, WORDS) : undefined;
+}
+
+/** What one may ask for, as far as anybody knows beforehand. */
+function hintOf(
+  quota: Answer<'GET /api/quota'> | undefined,
+  field: 'cpu' | 'memory_mb' | 'disk_mb',
+  least: number,
+): string {
+  if (quota === undefined) return `At least ${least}.`;
+  const { default_size: size, limits, used, enforced_by: held } = quota;
+  const limit = limits[field];
+  const left = limit === null ? undefined : Math.max(0, Math.round((limit - used[field]) * 1_000) / 1_000);
+  return [
+    `${least} or more; ${size[field].toLocaleString()} where nothing is said.`,
+    left === undefined ? '' : `You have ${left.toLocaleString()} left.`,
+    held[field] === null ? 'Nothing holds it to that here.' : '',
+  ]
+    .filter((words) => words !== '')
+    .join(' ');
 }

@@ -10,8 +10,8 @@ export function QuotaBar({ seen }: { readonly seen: string }) {
   const amounts = [
     { name: 'Sandboxes', used: used.sandboxes, limit: limits.sandboxes, unit: '' },
     { name: 'CPU', used: used.cpu, limit: limits.cpu, unit: ' cores' },
-    { name: 'Memory', used: used.memory_mb, limit: limits.memory_mb, unit: ' MB' },
-    { name: 'Disk', used: used.disk_mb, limit: limits.disk_mb, unit: ' MB' },
+    { name: 'Memory', used: used.memory_mb, limit: limits.memory_mb, unit: ' MiB' },
+    { name: 'Disk', used: used.disk_mb, limit: limits.disk_mb, unit: ' MiB' },
   ];
   return (
     <div className="figures">
@@ -44,12 +44,16 @@ export function QuotaBar({ seen }: { readonly seen: string }) {
           </Meter>
         ),
       )}
-      {pool === undefined || pool.config.warmTarget === 0 ? null : (
+      {pool === undefined || (pool.config.warmTarget === 0 && pool.config.maxInstances === 0) ? null : (
         <div className="figure">
-          <span className="name">Kept ready</span>
+          <span className="name">Kept ready, for everybody</span>
           <strong>
             {pool.warm} of {pool.config.warmTarget}
           </strong>
+          <span className="name">
+            {pool.assigned} in use
+            {pool.config.maxInstances === 0 ? '' : `, at most ${pool.config.maxInstances} together`}
+          </span>
         </div>
       )}
     </div>

@@ -62,7 +62,10 @@ export function SandboxActions({ sandbox, onChange, onDeleted = onChange }: Sand
           onDeleted();
         }}
       >
-        <p>Its files and all that runs in it are gone. This cannot be undone.</p>
+        <p>
+          Lost with it: its files, all that runs in it, its terminals and previews, and what was lent of it.
+          Its runs end. This cannot be undone.
+        </p>
       </FormDialog>
       {problem === undefined ? null : (
         <span className="field-error" role="alert">

@@ -1,0 +1,78 @@
+import { call } from '../api/client.ts';
+import { timeLeft } from '../live/time-words.ts';
+import { useAnswer, useNow } from '../live/use-live.ts';
+import { Button } from '../parts/button.tsx';
+import { Problem } from '../parts/feedback.tsx';
+import { FormDialog } from '../parts/form-dialog.tsx';
+
+const SCOPES = { 'fs:read': 'read files', 'fs:write': 'write files', exec: 'run commands' } as const;
+
+/** What of a sandbox is lent, and to take it back. */
+export function Delegations({ sandboxId }: { readonly sandboxId: string }) {
+  const path = { id: sandboxId };
+  const { value, problem, reload } = useAnswer('GET /v1/sandbox/{id}/delegations', { path }, 10_000);
+  const now = useNow();
+  if (value === undefined) return problem === undefined ? null : <Problem words={problem} onRetry={reload} />;
+  return (
+    <section aria-labelledby="lent">
+      <h2 id="lent">Lent</h2>
+      {value.delegations.length === 0 ? (
+        <p className="quiet">Nothing of it is lent to anybody.</p>
+      ) : (
+        <table className="list">
+          <thead>
+            <tr>
+              <th scope="col">To whom</th>
+              <th scope="col">May</th>
+              <th scope="col">Lasts</th>
+              <th scope="col">
+                <span className="hidden">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {value.delegations.map(({ delegation_id: id, label, scopes, commands, paths, ...lent }) => (
+              <tr key={id}>
+                <td>
+                  {label ?? 'no name'}
+                  <span className="id lent-id">{id}</span>
+                </td>
+                <td>
+                  {scopes.map((scope) => SCOPES[scope]).join(', ')}
+                  {commands === null ? '' : `; only ${commands.join(', ')}`}
+                  {paths === null ? '' : `; only in ${paths.join(', ')}`}
+                </td>
+                <td>
+                  {timeLeft(Date.parse(lent.expires_at) - now)}
+                  {lent.renewable ? ', may be renewed' : ''}
+                </td>
+                <td>
+                  <div className="tools">
+                    <FormDialog
+                      trigger={
+                        <Button variant="danger" aria-label={`Revoke what ${label ?? id} may`}>
+                          Revoke
+                        </Button>
+                      }
+                      title={`Revoke what ${label ?? 'they'} may?`}
+                      action="Revoke it"
+                      danger
+                      onSubmit={async () => {
+                        await call('DELETE /v1/sandbox/{id}/delegations/{delegation_id}', {
+                          path: { id: sandboxId, delegation_id: id },
+                        });
+                        reload();
+                      }}
+                    >
+                      <p>At once and everywhere: what was begun with it ends.</p>
+                    </FormDialog>
+                  </div>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}

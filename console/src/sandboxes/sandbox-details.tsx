@@ -1,0 +1,111 @@
+import { type ReactNode, useState } from 'react';
+import { type Answer, call } from '../api/client.ts';
+import { timeLeft } from '../live/time-words.ts';
+import { problemOf, useNow } from '../live/use-live.ts';
+import { Button } from '../parts/button.tsx';
+import { Problem } from '../parts/feedback.tsx';
+import { Ago } from './ago.tsx';
+import { Delegations } from './delegations.tsx';
+
+type Detail = Answer<'GET /v1/sandbox/{id}'>;
+
+export interface SandboxDetailsProps {
+  readonly sandbox: Detail;
+  readonly onChange: () => void;
+}
+
+/** What a sandbox was made with, what holds it to that, how long it lasts, and to whom it is lent. */
+export function SandboxDetails({ sandbox, onChange }: SandboxDetailsProps) {
+  const { limits, tags, skills } = sandbox;
+  return (
+    <>
+      <Lasting sandbox={sandbox} onChange={onChange} />
+      <dl className="details">
+        <Fact name="Made">
+          <Ago at={sandbox.created_at} /> by {sandbox.owner}
+        </Fact>
+        <Fact name="Active">
+          <Ago at={sandbox.last_active_at} />
+        </Fact>
+        <Fact name="Image">{sandbox.image ?? 'default'}</Fact>
+        {sandbox.session_key === null ? null : <Fact name="Session key">{sandbox.session_key}</Fact>}
+        <Fact name="CPU">
+          {limits.cpu.value} <Held by={limits.cpu.enforced_by} />
+        </Fact>
+        <Fact name="Memory">
+          {limits.memory_mb.value.toLocaleString()} MiB <Held by={limits.memory_mb.enforced_by} />
+        </Fact>
+        <Fact name="Disk">
+          {limits.disk_mb.value.toLocaleString()} MiB <Held by={limits.disk_mb.enforced_by} />
+        </Fact>
+        <Fact name="Network">
+          {limits.network.value === 'none' ? 'none' : 'the internet, without private networks'}{' '}
+          <Held by={limits.network.enforced_by} />
+        </Fact>
+        <Fact name="Environment">
+          {sandbox.env_names.length === 0 ? 'nothing of its own' : sandbox.env_names.join(', ')}
+        </Fact>
+        {Object.keys(tags).length === 0 ? null : (
+          <Fact name="Tags">
+            {Object.entries(tags).map(([key, value]) => (
+              <span className="tag" key={key}>
+                {key}:{value}
+              </span>
+            ))}
+          </Fact>
+        )}
+        {skills.length === 0 ? null : (
+          <Fact name="Skills">
+            {skills
+              .map(({ name, kept }) =>
+                kept.length === 0 ? name : `${name} (changed in the sandbox and left so: ${kept.join(', ')})`,
+              )
+              .join(', ')}
+          </Fact>
+        )}
+      </dl>
+      <Delegations sandboxId={sandbox.id} />
+    </>
+  );
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function Held({ by }: { readonly by: string | null }) {
+  return <span className="quiet">{by === null ? '(nothing holds it to that)' : `(held by ${by})`}</span>;
+}
+
+/** For how long it runs without anybody who wants it. */
+function Lasting({ sandbox, onChange }: SandboxDetailsProps) {
+  const now = useNow();
+  const [problem, setProblem] = useState<string>();
+  const { ttl_seconds: ttl, expires_at: expires } = sandbox;
+  if (ttl === null) return null;
+  const keep = async () => {
+    setProblem(undefined);
+    try {
+      await call('POST /v1/sandbox/{id}/heartbeat', { path: { id: sandbox.id } });
+      onChange();
+    } catch (error) {
+      setProblem(problemOf(error));
+    }
+  };
+  return (
+    <div className="lasting">
+      <p>
+        {expires === null
+          ? `It runs for ${timeLeft(ttl * 1_000)} after each heartbeat.`
+          : `It is stopped in ${timeLeft(Date.parse(expires) - now)} without another heartbeat; its files stay. This page is one while it is open.`}
+      </p>
+      {expires === null ? null : <Button onPress={() => void keep()}>Send a heartbeat</Button>}
+      {problem === undefined ? null : <Problem words={problem} />}
+    </div>
+  );
+}

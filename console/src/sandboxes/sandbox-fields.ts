@@ -1,0 +1,54 @@
+/** What the API takes in the fields of a sandbox, so that a person is told at the field. The API's own judgement counts. */
+
+export function isName(value: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/.test(value);
+}
+
+export function isSessionKey(value: string): boolean {
+  return value.length <= 256;
+}
+
+/** `key:value`; the key ends at the first colon. */
+export function isTagFilter(value: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}:/.test(value);
+}
+
+/** Lines of `NAME=value`, or of `key:value` with another sign between; or the first line that is none. */
+export function readPairs(
+  text: string,
+  sign: '=' | ':',
+): { readonly pairs: Readonly<Record<string, string>> } | { readonly bad: string } {
+  const pairs: Record<string, string> = {};
+  for (const line of text.split('\n')) {
+    if (line.trim() === '') continue;
+    const at = line.indexOf(sign);
+    const name = line.slice(0, at).trim();
+    if (at < 1 || name === '') return { bad: line.trim() };
+    // What is to the right is as it was typed: the value of a variable may begin with a space.
+    pairs[name] = sign === '=' ? line.slice(at + 1) : line.slice(at + 1).trim();
+  }
+  return { pairs };
+}
+
+/**
+ * What the API says of each field (`name: must be …, got ….`), by the name of its field in the form; undefined where it says anything else.
+ * @param fields of the form, and what begins the API's words for each
+ */
+export function problemsByField(
+  message: string,
+  fields: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> | undefined {
+  const found = Object.entries(fields)
+    .flatMap(([field, begins]) => {
+      const at = message.startsWith(begins) ? 0 : message.indexOf(`. ${begins}`) + 2;
+      return at === 0 || at > 1 ? [{ field, begins, at }] : [];
+    })
+    .sort((a, b) => a.at - b.at);
+  if (found[0]?.at !== 0) return undefined;
+  return Object.fromEntries(
+    found.map(({ field, at }, index) => {
+      const words = message.slice(at, found[index + 1]?.at).trim();
+      return [field, words.replace(/^[\w.]+: /, '')];
+    }),
+  );
+}
