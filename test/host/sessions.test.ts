@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { type Frame, openEventStream } from './support/event-stream.ts';
 import { type MadeRun, makeRun } from './support/runs.ts';
-import { openTerminal } from './support/terminals.ts';
+import { openTerminal, refusedTerminal } from './support/terminals.ts';
 import { type PinnedClock, pinnedClock } from './support/pinned-clock.ts';
 import { type OidcIssuer, startOidcIssuer } from './support/oidc-issuer.ts';
 
@@ -71,6 +71,29 @@ describe('signing in with a key', () => {
   ])('%s is good for nothing', async (_name, change) => {
     const answer = await porthole.call('GET', '/api/session', { headers: { cookie: change(cookie) } });
     expect(answer.status).toBe(401);
+  });
+
+  test('a terminal is opened from the own origin alone', async () => {
+    const { sandboxId } = await makeRun(porthole, KEY);
+    const open = (headers: Record<string, string>) =>
+      refusedTerminal(porthole.host.port, sandboxId, { headers: { cookie, ...headers } });
+    const refused = await Promise.all([
+      open({}),
+      open({ origin: 'http://abc-preview.localhost' }),
+      open({ origin: 'null' }),
+      open({ origin: origin(), 'sec-fetch-site': 'same-site' }),
+    ]);
+    expect(refused.map(({ status, body }) => [status, body['code']])).toEqual(
+      Array.from({ length: 4 }, () => [403, 'origin_not_allowed']),
+    );
+    const terminal = await openTerminal(porthole.host.port, sandboxId, {
+      headers: { cookie, origin: origin() },
+    });
+    await terminal.leave();
+  });
+
+  test('a look at what a change is not needs no Origin', async () => {
+    expect((await porthole.call('HEAD', '/api/session', { headers: { cookie } })).status).toBe(200);
   });
 
   test('a bad bearer token is not made good by a cookie', async () => {
