@@ -622,6 +622,34 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       await row('second').waitFor({ state: 'detached' });
     });
 
+    test('says what is too much in words, and lets a person wait no longer', async () => {
+      const words = 'You have 3 of the 3 sandboxes that you may have at a time: stop or delete a sandbox.';
+      let isAnswered = false;
+      await page.route('**/v1/sandbox', async (route) => {
+        if (isAnswered) return;
+        isAnswered = true;
+        await route.fulfill({ status: 429, json: { error: words, code: 'quota_exceeded' } });
+      });
+      await page.getByRole('button', { name: 'New sandbox' }).click();
+      await create();
+      await dialog().getByRole('alert').getByText(words).waitFor();
+      await create();
+      await dialog().getByText('It is being made').waitFor();
+      await dialog().getByRole('button', { name: 'Cancel' }).click();
+      await dialog().waitFor({ state: 'detached' });
+      await page.unroute('**/v1/sandbox');
+    });
+
+    test('says that Porthole cannot be reached, and goes on once it can', async () => {
+      await page.route('**/v1/sandbox?*', (route) => route.abort());
+      await page.goto(`${way.url}/sandboxes`);
+      await page.getByText('Porthole cannot be reached right now').waitFor();
+      await page.unroute('**/v1/sandbox?*');
+      await page.getByRole('button', { name: 'Try again' }).click();
+      await row('bench').waitFor();
+      await page.getByText('Porthole cannot be reached right now').waitFor({ state: 'detached' });
+    });
+
     test('goes beyond one page of the API', async () => {
       const all = Array.from({ length: 260 }, (_, at) => ({
         ...SANDBOX,

@@ -151,6 +151,7 @@ function NewSandboxForm({ onMade, onClose }: NewSandboxFormProps) {
             hint={hintOf(quota, 'disk_mb', 16)}
           />
         </div>
+        <NotHeld quota={quota} />
       </fieldset>
       <div>
         <Checkbox name="network" value="yes" className="check">
@@ -241,6 +242,23 @@ function fieldErrors({ status, code, message }: ApiError): Errors | undefined {
   return status === 400 || status === 422 ? problemsByField(message, WORDS) : undefined;
 }
 
+const AMOUNTS = { cpu: 'CPU', memory_mb: 'memory', disk_mb: 'disk' } as const;
+
+/** What is asked for and not seen to, where the sandboxes run. */
+function NotHeld({ quota }: { readonly quota: Answer<'GET /api/quota'> | undefined }) {
+  if (quota === undefined) return null;
+  const free = (['cpu', 'memory_mb', 'disk_mb'] as const).filter(
+    (field) => quota.enforced_by[field] === null,
+  );
+  if (free.length === 0) return null;
+  return (
+    <p className="hint">
+      Nothing here holds a sandbox to its {free.map((field) => AMOUNTS[field]).join(', ')}: the numbers count
+      for quotas alone.
+    </p>
+  );
+}
+
 /** What one may ask for, as far as anybody knows beforehand. */
 function hintOf(
   quota: Answer<'GET /api/quota'> | undefined,
@@ -248,13 +266,12 @@ function hintOf(
   least: number,
 ): string {
   if (quota === undefined) return `At least ${least}.`;
-  const { default_size: size, limits, used, enforced_by: held } = quota;
+  const { default_size: size, limits, used } = quota;
   const limit = limits[field];
   const left = limit === null ? undefined : Math.max(0, Math.round((limit - used[field]) * 1_000) / 1_000);
   return [
     `${least} or more; ${size[field].toLocaleString()} where nothing is said.`,
     left === undefined ? '' : `You have ${left.toLocaleString()} left.`,
-    held[field] === null ? 'Nothing holds it to that here.' : '',
   ]
     .filter((words) => words !== '')
     .join(' ');
