@@ -21,6 +21,8 @@ export interface Person {
   readonly admin: boolean;
   /** Absent for who came with a key or a token. */
   readonly session?: SessionRef;
+  /** When the token ends that they came with; absent: what they came with does not end by itself. */
+  readonly expiresAt?: Date;
 }
 
 /** The agent of one run, by its callback token. */
@@ -28,6 +30,8 @@ export interface Agent {
   readonly kind: 'agent';
   readonly runId: string;
   readonly sandboxId: string;
+  /** When its token ends, if not with its run before. */
+  readonly expiresAt?: Date;
 }
 
 /** Somebody whom the owner of a sandbox has lent a part of it, or who holds the sandbox's own token. */

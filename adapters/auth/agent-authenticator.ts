@@ -33,7 +33,7 @@ export function createAgentAuthenticator({
       if (claims === undefined || (claims.inside && !inside)) return undefined;
       const run = await records.runs.get(claims.runId);
       if (run?.status !== 'running') return undefined;
-      return { kind: 'agent', runId: run.id, sandboxId: run.sandboxId };
+      return { kind: 'agent', runId: run.id, sandboxId: run.sandboxId, expiresAt: claims.expiresAt };
     },
   };
 }

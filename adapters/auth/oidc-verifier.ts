@@ -56,7 +56,14 @@ export function createOidcVerifier(
       const org = payload[options.orgClaim];
       if (payload.sub === undefined || payload.sub === '' || typeof org !== 'string' || org === '')
         return undefined;
-      return { kind: 'person', user: payload.sub, org, admin: payload[options.adminClaim] === true };
+      return {
+        kind: 'person',
+        user: payload.sub,
+        org,
+        admin: payload[options.adminClaim] === true,
+        // Required above.
+        expiresAt: new Date((payload.exp ?? 0) * 1_000),
+      };
     } catch (error) {
       if (!(error instanceof errors.JOSEError) || ISSUER_AT_FAULT.has(error.code))
         throw unavailable(options.issuer, error);

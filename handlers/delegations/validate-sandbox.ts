@@ -58,11 +58,11 @@ export const validateSandboxRoute = defineRoute({
         `org: ${JSON.stringify(body.org.slice(0, 80))} is not yours: name the org of the key that you call with.`,
       );
     }
-    const origin = services.publicUrl?.origin ?? `http://${headers['host'] ?? ''}`;
-    if (body.dataplane_url !== undefined && body.dataplane_url !== `${origin}/v1/sandbox/${id}`) {
+    const own = ownUrls(services.publicUrl, headers['host'] ?? '').map((base) => `${base}/v1/sandbox/${id}`);
+    if (body.dataplane_url !== undefined && !own.includes(body.dataplane_url)) {
       throw new PortholeError(
         'invalid_request',
-        `dataplane_url: it is not that of sandbox ${id} here, ${origin}/v1/sandbox/${id}: do not connect to it.`,
+        `dataplane_url: it is not that of sandbox ${id} here, ${own[0]}: do not connect to it.`,
       );
     }
     const sandbox = await services.records.sandboxes.get(id);
@@ -90,5 +90,19 @@ function grantOf(
 ): (Grant & { readonly owner: boolean; readonly expiresAt: Date | null }) | undefined {
   if (bearer === undefined || !mayUseSandbox(bearer, sandbox, true)) return undefined;
   if (bearer.kind === 'delegate') return { ...bearer.grant, owner: false, expiresAt: bearer.expiresAt };
-  return { ...WHOLE_GRANT, owner: bearer.kind === 'person', expiresAt: null };
+  return { ...WHOLE_GRANT, owner: bearer.kind === 'person', expiresAt: bearer.expiresAt ?? null };
+}
+
+/** Names of this machine, each as good as the others: a client and a server on it may each know Porthole by another one. */
+const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
+
+/**
+ * Under which URLs Porthole is reached, the first to be shown: the public one, with its path. Without one it is what the server itself has called, as it came here or through a proxy that speaks TLS; the Host of a
+ * request is one that is known.
+ */
+function ownUrls(publicUrl: URL | undefined, host: string): readonly string[] {
+  if (publicUrl !== undefined) return [publicUrl.origin + publicUrl.pathname.replace(/\/+$/, '')];
+  const [, name = host, port = ''] = /^(.*?)(:\d+)?$/.exec(host) ?? [];
+  const hosts = LOOPBACK.includes(name) ? [host, ...LOOPBACK.map((each) => each + port)] : [host];
+  return ['http', 'https'].flatMap((scheme) => hosts.map((each) => `${scheme}://${each}`));
 }

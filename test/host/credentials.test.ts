@@ -195,6 +195,19 @@ describe('with an OpenID Connect issuer', () => {
     expect(await whoami(porthole, await issuer.sign({ sub: 'carol' }, { alg }))).toBe('carol');
   });
 
+  test('a token that a client hands over is told with its end', async () => {
+    const token = await issuer.sign({ sub: 'carol', org: 'acme', exp: 4_000_000_000 });
+    const made = await porthole.call('POST', '/v1/sandbox', { token, body: {} });
+    const { id } = made.json<{ id: string }>();
+    const body = { sandbox_id: id, org: 'acme', credential: token };
+    const answer = await porthole.call('POST', '/v1/sandbox/validate', { token, body });
+    expect(answer.json()).toMatchObject({
+      valid: true,
+      owner: true,
+      expires_at: '2096-10-02T07:06:40.000Z',
+    });
+  });
+
   test('an audience among several is enough', async () => {
     expect(await whoami(porthole, await issuer.sign({ aud: ['other', 'porthole'] }))).toBe('carol');
   });

@@ -508,6 +508,39 @@ describe('judging what a client hands over', () => {
     });
   });
 
+  test('tells until when the token of a run’s agent is good', async () => {
+    const run = await makeRun(porthole, ALICE, { sandbox_id: box.id });
+    const { exp } = JSON.parse(Buffer.from(run.agentToken.split('.')[1] ?? '', 'base64url').toString()) as {
+      exp: number;
+    };
+    const about = { sandbox_id: box.id, org: 'acme', credential: run.agentToken };
+    expect((await validate(about)).json()).toMatchObject({
+      valid: true,
+      owner: false,
+      expires_at: new Date(exp * 1_000).toISOString(),
+    });
+  });
+
+  test('compares with the whole public URL, its path included', async () => {
+    const behind = await startTestHost({
+      ...PEOPLE,
+      PORTHOLE_PUBLIC_URL: 'https://apps.example.com/porthole/',
+    });
+    try {
+      const url = 'https://apps.example.com/porthole/v1/sandbox/abc';
+      const status = async (dataplane_url: string) =>
+        (
+          await behind.call('POST', '/v1/sandbox/validate', {
+            token: ALICE,
+            body: { sandbox_id: 'abc', org: 'acme', credential: ALICE, dataplane_url },
+          })
+        ).status;
+      expect([await status(url), await status(url.replace('/porthole', ''))]).toEqual([200, 400]);
+    } finally {
+      await behind.end();
+    }
+  });
+
   test('knows no sandbox of another org, and speaks for no other org', async () => {
     const about = { sandbox_id: box.id, credential: ALICE };
     expect((await validate({ ...about, org: 'globex' }, BOB)).json()).toEqual({
@@ -521,6 +554,13 @@ describe('judging what a client hands over', () => {
 
   test.each<[string, (origin: string) => string, number]>([
     ['ours', (origin) => `${origin}/v1/sandbox/${box.id}`, 200],
+    [
+      'ours by another name of the machine',
+      (origin) => `${origin.replace('127.0.0.1', 'localhost')}/v1/sandbox/${box.id}`,
+      200,
+    ],
+    ['ours behind TLS', (origin) => `${origin.replace('http:', 'https:')}/v1/sandbox/${box.id}`, 200],
+    ['another port', (origin) => `${origin}1/v1/sandbox/${box.id}`, 400],
     ['another sandbox', (origin) => `${origin}/v1/sandbox/abc`, 400],
     ['another host', () => `http://169.254.169.254/v1/sandbox/${box.id}`, 400],
     ['our host in front of another', (origin) => `${origin}.evil.test/v1/sandbox/${box.id}`, 400],
