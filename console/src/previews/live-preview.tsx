@@ -7,6 +7,7 @@ import { Problem } from '../parts/feedback.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { previewStanding } from './preview-words.ts';
 import { SharePreview } from './share-preview.tsx';
+import { strangeHost } from './strange-host.ts';
 import { useKeepalive } from './use-keepalive.ts';
 
 type Preview = Answer<'GET /api/runs/{id}/sandbox/port-forward'>[number];
@@ -104,8 +105,12 @@ export function LivePreview({ run, preview, fresh, onEnd }: LivePreviewProps) {
       {url === null ? (
         <p className="quiet">
           Previews have no links here. It listens on the machine of Porthole alone, at{' '}
-          <a href={`http://127.0.0.1:${localPort}`} target="_blank" rel="noopener noreferrer">
-            127.0.0.1:{localPort}
+          <a
+            href={`http://${strangeHost(location.hostname)}:${localPort}`}
+            target="_blank"
+            rel="noopener noreferrer"
+          >
+            {strangeHost(location.hostname)}:{localPort}
           </a>
           .
         </p>

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
+import { addressOf } from '../api/client.ts';
 import { useAnswer, useEvents } from '../live/use-live.ts';
 import type { RunEvent } from './event-words.ts';
 
@@ -27,7 +28,7 @@ export function useRunEvents(id: string): RunEvents {
     });
   }, []);
   const queue = useRef<RunEvent[]>([]);
-  const { live } = useEvents(`/api/runs/${encodeURIComponent(id)}/events`, ({ data }) => {
+  const { live } = useEvents(addressOf('GET /api/runs/{id}/events', { id }), ({ data }) => {
     if (queue.current.length === 0) setTimeout(() => add(queue.current.splice(0)), TOGETHER_MS);
     queue.current.push(JSON.parse(data) as RunEvent);
   });
