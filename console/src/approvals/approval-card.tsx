@@ -87,7 +87,6 @@ export function ApprovalCard({ approval, user, armed, onDecide, onEnd }: Approva
         <span
           className={`countdown ${left < 60_000 ? 'urgent' : ''}`}
           role="timer"
-          aria-label="Time left to decide"
           title="Time left to decide"
         >
           {timeLeft(left)}

@@ -43,7 +43,7 @@ export function RunsPage() {
             <TextInput
               label="Find"
               type="search"
-              placeholder="Title, id, sandbox or owner"
+              placeholder="Title, id or owner"
               value={filter.text}
               onChange={(text) => setFilter({ ...filter, text })}
             />
@@ -101,7 +101,7 @@ function RunTable({ runs }: { readonly runs: RunPageOf['runs'] }) {
         {runs.map((run) => (
           <tr key={run.run_id}>
             <td>
-              <Link href={`/runs/${encodeURIComponent(run.run_id)}`}>
+              <Link href={`/runs/${encodeURIComponent(run.run_id)}`} className="clamped">
                 <bdi>{plainText(run.title ?? '', 200) || 'Untitled run'}</bdi>
               </Link>
               <span className="id">{run.run_id}</span>

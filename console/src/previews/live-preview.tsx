@@ -6,8 +6,10 @@ import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { previewStanding } from './preview-words.ts';
+import { ResumeButton } from './resume-button.tsx';
 import { SharePreview } from './share-preview.tsx';
 import { strangeHost } from './strange-host.ts';
+import { useFrame } from './use-frame.ts';
 import { useKeepalive } from './use-keepalive.ts';
 
 type Preview = Answer<'GET /api/runs/{id}/sandbox/port-forward'>[number];
@@ -32,7 +34,6 @@ export function LivePreview({ run, preview, fresh, onEnd }: LivePreviewProps) {
   const { session_id: token, target_port: port, preview_url: url, local_port: localPort } = preview;
   const [problem, setProblem] = useState<string>();
   const [busy, setBusy] = useState(false);
-  const [loads, setLoads] = useState(0);
   const article = useRef<HTMLElement>(null);
   const { expiry, problem: notKept } = useKeepalive(run.run_id, preview);
   const [serves, setServes] = useState(false);
@@ -42,35 +43,24 @@ export function LivePreview({ run, preview, fresh, onEnd }: LivePreviewProps) {
     serves ? LOOK_MS : LOOK_SOON_MS,
   );
   const { state, reason } = previewStanding(preview, found, unseen);
-  const didNotServe = useRef(false);
-  useEffect(() => {
-    // What was shown while it did not serve is a page about that.
-    if (state === 'serves' && didNotServe.current) setLoads((count) => count + 1);
-    if (state !== 'checking') didNotServe.current = state === 'not serving';
-    setServes(state === 'serves');
-  }, [state]);
+  const { isShown, loads } = useFrame(state, found);
+  useEffect(() => setServes(state === 'serves'), [state]);
   useEffect(() => {
     if (fresh) article.current?.focus();
   }, [fresh]);
-  const act = async (what: () => Promise<unknown>) => {
+  const stop = async () => {
     setBusy(true);
     setProblem(undefined);
     try {
-      await what();
-    } catch (error) {
-      setProblem(problemOf(error));
-    } finally {
-      setBusy(false);
-    }
-  };
-  const stop = () =>
-    act(async () => {
       await call('DELETE /api/runs/{id}/sandbox/port-forward/{sessionId}', {
         path: { id: run.run_id, sessionId: token },
       });
       onEnd();
-    });
-  const resume = () => act(() => call('POST /v1/sandbox/{id}/resume', { path: { id: run.sandbox_id } }));
+    } catch (error) {
+      setProblem(problemOf(error));
+      setBusy(false);
+    }
+  };
   const isStopped = preview.reason === 'sandbox_stopped' || found?.sandbox === 'stopped';
   return (
     <article ref={article} className="preview" aria-label={`Preview of port ${port}`} tabIndex={-1}>
@@ -95,11 +85,7 @@ export function LivePreview({ run, preview, fresh, onEnd }: LivePreviewProps) {
       {reason === undefined ? null : (
         <p className="reason" role="status">
           {reason}
-          {isStopped ? (
-            <Button isDisabled={busy} onPress={() => void resume()}>
-              Resume the sandbox
-            </Button>
-          ) : null}
+          {isStopped ? <ResumeButton sandboxId={run.sandbox_id} /> : null}
         </p>
       )}
       {url === null ? (
@@ -114,7 +100,7 @@ export function LivePreview({ run, preview, fresh, onEnd }: LivePreviewProps) {
           </a>
           .
         </p>
-      ) : (
+      ) : isShown ? (
         <iframe
           key={loads}
           title={`What port ${port} shows`}
@@ -123,7 +109,7 @@ export function LivePreview({ run, preview, fresh, onEnd }: LivePreviewProps) {
           sandbox={SANDBOX}
           loading="lazy"
         />
-      )}
+      ) : null}
     </article>
   );
 }

@@ -45,7 +45,7 @@ export function Previews({ run, seen }: PreviewsProps) {
       ))}
       {run.status === 'running' ? (
         <StartPreview
-          runId={run.run_id}
+          run={run}
           open={live.map((each) => each.target_port)}
           onStarted={(port) => {
             setFresh(port);

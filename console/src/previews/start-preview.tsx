@@ -1,23 +1,24 @@
 import { useRef, useState } from 'react';
-import { call } from '../api/client.ts';
+import { type Answer, call } from '../api/client.ts';
 import { problemOf, useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { plainText } from '../parts/plain-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
+import { ResumeButton } from './resume-button.tsx';
 
 export interface StartPreviewProps {
-  readonly runId: string;
+  readonly run: Answer<'GET /api/runs/{id}'>;
   /** Ports that have their preview. */
   readonly open: readonly number[];
   readonly onStarted: (port: number) => void;
 }
 
 /** Ports that listen now, each one a press away from its preview; and any other by its number. */
-export function StartPreview({ runId, open, onStarted }: StartPreviewProps) {
+export function StartPreview({ run, open, onStarted }: StartPreviewProps) {
   const { value: found, problem: unseen } = useAnswer(
     'GET /api/runs/{id}/sandbox/doctor',
-    { path: { id: runId } },
+    { path: { id: run.run_id } },
     8_000,
   );
   const [problem, setProblem] = useState<string>();
@@ -28,7 +29,7 @@ export function StartPreview({ runId, open, onStarted }: StartPreviewProps) {
     setProblem(undefined);
     try {
       await call('POST /api/runs/{id}/sandbox/port-forward', {
-        path: { id: runId },
+        path: { id: run.run_id },
         body: { target_port: port },
       });
       form.current?.reset();
@@ -48,9 +49,11 @@ export function StartPreview({ runId, open, onStarted }: StartPreviewProps) {
         <p className="quiet">
           {found === undefined
             ? (unseen ?? 'Looking at what listens in the sandbox…')
-            : found.ports.length > 0
-              ? 'Every server that listens here and may be shown has its preview.'
-              : found.advice}
+            : found.sandbox === 'stopped'
+              ? 'The sandbox is stopped. Resume it, and start a server in it.'
+              : found.ports.length > 0
+                ? 'Every server that listens here and may be shown has its preview.'
+                : found.advice}
         </p>
       ) : (
         <ul className="ports">
@@ -74,6 +77,11 @@ export function StartPreview({ runId, open, onStarted }: StartPreviewProps) {
           ))}
         </ul>
       )}
+      {found?.sandbox === 'stopped' ? (
+        <p>
+          <ResumeButton sandboxId={run.sandbox_id} />
+        </p>
+      ) : null}
       <form
         ref={form}
         className="inline"

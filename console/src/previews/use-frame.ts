@@ -1,0 +1,32 @@
+import { useEffect, useRef, useState } from 'react';
+import type { PreviewStanding } from './preview-words.ts';
+
+/** Looks in a row that find nothing before an app that has served counts as away, and not as busy. */
+const AWAY_LOOKS = 2;
+
+export interface Frame {
+  /** There is none while the app has never served: why is told in words. */
+  readonly isShown: boolean;
+  /** Another number when it is to be loaded again: the app was away, and what is shown may be a page about that. */
+  readonly loads: number;
+}
+
+/** @param look another object for each look at the app */
+export function useFrame(state: PreviewStanding['state'], look: unknown): Frame {
+  const [frame, setFrame] = useState<Frame>({ isShown: true, loads: 0 });
+  const hasServed = useRef(false);
+  const missed = useRef(0);
+  useEffect(() => {
+    if (state === 'checking') return;
+    if (state === 'not serving') {
+      missed.current += 1;
+      if (!hasServed.current) setFrame(({ loads }) => ({ isShown: false, loads }));
+      return;
+    }
+    const wasAway = missed.current >= (hasServed.current ? AWAY_LOOKS : 1);
+    hasServed.current = true;
+    missed.current = 0;
+    setFrame(({ loads }) => ({ isShown: true, loads: wasAway ? loads + 1 : loads }));
+  }, [state, look]);
+  return frame;
+}
