@@ -306,6 +306,19 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await other.close();
     });
 
+    test('is shown where no stream can be had, and so is what happens in its run', async () => {
+      await page.route('**/events', (route) =>
+        route.fulfill({ status: 501, json: { error: 'Nothing is streamed here.', code: 'not_streamable' } }),
+      );
+      const own = await makeRun('Without a stream');
+      await page.goto(`${porthole.host.url}/runs/${own.run_id}`);
+      await page.getByText('Run started').waitFor();
+      const asking = ask(port, own);
+      await decide(card(), 'Deny');
+      expect((await asking).status).toBe(403);
+      await page.locator('.timeline').getByText('Denied').waitFor();
+    });
+
     async function decideByApi(decision: 'approve' | 'deny'): Promise<void> {
       const [{ request_id } = { request_id: '' }] = await waiting();
       await porthole.call('POST', `/api/runs/${run.run_id}/tool-approvals`, {

@@ -33,7 +33,7 @@ describe('the parser of server-sent events', () => {
 });
 
 describe('following a stream', () => {
-  function script(answers: readonly (() => Response)[]) {
+  function script(answers: readonly (() => Response)[], after?: string) {
     const asked: (string | undefined)[] = [];
     const pauses: number[] = [];
     const ended = new AbortController();
@@ -41,6 +41,7 @@ describe('following a stream', () => {
     const done = followEvents('/events', {
       onEvent: ({ data }) => told.push(data),
       signal: ended.signal,
+      ...(after === undefined ? {} : { after }),
       fetch: (_address, { headers }) => {
         asked.push((headers as Record<string, string>)['last-event-id']);
         const answer = answers[asked.length - 1];
@@ -64,6 +65,14 @@ describe('following a stream', () => {
       () => new Response('id: 8\ndata: two\n\n'),
     ]);
     expect(result).toEqual({ asked: [undefined, '7', '8'], pauses: [1_000, 1_000], told: ['one', 'two'] });
+  });
+
+  test('goes on after what is known, and comes back when it is told that it asks too often', async () => {
+    const result = await script(
+      [() => new Response('', { status: 429 }), () => new Response('id: 8\ndata: two\n\n')],
+      '7',
+    );
+    expect([result.asked, result.told]).toEqual([['7', '7', '8'], ['two']]);
   });
 
   test('waits longer from one failure to the next, and as the server says once it is back', async () => {
