@@ -50,6 +50,33 @@ export function run(inputs, context) {
 `,
 };
 
+/** Leaves a process in a session of its own, once, and says whether the one that it has left before still runs. */
+const LEAVES: Readonly<Record<Language, string>> = {
+  python: `
+import subprocess
+def run(inputs, context):
+    left = context["state"]
+    if left is None:
+        left = subprocess.Popen(["sleep", "600"], start_new_session=True).pid
+        return {"outputs": open(f"/proc/{left}/cmdline").read() != "", "state": left, "next_actions": [{"id": "look"}]}
+    try:
+        return {"outputs": open(f"/proc/{left}/cmdline").read() != ""}
+    except FileNotFoundError:
+        return {"outputs": False}
+`,
+  node: `
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+const runs = (pid) => { try { return readFileSync('/proc/' + pid + '/cmdline', 'utf8') !== ''; } catch { return false; } };
+export function run(inputs, context) {
+  if (context.state !== null) return { outputs: runs(context.state) };
+  const child = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
+  child.unref();
+  return { outputs: runs(child.pid), state: child.pid, next_actions: [{ id: 'look' }] };
+}
+`,
+};
+
 /** What the editor promises over HTTP, wherever its records and its sandboxes are. Its first seven tests are the story's own criteria. */
 export function editorContract(
   settings: () => Readonly<Record<string, string>>,
@@ -220,6 +247,13 @@ export function editorContract(
       const run = await alice().run(tool, lock, { inputs: { name: 'a' }, files });
       expect(run.outputs).toMatchObject({ files: ['first', 'second'] });
       expect((await alice().act(run, lock, 'again', { name: 'b' })).outputs).toMatchObject({ files: [] });
+    });
+
+    test('what a run leaves in the background ends with it', async () => {
+      const { tool, lock } = await begin(LEAVES[language], language);
+      const run = await alice().run(tool, lock);
+      expect(run.outputs).toBe(true);
+      expect((await alice().act(run, lock, 'look')).outputs).toBe(false);
     });
 
     test('a sandbox that is lost is made anew: the state goes on, files of the session do not', async () => {

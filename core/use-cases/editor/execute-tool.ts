@@ -57,9 +57,25 @@ exec "$@" "$folder" </dev/null
 const NO_INTERPRETER = 169;
 const NOT_LAUNCHED = 170;
 
-const REMOVE = `cd -P -- "\${WORKSPACE:-/workspace}" && rm -rf -- "./runs/$1"`;
-/** How long removing a run's own files may take, in milliseconds; what stays goes with the sandbox. */
-const REMOVED_WITHIN_MS = 10_000;
+/** Bears the run's id, in the environment of whatever a run starts: by it is known what it has left behind, in whatever session, also where a sandbox sees processes of others. */
+const MARK = 'PORTHOLE_TOOL_RUN';
+
+/**
+ * Ends what run `$1` has left in the background, again and again where that starts more of itself, and removes its own files. Runs of a sandbox come one after the other, so that nothing of another one is there.
+ */
+const TIDY = `
+for again in 1 2 3 4 5 6 7 8 9 10; do
+  left=
+  for file in $(grep -lzxF -- "${MARK}=$1" /proc/[0-9]*/environ 2>/dev/null); do
+    file=\${file#/proc/}
+    left="$left \${file%/environ}"
+  done
+  [ -n "$left" ] || break
+  kill -KILL $left 2>/dev/null
+done
+cd -P -- "\${WORKSPACE:-/workspace}" && rm -rf -- "./runs/$1"`;
+/** How long that may take, in milliseconds; what stays goes with the sandbox. */
+const TIDIED_WITHIN_MS = 10_000;
 
 /** What Node reserves for code and never fills, in MiB: it counts as data all the same. */
 const NODE_RESERVES_MIB = 576;
@@ -76,7 +92,11 @@ export async function executeTool(
   const { command, kibibytes } = commandOf(source.language, runMemoryMebibytes);
   const process = await provider.exec(
     sandboxId,
-    { argv: ['sh', '-c', LAUNCH, 'sh', runId, String(kibibytes), ...command], stdin: true },
+    {
+      argv: ['sh', '-c', LAUNCH, 'sh', runId, String(kibibytes), ...command],
+      env: { [MARK]: runId },
+      stdin: true,
+    },
     signal,
   );
   let cut: 'timed_out' | 'too_much_output' | undefined;
@@ -104,9 +124,9 @@ export async function executeTool(
   await runToEnd(
     provider,
     sandboxId,
-    { argv: ['sh', '-c', REMOVE, 'sh', runId] },
+    { argv: ['sh', '-c', TIDY, 'sh', runId] },
     signal,
-    REMOVED_WITHIN_MS,
+    TIDIED_WITHIN_MS,
   ).catch(() => undefined);
   const said = { stdout: stdout.text(), stderr: stderr.text() };
   if (isToolError(result)) {
