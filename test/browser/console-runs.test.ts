@@ -477,6 +477,19 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       expect(await violations(page)).toEqual([]);
     });
 
+    test('keep nobody who was in the frame from deciding with one press', async () => {
+      await serve(3109);
+      await open(3109);
+      await go();
+      await page.frameLocator('iframe').getByRole('heading', { name: 'Port 3109' }).click();
+      const asking = porthole.call('POST', `/api/runs/${run.run_id}/sandbox/preview`, {
+        token: run.agent_token,
+        body: { target_port: 3110 },
+      });
+      await decide(page.getByRole('article', { name: 'Open a preview of port 3110?' }), 'Deny');
+      expect((await asking).status).toBe(403);
+    });
+
     test('are frames of their own zone, and nothing else is', async () => {
       await go();
       await page.getByRole('heading', { name: 'Previews', level: 1 }).waitFor();

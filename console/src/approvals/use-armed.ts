@@ -20,13 +20,24 @@ export function useArmed(element: RefObject<HTMLElement | null>, layout: string)
     settle();
     const size = new ResizeObserver(settle);
     if (element.current !== null) size.observe(element.current);
-    window.addEventListener('focus', settle);
+    // Out of a frame of the page, such as a preview, one comes as well: but from the same window.
+    let wasElsewhere = false;
+    const leave = () => {
+      wasElsewhere = !document.hasFocus();
+    };
+    const come = () => {
+      if (wasElsewhere) settle();
+      wasElsewhere = false;
+    };
+    window.addEventListener('blur', leave);
+    window.addEventListener('focus', come);
     window.addEventListener('resize', settle);
     document.addEventListener('visibilitychange', settle);
     return () => {
       clearTimeout(timer);
       size.disconnect();
-      window.removeEventListener('focus', settle);
+      window.removeEventListener('blur', leave);
+      window.removeEventListener('focus', come);
       window.removeEventListener('resize', settle);
       document.removeEventListener('visibilitychange', settle);
     };
