@@ -32,6 +32,7 @@ describe('migrations', () => {
       'approvals',
       'archives',
       'delegations',
+      'ended_sessions',
       'images',
       'preview_generations',
       'preview_tombstones',
