@@ -1,0 +1,136 @@
+/** `node test/browser/support/take-pictures.ts [page…]`: takes the pictures of `docs/console`, all or those of the pages that are named, in light, in dark and on a phone. */
+import { mkdir } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { startTestHost } from '#test/support/in-process-host.ts';
+import { ensureConsoleBuilt } from './console-bed.ts';
+import { makeScene, type Scene } from './picture-scene.ts';
+
+const FOLDER = join(import.meta.dirname, '../../../docs/console');
+
+const LOOKS: Readonly<Record<string, BrowserContextOptions>> = {
+  light: { colorScheme: 'light', viewport: { width: 1200, height: 760 } },
+  dark: { colorScheme: 'dark', viewport: { width: 1200, height: 760 } },
+  phone: { colorScheme: 'light', viewport: { width: 390, height: 800 }, hasTouch: true, isMobile: true },
+};
+
+/** Which of the hosts a page is of: one where much has been done, one that nobody has used, one that asks for a key. */
+type Where = 'used' | 'new' | 'secured';
+
+interface Picture {
+  readonly where?: Where;
+  readonly path: string;
+  /** Does what is to be seen, and waits until it is there. */
+  readonly show: (page: Page) => Promise<unknown>;
+}
+
+const heading = (name: string) => (page: Page) => page.getByRole('heading', { level: 1, name }).waitFor();
+
+function pictures({ shown, asking, toolId }: Scene): Readonly<Record<string, Picture>> {
+  return {
+    first: {
+      where: 'new',
+      path: '/',
+      show: (page) => page.getByRole('button', { name: 'Try it' }).waitFor(),
+    },
+    'sign-in': { where: 'secured', path: '/', show: (page) => page.getByLabel('API key').waitFor() },
+    runs: { path: '/', show: (page) => page.getByRole('link', { name: 'Weekly report' }).waitFor() },
+    run: {
+      path: `/runs/${shown.runId}`,
+      show: (page) => page.frameLocator('iframe').getByText('Prices that grow').waitFor(),
+    },
+    sandboxes: {
+      path: '/sandboxes',
+      show: (page) => page.getByRole('link', { name: 'nightly-build' }).waitFor(),
+    },
+    'new-sandbox': {
+      path: '/sandboxes',
+      async show(page) {
+        await page.getByRole('button', { name: 'New sandbox' }).click();
+        await page.getByRole('dialog').waitFor();
+      },
+    },
+    terminal: {
+      path: `/sandboxes/${shown.sandboxId}`,
+      async show(page) {
+        await page.getByText('Connected').waitFor();
+        await page.locator('.screen').first().click();
+        await page.keyboard.type('clear; ls --color; git log --oneline; git diff --stat\n');
+        await page.locator('.xterm-rows').getByText('1 file changed').waitFor();
+      },
+    },
+    files: {
+      path: `/sandboxes/${shown.sandboxId}`,
+      async show(page) {
+        await page.getByRole('tab', { name: 'Files' }).click();
+        await page.getByRole('button', { name: 'README.md' }).waitFor();
+      },
+    },
+    file: {
+      path: `/sandboxes/${shown.sandboxId}`,
+      async show(page) {
+        await page.getByRole('tab', { name: 'Files' }).click();
+        await page.getByText('server.js', { exact: true }).click();
+        await page.getByRole('textbox', { name: /^Text of/ }).waitFor();
+      },
+    },
+    tools: { path: '/tools', show: heading('Tools') },
+    tool: {
+      path: `/tools/${toolId}`,
+      async show(page) {
+        await page.getByText('You edit it').waitFor();
+        await page.getByRole('button', { name: /^Run/ }).first().click();
+        await page.getByRole('article', { name: 'What the run gave' }).getByText('dearer').first().waitFor();
+      },
+    },
+    // The last: it is in front of every page.
+    approval: {
+      path: `/runs/${asking.runId}`,
+      show: (page) => page.getByText('“Recipes”').waitFor(),
+    },
+  };
+}
+
+async function takeAll(browser: Browser, wanted: readonly string[]): Promise<void> {
+  const quotas = JSON.stringify({ default: { sandboxes: 12, cpu: 16, memory_mb: 16_384 } });
+  const [used, fresh, secured] = await Promise.all([
+    startTestHost({ PORTHOLE_QUOTAS: quotas }),
+    startTestHost(),
+    startTestHost({
+      PORTHOLE_API_KEYS: JSON.stringify({ 'a-key-of-alice-0123': { user: 'alice', org: 'acme' } }),
+    }),
+  ]);
+  try {
+    const scene = await makeScene(used);
+    const hosts = { used, new: fresh, secured };
+    for (const [name, { where = 'used', path, show }] of Object.entries(pictures(scene))) {
+      if (wanted.length > 0 && !wanted.includes(name)) continue;
+      if (name === 'approval') scene.asking.ask();
+      for (const [look, options] of Object.entries(LOOKS)) {
+        const context = await browser.newContext(options);
+        const page = await context.newPage();
+        await page.goto(hosts[where].host.url + path);
+        await show(page);
+        await page.evaluate('Promise.all(document.getAnimations().map(({ finished }) => finished))');
+        await page.evaluate('window.scrollTo(0, 0)');
+        const file = join(FOLDER, `${name}-${look}.png`);
+        await page.screenshot({ path: file });
+        process.stdout.write(`${relative('', file)}\n`);
+        await context.close();
+      }
+    }
+  } finally {
+    await Promise.all([used.end(), fresh.end(), secured.end()]);
+  }
+}
+
+if (chromiumMissing !== undefined) throw new Error(chromiumMissing);
+ensureConsoleBuilt();
+await mkdir(FOLDER, { recursive: true });
+const browser = await launchChromium();
+try {
+  await takeAll(browser, process.argv.slice(2));
+} finally {
+  await browser.close();
+}
