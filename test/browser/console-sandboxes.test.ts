@@ -38,10 +38,10 @@ const SANDBOX = {
 };
 
 /** A way to the host that can be cut. */
-async function startCuttable(port: number): Promise<{ server: Server; url: string; cut: () => void }> {
+async function startCuttable(port: () => number): Promise<{ server: Server; url: string; cut: () => void }> {
   const open = new Set<Socket>();
   const server = createServer((socket) => {
-    const onward = connectTo(port, '127.0.0.1');
+    const onward = connectTo(port(), '127.0.0.1');
     for (const each of [socket, onward]) {
       open.add(each);
       each.on('error', () => undefined);
@@ -95,7 +95,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
   beforeAll(async () => {
     ensureConsoleBuilt();
     [porthole, browser] = await Promise.all([startTestHost(), launchChromium()]);
-    way = await startCuttable(porthole.host.port);
+    way = await startCuttable(() => porthole.host.port);
     const made = await porthole.call('POST', '/v1/sandbox', { body: { name: 'bench' } });
     ({ id } = made.json<{ id: string }>());
     context = await browser.newContext({ viewport: { width: 1100, height: 760 } });
@@ -303,6 +303,16 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       );
       await screen().getByText('widths').waitFor();
       await expect(file('place')).resolves.toBe('6');
+    });
+
+    test('comes back when Porthole does, and says that its shell is another one', async () => {
+      const { dataDir } = porthole;
+      await porthole.close();
+      porthole = await startTestHost({}, { dataDir });
+      await screen().getByText('The shell before this one has ended.').waitFor({ timeout: 30_000 });
+      await page.getByText('Connected').waitFor();
+      await type('echo after-the-"restart"');
+      await line('after-the-restart').waitFor();
     });
 
     test('does not bring back a sandbox that somebody stopped', async () => {

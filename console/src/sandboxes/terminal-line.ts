@@ -40,6 +40,8 @@ const REPLAYED = 262_144;
 /** Of RFC 6455: the shell has ended with its sandbox, its session or the server. */
 const GOING_AWAY = 1001;
 const TOO_SLOW = 1013;
+/** How the server's last words begin where somebody closed the terminal: it is not to be opened again by a page that was left open. */
+const SESSION_ENDED = 'The session was deleted';
 
 interface Message {
   readonly type: string;
@@ -140,14 +142,14 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
     pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
   };
 
-  /** Looks before it connects: a terminal would resume a sandbox that somebody has just stopped. @param ended why the shell is no more */
+  /** Looks before it connects: a terminal would resume a sandbox that somebody has just stopped. @param ended what the server said when the shell ended with its sandbox, its session or the server */
   const comeBack = async (ended?: string) => {
     try {
       const sandbox = await call('GET /v1/sandbox/{id}', { path: { id: sandboxId }, signal });
       if (signal.aborted) return;
       if (sandbox.desired_state === 'destroyed') onPhase('gone');
       else if (sandbox.desired_state === 'stopped') onPhase('stopped');
-      else if (ended !== undefined) onPhase('ended', ended);
+      else if (ended?.startsWith(SESSION_ENDED) === true) onPhase('ended', ended);
       else connect();
     } catch (error) {
       if (signal.aborted) return;
