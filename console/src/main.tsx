@@ -1,9 +1,10 @@
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
+// First: what a part has of its own comes after what all share.
+import './style.css';
 import { App } from './app.tsx';
 import { reloadForMissingParts } from './live/new-build.ts';
 import { ErrorBoundary } from './parts/error-boundary.tsx';
-import './style.css';
 
 reloadForMissingParts();
 const root = document.getElementById('root');

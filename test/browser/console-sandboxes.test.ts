@@ -305,6 +305,32 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       await expect(file('place')).resolves.toBe('6');
     });
 
+    test('has the keys that a phone lacks', async () => {
+      const pocket = await browser.newContext({
+        viewport: { width: 390, height: 844 },
+        colorScheme: 'dark',
+        hasTouch: true,
+        isMobile: true,
+      });
+      const phone = await pocket.newPage();
+      await phone.goto(`${way.url}/sandboxes/${id}?terminals=1.7&terminal=7`);
+      await phone.getByText('Connected').waitFor();
+      expect(await violations(phone)).toEqual([]);
+      await phone.locator('.screen').tap();
+      await phone.keyboard.type('echo be"gun"; sleep 100\n');
+      await phone.locator('.xterm-rows').getByText('begun', { exact: true }).waitFor();
+      await phone.getByRole('button', { name: 'Ctrl' }).tap();
+      await phone.getByRole('button', { name: 'Ctrl', pressed: true }).waitFor();
+      await phone.locator('.screen').tap();
+      await phone.keyboard.type('c');
+      await phone.getByRole('button', { name: 'Ctrl', pressed: false }).waitFor();
+      await phone.keyboard.type('echo interrup"ted"\n');
+      await phone.locator('.xterm-rows').getByText('interrupted', { exact: true }).waitFor();
+      await phone.getByRole('button', { name: 'Close terminal 7' }).tap();
+      await phone.getByRole('button', { name: 'Terminal 7', exact: true }).waitFor({ state: 'detached' });
+      await pocket.close();
+    });
+
     test('comes back when Porthole does, and says that its shell is another one', async () => {
       const { dataDir } = porthole;
       await porthole.close();
