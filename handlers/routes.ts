@@ -27,6 +27,7 @@ import { listImagesRoute } from './images/list-images.ts';
 import { putImageRoute } from './images/put-image.ts';
 import { createToolRoute } from './editor/create-tool.ts';
 import { releaseDraftLockRoute, renewDraftLockRoute, takeDraftLockRoute } from './editor/draft-lock.ts';
+import { deleteToolRoute, renameToolRoute } from './editor/change-tool.ts';
 import { getToolRoute } from './editor/get-tool.ts';
 import { listToolsRoute } from './editor/list-tools.ts';
 import { runSandboxRoute } from './editor/run-sandbox.ts';
@@ -148,6 +149,8 @@ export const ROUTES: readonly Route[] = [
   createToolRoute,
   listToolsRoute,
   getToolRoute,
+  renameToolRoute,
+  deleteToolRoute,
   listToolVersionsRoute,
   createToolVersionRoute,
   getToolDraftRoute,

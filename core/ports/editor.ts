@@ -152,6 +152,11 @@ export interface RunBounds {
   readonly snapshotBytes: number;
 }
 
+export type ToolRemoval =
+  | { readonly kind: 'removed' }
+  /** Somebody else holds the lock; nothing changed. */
+  | { readonly kind: 'not_locked'; readonly draft: DraftRecord };
+
 export type RunBeginning =
   | { readonly kind: 'begun' }
   | { readonly kind: 'not_locked'; readonly draft: DraftRecord }
@@ -180,6 +185,10 @@ export interface EditorRecords {
   tool(id: string): Promise<ToolRecord | undefined>;
   /** Newest first; of one owner, or of everybody when `owner` is undefined. */
   tools(owner: Owner | undefined, page: PageRequest): Promise<Page<ToolRecord>>;
+  /** False for an unknown tool. */
+  renameTool(id: string, name: string): Promise<boolean>;
+  /** Removes a tool with all that is of it, unless somebody else than `claim` holds the lock; its snapshots are over from `claim.at` on. Undefined for an unknown tool. */
+  removeTool(claim: LockClaim): Promise<ToolRemoval | undefined>;
   /** Gives it the tool's next number. Undefined for an unknown tool. */
   addVersion(version: NewToolVersion): Promise<ToolVersionRecord | undefined>;
   version(id: string): Promise<ToolVersionRecord | undefined>;
@@ -224,6 +233,8 @@ export interface EditorRecords {
   runs(toolId: string, page: PageRequest): Promise<Page<ToolRunSummary>>;
   /** Runs that are past their deadline at `now` end as failed with this error; says how many, at most `limit`. */
   failOverdue(now: Date, error: ToolRunError, limit: number): Promise<number>;
+  /** Removes runs that have ended, whose snapshots were over at `before`, oldest first; says how many, at most `limit`. */
+  removeRuns(before: Date, limit: number): Promise<number>;
   /** The snapshots of which a run of this owner is under way. */
   snapshotsUnderWay(owner: Owner, now: Date): Promise<ReadonlySet<string>>;
   snapshot(id: string): Promise<SnapshotRecord | undefined>;

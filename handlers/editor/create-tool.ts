@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { createTool } from '#core/use-cases/editor/add-version.ts';
 import { defineRoute, json } from '../route.ts';
-import { EDITOR_JSON_BYTES, toolFields } from './tool-fields.ts';
+import { EDITOR_JSON_BYTES, toolFields, toolName } from './tool-fields.ts';
 
 const Body = z
   .strictObject({
-    name: z.string().min(1, 'must not be empty').max(200, 'at most 200 characters'),
+    name: toolName,
     entrypoint: toolFields.entrypoint.default('run'),
     source_code: toolFields.source_code,
     language: toolFields.language,

@@ -13,6 +13,9 @@ const schemaField = z
   .meta({ type: 'object' })
   .nullable();
 
+/** What a tool is called. */
+export const toolName = z.string().min(1, 'must not be empty').max(200, 'at most 200 characters');
+
 /** What a version, a draft and the payload of a snapshot can say, each field on its own. */
 export const toolFields = {
   entrypoint: z

@@ -208,6 +208,7 @@ function shape(env: Environment): Config {
       snapshotTtlMs: env.SNAPSHOT_TTL_HOURS * 3_600_000,
       snapshotMaxBytes: env.SNAPSHOT_MAX_BYTES,
       snapshotTotalBytes: env.SNAPSHOT_MAX_TOTAL_BYTES,
+      runRetentionMs: env.SNAPSHOT_RUN_RETENTION_DAYS * 86_400_000,
       runTimeoutMs: env.SNAPSHOT_RUN_TIMEOUT_SECONDS * 1_000,
       runMemoryMebibytes: env.SNAPSHOT_RUN_MEMORY_MIB,
     }),

@@ -302,6 +302,9 @@ export const EnvironmentSchema = z.object({
   SNAPSHOT_MAX_TOTAL_BYTES: whole(1, 1_000_000_000_000)
     .default(200_000_000)
     .describe('The most bytes that the code and the state of all snapshots of a person may have'),
+  SNAPSHOT_RUN_RETENTION_DAYS: whole(1, 3_650)
+    .default(30)
+    .describe('For how long a run of the editor is listed and read once its snapshot is over'),
   SNAPSHOT_RUN_TIMEOUT_SECONDS: whole(1, 3_600)
     .default(60)
     .describe('The longest that a run of the editor, or an action, may take'),

@@ -1,12 +1,14 @@
-import type { EditorRecords } from '#core/ports/editor.ts';
+import type { EditorRecords, ToolRemoval } from '#core/ports/editor.ts';
+import { activeLock, holdsLock } from '#core/rules/editor/draft-lock.ts';
 import { instantText } from '../instant.ts';
 import { keysetPage } from '../keyset-page.ts';
 import { inTransaction, type SqlSession } from '../sql-session.ts';
+import { holdDraft } from './draft-records.ts';
 import { sourceColumns, toolRow, toTool, toVersion, versionRow } from './editor-rows.ts';
 
 type ToolRecords = Pick<
   EditorRecords,
-  'createTool' | 'tool' | 'tools' | 'addVersion' | 'version' | 'versions'
+  'createTool' | 'tool' | 'tools' | 'renameTool' | 'removeTool' | 'addVersion' | 'version' | 'versions'
 >;
 
 export function toolRecords({ dialect, once, repeatable }: SqlSession): ToolRecords {
@@ -51,6 +53,42 @@ export function toolRecords({ dialect, once, repeatable }: SqlSession): ToolReco
           : tools;
         return keysetPage(own, page, toTool);
       }),
+
+    renameTool: (id, name) =>
+      repeatable(async (db) => {
+        const renamed = await db
+          .updateTable('tools')
+          .set({ name })
+          .where('id', '=', id)
+          .returning('id')
+          .executeTakeFirst();
+        return renamed !== undefined;
+      }),
+
+    removeTool: (claim) =>
+      once((db) =>
+        inTransaction(db, async (trx): Promise<ToolRemoval | undefined> => {
+          const { toolId, at } = claim;
+          const draft = await holdDraft(trx, dialect, toolId);
+          if (draft === undefined) return undefined;
+          if (activeLock(draft.lock, at) !== undefined && !holdsLock(draft, claim)) {
+            return { kind: 'not_locked', draft };
+          }
+          await trx
+            .updateTable('sandbox_snapshots')
+            .set({ expires_at: instantText(at) })
+            .where('id', 'in', (builder) =>
+              builder.selectFrom('tool_runs').select('snapshot_id').where('tool_id', '=', toolId),
+            )
+            .where('expires_at', '>', instantText(at))
+            .execute();
+          await trx.deleteFrom('tool_runs').where('tool_id', '=', toolId).execute();
+          await trx.deleteFrom('tool_versions').where('tool_id', '=', toolId).execute();
+          await trx.deleteFrom('tool_drafts').where('tool_id', '=', toolId).execute();
+          await trx.deleteFrom('tools').where('id', '=', toolId).execute();
+          return { kind: 'removed' };
+        }),
+      ),
 
     addVersion: (version) =>
       once((db) =>

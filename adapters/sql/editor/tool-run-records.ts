@@ -25,7 +25,7 @@ import {
 
 type ToolRunRecords = Pick<
   EditorRecords,
-  'beginRun' | 'endRun' | 'run' | 'runs' | 'failOverdue' | 'snapshotsUnderWay'
+  'beginRun' | 'endRun' | 'run' | 'runs' | 'failOverdue' | 'removeRuns' | 'snapshotsUnderWay'
 >;
 
 /** As a literal: only then do both databases see that the indexes of what runs serve it. */
@@ -124,6 +124,25 @@ export function toolRunRecords({ dialect, once, repeatable }: SqlSession): ToolR
           .returning('id')
           .execute();
         return failed.length;
+      }),
+
+    removeRuns: (before, limit) =>
+      repeatable(async (db) => {
+        const removed = await db
+          .deleteFrom('tool_runs')
+          .where('id', 'in', (builder) =>
+            builder
+              .selectFrom('tool_runs')
+              .select('id')
+              .where('snapshot_expires_at', '<=', instantText(before))
+              .where('status', '!=', 'running')
+              .orderBy('snapshot_expires_at')
+              .orderBy('id')
+              .limit(limit),
+          )
+          .returning('id')
+          .execute();
+        return removed.length;
       }),
   };
 }

@@ -730,6 +730,28 @@ export interface Api {
     body: null;
     answer: Tool;
   };
+  'PUT /api/v1/editor/tools/{tool_id}': {
+    path: {
+      /**
+       * Tool id, `tool_` + ULID
+       */
+      tool_id: string;
+    };
+    query: {};
+    body: RenameToolRequest;
+    answer: Tool;
+  };
+  'DELETE /api/v1/editor/tools/{tool_id}': {
+    path: {
+      /**
+       * Tool id, `tool_` + ULID
+       */
+      tool_id: string;
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
   'GET /api/v1/editor/tools/{tool_id}/versions': {
     path: {
       /**
@@ -2059,6 +2081,9 @@ export interface Tool {
   owner: string;
   name: string;
   created_at: string;
+}
+export interface RenameToolRequest {
+  name: string;
 }
 export interface ToolVersionList {
   versions: ToolVersion[];

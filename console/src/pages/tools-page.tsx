@@ -1,7 +1,9 @@
+import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { call } from '../api/client.ts';
+import { type Answer, call } from '../api/client.ts';
+import { EXAMPLE, FIRST_CODE } from '../editor/examples.ts';
 import { timeAgo } from '../live/time-words.ts';
-import { useAnswer, useNow } from '../live/use-live.ts';
+import { problemOf, useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice } from '../parts/choice.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
@@ -9,15 +11,24 @@ import { FormDialog } from '../parts/form-dialog.tsx';
 import { formText } from '../parts/form-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
 
-const FIRST_CODE = {
-  python: 'def run(inputs, context):\n    return {"outputs": {"hello": inputs.get("name", "world")}}\n',
-  node: "export function run(inputs, context) {\n  return { outputs: { hello: inputs.name ?? 'world' } };\n}\n",
-} as const;
+type Tool = Answer<'GET /api/v1/editor/tools'>['tools'][number];
+
+/** Beyond these a list is for programs, which page. */
+const MOST = 1_000;
 
 /** One's tools of the editor. */
 export default function ToolsPage() {
-  const { value, problem, reload } = useAnswer('GET /api/v1/editor/tools', { query: { limit: 200 } }, 10_000);
+  const { value, problem, reload } = useAnswer(
+    'GET /api/v1/editor/tools',
+    { query: { limit: MOST } },
+    10_000,
+  );
+  const [search, setSearch] = useState('');
   const now = useNow();
+  const wanted = search.trim().toLowerCase();
+  const found = (value?.tools ?? []).filter(({ name, tool_id: id, owner }) =>
+    [name, id, owner].some((text) => text.toLowerCase().includes(wanted)),
+  );
   return (
     <>
       <div className="page-head">
@@ -30,37 +41,129 @@ export default function ToolsPage() {
           <Loading />
         ) : null
       ) : value.tools.length === 0 ? (
-        <Empty title="No tools yet">
-          <p>A tool is a piece of code with a form: edited here, and run in a sandbox before it is saved.</p>
-        </Empty>
+        <NoTools />
       ) : (
-        <table className="list">
-          <thead>
-            <tr>
-              <th scope="col">Tool</th>
-              <th scope="col" className="wide">
-                Owner
-              </th>
-              <th scope="col">Made</th>
-            </tr>
-          </thead>
-          <tbody>
-            {value.tools.map(({ tool_id: id, name, owner, created_at: at }) => (
-              <tr key={id}>
-                <td>
-                  <Link href={`/tools/${encodeURIComponent(id)}`}>{name}</Link>
-                  <span className="id">{id}</span>
-                </td>
-                <td className="wide">{owner}</td>
-                <td>
-                  <time dateTime={at}>{timeAgo(now - Date.parse(at))}</time>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <>
+          <div className="filters">
+            <TextInput label="Search" type="search" value={search} onChange={setSearch} autoComplete="off" />
+          </div>
+          <p className="hidden" role="status">
+            {wanted === '' ? '' : `${found.length} found`}
+          </p>
+          {found.length === 0 ? (
+            <Empty title="No tool has that in its name, its id or its owner">
+              <Button onPress={() => setSearch('')}>Show all of them</Button>
+            </Empty>
+          ) : (
+            <table className="list">
+              <thead>
+                <tr>
+                  <th scope="col">Tool</th>
+                  <th scope="col" className="wide">
+                    Owner
+                  </th>
+                  <th scope="col">Made</th>
+                  <th scope="col">
+                    <span className="hidden">What can be done</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {found.map((tool) => (
+                  <ToolRow key={tool.tool_id} tool={tool} now={now} onChange={reload} />
+                ))}
+              </tbody>
+            </table>
+          )}
+          {value.next === null ? null : (
+            <p className="quiet">These are the newest {MOST}: the API has the others.</p>
+          )}
+        </>
       )}
     </>
+  );
+}
+
+interface ToolRowProps {
+  readonly tool: Tool;
+  readonly now: number;
+  readonly onChange: () => void;
+}
+
+function ToolRow({ tool: { tool_id: id, name, owner, created_at: at }, now, onChange }: ToolRowProps) {
+  const path = { tool_id: id };
+  return (
+    <tr>
+      <td>
+        <Link href={`/tools/${encodeURIComponent(id)}`}>{name}</Link>
+        <span className="id">{id}</span>
+      </td>
+      <td className="wide">{owner}</td>
+      <td>
+        <time dateTime={at}>{timeAgo(now - Date.parse(at))}</time>
+      </td>
+      <td>
+        <div className="tools">
+          <FormDialog
+            trigger={<Button aria-label={`Rename ${name}`}>Rename</Button>}
+            title="Rename the tool"
+            action="Rename it"
+            onSubmit={async (form) => {
+              await call('PUT /api/v1/editor/tools/{tool_id}', {
+                path,
+                body: { name: formText(form, 'name') },
+              });
+              onChange();
+            }}
+          >
+            <TextInput label="Name" name="name" defaultValue={name} isRequired maxLength={200} />
+          </FormDialog>
+          <FormDialog
+            trigger={
+              <Button variant="danger" aria-label={`Delete ${name}`}>
+                Delete
+              </Button>
+            }
+            title={`Delete ${name}?`}
+            action="Delete it"
+            danger
+            onSubmit={async () => {
+              await call('DELETE /api/v1/editor/tools/{tool_id}', { path });
+              onChange();
+            }}
+          >
+            <p>Its draft, its versions and its runs go with it, and cannot be brought back.</p>
+          </FormDialog>
+        </div>
+      </td>
+    </tr>
+  );
+}
+
+/** What a tool is, and one to begin with. */
+function NoTools() {
+  const [, navigate] = useLocation();
+  const [problem, setProblem] = useState<string>();
+  const [busy, setBusy] = useState(false);
+  const begin = async () => {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      const { tool_id: id } = await call('POST /api/v1/editor/tools', { body: EXAMPLE });
+      navigate(`/tools/${encodeURIComponent(id)}`);
+    } catch (error) {
+      setProblem(problemOf(error));
+      setBusy(false);
+    }
+  };
+  return (
+    <Empty title="No tools yet">
+      <p>A tool is a piece of code with a form: edited here, and run in a sandbox before it is saved.</p>
+      {problem === undefined ? null : <Problem words={problem} />}
+      <Button isDisabled={busy} onPress={() => void begin()}>
+        Begin with an example
+      </Button>
+    </Empty>
   );
 }
 
@@ -84,7 +187,7 @@ function NewTool() {
         navigate(`/tools/${encodeURIComponent(id)}`);
       }}
     >
-      <TextInput label="Name" name="name" isRequired maxLength={100} />
+      <TextInput label="Name" name="name" isRequired maxLength={200} />
       <Choice
         label="Language"
         name="language"

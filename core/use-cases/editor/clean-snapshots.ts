@@ -1,8 +1,10 @@
+import type { EditorOptions } from '../../editor-options.ts';
 import { CUT_OFF } from '../../rules/editor/overdue-run.ts';
 import { destroySandbox } from '../destroy-sandbox.ts';
 import { standingSandbox, type SnapshotSandboxDeps } from './snapshot-sandbox.ts';
 
 export type CleanSnapshotsDeps = Pick<SnapshotSandboxDeps, 'records' | 'provider' | 'clock' | 'place'> & {
+  readonly editor: Pick<EditorOptions, 'runRetentionMs'>;
   readonly log: { error(fields: object, message: string): void };
 };
 
@@ -12,6 +14,8 @@ export interface CleaningReport {
   readonly snapshots: number;
   /** Runs that had been cut off, and count as failed now. */
   readonly runs: number;
+  /** Runs of old that were removed. */
+  readonly oldRuns: number;
 }
 
 /** Snapshots that one look finds, and removes before the next one. */
@@ -20,7 +24,7 @@ const BATCH = 50;
 const MOST = 1_000;
 
 /**
- * Removes snapshots that are over, with their sandboxes and so with all their files, and nothing else; their runs stay, and still say that they have expired. The sandbox goes first: a pass that is cut off between the two finds the
+ * Removes snapshots that are over, with their sandboxes and so with all their files, and nothing else; their runs stay for `runRetentionMs`, and still say that they have expired. The sandbox goes first: a pass that is cut off between the two finds the
  * snapshot again. Any number of passes may run at once.
  * @param most how many at most
  */
@@ -40,7 +44,9 @@ export async function cleanSnapshots(
     if (cleared.length === 0) break;
     snapshots += await records.editor.removeSnapshots(cleared, now);
   }
-  return { snapshots, runs };
+  const before = new Date(clock.now().getTime() - deps.editor.runRetentionMs);
+  const oldRuns = await records.editor.removeRuns(before, most);
+  return { snapshots, runs, oldRuns };
 }
 
 /** False where it is there still: in another installation, or because it could not be destroyed. */

@@ -54,6 +54,35 @@ export function editorContract(instances: () => { readonly records: Records; rea
         });
       });
 
+      test('take another name', async () => {
+        expect(await records.editor.renameTool('tool_1', "o'hara")).toBe(true);
+        expect(await peer.editor.tool('tool_1')).toEqual(tool('tool_1', { name: "o'hara" }));
+        expect(await records.editor.renameTool('x', 'y')).toBe(false);
+      });
+
+      test('go with all that is of them, and with nothing of another, unless somebody edits them', async () => {
+        await records.editor.createTool(tool('tool_2'), toolVersion('ver_2', 'tool_2'));
+        await records.editor.takeLock('tool_1', lockOf(1), NOON);
+        await begin(toolRun('trun_1', 'snap_1'), snapshot('snap_1'));
+        await records.editor.endRun('trun_1', SUCCESS, NOON);
+        expect(await peer.editor.removeTool(claim(2))).toMatchObject({ kind: 'not_locked' });
+        expect(await records.editor.run('trun_1')).toBeDefined();
+        expect(await peer.editor.removeTool(claim(1, 1))).toEqual({ kind: 'removed' });
+        const { editor } = records;
+        expect([
+          await editor.tool('tool_1'),
+          await editor.version('ver_1'),
+          await editor.draft('tool_1'),
+          await editor.run('trun_1'),
+          await peer.editor.removeTool(claim(1, 1)),
+        ]).toEqual([undefined, undefined, undefined, undefined, undefined]);
+        expect(await editor.expiredSnapshots(minutes(1), 9)).toEqual(['snap_1']);
+        expect([(await editor.tool('tool_2'))?.id, (await editor.version('ver_2'))?.id]).toEqual([
+          'tool_2',
+          'ver_2',
+        ]);
+      });
+
       test('are undefined under an unknown id', async () => {
         const { editor } = records;
         expect([
@@ -353,6 +382,29 @@ export function editorContract(instances: () => { readonly records: Records; rea
           undefined,
         ]);
         expect(await records.editor.run('trun_early')).toMatchObject({ snapshotId: 'early' });
+      });
+
+      test('take their runs along once those are asked to go, oldest first, and none that is under way', async () => {
+        const expiresAt = (until: number) => ({ snapshotExpiresAt: minutes(until), deadline: minutes(50) });
+        for (const [name, until] of [
+          ['a', 20],
+          ['b', 10],
+          ['c', 10],
+          ['d', 60],
+        ] as const) {
+          const snap = snapshot(`of_${name}`, { expiresAt: minutes(until) });
+          await begin(toolRun(`trun_${name}`, snap.id, expiresAt(until)), snap);
+          if (name !== 'c') await records.editor.endRun(`trun_${name}`, SUCCESS, NOON);
+        }
+        const kept = () =>
+          Promise.all(
+            ['a', 'b', 'c', 'd'].map(async (name) => (await peer.editor.run(`trun_${name}`)) !== undefined),
+          );
+        expect(await peer.editor.removeRuns(minutes(9), 9)).toBe(0);
+        expect(await peer.editor.removeRuns(minutes(20), 1)).toBe(1);
+        expect(await kept()).toEqual([true, false, true, true]);
+        expect(await peer.editor.removeRuns(minutes(20), 9)).toBe(1);
+        expect(await kept()).toEqual([false, false, true, true]);
       });
     });
   });

@@ -40,16 +40,37 @@ describe('clean-up', () => {
       const ids = [old.snapshot_id, young.snapshot_id];
       const sandboxes = [await sandboxOf(old.snapshot_id), await sandboxOf(young.snapshot_id), own];
       expect(await states(sandboxes)).toEqual(['running', 'running', 'running']);
-      expect(await porthole.host.cleanSnapshots()).toEqual({ snapshots: 0, runs: 0 });
+      expect(await porthole.host.cleanSnapshots()).toEqual({ snapshots: 0, runs: 0, oldRuns: 0 });
       clock.advance({ hours: 12 });
-      expect(await porthole.host.cleanSnapshots()).toEqual({ snapshots: 1, runs: 0 });
+      expect(await porthole.host.cleanSnapshots()).toEqual({ snapshots: 1, runs: 0, oldRuns: 0 });
       expect(await states(sandboxes)).toEqual(['absent', 'running', 'running']);
       expect(await kept(ids)).toEqual([false, true]);
-      expect(await porthole.host.cleanSnapshots()).toEqual({ snapshots: 0, runs: 0 });
+      expect(await porthole.host.cleanSnapshots()).toEqual({ snapshots: 0, runs: 0, oldRuns: 0 });
       expect(await editorOf(porthole).read(old.run_id)).toMatchObject({
         snapshot_id: old.snapshot_id,
         status: 'succeeded',
       });
+    } finally {
+      await porthole.end();
+    }
+  });
+
+  test('forgets a run so many days after its snapshot, and not before', async () => {
+    const clock = pinnedClock();
+    const porthole = await startTestHost({ SNAPSHOT_RUN_RETENTION_DAYS: '2' }, { clock });
+    try {
+      const { run } = await begin(porthole);
+      const old = await run();
+      const read = () => porthole.call('GET', `/api/v1/editor/tool-runs/${old.run_id}`);
+      clock.advance({ hours: 24 + 48, seconds: -1 });
+      expect(await porthole.host.cleanSnapshots()).toEqual({ snapshots: 1, runs: 0, oldRuns: 0 });
+      expect((await read()).json()).toMatchObject({ snapshot_id: old.snapshot_id });
+      clock.advance({ seconds: 1 });
+      expect(await porthole.host.cleanSnapshots()).toEqual({ snapshots: 0, runs: 0, oldRuns: 1 });
+      expect([(await read()).status, (await read()).json()]).toEqual([
+        404,
+        expect.objectContaining({ code: 'tool_run_not_found' }),
+      ]);
     } finally {
       await porthole.end();
     }

@@ -39,6 +39,8 @@ export function editorProbes(porthole: TestHost): Readonly<Record<string, () => 
   return {
     createTool: async () => ({ body: TOOL }),
     getTool: tool,
+    renameTool: async () => ({ ...(await tool()), body: { name: 'Another' } }),
+    deleteTool: tool,
     listToolVersions: tool,
     createToolVersion: async () => ({ ...(await tool()), body: {} }),
     getToolDraft: tool,
