@@ -1,3 +1,4 @@
+import { plainText } from '../parts/plain-text.ts';
 import type { ToolRun } from './use-tool-runs.ts';
 import { fieldsOf, type FormField, isObject } from './schema-form.ts';
 
@@ -12,7 +13,7 @@ export interface OfferedAction {
     | undefined;
 }
 
-/** Longer names are cut by the page, and read in full where the action is asked about. */
+/** Longer ones are cut: in characters. */
 const MOST_TITLE = 80;
 
 /** What a run offers: `title` (or `label`), `description` and `input_schema` are looked at, the rest is the tool's own. */
@@ -23,7 +24,7 @@ export function offeredBy({ next_actions: actions }: ToolRun): readonly OfferedA
     const schema = action['input_schema'];
     return {
       id: action.id,
-      title: title.length > MOST_TITLE ? `${title.slice(0, MOST_TITLE)}…` : title,
+      title: plainText(title, MOST_TITLE),
       description: text('description'),
       inputs: isObject(schema) ? { schema, fields: fieldsOf(schema) } : undefined,
     };
