@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { editorOf, type MadeTool } from '#test/host/support/editor.ts';
-import { pinnedClock, type PinnedClock } from '#test/host/support/pinned-clock.ts';
+import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
@@ -36,6 +36,29 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
   afterAll(async () => {
     await browser?.close();
     await porthole?.end();
+  });
+
+  test('begins with an example, which is found, renamed and deleted', async () => {
+    await page.goto(`${porthole.host.url}/tools`);
+    await page.getByText('No tools yet').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Begin with an example' }).click();
+    await page.getByText('You edit it').waitFor();
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByRole('button', { name: 'Give a discount…' }).click();
+    await page.getByRole('button', { name: 'Start it' }).click();
+    await outputsOf(page).getByText('"total": 16.2').waitFor();
+    await page.getByRole('link', { name: 'Tools' }).first().click();
+    await page.getByLabel('Search').fill('nothing of the kind');
+    await page.getByRole('button', { name: 'Show all of them' }).click();
+    await page.getByRole('button', { name: 'Rename Example: price list' }).click();
+    await page.getByRole('textbox', { name: 'Name' }).fill('Prices');
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Rename it' }).click();
+    await page.getByRole('link', { name: 'Prices' }).waitFor();
+    await page.getByRole('button', { name: 'Delete Prices' }).click();
+    await page.getByRole('button', { name: 'Delete it' }).click();
+    await page.getByText('No tools yet').waitFor();
   });
 
   test('runs what is not saved, and its action still acts on that after another edit', async () => {
@@ -297,8 +320,10 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
   });
 });
 
+const HOUR = 3_600_000;
+
 suite('an expired snapshot in the console', chromiumMissing, () => {
-  let clock: PinnedClock;
+  let clock: ReturnType<typeof pinnedClock>;
   let porthole: TestHost;
   let browser: Browser;
   let page: Page;
@@ -310,7 +335,8 @@ suite('an expired snapshot in the console', chromiumMissing, () => {
 
   beforeAll(async () => {
     ensureConsoleBuilt();
-    clock = pinnedClock();
+    // The page goes by the Date of the answers, which is the machine's.
+    clock = pinnedClock(new Date());
     [porthole, browser] = await Promise.all([startTestHost({}, { clock }), launchChromium()]);
     tool = await editorOf(porthole).makeTool(code(1), {
       input_schema: { type: 'object', properties: { n: { type: 'integer' } } },
@@ -321,10 +347,9 @@ suite('an expired snapshot in the console', chromiumMissing, () => {
     await porthole?.end();
   });
 
-  /** A page whose clock shows what the server's does. */
   async function openPage() {
     page = await browser.newPage();
-    await page.clock.install({ time: clock.now() });
+    await page.clock.install();
     await page.goto(`${porthole.host.url}/tools/${tool.tool_id}`);
     await page.getByText('You edit it').waitFor();
   }
@@ -334,7 +359,7 @@ suite('an expired snapshot in the console', chromiumMissing, () => {
     await page.getByLabel('n', { exact: true }).fill('7');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await confirm().waitFor();
-    clock.advance({ hours: 24 });
+    clock.advance(24 * HOUR);
     const [answer] = await Promise.all([page.waitForResponse(/start-action$/), confirm().click()]);
     expect([answer.status(), ((await answer.json()) as { code: string }).code]).toEqual([
       410,
@@ -353,7 +378,9 @@ suite('an expired snapshot in the console', chromiumMissing, () => {
 
   test('is told of on its buttons when it expires while the page is open', async () => {
     expect(await confirm().textContent()).toBe('Confirm it');
-    await page.clock.fastForward('48:00:01');
+    // Or an answer would tell it the time.
+    await page.context().setOffline(true);
+    await page.clock.fastForward('49:00:00');
     await page.getByRole('button', { name: 'Confirm it (expired)' }).waitFor();
     expect(await confirm().isDisabled()).toBe(true);
     expect(await again().isVisible()).toBe(true);
@@ -362,13 +389,14 @@ suite('an expired snapshot in the console', chromiumMissing, () => {
   });
 
   test('is there after a reload, from the list of runs, and after it has been removed', async () => {
-    clock.advance({ hours: 25 });
+    clock.advance(25 * HOUR);
     await porthole.host.cleanSnapshots();
     await openPage();
     await page
       .getByRole('button', { name: /^Run …/ })
       .last()
       .click();
+    await confirm().click();
     await result().getByText('its actions need a new run').waitFor();
     await again().click();
     await again().waitFor({ state: 'detached' });

@@ -1,17 +1,9 @@
-import { useCallback, useEffect, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { ApiError, call } from '../api/client.ts';
 import { problemOf } from '../live/use-live.ts';
 import { FIELD_NAMES, type FieldName, type FieldProblems, readText, type ToolFields } from './tool-text.ts';
 import type { DraftLock } from './use-draft-lock.ts';
-import {
-  copyOf,
-  type Draft,
-  dropCopy,
-  isChanged,
-  keepCopy,
-  unsavedCopy,
-  type WorkingCopy,
-} from './working-copies.ts';
+import { copyOf, type Draft, isChanged, keepCopy, unsavedCopy, type WorkingCopy } from './working-copies.ts';
 
 export interface WorkingCopyState {
   readonly copy: WorkingCopy;
@@ -60,13 +52,14 @@ export function useWorkingCopy({
   const [problem, setProblem] = useState<string>();
   const [told, setTold] = useState('');
   const [busy, setBusy] = useState(false);
+  // What is saved or run is what stands there now, also before the page has shown it.
+  const latest = useRef(copy);
   const change = useCallback(
-    (next: (before: WorkingCopy) => WorkingCopy) =>
-      setCopy((before) => {
-        const after = next(before);
-        keepCopy(person, toolId, after);
-        return after;
-      }),
+    (next: (before: WorkingCopy) => WorkingCopy) => {
+      latest.current = next(latest.current);
+      keepCopy(person, toolId, latest.current);
+      setCopy(latest.current);
+    },
     [person, toolId],
   );
   const changed = isChanged(copy);
@@ -76,7 +69,7 @@ export function useWorkingCopy({
   }, [isOlder, changed, draft, change]);
 
   const fields = () => {
-    const read = readText(copy.text);
+    const read = readText(latest.current.text);
     setProblems(read.problems);
     return read.fields;
   };
@@ -99,8 +92,8 @@ export function useWorkingCopy({
       setBusy(false);
     }
   };
-  const put = async (token: string, given: ToolFields, versionId: string | undefined) => {
-    const { text, revision } = copy;
+  const put = async (token: string, sent: WorkingCopy, given: ToolFields, versionId: string | undefined) => {
+    const { text, revision } = sent;
     const saved = await call('PUT /api/v1/editor/tools/{tool_id}/draft', {
       path: { tool_id: toolId },
       body: { ...given, revision, ...(versionId === undefined ? {} : { version_id: versionId }) },
@@ -111,16 +104,18 @@ export function useWorkingCopy({
       ...copyOf(saved),
       saved: text,
       text: now.text,
-      versionId: now.versionId === copy.versionId ? saved.version_id : now.versionId,
+      versionId: now.versionId === sent.versionId ? saved.version_id : now.versionId,
     }));
   };
   const save = () =>
     attempt(async () => {
+      const sent = latest.current;
       const given = fields();
       if (given === undefined) return;
-      const versionId = copy.versionId === copy.savedVersionId ? undefined : copy.versionId;
+      const { versionId: madeFrom, savedVersionId } = sent;
+      const versionId = madeFrom === savedVersionId ? undefined : madeFrom;
       const saved = await lock.use(async (token) => {
-        await put(token, given, versionId);
+        await put(token, sent, given, versionId);
         return true;
       });
       if (saved === undefined) setProblem(NO_LOCK);
@@ -128,6 +123,7 @@ export function useWorkingCopy({
     });
   const saveVersion = () =>
     attempt(async () => {
+      const sent = latest.current;
       const given = fields();
       if (given === undefined) return;
       const made = await call('POST /api/v1/editor/tools/{tool_id}/versions', {
@@ -135,7 +131,7 @@ export function useWorkingCopy({
         body: given,
       });
       const isDraft = await lock.use(async (token) => {
-        await put(token, given, made.version_id);
+        await put(token, sent, given, made.version_id);
         return true;
       });
       setTold(
@@ -159,11 +155,7 @@ export function useWorkingCopy({
       change((before) => ({ ...before, text: { ...before.text, [name]: text } }));
     },
     replace: (next, words) => {
-      if (isChanged(next)) change(() => next);
-      else {
-        dropCopy(person, toolId);
-        setCopy(next);
-      }
+      change(() => next);
       setProblems({});
       setProblem(undefined);
       setTold(words);

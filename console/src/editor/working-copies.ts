@@ -57,11 +57,6 @@ export function keepCopy(person: string, toolId: string, copy: WorkingCopy): voi
   else addEventListener('beforeunload', warn);
 }
 
-export function dropCopy(person: string, toolId: string): void {
-  unsaved.delete(keyOf(person, toolId));
-  if (unsaved.size === 0) removeEventListener('beforeunload', warn);
-}
-
 /** Only while there is something to lose: a page that listens for it cannot be kept for going back. */
 function warn(event: BeforeUnloadEvent): void {
   event.preventDefault();
