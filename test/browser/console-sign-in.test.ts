@@ -133,6 +133,7 @@ suite('signing in to the console, over https in a real browser', chromiumMissing
       await page.goto(`${url}/sandboxes`);
       await signInAs(ALICE);
       await page.getByLabel('Tag').fill('team:blue');
+      await page.evaluate("document.getElementById('page').dataset.seenBy = 'alice'");
       await context.clearCookies();
       await heading('Sign in again').waitFor();
     });
@@ -144,6 +145,7 @@ suite('signing in to the console, over https in a real browser', chromiumMissing
       await signInAs(ALICE);
       await heading('Sandboxes').waitFor();
       expect(await page.getByLabel('Tag').inputValue()).toBe('team:blue');
+      expect(await page.locator('[data-seen-by="alice"]').count()).toBe(1);
       expect(await page.evaluate('document.activeElement.id')).toBe('page');
       expect(await page.title()).toBe('Sandboxes · Porthole');
     });
@@ -151,7 +153,7 @@ suite('signing in to the console, over https in a real browser', chromiumMissing
     test('shows nothing of it to another person', async () => {
       await signInAs(BOB);
       await page.getByText('bob').waitFor();
-      expect(await page.getByLabel('Tag').inputValue()).toBe('');
+      expect(await page.locator('[data-seen-by="alice"]').count()).toBe(0);
     });
 
     test('goes on after somebody has signed in in another tab', async () => {
