@@ -6,6 +6,14 @@ import { cookieOf, sessionCookie, setCookie, signInCookie } from './session-cook
 
 const CALLBACK = '/api/session/oidc/callback';
 
+/** Of such characters alone is what providers send back: RFC 6749, appendix A. */
+const printable = (most: number) =>
+  z
+    .string()
+    .regex(/^[\x20-\x7e]*$/, 'must be of printable ASCII characters')
+    .max(most)
+    .optional();
+
 export const startOidcRoute = defineRoute({
   id: 'startOidcSignIn',
   method: 'POST',
@@ -67,10 +75,10 @@ export const oidcCallbackRoute = defineRoute({
   signsIn: true,
   page: true,
   query: z.object({
-    code: z.string().max(4_096).optional(),
-    state: z.string().max(200).optional(),
-    error: z.string().max(200).optional(),
-    iss: z.string().max(2_000).optional(),
+    code: printable(4_096),
+    state: printable(200),
+    error: printable(200),
+    iss: printable(2_000),
   }),
   responses: {
     302: {

@@ -36,7 +36,11 @@ export function RunResult({ run, expired, refused, underWay, onAct, onRunAgain }
         <span className="id" title={run.snapshot_id}>
           snapshot …{run.snapshot_id.slice(-8)}
         </span>
-        <span>{isExpired ? 'expired' : `actions for ${timeLeft(left)}`}</span>
+        {isExpired ? (
+          <span>expired</span>
+        ) : actions.length === 0 ? null : (
+          <span>actions for {timeLeft(left)}</span>
+        )}
       </p>
       {error === null ? null : (
         <>

@@ -1,3 +1,4 @@
+import { unsaved } from '../parts/unsaved.ts';
 import { changedFields, textOf, type ToolFields, type ToolText } from './tool-text.ts';
 
 /** What a page holds of a tool, and what of it is saved. */
@@ -39,25 +40,14 @@ export function onTopOf(copy: WorkingCopy, draft: Draft): WorkingCopy {
   return { ...copyOf(draft), text, versionId: versionId === savedVersionId ? draft.version_id : versionId };
 }
 
-/**
- * Copies with something unsaved in them, while this page lives and nowhere else: whoever goes to another page of the console, or has to sign in again, finds their text as it was. By person and tool, so that nobody finds
- * another's.
- */
-const unsaved = new Map<string, WorkingCopy>();
+/** By person and tool, so that nobody finds another's. */
+const copies = unsaved<WorkingCopy>();
 const keyOf = (person: string, toolId: string) => JSON.stringify([person, toolId]);
 
 export function unsavedCopy(person: string, toolId: string): WorkingCopy | undefined {
-  return unsaved.get(keyOf(person, toolId));
+  return copies.get(keyOf(person, toolId));
 }
 
 export function keepCopy(person: string, toolId: string, copy: WorkingCopy): void {
-  if (isChanged(copy)) unsaved.set(keyOf(person, toolId), copy);
-  else unsaved.delete(keyOf(person, toolId));
-  if (unsaved.size === 0) removeEventListener('beforeunload', warn);
-  else addEventListener('beforeunload', warn);
-}
-
-/** Only while there is something to lose: a page that listens for it cannot be kept for going back. */
-function warn(event: BeforeUnloadEvent): void {
-  event.preventDefault();
+  copies.keep(keyOf(person, toolId), isChanged(copy) ? copy : undefined);
 }

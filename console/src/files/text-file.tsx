@@ -4,10 +4,14 @@ import CodeEditor from '../editor/code-editor.tsx';
 import { problemOf } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
+import { unsaved } from '../parts/unsaved.ts';
 import { bytesOf, MOST_TEXT, type Text, textOf } from './file-kind.ts';
 import { NameDialog } from './name-dialog.tsx';
 import { readBeginning } from './read-beginning.ts';
 import { shownName } from './shown-name.ts';
+
+/** By the file's address: what was typed, and what it is a change of. */
+const texts = unsaved<{ readonly text: string; readonly saved: string }>();
 
 export interface TextFileProps {
   readonly address: string;
@@ -21,8 +25,9 @@ export interface TextFileProps {
 
 /** A text: look at it, change it, save it. What somebody else saved meanwhile is not lost without a word. */
 export function TextFile({ address, path, initial, onClose, onReload, children }: TextFileProps) {
-  const [saved, setSaved] = useState(initial.text);
-  const [text, setText] = useState(initial.text);
+  const [begun] = useState(() => texts.get(address) ?? { text: initial.text, saved: initial.text });
+  const [saved, setSaved] = useState(begun.saved);
+  const [text, setText] = useState(begun.text);
   const [problem, setProblem] = useState<string>();
   const [told, setTold] = useState('');
   const [busy, setBusy] = useState(false);
@@ -31,12 +36,7 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
   const heading = useRef<HTMLHeadingElement>(null);
   const changed = text !== saved;
   const name = shownName(path);
-  useEffect(() => {
-    if (!changed) return undefined;
-    const ask = (event: BeforeUnloadEvent) => event.preventDefault();
-    window.addEventListener('beforeunload', ask);
-    return () => window.removeEventListener('beforeunload', ask);
-  }, [changed]);
+  useEffect(() => texts.keep(address, text === saved ? undefined : { text, saved }), [address, text, saved]);
   useEffect(() => heading.current?.focus(), []);
 
   const save = async (overwrites: boolean) => {
@@ -60,6 +60,10 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
     } finally {
       setBusy(false);
     }
+  };
+  const drop = (then: () => void) => {
+    texts.keep(address, undefined);
+    then();
   };
   return (
     <section
@@ -103,13 +107,15 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
             <Button variant="danger" onPress={() => void save(true)}>
               {conflict === 'deleted' ? 'Save it anew' : 'Overwrite it'}
             </Button>
-            {conflict === 'deleted' ? null : <Button onPress={onReload}>Drop mine and load it</Button>}
+            {conflict === 'deleted' ? null : (
+              <Button onPress={() => drop(onReload)}>Drop mine and load it</Button>
+            )}
           </div>
         </div>
       )}
       <CodeEditor
         label={`Text of ${name}`}
-        initial={initial.text}
+        initial={begun.text}
         language={path.split('.').at(-1) ?? ''}
         onChange={setText}
       />
@@ -120,7 +126,7 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
         danger
         onClose={() => setLeaving(false)}
         onSubmit={() => {
-          onClose();
+          drop(onClose);
           return Promise.resolve();
         }}
       >

@@ -49,7 +49,7 @@ export function SandboxPage({ id }: { readonly id: string }) {
             <span className="id">{sandbox.id}</span>
             <span>{sandbox.image ?? 'default image'}</span>
             {resources.cpu === null ? null : <span>{resources.cpu} CPU</span>}
-            {resources.memory_mb === null ? null : <span>{resources.memory_mb} MB</span>}
+            {resources.memory_mb === null ? null : <span>{resources.memory_mb.toLocaleString()} MiB</span>}
             <span>{sandbox.network ? 'internet' : 'no internet'}</span>
           </p>
         </div>

@@ -35,7 +35,13 @@ export function Empty({ title, children }: { readonly title: string; readonly ch
   );
 }
 
+const HOMES: Readonly<Record<string, readonly [address: string, words: string]>> = {
+  sandbox: ['/sandboxes', 'Go to the sandboxes'],
+  tool: ['/tools', 'Go to the tools'],
+};
+
 export function Missing({ what }: { readonly what: string }) {
+  const [home, words] = HOMES[what] ?? ['/', 'Go to the runs'];
   return (
     <div className="empty">
       <h1 className="title">There is no such {what}</h1>
@@ -45,7 +51,7 @@ export function Missing({ what }: { readonly what: string }) {
           : 'It may have been deleted, or it is somebody else’s.'}
       </p>
       <p>
-        <Link href="/">Go to the runs</Link>
+        <Link href={home}>{words}</Link>
       </p>
     </div>
   );

@@ -70,7 +70,7 @@ export function LivePreview({ run, preview, fresh, onEnd }: LivePreviewProps) {
         </h3>
         <TimeLeft expiry={expiry} maxUntil={preview.max_until} />
         <div className="tools">
-          {url === null ? null : <SharePreview url={url} />}
+          {url === null ? null : <SharePreview url={url} serves={state !== 'not serving'} />}
           <Button variant="danger" isDisabled={busy} onPress={() => void stop()}>
             <Icon name="stop" /> Stop
           </Button>

@@ -6,7 +6,7 @@ import { Icon } from '../parts/icon.tsx';
 import { copyText } from './copy-text.ts';
 
 /** Ways out of the console for the link of a preview. */
-export function SharePreview({ url }: { readonly url: string }) {
+export function SharePreview({ url, serves }: { readonly url: string; readonly serves: boolean }) {
   const [outcome, setOutcome] = useState<'copied' | 'refused'>();
   const copy = async () => {
     const copied = await copyText(url);
@@ -15,7 +15,12 @@ export function SharePreview({ url }: { readonly url: string }) {
   };
   return (
     <>
-      <a className="button primary" href={url} target="_blank" rel="noopener noreferrer">
+      <a
+        className={serves ? 'button primary' : 'button'}
+        href={url}
+        target="_blank"
+        rel="noopener noreferrer"
+      >
         <Icon name="external" /> Open preview
       </a>
       <Button onPress={() => void copy()}>
@@ -28,6 +33,9 @@ export function SharePreview({ url }: { readonly url: string }) {
         <Popover className="popover">
           <Dialog aria-label="QR code of the preview">
             <QrCode text={url} />
+            {isOfThisMachine(url) ? (
+              <p className="quiet">Only this machine finds it: its name is localhost.</p>
+            ) : null}
           </Dialog>
         </Popover>
       </DialogTrigger>
@@ -42,6 +50,11 @@ export function SharePreview({ url }: { readonly url: string }) {
       ) : null}
     </>
   );
+}
+
+/** `localhost` is each device itself: a phone would find nothing there. */
+function isOfThisMachine(url: string): boolean {
+  return new URL(url).hostname.endsWith('.localhost');
 }
 
 function QrCode({ text }: { readonly text: string }) {

@@ -94,8 +94,13 @@ export function StartPreview({ run, open, onStarted }: StartPreviewProps) {
           label="Another port"
           name="port"
           inputMode="numeric"
-          pattern="\d{1,5}"
           isRequired
+          validate={(value) =>
+            value === '' || (/^\d{1,5}$/.test(value) && Number(value) >= min && Number(value) <= max)
+              ? null
+              : `A port is a number from ${min} to ${max}.`
+          }
+          onChange={() => setProblem(undefined)}
           placeholder={`${min}–${max}`}
         />
         <Button type="submit" isDisabled={busy !== undefined}>
