@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { join } from 'node:path';
-import { EGRESS } from './egress/egress-rules.ts';
+import { EGRESS } from './egress/egress-network.ts';
 
 const SOURCES = join(import.meta.dirname, 'init');
 

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { EGRESS } from '#adapters/local/egress/egress-rules.ts';
+import { EGRESS } from '#adapters/local/egress/egress-network.ts';
 import type { KeptSpec } from '#adapters/sandboxes/kept-spec.ts';
 import { sandboxNotFound, sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import type { Engine } from '../engine/engine.ts';

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SYSTEM_PATH } from '../spawn-sandbox.ts';
-import { EGRESS } from './egress-rules.ts';
+import { EGRESS } from './egress-network.ts';
 
 /** What makes the connections of a sandbox's packets, on the machine beside it. */
 export type Carrier = 'pasta' | 'slirp4netns';

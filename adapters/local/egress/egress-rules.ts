@@ -1,16 +1,7 @@
 import { isIPv4 } from 'node:net';
 import type { Carrier } from './carriers.ts';
+import { EGRESS } from './egress-network.ts';
 import { contains, exceptionsOf } from '#core/rules/address-range.ts';
-
-/** Where things are in the network of a sandbox. */
-export const EGRESS = {
-  device: 'tap0',
-  address: '10.0.2.100',
-  prefix: 24,
-  gateway: '10.0.2.2',
-  /** Stands for the name server of the machine. */
-  nameServer: '10.0.2.3',
-} as const;
 
 export interface EgressScope {
   /** What carries the packets: slirp4netns takes questions to the name server by TCP as well; pasta connects to a machine of that address. */

@@ -7,7 +7,8 @@ import { networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
 import type { ProcessIdentity } from '../process-identity.ts';
 import { SYSTEM_PATH } from '../spawn-sandbox.ts';
 import { type Carrier, carrierCommand } from './carriers.ts';
-import { EGRESS, type EgressScope } from './egress-rules.ts';
+import { EGRESS } from './egress-network.ts';
+import { type EgressScope } from './egress-rules.ts';
 
 /** The longest that a carrier may take to set up, in milliseconds; it takes about 20. */
 const READY_WITHIN = 10_000;
