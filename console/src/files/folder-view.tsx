@@ -1,20 +1,15 @@
-import { memo, useEffect, useMemo, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import { Menu, MenuItem, Popover, ToggleButton } from 'react-aria-components';
-import { type Answer, addressOf, request } from '../api/client.ts';
-import { sizeWords } from '../live/time-words.ts';
+import { addressOf } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
-import { Icon } from '../parts/icon.tsx';
 import { TextInput } from '../parts/text-input.tsx';
-import { Ago } from '../sandboxes/ago.tsx';
-import { placeAfter } from '../sandboxes/use-place.ts';
 import { addressOfFile } from './address-of-file.ts';
-import { changeFolder } from './folder-commands.ts';
-import { NameDialog } from './name-dialog.tsx';
-import { isReachable, shownName } from './shown-name.ts';
-
-export type Entry = Answer<'GET /v1/sandbox/{id}/files'>['entries'][number];
+import { type Asked, FolderDialog } from './folder-dialog.tsx';
+import { arranged, type Entry, type Order } from './folder-entries.ts';
+import { FolderRow } from './folder-row.tsx';
+import { shownName } from './shown-name.ts';
 
 /** As many rows as a page shows without being felt. */
 const STEP = 300;
@@ -22,13 +17,6 @@ const STEP = 300;
 const LARGE = 50;
 const SLOW_MS = 30_000;
 const QUICK_MS = 5_000;
-
-type Order = 'name' | 'size' | 'mtime';
-
-interface Asked {
-  readonly what: 'file' | 'folder' | 'rename' | 'delete';
-  readonly entry?: Entry;
-}
 
 export interface FolderViewProps {
   readonly sandboxId: string;
@@ -143,7 +131,7 @@ export function FolderView({ sandboxId, folder, seen, onNames, onFolder, onFile 
             </thead>
             <tbody>
               {found.slice(0, most).map((entry) => (
-                <Row key={entry.path} entry={entry} sandboxId={sandboxId} onOpen={open} onMenu={ask} />
+                <FolderRow key={entry.path} entry={entry} sandboxId={sandboxId} onOpen={open} onMenu={ask} />
               ))}
             </tbody>
           </table>
@@ -239,176 +227,6 @@ function Column({ name, order, onOrder, wide = false, children }: ColumnProps) {
   );
 }
 
-interface RowProps {
-  readonly entry: Entry;
-  readonly sandboxId: string;
-  readonly onOpen: (entry: Entry) => void;
-  readonly onMenu: (entry: Entry, button: HTMLButtonElement) => void;
-}
-
-/** Drawn again only when its file is another: there may be thousands. */
-const Row = memo(
-  ({ entry, sandboxId, onOpen, onMenu }: RowProps) => {
-    const { path, name, type, size, mtime } = entry;
-    const words = shownName(name);
-    const canBeOpened = type !== 'other' && isReachable(path);
-    const query = type === 'directory' ? { path, file: undefined } : { file: path };
-    return (
-      <tr>
-        <td>
-          <span className="file-name">
-            <Icon name={type === 'directory' ? 'folder' : type === 'symlink' ? 'link' : 'file'} />
-            {canBeOpened ? (
-              <a
-                href={`${location.pathname}${placeAfter(location.search, query)}`}
-                onClick={(event) => {
-                  if (event.metaKey || event.ctrlKey || event.shiftKey) return;
-                  event.preventDefault();
-                  onOpen(entry);
-                }}
-              >
-                <bdi>{words}</bdi>
-                {type === 'directory' ? <span className="hidden">, folder</span> : null}
-              </a>
-            ) : (
-              <bdi className="quiet">{words}</bdi>
-            )}
-          </span>
-        </td>
-        <td>{size === null ? '' : sizeWords(size)}</td>
-        <td className="wide">{mtime === null ? '' : <Ago at={mtime} />}</td>
-        <td>
-          {canBeOpened ? (
-            <span className="tools">
-              {type === 'file' ? (
-                <a
-                  className="wide"
-                  href={addressOfFile(sandboxId, path)}
-                  download={name}
-                  aria-label={`Download ${words}`}
-                >
-                  Download
-                </a>
-              ) : null}
-              <button
-                type="button"
-                className="button more"
-                aria-haspopup="menu"
-                aria-label={`Actions for ${words}`}
-                onClick={(event) => onMenu(entry, event.currentTarget)}
-              >
-                ⋯
-              </button>
-            </span>
-          ) : null}
-        </td>
-      </tr>
-    );
-  },
-  (before, after) =>
-    before.entry.path === after.entry.path &&
-    before.entry.type === after.entry.type &&
-    before.entry.size === after.entry.size &&
-    before.entry.mtime === after.entry.mtime,
-);
-Row.displayName = 'Row';
-
-interface FolderDialogProps {
-  readonly sandboxId: string;
-  readonly folder: string;
-  readonly asked: Asked | undefined;
-  readonly isTaken: (name: string) => boolean;
-  readonly onClose: () => void;
-  /** @param opened a new file, which is to be seen */
-  readonly onDone: (opened?: string) => void;
-}
-
-function FolderDialog({ sandboxId, folder, asked, isTaken, onClose, onDone }: FolderDialogProps) {
-  const entry = asked?.entry;
-  const name = entry?.name ?? '';
-  const isFolder = entry?.type === 'directory';
-  const common = { isOpen: true, onClose };
-  if (asked === undefined) return null;
-  if (asked.what === 'file') {
-    return (
-      <NameDialog
-        {...common}
-        title="New file"
-        action="Create it"
-        initial=""
-        onSubmit={async (typed) => {
-          const path = `${folder}/${typed}`;
-          // Writing would replace one that is there.
-          if (!isTaken(typed)) await request(addressOfFile(sandboxId, path), { method: 'PUT', body: '' });
-          onDone(path);
-        }}
-      />
-    );
-  }
-  if (asked.what === 'folder') {
-    return (
-      <NameDialog
-        {...common}
-        title="New folder"
-        action="Create it"
-        initial=""
-        onSubmit={async (typed) => {
-          await changeFolder(sandboxId, 'makeFolder', `${folder}/${typed}`);
-          onDone();
-        }}
-      />
-    );
-  }
-  if (asked.what === 'rename') {
-    return (
-      <NameDialog
-        {...common}
-        title={`Rename ${name}`}
-        action="Rename it"
-        initial={name}
-        onSubmit={async (typed) => {
-          if (typed !== name)
-            await changeFolder(sandboxId, 'rename', `${folder}/${name}`, `${folder}/${typed}`);
-          onDone();
-        }}
-      />
-    );
-  }
-  return (
-    <NameDialog
-      {...common}
-      title={`Delete ${name}?`}
-      action="Delete it"
-      danger
-      onSubmit={async () => {
-        await changeFolder(sandboxId, 'remove', `${folder}/${name}`);
-        onDone();
-      }}
-    >
-      <p>{isFolder ? 'It goes with all that is in it.' : 'It is gone then.'} This cannot be undone.</p>
-    </NameDialog>
-  );
-}
-
 function archiveOf(id: string, path: string, format: 'tar' | 'zip'): string {
   return addressOf('GET /v1/sandbox/{id}/archive', { id }, { path, format });
-}
-
-const BY_NAME = new Intl.Collator(undefined, { numeric: true });
-
-/** Folders first, then as asked for. */
-function arranged(
-  entries: readonly Entry[],
-  { hidden, wanted, order }: { readonly hidden: boolean; readonly wanted: string; readonly order: Order },
-): readonly Entry[] {
-  const sought = wanted.toLowerCase();
-  return entries
-    .filter(({ name }) => (hidden || !name.startsWith('.')) && name.toLowerCase().includes(sought))
-    .sort(
-      (a, b) =>
-        Number(b.type === 'directory') - Number(a.type === 'directory') ||
-        (order === 'size' ? (b.size ?? 0) - (a.size ?? 0) : 0) ||
-        (order === 'mtime' ? (b.mtime ?? '').localeCompare(a.mtime ?? '') : 0) ||
-        BY_NAME.compare(a.name, b.name),
-    );
 }

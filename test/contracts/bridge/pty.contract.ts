@@ -110,7 +110,8 @@ export function ptyContract(bridge: UnderTest): void {
       terminal.type('stty size\r');
       await terminal.shows('24 80');
       terminal.socket.send(JSON.stringify({ type: 'resize', cols: 133, rows: 44 }));
-      terminal.type('stty size\r');
+      // The new size and what is typed may come on two ways.
+      terminal.type('until stty size | grep -q ^44; do sleep 0.05; done; stty size\r');
       await terminal.shows('44 133');
       terminal.socket.close();
     });

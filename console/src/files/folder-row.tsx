@@ -1,0 +1,82 @@
+import { memo } from 'react';
+import { sizeWords } from '../live/time-words.ts';
+import { Icon } from '../parts/icon.tsx';
+import { Ago } from '../sandboxes/ago.tsx';
+import { placeAfter } from '../sandboxes/use-place.ts';
+import { addressOfFile } from './address-of-file.ts';
+import type { Entry } from './folder-entries.ts';
+import { isReachable, shownName } from './shown-name.ts';
+
+interface FolderRowProps {
+  readonly entry: Entry;
+  readonly sandboxId: string;
+  readonly onOpen: (entry: Entry) => void;
+  readonly onMenu: (entry: Entry, button: HTMLButtonElement) => void;
+}
+
+/** Drawn again only when its file is another: there may be thousands. */
+export const FolderRow = memo(
+  ({ entry, sandboxId, onOpen, onMenu }: FolderRowProps) => {
+    const { path, name, type, size, mtime } = entry;
+    const words = shownName(name);
+    const canBeOpened = type !== 'other' && isReachable(path);
+    const query = type === 'directory' ? { path, file: undefined } : { file: path };
+    return (
+      <tr>
+        <td>
+          <span className="file-name">
+            <Icon name={type === 'directory' ? 'folder' : type === 'symlink' ? 'link' : 'file'} />
+            {canBeOpened ? (
+              <a
+                href={`${location.pathname}${placeAfter(location.search, query)}`}
+                onClick={(event) => {
+                  if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+                  event.preventDefault();
+                  onOpen(entry);
+                }}
+              >
+                <bdi>{words}</bdi>
+                {type === 'directory' ? <span className="hidden">, folder</span> : null}
+              </a>
+            ) : (
+              <bdi className="quiet">{words}</bdi>
+            )}
+          </span>
+        </td>
+        <td>{size === null ? '' : sizeWords(size)}</td>
+        <td className="wide">{mtime === null ? '' : <Ago at={mtime} />}</td>
+        <td>
+          {canBeOpened ? (
+            <span className="tools">
+              {type === 'file' ? (
+                <a
+                  className="wide"
+                  href={addressOfFile(sandboxId, path)}
+                  download={name}
+                  aria-label={`Download ${words}`}
+                >
+                  Download
+                </a>
+              ) : null}
+              <button
+                type="button"
+                className="button more"
+                aria-haspopup="menu"
+                aria-label={`Actions for ${words}`}
+                onClick={(event) => onMenu(entry, event.currentTarget)}
+              >
+                ⋯
+              </button>
+            </span>
+          ) : null}
+        </td>
+      </tr>
+    );
+  },
+  (before, after) =>
+    before.entry.path === after.entry.path &&
+    before.entry.type === after.entry.type &&
+    before.entry.size === after.entry.size &&
+    before.entry.mtime === after.entry.mtime,
+);
+FolderRow.displayName = 'FolderRow';
