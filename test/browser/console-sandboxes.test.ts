@@ -622,7 +622,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       await page.goto(`${way.url}/sandboxes`);
       await page.getByRole('button', { name: 'New sandbox' }).click();
       await dialog()
-        .getByText(/0\.1 or more; \d+ where nothing is said\./)
+        .getByText(/0\.1 or more; \d+ if left empty\./)
         .waitFor();
       await dialog().getByLabel('Name', { exact: true }).fill('no spaces');
       await dialog().getByText('More', { exact: true }).click();

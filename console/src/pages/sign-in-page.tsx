@@ -119,7 +119,7 @@ export function SignInPage({ wasSignedIn, onSignedIn }: SignInPageProps) {
               type="password"
               autoComplete="off"
               isRequired
-              hint="It is kept in no browser: you get a session of twelve hours."
+              hint="The browser does not keep it: you get a session of twelve hours."
             />
             <Button type="submit" isDisabled={busy} variant={ways.methods.length > 1 ? 'normal' : 'primary'}>
               Sign in

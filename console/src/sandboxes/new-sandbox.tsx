@@ -116,12 +116,7 @@ function NewSandboxForm({ onMade, onClose }: NewSandboxFormProps) {
       }}
     >
       <Heading slot="title">New sandbox</Heading>
-      <TextInput
-        label="Name"
-        name="name"
-        autoComplete="off"
-        hint="Unique among your own; it may have none."
-      />
+      <TextInput label="Name" name="name" autoComplete="off" hint="Optional. Unique among your sandboxes." />
       <Choice
         label="Image"
         name="image"
@@ -242,7 +237,9 @@ function fieldErrors({ status, code, message }: ApiError): Errors | undefined {
   return status === 400 || status === 422 ? problemsByField(message, WORDS) : undefined;
 }
 
-const AMOUNTS = { cpu: 'CPU', memory_mb: 'memory', disk_mb: 'disk' } as const;
+const AMOUNTS = { cpu: 'CPU', memory_mb: 'Memory', disk_mb: 'Disk' } as const;
+
+const listed = new Intl.ListFormat('en', { type: 'conjunction' });
 
 /** What is asked for and not seen to, where the sandboxes run. */
 function NotHeld({ quota }: { readonly quota: Answer<'GET /api/quota'> | undefined }) {
@@ -253,8 +250,8 @@ function NotHeld({ quota }: { readonly quota: Answer<'GET /api/quota'> | undefin
   if (free.length === 0) return null;
   return (
     <p className="hint">
-      Nothing here holds a sandbox to its {free.map((field) => AMOUNTS[field]).join(', ')}: the numbers count
-      for quotas alone.
+      {listed.format(free.map((field) => AMOUNTS[field]))}: not enforced here. The numbers only count towards
+      your quota.
     </p>
   );
 }
@@ -270,7 +267,7 @@ function hintOf(
   const limit = limits[field];
   const left = limit === null ? undefined : Math.max(0, Math.round((limit - used[field]) * 1_000) / 1_000);
   return [
-    `${least} or more; ${size[field].toLocaleString()} where nothing is said.`,
+    `${least} or more; ${size[field].toLocaleString()} if left empty.`,
     left === undefined ? '' : `You have ${left.toLocaleString()} left.`,
   ]
     .filter((words) => words !== '')
