@@ -1,0 +1,48 @@
+import { type FormEvent, type ReactNode, useState } from 'react';
+import { Form, Heading } from 'react-aria-components';
+import { problemOf } from '../live/use-live.ts';
+import { Button } from './button.tsx';
+import { Problem } from './feedback.tsx';
+
+export interface DialogFormProps {
+  readonly title: string;
+  readonly action: string;
+  readonly danger?: boolean;
+  readonly children?: ReactNode;
+  readonly onClose: () => void;
+  /** Does it; the dialog closes when this resolves, and says why when it does not. */
+  readonly onSubmit: (form: FormData) => Promise<void>;
+}
+
+/** What stands in a dialog that asks one thing, and the buttons below it. */
+export function DialogForm({ title, action, danger = false, children, onClose, onSubmit }: DialogFormProps) {
+  const [problem, setProblem] = useState<string>();
+  const [busy, setBusy] = useState(false);
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await onSubmit(form);
+      onClose();
+    } catch (error) {
+      setProblem(problemOf(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Form onSubmit={(event) => void submit(event)}>
+      <Heading slot="title">{title}</Heading>
+      {children}
+      {problem === undefined ? null : <Problem words={problem} />}
+      <div className="actions">
+        <Button onPress={onClose}>Cancel</Button>
+        <Button type="submit" variant={danger ? 'danger' : 'primary'} isDisabled={busy}>
+          {busy ? 'One moment…' : action}
+        </Button>
+      </div>
+    </Form>
+  );
+}
