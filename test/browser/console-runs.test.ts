@@ -14,10 +14,13 @@ interface Run {
   readonly agent_token: string;
 }
 
-/** Presses a button of a request once that counts: it takes no press before it has stood still for a moment. */
+/** Presses a button of a request until that counts: it takes no press before it has stood still for a moment, and it moves when what listens becomes known. */
 async function decide(card: Locator, name: string): Promise<void> {
-  await card.locator('.actions[data-armed="true"]').waitFor();
-  await card.getByRole('button', { name, exact: true }).click();
+  for (let isTaken = false; !isTaken; ) {
+    await card.locator('.actions[data-armed="true"]').waitFor();
+    await card.getByRole('button', { name, exact: true }).click();
+    isTaken = await card.evaluateAll((cards) => cards.every((each) => each.ariaBusy === 'true'));
+  }
 }
 
 /** Once the page's title is such. */
