@@ -89,6 +89,8 @@ try {
   const tallies = readTallies();
   for (const reason of new Set(tallies.flatMap(({ reasons }) => reasons)))
     process.stdout.write(`skipped: ${reason}\n`);
+  for (const { file, failed } of tallies)
+    if (failed > 0) process.stdout.write(`failed: ${relative('.', file)}\n`);
   const sum = (of: 'passed' | 'failed' | 'skipped') => tallies.reduce((total, tally) => total + tally[of], 0);
   // The last line of all, which a script can read.
   process.stdout.write(`${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped\n`);

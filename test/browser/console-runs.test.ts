@@ -1,26 +1,17 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { serveViteProject, type ServedViteProject } from '#test/support/vite-project.ts';
-import { ensureConsoleBuilt, violations, watch, type Watched } from './support/console-bed.ts';
+import { decide, ensureConsoleBuilt, violations, watch, type Watched } from './support/console-bed.ts';
 
 interface Run {
   readonly run_id: string;
   readonly sandbox_id: string;
   readonly agent_token: string;
-}
-
-/** Presses a button of a request until that counts: it takes no press before it has stood still for a moment, and it moves when what listens becomes known. */
-async function decide(card: Locator, name: string): Promise<void> {
-  for (let isTaken = false; !isTaken; ) {
-    await card.locator('.actions[data-armed="true"]').waitFor();
-    await card.getByRole('button', { name, exact: true }).click();
-    isTaken = await card.evaluateAll((cards) => cards.every((each) => each.ariaBusy === 'true'));
-  }
 }
 
 /** Once the page's title is such. */

@@ -4,7 +4,7 @@ import { makeRun } from '#test/host/support/runs.ts';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
-import { ensureConsoleBuilt, violations, watch } from './support/console-bed.ts';
+import { decide, ensureConsoleBuilt, violations, watch } from './support/console-bed.ts';
 
 const KEY = 'a-key-of-alice-0123';
 const MINUTE = 60_000;
@@ -319,8 +319,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
         expect(await violations(page)).toEqual([]);
         await page.getByRole('button', { name: 'Try it' }).click();
         await page.getByRole('heading', { level: 1, name: 'A first preview' }).waitFor();
-        await page.locator('.actions[data-armed="true"]').waitFor();
-        await page.getByRole('button', { name: 'Approve once' }).click();
+        await decide(page.locator('.approval'), 'Approve once');
         await page.frameLocator('iframe').getByText('Hello through the porthole').waitFor();
       } finally {
         await context.close();

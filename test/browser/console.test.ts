@@ -5,7 +5,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
-import { BUILT, ensureConsoleBuilt, violations, watch, type Watched } from './support/console-bed.ts';
+import { BUILT, decide, ensureConsoleBuilt, violations, watch, type Watched } from './support/console-bed.ts';
 
 const KEY = 'a-key-of-alice-0123';
 
@@ -65,8 +65,7 @@ suite('the console, in a real browser', chromiumMissing, () => {
     expect(performance.now() - began).toBeLessThan(1_000);
     await page.getByText('“Pricing”').waitFor();
     expect(await violations(page)).toEqual([]);
-    await page.locator('.actions[data-armed="true"]').waitFor();
-    await approve.click();
+    await decide(page.locator('.approval'), 'Approve once');
     expect((await asking).status).toBe(200);
     await approve.waitFor({ state: 'detached' });
   });
