@@ -155,6 +155,19 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       await line('after-the-cut').waitFor();
     });
 
+    test('says what may stand between when no connection gets through, though all else does', async () => {
+      const blocked = await context.newPage();
+      // What answers an upgrade with a page of its own.
+      await blocked.addInitScript(`WebSocket = class extends WebSocket {
+        constructor(address) {
+          super(String(address).replace('/pty?', '/no-such-thing?'));
+        }
+      }`);
+      await blocked.goto(page.url());
+      await blocked.getByText('No WebSocket gets through').waitFor();
+      await blocked.close();
+    });
+
     test('hands Ctrl-C and Ctrl-D to the program, and says when the shell has ended', async () => {
       await type('echo sleeps-"now"; sleep 100; echo no"t"');
       // Before that the shell itself would read the key.

@@ -1,24 +1,17 @@
-import { useState } from 'react';
 import { Link } from 'wouter';
 import { call } from '../api/client.ts';
-import { problemOf, useAnswer } from '../live/use-live.ts';
+import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
+import { useAttempt } from '../parts/use-attempt.ts';
 
 /** What is approved without a question, and the way to have it asked again; nothing where all is asked. */
 export function Policies() {
   const { value, reload } = useAnswer('GET /api/approval-policies', { query: { limit: 100 } }, 10_000);
-  const [problem, setProblem] = useState<string>();
+  const { problem, attempt } = useAttempt();
   if (value === undefined || value.policies.length === 0) return null;
-  const end = async (id: string) => {
-    setProblem(undefined);
-    try {
-      await call('DELETE /api/approval-policies/{id}', { path: { id } });
-    } catch (error) {
-      setProblem(problemOf(error));
-    }
-    reload();
-  };
+  const end = (id: string) =>
+    void attempt(() => call('DELETE /api/approval-policies/{id}', { path: { id } })).then(reload);
   return (
     <section aria-labelledby="policies">
       <div className="section-head">
@@ -43,7 +36,7 @@ export function Policies() {
                 {by === owner ? '' : `, by ${by}`}
               </span>
             </span>
-            <Button onPress={() => void end(id)}>Ask again</Button>
+            <Button onPress={() => end(id)}>Ask again</Button>
           </li>
         ))}
       </ul>

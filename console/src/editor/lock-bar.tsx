@@ -1,8 +1,9 @@
 import { useState } from 'react';
 import { call } from '../api/client.ts';
-import { problemOf, useNow } from '../live/use-live.ts';
+import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
+import { useAttempt } from '../parts/use-attempt.ts';
 import type { ToolFields } from './tool-text.ts';
 import type { DraftLock } from './use-draft-lock.ts';
 
@@ -24,8 +25,7 @@ export interface LockBarProps {
 export function LockBar({ lock, user, admin, changed, code, fields, name, onCopied }: LockBarProps) {
   const now = useNow();
   const [told, setTold] = useState('');
-  const [problem, setProblem] = useState<string>();
-  const [busy, setBusy] = useState(false);
+  const { busy, problem, attempt } = useAttempt();
   const { state } = lock;
   if (state.kind === 'asking') return null;
   if (state.kind === 'held') {
@@ -41,11 +41,6 @@ export function LockBar({ lock, user, admin, changed, code, fields, name, onCopi
   const { by, had } = state;
   const isFree = by === undefined || by.expiresAt <= now;
   const isOwn = by?.holder === user;
-  const take = async () => {
-    setBusy(true);
-    await lock.take();
-    setBusy(false);
-  };
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(code);
@@ -57,18 +52,10 @@ export function LockBar({ lock, user, admin, changed, code, fields, name, onCopi
   const makeOther = async () => {
     const given = fields();
     if (given === undefined) return;
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      const made = await call('POST /api/v1/editor/tools', {
-        body: { name: `${name.slice(0, 190)} (copy)`, ...given },
-      });
-      onCopied(made.tool_id);
-    } catch (error) {
-      setProblem(problemOf(error));
-    } finally {
-      setBusy(false);
-    }
+    const made = await call('POST /api/v1/editor/tools', {
+      body: { name: `${name.slice(0, 190)} (copy)`, ...given },
+    });
+    onCopied(made.tool_id);
   };
   const until = by === undefined ? '' : ` until ${clock.format(by.expiresAt)}, or longer while they edit`;
   return (
@@ -93,13 +80,13 @@ export function LockBar({ lock, user, admin, changed, code, fields, name, onCopi
         {changed ? (
           <>
             <Button onPress={() => void copy()}>Copy my code</Button>
-            <Button isDisabled={busy} onPress={() => void makeOther()}>
+            <Button isDisabled={busy} onPress={() => void attempt(makeOther)}>
               Make another tool of it
             </Button>
           </>
         ) : null}
         {isFree || isOwn || admin ? (
-          <Button variant="primary" isDisabled={busy} onPress={() => void take()}>
+          <Button variant="primary" isDisabled={busy} onPress={() => void attempt(lock.take)}>
             {isFree ? 'Edit it' : isOwn ? 'Edit it here' : 'Take it over'}
           </Button>
         ) : null}

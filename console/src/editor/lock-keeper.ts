@@ -1,4 +1,5 @@
 import { type Answer, ApiError, call } from '../api/client.ts';
+import { serverNow } from '../live/server-clock.ts';
 import { problemOf } from '../live/use-live.ts';
 
 /** A lock lasts ten minutes from its last renewal; so often it is renewed while somebody edits. */
@@ -136,7 +137,7 @@ export function keepLock({ toolId, user, onState, onRevision }: LockKeeperOption
       if (lock === undefined || ended) return;
       if (state.kind === 'failed' && lock === null) await post(false);
       else if (!isHeld()) none(lock === null ? undefined : toHolder(lock));
-    } else if (state.expiresAt <= Date.now()) none(undefined);
+    } else if (state.expiresAt <= serverNow()) none(undefined);
     else if (Date.now() - renewedAt >= RENEW_MS && touchedAt > renewedAt) await renew(state.token);
   };
   const leave = () => {
@@ -155,7 +156,7 @@ export function keepLock({ toolId, user, onState, onRevision }: LockKeeperOption
     take: () => post(true),
     async use(work) {
       touchedAt = Date.now();
-      const isOver = state.kind === 'held' ? state.expiresAt <= Date.now() : isNobodys();
+      const isOver = state.kind === 'held' ? state.expiresAt <= serverNow() : isNobodys();
       if (isOver) await post(false);
       const token = heldToken();
       if (token === undefined) return undefined;

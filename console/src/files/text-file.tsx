@@ -1,10 +1,10 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { ApiError, request } from '../api/client.ts';
 import CodeEditor from '../editor/code-editor.tsx';
-import { problemOf } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { unsaved } from '../parts/unsaved.ts';
+import { useAttempt } from '../parts/use-attempt.ts';
 import { bytesOf, MOST_TEXT, type Text, textOf } from './file-kind.ts';
 import { NameDialog } from './name-dialog.tsx';
 import { readBeginning } from './read-beginning.ts';
@@ -28,9 +28,8 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
   const [begun] = useState(() => texts.get(address) ?? { text: initial.text, saved: initial.text });
   const [saved, setSaved] = useState(begun.saved);
   const [text, setText] = useState(begun.text);
-  const [problem, setProblem] = useState<string>();
+  const { busy, problem, attempt } = useAttempt();
   const [told, setTold] = useState('');
-  const [busy, setBusy] = useState(false);
   const [conflict, setConflict] = useState<'changed' | 'deleted'>();
   const [leaving, setLeaving] = useState(false);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -39,13 +38,11 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
   useEffect(() => texts.keep(address, text === saved ? undefined : { text, saved }), [address, text, saved]);
   useEffect(() => heading.current?.focus(), []);
 
-  const save = async (overwrites: boolean) => {
+  const save = (overwrites: boolean) => {
     if (busy) return;
-    setBusy(true);
-    setProblem(undefined);
     setConflict(undefined);
     setTold('');
-    try {
+    void attempt(async () => {
       // The API has no condition for a write: it is looked at right before.
       const there = overwrites ? undefined : await whatIsThere(address, saved);
       if (there !== undefined) {
@@ -55,11 +52,7 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
       await request(address, { method: 'PUT', body: bytesOf(text, initial.ends) });
       setSaved(text);
       setTold('Saved.');
-    } catch (error) {
-      setProblem(problemOf(error));
-    } finally {
-      setBusy(false);
-    }
+    });
   };
   const drop = (then: () => void) => {
     texts.keep(address, undefined);
@@ -71,7 +64,7 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
       onKeyDown={(event) => {
         if ((event.metaKey || event.ctrlKey) && event.key === 's') {
           event.preventDefault();
-          if (changed) void save(false);
+          if (changed) save(false);
         }
       }}
     >
@@ -82,7 +75,7 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
         </h2>
         <div className="tools">
           {children}
-          <Button variant="primary" isDisabled={!changed || busy} onPress={() => void save(false)}>
+          <Button variant="primary" isDisabled={!changed || busy} onPress={() => save(false)}>
             {busy ? 'Saving…' : 'Save'}
           </Button>
           <Button onPress={() => (changed ? setLeaving(true) : onClose())}>Close</Button>
@@ -104,7 +97,7 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
               : 'It was changed meanwhile, by somebody or something else. Nothing was saved.'}
           </p>
           <div className="tools">
-            <Button variant="danger" onPress={() => void save(true)}>
+            <Button variant="danger" onPress={() => save(true)}>
               {conflict === 'deleted' ? 'Save it anew' : 'Overwrite it'}
             </Button>
             {conflict === 'deleted' ? null : (

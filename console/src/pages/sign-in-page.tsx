@@ -1,12 +1,13 @@
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { type FormEvent, useEffect, useRef } from 'react';
 import { Form } from 'react-aria-components';
 import { call } from '../api/client.ts';
-import { problemOf, useAnswer, useVisible } from '../live/use-live.ts';
+import { useAnswer, useVisible } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { formText } from '../parts/form-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
+import { useAttempt } from '../parts/use-attempt.ts';
 
 const BEGIN_ANEW = 'Sign in again.';
 
@@ -50,7 +51,7 @@ export interface SignInPageProps {
 /** Signing in with an API key, or at the identity provider. The key is sent once and kept nowhere. */
 export function SignInPage({ wasSignedIn, onSignedIn }: SignInPageProps) {
   const { value: ways, problem: unreachable, reload } = useAnswer('GET /api/sign-in');
-  const [problem, setProblem] = useState<string>();
+  const { busy, problem, setProblem, attempt } = useAttempt();
   const visible = useVisible();
   useEffect(() => {
     document.title = 'Sign in · Porthole';
@@ -64,18 +65,6 @@ export function SignInPage({ wasSignedIn, onSignedIn }: SignInPageProps) {
     // Somebody may have signed in in another tab.
     if (wasSignedIn && visible) onSignedIn();
   }, [wasSignedIn, visible]);
-  const [busy, setBusy] = useState(false);
-  const attempt = async (way: () => Promise<void>) => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      await way();
-    } catch (error) {
-      setProblem(problemOf(error));
-    } finally {
-      setBusy(false);
-    }
-  };
   const withKey = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = event.currentTarget;

@@ -3,13 +3,14 @@ import { Link, useLocation } from 'wouter';
 import { type Answer, call } from '../api/client.ts';
 import { EXAMPLE, FIRST_CODE } from '../editor/examples.ts';
 import { timeAgo } from '../live/time-words.ts';
-import { problemOf, useAnswer, useNow } from '../live/use-live.ts';
+import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice } from '../parts/choice.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { formText } from '../parts/form-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
+import { useAttempt } from '../parts/use-attempt.ts';
 
 type Tool = Answer<'GET /api/v1/editor/tools'>['tools'][number];
 
@@ -143,24 +144,16 @@ function ToolRow({ tool: { tool_id: id, name, owner, created_at: at }, now, onCh
 /** What a tool is, and one to begin with. */
 function NoTools() {
   const [, navigate] = useLocation();
-  const [problem, setProblem] = useState<string>();
-  const [busy, setBusy] = useState(false);
+  const { busy, problem, attempt } = useAttempt();
   const begin = async () => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      const { tool_id: id } = await call('POST /api/v1/editor/tools', { body: EXAMPLE });
-      navigate(`/tools/${encodeURIComponent(id)}`);
-    } catch (error) {
-      setProblem(problemOf(error));
-      setBusy(false);
-    }
+    const { tool_id: id } = await call('POST /api/v1/editor/tools', { body: EXAMPLE });
+    navigate(`/tools/${encodeURIComponent(id)}`);
   };
   return (
     <Empty title="No tools yet">
       <p>A tool is a piece of code with a form: edited here, and run in a sandbox before it is saved.</p>
       {problem === undefined ? null : <Problem words={problem} />}
-      <Button isDisabled={busy} onPress={() => void begin()}>
+      <Button isDisabled={busy} onPress={() => void attempt(begin)}>
         Begin with an example
       </Button>
     </Empty>

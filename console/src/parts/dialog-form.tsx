@@ -1,8 +1,8 @@
-import { type FormEvent, type ReactNode, useState } from 'react';
+import type { FormEvent, ReactNode } from 'react';
 import { Form, Heading } from 'react-aria-components';
-import { problemOf } from '../live/use-live.ts';
 import { Button } from './button.tsx';
 import { Problem } from './feedback.tsx';
+import { useAttempt } from './use-attempt.ts';
 
 export interface DialogFormProps {
   readonly title: string;
@@ -16,24 +16,17 @@ export interface DialogFormProps {
 
 /** What stands in a dialog that asks one thing, and the buttons below it. */
 export function DialogForm({ title, action, danger = false, children, onClose, onSubmit }: DialogFormProps) {
-  const [problem, setProblem] = useState<string>();
-  const [busy, setBusy] = useState(false);
-  const submit = async (event: FormEvent<HTMLFormElement>) => {
+  const { busy, problem, attempt } = useAttempt();
+  const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    setBusy(true);
-    setProblem(undefined);
-    try {
+    void attempt(async () => {
       await onSubmit(form);
       onClose();
-    } catch (error) {
-      setProblem(problemOf(error));
-    } finally {
-      setBusy(false);
-    }
+    });
   };
   return (
-    <Form onSubmit={(event) => void submit(event)}>
+    <Form onSubmit={submit}>
       <Heading slot="title">{title}</Heading>
       {children}
       {problem === undefined ? null : <Problem words={problem} />}

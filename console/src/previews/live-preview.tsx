@@ -1,10 +1,11 @@
 import { useEffect, useRef, useState } from 'react';
 import { type Answer, call } from '../api/client.ts';
 import { timeLeft } from '../live/time-words.ts';
-import { problemOf, useAnswer, useNow } from '../live/use-live.ts';
+import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { Icon } from '../parts/icon.tsx';
+import { useAttempt } from '../parts/use-attempt.ts';
 import { previewStanding } from './preview-words.ts';
 import { ResumeButton } from './resume-button.tsx';
 import { SharePreview } from './share-preview.tsx';
@@ -32,8 +33,7 @@ const TONES = { serves: 'good', 'not serving': 'busy', checking: 'off' } as cons
 /** The app of a sandbox as it is now, in a frame that is told nothing of the console. */
 export function LivePreview({ run, preview, fresh, onEnd }: LivePreviewProps) {
   const { session_id: token, target_port: port, preview_url: url, local_port: localPort } = preview;
-  const [problem, setProblem] = useState<string>();
-  const [busy, setBusy] = useState(false);
+  const { busy, problem, attempt } = useAttempt();
   const article = useRef<HTMLElement>(null);
   const { expiry, problem: notKept } = useKeepalive(run.run_id, preview);
   const [serves, setServes] = useState(false);
@@ -49,17 +49,10 @@ export function LivePreview({ run, preview, fresh, onEnd }: LivePreviewProps) {
     if (fresh) article.current?.focus();
   }, [fresh]);
   const stop = async () => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      await call('DELETE /api/runs/{id}/sandbox/port-forward/{sessionId}', {
-        path: { id: run.run_id, sessionId: token },
-      });
-      onEnd();
-    } catch (error) {
-      setProblem(problemOf(error));
-      setBusy(false);
-    }
+    await call('DELETE /api/runs/{id}/sandbox/port-forward/{sessionId}', {
+      path: { id: run.run_id, sessionId: token },
+    });
+    onEnd();
   };
   const isStopped = preview.reason === 'sandbox_stopped' || found?.sandbox === 'stopped';
   return (
@@ -71,7 +64,7 @@ export function LivePreview({ run, preview, fresh, onEnd }: LivePreviewProps) {
         <TimeLeft expiry={expiry} maxUntil={preview.max_until} />
         <div className="tools">
           {url === null ? null : <SharePreview url={url} serves={state !== 'not serving'} />}
-          <Button variant="danger" isDisabled={busy} onPress={() => void stop()}>
+          <Button variant="danger" isDisabled={busy} onPress={() => void attempt(stop)}>
             <Icon name="stop" /> Stop
           </Button>
         </div>

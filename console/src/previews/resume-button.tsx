@@ -1,26 +1,14 @@
-import { useState } from 'react';
 import { call } from '../api/client.ts';
-import { problemOf } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
+import { useAttempt } from '../parts/use-attempt.ts';
 
 /** Resumes a stopped sandbox. What was resumed shows by itself with the next look. */
 export function ResumeButton({ sandboxId }: { readonly sandboxId: string }) {
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string>();
-  const resume = async () => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      await call('POST /v1/sandbox/{id}/resume', { path: { id: sandboxId } });
-    } catch (error) {
-      setProblem(problemOf(error));
-    } finally {
-      setBusy(false);
-    }
-  };
+  const { busy, problem, attempt } = useAttempt();
+  const resume = () => call('POST /v1/sandbox/{id}/resume', { path: { id: sandboxId } });
   return (
     <>
-      <Button isDisabled={busy} onPress={() => void resume()}>
+      <Button isDisabled={busy} onPress={() => void attempt(resume)}>
         {busy ? 'One moment…' : 'Resume the sandbox'}
       </Button>
       {problem === undefined ? null : <span role="alert">{problem}</span>}

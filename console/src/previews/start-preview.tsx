@@ -1,10 +1,11 @@
 import { useRef, useState } from 'react';
 import { type Answer, call } from '../api/client.ts';
-import { problemOf, useAnswer } from '../live/use-live.ts';
+import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { plainText } from '../parts/plain-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
+import { useAttempt } from '../parts/use-attempt.ts';
 import { ResumeButton } from './resume-button.tsx';
 
 export interface StartPreviewProps {
@@ -21,24 +22,19 @@ export function StartPreview({ run, open, onStarted }: StartPreviewProps) {
     { path: { id: run.run_id } },
     8_000,
   );
-  const [problem, setProblem] = useState<string>();
-  const [busy, setBusy] = useState<number>();
+  const { busy, problem, setProblem, attempt } = useAttempt();
+  const [last, setLast] = useState<number>();
   const form = useRef<HTMLFormElement>(null);
-  const start = async (port: number) => {
-    setBusy(port);
-    setProblem(undefined);
-    try {
+  const start = (port: number) => {
+    setLast(port);
+    void attempt(async () => {
       await call('POST /api/runs/{id}/sandbox/port-forward', {
         path: { id: run.run_id },
         body: { target_port: port },
       });
       form.current?.reset();
       onStarted(port);
-    } catch (error) {
-      setProblem(problemOf(error));
-    } finally {
-      setBusy(undefined);
-    }
+    });
   };
   const [min, max] = [found?.allowed_port_min ?? 1, found?.allowed_port_max ?? 65_535];
   const ports = (found?.ports ?? []).filter(({ port }) => !open.includes(port) && port >= min && port <= max);
@@ -61,11 +57,11 @@ export function StartPreview({ run, open, onStarted }: StartPreviewProps) {
             <li key={port}>
               <Button
                 variant={ready ? 'primary' : 'normal'}
-                isDisabled={busy !== undefined}
-                onPress={() => void start(port)}
+                isDisabled={busy}
+                onPress={() => start(port)}
                 aria-label={`Start a preview of port ${port}`}
               >
-                {busy === port ? 'Starting…' : `:${port}`}
+                {busy && last === port ? 'Starting…' : `:${port}`}
               </Button>
               <span>
                 <bdi>
@@ -87,7 +83,7 @@ export function StartPreview({ run, open, onStarted }: StartPreviewProps) {
         className="inline"
         onSubmit={(event) => {
           event.preventDefault();
-          void start(Number(new FormData(event.currentTarget).get('port')));
+          start(Number(new FormData(event.currentTarget).get('port')));
         }}
       >
         <TextInput
@@ -103,7 +99,7 @@ export function StartPreview({ run, open, onStarted }: StartPreviewProps) {
           onChange={() => setProblem(undefined)}
           placeholder={`${min}–${max}`}
         />
-        <Button type="submit" isDisabled={busy !== undefined}>
+        <Button type="submit" isDisabled={busy}>
           Start
         </Button>
       </form>

@@ -1,9 +1,8 @@
-import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { addressOf, call, request } from '../api/client.ts';
-import { problemOf } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Problem } from '../parts/feedback.tsx';
+import { useAttempt } from '../parts/use-attempt.ts';
 import { RunCommand } from './run-command.tsx';
 
 const PAGE = `<!doctype html>
@@ -30,27 +29,19 @@ porthole preview 3000 >agent.log 2>&1`;
 /** Nothing has run yet: a first run shows what this is for, with a few lines of shell in the place of an agent. */
 export function FirstRun() {
   const [, navigate] = useLocation();
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string>();
+  const { busy, problem, attempt } = useAttempt();
   const begin = async () => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      const run = await call('POST /api/runs', { body: { title: 'A first preview' } });
-      const path = { id: run.sandbox_id };
-      const file = addressOf('PUT /v1/sandbox/{id}/file/{path}', { ...path, path: 'workspace/index.html' });
-      await request(file, { method: 'PUT', body: PAGE });
-      const argv = ['sh', '-c', 'setsid sh -c "$1" >/dev/null 2>&1 &', 'sh', AGENT];
-      await call('POST /v1/sandbox/{id}/exec', {
-        path,
-        headers: { accept: 'application/json' },
-        body: { argv },
-      });
-      navigate(`/runs/${encodeURIComponent(run.run_id)}`);
-    } catch (error) {
-      setProblem(problemOf(error));
-      setBusy(false);
-    }
+    const run = await call('POST /api/runs', { body: { title: 'A first preview' } });
+    const path = { id: run.sandbox_id };
+    const file = addressOf('PUT /v1/sandbox/{id}/file/{path}', { ...path, path: 'workspace/index.html' });
+    await request(file, { method: 'PUT', body: PAGE });
+    const argv = ['sh', '-c', 'setsid sh -c "$1" >/dev/null 2>&1 &', 'sh', AGENT];
+    await call('POST /v1/sandbox/{id}/exec', {
+      path,
+      headers: { accept: 'application/json' },
+      body: { argv },
+    });
+    navigate(`/runs/${encodeURIComponent(run.run_id)}`);
   };
   return (
     <Empty title="No runs yet">
@@ -59,7 +50,7 @@ export function FirstRun() {
         see the server’s page here, live.
       </p>
       <p className="first">
-        <Button variant="primary" isDisabled={busy} onPress={() => void begin()}>
+        <Button variant="primary" isDisabled={busy} onPress={() => void attempt(begin)}>
           {busy ? 'Making a sandbox…' : 'Try it'}
         </Button>
       </p>

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'react';
 import { call } from '../api/client.ts';
-import { problemOf, useAnswer } from '../live/use-live.ts';
+import { useAnswer } from '../live/use-live.ts';
+import { useAttempt } from '../parts/use-attempt.ts';
 import { joinNewest, joinOlder, type RunPageOf } from './run-pages.ts';
 
 const PAGE = 50;
@@ -19,24 +20,16 @@ export interface Runs {
 export function useRuns(): Runs {
   const { value: newest, problem, reload } = useAnswer('GET /api/runs', { query: { limit: PAGE } }, 5_000);
   const [known, setKnown] = useState<RunPageOf>();
-  const [busy, setBusy] = useState(false);
-  const [missed, setMissed] = useState<string>();
+  const { busy, problem: missed, attempt } = useAttempt();
   useEffect(() => {
     if (newest !== undefined) setKnown((before) => joinNewest(before, newest));
   }, [newest]);
-  const showMore = async () => {
-    if (known?.next == null) return;
-    setBusy(true);
-    setMissed(undefined);
-    try {
+  const showMore = () =>
+    attempt(async () => {
+      if (known?.next == null) return;
       const older = await call('GET /api/runs', { query: { limit: PAGE, after: known.next } });
       setKnown((before) => before && joinOlder(before, older));
-    } catch (error) {
-      setMissed(problemOf(error));
-    } finally {
-      setBusy(false);
-    }
-  };
+    });
   return {
     runs: known?.runs,
     more: known?.next != null,

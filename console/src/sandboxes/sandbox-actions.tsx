@@ -1,8 +1,7 @@
-import { useState } from 'react';
 import { type Answer, call } from '../api/client.ts';
-import { problemOf } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
+import { useAttempt } from '../parts/use-attempt.ts';
 
 export interface SandboxActionsProps {
   readonly sandbox: Answer<'GET /v1/sandbox'>['sandboxes'][number];
@@ -12,29 +11,17 @@ export interface SandboxActionsProps {
 
 /** Stop, resume and delete. */
 export function SandboxActions({ sandbox, onChange, onDeleted = onChange }: SandboxActionsProps) {
-  const [problem, setProblem] = useState<string>();
-  const [busy, setBusy] = useState(false);
+  const { busy, problem, attempt } = useAttempt();
   const path = { id: sandbox.id };
   const name = sandbox.name ?? sandbox.id;
-  const act = async (what: () => Promise<unknown>) => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      await what();
-    } catch (error) {
-      setProblem(problemOf(error));
-    } finally {
-      setBusy(false);
-      onChange();
-    }
-  };
+  const act = (what: () => Promise<unknown>) => void attempt(what).then(onChange);
   return (
     <div className="tools">
       {sandbox.state === 'running' ? (
         <Button
           isDisabled={busy}
           aria-label={`Stop ${name}`}
-          onPress={() => void act(() => call('POST /v1/sandbox/{id}/stop', { path }))}
+          onPress={() => act(() => call('POST /v1/sandbox/{id}/stop', { path }))}
         >
           {busy ? 'Stopping…' : 'Stop'}
         </Button>
@@ -43,7 +30,7 @@ export function SandboxActions({ sandbox, onChange, onDeleted = onChange }: Sand
         <Button
           isDisabled={busy}
           aria-label={`Resume ${name}`}
-          onPress={() => void act(() => call('POST /v1/sandbox/{id}/resume', { path }))}
+          onPress={() => act(() => call('POST /v1/sandbox/{id}/resume', { path }))}
         >
           {busy ? 'Resuming…' : 'Resume'}
         </Button>

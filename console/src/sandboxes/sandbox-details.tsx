@@ -1,9 +1,10 @@
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { type Answer, call } from '../api/client.ts';
 import { timeLeft } from '../live/time-words.ts';
-import { problemOf, useNow } from '../live/use-live.ts';
+import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
+import { useAttempt } from '../parts/use-attempt.ts';
 import { Ago } from './ago.tsx';
 import { Delegations } from './delegations.tsx';
 
@@ -85,17 +86,12 @@ function Held({ by }: { readonly by: string | null }) {
 /** For how long it runs without anybody who wants it. */
 function Lasting({ sandbox, onChange }: SandboxDetailsProps) {
   const now = useNow();
-  const [problem, setProblem] = useState<string>();
+  const { busy, problem, attempt } = useAttempt();
   const { ttl_seconds: ttl, expires_at: expires } = sandbox;
   if (ttl === null) return null;
   const keep = async () => {
-    setProblem(undefined);
-    try {
-      await call('POST /v1/sandbox/{id}/heartbeat', { path: { id: sandbox.id } });
-      onChange();
-    } catch (error) {
-      setProblem(problemOf(error));
-    }
+    await call('POST /v1/sandbox/{id}/heartbeat', { path: { id: sandbox.id } });
+    onChange();
   };
   return (
     <div className="lasting">
@@ -104,7 +100,11 @@ function Lasting({ sandbox, onChange }: SandboxDetailsProps) {
           ? `It runs for ${timeLeft(ttl * 1_000)} after each heartbeat.`
           : `It is stopped in ${timeLeft(Date.parse(expires) - now)} without another heartbeat; its files stay. This page is one while it is open.`}
       </p>
-      {expires === null ? null : <Button onPress={() => void keep()}>Send a heartbeat</Button>}
+      {expires === null ? null : (
+        <Button isDisabled={busy} onPress={() => void attempt(keep)}>
+          Send a heartbeat
+        </Button>
+      )}
       {problem === undefined ? null : <Problem words={problem} />}
     </div>
   );

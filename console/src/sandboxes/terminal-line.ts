@@ -19,7 +19,7 @@ export interface LineOptions {
   /** The terminal's session: whoever comes back to it gets the same shell. */
   readonly session: string;
   readonly screen: Screen;
-  /** @param words what there is to say beside the phase */
+  /** @param words how the words for the phase go on */
   readonly onPhase: (phase: Phase, words?: string) => void;
   readonly signal: AbortSignal;
 }
@@ -32,6 +32,10 @@ export interface Line {
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
+/** After so many tries of which none got through, while the API answers, it is said what may stand between. */
+const MANY_TRIES = 4;
+const BLOCKED =
+  ' No WebSocket gets through: a proxy in front of Porthole may have to be told to pass them on.';
 /** What may wait to be shown, in bytes, before the program is held up, and what must be left for it to go on. So few that Ctrl-C is felt at once. */
 const MOST_UNSHOWN = 524_288;
 const FEW_UNSHOWN = 131_072;
@@ -57,6 +61,8 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
   let pause = FIRST_PAUSE_MS;
   let isReplaying = true;
   let wasReady = false;
+  /** Since the last one that got through. */
+  let tries = 0;
 
   const send = (message: string | Uint8Array<ArrayBuffer>) => {
     if (socket?.readyState === WebSocket.OPEN) socket.send(message);
@@ -109,7 +115,10 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
       });
     };
     // What the session showed comes whole with each connection.
-    line.addEventListener('open', () => screen.clear());
+    line.addEventListener('open', () => {
+      tries = 0;
+      screen.clear();
+    });
     line.addEventListener('message', ({ data }: MessageEvent<ArrayBuffer | string>) => {
       if (signal.aborted) return;
       if (typeof data !== 'string') {
@@ -123,12 +132,13 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
       else if (message.type === 'error') lastWords = message.message;
       else if (message.type === 'exit') {
         hasEnded = true;
-        onPhase('ended', `with ${message.signal ?? message.code ?? 'nothing said'}`);
+        onPhase('ended', ` with ${message.signal ?? message.code ?? 'nothing said'}`);
       }
     });
     line.addEventListener('close', ({ code }) => {
       if (signal.aborted || hasEnded) return;
-      onPhase('away');
+      tries += 1;
+      onPhase('away', tries < MANY_TRIES ? undefined : BLOCKED);
       // A page that nobody sees shows slowly, and would only hold up those who look.
       if (code === TOO_SLOW && document.hidden) {
         document.addEventListener('visibilitychange', () => void comeBack(), { once: true, signal });
@@ -149,7 +159,7 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
       if (signal.aborted) return;
       if (sandbox.desired_state === 'destroyed') onPhase('gone');
       else if (sandbox.desired_state === 'stopped') onPhase('stopped');
-      else if (ended?.startsWith(SESSION_ENDED) === true) onPhase('ended', ended);
+      else if (ended?.startsWith(SESSION_ENDED) === true) onPhase('ended', `: ${ended}`);
       else connect();
     } catch (error) {
       if (signal.aborted) return;

@@ -135,11 +135,7 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
       <p className="terminal-state">
         <span className={`live ${phase === 'ready' ? 'on' : ''}`} role="status">
           {WORDS[phase]}
-          {words === undefined
-            ? ''
-            : phase === 'ended' && words.startsWith('with ')
-              ? ` ${words}`
-              : `: ${words}`}
+          {words}
         </span>
         {phase === 'ended' ? (
           <Button

@@ -1,10 +1,10 @@
 import { lazy, Suspense, useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
 import { call } from '../api/client.ts';
-import { problemOf } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Loading, Problem } from '../parts/feedback.tsx';
 import { Icon } from '../parts/icon.tsx';
+import { useAttempt } from '../parts/use-attempt.ts';
 import { usePlace } from './use-place.ts';
 
 // Large, and most pages do without.
@@ -42,22 +42,16 @@ export function Terminals({ sandboxId, onOver }: TerminalsProps) {
   const asked = Number(place.get('terminal'));
   const current = numbers.includes(asked) ? asked : (numbers[0] ?? 1);
   const [isRead, setIsRead] = useState(() => localStorage.getItem(READ) === 'yes');
-  const [problem, setProblem] = useState<string>();
+  const { busy, problem, attempt } = useAttempt();
   const show = (all: readonly number[], number: number) =>
     go({
       terminals: all.length === 1 && all[0] === 1 ? undefined : all.join('.'),
       terminal: number === all[0] ? undefined : String(number),
     });
   const close = async () => {
-    setProblem(undefined);
-    try {
-      await call('DELETE /v1/sandbox/{id}/session/{sid}', {
-        path: { id: sandboxId, sid: sessionOf(current) },
-      });
-    } catch (error) {
-      setProblem(problemOf(error));
-      return;
-    }
+    await call('DELETE /v1/sandbox/{id}/session/{sid}', {
+      path: { id: sandboxId, sid: sessionOf(current) },
+    });
     const left = numbers.filter((each) => each !== current);
     show(left, left.findLast((each) => each < current) ?? left[0] ?? 1);
   };
@@ -99,7 +93,7 @@ export function Terminals({ sandboxId, onOver }: TerminalsProps) {
             Screen reader mode
           </ToggleButton>
           {numbers.length === 1 ? null : (
-            <Button onPress={() => void close()}>
+            <Button isDisabled={busy} onPress={() => void attempt(close)}>
               <Icon name="close" /> Close terminal {current}
             </Button>
           )}
