@@ -8,6 +8,8 @@ import { CONSOLE_FOLDER, CONSOLE_MARK } from '#handlers/console/console-folder.t
 
 const ROOT = join(import.meta.dirname, '..');
 const SOURCES = join(ROOT, 'console');
+/** Rules of the core that the console takes part in: its image's stage copies them, too. */
+const SHARED = [join(ROOT, 'core/rules/plain-text.ts')];
 
 /** The digest of all that a build depends on; undefined where only a build came along and no sources. */
 export async function consoleDigest(): Promise<string | undefined> {
@@ -17,7 +19,7 @@ export async function consoleDigest(): Promise<string | undefined> {
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
   const hash = createHash('sha256');
-  for (const file of [...names, join(ROOT, 'package-lock.json'), import.meta.filename]) {
+  for (const file of [...names, ...SHARED, join(ROOT, 'package-lock.json'), import.meta.filename]) {
     hash.update(`${file.slice(ROOT.length)}\0`).update(await readFile(file));
   }
   return hash.digest('hex').slice(0, 32);

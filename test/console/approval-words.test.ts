@@ -6,7 +6,6 @@ import {
   questionOf,
   runName,
 } from '../../console/src/approvals/approval-words.ts';
-import { plainText } from '../../console/src/parts/plain-text.ts';
 
 const ASKED = {
   request_id: 'apr_1',
@@ -59,12 +58,4 @@ describe('the words of a request', () => {
   ] as const)('say what was decided: %s', (choice, words) => {
     expect(decidedWords(ASKED, choice)).toBe(words);
   });
-});
-
-test.each([
-  ['a\u0000b\u202ec\u2066d', 10, 'a b c d'],
-  ['  spaced \n out ', 20, 'spaced out'],
-  ['🛳️🛳️🛳️', 3, '🛳️…'],
-])('%j is shown within %d characters as %j', (text, most, shown) => {
-  expect(plainText(text, most)).toBe(shown);
 });

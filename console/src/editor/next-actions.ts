@@ -1,4 +1,4 @@
-import { plainText } from '../parts/plain-text.ts';
+import { plainText } from '#core/rules/plain-text.ts';
 import type { ToolRun } from './use-tool-runs.ts';
 import { fieldsOf, type FormField, isObject } from './schema-form.ts';
 

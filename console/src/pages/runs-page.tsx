@@ -6,7 +6,7 @@ import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice } from '../parts/choice.tsx';
 import { Empty, Loading, Problem, State } from '../parts/feedback.tsx';
-import { plainText } from '../parts/plain-text.ts';
+import { plainText } from '#core/rules/plain-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
 import { FirstRun } from '../runs/first-run.tsx';
 import { NewRun } from '../runs/new-run.tsx';

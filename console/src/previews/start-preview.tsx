@@ -3,7 +3,7 @@ import { type Answer, call } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
-import { plainText } from '../parts/plain-text.ts';
+import { plainText } from '#core/rules/plain-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { ResumeButton } from './resume-button.tsx';

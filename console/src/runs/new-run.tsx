@@ -6,7 +6,7 @@ import { Button } from '../parts/button.tsx';
 import { Choice } from '../parts/choice.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { formText } from '../parts/form-text.ts';
-import { plainText } from '../parts/plain-text.ts';
+import { plainText } from '#core/rules/plain-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
 
 const NEW = 'new';
