@@ -55,6 +55,11 @@ export interface SandboxPodProps {
    */
   readonly storageClass?: string;
   /**
+   * Secret of type kubernetes.io/dockerconfigjson in the namespace, which the image is pulled with.
+   * @default - what the namespace's default service account has
+   */
+  readonly pullSecret?: string;
+  /**
    * User and group that everything runs as; never 0.
    * @default 1000
    */
@@ -86,6 +91,7 @@ export class SandboxPod extends Construct {
       scratchMebibytes = SANDBOX_SIZE.scratchMebibytes,
       network = false,
       storageClass,
+      pullSecret,
       user = 1_000,
     } = props;
     if (image.trim() === '') throw new Error('SandboxPod.image must name a container image, got nothing.');
@@ -180,6 +186,8 @@ export class SandboxPod extends Construct {
       JsonPatch.add('/spec/shareProcessNamespace', true),
       // Other Services of the namespace are none of its business.
       JsonPatch.add('/spec/enableServiceLinks', false),
+      // The library takes a Secret of this very app alone.
+      ...(pullSecret === undefined ? [] : [JsonPatch.add('/spec/imagePullSecrets', [{ name: pullSecret }])]),
     );
   }
 }

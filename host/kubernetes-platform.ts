@@ -115,7 +115,7 @@ async function clusterAccess(): Promise<ClusterAccess> {
 
 /** @throws ConfigError when it lacks what this provider needs */
 async function openProvider(
-  { sandboxImage, storageClass, size, warmPool, warmPoolsByImage }: ClusterOptions,
+  { sandboxImage, storageClass, pullSecret, size, warmPool, warmPoolsByImage }: ClusterOptions,
   wanted: ClusterProvider,
   own: { readonly client: KubernetesClient; readonly access: ClusterAccess; readonly namespace: string },
 ): Promise<SandboxProvider> {
@@ -141,6 +141,7 @@ async function openProvider(
       memoryMebibytes: size.memoryMb,
       workspaceMebibytes: size.diskMb,
       ...(storageClass !== undefined && { storageClass }),
+      ...(pullSecret !== undefined && { pullSecret }),
     },
   });
 }

@@ -34,6 +34,8 @@ export interface ClusterOptions {
   /** Image of sandboxes that ask for none (kubernetes). */
   readonly sandboxImage: string | undefined;
   readonly storageClass: string | undefined;
+  /** Secret that images of sandboxes are pulled with. */
+  readonly pullSecret: string | undefined;
   /** How large a sandbox is that asks for no size; agent-sandbox: any. */
   readonly size: SandboxSize;
   /** SandboxWarmPool of sandboxes that ask for no image (agent-sandbox). */
@@ -138,6 +140,7 @@ function shape(env: Environment): Config {
     cluster: Object.freeze({
       sandboxImage: env.PORTHOLE_SANDBOX_IMAGE,
       storageClass: env.PORTHOLE_SANDBOX_STORAGE_CLASS,
+      pullSecret: env.PORTHOLE_SANDBOX_PULL_SECRET,
       size: {
         cpu: env.PORTHOLE_SANDBOX_CPUS,
         memoryMb: env.PORTHOLE_SANDBOX_MEMORY_MIB,

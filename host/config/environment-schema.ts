@@ -150,6 +150,11 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_SANDBOX_STORAGE_CLASS: text
     .optional()
     .describe("kubernetes: storage class of /workspace; without it the cluster's default"),
+  PORTHOLE_SANDBOX_PULL_SECRET: text
+    .optional()
+    .describe(
+      "kubernetes: Secret beside the sandboxes that their images are pulled with; without it what the namespace's service account has",
+    ),
   PORTHOLE_WARM_POOL: text
     .optional()
     .describe('agent-sandbox: SandboxWarmPool of sandboxes that ask for no image; required there'),

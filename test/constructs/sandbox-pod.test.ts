@@ -90,6 +90,12 @@ describe('the pod of a sandbox', () => {
     });
   });
 
+  test('pulls its image with a secret where one is named, and otherwise with what the namespace has', () => {
+    const other = sandboxPodManifests({ ...PROPS, pullSecret: 'registry' });
+    expect(other.pod).toMatchObject({ spec: { imagePullSecrets: [{ name: 'registry' }] } });
+    expect(sandboxPodManifests(PROPS).pod).not.toHaveProperty('spec.imagePullSecrets');
+  });
+
   test('takes a storage class, a user and a command', () => {
     const other = sandboxPodManifests({
       ...PROPS,

@@ -271,6 +271,7 @@ describe("the functions' environment", () => {
       provider: 'kubernetes',
       sandboxImage: 'registry.example.com/sandbox@sha256:4567',
       storageClass: undefined,
+      pullSecret: undefined,
       size: { cpu: 2, memoryMb: 2_048, diskMb: 10_240 },
       warmPool: undefined,
       warmPoolsByImage: {},
@@ -329,8 +330,15 @@ describe("the functions' environment", () => {
     ],
     [
       'pods, though there are pools, where the stack says so',
-      { ...pools, warmPool: 'a', provider: 'kubernetes', image: 'debian', storageClass: 'fast' },
-      { provider: 'kubernetes', sandboxImage: 'debian', storageClass: 'fast' },
+      {
+        ...pools,
+        warmPool: 'a',
+        provider: 'kubernetes',
+        image: 'debian',
+        storageClass: 'fast',
+        pullSecret: 'ours',
+      },
+      { provider: 'kubernetes', sandboxImage: 'debian', storageClass: 'fast', pullSecret: 'ours' },
     ],
     [
       'whatever the cluster has, where the stack leaves it open',
