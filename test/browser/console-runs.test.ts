@@ -398,6 +398,13 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await serve(3100);
       await page.frameLocator('iframe').getByRole('heading', { name: 'Port 3100' }).waitFor();
       await preview(3100).getByText('serves', { exact: true }).waitFor();
+      await page
+        .frameLocator('iframe')
+        .locator('h1')
+        .evaluate('(heading) => { heading.textContent = "Elsewhere"; }');
+      await page.frameLocator('iframe').getByRole('heading', { name: 'Elsewhere' }).waitFor();
+      await preview(3100).getByRole('button', { name: 'Reload' }).click();
+      await page.frameLocator('iframe').getByRole('heading', { name: 'Port 3100' }).waitFor();
       await preview(3100).getByRole('button', { name: 'Stop' }).click();
       await preview(3100).waitFor({ state: 'detached' });
       expect(await page.evaluate('document.activeElement.textContent')).toBe('Previews');

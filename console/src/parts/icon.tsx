@@ -7,6 +7,7 @@ const PATHS = {
   external: 'M14 4h6v6M20 4l-9 9M18 14v6H4V6h6',
   copy: 'M8 8h12v12H8zM16 8V4H4v12h4',
   qr: 'M4 4h6v6H4zM14 4h6v6h-6zM4 14h6v6H4zM14 14h2v2h-2zM18 18h2v2h-2zM18 14h2M14 18v2',
+  reload: 'M20 5v5h-5M19.500 10A8 8 0 1 0 20 14',
   stop: 'M6 6h12v12H6z',
   folder: 'M3 6h6l2 2h10v11H3z',
   file: 'M6 3h8l4 4v14H6zM14 3v4h4',

@@ -43,7 +43,7 @@ export function LivePreview({ run, preview, fresh, onEnd }: LivePreviewProps) {
     serves ? LOOK_MS : LOOK_SOON_MS,
   );
   const { state, reason } = previewStanding(preview, found, unseen);
-  const { isShown, loads } = useFrame(state, found);
+  const { isShown, loads, reload } = useFrame(state, found);
   useEffect(() => setServes(state === 'serves'), [state]);
   useEffect(() => {
     if (fresh) article.current?.focus();
@@ -63,6 +63,11 @@ export function LivePreview({ run, preview, fresh, onEnd }: LivePreviewProps) {
         </h3>
         <TimeLeft expiry={expiry} maxUntil={preview.max_until} />
         <div className="tools">
+          {url === null || !isShown ? null : (
+            <Button onPress={reload}>
+              <Icon name="reload" /> Reload
+            </Button>
+          )}
           {url === null ? null : <SharePreview url={url} serves={state !== 'not serving'} />}
           <Button variant="danger" isDisabled={busy} onPress={() => void attempt(stop)}>
             <Icon name="stop" /> Stop

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import type { PreviewStanding } from './preview-words.ts';
 
 /** Looks in a row that find nothing before an app that has served counts as away, and not as busy. */
@@ -9,11 +9,13 @@ export interface Frame {
   readonly isShown: boolean;
   /** Another number when it is to be loaded again: the app was away, and what is shown may be a page about that. */
   readonly loads: number;
+  /** Loads it from its beginning, wherever somebody has gone in it: a page cannot have another origin's go on from where it is. */
+  readonly reload: () => void;
 }
 
 /** @param look another object for each look at the app */
 export function useFrame(state: PreviewStanding['state'], look: unknown): Frame {
-  const [frame, setFrame] = useState<Frame>({ isShown: true, loads: 0 });
+  const [frame, setFrame] = useState<Omit<Frame, 'reload'>>({ isShown: true, loads: 0 });
   const hasServed = useRef(false);
   const missed = useRef(0);
   useEffect(() => {
@@ -28,5 +30,6 @@ export function useFrame(state: PreviewStanding['state'], look: unknown): Frame 
     missed.current = 0;
     setFrame(({ loads }) => ({ isShown: true, loads: wasAway ? loads + 1 : loads }));
   }, [state, look]);
-  return frame;
+  const reload = useCallback(() => setFrame(({ isShown, loads }) => ({ isShown, loads: loads + 1 })), []);
+  return { ...frame, reload };
 }
