@@ -50,15 +50,18 @@ export function run(inputs, context) {
 `,
 };
 
-/** Leaves a process in a session of its own, once, and says whether the one that it has left before still runs. */
+/**
+ * Leaves a process in a session of its own, once, and says whether the one that it has left before still runs. The command line tells that of an old one alone: right
+ * after its exec a process has none yet.
+ */
 const LEAVES: Readonly<Record<Language, string>> = {
   python: `
 import subprocess
 def run(inputs, context):
     left = context["state"]
     if left is None:
-        left = subprocess.Popen(["sleep", "600"], start_new_session=True).pid
-        return {"outputs": open(f"/proc/{left}/cmdline").read() != "", "state": left, "next_actions": [{"id": "look"}]}
+        left = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        return {"outputs": left.poll() is None, "state": left.pid, "next_actions": [{"id": "look"}]}
     try:
         return {"outputs": open(f"/proc/{left}/cmdline").read() != ""}
     except FileNotFoundError:
@@ -72,7 +75,7 @@ export function run(inputs, context) {
   if (context.state !== null) return { outputs: runs(context.state) };
   const child = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
   child.unref();
-  return { outputs: runs(child.pid), state: child.pid, next_actions: [{ id: 'look' }] };
+  return { outputs: child.exitCode === null, state: child.pid, next_actions: [{ id: 'look' }] };
 }
 `,
 };
