@@ -1,5 +1,5 @@
-import { useAnswer } from '../live/use-live.ts';
 import { plainText } from '#core/rules/plain-text.ts';
+import { useAnswer } from '../live/use-live.ts';
 
 /** What a look into the sandbox finds at the port. Program and title are what the sandbox calls them: marked as such, and cut. */
 export function WhatListens({ runId, port }: { readonly runId: string; readonly port: number }) {

@@ -1,11 +1,11 @@
 import { Link } from 'wouter';
+import { plainText } from '#core/rules/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
 import { timeAgo } from '../live/time-words.ts';
 import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
-import { plainText } from '#core/rules/plain-text.ts';
 import { Previews } from '../previews/previews.tsx';
 import { Timeline } from '../runs/timeline.tsx';
 import { useRunEvents } from '../runs/use-run-events.ts';

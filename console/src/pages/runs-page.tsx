@@ -1,12 +1,12 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
+import { plainText } from '#core/rules/plain-text.ts';
 import { Policies } from '../approvals/policies.tsx';
 import { timeAgo } from '../live/time-words.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice } from '../parts/choice.tsx';
 import { Empty, Loading, Problem, State } from '../parts/feedback.tsx';
-import { plainText } from '#core/rules/plain-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
 import { FirstRun } from '../runs/first-run.tsx';
 import { NewRun } from '../runs/new-run.tsx';

@@ -1,9 +1,9 @@
 import { useRef, useState } from 'react';
+import { plainText } from '#core/rules/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
-import { plainText } from '#core/rules/plain-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { ResumeButton } from './resume-button.tsx';

@@ -1,5 +1,5 @@
-import type { Api } from '../api/api.ts';
 import { plainText } from '#core/rules/plain-text.ts';
+import type { Api } from '../api/api.ts';
 
 export type RunEvent = Api['GET /api/runs/{id}/timeline']['answer']['events'][number];
 

@@ -1,12 +1,12 @@
 import { Checkbox } from 'react-aria-components';
 import { useLocation } from 'wouter';
+import { plainText } from '#core/rules/plain-text.ts';
 import { call } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice } from '../parts/choice.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { formText } from '../parts/form-text.ts';
-import { plainText } from '#core/rules/plain-text.ts';
 import { TextInput } from '../parts/text-input.tsx';
 
 const NEW = 'new';
