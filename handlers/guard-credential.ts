@@ -1,14 +1,18 @@
 import { Readable } from 'node:stream';
 import type { Caller, SessionRef } from '#core/callers.ts';
 import type { MessageSocket } from '#core/ports/message-socket.ts';
-import { watchCredential } from '#core/use-cases/delegations/watch-credential.ts';
+import type { Sessions } from '#core/ports/sessions.ts';
+import { type WatchCredentialDeps, watchCredential } from '#core/use-cases/delegations/watch-credential.ts';
 import { watchSession } from '#core/use-cases/watch-session.ts';
 import type { WatchedCredential } from '#core/use-cases/watch-while-good.ts';
 import type { HttpResponse } from './http-event.ts';
-import type { Services } from './services.ts';
 
 /** RFC 6455: the endpoint ends the connection because what it got violates its policy. */
 const POLICY_VIOLATION = 1008;
+
+export interface GuardCredentialDeps extends WatchCredentialDeps {
+  readonly authenticator: { readonly sessions?: Pick<Sessions, 'lasts'> | undefined };
+}
 
 /**
  * Ends what a delegate, or a person with a browser, has begun once the credential, or the session, is good no longer: a command, a download, a terminal that outlives its request. Everybody
@@ -16,7 +20,7 @@ const POLICY_VIOLATION = 1008;
  * @param handle is given what is aborted when the client goes away, or the credential ends
  */
 export async function guardCredential(
-  services: Services,
+  services: GuardCredentialDeps,
   caller: Caller | undefined,
   signal: AbortSignal | undefined,
   handle: (signal: AbortSignal | undefined) => Promise<HttpResponse>,
@@ -53,7 +57,7 @@ export async function guardCredential(
 
 /** Most answers are out at once; only what lasts is worth another look at the session. */
 function guardSession(
-  { authenticator: { sessions }, clock }: Services,
+  { authenticator: { sessions }, clock }: GuardCredentialDeps,
   session: SessionRef,
   response: HttpResponse,
 ): HttpResponse {
@@ -68,6 +72,8 @@ function guardStream(body: Readable, watched: WatchedCredential): void {
   const { signal } = watched;
   const end = () => body.destroy(signal.reason instanceof Error ? signal.reason : undefined);
   signal.addEventListener('abort', end, { once: true });
+  // Before anybody reads it there is nobody to hear of its error, which would end the process; who reads it then is told all the same.
+  body.on('error', () => undefined);
   body.once('close', () => watched.close());
   if (signal.aborted) end();
 }

@@ -401,7 +401,9 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await page
         .frameLocator('iframe')
         .locator('h1')
-        .evaluate('(heading) => { heading.textContent = "Elsewhere"; }');
+        .evaluate((heading) => {
+          heading.textContent = 'Elsewhere';
+        });
       await page.frameLocator('iframe').getByRole('heading', { name: 'Elsewhere' }).waitFor();
       await preview(3100).getByRole('button', { name: 'Reload' }).click();
       await page.frameLocator('iframe').getByRole('heading', { name: 'Port 3100' }).waitFor();

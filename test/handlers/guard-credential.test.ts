@@ -1,0 +1,56 @@
+import { describe, expect, test } from '@jest/globals';
+import { PassThrough, Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { systemClock } from '#adapters/system/system-clock.ts';
+import type { Caller } from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
+import { guardCredential, type GuardCredentialDeps } from '#handlers/guard-credential.ts';
+
+const ALICE: Caller = {
+  kind: 'person',
+  user: 'alice',
+  org: 'acme',
+  admin: false,
+  session: { id: 'ses_1', expiresAt: new Date(Date.now() + 60_000) },
+};
+
+const gone = new PortholeError('service_unavailable', 'the records are closed: the server is stopping');
+
+const depsWith = (lasts: () => Promise<boolean>): GuardCredentialDeps => ({
+  authenticator: { sessions: { lasts } },
+  clock: systemClock,
+  records: {
+    delegations: {
+      tokenVersion: () => Promise.reject(gone),
+      get: () => Promise.reject(gone),
+      watch: () => () => undefined,
+    } as never,
+  },
+});
+
+describe('a stream that was begun in a browser', () => {
+  test('is cut off where nobody can tell whether its session lasts, also before anybody reads it', async () => {
+    const body = new PassThrough();
+    const closed = new Promise((resolve) => body.once('close', resolve));
+    await guardCredential(
+      depsWith(() => Promise.reject(gone)),
+      ALICE,
+      undefined,
+      () => Promise.resolve({ statusCode: 200, headers: {}, body }),
+    );
+    await closed;
+    // An error that nobody hears would have ended this process.
+    await expect(pipeline(body, new PassThrough())).rejects.toBe(gone);
+  });
+
+  test('goes on while it lasts', async () => {
+    const body = Readable.from(['a', 'b']);
+    await guardCredential(
+      depsWith(() => Promise.resolve(true)),
+      ALICE,
+      undefined,
+      () => Promise.resolve({ statusCode: 200, headers: {}, body }),
+    );
+    expect(await body.toArray()).toEqual(['a', 'b']);
+  });
+});
