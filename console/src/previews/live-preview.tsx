@@ -64,8 +64,8 @@ export function LivePreview({ run, preview, fresh, onEnd }: LivePreviewProps) {
         <TimeLeft expiry={expiry} maxUntil={preview.max_until} />
         <div className="tools">
           {url === null || !isShown ? null : (
-            <Button onPress={reload}>
-              <Icon name="reload" /> Reload
+            <Button aria-label="Reload" onPress={reload}>
+              <Icon name="reload" />
             </Button>
           )}
           {url === null ? null : <SharePreview url={url} serves={state !== 'not serving'} />}
