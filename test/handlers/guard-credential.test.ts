@@ -24,7 +24,7 @@ const depsWith = (lasts: () => Promise<boolean>): GuardCredentialDeps => ({
       tokenVersion: () => Promise.reject(gone),
       get: () => Promise.reject(gone),
       watch: () => () => undefined,
-    } as never,
+    },
   },
 });
 

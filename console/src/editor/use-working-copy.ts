@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { ApiError, call } from '../api/client.ts';
 import { problemOf } from '../live/use-live.ts';
+import { useAttempt } from '../parts/use-attempt.ts';
 import { FIELD_NAMES, type FieldName, type FieldProblems, readText, type ToolFields } from './tool-text.ts';
 import type { DraftLock } from './use-draft-lock.ts';
 import { copyOf, type Draft, isChanged, keepCopy, unsavedCopy, type WorkingCopy } from './working-copies.ts';
@@ -49,9 +50,7 @@ export function useWorkingCopy({
 }: WorkingCopyOptions): WorkingCopyState {
   const [copy, setCopy] = useState(() => unsavedCopy(person, toolId) ?? copyOf(draft));
   const [problems, setProblems] = useState<FieldProblems>({});
-  const [problem, setProblem] = useState<string>();
   const [told, setTold] = useState('');
-  const [busy, setBusy] = useState(false);
   // What is saved or run is what stands there now, also before the page has shown it.
   const latest = useRef(copy);
   const change = useCallback(
@@ -80,18 +79,9 @@ export function useWorkingCopy({
     setProblems(found);
     return Object.keys(found).length > 0;
   };
-  const attempt = async (work: () => Promise<void>) => {
-    setBusy(true);
-    setProblem(undefined);
-    setTold('');
-    try {
-      await work();
-    } catch (error) {
-      if (!refuse(error)) setProblem(`Nothing was saved. ${problemOf(error)}`);
-    } finally {
-      setBusy(false);
-    }
-  };
+  const { busy, problem, setProblem, attempt } = useAttempt((error) =>
+    refuse(error) ? undefined : `Nothing was saved. ${problemOf(error)}`,
+  );
   const put = async (token: string, sent: WorkingCopy, given: ToolFields, versionId: string | undefined) => {
     const { text, revision } = sent;
     const saved = await call('PUT /api/v1/editor/tools/{tool_id}/draft', {
@@ -109,6 +99,7 @@ export function useWorkingCopy({
   };
   const save = () =>
     attempt(async () => {
+      setTold('');
       const sent = latest.current;
       const given = fields();
       if (given === undefined) return;
@@ -123,6 +114,7 @@ export function useWorkingCopy({
     });
   const saveVersion = () =>
     attempt(async () => {
+      setTold('');
       const sent = latest.current;
       const given = fields();
       if (given === undefined) return;

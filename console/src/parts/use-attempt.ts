@@ -11,8 +11,11 @@ export interface Attempts {
   readonly attempt: (work: () => Promise<unknown>) => Promise<void>;
 }
 
-/** Something that a person has done by a press: while it lasts, and when it goes wrong. */
-export function useAttempt(): Attempts {
+/**
+ * Something that a person has done by a press: while it lasts, and when it goes wrong.
+ * @param wordsOf what to tell of an error; undefined: that is told elsewhere. By default the API's own words
+ */
+export function useAttempt(wordsOf: (error: unknown) => string | undefined = problemOf): Attempts {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
   const attempt = async (work: () => Promise<unknown>) => {
@@ -21,7 +24,7 @@ export function useAttempt(): Attempts {
     try {
       await work();
     } catch (error) {
-      setProblem(problemOf(error));
+      setProblem(wordsOf(error));
     } finally {
       setBusy(false);
     }

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { PreviewStanding } from './preview-words.ts';
 
 /** Looks in a row that find nothing before an app that has served counts as away, and not as busy. */
@@ -7,7 +7,7 @@ const AWAY_LOOKS = 2;
 export interface Frame {
   /** There is none while the app has never served: why is told in words. */
   readonly isShown: boolean;
-  /** Another number when it is to be loaded again: the app was away, and what is shown may be a page about that. */
+  /** Another number when it is to be loaded again: somebody asked for it, or the app was away, and what is shown may be a page about that. */
   readonly loads: number;
   /** Loads it from its beginning, wherever somebody has gone in it: a page cannot have another origin's go on from where it is. */
   readonly reload: () => void;
@@ -30,6 +30,6 @@ export function useFrame(state: PreviewStanding['state'], look: unknown): Frame 
     missed.current = 0;
     setFrame(({ loads }) => ({ isShown: true, loads: wasAway ? loads + 1 : loads }));
   }, [state, look]);
-  const reload = useCallback(() => setFrame(({ isShown, loads }) => ({ isShown, loads: loads + 1 })), []);
+  const reload = () => setFrame(({ isShown, loads }) => ({ isShown, loads: loads + 1 }));
   return { ...frame, reload };
 }

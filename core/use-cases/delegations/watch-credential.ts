@@ -5,7 +5,7 @@ import type { Records } from '../../ports/records.ts';
 import { type WatchedCredential, watchWhileGood } from '../watch-while-good.ts';
 
 export interface WatchCredentialDeps {
-  readonly records: Pick<Records, 'delegations'>;
+  readonly records: { readonly delegations: Pick<Records['delegations'], 'tokenVersion' | 'get' | 'watch'> };
   readonly clock: WakingClock;
 }
 
