@@ -7,6 +7,9 @@ import type { Grant } from './rules/grant.ts';
 import { isOfService } from './rules/service-owner.ts';
 import type { Actor } from './rules/preview-events.ts';
 
+/** A key that can be tried over a network has at least this many characters. */
+export const MIN_KEY_LENGTH = 16;
+
 /** The session that a browser showed. */
 export interface SessionRef {
   readonly id: string;

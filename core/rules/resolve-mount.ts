@@ -1,3 +1,4 @@
+import type { Person } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { BucketCredentials, BucketMount } from '../ports/bucket-mounter.ts';
 import type { MountRequest } from './mount-request.ts';
@@ -11,6 +12,8 @@ export interface BucketBinding {
   readonly prefix?: string | undefined;
   readonly readOnly: boolean;
   readonly credentials?: BucketCredentials | undefined;
+  /** Whole orgs, or single users of one, besides admins. */
+  readonly openTo: readonly { readonly org: string; readonly user?: string | undefined }[];
 }
 
 /** What the configuration says of buckets. */
@@ -18,7 +21,7 @@ export interface BucketOptions {
   readonly bindings: Readonly<Record<string, BucketBinding>>;
   /** Origins of S3 servers that whoever owns a sandbox may name; `*` stands for one label. Undefined: those of the large clouds, without our own credentials. */
   readonly endpoints: readonly string[] | undefined;
-  /** Our own credentials, for whoever gives none. */
+  /** The operator's credentials: for bindings without their own, and for admins that give none. */
   readonly credentials: BucketCredentials | undefined;
 }
 
@@ -31,18 +34,25 @@ export const CLOUD_ENDPOINTS = [
 ] as const;
 
 /**
- * The mount that a request comes to. `mayNameAny`: whether the caller may have this host connect to any server at all, and with our own credentials.
- * @throws PortholeError `mount_error`, `forbidden` for a server that is not the caller's to name
+ * The mount that a request comes to. Only admins may have this host connect to any server at all, and with the operator's credentials to a bucket of their choice.
+ * @throws PortholeError `mount_error`, `forbidden` for a binding or a server that is not open to the caller
  */
 export function resolveMount(
   request: MountRequest,
   options: BucketOptions,
-  { mayNameAny }: { readonly mayNameAny: boolean },
+  caller: Pick<Person, 'user' | 'org' | 'admin'>,
 ): BucketMount {
   const { mountPath, source } = request;
   const s3fsOptions = readS3fsOptions(request.s3fsOptions);
   if (source.kind === 'binding') {
     const binding = Object.hasOwn(options.bindings, source.name) ? options.bindings[source.name] : undefined;
+    if (!caller.admin && !binding?.openTo.some((who) => includes(who, caller))) {
+      // In the same words where it does not exist: names of bindings are not to be found out.
+      throw new PortholeError(
+        'forbidden',
+        `The binding ${JSON.stringify(source.name.slice(0, 100))} does not exist, or is not open to you. Ask your administrator to name you or your org in its open_to (PORTHOLE_BUCKETS).`,
+      );
+    }
     if (binding === undefined) {
       throw failed(
         `there is no binding ${JSON.stringify(source.name.slice(0, 100))}: name it in PORTHOLE_BUCKETS, or give options.endpoint`,
@@ -62,9 +72,8 @@ export function resolveMount(
   const bucket = checkBucketName(source.bucket);
   const prefix = joinPrefixes(undefined, request.prefix);
   const endpoint = readEndpoint(source.endpoint);
-  const isOurs = mayNameAny ? !isLinkLocal(endpoint) : false;
-  const isVouchedFor = isOurs || matchesAny(endpoint, options.endpoints ?? []);
-  if (!isVouchedFor && (options.endpoints !== undefined || !matchesAny(endpoint, CLOUD_ENDPOINTS))) {
+  const mayNameAny = caller.admin && !isLinkLocal(endpoint);
+  if (!mayNameAny && !matchesAny(endpoint, options.endpoints ?? CLOUD_ENDPOINTS)) {
     throw new PortholeError(
       'forbidden',
       `No bucket of ${endpoint.origin} may be mounted here: ask for the origin to be added to PORTHOLE_MOUNT_ENDPOINTS, or use a binding.`,
@@ -76,9 +85,16 @@ export function resolveMount(
     endpoint: endpoint.origin,
     prefix,
     readOnly: request.readOnly,
-    credentials: required(request.credentials ?? (isVouchedFor ? options.credentials : undefined)),
+    credentials: required(request.credentials ?? (caller.admin ? options.credentials : undefined)),
     s3fsOptions: withStyle(endpoint.origin, s3fsOptions),
   };
+}
+
+function includes(
+  who: BucketBinding['openTo'][number],
+  { user, org }: Pick<Person, 'user' | 'org'>,
+): boolean {
+  return who.org === org && (who.user === undefined || who.user === user);
 }
 
 /** What a path may be that goes through system calls, a command line and lists of mounts. */

@@ -25,7 +25,7 @@ export async function mountBucket(
   request: MountRequest,
   signal?: AbortSignal,
 ): Promise<void> {
-  const mount = resolveMount(request, buckets, { mayNameAny: person.admin });
+  const mount = resolveMount(request, buckets, person);
   const { mountPath } = mount;
   const isOurs = isInWorkspace(mountPath);
   // Something runs in any case: it brings back a sandbox that has died.

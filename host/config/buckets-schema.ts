@@ -28,17 +28,23 @@ const Binding = z
     read_only: z.boolean('must be true or false').default(false),
     access_key_id: text.optional(),
     secret_access_key: text.optional(),
+    open_to: z
+      .array(
+        z.strictObject({
+          org: z.string('must be the name of an org').min(1, 'must be the name of an org'),
+          user: text.optional(),
+        }),
+      )
+      .default([]),
   })
   .refine(
     (binding) => (binding.access_key_id === undefined) === (binding.secret_access_key === undefined),
     'set access_key_id and secret_access_key, or neither',
   )
-  .transform(({ bucket, endpoint, region, prefix, read_only, access_key_id, secret_access_key }) => ({
-    bucket,
-    endpoint,
-    region,
-    prefix,
+  .transform(({ read_only, access_key_id, secret_access_key, open_to, ...binding }) => ({
+    ...binding,
     readOnly: read_only,
+    openTo: open_to,
     credentials:
       access_key_id === undefined || secret_access_key === undefined
         ? undefined

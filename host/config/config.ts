@@ -3,6 +3,7 @@ import type { S3ArchiveOptions } from '#adapters/archives/s3-archive-store.ts';
 import type { SandboxLimits } from '#adapters/docker/containers/sandbox-limits.ts';
 import { type EngineAddress, engineAddress } from '#adapters/docker/engine/engine-address.ts';
 import type { JwksSchema } from '#adapters/keys/key-set.ts';
+import { MIN_KEY_LENGTH } from '#core/callers.ts';
 import type { BucketCredentials } from '#core/ports/bucket-mounter.ts';
 import type { WarmPoolConfig } from '#core/ports/warm-pool.ts';
 import type { CatalogueImage } from '#core/ports/images.ts';
@@ -302,6 +303,11 @@ function contradictions(
       `HOST: ${env.HOST} is not a loopback address, and nothing is configured to tell callers apart: set SANDBOX_API_KEY, PORTHOLE_API_KEYS or OIDC_ISSUER, or listen on 127.0.0.1`,
     );
   }
+  if (env.HOST !== undefined && !isLoopback(env.HOST) && isShortKey(env.SANDBOX_API_KEY)) {
+    problems.push(
+      `SANDBOX_API_KEY: ${SHORT_KEY}, which is too few for HOST ${env.HOST}: set a longer key (openssl rand -hex 24), or listen on 127.0.0.1`,
+    );
+  }
   if ((given['OIDC_ISSUER'] === undefined) !== (given['OIDC_AUDIENCE'] === undefined)) {
     problems.push('OIDC_ISSUER and OIDC_AUDIENCE: set both or neither');
   }
@@ -352,6 +358,13 @@ export function isOnOneMachine({ provider }: Pick<Config, 'provider'>): boolean 
 export const NEEDS_IMAGE = 'required with the provider kubernetes: the image of sandboxes that ask for none';
 export const NEEDS_WARM_POOL =
   'required with the provider agent-sandbox: the SandboxWarmPool of sandboxes that ask for no image';
+
+export const SHORT_KEY = `has fewer than ${MIN_KEY_LENGTH} characters`;
+
+/** Whether the key can be guessed by who may try over a network. */
+export function isShortKey(key: string | undefined): boolean {
+  return key !== undefined && key.length < MIN_KEY_LENGTH;
+}
 
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { DEFAULT_LIMITS } from '#adapters/docker/containers/sandbox-limits.ts';
 import { JwksSchema } from '#adapters/keys/key-set.ts';
 import { ImageFields, ImageName, toCatalogueImage } from '#handlers/images/image-schema.ts';
+import { MIN_KEY_LENGTH } from '#core/callers.ts';
 import type { Quota } from '#core/rules/quotas.ts';
 import { BucketsSchema, MountEndpointsSchema } from './buckets-schema.ts';
 
@@ -41,7 +42,7 @@ const dnsName = z
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 
 const ApiKeys = z.record(
-  z.string().min(16, 'a key needs at least 16 characters'),
+  z.string().min(MIN_KEY_LENGTH, `a key needs at least ${MIN_KEY_LENGTH} characters`),
   z.strictObject({ user: text, org: text, admin: z.boolean().default(false) }),
 );
 
@@ -239,7 +240,9 @@ export const EnvironmentSchema = z.object({
     .string()
     .min(1, 'must not be empty')
     .optional()
-    .describe('The key of the service itself (an admin)'),
+    .describe(
+      `The key of the service itself (an admin); at least ${MIN_KEY_LENGTH} characters unless HOST is a loopback address`,
+    ),
   PORTHOLE_API_KEYS: json(ApiKeys).optional().describe('Keys of people, JSON {key: {user, org, admin?}}'),
   OIDC_ISSUER: httpUrl
     .optional()
@@ -257,10 +260,10 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_BUCKETS: json(BucketsSchema)
     .default({})
     .describe(
-      'Buckets that callers may mount by name, JSON {name: {bucket, endpoint, region?, prefix?, read_only?, access_key_id?, secret_access_key?}}',
+      'Buckets that callers may mount by name, JSON {name: {bucket, endpoint, region?, prefix?, read_only?, access_key_id?, secret_access_key?, open_to?: [{org, user?}]}}; admins may mount all of them, others those that open_to names them or their org in',
     ),
   PORTHOLE_MOUNT_ENDPOINTS: MountEndpointsSchema.optional().describe(
-    'S3 servers whose buckets every user may mount, origins separated by commas, * for a label; without it AWS, R2 and GCS with keys of their own. Admins may mount from any',
+    'S3 servers whose buckets every user may mount with their own keys, origins separated by commas, * for a label; without it AWS, R2 and GCS. Admins may mount from any',
   ),
   AWS_ACCESS_KEY_ID: z.string().optional().describe('With AWS_SECRET_ACCESS_KEY: for mounts without keys'),
   AWS_SECRET_ACCESS_KEY: z.string().optional().describe('See AWS_ACCESS_KEY_ID'),

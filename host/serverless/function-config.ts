@@ -1,4 +1,4 @@
-import { type Config, ConfigError, readConfig } from '../config/config.ts';
+import { type Config, ConfigError, isShortKey, readConfig, SHORT_KEY } from '../config/config.ts';
 
 /**
  * The configuration of a function that keeps nothing between two requests, and that anybody on the internet may ask.
@@ -17,6 +17,7 @@ export function readFunctionConfig(environment: Readonly<Record<string, string |
       config.oidc === undefined &&
       Object.keys(config.apiKeys).length === 0 &&
       'SANDBOX_API_KEY: nothing is configured to tell callers apart: set it, PORTHOLE_API_KEYS or OIDC_ISSUER',
+    isShortKey(config.serviceKey) && `SANDBOX_API_KEY: ${SHORT_KEY}: set a longer key (openssl rand -hex 24)`,
   ].filter((problem) => problem !== false);
   if (problems.length > 0) throw new ConfigError(problems);
   return config;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MIN_KEY_LENGTH } from '../../core/callers.ts';
 import { reachesMetadataOnly } from '../../core/rules/address-range.ts';
 
 const text = z.string().trim().min(1, 'must not be empty');
@@ -292,7 +293,12 @@ export const StackConfigSchema = z.strictObject({
     .optional()
     .describe('PostgreSQL for the records (secret); required with more than one replica'),
   signingKeys: text.optional().describe('JWKS of symmetric keys, the first signs (secret); required'),
-  serviceKey: text.optional().describe('The key of the service itself, an admin (secret)'),
+  serviceKey: z
+    .string()
+    .trim()
+    .min(MIN_KEY_LENGTH, `must have at least ${MIN_KEY_LENGTH} characters`)
+    .optional()
+    .describe(`The key of the service itself, an admin, of at least ${MIN_KEY_LENGTH} characters (secret)`),
   apiKeys: text.optional().describe('Keys of people, JSON `{key: {user, org, admin?}}` (secret)'),
   oidcClientSecret: text
     .optional()

@@ -41,8 +41,15 @@ export function mountedBucketsContract(open: () => Promise<BucketHost>): void {
           prefix: '/team',
           access_key_id: s3.accessKeyId,
           secret_access_key: s3.secretAccessKey,
+          open_to: [{ org: 'acme' }],
         },
-        READ: { bucket: 'data', endpoint: s3.endpoint, read_only: true },
+        READ: {
+          bucket: 'data',
+          endpoint: s3.endpoint,
+          read_only: true,
+          open_to: [{ org: 'acme', user: 'alice' }],
+        },
+        OPERATORS: { bucket: 'data', endpoint: s3.endpoint },
       }),
       AWS_ACCESS_KEY_ID: s3.accessKeyId,
       AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
@@ -96,6 +103,14 @@ export function mountedBucketsContract(open: () => Promise<BucketHost>): void {
     );
     await unmount('/workspace/new/folder');
     expect(await run('ls -A /workspace/new')).toBe('');
+  });
+
+  test('mounts a binding only for those it is open to, and for admins', async () => {
+    await porthole.call('GET', `/v1/sandbox/${id}/running`, { token: ALICE });
+    const body = { binding: 'OPERATORS', mountPath: '/mnt/operators', options: {} };
+    const refused = await mount(body);
+    expect([refused.status, refused.json()]).toMatchObject([403, { code: 'forbidden' }]);
+    expect((await mount(body, SERVICE_KEY)).status).toBe(200);
   });
 
   test('the service mounts from any server, a user from those that are listed', async () => {

@@ -18,7 +18,14 @@ describe('the configuration of buckets', () => {
   test('has names for buckets, and one pair of keys, AWS before R2', () => {
     const { buckets } = readConfig({
       PORTHOLE_BUCKETS: JSON.stringify({
-        DATA: { ...DATA, ...KEYS, region: 'eu-1', prefix: '/a', read_only: true },
+        DATA: {
+          ...DATA,
+          ...KEYS,
+          region: 'eu-1',
+          prefix: '/a',
+          read_only: true,
+          open_to: [{ org: 'acme' }, { org: 'globex', user: 'bob' }],
+        },
       }),
       PORTHOLE_MOUNT_ENDPOINTS: 'https://S3.example.com/, http://*.internal:9000',
       AWS_ACCESS_KEY_ID: 'aws',
@@ -34,6 +41,7 @@ describe('the configuration of buckets', () => {
           region: 'eu-1',
           prefix: '/a',
           readOnly: true,
+          openTo: [{ org: 'acme' }, { org: 'globex', user: 'bob' }],
           credentials: { accessKeyId: 'id', secretAccessKey: 'the-secret-of-a-binding' },
         },
       },
@@ -77,6 +85,10 @@ describe('the configuration of buckets', () => {
     [
       { DATA: { ...DATA, access_key_id: 'id' } },
       'PORTHOLE_BUCKETS ▸ DATA: set access_key_id and secret_access_key, or neither',
+    ],
+    [
+      { DATA: { ...DATA, open_to: [{ user: 'alice' }] } },
+      'PORTHOLE_BUCKETS ▸ DATA ▸ open_to ▸ 0 ▸ org: must be the name of an org',
     ],
     [{ DATA: { ...DATA, readonly: true } }, 'PORTHOLE_BUCKETS ▸ DATA: Unrecognized key: "readonly"'],
   ])('PORTHOLE_BUCKETS %j is a problem', (value, problem) => {

@@ -196,6 +196,13 @@ describe('a configuration', () => {
       ],
     ],
     [
+      'a short service key on another address',
+      { HOST: '0.0.0.0', SANDBOX_API_KEY: 'fifteen-letters' },
+      [
+        'SANDBOX_API_KEY: has fewer than 16 characters, which is too few for HOST 0.0.0.0: set a longer key (openssl rand -hex 24), or listen on 127.0.0.1',
+      ],
+    ],
+    [
       'the address of every IPv6 interface',
       { HOST: '::' },
       [expect.stringContaining('HOST: :: is not a loopback address') as unknown as string],
@@ -269,10 +276,11 @@ describe('a configuration', () => {
 
   test.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost'])('%s needs no credential', (host) => {
     expect(problemsOf({ HOST: host })).toEqual([]);
+    expect(problemsOf({ HOST: host, SANDBOX_API_KEY: 'short' })).toEqual([]);
   });
 
   test.each<[string, Record<string, string>]>([
-    ['SANDBOX_API_KEY', { SANDBOX_API_KEY: 'service-key' }],
+    ['SANDBOX_API_KEY', { SANDBOX_API_KEY: 'sixteen-letters!' }],
     ['PORTHOLE_API_KEYS', { PORTHOLE_API_KEYS: '{"0123456789abcdef":{"user":"a","org":"b"}}' }],
     ['an issuer', { OIDC_ISSUER: 'https://issuer.test', OIDC_AUDIENCE: 'porthole' }],
   ])('any address is allowed with %s', (_name, environment) => {

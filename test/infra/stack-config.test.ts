@@ -74,6 +74,11 @@ describe('a stack file', () => {
 
   test.each([
     [
+      'a short service key',
+      { ...complete, 'porthole:serviceKey': 'fifteen-letters' },
+      'porthole:serviceKey: must have at least 16 characters',
+    ],
+    [
       'a range upside down',
       withKey('preview', { allowedPortMin: 9000, allowedPortMax: 3000 }),
       'porthole:preview.allowedPortMin: 9000 is above allowedPortMax (3000)',

@@ -6,14 +6,17 @@ const AMBIENT = { accessKeyId: 'ours', secretAccessKey: 'our-secret' };
 const GIVEN = { accessKeyId: 'theirs', secretAccessKey: 'their-secret' };
 const AWS = 'https://s3.amazonaws.com';
 
+const CLOSED =
+  'The binding "DATA" does not exist, or is not open to you. Ask your administrator to name you or your org in its open_to (PORTHOLE_BUCKETS).';
+
 const NOTHING: BucketOptions = { bindings: {}, endpoints: undefined, credentials: undefined };
 
 function resolve(
-  { mayNameAny = false, ...body }: Readonly<Record<string, unknown>> & { readonly mayNameAny?: boolean },
+  { admin = false, ...body }: Readonly<Record<string, unknown>> & { readonly admin?: boolean },
   options: Partial<BucketOptions> = {},
 ) {
   const request = readMountRequest({ bucket: 'bucket', mountPath: '/mnt/data', ...body });
-  return resolveMount(request, { ...NOTHING, ...options }, { mayNameAny });
+  return resolveMount(request, { ...NOTHING, ...options }, { user: 'alice', org: 'acme', admin });
 }
 
 describe('a server that a caller names', () => {
@@ -55,23 +58,28 @@ describe('a server that a caller names', () => {
 
   test('one that the configuration lists is everybody’s, and then the large clouds are not', () => {
     const endpoints = ['http://*.example.com:9000'];
-    const credentials = AMBIENT;
-    const mine = resolve({ options: { endpoint: 'http://s3.example.com:9000' } }, { endpoints, credentials });
-    expect(mine).toMatchObject({ credentials: AMBIENT, s3fsOptions: ['use_path_request_style'] });
+    const mine = { endpoint: 'http://s3.example.com:9000', credentials: GIVEN };
+    expect(resolve({ options: mine }, { endpoints })).toMatchObject({
+      credentials: GIVEN,
+      s3fsOptions: ['use_path_request_style'],
+    });
     expect(() => resolve({ options: { endpoint: AWS, credentials: GIVEN } }, { endpoints })).toThrow(
       'No bucket of',
     );
   });
 
-  test('our own keys go to no server that a user chose', () => {
-    expect(() => resolve({ options: { endpoint: AWS } }, { credentials: AMBIENT })).toThrow(
-      'mount failed: No credentials found',
-    );
-  });
+  test.each([undefined, [AWS]])(
+    'never takes the operator’s keys to a bucket that a user chose (%j)',
+    (endpoints) => {
+      expect(() => resolve({ options: { endpoint: AWS } }, { endpoints, credentials: AMBIENT })).toThrow(
+        'mount failed: No credentials found',
+      );
+    },
+  );
 
   test('an admin may name any, and use our own keys there', () => {
     const options = { endpoint: 'http://127.0.0.1:8333' };
-    expect(resolve({ mayNameAny: true, options }, { credentials: AMBIENT })).toMatchObject({
+    expect(resolve({ admin: true, options }, { credentials: AMBIENT })).toMatchObject({
       endpoint: 'http://127.0.0.1:8333',
       credentials: AMBIENT,
     });
@@ -84,9 +92,7 @@ describe('a server that a caller names', () => {
     'http://[::ffff:169.254.169.254]',
     'http://metadata.google.internal',
   ])('%s is not even an admin’s: it is where machines get their own keys', (endpoint) => {
-    expect(() => resolve({ mayNameAny: true, options: { endpoint, credentials: GIVEN } })).toThrow(
-      'No bucket of',
-    );
+    expect(() => resolve({ admin: true, options: { endpoint, credentials: GIVEN } })).toThrow('No bucket of');
   });
 
   test.each([
@@ -113,8 +119,9 @@ describe('a binding', () => {
       prefix: '/team',
       readOnly: true,
       credentials: GIVEN,
+      openTo: [{ org: 'acme' }],
     },
-    OURS: { bucket: 'real', endpoint: AWS, readOnly: false },
+    OURS: { bucket: 'real', endpoint: AWS, readOnly: false, openTo: [{ org: 'acme', user: 'alice' }] },
   };
 
   test('gives its own bucket, server, keys and limits, which a request only narrows', () => {
@@ -138,8 +145,29 @@ describe('a binding', () => {
   });
 
   test.each(['NONE', 'constructor', '__proto__'])('%s does not exist', (binding) => {
-    expect(() => resolve({ binding, options: {} }, { bindings })).toThrow(
+    expect(() => resolve({ admin: true, binding, options: {} }, { bindings })).toThrow(
       `mount failed: there is no binding "${binding}": name it in PORTHOLE_BUCKETS, or give options.endpoint`,
+    );
+  });
+
+  test.each([
+    ['names no one', []],
+    ['names another org', [{ org: 'globex' }]],
+    ['names another user of the org', [{ org: 'acme', user: 'bob' }]],
+    ['names a user of the same name in another org', [{ org: 'globex', user: 'alice' }]],
+  ])('that %s is open to admins alone', (_what, openTo) => {
+    const named = { DATA: { ...bindings.DATA, openTo } };
+    expect(() => resolve({ binding: 'DATA', options: {} }, { bindings: named })).toThrow(
+      expect.objectContaining({ code: 'forbidden', message: CLOSED }),
+    );
+    expect(resolve({ admin: true, binding: 'DATA', options: {} }, { bindings: named })).toMatchObject({
+      bucket: 'real',
+    });
+  });
+
+  test('that does not exist is refused to a user in the same words', () => {
+    expect(() => resolve({ binding: 'DATA', options: {} })).toThrow(
+      expect.objectContaining({ code: 'forbidden', message: CLOSED }),
     );
   });
 

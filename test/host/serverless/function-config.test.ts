@@ -21,6 +21,7 @@ describe("a function's configuration", () => {
     ['records in a file', { DATABASE_URL: undefined }, 'DATABASE_URL: '],
     ['previews on loopback', { Sandbox__Preview__Enabled: 'false' }, 'Sandbox__Preview__Enabled: '],
     ['everybody let in', { SANDBOX_API_KEY: undefined }, 'SANDBOX_API_KEY: '],
+    ['a short service key', { SANDBOX_API_KEY: 'fifteen-letters' }, 'SANDBOX_API_KEY: has fewer than 16'],
   ])('is refused with %s', (_what, change, problem) => {
     expect(() => readFunctionConfig({ ...GOOD, ...change })).toThrow(
       expect.objectContaining({ problems: [expect.stringContaining(problem)] }),
