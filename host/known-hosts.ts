@@ -1,26 +1,39 @@
 import { isIP } from 'node:net';
 
+export interface KnownHostsOptions {
+  readonly listenHost: string;
+  readonly publicUrl: URL | undefined;
+  readonly allowedHosts: readonly string[];
+}
+
 /**
  * Which Host headers the API answers to. Any other one is refused: with DNS rebinding a foreign page could otherwise reach the API under a name of its own. Where
  * the host listens on every address, every address is its own: an IP address cannot be rebound.
  */
-export function knownHosts(options: {
-  readonly listenHost: string;
-  readonly publicUrl: URL | undefined;
-  readonly allowedHosts: readonly string[];
-}): (hostHeader: string) => boolean {
+export function knownHosts(options: KnownHostsOptions): (hostHeader: string) => boolean {
   const isOpen = isWildcard(options.listenHost);
-  const names = new Set(['localhost', '127.0.0.1', '[::1]', ...options.allowedHosts]);
+  const names = namesOf(options);
   if (options.publicUrl !== undefined) names.add(options.publicUrl.hostname.toLowerCase());
-  if (!isOpen) {
-    names.add(
-      options.listenHost.includes(':') ? `[${options.listenHost}]` : options.listenHost.toLowerCase(),
-    );
-  }
   return (hostHeader) => {
     const name = hostHeader.replace(/:\d{1,5}$/, '').toLowerCase();
     return names.has(name) || (isOpen && isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0);
   };
+}
+
+/** The origins of the console's pages, for `frame-ancestors`; names that CSP has syntax for, so no IPv6 literals. */
+export function consoleOrigins(options: KnownHostsOptions, port: number): string[] {
+  if (options.publicUrl !== undefined) return [options.publicUrl.origin];
+  return [...namesOf(options)]
+    .filter((name) => /^[a-z0-9.-]+$/.test(name))
+    .map((name) => `http://${name}:${port}`);
+}
+
+function namesOf({ listenHost, allowedHosts }: KnownHostsOptions): Set<string> {
+  const names = new Set(['localhost', '127.0.0.1', '[::1]', ...allowedHosts]);
+  if (!isWildcard(listenHost)) {
+    names.add(listenHost.includes(':') ? `[${listenHost}]` : listenHost.toLowerCase());
+  }
+  return names;
 }
 
 /** Whether a listen address means every address of the machine. */

@@ -3,6 +3,7 @@ import { type LocalPlane, openLocalPlane } from '#adapters/gateway/plane/local-p
 import { createLoopbackPlane } from '#adapters/gateway/plane/loopback-plane.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { Config } from './config/config.ts';
+import { consoleOrigins } from './known-hosts.ts';
 import type { PlatformDeps } from './platform.ts';
 import type { Platform } from './platform.ts';
 import { createPreviewGateway } from './preview-gateway.ts';
@@ -26,8 +27,10 @@ export async function openOneMachinePreviews(
 ): Promise<OneMachinePreviews> {
   const scheme = config.publicUrl?.protocol === 'https:' ? 'https' : 'http';
   let port = publicPort(config.publicUrl);
+  let frameAncestors: readonly string[] = [];
   const listening = (actual: number): void => {
     port ??= actual;
+    frameAncestors = consoleOrigins({ ...config, listenHost: config.host }, actual);
   };
   const common = { maxTotal: config.preview.maxTotal, clock, provider };
   if (!config.preview.enabled) {
@@ -47,6 +50,7 @@ export async function openOneMachinePreviews(
     clock,
     preview: config.preview,
     scheme,
+    frameAncestors: () => frameAncestors,
     log,
     metrics,
   });

@@ -18,6 +18,8 @@ export interface PreviewGatewayDeps {
   readonly clock: Clock;
   readonly preview: PreviewOptions;
   readonly scheme: 'http' | 'https';
+  /** The origins of the console, which shows previews in frames. */
+  readonly frameAncestors: () => readonly string[];
   readonly log: Logger;
   readonly metrics: PreviewMetrics;
 }
@@ -33,6 +35,7 @@ export function createPreviewGateway({
   clock,
   preview,
   scheme,
+  frameAncestors,
   log,
   metrics,
 }: PreviewGatewayDeps): PreviewProxy {
@@ -58,6 +61,7 @@ export function createPreviewGateway({
       );
     },
     siblingOf: (target: PreviewTarget, token) => plane.lookup(token)?.runId === target.runId,
+    frameAncestors,
     log,
     metrics: {
       answered: (statusCode, by) =>

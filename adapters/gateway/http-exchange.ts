@@ -1,11 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tokenFingerprint } from '#core/rules/preview-token.ts';
 import { dialFailure } from './dial-failure.ts';
-import type { OpenExchange, PreviewBackend } from './preview-backend.ts';
-import { originOf } from './preview-origin.ts';
+import { clientAddress, type OpenExchange, type PreviewBackend, viewOf } from './preview-backend.ts';
+import {
+  type BodyFraming,
+  bodyFraming,
+  type OriginDecision,
+  type PreviewView,
+  requestHead,
+  responseHeaders,
+} from './preview-headers.ts';
 import type { PreviewProxyDeps } from './preview-proxy-deps.ts';
-import { type BodyFraming, bodyFraming, requestHead } from './request-head.ts';
-import { responseHeaders } from './response-headers.ts';
 import { answerWithPage, dropRest } from './status-answer.ts';
 import type { PreviewStatus, StatusPageContext } from './status-page.ts';
 import { RESPONSE_FAULTS, type ResponseFault } from './upstream/response-fault.ts';
@@ -24,7 +29,8 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   readonly #expectsContinue: boolean;
-  readonly #rewriteOrigin: boolean;
+  readonly #origin: OriginDecision;
+  readonly #view: PreviewView;
   readonly #framing: BodyFraming;
   /** May be sent again when a kept connection turns out to be dead: safe, and nothing of it is used up. */
   readonly #repeatable: boolean;
@@ -51,7 +57,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
       readonly req: IncomingMessage;
       readonly res: ServerResponse;
       readonly expectsContinue: boolean;
-      readonly rewriteOrigin: boolean;
+      readonly origin: OriginDecision;
     },
   ) {
     this.#deps = deps;
@@ -59,7 +65,8 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     this.#req = request.req;
     this.#res = request.res;
     this.#expectsContinue = request.expectsContinue;
-    this.#rewriteOrigin = request.rewriteOrigin;
+    this.#origin = request.origin;
+    this.#view = viewOf(deps, backend, request.req);
     this.#framing = bodyFraming(request.req);
     this.#repeatable = !this.#hasBody && SAFE_METHODS.has(request.req.method ?? '');
   }
@@ -98,16 +105,14 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
   }
 
   #send(connection: UpstreamConnection): void {
-    const { scheme } = this.#deps;
     this.#connection = connection;
     connection.use(this);
     connection.parser.expect(this.#req.method ?? '', this);
     this.#backend.touch();
-    const head = requestHead(this.#req, {
-      scheme,
-      targetPort: this.#backend.target.targetPort,
-      rewriteOrigin: this.#rewriteOrigin,
+    const head = requestHead(this.#req, this.#view, {
+      origin: this.#origin,
       upgrade: false,
+      client: clientAddress(this.#req),
     });
     connection.socket.write(head, 'latin1');
     if (this.#hasBody) this.#sendBody();
@@ -184,12 +189,8 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
 
   head(head: ResponseHead): void {
     this.#headSent = true;
-    const own = originOf(this.#deps.scheme, this.#req.headers.host ?? '');
-    this.#res.writeHead(
-      head.status,
-      head.reason,
-      responseHeaders(head, own, this.#backend.target.targetPort),
-    );
+    const headers = responseHeaders(head, this.#view, this.#deps.frameAncestors());
+    this.#res.writeHead(head.status, head.reason, headers);
     this.#deps.metrics.answered(head.status, 'app');
   }
 

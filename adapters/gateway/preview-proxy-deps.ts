@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import type { Scheme } from './preview-origin.ts';
+import type { Scheme } from './preview-headers.ts';
 import type { PreviewStatus } from './status-page.ts';
 import type { PreviewLookup, PreviewTarget } from './preview-target.ts';
 
@@ -33,6 +33,8 @@ export interface PreviewProxyDeps {
   dial(target: PreviewTarget, signal: AbortSignal): Promise<Duplex>;
   /** The preview is in use. At most once a second for each. */
   touched(target: PreviewTarget): void;
+  /** Origins that may show a preview in a frame even where its app forbids frames: the console's. */
+  frameAncestors(): readonly string[];
   /** Whether `token` is another live preview of the same run as `target`. */
   siblingOf(target: PreviewTarget, token: string): boolean;
   readonly log: PreviewProxyLog;

@@ -4,7 +4,7 @@ import { tokenFingerprint } from '#core/rules/preview-token.ts';
 import { endWith } from './front/raw-answer.ts';
 import { HttpExchange } from './http-exchange.ts';
 import { PreviewBackend } from './preview-backend.ts';
-import { judgeOrigin, rewritesOrigin } from './preview-origin.ts';
+import { decideOrigin, type OriginDecision } from './preview-headers.ts';
 import type { PreviewProxyDeps } from './preview-proxy-deps.ts';
 import type { PreviewLookup, PreviewTarget } from './preview-target.ts';
 import { answerWithPage, rawPageAnswer } from './status-answer.ts';
@@ -33,7 +33,7 @@ export interface PreviewProxy {
 /** What decides a request: the page it gets, or the backend that serves it. */
 type Decision =
   | { readonly page: PreviewStatus; readonly context?: StatusPageContext }
-  | { readonly backend: PreviewBackend };
+  | { readonly backend: PreviewBackend; readonly origin: OriginDecision };
 
 /** The data path of the preview gateway: streaming, strict on both sides, nothing stored. */
 export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
@@ -55,18 +55,16 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
     return backend;
   };
 
-  const decide = (found: PreviewLookup, req: IncomingMessage, rewriteOrigin: boolean): Decision => {
+  const decide = (found: PreviewLookup, req: IncomingMessage, isUpgrade: boolean): Decision => {
     if (found.kind === 'unknown') return { page: 'unknown' };
     if (found.kind === 'ended') return { page: found.reason };
     const { target } = found;
     if (closing) return { page: 'starting', context: target };
-    if (rewriteOrigin) {
-      const at = { scheme: deps.scheme, zone: deps.zone, host: req.headers.host ?? '' };
-      const verdict = judgeOrigin(req.headers.origin, at, (token) => deps.siblingOf(target, token));
-      if (verdict === 'foreign') return { page: 'foreign_origin', context: target };
-    }
+    const at = { scheme: deps.scheme, zone: deps.zone, host: req.headers.host ?? '' };
+    const origin = decideOrigin(req, at, isUpgrade, (token) => deps.siblingOf(target, token));
+    if (origin === 'refuse') return { page: 'foreign_origin', context: target };
     const backend = backendOf(target);
-    return backend.full ? { page: 'busy', context: target } : { backend };
+    return backend.full ? { page: 'busy', context: target } : { backend, origin };
   };
 
   /** Calls back at once for a live preview, later where the store has to look further. */
@@ -93,10 +91,10 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
       };
       const serve = (found: PreviewLookup): void => {
         if (res.destroyed) return;
-        const rewriteOrigin = rewritesOrigin(req.url ?? '', false);
-        const decision = decide(found, req, rewriteOrigin);
-        if ('page' in decision) answer(decision.page, decision.context);
-        else new HttpExchange(deps, decision.backend, { req, res, expectsContinue, rewriteOrigin }).start();
+        const decision = decide(found, req, false);
+        if ('page' in decision) return answer(decision.page, decision.context);
+        const { backend, origin } = decision;
+        new HttpExchange(deps, backend, { req, res, expectsContinue, origin }).start();
       };
       lookUp(token, serve, () => answer('unreachable'));
     },
@@ -111,9 +109,10 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
         if (socket.destroyed) return;
         const decision = decide(found, req, true);
         const key = req.headers['sec-websocket-key'];
-        if ('page' in decision) answer(decision.page, decision.context);
-        else if (!isWebSocketKey(key)) answer('bad_handshake');
-        else new WebSocketExchange(deps, decision.backend, { req, socket, early: head, key }).start();
+        if ('page' in decision) return answer(decision.page, decision.context);
+        if (!isWebSocketKey(key)) return answer('bad_handshake');
+        const { backend, origin } = decision;
+        new WebSocketExchange(deps, backend, { req, socket, early: head, key, origin }).start();
       };
       lookUp(token, serve, () => answer('unreachable'));
     },

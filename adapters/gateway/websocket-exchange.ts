@@ -3,11 +3,9 @@ import type { Duplex } from 'node:stream';
 import { tokenFingerprint } from '#core/rules/preview-token.ts';
 import { dialFailure } from './dial-failure.ts';
 import { endWith } from './front/raw-answer.ts';
-import type { OpenExchange, PreviewBackend } from './preview-backend.ts';
-import { originOf } from './preview-origin.ts';
+import { clientAddress, type OpenExchange, type PreviewBackend, viewOf } from './preview-backend.ts';
+import { type OriginDecision, type PreviewView, requestHead, responseHeaders } from './preview-headers.ts';
 import type { PreviewProxyDeps } from './preview-proxy-deps.ts';
-import { requestHead } from './request-head.ts';
-import { responseHeaders } from './response-headers.ts';
 import { splice } from './splice.ts';
 import { rawPageAnswer } from './status-answer.ts';
 import type { PreviewStatus, StatusPageContext } from './status-page.ts';
@@ -29,6 +27,8 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
   readonly #client: Duplex;
   readonly #early: Buffer;
   readonly #key: string;
+  readonly #origin: OriginDecision;
+  readonly #view: PreviewView;
   readonly #dialling = new AbortController();
   #connection: UpstreamConnection | undefined;
   #upstream: Duplex | undefined;
@@ -48,6 +48,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
       readonly socket: Duplex;
       readonly early: Buffer;
       readonly key: string;
+      readonly origin: OriginDecision;
     },
   ) {
     this.#deps = deps;
@@ -56,6 +57,8 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
     this.#client = request.socket;
     this.#early = request.early;
     this.#key = request.key;
+    this.#origin = request.origin;
+    this.#view = viewOf(deps, backend, request.req);
   }
 
   start(): void {
@@ -84,12 +87,12 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
     connection.use(this);
     connection.parser.expect('GET', this, true);
     this.#backend.touch();
-    const { targetPort } = this.#backend.target;
-    const { scheme } = this.#deps;
-    connection.socket.write(
-      requestHead(this.#req, { scheme, targetPort, rewriteOrigin: true, upgrade: true }),
-      'latin1',
-    );
+    const head = requestHead(this.#req, this.#view, {
+      origin: this.#origin,
+      upgrade: true,
+      client: clientAddress(this.#req),
+    });
+    connection.socket.write(head, 'latin1');
   }
 
   // What the connection to the app reports, until it has agreed.
@@ -173,8 +176,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
   }
 
   #rawHead(head: ResponseHead, connection: string): string {
-    const own = originOf(this.#deps.scheme, this.#req.headers.host ?? '');
-    const headers = responseHeaders(head, own, this.#backend.target.targetPort);
+    const headers = responseHeaders(head, this.#view, this.#deps.frameAncestors());
     let text = `HTTP/1.1 ${head.status} ${head.reason}\r\n`;
     for (let at = 0; at < headers.length; at += 2) text += `${headers[at]}: ${headers[at + 1]}\r\n`;
     return `${text}${connection}\r\n`;

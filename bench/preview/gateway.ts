@@ -26,6 +26,7 @@ export async function serveGateway(targetPort: number, dial: () => Promise<Duple
     dial,
     touched: nothing,
     siblingOf: () => false,
+    frameAncestors: () => [],
     log: { debug: nothing, warn: nothing },
     metrics: { answered: nothing, bytes: nothing, upgrades: nothing },
   });

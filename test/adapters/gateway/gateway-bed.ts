@@ -18,6 +18,8 @@ export const TOKEN = `calm-blue-otter-${'a'.repeat(26)}`;
 export const SIBLING_TOKEN = `kind-red-heron-${'b'.repeat(26)}`;
 export const FOREIGN_TOKEN = `wild-grey-lynx-${'c'.repeat(26)}`;
 
+export const CONSOLE_ORIGIN = 'http://console.localhost:8787';
+
 /** A listener on loopback and how to end it. */
 export interface Listener {
   readonly port: number;
@@ -72,6 +74,7 @@ export async function startGateway(
     },
     touched: (target) => void touched.push(target),
     siblingOf: (target, token) => target.token === TOKEN && token === SIBLING_TOKEN,
+    frameAncestors: () => [CONSOLE_ORIGIN],
     log: { debug: log, warn: log },
     metrics: {
       answered: (statusCode, by) => void answered.push(`${statusCode} ${by}`),

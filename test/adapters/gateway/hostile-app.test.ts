@@ -156,7 +156,7 @@ describe('a header that only the gateway may set', () => {
     expect(headers).toEqual({
       connection: 'close',
       'content-length': '0',
-      'referrer-policy': 'no-referrer',
+      'referrer-policy': 'same-origin',
       'x-robots-tag': 'noindex, nofollow',
     });
   });

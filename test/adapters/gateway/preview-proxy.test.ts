@@ -45,8 +45,9 @@ async function seenBy(
   bed: GatewayBed,
   headers: Record<string, string>,
   path = '/',
+  method = 'GET',
 ): Promise<Record<string, string>> {
-  const answer = await fetchRaw(bed.port, bed.previewHost, path, headers);
+  const answer = await fetchRaw(bed.port, bed.previewHost, path, headers, method);
   const body = Buffer.from(answer.body, 'latin1').toString();
   const raw = (JSON.parse(body) as { headers: string[] }).headers;
   const seen: Record<string, string> = {};
@@ -98,18 +99,57 @@ describe('the request that the app gets', () => {
     );
   });
 
-  test('has a rewritten Origin under /_next/ and nowhere else', async () => {
+  test.each(['/', '/login?next=/', '/_next/x'])(
+    'has the app’s own Origin when a page of the preview sends it (%s)',
+    async (path) => {
+      const bed = await gateway(echo);
+      const own = `http://${bed.previewHost}`;
+      const seen = await seenBy(bed, { Origin: own, Referer: `${own}/login?a=b` }, path, 'POST');
+      // What compares Origin, Referer, Host and X-Forwarded-Host with each other finds them equal.
+      expect(seen).toEqual({
+        host: `localhost:${bed.appPort}`,
+        origin: `http://localhost:${bed.appPort}`,
+        referer: `http://localhost:${bed.appPort}/login?a=b`,
+        'x-forwarded-proto': 'http',
+        'x-forwarded-for': '127.0.0.1',
+      });
+    },
+  );
+
+  test('keeps X-Forwarded-Host where no Origin is sent, and has the app’s own Referer', async () => {
     const bed = await gateway(echo);
-    const Origin = `http://${bed.previewHost}`;
-    expect((await seenBy(bed, { Origin }, '/_next/x'))['origin']).toBe(`http://localhost:${bed.appPort}`);
-    expect((await seenBy(bed, { Origin }, '/api'))['origin']).toBe(Origin);
-    expect((await seenBy(bed, { Origin: 'https://evil.example' }, '/api'))['origin']).toBe(
-      'https://evil.example',
-    );
+    const seen = await seenBy(bed, { Referer: `http://${bed.previewHost}/` });
+    expect(seen['x-forwarded-host']).toBe(bed.previewHost);
+    expect(seen['referer']).toBe(`http://localhost:${bed.appPort}/`);
+  });
+
+  test.each(['https://evil.example', 'null', `http://${FOREIGN_TOKEN}-preview.localhost`])(
+    'keeps a foreign Origin and Referer (%s)',
+    async (Origin) => {
+      const bed = await gateway(echo);
+      const seen = await seenBy(bed, { Origin, Referer: `${Origin}/a` }, '/api', 'POST');
+      expect(seen).toMatchObject({
+        origin: Origin,
+        referer: `${Origin}/a`,
+        'x-forwarded-host': bed.previewHost,
+      });
+    },
+  );
+
+  test('has a sibling’s Origin rewritten under /_next/ and nowhere else', async () => {
+    const bed = await gateway(echo);
     const sibling = `http://${SIBLING_TOKEN}-preview.localhost:${bed.port}`;
     expect((await seenBy(bed, { Origin: sibling }, '/_next/x'))['origin']).toBe(
       `http://localhost:${bed.appPort}`,
     );
+    expect((await seenBy(bed, { Origin: sibling }, '/api'))['origin']).toBe(sibling);
+  });
+
+  test('never carries the console’s cookies', async () => {
+    const bed = await gateway(echo);
+    const Cookie = 'a=b; porthole-session=secret; __Host-porthole-sign-in=secret;c=porthole-session=d';
+    expect((await seenBy(bed, { Cookie }))['cookie']).toBe('a=b;c=porthole-session=d');
+    expect(await seenBy(bed, { Cookie: '__Host-porthole-session=secret' })).not.toHaveProperty('cookie');
   });
 
   test('is not sent under /_next/ for a page of another site', async () => {
@@ -142,7 +182,7 @@ describe('the response that the client gets', () => {
     expect(raw.match(/^Set-Cookie: .*$/gm)).toEqual(
       ['Set-Cookie: a=b; Path=/\r', 'Set-Cookie: c=d\r'].map((l) => l.trim()),
     );
-    expect(raw.match(/^referrer-policy: .*$/gim)).toEqual(['Referrer-Policy: no-referrer']);
+    expect(raw.match(/^referrer-policy: .*$/gim)).toEqual(['Referrer-Policy: same-origin']);
     expect(raw.match(/^x-robots-tag: .*$/gim)).toEqual(['X-Robots-Tag: noindex, nofollow']);
   });
 
