@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import type { ExecProcess, SandboxProvider } from '../ports/sandbox-provider.ts';
 import { type FileEntry, readFileListing } from '../rules/file-listing.ts';
 import { belowWorkspace, resolveWorkspacePath } from '../rules/workspace-path.ts';
+import { readAgain } from './read-again.ts';
 import { IN_FOLDER, UNDER_WAY, watchScript } from './workspace-script.ts';
 
 /** In bytes: ten thousand names of usual length. */
@@ -39,11 +40,19 @@ export async function listWorkspaceFiles(
 ): Promise<{ readonly entries: readonly FileEntry[]; readonly isCut: boolean }> {
   const folder = resolveWorkspacePath(path, 'path');
   const mark = `${randomBytes(16).toString('hex')} `;
-  const process = await provider.exec(
-    sandboxId,
-    { argv: ['sh', '-c', LIST, 'sh', belowWorkspace(folder), String(depth), mark] },
+  const command = { argv: ['sh', '-c', LIST, 'sh', belowWorkspace(folder), String(depth), mark] } as const;
+  const { listing, isTooMuch } = await readAgain(
+    async () => listed(await provider.exec(sandboxId, command, signal), folder),
     signal,
   );
+  const entries = readFileListing(listing, mark, folder);
+  return { entries: entries.slice(0, most), isCut: isTooMuch || entries.length > most };
+}
+
+async function listed(
+  process: ExecProcess,
+  folder: string,
+): Promise<{ readonly listing: Buffer; readonly isTooMuch: boolean }> {
   const late = setTimeout(() => process.kill('SIGKILL'), LISTS_WITHIN_MS);
   try {
     const script = watchScript(process);
@@ -59,8 +68,7 @@ export async function listWorkspaceFiles(
     else if ((await process.exited).code !== 0) {
       throw await script.failure(folder, 'workspace_archive_read_error', 'read failed');
     }
-    const entries = readFileListing(Buffer.concat(parts), mark, folder);
-    return { entries: entries.slice(0, most), isCut: isTooMuch || entries.length > most };
+    return { listing: Buffer.concat(parts), isTooMuch };
   } finally {
     clearTimeout(late);
   }

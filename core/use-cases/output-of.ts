@@ -28,24 +28,36 @@ export function outputOf(
   return output;
 }
 
-/** Takes these very bytes from the beginning of a stream; false when it ends without them. What follows them stays there. */
-export async function takeFirst(stream: Readable, bytes: string): Promise<boolean> {
-  const first = await new Promise<Buffer | null>((resolve) => {
-    const look = () => {
-      const chunk = stream.read(bytes.length) as Buffer | null;
-      if (chunk !== null) settle(chunk);
-    };
-    const ended = () => settle(null);
-    const settle = (result: Buffer | null) => {
+/** More than any first line of ours. */
+const LONGEST_LINE = 4_096;
+
+/** Takes the first line of a stream, without its newline; undefined when the stream ends without one. What follows the line stays there. */
+export async function takeLine(stream: Readable): Promise<string | undefined> {
+  let seen: Buffer = Buffer.alloc(0);
+  return new Promise((resolve) => {
+    const settle = (line: string | undefined) => {
       stream.off('readable', look);
       stream.off('end', ended);
       stream.off('close', ended);
-      resolve(result);
+      resolve(line);
+    };
+    const ended = () => settle(undefined);
+    const look = () => {
+      const chunk = stream.read() as Buffer | null;
+      if (chunk === null) return;
+      seen = Buffer.concat([seen, chunk]);
+      const end = seen.indexOf('\n');
+      if (end < 0) {
+        if (seen.length > LONGEST_LINE) settle(undefined);
+        else look();
+        return;
+      }
+      if (end + 1 < seen.length) stream.unshift(seen.subarray(end + 1));
+      settle(seen.toString('latin1', 0, end));
     };
     stream.on('readable', look);
     stream.on('end', ended);
     stream.on('close', ended);
     look();
   });
-  return first?.toString('latin1') === bytes;
 }

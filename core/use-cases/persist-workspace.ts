@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { PortholeError } from '../errors.ts';
-import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import type { ExecProcess, SandboxProvider } from '../ports/sandbox-provider.ts';
 import { type Note, SENTINEL, TarWords } from '../rules/archive/tar-words.ts';
 import { belowWorkspace, resolveWorkspacePath } from '../rules/workspace-path.ts';
 import { outputOf } from './output-of.ts';
+import { readAgain } from './read-again.ts';
 import { IN_FOLDER, knownFailure, UNDER_WAY } from './workspace-script.ts';
 
 /**
@@ -86,11 +87,14 @@ export async function persistWorkspace(
   const folder = resolveWorkspacePath(path, 'path');
   const patterns = excludes.flatMap((exclude) => excludePattern(exclude) ?? []);
   const copies = copiesHardLinks ? '--hard-dereference' : '';
-  const process = await provider.exec(
-    sandboxId,
-    { argv: ['sh', '-c', PERSIST, 'sh', belowWorkspace(folder), copies, ...patterns] },
-    signal,
-  );
+  const command = {
+    argv: ['sh', '-c', PERSIST, 'sh', belowWorkspace(folder), copies, ...patterns],
+  } as const;
+  // Until the first byte nothing has been handed on.
+  return readAgain(async () => tarOf(await provider.exec(sandboxId, command, signal), folder), signal);
+}
+
+async function tarOf(process: ExecProcess, folder: string): Promise<PersistedFolder> {
   const words = new TarWords();
   process.stderr.setEncoding('utf8');
   process.stderr.on('data', (said: string) => words.take(said));

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { belowWorkspace, resolveWorkspacePath } from '../rules/workspace-path.ts';
-import { outputOf, takeFirst } from './output-of.ts';
+import { outputOf, takeLine } from './output-of.ts';
+import { isConnectionLost, readAgain } from './read-again.ts';
 import { feedScript, IN_WORKSPACE, opensInTime, watchScript } from './workspace-script.ts';
 
 /**
@@ -11,6 +12,10 @@ import { feedScript, IN_WORKSPACE, opensInTime, watchScript } from './workspace-
  * resolved there, and refused when they leave the workspace. Judged is what has been opened or entered, not its name, so that nobody can swap a folder for a link in between.
  */
 
+/**
+ * Prints `ready`, the size of the opened file and what identifies its content, and then its bytes from `$2` on. Without `stat` it prints neither: then nothing but the end
+ * of the command shows that the file is complete.
+ */
 const READ = `${IN_WORKSPACE}
 file=./$1
 [ -e "$file" ] || exit 44
@@ -27,7 +32,8 @@ else
   inside "$real"
   lent "$real"
 fi
-echo ready
+echo "ready $(stat -L -c '%s %d:%i:%y:%z' /proc/self/fd/3 2>/dev/null)"
+[ "$2" = 0 ] || exec tail -c "+$(($2 + 1))" <&3
 exec cat <&3
 `;
 
@@ -77,33 +83,113 @@ export interface FileDeps {
   readonly provider: SandboxProvider;
 }
 
+/** A file that is open for reading. */
+export interface WorkspaceFile {
+  /** Fails unless the file arrives whole. */
+  readonly content: Readable;
+  /** In bytes, when it was opened; undefined where the sandbox cannot tell it. */
+  readonly size: number | undefined;
+}
+
 /**
- * The bytes of a file, as they come. Resolves once the file is open, so that a missing one is an error and not an empty stream.
+ * The bytes of a file, as they come. Resolves once the file is open, so that a missing one is an error and not an empty stream. Where the connection breaks, it goes on from
+ * where it was, as long as the file is unchanged. Of a file that grows meanwhile, the bytes that it had when it was opened are read.
  * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`, `exec_transport_error`
  */
 export async function readWorkspaceFile(
-  { provider }: FileDeps,
+  deps: FileDeps,
   sandboxId: string,
   path: string,
   signal?: AbortSignal,
-): Promise<Readable> {
+): Promise<WorkspaceFile> {
   const absolute = resolveWorkspacePath(path, 'path');
+  const open = (from: number) =>
+    readAgain(() => openFile(deps, sandboxId, absolute, from, signal), signal).then(({ file, refused }) => {
+      if (file === undefined) throw refused;
+      return file;
+    });
+  let file = await open(0);
+  const { size, version } = file;
+
+  async function* read(): AsyncGenerator<Buffer, void, undefined> {
+    for (let at = 0, resumedAt = -1; ; ) {
+      try {
+        for await (const chunk of file.bytes as AsyncIterable<Buffer>) {
+          const piece = size === undefined ? chunk : chunk.subarray(0, size - at);
+          at += piece.length;
+          yield piece;
+          if (piece.length < chunk.length) return;
+        }
+        if (size === undefined || at === size) return;
+        throw new PortholeError(
+          'exec_transport_error',
+          `read failed: ${absolute}: ${at} of ${size} bytes. It became shorter while it was read: read it again.`,
+        );
+      } catch (error) {
+        if (at === size) return;
+        if (size === undefined || resumedAt === at || !isConnectionLost(error) || file.bytes.readableEnded)
+          throw error;
+        resumedAt = at;
+        file = await open(at);
+        if (content.destroyed || file.version !== version) {
+          file.bytes.destroy();
+          throw error;
+        }
+      }
+    }
+  }
+
+  const content = Readable.from(read(), { objectMode: false });
+  // Without a listener an error would end the host; whoever reads gets it all the same.
+  content.on('error', () => undefined);
+  // The generator may be waiting for bytes that never come.
+  content.once('close', () => file.bytes.destroy());
+  return { content, size };
+}
+
+interface OpenedFile {
+  readonly bytes: Readable;
+  readonly size: number | undefined;
+  /** The same as long as nobody writes to the file. */
+  readonly version: string;
+}
+
+/** Opens a file and skips its first bytes. Throws only where the sandbox cannot be reached; `refused` is what is wrong with the file. */
+async function openFile(
+  { provider }: FileDeps,
+  sandboxId: string,
+  absolute: string,
+  from: number,
+  signal: AbortSignal | undefined,
+): Promise<
+  | { readonly file: OpenedFile; readonly refused?: undefined }
+  | { readonly file?: undefined; readonly refused: Error }
+> {
   const process = await provider.exec(
     sandboxId,
-    { argv: ['sh', '-c', READ, 'sh', belowWorkspace(absolute)] },
+    { argv: ['sh', '-c', READ, 'sh', belowWorkspace(absolute), String(from)] },
     signal,
   );
   const script = watchScript(process);
   // Its first words come on the way of the bytes: on another way they could be overtaken, and never be heard of once the bytes have filled theirs.
-  if (!(await opensInTime(process, takeFirst(process.stdout, 'ready\n')))) {
+  let line: string | undefined;
+  await opensInTime(
+    process,
+    takeLine(process.stdout).then((taken) => (line = taken) !== undefined),
+  );
+  const [, size, version] = /^ready (?:(\d{1,15}) (.+))?$/.exec(line ?? '') ?? [];
+  if (line === undefined || !line.startsWith('ready ')) {
     process.stdout.resume();
-    throw await script.failure(absolute, 'exec_transport_error', 'read failed');
+    // Rejects where the connection broke.
+    await process.exited;
+    return { refused: await script.failure(absolute, 'exec_transport_error', 'read failed') };
   }
-  return outputOf(
+  const bytes = outputOf(
     process,
     ({ code, signal: killed }) =>
       new PortholeError('exec_transport_error', `read failed: ${absolute}: exit ${code ?? killed}`),
   );
+  return { file: { bytes, size: size === undefined ? undefined : Number(size), version: version ?? '' } };
 }
 
 /**

@@ -33,7 +33,7 @@ export const readFileRoute = defineRoute({
     const path = absolutePath(params.path);
     const provider = lentProvider(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    const body = await readWorkspaceFile({ provider }, sandbox.id, path, signal);
+    const { content, size } = await readWorkspaceFile({ provider }, sandbox.id, path, signal);
     return {
       statusCode: 200,
       headers: {
@@ -41,8 +41,10 @@ export const readFileRoute = defineRoute({
         // Whatever it is, a browser that is led here saves it, and shows nothing of it on this origin.
         'content-disposition': attachment(posix.basename(path)),
         'x-content-type-options': 'nosniff',
+        // So that a client notices an answer that breaks off.
+        ...(size !== undefined && { 'content-length': String(size) }),
       },
-      body,
+      body: content,
     };
   },
 });

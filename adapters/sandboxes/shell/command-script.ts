@@ -32,18 +32,24 @@ const SIGNALS = 'HUP INT QUIT TERM USR1 USR2';
 /**
  * For pipes. The command writes into pipes of its own, which two relays pass on; when it has ended, the mark and its exit code follow as the last line of both. So
  * the end is told at once, whoever still holds the pipes. The relays outlive the connection, and swallow what such processes write from then on: it would kill or
- * stop them otherwise. Input that the command left unread is read to its end, which comes when the caller has heard of the command's: a connection that is closed on
- * unread bytes is reset, and takes the last words with it. Relays that end with the command, as they do but for such processes, are buried by the shell: not every container's first process buries.
- * Where no pipe can be made, the command takes the shell's place, and nothing but the shell's own end is told.
+ * stop them otherwise. Where no pipe can be made, the command writes to the shell's own outputs, and the mark follows there.
+ *
+ * The shell then waits for the end of its input, which comes when the caller has received both marks. A shell that ends earlier can lose output: the runtime closes
+ * the node's connection while output is still on its way, and any byte that the API server sends then (a ping, every 5 s) resets it. Input that the command left unread is read meanwhile, for the same reason. Relays that end with the command are waited
+ * for: not every container's first process does that.
  */
 const RELAYED = `${READ_COMMAND}_pipe=\${TMPDIR:-/tmp}/.porthole-$1
-mkfifo -m 600 "$_pipe.out" "$_pipe.err" 2>/dev/null || eval "$_porthole"
 trap '' ${SIGNALS}
-{ exec 2>/dev/null; cat; exec cat >/dev/null; } <"$_pipe.out" &
-_relays=$!
-{ exec >&2 2>/dev/null; cat; exec cat >/dev/null; } <"$_pipe.err" &
-_relays="$_relays $!"
-exec 8>"$_pipe.out" 9>"$_pipe.err" 2>/dev/null
+_relays=
+if mkfifo -m 600 "$_pipe.out" "$_pipe.err" 2>/dev/null; then
+  { exec 2>/dev/null; cat; exec cat >/dev/null; } <"$_pipe.out" &
+  _relays=$!
+  { exec >&2 2>/dev/null; cat; exec cat >/dev/null; } <"$_pipe.err" &
+  _relays="$_relays $!"
+  exec 8>"$_pipe.out" 9>"$_pipe.err" 2>/dev/null
+else
+  exec 8>&1 9>&2 2>/dev/null
+fi
 rm -f "$_pipe.out" "$_pipe.err"
 ( trap - ${SIGNALS}; eval "$_porthole" ) >&8 2>&9 8>&- 9>&-
 _code=$?
@@ -59,7 +65,7 @@ for _wait in 0 0.01 0.02 0.05 0.1 0.2 0.5; do
   done
   [ -n "$_left" ] || { wait; break; }
 done
-exit "$_code"`;
+exit 0`;
 
 /**
  * For a terminal. The command takes the shell's place: a terminal hangs up when its session's leader ends, so there is no end to be told. Its input is echoed until

@@ -157,10 +157,10 @@ export class ShellCommand implements ExecProcess {
     if (hello === undefined) return;
     this.#group = hello.pid;
     if (command.tty !== null) this.#channel.resize(command.tty.cols, command.tty.rows);
+    // Its input stays open where the command has none of its own: the shell ends when the input does, and must not end before all of its output has arrived.
     for (let at = 0; at < script.preamble.length; at += PIECE) {
       this.#channel.write(script.preamble.subarray(at, at + PIECE));
     }
-    if (this.stdin === null) this.#channel.endInput();
     if (!this.#isTerminal) this.#start.resolve();
     this.#said(hello.rest);
   }
@@ -187,15 +187,20 @@ export class ShellCommand implements ExecProcess {
     if (this.#codes.size === 2) this.#finish(exitOf(code));
   }
 
-  /** The shell itself has ended. Usually the command's end has been told before. */
+  /**
+   * The shell has ended. Without a terminal it sends both end marks before, so a shell that ends without them was killed, or the rest of its output is lost. An
+   * exit code of 0 proves nothing: an API server also reports it when the node closes the connection before the exit code has come.
+   */
   #ended(code: number): void {
     if (this.#group === undefined) return this.#lose(`no command can be started: sh ended with code ${code}`);
+    const exit = exitOf(code);
+    if (this.#isTerminal && exit.signal === undefined) return this.#finish(exit);
+    if (exit.signal === undefined) return this.#lose('the connection broke before the end of the output');
     for (const name of ['stdout', 'stderr'] as const) {
       if (!this.#isTerminal && !this.#codes.has(name)) this.#push(this[name], this.#ends[name].rest());
     }
-    const exit = exitOf(code);
     // A sandbox that stops kills its commands, too; that is no end of theirs.
-    if (exit.signal === undefined || this.#isKilled) return this.#finish(exit);
+    if (this.#isKilled) return this.#finish(exit);
     this.#context.isUp().then(
       (up) => (up ? this.#finish(exit) : this.#lose('it was stopped, and the command with it')),
       (error: unknown) => this.#lose('the command is lost', error),

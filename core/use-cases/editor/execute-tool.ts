@@ -181,10 +181,8 @@ async function resultOf(
   let written: Buffer | undefined;
   try {
     const file = `/workspace/runs/${runId}/result.json`;
-    written = await readAtMost(
-      await readWorkspaceFile({ provider }, sandboxId, file, signal),
-      MOST_RESULT_BYTES,
-    );
+    const { content } = await readWorkspaceFile({ provider }, sandboxId, file, signal);
+    written = await readAtMost(content, MOST_RESULT_BYTES);
   } catch (error) {
     if (!(error instanceof PortholeError)) throw error;
     if (error.code === 'workspace_read_not_found') return withoutResult(exit, source.language, mebibytes);

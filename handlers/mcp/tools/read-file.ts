@@ -18,7 +18,8 @@ export const readFileTool = defineTool({
   annotations: { readOnlyHint: true },
   async run({ run_id, path }, context) {
     const { id } = await sandboxOf(context, run_id);
-    const bytes = await readAtMost(await readWorkspaceFile(context.services, id, path, context.signal), MOST);
+    const { content: file } = await readWorkspaceFile(context.services, id, path, context.signal);
+    const bytes = await readAtMost(file, MOST);
     if (bytes === undefined) {
       throw new PortholeError(
         'payload_too_large',

@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import type { WebSocket } from 'ws';
+import { EndScan } from '#adapters/sandboxes/shell/output-scan.ts';
 import type { Collection } from '../../client/collection.ts';
 import type { ClusterStreams } from '../cluster/cluster-streams.ts';
 import { EXEC_SUBPROTOCOL, readMessage } from './channel-frames.ts';
@@ -13,6 +15,9 @@ export interface PlainOutcome {
   readonly stdout: string;
 }
 
+/** Runs its arguments, and prints `$0`, which is a mark, and the exit code behind their output: a Status of success also comes where the node's connection broke. */
+const WITH_END = '"$@"; echo "$0 $?"';
+
 /**
  * Runs a short command of our own to its end, without input. Its words stand in the URL.
  * @throws KubernetesError where it cannot be started, Error where its end is not told, the signal's reason when it aborts
@@ -24,12 +29,13 @@ export async function runPlain(
   argv: readonly string[],
   signal: AbortSignal,
 ): Promise<PlainOutcome> {
-  const path = execPath(pods, pod, argv, { stdin: false, tty: false });
+  const mark = randomBytes(8).toString('hex');
+  const path = execPath(pods, pod, ['sh', '-c', WITH_END, mark, ...argv], { stdin: false, tty: false });
   const socket = await streams.socket({ path, what: `exec in pods ${pod.name}` }, EXEC_SUBPROTOCOL, signal);
   const abort = (): void => socket.terminate();
   signal.addEventListener('abort', abort);
   try {
-    return await outcome(socket);
+    return await outcome(socket, mark);
   } catch (error) {
     signal.throwIfAborted();
     throw error;
@@ -39,21 +45,29 @@ export async function runPlain(
   }
 }
 
-function outcome(socket: WebSocket): Promise<PlainOutcome> {
+function outcome(socket: WebSocket, mark: string): Promise<PlainOutcome> {
   return new Promise((resolve, reject) => {
+    const end = new EndScan(mark);
     const stdout: Buffer[] = [];
     let bytes = 0;
     socket.on('message', (data: Buffer) => {
       try {
         const message = readMessage(data);
-        if (message?.channel === 'stdout' && bytes < MAX_OUTPUT) {
-          stdout.push(message.payload);
-          bytes += message.payload.length;
+        if (message?.channel === 'stdout') {
+          const { output, code } = end.take(message.payload);
+          for (const piece of output) {
+            if (bytes < MAX_OUTPUT) stdout.push(piece);
+            bytes += piece.length;
+          }
+          if (code !== undefined) resolve({ code, stdout: Buffer.concat(stdout).toString('latin1') });
         }
         if (message?.channel !== 'status') return;
         const status = readExecStatus(message.payload.toString());
-        if (status.kind === 'failure') throw new Error(status.message);
-        resolve({ code: status.code, stdout: Buffer.concat(stdout).toString('latin1') });
+        throw new Error(
+          status.kind === 'failure'
+            ? status.message
+            : `sh ended with code ${status.code} without its end mark`,
+        );
       } catch (error) {
         reject(error);
       }

@@ -64,6 +64,15 @@ function start([shell, ...flags]: readonly [string, ...string[]], command: ExecC
   return { child, mark: script.mark, told };
 }
 
+async function readUntil(stream: Readable, end: string): Promise<string> {
+  let text = '';
+  for await (const piece of stream) {
+    text += String(piece);
+    if (text.endsWith(end)) break;
+  }
+  return text;
+}
+
 for (const shell of SHELLS) {
   const name = shell.join(' ');
   const isThere = spawnSync(shell[0], ['-c', 'true']).error === undefined;
@@ -154,18 +163,28 @@ for (const shell of SHELLS) {
         expect(existsSync(join(folder, 'begun'))).toBe(false);
       });
 
-      test('runs without pipes of its own where none can be made', async () => {
-        const command = checkCommand({ argv: ['sh', '-c', 'echo out; exit 3'], cwd: folder });
+      test.each<[string, string | undefined]>([
+        ['with pipes of its own', undefined],
+        ['where no pipe can be made', '/no/such/folder'],
+      ])('tells its end on both outputs and waits until that is heard, %s', async (_title, tmp = folder) => {
+        const command = checkCommand({ argv: ['sh', '-c', 'echo out; echo err >&2; exit 3'], cwd: folder });
         const script = commandScript(command, {});
         const child = spawn(shell[0], [...shell.slice(1), ...script.argv.slice(1)], {
-          env: { PATH: process.env['PATH'], TMPDIR: '/no/such/folder' },
-          stdio: ['pipe', 'pipe', 'inherit'],
+          env: { PATH: process.env['PATH'], TMPDIR: tmp },
+          stdio: ['pipe', 'pipe', 'pipe'],
         });
-        child.stdin.end(script.preamble);
-        let stdout = '';
-        child.stdout.on('data', (piece: Buffer) => (stdout += String(piece)));
-        expect((await once(child, 'close'))[0]).toBe(3);
-        expect(stdout).toBe(`${script.mark} ${child.pid}\nout\n`);
+        child.stdin.write(script.preamble);
+        const [stdout, stderr] = await Promise.all([
+          readUntil(child.stdout, `${script.mark} 3\n`),
+          readUntil(child.stderr, `${script.mark} 3\n`),
+        ]);
+        expect({ stdout, stderr }).toEqual({
+          stdout: `${script.mark} ${child.pid}\nout\n${script.mark} 3\n`,
+          stderr: `err\n${script.mark} 3\n`,
+        });
+        expect(child.exitCode).toBeNull();
+        child.stdin.end();
+        expect((await once(child, 'exit'))[0]).toBe(0);
       });
     },
   );

@@ -101,8 +101,8 @@ describe('dialling', () => {
     (fake = await fakeStreams({
       socket: (socket, url) => {
         if (url.includes('/exec?')) {
-          socket.send(Buffer.concat([Buffer.from([1]), Buffer.from(table)]));
-          socket.send(Buffer.concat([Buffer.from([3]), Buffer.from('{"status":"Success"}')]));
+          const mark = new URL(url, 'http://host').searchParams.getAll('command')[3];
+          socket.send(Buffer.from(`\x01${table}${mark} 0\n`));
         } else {
           heads(socket);
           forward(socket);

@@ -25,6 +25,9 @@ const exitStatus = (code: number): Buffer =>
     }),
   );
 
+/** What an API server also sends where the node's connection broke before the exit code came. */
+const SUCCESS = on(3, '{"status":"Success"}');
+
 async function started(
   serve: (socket: WebSocket, mark: string) => void,
   {
@@ -102,6 +105,29 @@ describe('a command in a pod', () => {
       greeting((socket) => socket.send(on(3, '{"status":"Failure","message":"no"}'))),
     ],
     [
+      'the Status tells success, and no output is told to have ended',
+      greeting((socket) => {
+        socket.send(on(1, 'a part'));
+        socket.send(SUCCESS, () => socket.close(1000));
+      }),
+    ],
+    [
+      'the Status tells success, and one output is told to have ended',
+      greeting((socket, mark) => {
+        socket.send(on(1, `${mark} 0\n`));
+        socket.send(SUCCESS, () => socket.close(1000));
+      }),
+    ],
+    [
+      'the Status tells success, and an end is cut in its middle',
+      greeting((socket, mark) => {
+        socket.send(on(2, `${mark} 0\n`));
+        socket.send(on(1, `output${mark} 0`));
+        socket.send(SUCCESS, () => socket.close(1000));
+      }),
+    ],
+    ['the shell itself fails', greeting((socket) => socket.send(exitStatus(1)))],
+    [
       'only one output is told to have ended',
       greeting((socket, mark) => {
         socket.send(on(1, `${mark} 0\n`), () => socket.terminate());
@@ -121,6 +147,28 @@ describe('a command in a pod', () => {
     process.stderr.resume();
     expect(await codeOf(process.exited)).toBe('exec_transport_error');
     expect(process.stderr.errored).toMatchObject({ code: 'exec_transport_error' });
+  });
+
+  test('without input of its own keeps the shell’s input open until both ends have come', async () => {
+    const heard: number[] = [];
+    const { process } = await started(
+      greeting((socket, mark) => {
+        socket.on('message', (message: Buffer) => {
+          heard.push(message[0] ?? -1);
+          if (!message.toString().endsWith('\n\n')) return;
+          // The pong shows that whatever was sent behind the command has arrived.
+          socket.once('pong', () => {
+            socket.send(on(1, `${mark} 0\n`));
+            socket.send(on(2, `${mark} 0\n`));
+          });
+          socket.ping();
+        });
+      }),
+    );
+    process.stdout.resume();
+    process.stderr.resume();
+    expect(await process.exited).toEqual({ code: 0 });
+    expect(heard).not.toContain(255);
   });
 
   test('that is lost is killed with its group', async () => {
