@@ -21,6 +21,8 @@ export const LABELS = {
   network: `${DOMAIN}/network`,
   /** On a preview: its run. */
   run: `${DOMAIN}/run`,
+  /** On a preview's Service and route: the user that owns its run. */
+  owner: `${DOMAIN}/owner`,
   /** On a preview: the two minutes in which its expiry falls. */
   dueSlot: `${DOMAIN}/due-slot`,
   /** On a preview's Service and route: the two minutes in which they were made. */

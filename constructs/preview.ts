@@ -184,10 +184,11 @@ export function previewManifests(props: PreviewProps): {
   };
 }
 
-function labelsOf({ runId, startedAt }: PreviewProps): Record<string, string> {
+function labelsOf({ runId, owner, startedAt }: PreviewProps): Record<string, string> {
   return {
     ...PREVIEW_LABELS,
     [LABELS.run]: labelValue(runId),
+    [LABELS.owner]: labelValue(owner),
     [LABELS.madeSlot]: timeSlot(startedAt),
   };
 }

@@ -157,11 +157,11 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
       }
     },
 
-    isAmongFirst: (preview, places, signal) =>
+    isAmongFirst: (preview, places, of = 'runId', signal) =>
       inPorthole(() => {
-        const services = seen.get(preview);
-        seen.delete(preview);
-        return isAmongFirst(store, preview, places, signal, services);
+        const services = of === 'runId' ? seen.get(preview) : undefined;
+        if (of === 'runId') seen.delete(preview);
+        return isAmongFirst(store, preview, places, of, signal, services);
       }),
 
     sweep: (now, signal) => inPorthole(() => sweepHalves(store, now, signal)),

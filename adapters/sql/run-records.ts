@@ -1,19 +1,25 @@
-import type { Selectable } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
+import type { Owner } from '#core/ports/owner.ts';
 import type { RunRecord, RunRecords } from '#core/ports/run-records.ts';
 import { withdrawWaiting } from './approvals/end-waiting.ts';
 import { instantText } from './instant.ts';
 import { keysetPage } from './keyset-page.ts';
-import type { RunsTable } from './schema.ts';
+import type { RunsTable, SqlSchema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 import { holdRun, tellingTransaction } from './telling.ts';
 
 export function runRecords(session: SqlSession): RunRecords {
   const { dialect, once, repeatable } = session;
   return {
-    create: (run, told = []) =>
+    create: (run, told = [], most = null) =>
       once((db) =>
         tellingTransaction(session, db, async (trx, tell) => {
+          if (most !== null) {
+            const { org, user } = run.owner;
+            await dialect.lockKey(trx, JSON.stringify(['runs', org, user]));
+            if ((await activeRuns(trx, run.owner)) >= most) return false;
+          }
           const created = await trx
             .insertInto('runs')
             .values(toRow(run))
@@ -24,8 +30,11 @@ export function runRecords(session: SqlSession): RunRecords {
             throw new PortholeError('internal_error', `the run id ${run.id} is taken: make a fresh one`);
           }
           await tell(run.id, told, run.createdAt);
+          return true;
         }),
       ),
+
+    countActive: (owner) => repeatable((db) => activeRuns(db, owner)),
 
     get: (id) =>
       repeatable(async (db) => {
@@ -86,6 +95,17 @@ export function runRecords(session: SqlSession): RunRecords {
         return rows.map((row) => row.id);
       }),
   };
+}
+
+async function activeRuns(db: Kysely<SqlSchema>, { org, user }: Owner): Promise<number> {
+  const { count } = await db
+    .selectFrom('runs')
+    .select(({ fn }) => fn.countAll().as('count'))
+    .where('owner_org', '=', org)
+    .where('owner_user', '=', user)
+    .where('status', '=', 'running')
+    .executeTakeFirstOrThrow();
+  return Number(count);
 }
 
 function toRow(run: RunRecord): RunsTable {

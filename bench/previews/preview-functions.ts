@@ -3,6 +3,7 @@ import { deriveKeySet } from '#adapters/keys/key-set.ts';
 import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
+import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import type { HttpEvent } from '#handlers/http-event.ts';
 import { makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
 import { keepPreviewAliveRoute } from '#handlers/previews/keep-preview-alive.ts';
@@ -57,6 +58,7 @@ export async function previewFunctions({ plane, preview, provider }: BedPlane): 
     records,
     plane,
     preview,
+    quotas: NO_QUOTAS,
     provider,
     tokens,
     authenticator,

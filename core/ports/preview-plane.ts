@@ -51,6 +51,8 @@ export interface ClosePrecondition {
 export interface PreviewFilter {
   /** Of this run alone. */
   readonly runId?: string | undefined;
+  /** Of the runs of this user alone. */
+  readonly owner?: string | undefined;
   /** A plane may leave out those whose expiry certainly lies after this instant, and saves itself the work where it can. */
   readonly dueBefore?: Date | undefined;
 }
@@ -99,10 +101,15 @@ export interface PreviewPlane {
   list(filter?: PreviewFilter, signal?: AbortSignal): AsyncIterable<Preview>;
 
   /**
-   * Whether it is one of the first `places` previews of its run, by an order that the store keeps and everybody agrees on: whoever finds itself among them after
+   * Whether it is one of the first `places` previews of its run, or of its owner, by an order that the store keeps and everybody agrees on: whoever finds itself among them after
    * its opening is never outranked by one that is opened later. Starts of others that are still under way may count.
    */
-  isAmongFirst(preview: Preview, places: number, signal?: AbortSignal): Promise<boolean>;
+  isAmongFirst(
+    preview: Preview,
+    places: number,
+    of?: 'runId' | 'owner',
+    signal?: AbortSignal,
+  ): Promise<boolean>;
 
   /** Removes what a crash left half-made, older than two minutes at `now`; says how many. */
   sweep(now: Date, signal?: AbortSignal): Promise<number>;

@@ -18,8 +18,12 @@ export interface RunRecord {
 export interface RunRecords {
   /**
    * With its timeline's first events, in one transaction. `internal_error`, and nothing changed, when the id is taken: ids are fresh, so that is a mistake.
+   * @param most of its owner's active runs: counted and inserted in one transaction
+   * @returns false, and nothing changed, if the owner has that many already
    */
-  create(run: RunRecord, told?: readonly NewEvent[]): Promise<void>;
+  create(run: RunRecord, told?: readonly NewEvent[], most?: number | null): Promise<boolean>;
+  /** How many runs of the owner are active. */
+  countActive(owner: Owner): Promise<number>;
   get(id: string): Promise<RunRecord | undefined>;
   /**
    * Newest first; of one owner, or of everybody when `owner` is undefined. `invalid_request` on a limit out of range

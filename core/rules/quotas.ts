@@ -9,8 +9,18 @@ export interface Usage extends SandboxSize {
   readonly sandboxes: number;
 }
 
+/** What is counted one by one, each with a mechanism of its store: active runs, live previews. */
+const COUNTED = {
+  runs: { are: 'active runs', remedy: 'complete a run' },
+  previews: { are: 'live previews', remedy: 'stop a preview' },
+} as const;
+
+export type Counted = keyof typeof COUNTED;
+
 /** What one person may have at a time; undefined or null: any amount. */
-export type Quota = { readonly [Dimension in keyof Usage]?: Usage[Dimension] | null | undefined };
+export type Quota = {
+  readonly [Dimension in keyof Usage | Counted]?: number | null | undefined;
+};
 
 export interface Quotas {
   /** Of whoever is not named. It does not bind the service key, which acts for everybody. */
@@ -41,7 +51,7 @@ export function quotaOf({ default: common, users }: Quotas, { user }: Owner): Qu
   return { ...common, ...own };
 }
 
-/** Whether anything of it binds. */
+/** Whether it limits sandboxes or what they use. */
 export function binds(quota: Quota): boolean {
   return NAMES.some((name) => quota[name] != null);
 }
@@ -63,6 +73,15 @@ export function quotaExceeded(quota: Quota, used: Usage, more: Usage): PortholeE
   return new PortholeError(
     'quota_exceeded',
     `You have ${listed(have)} that you may have at a time, and this takes ${listed(want)} more: stop or delete a sandbox, or let an administrator raise PORTHOLE_QUOTAS.`,
+  );
+}
+
+/** The error for one run or preview too many. */
+export function countExceeded(what: Counted, most: number): PortholeError {
+  const { are, remedy } = COUNTED[what];
+  return new PortholeError(
+    'quota_exceeded',
+    `You have ${most} ${are}, which is your limit: ${remedy}, or ask an administrator to raise PORTHOLE_QUOTAS.`,
   );
 }
 

@@ -3,6 +3,7 @@ import { PortholeError } from '../errors.ts';
 import type { RunRecord } from '../ports/run-records.ts';
 import type { SandboxRecord } from '../ports/sandbox-records.ts';
 import type { Tokens } from '../ports/tokens.ts';
+import { countExceeded, quotaOf } from '../rules/quotas.ts';
 import { runCreated, sandboxCreated } from '../rules/run-events.ts';
 import { agentTokenOf } from './agent-access/agent-token.ts';
 import type { Introduce } from './agent-access/introducing-provider.ts';
@@ -23,7 +24,7 @@ export interface NewRun {
 
 /**
  * Makes a run, in a new sandbox unless one of the caller's is given. The agent token is answered here and never again.
- * @throws PortholeError `sandbox_not_found`, `invalid_request`, and whatever the provider refuses
+ * @throws PortholeError `quota_exceeded`, `sandbox_not_found`, `invalid_request`, and whatever the provider refuses
  */
 export async function createRun(
   deps: CreateRunDeps,
@@ -31,7 +32,12 @@ export async function createRun(
   wanted: NewRun,
   signal?: AbortSignal,
 ): Promise<{ run: RunRecord; agentToken: string }> {
-  const { records, tokens, clock, ids } = deps;
+  const { records, tokens, clock, ids, quotas } = deps;
+  const { runs: most } = quotaOf(quotas, ownerOf(caller));
+  // Before a sandbox is made for it. Simultaneous requests are counted again as they are inserted.
+  if (most != null && (await records.runs.countActive(ownerOf(caller))) >= most) {
+    throw countExceeded('runs', most);
+  }
   const begin = async (sandboxId: string, made?: SandboxRecord) => {
     const run: RunRecord = {
       id: ids.run(),
@@ -45,7 +51,8 @@ export async function createRun(
       completedAt: null,
     };
     const agentToken = await agentTokenOf(tokens, run, false);
-    await records.runs.create(run, [runCreated(run), ...(made === undefined ? [] : [sandboxCreated(made)])]);
+    const told = [runCreated(run), ...(made === undefined ? [] : [sandboxCreated(made)])];
+    if (!(await records.runs.create(run, told, most))) throw countExceeded('runs', most ?? 0);
     await deps.introduce(sandboxId, signal);
     return { run, agentToken };
   };

@@ -34,7 +34,7 @@ export async function startAgentPreview(
   if (met !== undefined) return met;
 
   const call = toolCall(start, generation);
-  await checkRoom(deps, { runId: run.id, token }, signal);
+  await checkRoom(deps, { run, token }, signal);
   if (await grantBeforehand(deps, call)) return startPreview(deps, start, signal);
   const approval = await waitForApproval(deps, call, waiting);
   await checkCallerStill(deps, start);

@@ -5,9 +5,9 @@ import { type Actor, previewKept, previewOpened } from '../rules/preview-events.
 import { maxUntil, slidingExpiry } from '../rules/preview-lifetime.ts';
 import { checkStart, type CheckStartDeps } from './check-start.ts';
 import { revokePreview, type RevokePreviewDeps } from './revoke-preview.ts';
-import { settleOpenedPreview } from './settle-opened-preview.ts';
+import { settleOpenedPreview, type SettleOpenedDeps } from './settle-opened-preview.ts';
 
-export interface StartPreviewDeps extends RevokePreviewDeps, CheckStartDeps {}
+export interface StartPreviewDeps extends RevokePreviewDeps, CheckStartDeps, SettleOpenedDeps {}
 
 export interface StartedPreview {
   readonly preview: Preview;
@@ -31,7 +31,7 @@ const MAX_ATTEMPTS = 4;
  * Opens the preview of a run's port, or returns the live one with its expiry moved. Simultaneous starts of one run and port meet in one preview,
  * because the token, and so the name, is derived. `rotate` first ends the present URL and opens a new one.
  *
- * @throws PortholeError `invalid_port`, `port_out_of_range`, `run_ended`, `no_bound_sandbox`, `too_many_previews`, `preview_conflict`
+ * @throws PortholeError `invalid_port`, `port_out_of_range`, `run_ended`, `no_bound_sandbox`, `too_many_previews`, `quota_exceeded`, `preview_conflict`
  */
 export async function startPreview(
   deps: StartPreviewDeps,
@@ -85,7 +85,7 @@ async function startOnce(
     },
     signal,
   );
-  if (!(await settleOpenedPreview(deps, opened, generation))) return undefined;
+  if (!(await settleOpenedPreview(deps, opened, generation, run.owner))) return undefined;
   const { preview, created } = opened;
   const readiness = await plane.serves(preview, signal);
   // The last word: what is answered was live after everything else had been done.

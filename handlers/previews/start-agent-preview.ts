@@ -31,6 +31,7 @@ export const startAgentPreviewRoute = defineRoute({
     'no_bound_sandbox',
     'preview_conflict',
     'too_many_previews',
+    'quota_exceeded',
     'too_many_approvals',
   ],
   async handle({ params, body, caller, signal }, services) {

@@ -27,6 +27,7 @@ export const startPortForwardRoute = defineRoute({
     'no_bound_sandbox',
     'preview_conflict',
     'too_many_previews',
+    'quota_exceeded',
   ],
   async handle({ params, body, caller, signal }, services) {
     const run = await findRun(services, caller, params.id);

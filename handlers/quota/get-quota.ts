@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import { ownerOf, requirePerson } from '#core/callers.ts';
+import type { PreviewPlane } from '#core/ports/preview-plane.ts';
 import { quotaOf } from '#core/rules/quotas.ts';
 import { defineRoute, json } from '../route.ts';
 import { SizeDto, toSizeDto } from '../sandboxes/sandbox-size.ts';
 
 const AMOUNTS = {
   sandboxes: 'Sandboxes that run or are being made',
+  runs: 'Active runs',
+  previews: 'Live previews',
   cpu: 'Their CPUs',
   memory_mb: 'Their memory in MiB',
   disk_mb: 'The disk of all your sandboxes in MiB, stopped ones included',
@@ -14,6 +17,8 @@ const AMOUNTS = {
 const amounts = <T extends z.ZodType>(of: (what: string) => T) =>
   z.object({
     sandboxes: of(AMOUNTS.sandboxes),
+    runs: of(AMOUNTS.runs),
+    previews: of(AMOUNTS.previews),
     cpu: of(AMOUNTS.cpu),
     memory_mb: of(AMOUNTS.memory_mb),
     disk_mb: of(AMOUNTS.disk_mb),
@@ -41,22 +46,28 @@ export const getQuotaRoute = defineRoute({
   description: 'A sandbox that asks for no resources counts as what it is given by default.',
   access: 'caller',
   responses: { 200: { description: 'Your limits, and what counts against them', schema: QuotaDto } },
-  async handle({ caller }, { records, quotas, provider }) {
+  async handle({ caller }, { records, quotas, provider, plane }) {
     const owner = ownerOf(requirePerson(caller, 'read a quota'));
-    const { sandboxes, cpu, memoryMb, diskMb } = quotaOf(quotas, owner);
-    const [used, held] = await Promise.all([
+    const { sandboxes, runs, previews, cpu, memoryMb, diskMb } = quotaOf(quotas, owner);
+    const [activeRuns, livePreviews, used, held] = await Promise.all([
+      records.runs.countActive(owner),
+      countPreviews(plane, owner.user),
       records.sandboxes.usage(owner, provider.defaultSize),
       provider.enforcement(false),
     ]);
     return json(200, {
       limits: {
         sandboxes: sandboxes ?? null,
+        runs: runs ?? null,
+        previews: previews ?? null,
         cpu: cpu ?? null,
         memory_mb: memoryMb ?? null,
         disk_mb: diskMb ?? null,
       },
       used: {
         sandboxes: used.sandboxes,
+        runs: activeRuns,
+        previews: livePreviews,
         cpu: used.cpu,
         memory_mb: used.memoryMb,
         disk_mb: used.diskMb,
@@ -71,3 +82,9 @@ export const getQuotaRoute = defineRoute({
     });
   },
 });
+
+async function countPreviews(plane: PreviewPlane, owner: string): Promise<number> {
+  let count = 0;
+  for await (const _ of plane.list({ owner })) count += 1;
+  return count;
+}

@@ -10,7 +10,7 @@ export const completeRunRoute = defineRoute({
   tag: 'Runs',
   summary: 'Complete a run',
   description:
-    'Its agent token is dead from then on, and approvals that still wait are withdrawn. Completing it again changes nothing.',
+    'Its agent token stops working, and pending approvals are withdrawn. Its sandbox stops and keeps its files, unless another run is active in it or one of its previews is kept. Completing it again changes nothing.',
   access: 'caller',
   params: RunPath,
   responses: { 200: { description: 'The completed run', schema: RunDto } },

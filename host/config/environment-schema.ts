@@ -53,9 +53,20 @@ const quota = {
   memory_mb: wholeAmount.nullish(),
   disk_mb: wholeAmount.nullish(),
 };
-const OwnQuota = z.strictObject({ sandboxes: wholeAmount.nullish(), ...quota });
+const OwnQuota = z.strictObject({
+  sandboxes: wholeAmount.nullish(),
+  runs: wholeAmount.nullish(),
+  previews: wholeAmount.nullish(),
+  ...quota,
+});
 /** So many are more than a person looks after, and few enough for one machine. */
-const DefaultQuota = z.strictObject({ sandboxes: wholeAmount.nullable().default(10), ...quota });
+const DefaultQuota = z.strictObject({
+  sandboxes: wholeAmount.nullable().default(10),
+  runs: wholeAmount.nullable().default(100),
+  // Half of the default for everyone together, so that one person cannot take all.
+  previews: wholeAmount.nullable().default(10),
+  ...quota,
+});
 const QuotasSchema = z
   .strictObject({
     default: DefaultQuota.prefault({}),
@@ -67,9 +78,18 @@ const QuotasSchema = z
   }));
 
 /** Without what is not said, for which the default holds. */
-function toQuota({ sandboxes, cpu, memory_mb: memoryMb, disk_mb: diskMb }: z.infer<typeof OwnQuota>): Quota {
+function toQuota({
+  sandboxes,
+  runs,
+  previews,
+  cpu,
+  memory_mb: memoryMb,
+  disk_mb: diskMb,
+}: z.infer<typeof OwnQuota>): Quota {
   return {
     ...(sandboxes !== undefined && { sandboxes }),
+    ...(runs !== undefined && { runs }),
+    ...(previews !== undefined && { previews }),
     ...(cpu !== undefined && { cpu }),
     ...(memoryMb !== undefined && { memoryMb }),
     ...(diskMb !== undefined && { diskMb }),
@@ -173,7 +193,7 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_QUOTAS: json(QuotasSchema)
     .prefault('{}')
     .describe(
-      'What a person may have at a time, JSON {default: {sandboxes, cpu, memory_mb, disk_mb}, users: {user: the same}}; null: any amount; without it 10 sandboxes. The service key is bound only where `service` is named',
+      'What a person may have at a time, JSON {default: {sandboxes, runs, previews, cpu, memory_mb, disk_mb}, users: {user: the same}}; null: any amount; without it 10 sandboxes, 100 active runs and 10 previews. The service key is bound only where `service` is named',
     ),
   WARM_POOL_TARGET: whole(0, 1_000)
     .default(0)

@@ -12,6 +12,7 @@ import {
 import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
+import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { RunRecord } from '#core/ports/run-records.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';
@@ -89,7 +90,7 @@ suite('starts behind a gateway that lags up to five seconds', missing(), () => {
     });
     const tokens = plainTokens();
     const provider = { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const };
-    const deps = { plane, records, tokens, preview, provider, clock: systemClock };
+    const deps = { plane, records, tokens, preview, quotas: NO_QUOTAS, provider, clock: systemClock };
     const oneOfFew = gate(AT_ONCE);
     return Promise.all(
       Array.from({ length: starts }, (_, at) =>

@@ -220,6 +220,19 @@ export function previewPlaneContract(
         expect(await isAmongTwo(second)).toBe(true);
       });
 
+      test('of an owner are counted across runs', async () => {
+        const isAmongOwners = (preview: Preview) => plane.isAmongFirst(preview, 2, 'owner');
+        const [first, second] = [await live(), await live({ runId: 'run_other' })];
+        const third = await live({ runId: 'run_third' });
+        const bobs = await live({ runId: 'run_bobs', owner: 'bob' });
+        expect(await isAmongOwners(second)).toBe(true);
+        expect(await isAmongOwners(third)).toBe(false);
+        expect(await isAmongOwners(bobs)).toBe(true);
+        expect(await collect(plane.list({ owner: 'bob' }))).toEqual([bobs]);
+        await plane.close(first);
+        expect(await isAmongOwners(third)).toBe(true);
+      });
+
       test('are not taken by other runs', async () => {
         await live({ runId: 'run_other' });
         await live({ runId: 'run_other' });

@@ -93,19 +93,20 @@ export function memoryPreviewPlane({
     },
 
     /** Leaves out what it may. */
-    async *list({ runId, dueBefore } = {}) {
+    async *list({ runId, owner, dueBefore } = {}) {
       const present = [...stored.values()];
       for (const preview of present) {
         if (runId !== undefined && preview.runId !== runId) continue;
+        if (owner !== undefined && preview.owner !== owner) continue;
         const { expiresAt } = preview;
         if (dueBefore === undefined || expiresAt === undefined || expiresAt <= dueBefore) yield preview;
       }
     },
 
-    isAmongFirst: async (preview, places) =>
+    isAmongFirst: async (preview, places, of = 'runId') =>
       isAmongFirst(
         preview,
-        [...stored.values()].filter(({ runId }) => runId === preview.runId),
+        [...stored.values()].filter((other) => other[of] === preview[of]),
         places,
       ),
 

@@ -1,5 +1,6 @@
 import { expect } from '@jest/globals';
 import * as fc from 'fast-check';
+import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import type { Person } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Records } from '#core/ports/records.ts';
@@ -85,6 +86,7 @@ export async function raceApprovals(
     tokens: plainTokens(),
     provider: { inspect: async (id) => ({ state: 'running', podName: id }) },
     preview: { ...OPTIONS, maxPerRun: 1_000, maxTotal: 10_000 },
+    quotas: NO_QUOTAS,
     stopping: new AbortController().signal,
   });
   const [here, there] = [depsOn(records), depsOn(instances.peer)];

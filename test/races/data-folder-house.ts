@@ -4,6 +4,7 @@ import { deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
 import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { randomIds } from '#adapters/system/random-ids.ts';
+import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import type { Clock } from '#core/ports/clock.ts';
 import { openDataFolder } from '#host/data-folder.ts';
 import { folderProvider } from './folder-provider.ts';
@@ -35,6 +36,7 @@ export async function openHouse(dataDir: string, clock: Clock, between?: () => P
     ids: randomIds,
     tokens: createSignedTokens(deriveKeySet(jwks)),
     preview: OPTIONS,
+    quotas: NO_QUOTAS,
     async close() {
       await records.close();
       folder.release();

@@ -1,3 +1,4 @@
+import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Preview, PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { Records } from '#core/ports/records.ts';
@@ -285,6 +286,7 @@ export class PreviewWorld {
       tokens: this.#tokens,
       clock,
       preview: options,
+      quotas: NO_QUOTAS,
     };
   }
 

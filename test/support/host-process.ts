@@ -39,7 +39,7 @@ export async function startHostProcess({
       PORT: '0',
       PORTHOLE_DATA_DIR: dataDir,
       // Suites make more sandboxes than a person.
-      PORTHOLE_QUOTAS: JSON.stringify({ default: { sandboxes: null } }),
+      PORTHOLE_QUOTAS: JSON.stringify({ default: { sandboxes: null, runs: null, previews: null } }),
       ...environment,
     },
     ...(cwd === undefined ? {} : { cwd }),

@@ -86,7 +86,7 @@ export function call(
 }
 
 /** Suites make more sandboxes than a person. */
-const NO_QUOTAS = JSON.stringify({ default: { sandboxes: null } });
+const NO_QUOTAS = JSON.stringify({ default: { sandboxes: null, runs: null, previews: null } });
 
 /** A real host in this process, on a free port and a folder of its own. */
 export async function startTestHost(

@@ -140,15 +140,18 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
     },
 
     // All of them at any time: they cost no round trip, and so the reaper ends within a minute those whose sandbox or run has ended.
-    async *list({ runId } = {}) {
+    async *list({ runId, owner } = {}) {
       const present = [...live.values()];
-      for (const stored of present) if (runId === undefined || stored.runId === runId) yield withUrl(stored);
+      for (const stored of present) {
+        if (runId !== undefined && stored.runId !== runId) continue;
+        if (owner === undefined || stored.owner === owner) yield withUrl(stored);
+      }
     },
 
-    isAmongFirst: async (preview, places) =>
+    isAmongFirst: async (preview, places, of = 'runId') =>
       isAmongFirst(
         preview,
-        [...live.values()].filter(({ runId }) => runId === preview.runId),
+        [...live.values()].filter((other) => other[of] === preview[of]),
         places,
       ),
 

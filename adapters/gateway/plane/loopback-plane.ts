@@ -113,16 +113,19 @@ export function createLoopbackPlane({
       return true;
     },
 
-    async *list({ runId } = {}) {
+    async *list({ runId, owner } = {}) {
       const present = [...sessions.values()];
-      for (const { preview } of present) if (runId === undefined || preview.runId === runId) yield preview;
+      for (const { preview } of present) {
+        if (runId !== undefined && preview.runId !== runId) continue;
+        if (owner === undefined || preview.owner === owner) yield preview;
+      }
     },
 
-    isAmongFirst: async (preview, places) => {
+    isAmongFirst: async (preview, places, of = 'runId') => {
       const present = [...sessions.values()].map((session) => session.preview);
       return isAmongFirst(
         preview,
-        present.filter(({ runId }) => runId === preview.runId),
+        present.filter((other) => other[of] === preview[of]),
         places,
       );
     },

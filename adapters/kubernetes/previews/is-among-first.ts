@@ -1,31 +1,33 @@
-import { LABELS, labelValue } from '#constructs/names.ts';
 import type { Preview } from '#core/ports/preview-plane.ts';
 import { isReason } from '../client/kubernetes-error.ts';
 import { isEarlier } from '../client/resource-version.ts';
 import type { PreviewStore } from './preview-store.ts';
 import type { StoredRoute, StoredService } from './stored-objects.ts';
 import { foundationOf } from './read-preview.ts';
-import { runServices } from './run-services.ts';
+import { memberSelector, memberServices } from './run-services.ts';
 import { earliestTurn, isStartOver } from './service-claim.ts';
 
 /**
- * Whether a preview is one of the first `places` of its run. Each start draws its turn by making its Service, or by claiming one, and only then looks around: so of
+ * Whether a preview is one of the first `places` of its run, or of its owner. Each start draws its turn by making its Service, or by claiming one, and only then looks around: so of
  * any who stay, the last to draw has seen all the others. Creation times would not do, for they are whole seconds; nor would a time that a start takes by itself,
  * for one that was held up would outrank those that have been told meanwhile that they may stay.
  *
- * One read, of what its start has not `seen` since it drew, where the run has no more Services than places; else two. What has drawn an earlier turn and has no route yet counts, until its start is over.
+ * One read, of what its start has not `seen` since it drew, where there are no more Services than places; else two. What has drawn an earlier turn and has no route yet counts, until its start is over.
  */
 export async function isAmongFirst(
   store: PreviewStore,
   preview: Preview,
   places: number,
+  of: 'runId' | 'owner',
   signal?: AbortSignal,
   seen?: Promise<readonly StoredService[]>,
 ): Promise<boolean> {
   const { client, routes, read } = store;
-  const { name, runId } = preview;
+  const { name } = preview;
+  const labelSelector = memberSelector(of, preview[of]);
   // All who drew before us were written before us: later changes only let somebody go.
-  const services = await (seen ?? runServices(store, runId, store.foundation(preview)?.turn, signal));
+  const services = await (seen ??
+    memberServices(store, labelSelector, store.foundation(preview)?.turn, signal));
   const others = new Map(services.map((service) => [service.metadata.name, service]));
   others.delete(name);
   if (others.size < places) return true;
@@ -34,13 +36,10 @@ export async function isAmongFirst(
   if (turn === undefined) return true;
 
   let ahead = 0;
-  const afterOurs = {
-    labelSelector: `${LABELS.run}=${labelValue(runId)}`,
-    notOlderThan: preview.version,
-  };
+  const afterOurs = { labelSelector, notOlderThan: preview.version };
   for await (const route of client.list<StoredRoute>(routes, afterOurs, signal)) {
     const other = read(route);
-    if (other === undefined || other.runId !== runId || other.name === name) continue;
+    if (other === undefined || other[of] !== preview[of] || other.name === name) continue;
     others.delete(other.name);
     const its = foundationOf(route)?.turn;
     if (its === undefined || isEarlier(its, turn)) ahead += 1;

@@ -1,6 +1,7 @@
-import { LABELS, labelValue, PREVIEW_LABELS, selector, SLOT_MS, timeSlots } from '#constructs/names.ts';
+import { LABELS, PREVIEW_LABELS, selector, SLOT_MS, timeSlots } from '#constructs/names.ts';
 import type { Preview, PreviewFilter } from '#core/ports/preview-plane.ts';
 import type { PreviewStore } from './preview-store.ts';
+import { memberSelector } from './run-services.ts';
 import type { StoredRoute } from './stored-objects.ts';
 
 /** Slots that a selector names at most. Expiries beyond are listed, and judged by their exact time. */
@@ -11,13 +12,18 @@ const SKEW_MS = 600_000;
 /** The previews that a filter lets through, each once. `idleTimeoutMinutes` is as far away as an expiry may lie. */
 export async function* listPreviews(
   store: PreviewStore,
-  { runId, dueBefore }: PreviewFilter,
+  { runId, owner, dueBefore }: PreviewFilter,
   idleTimeoutMinutes: number,
   signal?: AbortSignal,
 ): AsyncGenerator<Preview, void, undefined> {
   const select = () => {
-    // What is of a run is read for what it is: the API server compares every term with the labels of every route.
-    const terms = [runId === undefined ? selector(PREVIEW_LABELS) : `${LABELS.run}=${labelValue(runId)}`];
+    const terms = [
+      runId !== undefined
+        ? memberSelector('runId', runId)
+        : owner !== undefined
+          ? memberSelector('owner', owner)
+          : selector(PREVIEW_LABELS),
+    ];
     if (dueBefore !== undefined) terms.push(dueSelector(store.toStore(dueBefore), idleTimeoutMinutes));
     return terms.join(',');
   };
@@ -35,7 +41,8 @@ export async function* listPreviews(
   async function* matching(labelSelector: string) {
     for await (const route of store.client.list<StoredRoute>(store.routes, { labelSelector }, signal)) {
       const preview = store.read(route);
-      if (preview !== undefined && (runId === undefined || preview.runId === runId)) yield preview;
+      if (preview === undefined || (runId !== undefined && preview.runId !== runId)) continue;
+      if (owner === undefined || preview.owner === owner) yield preview;
     }
   }
 }

@@ -12,7 +12,7 @@ import { within } from '../client/within.ts';
 import type { PreviewStore } from './preview-store.ts';
 import type { StoredRoute, StoredService } from './stored-objects.ts';
 import { foundationOf, isOurs } from './read-preview.ts';
-import { runServices } from './run-services.ts';
+import { memberSelector, memberServices } from './run-services.ts';
 import { earliestTurn, isClaimed, isStartOver } from './service-claim.ts';
 
 export interface OpenPreviewOptions {
@@ -56,7 +56,8 @@ export async function openPreview(
   spec: PreviewSpec,
   signal?: AbortSignal,
 ): Promise<Opened> {
-  const lookAround = (turn: string) => runServices(options.store, spec.runId, turn, signal);
+  const lookAround = (turn: string) =>
+    memberServices(options.store, memberSelector('runId', spec.runId), turn, signal);
   return within(options.timeoutMs ?? START_MS, signal, async (limit) => {
     const start = new Start(options, spec, limit, lookAround);
     try {

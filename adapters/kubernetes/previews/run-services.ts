@@ -3,15 +3,18 @@ import type { PreviewStore } from './preview-store.ts';
 import type { StoredService } from './stored-objects.ts';
 import { isOurs } from './read-preview.ts';
 
-/** The Services of a run's previews, as they were when the one of that version was written or, a little, later. */
-export async function runServices(
+/** Selects the previews of one run or of one owner by that label alone: the API server compares every term with the labels of every object. */
+export function memberSelector(of: 'runId' | 'owner', value: string): string {
+  return `${of === 'runId' ? LABELS.run : LABELS.owner}=${labelValue(value)}`;
+}
+
+/** The Services that a `memberSelector` selects, as they were when the one of that version was written or, a little, later. */
+export async function memberServices(
   { client, services }: PreviewStore,
-  runId: string,
+  labelSelector: string,
   notOlderThan: string | undefined,
   signal?: AbortSignal,
 ): Promise<readonly StoredService[]> {
-  // By the run alone: the API server compares the labels of every Service of the namespace with every term.
-  const labelSelector = `${LABELS.run}=${labelValue(runId)}`;
   const found: StoredService[] = [];
   for await (const service of client.list<StoredService>(
     services,

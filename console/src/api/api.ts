@@ -1895,6 +1895,14 @@ export interface Quota {
      */
     sandboxes: number | null;
     /**
+     * Active runs; null: any amount
+     */
+    runs: number | null;
+    /**
+     * Live previews; null: any amount
+     */
+    previews: number | null;
+    /**
      * Their CPUs; null: any amount
      */
     cpu: number | null;
@@ -1912,6 +1920,14 @@ export interface Quota {
      * Sandboxes that run or are being made
      */
     sandboxes: number;
+    /**
+     * Active runs
+     */
+    runs: number;
+    /**
+     * Live previews
+     */
+    previews: number;
     /**
      * Their CPUs
      */

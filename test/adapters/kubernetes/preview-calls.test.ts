@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
+import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { RunRecord } from '#core/ports/run-records.ts';
 import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
@@ -45,6 +46,7 @@ describe('what the API server is asked', () => {
     plane: bed.plane,
     tokens: plainTokens(),
     preview: PREVIEW,
+    quotas: NO_QUOTAS,
     provider: { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const },
   });
   const callsOf = async (does: () => Promise<unknown>) => {

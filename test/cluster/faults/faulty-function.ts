@@ -7,6 +7,7 @@ import {
 import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
 import type { GatewayProbe } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
+import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { PreviewPlane, PreviewSpec } from '#core/ports/preview-plane.ts';
 import type { Records } from '#core/ports/records.ts';
@@ -79,6 +80,7 @@ export async function faultyFunction(options: FaultyFunctionOptions): Promise<Fa
     records,
     tokens,
     preview,
+    quotas: NO_QUOTAS,
     clock: systemClock,
     provider: { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const },
   };

@@ -1,5 +1,6 @@
 import type { KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
+import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import type { Clock } from '#core/ports/clock.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
@@ -30,6 +31,7 @@ export function functionDeps(
     plane,
     clock,
     preview,
+    quotas: NO_QUOTAS,
     tokens: plainTokens(),
     provider: { inspect: async (id) => ({ state: 'running', podName: `${id}-pod` }) },
   };

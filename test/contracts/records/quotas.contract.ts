@@ -3,7 +3,7 @@ import type { Records } from '#core/ports/records.ts';
 import type { Allowance } from '#core/ports/sandbox-records.ts';
 import type { Quota } from '#core/rules/quotas.ts';
 import { POOL_OWNER } from '#core/rules/pool-owner.ts';
-import { ALICE, BOB, NOON, sandbox, THREE } from './samples.ts';
+import { ALICE, BOB, NOON, run, sandbox, THREE } from './samples.ts';
 
 const FIFTY = Array.from({ length: 50 }, (_, at) => at);
 
@@ -54,6 +54,19 @@ export function quotasContract(instances: () => { readonly records: Records; rea
       expect(asked.filter(({ kind }) => kind === 'reserved')).toHaveLength(fit);
       expect(asked.filter(({ kind }) => kind === 'over_quota')).toHaveLength(50 - fit);
       expect(await records.sandboxes.usage(ALICE, THREE.defaultSize)).toMatchObject({ sandboxes: fit });
+    });
+
+    test('of active runs are kept by 50 that are made at once, and count no completed one', async () => {
+      const make = (at: number) => (at % 2 ? peer : records).runs.create(run(`run_${at}`), [], 7);
+      const made = await Promise.all(FIFTY.map(make));
+      expect(made.filter(Boolean)).toHaveLength(7);
+      expect(await records.runs.countActive(ALICE)).toBe(7);
+      const [first] = FIFTY.filter((at) => made[at]);
+      await records.runs.complete(`run_${first}`, NOON);
+      expect(await peer.runs.countActive(ALICE)).toBe(6);
+      expect(await peer.runs.countActive(BOB)).toBe(0);
+      expect(await records.runs.create(run('run_next'), [], 7)).toBe(true);
+      expect(await records.runs.create(run('run_unbound'))).toBe(true);
     });
 
     test('are kept by 50 stopped sandboxes that are wanted at once', async () => {

@@ -1,4 +1,5 @@
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { RunRecord } from '#core/ports/run-records.ts';
 import type { SandboxObservation } from '#core/ports/sandbox-provider.ts';
@@ -30,7 +31,15 @@ export async function previewHouse(change: Partial<PreviewOptions> = {}) {
   const provider = {
     inspect: async (id: string): Promise<SandboxObservation> => ({ ...seen, podName: `${id}-pod` }),
   };
-  const deps = { records, plane, provider, tokens, clock, preview: { ...OPTIONS, ...change } };
+  const deps = {
+    records,
+    plane,
+    provider,
+    tokens,
+    clock,
+    preview: { ...OPTIONS, ...change },
+    quotas: NO_QUOTAS,
+  };
 
   const makeRun = async (): Promise<RunRecord> => {
     const owner = { user: 'alice', org: 'acme' };

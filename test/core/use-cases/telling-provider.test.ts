@@ -11,9 +11,11 @@ import { createRun } from '#core/use-cases/create-run.ts';
 import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import { destroySandbox } from '#core/use-cases/destroy-sandbox.ts';
 import { tellingProvider } from '#core/use-cases/telling-provider.ts';
+import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
+import { OPTIONS } from '#test/support/preview-options.ts';
 import { folderProvider } from '#test/races/folder-provider.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.000Z');
@@ -59,6 +61,8 @@ describe("a run's timeline tells of the run and its sandbox", () => {
     introduce: async () => {},
     pool: { take: async () => undefined },
     quotas: NO_QUOTAS,
+    plane: memoryPreviewPlane({ clock }),
+    preview: OPTIONS,
     images: [],
   });
   const story = async (runId: string) =>
@@ -81,6 +85,7 @@ describe("a run's timeline tells of the run and its sandbox", () => {
       ],
       ['sandbox.created', { sandbox_id: sandboxId, image: null }],
       ['run.completed', {}],
+      ['sandbox.stopped', { sandbox_id: sandboxId }],
       ['sandbox.destroyed', { sandbox_id: sandboxId }],
     ]);
   });

@@ -67,7 +67,7 @@ for (const shell of [['dash'], ['bash', '--posix'], ['busybox', 'ash']] as const
         { records, provider, tokens: plainTokens(), channel: { address: () => Promise.resolve(address) } },
         'sandbox',
       );
-    const begin = async (id: string, more: Partial<RunRecord> = {}): Promise<void> =>
+    const begin = async (id: string, more: Partial<RunRecord> = {}): Promise<boolean> =>
       records.runs.create({
         id,
         owner: { user: 'alice', org: 'acme' },
