@@ -149,7 +149,8 @@ export class SandboxPod extends Construct {
       name: 'sandbox',
       image,
       command: [...command],
-      workingDir: '/workspace',
+      // A runtime starts nothing in a folder that its user has shut.
+      workingDir: '/',
       envVariables: {
         HOME: kplus.EnvValue.fromValue(HOME),
         WORKSPACE: kplus.EnvValue.fromValue('/workspace'),

@@ -10,7 +10,7 @@
 import type { Duplex } from 'node:stream';
 import type { ProcessIdentity } from '#adapters/local/process-identity.ts';
 import type { ServeChannel } from '#adapters/sandboxes/channel/sandbox-channels.ts';
-import { checkPort, sandboxNotFound, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
+import { checkPort, sandboxNotFound } from '#adapters/sandboxes/sandbox-errors.ts';
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { Serial } from '#adapters/sandboxes/serial.ts';
 import { checkAtMost } from '#adapters/sandboxes/unsupported-spec.ts';
@@ -316,10 +316,9 @@ class ContainerProvider implements DockerProvider {
     signal: AbortSignal = new AbortController().signal,
   ): Promise<void> {
     if (specOf(volume.Labels).network === true) await this.#egress.open(container.containerId, signal);
-    if ((await this.#shell.prepare(container, signal)) === undefined) return;
+    if (await this.#shell.prepare(id, container, signal)) return;
     await this.#life.giveWorkspace(id, volume, signal);
-    const trouble = await this.#shell.prepare(container, signal);
-    if (trouble !== undefined) throw transportError(id, trouble);
+    await this.#shell.prepare(id, container, signal);
   }
 
   async #end(id: string, end: () => Promise<void>): Promise<void> {

@@ -1,13 +1,4 @@
-import {
-  lchownSync,
-  lstatSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { lchownSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type KeptSpec, keptSpecText, readKeptSpec } from '#adapters/sandboxes/kept-spec.ts';
 import { openFolder } from './init/open-folder.ts';
@@ -25,6 +16,19 @@ export interface StartRecord {
   readonly shared?: SharedFolders | undefined;
   /** Its init gives commands the host's own connections and pipes; one that an earlier version started carries every byte itself. */
   readonly direct?: true | undefined;
+}
+
+/**
+ * Makes a folder of the sandbox's user. Whatever has its name stays: what is in a workspace is the sandbox's business, and must not keep it from starting. Follows no link: mkdir(2) fails with EEXIST on
+ * each.
+ */
+function makeOwned(path: string, owner: number | undefined): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+    if (owner !== undefined) lchownSync(path, owner, owner);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
 }
 
 /** A sandbox's folder on the host: `workspace/` is shown inside, `channel/` and `mounts/` are shown read-only, all else never is. */
@@ -56,13 +60,10 @@ export class SandboxFolder {
     // Stays the host's, so that nothing but the host makes a socket in it; the folders around it keep everybody else out.
     mkdirSync(this.channel, { recursive: true, mode: 0o711 });
     mkdirSync(this.mounts, { recursive: true, mode: 0o755 });
+    makeOwned(this.workspace, owner);
     // Its own user may have shut it.
-    if (lstatSync(this.workspace, { throwIfNoEntry: false })?.isDirectory() === true)
-      openFolder(this.workspace);
-    for (const folder of [this.workspace, join(this.workspace, 'outputs')]) {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
-      if (owner !== undefined) lchownSync(folder, owner, owner);
-    }
+    openFolder(this.workspace);
+    makeOwned(join(this.workspace, 'outputs'), owner);
   }
 
   /** Keeps what it was made from, beside what is always so. */

@@ -51,7 +51,8 @@ export function templatesPlan({ namespaces, sandboxes }: SandboxesConfig) {
               image: template.image,
               // Commands come later, by exec.
               command: ['sleep', 'infinity'],
-              workingDir: '/workspace',
+              // A runtime starts nothing in a folder that its user has shut.
+              workingDir: '/',
               env: [
                 { name: 'HOME', value: HOME },
                 { name: 'WORKSPACE', value: '/workspace' },

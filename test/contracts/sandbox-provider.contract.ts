@@ -8,6 +8,7 @@ import type { Duplex, Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { PortholeError } from '#core/errors.ts';
 import type { ExecCommand, ExecExit, SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { survivesHostileTrees } from './hostile-trees.ts';
 
 export interface ContractTraits {
   /** Whether each sandbox has ports of its own; false only where there is no isolation, and the promise is not made. */
@@ -497,6 +498,13 @@ export function sandboxProviderContract(open: () => Promise<SandboxProvider>, tr
         stderr: '',
       });
       await provider.destroy(one);
+    });
+
+    test('survives hostile workspaces: stopped and resumed, it runs, and its files can be read and written', async () => {
+      const ids = [fresh(), fresh(), fresh()];
+      await Promise.all(ids.map((one) => provider.create({ id: one })));
+      expect(await survivesHostileTrees(provider, ids)).toEqual([]);
+      await Promise.all(ids.map((one) => provider.destroy(one)));
     });
 
     test('destroy removes it and its files, and does nothing the second time', async () => {

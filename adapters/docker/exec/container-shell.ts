@@ -1,12 +1,15 @@
 import type { Duplex } from 'node:stream';
-import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
+import { noCommandRuns, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { checkCommand } from '#adapters/sandboxes/shell/check-command.ts';
-import { commandScript } from '#adapters/sandboxes/shell/command-script.ts';
+import {
+  commandScript,
+  FOREIGN_WORKSPACE,
+  PREPARE_WORKSPACE,
+} from '#adapters/sandboxes/shell/command-script.ts';
 import { type ShellCommand, startShellCommand } from '#adapters/sandboxes/shell/shell-command.ts';
 import { signalGroup } from '#adapters/sandboxes/shell/signal-group.ts';
 import type { ExecCommand, ExecProcess } from '#core/ports/sandbox-provider.ts';
 import type { RunningContainer } from '../containers/container-state.ts';
-import { WORKSPACE } from '../containers/sandbox-container.ts';
 import { relayCommand } from '../dial/relay-programs.ts';
 import { RelayStream } from '../dial/relay-stream.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -94,11 +97,14 @@ export class ContainerShell {
     return stream;
   }
 
-  /** Makes the folder for outputs. That it can be made shows that commands run. Undefined where it was, else what was said. */
-  async prepare({ containerId }: RunningContainer, signal: AbortSignal): Promise<string | undefined> {
-    const argv = ['mkdir', '-p', `${WORKSPACE}/outputs`];
-    const { code, said } = await runPlain(this.#engine, containerId, argv, signal);
-    return code === 0 ? undefined : `${argv.join(' ')} ends with code ${code}: ${said}`;
+  /**
+   * Resolves once a command has run, to whether its user may use the workspace.
+   * @throws PortholeError `exec_transport_error` where the container runs no shell
+   */
+  async prepare(id: string, { containerId }: RunningContainer, signal: AbortSignal): Promise<boolean> {
+    const { code, said } = await runPlain(this.#engine, containerId, PREPARE_WORKSPACE, signal);
+    if (code !== 0 && code !== FOREIGN_WORKSPACE) throw noCommandRuns(id, code, said);
+    return code === 0;
   }
 
   /** Ends the commands that somebody hears, and lets go of everything else. */

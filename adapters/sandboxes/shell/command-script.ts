@@ -15,6 +15,22 @@ export interface CommandScript {
   readonly mark: string;
 }
 
+/** A workspace that its own user has shut, as by `chmod 000 .`, is opened again: nothing would work any more. */
+const OPEN_WORKSPACE =
+  '[ -r /workspace ] && [ -w /workspace ] && [ -x /workspace ] || chmod u+rwx /workspace 2>/dev/null';
+
+/** What `PREPARE_WORKSPACE` ends with where the workspace is another user's, who shuts out the sandbox's. */
+export const FOREIGN_WORKSPACE = 3;
+
+/**
+ * Runs in a container that has started. That it runs shows that commands do; nothing that it finds in the workspace keeps a sandbox from starting. The folder for outputs is made where its name is free.
+ */
+export const PREPARE_WORKSPACE: readonly string[] = [
+  'sh',
+  '-c',
+  `${OPEN_WORKSPACE}; mkdir /workspace/outputs 2>/dev/null; [ -w /workspace ] || exit ${FOREIGN_WORKSPACE}`,
+];
+
 /** In one line of a terminal's input go at most 4,095 bytes. */
 const LINE = 2_048;
 
@@ -114,9 +130,7 @@ function startLines(
   const words = ['env', '--', ...variables, ...program].map(quote).join(' ');
   const input = stdin || tty !== null ? '' : ' </dev/null';
   const path = `[ -z "$HOME" ] || export PATH="$PATH:$HOME/${AGENT_FOLDER}/bin"`;
-  // A workspace that its own user has shut, as by `chmod 000 .`, is given back to him: nothing would work any more.
-  const enter = `cd -- ${quote(cwd)} 2>/dev/null || { chmod u+rwx /workspace 2>/dev/null; cd -- ${quote(cwd)}; } || exit 126`;
-  return `${path}\n${exported}${enter}\nexec ${words}${input}`;
+  return `${path}\n${exported}${OPEN_WORKSPACE}\ncd -- ${quote(cwd)} || exit 126\nexec ${words}${input}`;
 }
 
 /** One word for any POSIX shell. */

@@ -13,7 +13,8 @@ const MOST_LINE = 20_000;
 const MOST_WORDS = 4_096;
 
 /** Of GNU tar with `--ignore-failed-read`, in English, which goes on where it says so. */
-const WARNING = /^tar: (.*): Warning: Cannot [a-z]+: (?:(Permission denied)|No such file or directory)$/s;
+const WARNING =
+  /^tar: (.*): Warning: Cannot [a-z]+: (?:(Permission denied|File name too long)|No such file or directory)$/s;
 
 /** A file that tells of the others: its header, and its contents. */
 export type Note = Pick<TarMember, 'name' | 'mtime'> & { readonly content: Buffer };

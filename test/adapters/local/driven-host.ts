@@ -29,6 +29,8 @@ export function prepare({ folder, as }: HostPlace): void {
   for (const part of ['core', 'adapters/local', 'adapters/sandboxes', 'test/adapters/local']) {
     cpSync(join(REPO, part), join(code, part), { recursive: true });
   }
+  const trees = 'test/contracts/hostile-trees.ts';
+  cpSync(join(REPO, trees), join(code, trees));
   copyFileSync(join(REPO, 'package.json'), join(code, 'package.json'));
   copyFileSync(process.execPath, join(folder, 'node'), constants.COPYFILE_FICLONE);
   for (const name of ['data', 'home']) {
@@ -103,6 +105,8 @@ export class DrivenHost {
   channelRequests = (): Promise<number> => this.#call('channelRequests');
   list = (): Promise<string[]> => this.#call('list');
   run = (id: string, ...argv: ExecCommand['argv']): Promise<Outcome> => this.#call('run', id, argv);
+  survivesHostileTrees = (ids: readonly string[]): Promise<string[]> =>
+    this.#call('survivesHostileTrees', ids);
   talk = (id: string, port: number, word: string): Promise<string> => this.#call('talk', id, port, word);
 
   /** Runs a shell script, and returns what it printed on stdout and stderr together. */

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import type { IsolationKind } from '#adapters/local/isolation.ts';
 import type { ExecCommand } from '#core/ports/sandbox-provider.ts';
+import { survivesHostileTrees } from '#test/contracts/hostile-trees.ts';
 
 const [dataDir = '', isolation, ...alsoReachable] = process.argv.slice(2);
 const provider = createLocalProvider({
@@ -53,6 +54,7 @@ const methods = {
     ]);
     return { stdout, stderr, exit };
   },
+  survivesHostileTrees: (ids: readonly string[]) => survivesHostileTrees(provider, ids),
   async talk(id: string, port: number, word: string) {
     const stream = await provider.dial(id, port);
     stream.write(word);

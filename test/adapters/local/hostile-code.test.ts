@@ -257,6 +257,12 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         expect(await host.shell(attacker, 'find / -xdev -type s 2>/dev/null')).toBe('');
       });
 
+      // As root the provider's contract has it.
+      if (as === 'ordinary user')
+        test('cannot keep its sandbox from starting by what it leaves in the workspace', async () => {
+          expect(await host.survivesHostileTrees([attacker, neighbour])).toEqual([]);
+        });
+
       test('cannot lead stop, resume or destroy out of its folder by links, depth or closed folders', async () => {
         const id = sandboxId();
         await host.create(id);

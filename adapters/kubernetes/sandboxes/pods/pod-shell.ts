@@ -7,10 +7,14 @@ import type { KubernetesClient } from '../../client/kubernetes-client.ts';
 import { errorFromFailure, KubernetesError } from '../../client/kubernetes-error.ts';
 import { type Repetition, retryDelay } from '../../client/retry-delay.ts';
 import { checkCommand } from '#adapters/sandboxes/shell/check-command.ts';
-import { commandScript } from '#adapters/sandboxes/shell/command-script.ts';
+import {
+  commandScript,
+  FOREIGN_WORKSPACE,
+  PREPARE_WORKSPACE,
+} from '#adapters/sandboxes/shell/command-script.ts';
 import { startShellCommand } from '#adapters/sandboxes/shell/shell-command.ts';
 import { signalGroup } from '#adapters/sandboxes/shell/signal-group.ts';
-import { checkPort, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
+import { checkPort, noCommandRuns, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { find } from '../cluster/await-object.ts';
 import type { ClusterStreams } from '../cluster/cluster-streams.ts';
 import { createPodDialer, type PodDialer } from '../dial/dial-pod.ts';
@@ -80,14 +84,13 @@ export class PodShell {
     return this.#dialer.dial(id, await locate(), port, signal);
   }
 
-  /** Makes the folder for outputs. That it can be made shows that commands run. */
+  /** Resolves once a command has run. */
   async prepare(id: string, pod: RunningPod, signal: AbortSignal): Promise<void> {
-    const argv = ['mkdir', '-p', `${WORKSPACE}/outputs`];
     for (let tries = 1; ; tries += 1) {
       try {
-        const { code } = await runPlain(this.#streams, this.#pods, pod, argv, signal);
-        if (code === 0) return;
-        throw transportError(id, `${argv.join(' ')} ends with code ${code}`);
+        const { code } = await runPlain(this.#streams, this.#pods, pod, PREPARE_WORKSPACE, signal);
+        if (code === 0 || code === FOREIGN_WORKSPACE) return;
+        throw noCommandRuns(id, code);
       } catch (error) {
         signal.throwIfAborted();
         const failure = error instanceof KubernetesError ? error : errorFromFailure('exec', error);

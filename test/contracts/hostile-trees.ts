@@ -1,0 +1,130 @@
+/**
+ * Workspaces that hostile or careless code leaves behind: every name that Porthole uses there, and names that look like devices, options or scripts, as every kind of entry.
+ * Imports no test library: the host that runs as an ordinary user runs it as well.
+ */
+import { Readable } from 'node:stream';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { listWorkspaceFiles } from '#core/use-cases/list-workspace-files.ts';
+import { persistWorkspace } from '#core/use-cases/persist-workspace.ts';
+import { runToEnd } from '#core/use-cases/run-to-end.ts';
+import { readWorkspaceFile, writeWorkspaceFile } from '#core/use-cases/workspace-files.ts';
+
+const NAMES: readonly string[] = [
+  'outputs',
+  'skills',
+  'runs',
+  '.porthole',
+  '.porthole-0123456789abcdef',
+  '.porthole-unreadable-files',
+  'dev',
+  'null',
+  'CON',
+  '-rf',
+  '--help',
+  '*',
+  '$(touch pwned)',
+  'a\nb',
+  '\xff\xfe',
+  'n'.repeat(255),
+];
+
+const KINDS = [
+  'file',
+  'folder',
+  'FIFO',
+  'socket',
+  'link to a device',
+  'dangling link',
+  'link loop',
+  'unreadable file',
+  'closed folder',
+  'path of more than 4,096 bytes',
+] as const;
+
+/** Names (bytes as latin1) with their kinds. In one tree each name has one kind; all trees together have every name as every kind. */
+const TREES = KINDS.map((_, tree) => NAMES.map((name, at) => [name, KINDS[(at + tree) % KINDS.length]]));
+
+/** Runs in the sandbox: empties the workspace, makes the tree, and shuts the workspace itself. */
+const MAKE_TREE = `
+const fs = require('fs'), { execFileSync } = require('child_process');
+const root = process.env.WORKSPACE;
+process.chdir(root);
+execFileSync('sh', ['-c', 'chmod -R u+rwX . 2>/dev/null; find . -mindepth 1 -maxdepth 1 -exec rm -rf {} +']);
+fs.writeFileSync('kept', 'kept');
+const listening = [];
+const make = {
+  'file': (name) => fs.writeFileSync(name, 'x'),
+  'folder': (name) => fs.mkdirSync(name),
+  'FIFO': (name) => { execFileSync('mkfifo', ['.fifo']); fs.renameSync('.fifo', name); },
+  'socket': (name) => listening.push(new Promise((done) => {
+    const at = '.socket' + listening.length;
+    const server = require('net').createServer().listen(at, () => { fs.renameSync(at, name); server.close(done); });
+  })),
+  'link to a device': (name) => fs.symlinkSync('/dev/zero', name),
+  'dangling link': (name) => fs.symlinkSync('/nowhere/at/all', name),
+  'link loop': (name) => fs.symlinkSync(name, name),
+  'unreadable file': (name) => { fs.writeFileSync(name, 'x'); fs.chmodSync(name, 0); },
+  'closed folder': (name) => { fs.mkdirSync(name); fs.writeFileSync(Buffer.concat([name, Buffer.from('/in')]), 'x'); fs.chmodSync(name, 0); },
+  'path of more than 4,096 bytes': (name) => {
+    fs.mkdirSync('.deep');
+    process.chdir('.deep');
+    for (let i = 0; i < 18; i += 1) { fs.mkdirSync('d'.repeat(240)); process.chdir('d'.repeat(240)); }
+    fs.writeFileSync('file', 'x');
+    process.chdir(root);
+    fs.renameSync('.deep', name);
+  },
+};
+for (const [name, kind] of JSON.parse(process.argv[1])) make[kind](Buffer.from(name, 'latin1'));
+Promise.all(listening).then(() => { try { fs.chmodSync(root, 0); } catch {} });
+`;
+
+type Sandboxes = Pick<SandboxProvider, 'inspect' | 'stop' | 'resume' | 'exec'>;
+
+/**
+ * Makes each tree, stops and resumes the sandbox, and reads and writes in it. The sandboxes `ids` share the trees, so that slow providers start them side by side.
+ * @returns what went wrong, one line each
+ */
+export async function survivesHostileTrees(
+  provider: Sandboxes,
+  ids: readonly string[],
+): Promise<readonly string[]> {
+  const wrong: string[] = [];
+  const surviveEach = async (id: string, lane: number): Promise<void> => {
+    for (let tree = lane; tree < TREES.length; tree += ids.length) {
+      const outputs = TREES[tree]?.[0]?.[1];
+      await survive(provider, id, tree).catch((error: unknown) => {
+        wrong.push(`tree ${tree}, where outputs is a ${outputs}: ${String(error)}`);
+      });
+    }
+  };
+  await Promise.all(ids.map(surviveEach));
+  return wrong;
+}
+
+async function survive(provider: Sandboxes, id: string, tree: number): Promise<void> {
+  const made = await runToEnd(provider, id, {
+    argv: ['node', '-e', MAKE_TREE, JSON.stringify(TREES[tree])],
+  });
+  if (made.code !== 0) throw new Error(`the tree is not made: ${JSON.stringify(made)}`);
+  await provider.stop(id);
+  await provider.resume(id);
+  const { state } = await provider.inspect(id);
+  if (state !== 'running') throw new Error(`resumed, it is ${state}`);
+  const deps = { provider: provider as SandboxProvider };
+  const text = await textOf((await readWorkspaceFile(deps, id, '/workspace/kept')).content);
+  if (text !== 'kept') throw new Error(`the file has become ${text}`);
+  const { entries } = await listWorkspaceFiles(deps, id, '/workspace', { depth: 1, most: 1_000 });
+  const names = entries.map(({ path }) => path);
+  const missing = ['kept', 'outputs', 'skills'].filter((name) => !names.includes(`/workspace/${name}`));
+  if (missing.length > 0) throw new Error(`not listed: ${missing.join()}`);
+  // With something to leave out, other programs look for the files.
+  const { tar } = await persistWorkspace(deps, id, { excludes: tree % 2 === 0 ? [] : ['node_modules'] });
+  if (!(await textOf(tar)).includes('./kept')) throw new Error('the archive has not the file');
+  await writeWorkspaceFile(deps, id, '/workspace/kept', Readable.from(['again']));
+}
+
+async function textOf(stream: Readable): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const part of stream) parts.push(part as Buffer);
+  return Buffer.concat(parts).toString('latin1');
+}
