@@ -15,14 +15,13 @@ export interface ResumeSandboxDeps {
 }
 
 /**
- * Starts a stopped sandbox on its files; does nothing to one that runs. The wish is recorded first, so that whoever would stop it again sees that it is wanted.
+ * Starts a sandbox on its files: one that is stopped, and one that is wanted to run and does not, because its last resume failed or it died. The wish is recorded first, so that whoever would stop it again sees that it is wanted.
  * @throws PortholeError `quota_exceeded` where its owner would have too much running, and what the provider refuses
  */
 export async function resumeSandbox(
   { records, provider, clock, quotas }: ResumeSandboxDeps,
   sandbox: SandboxRecord,
 ): Promise<SandboxRecord> {
-  if (sandbox.desired !== 'stopped') return sandbox;
   const now = clock.now();
   await records.sandboxes.touch(sandbox, now);
   const { owner } = sandbox;

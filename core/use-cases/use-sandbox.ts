@@ -55,9 +55,21 @@ export async function useSandbox(
   );
 }
 
-/** A sandbox that is there, once commands can run in it. */
-export function readySandbox(deps: UseSandboxDeps, sandbox: SandboxRecord): Promise<SandboxRecord> {
-  return sandbox.observed === 'creating' ? awaitCreation(deps, sandbox) : resumeSandbox(deps, sandbox);
+/**
+ * A sandbox that is there, once commands can run in it. `inspects`: asks the provider about one that is recorded as running, which may have died by itself; commands that meet such a one bring it back.
+ */
+export async function readySandbox(
+  deps: UseSandboxDeps,
+  sandbox: SandboxRecord,
+  { inspects = false }: { readonly inspects?: boolean } = {},
+): Promise<SandboxRecord> {
+  const { id, desired, observed } = sandbox;
+  if (observed === 'creating') return awaitCreation(deps, sandbox);
+  const isUp =
+    desired === 'running' &&
+    observed === 'running' &&
+    (!inspects || (await deps.provider.inspect(id)).state === 'running');
+  return isUp ? sandbox : resumeSandbox(deps, sandbox);
 }
 
 /** Creating is idempotent, so whoever comes meanwhile does it as well; it goes on when the first one was killed over it. */

@@ -1,5 +1,5 @@
-import { resumeSandbox } from '#core/use-cases/resume-sandbox.ts';
 import { findSandbox } from '#core/use-cases/find-sandbox.ts';
+import { readySandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
 import { SandboxDto, toSandboxDto } from './sandbox-dto.ts';
 import { SandboxPath } from './sandbox-path.ts';
@@ -10,13 +10,14 @@ export const resumeSandboxRoute = defineRoute({
   path: '/v1/sandbox/{id}/resume',
   tag: 'Sandboxes',
   summary: 'Resume a sandbox',
-  description: 'Starts it on its files. Does nothing to one that runs.',
+  description: 'Starts it on its files, and answers once it runs. Does nothing to one that runs.',
   access: 'caller',
   params: SandboxPath,
   responses: { 200: { description: 'The sandbox', schema: SandboxDto } },
-  errors: ['sandbox_not_found', 'quota_exceeded', 'exec_transport_error'],
+  errors: ['sandbox_not_found', 'sandbox_not_running', 'quota_exceeded', 'exec_transport_error'],
   async handle({ params, caller }, services) {
     const sandbox = await findSandbox(services, caller, params.id);
-    return json(200, toSandboxDto(await resumeSandbox(services, sandbox), services.provider.defaultSize));
+    const ready = await readySandbox(services, sandbox, { inspects: true });
+    return json(200, toSandboxDto(ready, services.provider.defaultSize));
   },
 });

@@ -97,6 +97,19 @@ describe('sandboxes as a service', () => {
     );
   });
 
+  test.each([
+    ['after a resume that failed', 'stopped'],
+    ['after it died by itself', 'running'],
+  ] as const)('resumes one that is wanted to run and does not, %s', async (_when, observed) => {
+    const sandbox = await id();
+    const { records, provider } = porthole.host.services;
+    await provider.stop(sandbox);
+    await records.sandboxes.setObserved(sandbox, observed);
+    const answer = await act(sandbox, 'resume');
+    expect([answer.status, answer.json()]).toMatchObject([200, { state: 'running' }]);
+    expect(await provider.inspect(sandbox)).toMatchObject({ state: 'running' });
+  });
+
   test('a stopped one that is asked to run something resumes first', async () => {
     const sandbox = await id();
     await act(sandbox, 'stop');
