@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { posix } from 'node:path';
 import { Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
-import type { LinkRule } from '../rules/archive/archive-tree.ts';
+import { leavesWorkspace, type Remembered } from '../rules/archive/archive-tree.ts';
+import type { TarHeader } from '../rules/archive/tar-header.ts';
 import { judgedBytes } from './judged-tar.ts';
 import { feedScript, IN_WORKSPACE } from './workspace-script.ts';
 
@@ -77,11 +79,22 @@ walk look "$stage" && walk move "$stage"
 `;
 
 export interface HydrateOptions {
-  /** @default inside */
-  readonly links?: LinkRule;
+  /** @default all */
+  readonly remembers?: Remembered;
   /** 16 hex that nobody else knows. In the folder `.porthole-<these>` of the archive there is a folder for each file that comes in pieces: `to`, a hard link to the file, and `1`, `2`, …, which are appended to it. */
   readonly pieces?: string;
 }
+
+/** Symbolic links of an archive that lead out of the workspace. They are made as they are, and never followed; what they lead to may not be there. */
+export interface OutsideLinks {
+  /** The first of them. */
+  readonly links: readonly { readonly path: string; readonly target: string }[];
+  readonly total: number;
+}
+
+/** Of the links that are named: how many, and how many bytes of names. */
+const MOST_LINKS = 1_000;
+const MOST_LINK_BYTES = 262_144;
 
 /**
  * Unpacks a plain tar over the workspace: files that are there already are replaced, others stay. It is read to its end and judged before anything of it is unpacked.
@@ -92,9 +105,9 @@ export async function hydrateWorkspace(
   { provider }: { readonly provider: Pick<SandboxProvider, 'exec'> },
   sandboxId: string,
   content: Readable,
-  { links = 'inside', pieces = '' }: HydrateOptions = {},
+  { remembers = 'all', pieces = '' }: HydrateOptions = {},
   signal?: AbortSignal,
-): Promise<void> {
+): Promise<OutsideLinks> {
   signal?.throwIfAborted();
   const names = [randomBytes(8).toString('hex'), randomBytes(8).toString('hex')];
   // Without the signal: it would kill the script before its trap has removed the file.
@@ -102,15 +115,32 @@ export async function hydrateWorkspace(
     argv: ['sh', '-c', HYDRATE, 'sh', ...names, pieces],
     stdin: true,
   });
+  const outside = { links: [] as OutsideLinks['links'][number][], total: 0 };
+  let bytes = 0;
+  const seen = (entry: TarHeader) => {
+    if (entry.type !== 'symlink' || !leavesWorkspace(entry)) return;
+    outside.total += 1;
+    bytes += entry.name.length + entry.linkName.length;
+    if (outside.links.length === MOST_LINKS || bytes > MOST_LINK_BYTES) return;
+    const [path = '', target = ''] = [posix.join('/workspace', entry.name), entry.linkName].map((name) =>
+      Buffer.from(name, 'latin1').toString('utf8'),
+    );
+    outside.links.push({ path, target });
+  };
   await feedScript(
     process,
-    Readable.from(judged(content, links)),
+    Readable.from(judged(content, remembers, seen)),
     (script) => script.failure('/workspace', 'workspace_archive_write_error', 'hydrate failed'),
     signal,
   );
+  return outside;
 }
 
-async function* judged(content: AsyncIterable<Buffer>, links: LinkRule): AsyncGenerator<Buffer> {
+async function* judged(
+  content: AsyncIterable<Buffer>,
+  remembers: Remembered,
+  seen: (entry: TarHeader) => void,
+): AsyncGenerator<Buffer> {
   async function* some(): AsyncGenerator<Buffer> {
     let isEmpty = true;
     for await (const chunk of content) {
@@ -119,7 +149,7 @@ async function* judged(content: AsyncIterable<Buffer>, links: LinkRule): AsyncGe
     }
     if (isEmpty) throw new PortholeError('invalid_request', 'Empty tar payload');
   }
-  yield* judgedBytes(some(), { links });
+  yield* judgedBytes(some(), { remembers }, undefined, seen);
   // Behind the end of the archive, where no tar reads it.
   yield Buffer.from('whole\n');
 }

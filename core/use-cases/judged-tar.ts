@@ -16,12 +16,13 @@ export async function* judgedTar(
   note: () => Note | undefined,
   leftOut?: (entries: number) => void,
 ): AsyncGenerator<Buffer, void, undefined> {
-  const entries = yield* judgedBytes(source, { links: 'anywhere', leavesOut: true }, note);
+  const entries = yield* judgedBytes(source, { remembers: 'folders', leavesOut: true }, note);
   leftOut?.(entries);
 }
 
 /**
  * The entries that the judge takes, as they are, and the end of the archive.
+ * @param seen gets each entry
  * @returns how many were left out
  * @throws PortholeError `invalid_request`
  */
@@ -29,12 +30,20 @@ export async function* judgedBytes(
   source: AsyncIterable<Buffer>,
   options: Omit<JudgeOptions, 'visitor'>,
   note: () => Note | undefined = () => undefined,
+  seen: (entry: TarHeader) => void = () => undefined,
 ): AsyncGenerator<Buffer, number, undefined> {
   let pieces: Buffer[] = [];
   const take = (bytes: Buffer) => void pieces.push(bytes);
   const judge = new TarJudge({
     ...options,
-    visitor: { entry: (_entry, headers) => take(headers), contents: take, padding: take },
+    visitor: {
+      entry(entry, headers) {
+        seen(entry);
+        take(headers);
+      },
+      contents: take,
+      padding: take,
+    },
   });
   for await (const chunk of source) {
     judge.push(chunk);
@@ -67,7 +76,7 @@ export async function* judgedEntries(
 ): AsyncGenerator<TarPiece, void, undefined> {
   let pieces: TarPiece[] = [];
   const judge = new TarJudge({
-    links: 'anywhere',
+    remembers: 'folders',
     leavesOut: true,
     visitor: {
       entry: (entry) => void pieces.push({ entry }),

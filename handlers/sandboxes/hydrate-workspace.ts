@@ -6,6 +6,19 @@ import { defineRoute, json } from '../route.ts';
 import { SandboxPath } from './sandbox-path.ts';
 import { MAX_UPLOAD_BYTES, withUpload } from './upload.ts';
 
+const Hydrated = z
+  .object({
+    ok: z.literal(true),
+    outside_links: z
+      .object({
+        total: z.number().int(),
+        links: z.array(z.object({ path: z.string(), target: z.string() })).describe('The first 1,000'),
+      })
+      .optional()
+      .describe('Links that lead out of /workspace, to anything but programs of the image. None: no field'),
+  })
+  .meta({ id: 'HydrateResponse' });
+
 export const hydrateWorkspaceRoute = defineRoute({
   id: 'hydrateWorkspace',
   method: 'POST',
@@ -13,7 +26,7 @@ export const hydrateWorkspaceRoute = defineRoute({
   tag: 'Sandboxes',
   summary: 'Unpack a tar over the workspace',
   description:
-    'A plain tar of at most 32 MiB. Files that are there are replaced, others stay. One with entries that leave /workspace is refused, and nothing of it is unpacked.',
+    'A plain tar of at most 32 MiB. Files that are there are replaced, others stay. One with entries that leave /workspace is refused, and nothing of it is unpacked. Symbolic links stay links, wherever they lead, and are never followed; the answer names those that lead out of /workspace.',
   access: 'caller',
   agents: true,
   delegates: { scope: 'fs:write' },
@@ -21,7 +34,7 @@ export const hydrateWorkspaceRoute = defineRoute({
   params: SandboxPath,
   body: 'stream',
   responses: {
-    200: { description: 'Unpacked', schema: z.object({ ok: z.literal(true) }).meta({ id: 'OkResponse' }) },
+    200: { description: 'Unpacked', schema: Hydrated },
   },
   errors: [
     'path_outside_workspace',
@@ -33,11 +46,11 @@ export const hydrateWorkspaceRoute = defineRoute({
   ],
   async handle({ params, caller, headers, stream, signal }, services) {
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    await withUpload({ headers, stream }, tooLarge, (content) =>
+    const outside = await withUpload({ headers, stream }, tooLarge, (content) =>
       hydrateWorkspace(services, sandbox.id, content, {}, signal),
     );
     services.news.tell(sandbox.id, 'file_written', { path: '/workspace' });
-    return json(200, { ok: true });
+    return json(200, { ok: true, ...(outside.total > 0 && { outside_links: outside }) });
   },
 });
 

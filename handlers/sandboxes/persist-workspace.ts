@@ -38,7 +38,7 @@ export const persistWorkspaceRoute = defineRoute({
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const excludes = query.excludes === undefined ? [] : query.excludes.split(',');
     const { tar, note } = await persistWorkspace(services, sandbox.id, { excludes }, signal);
-    const body = Readable.from(judgedBytes(tar, { links: 'any' }, note), { objectMode: false });
+    const body = Readable.from(judgedBytes(tar, { remembers: 'none' }, note), { objectMode: false });
     return {
       statusCode: 200,
       headers: { 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' },

@@ -431,7 +431,7 @@ export interface Api {
     };
     query: {};
     body: null;
-    answer: OkResponse;
+    answer: HydrateResponse;
   };
   'POST /v1/sandbox/{id}/mount': {
     path: {
@@ -1686,9 +1686,21 @@ export interface UploadedFiles {
     size: number;
   }[];
 }
-export interface OkResponse {
+export interface HydrateResponse {
   ok: true;
-  warnings?: string[];
+  /**
+   * Links that lead out of /workspace, to anything but programs of the image. None: no field
+   */
+  outside_links?: {
+    total: number;
+    /**
+     * The first 1,000
+     */
+    links: {
+      path: string;
+      target: string;
+    }[];
+  };
 }
 export interface MountBucketRequest {
   /**
@@ -1723,6 +1735,10 @@ export interface MountBucketRequest {
      */
     credentialProxy?: boolean;
   };
+}
+export interface OkResponse {
+  ok: true;
+  warnings?: string[];
 }
 export interface UnmountBucketRequest {
   /**

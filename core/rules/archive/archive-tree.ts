@@ -2,35 +2,34 @@ import { posix } from 'node:path';
 import { archiveError } from './archive-error.ts';
 import { shown, type TarHeader } from './tar-header.ts';
 
-/** Where links of a workspace may lead besides: programs and libraries of the image, which a virtual environment refers to. Nothing is written through a link all the same. */
+/** Programs and libraries of the image, which a virtual environment refers to. */
 const PROGRAMS = /^\/(?:usr|bin|sbin|lib|lib64|opt)\//;
 
 /** Linux's own limit, in bytes. */
 const MAX_NAME = 255;
 /** Linux takes 4,095 bytes; the rest is for where the archive is unpacked. */
 const MAX_PATH = 4_000;
+/** Linux's own limit of a symbolic link's target, in bytes. */
+const MAX_TARGET = 4_095;
 /** All names of folders together, in bytes. A large project has some MiB of them; paths of thousands of folders each would use up the host's memory. */
 const MAX_FOLDER_BYTES = 8_388_608;
 
 type Kind = 'file' | 'fifo' | 'symlink' | 'directory';
 
-/**
- * Where symbolic links may lead. `inside`: within the workspace, and to programs of the image; for archives that anybody may send. `anywhere`: for what comes out of a workspace, where such links may stand; nothing is
- * written through one all the same, and to hold the paths of its folders and links is enough.
- */
-export type LinkRule = 'inside' | 'anywhere';
+/** What is remembered of an archive's entries. `all`: every path, so that two entries that contradict each other are found. `folders`: folders and links, which is enough to write nothing through a link; for large archives of our own. */
+export type Remembered = 'all' | 'folders';
 
 /**
- * What an archive makes, entry by entry. Each must stay below its folder: not by its name alone, but also by every link that an earlier entry makes on its way. And each must be possible, so that no
- * archive fails half-way.
+ * What an archive makes, entry by entry. Each must stay below its folder: not by its name alone, but also by every link that an earlier entry makes on its way. Symbolic links may lead anywhere, because
+ * nothing is written through one. And each entry must be possible, so that no archive fails half-way.
  */
 export class ArchiveTree {
   readonly #kinds = new Map<string, Kind>();
-  readonly #links: LinkRule;
+  readonly #remembers: Remembered;
   #folderBytes = 0;
 
-  constructor(links: LinkRule = 'inside') {
-    this.#links = links;
+  constructor(remembers: Remembered = 'all') {
+    this.#remembers = remembers;
   }
 
   /** @throws PortholeError `invalid_request` for an entry that leaves the workspace, or cannot be beside another */
@@ -42,7 +41,7 @@ export class ArchiveTree {
     if (type !== 'directory' && /\/\.?$/.test(name))
       throw archiveError(`${shown(name)} is named like a directory`);
     this.#makeParents(path, name);
-    if (type === 'symlink') checkTarget(name, path, linkName, this.#links);
+    if (type === 'symlink') checkTarget(name, linkName);
     if (type === 'hardlink') this.#checkHardLink(name, path, linkName);
     const kind = kindOf(type);
     const before = this.#kinds.get(path);
@@ -53,13 +52,13 @@ export class ArchiveTree {
   }
 
   /**
-   * Whether an entry would stay in its folder, had it these names, which are often the true ones cut short.
+   * Whether an entry that was added would stay in its folder, had it these names, which are often the true ones cut short. A link of such a name is remembered: readers that know no pax make it.
    * @throws PortholeError `invalid_request`
    */
   check({ name, linkName, type }: TarHeader): void {
     const path = inside(name, name);
     if (this.#isBeyondLink(path)) throw archiveError(`${shown(name)} lies beyond a link`);
-    if (type === 'symlink' && linkName !== '') checkTarget(name, path, linkName, this.#links);
+    if (type === 'symlink' && !this.#kinds.has(path)) this.#keep(path, type);
     if (type === 'hardlink' && linkName !== '') {
       const target = this.#kinds.get(inside(linkName, name));
       if (target !== undefined && target !== 'file')
@@ -90,7 +89,7 @@ export class ArchiveTree {
     if (this.#folderBytes > MAX_FOLDER_BYTES) {
       throw archiveError(`its folders have more than ${MAX_FOLDER_BYTES} bytes of names`);
     }
-    if (this.#links === 'inside' || kind === 'directory' || kind === 'symlink') this.#kinds.set(path, kind);
+    if (this.#remembers === 'all' || kind === 'directory' || kind === 'symlink') this.#kinds.set(path, kind);
   }
 
   /** Only to a file of this very archive: any other may be anything. */
@@ -98,7 +97,7 @@ export class ArchiveTree {
     const target = inside(linkName, name);
     const kind = this.#kinds.get(target);
     const isFile =
-      this.#links === 'inside' ? kind === 'file' : kind === undefined && !this.#isBeyondLink(target);
+      this.#remembers === 'all' ? kind === 'file' : kind === undefined && !this.#isBeyondLink(target);
     if (isFile && target !== path && target !== '' && !linkName.endsWith('/')) return;
     throw archiveError(`${shown(name)} is a hard link to ${shown(linkName)}, which is no earlier file of it`);
   }
@@ -121,15 +120,20 @@ function inside(name: string, of: string): string {
   return parts.join('/');
 }
 
-/** Its text tells where it leads only while each `..` comes before every name: behind one, which may be a link itself, it leads to anywhere. */
-function checkTarget(name: string, path: string, target: string, links: LinkRule): void {
+function checkTarget(name: string, target: string): void {
   if (target === '') throw archiveError(`${shown(name)} is a link to nothing`);
-  if (target.length > MAX_PATH) throw archiveError(`${shown(name)} is a link to more than ${MAX_PATH} bytes`);
-  if (links === 'anywhere') return;
-  const resolved = posix.resolve('/workspace', posix.dirname(path), target);
-  const parts = target.split('/').filter((part) => part !== '' && part !== '.');
+  if (target.length > MAX_TARGET)
+    throw archiveError(`${shown(name)} is a link to more than ${MAX_TARGET} bytes`);
+}
+
+/**
+ * Whether a symbolic link leads out of the workspace to what may not be there where it is unpacked: programs of the image are. Its text tells where it leads only while each `..` comes before every name;
+ * behind one, which may be a link itself, it leads to anywhere.
+ */
+export function leavesWorkspace({ name, linkName }: Pick<TarHeader, 'name' | 'linkName'>): boolean {
+  const resolved = posix.resolve('/workspace', posix.dirname(name), linkName);
+  const parts = linkName.split('/').filter((part) => part !== '' && part !== '.');
   const isPlain = parts.lastIndexOf('..') < parts.findIndex((part) => part !== '..') >>> 0;
   const stays = resolved === '/workspace' || resolved.startsWith('/workspace/') || PROGRAMS.test(resolved);
-  if (isPlain && stays) return;
-  throw archiveError(`${shown(name)} is a link to ${shown(target)}, which is outside /workspace`);
+  return !isPlain || !stays;
 }

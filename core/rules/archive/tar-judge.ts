@@ -1,5 +1,5 @@
 import { archiveError } from './archive-error.ts';
-import { ArchiveTree, type LinkRule } from './archive-tree.ts';
+import { ArchiveTree, type Remembered } from './archive-tree.ts';
 import { readPaxRecords, type PaxRecords } from './pax-records.ts';
 import { BLOCK, bySlash, readTarHeader, shown, type TarHeader, withoutSlash } from './tar-header.ts';
 
@@ -22,8 +22,8 @@ export interface TarVisitor {
 }
 
 export interface JudgeOptions {
-  /** `any`: entries may be anything, and go anywhere; what is read must be a tar. @default inside */
-  readonly links?: LinkRule | 'any';
+  /** `none`: entries may be anything, and go anywhere; what is read must be a tar. @default all */
+  readonly remembers?: Remembered | 'none';
   /** Whether an entry that is refused is left out and counted, instead of the whole archive being refused with it. What cannot be read as a tar is refused in any case. @default false */
   readonly leavesOut?: boolean;
   readonly visitor?: TarVisitor;
@@ -53,8 +53,8 @@ export class TarJudge {
   #hasEnded = false;
   #bytes = 0;
 
-  constructor({ links = 'inside', leavesOut = false, visitor }: JudgeOptions = {}) {
-    this.#tree = links === 'any' ? undefined : new ArchiveTree(links);
+  constructor({ remembers = 'all', leavesOut = false, visitor }: JudgeOptions = {}) {
+    this.#tree = remembers === 'none' ? undefined : new ArchiveTree(remembers);
     this.#leavesOut = leavesOut;
     this.#visitor = visitor;
   }
@@ -153,9 +153,9 @@ export class TarJudge {
   /** False where it is to be left out. */
   #isTaken(header: TarHeader, entry: TarHeader, told: Told): boolean {
     try {
+      this.#tree?.add(entry);
       // Not every reader heeds what was told: the header's own names must do no harm either.
       if (told.path !== undefined || told.linkpath !== undefined) this.#tree?.check(header);
-      this.#tree?.add(entry);
       return true;
     } catch (error) {
       if (!this.#leavesOut) throw error;

@@ -5,7 +5,7 @@ import { hydrateWorkspace } from '../hydrate-workspace.ts';
 import { archiveNotFound } from './find-archive.ts';
 
 /**
- * Puts the files of an archive into a sandbox: all, or none. They are judged as any archive is, but for where symbolic links lead: those of a workspace lead anywhere.
+ * Puts the files of an archive into a sandbox: all, or none. Symbolic links stay links, wherever they lead.
  * @throws PortholeError `archive_not_found`, `archive_error`, `invalid_request`, `workspace_archive_write_error`, and what `exec` refuses
  */
 export async function restoreArchive(
@@ -22,5 +22,5 @@ export async function restoreArchive(
 ): Promise<void> {
   if (archives === undefined) throw archiveNotFound(archive.id);
   const content = await archives.store.get(archive.key);
-  await hydrateWorkspace({ provider }, sandboxId, content, { links: 'anywhere' }, signal);
+  await hydrateWorkspace({ provider }, sandboxId, content, { remembers: 'folders' }, signal);
 }

@@ -109,6 +109,34 @@ export function archivesContract(bridge: UnderTest): void {
       await ask(bridge(), 'DELETE', `/v1/sandbox/${other}`);
     });
 
+    test('brings back what persist gives, with links to everywhere, and names those that lead out', async () => {
+      const made = await create(bridge());
+      const make =
+        'mkdir sub; ln -s "$HOME/.cache" sub/cache; ln -s /tmp/x tmp; ln -s ../.. sub/up; ln -s sub/file in; ln -s /usr/bin/env program; ln -s nowhere/at/all dangling; ln -s loop loop; readlink sub/cache';
+      const { stdout } = await run(bridge(), made, ['sh', '-c', make]);
+      const cache = stdout.toString().trim();
+      const tar = (await persist(made)).body;
+      const look = `find . -type l -printf '%p %l\\n' | sort`;
+      const before = (await run(bridge(), made, ['sh', '-c', look])).stdout.toString();
+      // Over links that lead there already, and into a sandbox that has none: neither is followed.
+      expect((await hydrate(made, tar)).status).toBe(200);
+      await run(bridge(), made, ['sh', '-c', 'rm -rf -- sub * .[!.]*']);
+      const answer = await hydrate(made, tar);
+      const { outside_links: outside, ...rest } = answer.json<{
+        outside_links: { total: number; links: { path: string }[] };
+      }>();
+      expect([answer.status, rest]).toEqual([200, { ok: true }]);
+      expect(outside.total).toBe(3);
+      expect(outside.links.toSorted((one, other) => (one.path < other.path ? -1 : 1))).toEqual([
+        { path: '/workspace/sub/cache', target: cache },
+        { path: '/workspace/sub/up', target: '../..' },
+        { path: '/workspace/tmp', target: '/tmp/x' },
+      ]);
+      expect((await run(bridge(), made, ['sh', '-c', look])).stdout.toString()).toBe(before);
+      expect((await run(bridge(), made, ['ls', '/tmp/x'])).last.data).not.toBe('{"exit_code":0}');
+      await ask(bridge(), 'DELETE', `/v1/sandbox/${made}`);
+    });
+
     test('is unpacked over what is there', async () => {
       await put(bridge(), id, 'workspace/stays.txt', 'stays');
       await put(bridge(), id, 'workspace/replaced.txt', 'old');
@@ -170,10 +198,12 @@ export function archivesContract(bridge: UnderTest): void {
     test('that leaves the workspace is refused, and nothing of it is unpacked', async () => {
       writeFileSync(join(folder, 'good.txt'), 'good');
       symlinkSync('/etc', join(folder, 'etc-link'));
+      mkdirSync(join(folder, 'beyond/etc-link'), { recursive: true });
+      writeFileSync(join(folder, 'beyond/etc-link/file'), 'x');
       const hostile: Record<string, Buffer> = {
         absolute: tarOf('-P', 'good.txt', '--transform=s,^good2,/tmp/x,', '--add-file=/etc/hostname'),
         dots: tarOf('-P', 'good.txt', '--transform=s,^replaced.txt,../../tmp/x,', 'replaced.txt'),
-        link: tarOf('good.txt', 'etc-link'),
+        link: tarOf('good.txt', 'etc-link', '-C', 'beyond', 'etc-link/file'),
       };
       for (const [, tar] of Object.entries(hostile)) {
         const answer = await hydrate(id, tar);

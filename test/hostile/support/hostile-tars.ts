@@ -41,31 +41,49 @@ function names(): Record<string, Buffer> {
   );
 }
 
-/** Where a link leads, by each way to say so. */
+/** Ways out of the workspace. */
+export const WAYS_OUT = {
+  absolute: '/tmp/canary',
+  'the root': '/',
+  '/proc/self/root': '/proc/self/root',
+  '/proc/self/cwd': '/proc/self/cwd/../etc',
+  '/dev/stdin': '/dev/stdin',
+  dots: '../tmp/canary',
+  'dots behind a folder': 'a/../../tmp',
+  'dots behind a link': 'up/..',
+  'dots behind programs': '/usr/../tmp/canary',
+  'a sibling of the workspace': '../workspace2',
+  'a drive of Windows, CVE-2026-31802': 'C:../../../tmp/canary',
+};
+
+/** Where a link leads, by each way to say so. A symbolic link may lead anywhere; nothing may go through it. */
 function targets(): Record<string, Buffer> {
-  const bad = {
-    absolute: '/tmp/canary',
-    'the root': '/',
-    '/proc/self/root': '/proc/self/root',
-    '/proc/self/cwd': '/proc/self/cwd/../etc',
-    '/dev/stdin': '/dev/stdin',
-    dots: '../tmp/canary',
-    'dots behind a folder': 'a/../../tmp',
-    'dots behind a link': 'up/..',
-    'dots behind programs': '/usr/../tmp/canary',
-    'a sibling of the workspace': '../workspace2',
-    'a drive of Windows, CVE-2026-31802': 'C:../../../tmp/canary',
-    nothing: '',
+  const out = Object.entries(WAYS_OUT).flatMap(([what, target]) => [
+    [`beyond a symlink: ${what}`, hostile(link('up', '.'), link('l', target), file('l/pwned'))] as const,
+    [
+      `beyond a symlink by pax: ${what}`,
+      hostile(pax({ linkpath: target }), link('l', 'bait'), file('l/pwned')),
+    ] as const,
+    [
+      `beyond a symlink that only readers without pax make: ${what}`,
+      hostile(pax({ path: 'safe' }), link('l', target), file('l/pwned')),
+    ] as const,
+    [
+      `beyond a symlink by GNU: ${what}`,
+      hostile(gnuLong('K', target), link('l', 'bait'), file('l/pwned')),
+    ] as const,
+    [`hard link: ${what}`, hostile(hard('h', target))] as const,
+    [`hard link by pax: ${what}`, hostile(pax({ linkpath: target }), hard('h', 'bait'))] as const,
+  ]);
+  return {
+    ...Object.fromEntries(out),
+    'symlink: nothing': hostile(link('l', '')),
+    'symlink by pax: nothing': hostile(pax({ linkpath: '' }), link('l', 'bait')),
+    'symlink by GNU: nothing': hostile(gnuLong('K', ''), link('l', 'bait')),
+    'symlink: more than Linux takes': hostile(pax({ linkpath: 'a/'.repeat(2_048) }), link('l', 'bait')),
+    'hard link: nothing': hostile(hard('h', '')),
+    'hard link by pax: nothing': hostile(pax({ linkpath: '' }), hard('h', 'bait')),
   };
-  return Object.fromEntries(
-    Object.entries(bad).flatMap(([what, target]) => [
-      [`symlink: ${what}`, hostile(link('up', '.'), link('l', target))] as const,
-      [`symlink by pax: ${what}`, hostile(pax({ linkpath: target }), link('l', 'bait'))] as const,
-      [`symlink by GNU: ${what}`, hostile(gnuLong('K', target), link('l', 'bait'))] as const,
-      [`hard link: ${what}`, hostile(hard('h', target))] as const,
-      [`hard link by pax: ${what}`, hostile(pax({ linkpath: target }), hard('h', 'bait'))] as const,
-    ]),
-  );
 }
 
 const CHAINS: Record<string, Buffer> = {
@@ -98,6 +116,7 @@ const CHAINS: Record<string, Buffer> = {
     folder('d/d/d'),
     link('d/d/d/up', '../../..'),
     link('out', 'd/d/d/up/..'),
+    file('out/pwned'),
   ),
   'a symlink named with a slash': hostile({ ...link('l/', '.') }),
   'a hard link to a symlink (CVE-2026-26960)': hostile(link('l', 'bait'), hard('h', 'l')),
@@ -281,6 +300,14 @@ export const HARMLESS_TARS: Readonly<Record<string, readonly [Buffer, Readonly<R
   'links that stay inside': [
     tar(folder('d'), link('d/up', '../d'), link('abs', '/workspace/d')),
     { 'd/up': '→../d', abs: '→/workspace/d' },
+  ],
+  'links that lead out': [
+    tar(...Object.values(WAYS_OUT).map((target, at) => link(`out${at}`, target))),
+    Object.fromEntries(Object.values(WAYS_OUT).map((target, at) => [`out${at}`, `→${target}`])),
+  ],
+  'a link to 4,095 bytes': [
+    tar(gnuLong('K', `/${'a'.repeat(4_094)}`), link('long', '/aaa')),
+    { long: `→/${'a'.repeat(4_094)}` },
   ],
   'a link to a program': [tar(link('python', '/usr/bin/python3')), { python: '→/usr/bin/python3' }],
   'no end': [entry(file('endless')), { endless: 'x' }],

@@ -152,7 +152,8 @@ suite('what the judge takes, given to real readers of tar', missing, () => {
   test('GNU tar and busybox agree on the harmless ones', () => {
     for (const [what, [archive]] of Object.entries(HARMLESS_TARS)) {
       // busybox keeps to the short name where pax has a longer one, and knows no folder by its slash alone: both stay inside.
-      if (archive.includes('PaxHeaders') || what.includes('oldest kind')) continue;
+      // Links of more than 4,094 bytes it does not make.
+      if (archive.includes('PaxHeaders') || /oldest kind|4,095/.test(what)) continue;
       expect([what, unpacked('busybox', archive)]).toEqual([what, unpacked('tar', archive)]);
     }
   });
