@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
+import { connect as connectTls } from 'node:tls';
 import type { AppProbe, HttpFinding } from '#core/ports/app-probe.ts';
 import { RESPONSE_FAULTS, type ResponseFault } from './upstream/response-fault.ts';
 import type { ResponseHead } from './upstream/response-head.ts';
@@ -13,22 +15,32 @@ const UPGRADE_MS = 2_000;
 /** In bytes. */
 const MOST_BODY = 64 * 1024;
 
-/** The record type of a TLS alert (RFC 8446 section 5.1), which is how a TLS server answers plain words. */
+/** The record type of a TLS alert (RFC 8446 section 5.1), which is how some TLS servers answer plain HTTP. */
 const TLS_ALERT = 0x15;
 
 /** The questions of the doctor, with the gateway's own strict reading of the answers: what the gateway would refuse shows as such. */
 export const appProbe: AppProbe = {
-  async get(stream, port, signal) {
-    const request = [
-      'GET / HTTP/1.1',
-      `Host: localhost:${port}`,
-      'User-Agent: porthole-doctor',
-      'Accept: text/html,application/xhtml+xml,*/*;q=0.8',
-      'Accept-Encoding: identity',
-      'Connection: close',
-    ];
-    const heard = await converse(stream, request, { patience: GET_MS }, signal);
-    return httpFinding(heard);
+  get: (stream, port, signal) => askForPage(stream, port, GET_MS, signal),
+
+  async speaksTls(stream, signal) {
+    const limit = AbortSignal.timeout(UPGRADE_MS);
+    const until = signal === undefined ? limit : AbortSignal.any([signal, limit]);
+    // Its certificate does not matter: nothing is said but the hello.
+    const tls = connectTls({ socket: stream, rejectUnauthorized: false, minVersion: 'TLSv1' });
+    try {
+      await Promise.race([
+        once(tls, 'secureConnect', { signal: until }),
+        once(tls, 'close', { signal: until }).then(() => Promise.reject(new Error('closed'))),
+      ]);
+      return true;
+    } catch (error) {
+      signal?.throwIfAborted();
+      // An alert refuses the hello, in TLS.
+      return /^ERR_SSL_.*ALERT/.test((error as NodeJS.ErrnoException).code ?? '');
+    } finally {
+      tls.on('error', () => {}).destroy();
+      stream.on('error', () => {}).destroy();
+    }
   },
 
   async upgrade(stream, port, { path, protocol }, signal) {
@@ -49,6 +61,27 @@ export const appProbe: AppProbe = {
     return { upgrades: head.status === 101 && acceptsWebSocket(head, key), status: head.status };
   },
 };
+
+/**
+ * `GET /`, as the gateway would send it.
+ * @param patience longest time for an answer, in milliseconds
+ */
+export async function askForPage(
+  stream: Duplex,
+  port: number,
+  patience: number,
+  signal?: AbortSignal,
+): Promise<HttpFinding> {
+  const request = [
+    'GET / HTTP/1.1',
+    `Host: localhost:${port}`,
+    'User-Agent: porthole-doctor',
+    'Accept: text/html,application/xhtml+xml,*/*;q=0.8',
+    'Accept-Encoding: identity',
+    'Connection: close',
+  ];
+  return httpFinding(await converse(stream, request, { patience }, signal));
+}
 
 function httpFinding({ first, head, body, fault, isLate }: Heard): HttpFinding {
   // A body that is cut off is the app's affair; a broken one the gateway would not pass on.

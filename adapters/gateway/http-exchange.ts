@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tokenFingerprint } from '#core/rules/preview-token.ts';
 import { dialFailure } from './dial-failure.ts';
+import { asksForScript, HotReloadPort, isPlainScript } from './hot-reload-port.ts';
 import { clientAddress, type OpenExchange, type PreviewBackend, viewOf } from './preview-backend.ts';
 import {
   type BodyFraming,
@@ -32,6 +33,8 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
   readonly #origin: OriginDecision;
   readonly #view: PreviewView;
   readonly #framing: BodyFraming;
+  readonly #isScript: boolean;
+  #hotReload: HotReloadPort | undefined;
   /** May be sent again when a kept connection turns out to be dead: safe, and nothing of it is used up. */
   readonly #repeatable: boolean;
   #connection: UpstreamConnection | undefined;
@@ -68,6 +71,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     this.#origin = request.origin;
     this.#view = viewOf(deps, backend, request.req);
     this.#framing = bodyFraming(request.req);
+    this.#isScript = asksForScript(request.req);
     this.#repeatable = !this.#hasBody && SAFE_METHODS.has(request.req.method ?? '');
   }
 
@@ -112,6 +116,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     const head = requestHead(this.#req, this.#view, {
       origin: this.#origin,
       upgrade: false,
+      plain: this.#isScript,
       client: clientAddress(this.#req),
     });
     connection.socket.write(head, 'latin1');
@@ -190,11 +195,14 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
   head(head: ResponseHead): void {
     this.#headSent = true;
     const headers = responseHeaders(head, this.#view, this.#deps.frameAncestors());
+    if (this.#isScript && isPlainScript(head)) this.#hotReload = new HotReloadPort(this.#view.targetPort);
     this.#res.writeHead(head.status, head.reason, headers);
     this.#deps.metrics.answered(head.status, 'app');
   }
 
-  body(part: Buffer): void {
+  body(sent: Buffer): void {
+    const part = this.#hotReload?.push(sent) ?? sent;
+    if (part.length === 0) return;
     this.#toClient += part.length;
     const { socket } = this.#res;
     if (socket === null) return;
@@ -219,9 +227,10 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     this.#connection?.socket.resume();
   };
 
-  end(last: Buffer | undefined, reusable: boolean): void {
+  end(sent: Buffer | undefined, reusable: boolean): void {
     this.#over = true;
     const connection = this.#release();
+    const last = this.#hotReload?.finish(sent) ?? sent;
     if (last === undefined || last.length === 0) this.#res.end();
     else {
       this.#toClient += last.length;

@@ -34,6 +34,8 @@ export interface RequestRewrite {
   readonly origin: OriginDecision;
   /** Ask for a WebSocket. */
   readonly upgrade: boolean;
+  /** Ask for a body without Content-Encoding, because it is rewritten. */
+  readonly plain: boolean;
   /** Address of the client, for X-Forwarded-For. */
   readonly client: string;
 }
@@ -143,6 +145,7 @@ export function requestHead(req: ReceivedHead, view: PreviewView, rewrite: Reque
     if (lower === 'origin' && isLocal) value = localOrigin;
     else if (lower === 'referer') value = localReferer(sent, publicOrigin, localOrigin);
     else if (lower === 'cookie') value = withoutOwnCookies(sent);
+    else if (lower === 'accept-encoding' && rewrite.plain) value = 'identity';
     if (value !== undefined) head += `${name}: ${value}\r\n`;
   }
   if (rewrite.upgrade) head += 'Connection: Upgrade\r\nUpgrade: websocket\r\n';

@@ -90,6 +90,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
     const head = requestHead(this.#req, this.#view, {
       origin: this.#origin,
       upgrade: true,
+      plain: false,
       client: clientAddress(this.#req),
     });
     connection.socket.write(head, 'latin1');

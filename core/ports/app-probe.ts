@@ -34,11 +34,13 @@ export interface UpgradeTarget {
 
 /**
  * Asks a server in a sandbox one question over a stream of `SandboxProvider.dial`, and ends the stream. Everything it hears is hostile: bounded in bytes, headers
- * and time. Neither method rejects because of what the server does; both do when `signal` aborts.
+ * and time. No method rejects because of what the server does; each does when `signal` aborts.
  */
 export interface AppProbe {
   /** `GET /`, as a browser would through a preview: the Host is `localhost:{port}`. */
   get(stream: Duplex, port: number, signal?: AbortSignal): Promise<HttpFinding>;
+  /** Whether the server answers a TLS ClientHello with TLS; many TLS servers hang up on plain HTTP without a word. */
+  speaksTls(stream: Duplex, signal?: AbortSignal): Promise<boolean>;
   /** The handshake of a WebSocket (RFC 6455). */
   upgrade(stream: Duplex, port: number, target: UpgradeTarget, signal?: AbortSignal): Promise<UpgradeFinding>;
 }

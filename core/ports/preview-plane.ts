@@ -40,7 +40,11 @@ export interface PreviewSpec {
 
 export type Readiness =
   | { readonly ready: true }
-  | { readonly ready: false; readonly reason: 'nothing_listens' | 'starting' | 'sandbox_stopped' };
+  | {
+      readonly ready: false;
+      /** `not_http`: the server speaks TLS or another protocol. */
+      readonly reason: 'nothing_listens' | 'not_http' | 'starting' | 'sandbox_stopped';
+    };
 
 /** Which object to delete: only that very one (`uid`), and only as it was judged (`version`), where given. */
 export interface ClosePrecondition {

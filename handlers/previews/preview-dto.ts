@@ -24,9 +24,9 @@ export const PreviewDto = z
 export const StartedPreviewDto = PreviewDto.extend({
   ready: z.boolean(),
   reason: z
-    .enum(['nothing_listens', 'starting', 'sandbox_stopped'])
+    .enum(['nothing_listens', 'not_http', 'starting', 'sandbox_stopped'])
     .optional()
-    .describe('Why it is not ready'),
+    .describe('Why it is not ready; `not_http`: the server speaks TLS or another protocol'),
 }).meta({ id: 'StartedPortForwardSession' });
 
 export function toPreviewDto(preview: Preview): z.infer<typeof PreviewDto> {

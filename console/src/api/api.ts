@@ -1186,9 +1186,9 @@ export interface StartedPortForwardSession {
    */
   max_until: string | null;
   /**
-   * Why it is not ready
+   * Why it is not ready; `not_http`: the server speaks TLS or another protocol
    */
-  reason?: 'nothing_listens' | 'starting' | 'sandbox_stopped';
+  reason?: 'nothing_listens' | 'not_http' | 'starting' | 'sandbox_stopped';
   ready: boolean;
 }
 export interface PortForwardSession {

@@ -8,6 +8,7 @@ export type PreviewReason = NonNullable<Api['POST /api/runs/{id}/sandbox/port-fo
 export const REASONS: Readonly<Record<PreviewReason, string>> = {
   nothing_listens:
     'Nothing listens on this port yet. Start the server in the sandbox: the preview shows it by itself.',
+  not_http: 'The server on this port does not speak plain HTTP. Start it without TLS: previews bring HTTPS.',
   starting: 'The preview is on its way up and shows by itself. This takes some seconds.',
   sandbox_stopped:
     'The sandbox is stopped. Resume it and start the server again: the link is still the same.',

@@ -86,15 +86,24 @@ function noHttp({ port, http }: PortFacts): string | undefined {
   if (kind === 'malformed') {
     return `Port ${port} does not answer in valid HTTP (${http.what}): a preview needs a server that speaks plain HTTP.`;
   }
-  const speaksTls =
-    kind === 'tls' || (kind === 'answered' && http.status === 400 && WANTS_TLS.test(http.body));
-  if (!speaksTls) return undefined;
+  if (!wantsTls(http)) return undefined;
   return `Port ${port} speaks HTTPS: start it with plain HTTP, because previews bring their own HTTPS.`;
 }
 
 /** What servers say in plain HTTP to those who should have spoken TLS. */
 const WANTS_TLS =
   /plain HTTP request was sent to (?:an )?HTTPS|HTTP request to an HTTPS server|speaking plain HTTP to an SSL/i;
+
+function wantsTls(http: PortFacts['http']): boolean {
+  return (
+    http.kind === 'tls' || (http.kind === 'answered' && http.status === 400 && WANTS_TLS.test(http.body))
+  );
+}
+
+/** Whether a server cannot be shown, because it does not speak plain HTTP. One that is silent may still be compiling. */
+export function isNotHttp(http: HttpFinding): boolean {
+  return http.kind === 'hung_up' || http.kind === 'malformed' || wantsTls(http);
+}
 
 function answering({ port, http, framework, websocket, listeners }: PortFacts): string {
   const status = http.kind === 'answered' ? http.status : 0;

@@ -102,7 +102,12 @@ async function diagnosePort(
   const listener = listeners?.find((each) => each.port === port);
   const dial = () => dialOrNothing(deps, run.sandboxId, port, signal);
   const stream = await dial();
-  const http = stream === undefined ? ({ kind: 'refused' } as const) : await probe.get(stream, port, signal);
+  let http: PortDiagnosis['http'] =
+    stream === undefined ? { kind: 'refused' } : await probe.get(stream, port, signal);
+  if (http.kind === 'hung_up') {
+    const second = await dial();
+    if (second !== undefined && (await probe.speaksTls(second, signal))) http = { kind: 'tls' };
+  }
   const answer = http.kind === 'answered' ? http : { headers: new Map<string, string>(), body: '' };
   const framework = guessFramework({ ...answer, command: listener?.process?.command ?? '' });
   let websocket: UpgradeFinding | undefined;

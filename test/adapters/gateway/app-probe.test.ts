@@ -1,7 +1,11 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { WebSocketServer } from 'ws';
 import { appProbe } from '#adapters/gateway/app-probe.ts';
@@ -44,6 +48,39 @@ async function get(port: number) {
 afterEach(() => {
   for (const socket of sockets) socket.destroy();
   for (const server of servers.splice(0)) server.close();
+});
+
+describe('the doctor’s TLS hello', () => {
+  /** A self-signed certificate and its key. */
+  const pem = (): { cert: string; key: string } => {
+    const folder = mkdtempSync(join(tmpdir(), 'porthole-tls-'));
+    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+    const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+    execFileSync('openssl', [...args, '-subj', '/CN=localhost', '-keyout', key, '-out', cert], {
+      stdio: 'ignore',
+    });
+    const read = { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') };
+    rmSync(folder, { recursive: true });
+    return read;
+  };
+
+  test('finds a TLS server that hangs up on plain HTTP', async () => {
+    const port = await listening(createHttpsServer(pem(), (_, res) => res.end('secret')));
+    expect(await get(port)).toEqual({ kind: 'hung_up' });
+    const socket = await dialled(port);
+    expect(await appProbe.speaksTls(socket)).toBe(true);
+    expect(socket.destroyed).toBe(true);
+  });
+
+  test.each<[string, (socket: Socket) => void]>([
+    ['hangs up', (socket) => socket.end()],
+    ['answers in another protocol', (socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n')],
+    ['resets the connection', (socket) => socket.resetAndDestroy()],
+    ['says nothing', () => {}],
+  ])('finds no TLS in a server that %s', async (_name, then) => {
+    const port = await saying('', then);
+    expect(await appProbe.speaksTls(await dialled(port))).toBe(false);
+  });
 });
 
 describe('the doctor’s plain request', () => {

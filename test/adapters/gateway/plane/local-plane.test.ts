@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Duplex, PassThrough } from 'node:stream';
+import { Duplex } from 'node:stream';
 import { type LocalPlane, openLocalPlane } from '#adapters/gateway/plane/local-plane.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { PreviewSpec } from '#core/ports/preview-plane.ts';
@@ -23,11 +23,20 @@ import { collect } from '#test/support/collect.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.000Z');
 const SANDBOX = { id: 'box', podName: 'box', listens: 3000, silent: 3001 };
+const NOT_HTTP = 3002;
 
 function dial(id: string, port: number): Promise<Duplex> {
   if (id !== SANDBOX.id) return Promise.reject(new PortholeError('sandbox_not_running', 'It is stopped.'));
-  if (port === SANDBOX.listens) return Promise.resolve(new PassThrough());
+  if (port === SANDBOX.listens) return Promise.resolve(saying('HTTP/1.1 204 No Content\r\n\r\n'));
+  if (port === NOT_HTTP) return Promise.resolve(saying('SSH-2.0-OpenSSH_9.2\r\n'));
   return Promise.reject(new PortholeError('nothing_listens', 'Nothing listens.'));
+}
+
+/** A server that says this and nothing else. */
+function saying(bytes: string): Duplex {
+  const stream = new Duplex({ read: () => undefined, write: (_part, _encoding, done) => done() });
+  stream.push(bytes);
+  return stream;
 }
 
 function open(folder: string, clock = pinnedClock(NOON), maxTotal = 40): Promise<LocalPlane> {
@@ -146,6 +155,7 @@ describe('the local gateway', () => {
 
   test.each([
     ['where nothing listens', { targetPort: SANDBOX.silent }, 'nothing_listens'],
+    ['where the server does not speak HTTP', { targetPort: NOT_HTTP }, 'not_http'],
     ['where the sandbox is stopped', { sandboxId: 'asleep' }, 'sandbox_stopped'],
   ])('says at once why it is not ready %s', async (_name, change, reason) => {
     const plane = await open(folder);

@@ -1,0 +1,93 @@
+import type { IncomingMessage } from 'node:http';
+import type { ResponseHead } from './upstream/response-head.ts';
+
+/**
+ * Some dev servers write their own port into the script that opens the hot-reload WebSocket, so the page would ask the preview's host on a port where nothing
+ * listens. Both clients take the port of the page where the given one is 0. See docs/decisions/0017.
+ */
+
+interface WellKnownText {
+  readonly start: string;
+  /** Sticky; the group is the port. A match is at most `LONGEST` characters long. */
+  readonly pattern: RegExp;
+  /** The same text without its port, in exactly as many characters: lengths and source maps stay right. */
+  readonly withoutPort: (text: string, port: string) => string;
+}
+
+const LONGEST = 160;
+const WELL_KNOWN: readonly WellKnownText[] = [
+  {
+    // webpack-dev-server 4 and 5: the query of its client module, which it splits at `&` and `=`. The host 0.0.0.0 means the page's.
+    start: '?protocol=',
+    pattern: /\?protocol=[a-z]{2,5}%3A&hostname=[\w.%-]{1,64}&port=(\d{2,5})&pathname=/y,
+    withoutPort: (text, port) =>
+      text
+        .replace(/=(?:localhost|127\.0\.0\.1)&/, '=0.0.0.0&_&')
+        .replace(`&port=${port}&`, `&port=${'0&'.padEnd(port.length, '_')}&`),
+  },
+  {
+    // Vite with `server.hmr.port`, as Storybook sets it.
+    start: 'hmrPort = ',
+    pattern: /hmrPort = (\d{1,5});/y,
+    withoutPort: (text, port) => text.replace(`${port};`, `${'0'.padEnd(port.length)};`),
+  },
+];
+
+/** Replaces the app's port in the hot-reload clients of a script, streaming: holds back at most `LONGEST` bytes, and never changes the length. */
+export class HotReloadPort {
+  readonly #targetPort: number;
+  #held: Buffer | undefined;
+
+  constructor(targetPort: number) {
+    this.#targetPort = targetPort;
+  }
+
+  /** The bytes that may go on. */
+  push(part: Buffer): Buffer {
+    const bytes = this.#held === undefined ? part : Buffer.concat([this.#held, part]);
+    const end = Math.min(...WELL_KNOWN.map((wellKnown) => this.#replace(bytes, wellKnown)));
+    this.#held = end < bytes.length ? Buffer.from(bytes.subarray(end)) : undefined;
+    return bytes.subarray(0, end);
+  }
+
+  /** The last bytes, with what was held back. */
+  finish(last: Buffer = Buffer.alloc(0)): Buffer {
+    const bytes = this.push(last);
+    return this.#held === undefined ? bytes : Buffer.concat([bytes, this.#held]);
+  }
+
+  /** Replaces in place, and returns from where on more bytes must come before they can be read. */
+  #replace(bytes: Buffer, { start, pattern, withoutPort }: WellKnownText): number {
+    for (let at = bytes.indexOf(start); at >= 0; at = bytes.indexOf(start, at + 1)) {
+      pattern.lastIndex = 0;
+      const [text, port] = pattern.exec(bytes.toString('latin1', at, at + LONGEST)) ?? [];
+      if (text === undefined && at + LONGEST > bytes.length) return at;
+      if (text !== undefined && Number(port) === this.#targetPort) {
+        bytes.write(withoutPort(text, port as string), at, 'latin1');
+      }
+    }
+    const last = Math.max(0, bytes.length - start.length + 1);
+    for (let at = last; at < bytes.length; at += 1) {
+      if (start.startsWith(bytes.toString('latin1', at))) return at;
+    }
+    return bytes.length;
+  }
+}
+
+/** Whether a request asks for a script. Browsers say so where the page is https or on localhost; elsewhere the name tells. */
+export function asksForScript({ url = '', headers }: Pick<IncomingMessage, 'url' | 'headers'>): boolean {
+  const dest = headers['sec-fetch-dest'];
+  return dest === undefined ? /\.m?js(?:\?|$)/.test(url) : dest === 'script';
+}
+
+/** Whether a response is a whole script that can be read as it comes. */
+export function isPlainScript({ status, rawHeaders }: Pick<ResponseHead, 'status' | 'rawHeaders'>): boolean {
+  if (status !== 200) return false;
+  let isScript = false;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]?.toLowerCase();
+    if (name === 'content-encoding' && rawHeaders[at + 1]?.toLowerCase() !== 'identity') return false;
+    if (name === 'content-type') isScript = /javascript/i.test(rawHeaders[at + 1] as string);
+  }
+  return isScript;
+}
