@@ -1,0 +1,189 @@
+import { EventEmitter, once } from 'node:events';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { BrowserContext, Page } from 'playwright-core';
+import { chromiumMissing } from '#test/support/chromium.ts';
+import { suite } from '#test/support/suite.ts';
+import { packagesMissing } from './framework-cache.ts';
+import { type FrameworkHarness, type ServedProject, serveProject } from './framework-harness.ts';
+import type { Framework, Step } from './framework-table.ts';
+
+/** For a first compilation on a busy machine. */
+const STEP_MS = 90_000;
+const TEST_MS = 300_000;
+/** How long a page that was loaded again may take to show an edit. */
+const RELOAD_MS = 1_000;
+
+/** What a page has done on the network and in its console. */
+interface Traffic {
+  /** Documents that its main frame has loaded. */
+  documents: number;
+  /** Paths that were answered with 200. */
+  readonly loaded: Set<string>;
+  /** Status of each request with a body. */
+  readonly posted: { readonly path: string; readonly status: number }[];
+  /** Paths of the WebSockets that have received a message; `news` emits `socket` with each. */
+  readonly sockets: string[];
+  readonly news: EventEmitter;
+  readonly problems: string[];
+}
+
+/** Watches what concerns the preview. Other hosts cannot be reached from here, which is no fault of a preview. */
+function watch(page: Page, origin: string): Traffic {
+  const news = new EventEmitter();
+  const traffic: Traffic = { documents: 0, loaded: new Set(), posted: [], sockets: [], news, problems: [] };
+  const host = new URL(origin).host;
+  const isOwn = (url: string) => url === '' || !URL.canParse(url) || new URL(url).host === host;
+  page.on('domcontentloaded', () => (traffic.documents += 1));
+  page.on('response', (response) => {
+    if (!isOwn(response.url())) return;
+    const path = new URL(response.url()).pathname;
+    const status = response.status();
+    if (status === 200) traffic.loaded.add(path);
+    if (['POST', 'PUT'].includes(response.request().method())) traffic.posted.push({ path, status });
+  });
+  page.on('websocket', (socket) => {
+    if (!isOwn(socket.url())) return;
+    socket.once('framereceived', () => {
+      traffic.sockets.push(new URL(socket.url()).pathname);
+      news.emit('socket');
+    });
+  });
+  page.on('console', (message) => {
+    const { url } = message.location();
+    const isLoad = message.text().startsWith('Failed to load resource');
+    // An app need not have the icon that every browser asks for.
+    if (message.type() !== 'error' || (isLoad && (!isOwn(url) || url.endsWith('/favicon.ico')))) return;
+    traffic.problems.push(`${message.text()} (${url})`);
+  });
+  page.on('pageerror', (error) => traffic.problems.push(error.message));
+  return traffic;
+}
+
+/** The same checks for each framework, in the order in which a person meets them. */
+export function frameworkSuite(framework: Framework, harness: () => FrameworkHarness): void {
+  const { name, path = '/', frame, asset, form, socket, live, noise } = framework;
+
+  suite(name, chromiumMissing ?? packagesMissing(framework), () => {
+    let project: ServedProject;
+    let context: BrowserContext;
+    let page: Page;
+    let traffic: Traffic;
+
+    beforeAll(async () => {
+      project = await serveProject(harness(), framework);
+      context = await harness().browser.newContext();
+      page = await context.newPage();
+      page.setDefaultTimeout(STEP_MS);
+      traffic = watch(page, project.url);
+    }, TEST_MS);
+    afterAll(async () => {
+      await context?.close();
+      await project?.close();
+    });
+
+    /** @throws Error with what the page, the console and the server say */
+    const explained = async <T>(work: Promise<T>): Promise<T> => {
+      try {
+        return await work;
+      } catch (error) {
+        const shown = await page.locator('body').innerText({ timeout: 1_000 }).catch(String);
+        throw new Error(
+          [
+            (error as Error).message,
+            `The page is ${page.url()} and shows: ${shown.slice(0, 600)}`,
+            `Its console: ${traffic.problems.join('\n')}`,
+            `The server: ${(await project.log()).slice(-2_000)}`,
+          ].join('\n\n'),
+          { cause: error },
+        );
+      }
+    };
+
+    const take = async ([kind, selector, value, content]: Step): Promise<void> => {
+      const found = (frame === undefined ? page : page.frameLocator(frame)).locator(selector);
+      if (kind === 'see') await found.filter({ hasText: value }).first().waitFor();
+      else if (kind === 'fill') await found.first().fill(value);
+      else if (kind === 'press') await found.first().press(value);
+      else if (kind === 'click') await found.first().click();
+      else {
+        const file = { name: value, mimeType: 'text/plain', buffer: Buffer.from(content) };
+        await found.first().setInputFiles(file);
+      }
+    };
+    const takeAll = async (steps: readonly Step[]): Promise<void> => {
+      for (const step of steps) await take(step);
+    };
+    const visit = (at = path) => page.goto(new URL(at, project.url).href);
+
+    const edit = async (): Promise<void> => {
+      if (live.edit === undefined) return;
+      const { file, from, to } = live.edit;
+      await project.write(file, (await project.read(file)).replace(from, to));
+    };
+
+    test('serves its page', () => explained(visit().then(() => takeAll(framework.page))), TEST_MS);
+
+    test('serves its scripts and styles', async () => {
+      await page.waitForLoadState();
+      expect([...traffic.loaded].filter((loaded) => asset.test(loaded))).not.toEqual([]);
+    });
+
+    test(
+      'takes a form post',
+      async () => {
+        if (form.at !== undefined) await visit(form.at);
+        await explained(takeAll(form.steps));
+        expect(traffic.posted.filter(({ status }) => status < 400)).not.toEqual([]);
+        expect(traffic.posted.filter(({ status }) => status >= 400)).toEqual([]);
+      },
+      TEST_MS,
+    );
+
+    test(
+      `shows a change (${live.how})`,
+      async () => {
+        const socketsBefore = live.stays === true ? 0 : traffic.sockets.length;
+        if (live.stays !== true) await visit();
+        await explained(takeAll(live.before ?? framework.page));
+        if (live.how !== 'manual reload' && socket instanceof RegExp && live.edit !== undefined) {
+          // An edit before the page listens would show in no page.
+          const opened = () => traffic.sockets.slice(socketsBefore).some((opened) => socket.test(opened));
+          const signal = AbortSignal.timeout(STEP_MS);
+          while (!opened()) await explained(once(traffic.news, 'socket', { signal }));
+        }
+        const { documents } = traffic;
+        await edit();
+        if (live.how === 'manual reload') await explained(reloadUntilShown());
+        else await explained(takeAll(live.steps));
+        if (live.how === 'same document') expect(traffic.documents).toBe(documents);
+      },
+      TEST_MS,
+    );
+
+    if (socket instanceof RegExp) {
+      test('opens its WebSocket', () => {
+        expect(traffic.sockets.filter((opened) => socket.test(opened))).not.toEqual([]);
+      });
+    }
+
+    test('leaves the console without an error', () => {
+      expect(traffic.problems.filter((problem) => noise === undefined || !noise.test(problem))).toEqual([]);
+    });
+
+    /** A server that restarts takes a moment, in which the page is still the old one or ours. */
+    async function reloadUntilShown(): Promise<void> {
+      const deadline = performance.now() + STEP_MS;
+      page.setDefaultTimeout(RELOAD_MS);
+      for (;;) {
+        await page.reload({ timeout: STEP_MS });
+        try {
+          await takeAll(live.steps);
+          break;
+        } catch (error) {
+          if (performance.now() > deadline) throw error;
+        }
+      }
+      page.setDefaultTimeout(STEP_MS);
+    }
+  });
+}

@@ -1,0 +1,16 @@
+/** Dev servers and web frameworks in sandboxes, without a setting for a proxy, in a real browser. */
+import { afterAll, beforeAll } from '@jest/globals';
+import { type FrameworkHarness, openLocalHarness } from './framework-harness.ts';
+import { frameworkSuite } from './framework-suite.ts';
+import { selectFrameworks } from './framework-table.ts';
+
+let harness: FrameworkHarness;
+
+beforeAll(async () => {
+  harness = await openLocalHarness();
+});
+afterAll(() => harness?.end());
+
+/** Names of projects, or `all`. The core by default. */
+const names = (process.env['PORTHOLE_FRAMEWORKS'] ?? '').split(',').filter(Boolean);
+for (const framework of selectFrameworks(names)) frameworkSuite(framework, () => harness);

@@ -1,0 +1,5 @@
+'use server';
+
+export async function greet(_previous, form) {
+  return `Hello, ${form.get('name')}`;
+}
