@@ -3,13 +3,13 @@ import { finished } from 'node:stream/promises';
 import type { ExecExit, ExecProcess } from '../ports/sandbox-provider.ts';
 
 /**
- * What a command prints, as it comes. It ends well only when the command did, so that a part is never taken for the whole; else it fails with what `failure` makes of its exit. A reader
+ * What a command prints, as it comes. It ends well only when the command did, so that a part is never taken for the whole; else it fails with what `failure` makes of its exit, unless that is undefined. A reader
  * that goes away ends the command.
  * @param check what else must hold once the command has ended well
  */
 export function outputOf(
   process: ExecProcess,
-  failure: (exit: ExecExit) => Error,
+  failure: (exit: ExecExit) => Error | undefined | Promise<Error | undefined>,
   check?: () => Promise<void>,
 ): Readable {
   const output = new PassThrough();
@@ -17,7 +17,8 @@ export function outputOf(
   const end = async () => {
     await finished(process.stdout);
     const exit = await process.exited;
-    if (exit.code !== 0) throw failure(exit);
+    const failed = exit.code === 0 ? undefined : await failure(exit);
+    if (failed !== undefined) throw failed;
     await check?.();
     output.end();
   };

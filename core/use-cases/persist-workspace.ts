@@ -11,7 +11,7 @@ import { IN_FOLDER, knownFailure, UNDER_WAY } from './workspace-script.ts';
 
 /**
  * Everything below a folder on its own file system, as `./…`. The arguments are patterns of paths to leave out; uploads that are under way are never in it. Where it can, find leaves them out: tar tries
- * each pattern at every slash of every name, and in a deep tree does not come to an end. Of find that fails tar is told as of what is not there, so that a part is not taken for the whole. GNU tar leaves out what may not be read and says so, in the words that `TarWords` knows; any other ends there. GNU's exit code 1 only says that a file changed while it was read, as files in a living workspace do.
+ * each pattern at every slash of every name, and in a deep tree does not come to an end. Of find that fails tar is told as of what is not there, so that a part is not taken for the whole. GNU tar and busybox's leave out what may not be read and say so, in the words that `TarWords` knows; any other ends there. GNU's exit code 1 only says that a file changed while it was read, as files in a living workspace do.
  */
 const PERSIST = `${IN_FOLDER}
 about=$(tar --help 2>&1)
@@ -102,8 +102,11 @@ async function tarOf(process: ExecProcess, folder: string): Promise<PersistedFol
   const failed = (why: string) => new PortholeError('workspace_archive_read_error', `tar failed ${why}`);
   const tar = outputOf(
     process,
-    ({ code, signal: killed }) =>
-      knownFailure(code, folder) ?? failed(`(exit ${code ?? killed}): ${words.first}`),
+    async ({ code, signal: killed }) => {
+      await heard;
+      if (code === 1 && words.isWhole) return undefined;
+      return knownFailure(code, folder) ?? failed(`(exit ${code ?? killed}): ${words.first}`);
+    },
     async () => {
       await heard;
       if (words.fault !== undefined) throw failed(`half-way: ${words.fault}`);

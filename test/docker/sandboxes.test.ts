@@ -6,7 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createDockerProvider, type DockerProvider } from '#adapters/docker/docker-provider.ts';
+import { persistWorkspace } from '#core/use-cases/persist-workspace.ts';
 import {
+  bytes,
   codeOf,
   eventually,
   lives,
@@ -387,12 +389,16 @@ suite('docker provider', engineMissing(), () => {
   });
 
   describe('with an image of a shell and busybox', () => {
-    test('commands run, /workspace is the user’s, and a port that no program can reach says what is missing', async () => {
+    test('commands run, /workspace is the user’s, an archive goes on behind what may not be read, and a port that no program can reach says what is missing', async () => {
       const provider = engine.openProvider({ image: engine.plainImage });
       const id = sandboxId();
       await provider.create({ id });
       const { stdout } = await run(provider, id, ['sh', '-c', 'id -u; touch mark && ls']);
       expect(stdout).toBe('1000\nmark\noutputs\n');
+      await run(provider, id, ['sh', '-c', 'touch shut; chmod 0 shut']);
+      const { tar, leftOut } = await persistWorkspace({ provider }, id);
+      expect((await bytes(tar)).toString()).toContain('./mark');
+      expect(leftOut()).toBe(1);
       const failure = await provider.dial(id, 3000).catch((error: unknown) => error);
       expect(failure).toMatchObject({
         code: 'exec_transport_error',

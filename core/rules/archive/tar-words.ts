@@ -16,11 +16,15 @@ const MOST_WORDS = 4_096;
 const WARNING =
   /^tar: (.*): Warning: Cannot [a-z]+: (?:(Permission denied|File name too long)|No such file or directory)$/s;
 
+/** Of busybox's tar, which goes on behind what may not be read, and ends with code 1 and the second line. */
+const BUSYBOX_DENIED = /^tar: (?:can't (?:open|stat) '(.*)'|(\.\/.*)): Permission denied$/s;
+const BUSYBOX_DELAYED = 'tar: error exit delayed from previous errors';
+
 /** A file that tells of the others: its header, and its contents. */
 export type Note = Pick<TarMember, 'name' | 'mtime'> & { readonly content: Buffer };
 
 /**
- * What GNU tar says while it makes an archive: of what it leaves out, what the sandbox's user may not read is told apart from what has just gone, which was never there, and from what breaks the archive.
+ * What tar says while it makes an archive: of what it leaves out, what the sandbox's user may not read is told apart from what has just gone, which was never there, and from what breaks the archive.
  */
 export class TarWords {
   readonly #unreadable: string[] = [];
@@ -28,6 +32,8 @@ export class TarWords {
   #line = '';
   #said = '';
   #fault: string | undefined;
+  #isDelayed = false;
+  #isForeign = false;
 
   take(words: string): void {
     if (this.#said.length < MOST_WORDS) this.#said += words;
@@ -50,6 +56,11 @@ export class TarWords {
     return this.#fault;
   }
 
+  /** Whether an exit code of 1 means no more than that busybox's tar has left out what may not be read. */
+  get isWhole(): boolean {
+    return this.#isDelayed && !this.#isForeign;
+  }
+
   /** The first line of all that was said. */
   get first(): string {
     return this.#said.trim().split('\n').at(0)?.slice(0, 200) ?? '';
@@ -68,15 +79,26 @@ export class TarWords {
   }
 
   #judge(line: string): void {
-    if (!line.includes(': Warning: ')) return;
+    if (!line.includes(': Warning: ')) return this.#judgeBusybox(line);
     const [, name, isDenied] = WARNING.exec(line) ?? [];
     if (name === undefined || name === SENTINEL) {
       this.#fault ??= line.slice(0, 200);
       return;
     }
-    if (isDenied === undefined) return;
+    if (isDenied !== undefined) this.#leaveOut(unescaped(name));
+  }
+
+  #judgeBusybox(line: string): void {
+    const [, file, folder] = BUSYBOX_DENIED.exec(line) ?? [];
+    const name = file ?? folder;
+    if (name !== undefined) this.#leaveOut(name);
+    else if (line === BUSYBOX_DELAYED) this.#isDelayed = true;
+    else this.#isForeign = true;
+  }
+
+  #leaveOut(name: string): void {
     this.#count += 1;
-    if (this.#unreadable.length < MOST_NAMES) this.#unreadable.push(unescaped(name));
+    if (this.#unreadable.length < MOST_NAMES) this.#unreadable.push(name);
   }
 }
 

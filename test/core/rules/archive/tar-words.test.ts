@@ -22,6 +22,21 @@ describe('what tar says', () => {
     ]);
   });
 
+  test('names what busybox may not read, and takes its exit code of 1 for that alone', () => {
+    const denied = "tar: ./shut: Permission denied\ntar: can't open './f': Permission denied\n";
+    const delayed = 'tar: error exit delayed from previous errors\n';
+    const words = heard(denied, delayed);
+    expect(words.note()?.content.toString()).toMatch(/:\n\.\/shut\n\.\/f\n$/);
+    expect([words.isWhole, words.leftOut, words.fault]).toEqual([true, 2, undefined]);
+    expect(heard(denied).isWhole).toBe(false);
+    expect(heard(denied, 'tar: short read\n', delayed).isWhole).toBe(false);
+  });
+
+  test('goes on behind a path that is too long', () => {
+    const words = heard(`tar: ./${'d/'.repeat(2_500)}: Warning: Cannot stat: File name too long\n`);
+    expect([words.leftOut, words.fault]).toEqual([1, undefined]);
+  });
+
   test('of what has just gone, or changes, is nothing to tell', () => {
     const words = heard(
       'tar: ./a: Warning: Cannot stat: No such file or directory\ntar: ./b: file changed as we read it\n',
