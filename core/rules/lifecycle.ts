@@ -58,3 +58,13 @@ export function expiryOf({
   if (ttlSeconds === null || desired !== 'running') return undefined;
   return new Date(heartbeatAt.getTime() + ttlSeconds * 1_000);
 }
+
+/** Whether a stopped sandbox was stopped because no heartbeat came within its ttl. */
+export function hasLapsed({
+  ttlSeconds,
+  heartbeatAt,
+  stoppedAt,
+}: Pick<SandboxRecord, 'ttlSeconds' | 'heartbeatAt' | 'stoppedAt'>): boolean {
+  if (ttlSeconds === null || stoppedAt === null) return false;
+  return stoppedAt.getTime() - heartbeatAt.getTime() > ttlSeconds * 1_000;
+}

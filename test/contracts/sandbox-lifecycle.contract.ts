@@ -8,7 +8,7 @@ import { tendStrays } from '#core/use-cases/tend-strays.ts';
 import { keepLives } from '#handlers/lifecycle.ts';
 import type { Services } from '#handlers/services.ts';
 import { pinnedClock, type PinnedClock } from '#test/doubles/pinned-clock.ts';
-import { execute, serve } from '#test/host/support/commands.ts';
+import { execute, readEvents, serve } from '#test/host/support/commands.ts';
 import { makeRun, startPreview } from '#test/host/support/runs.ts';
 import { openTerminal } from '#test/host/support/terminals.ts';
 import type { TestHost } from '#test/support/in-process-host.ts';
@@ -144,6 +144,50 @@ export function sandboxLifecycleContract(
       expect((await told(id)).expires_at).toBe(expiry());
       await terminal.leave();
       await remove(id);
+    });
+  });
+
+  describe('a command that ends with its sandbox names the reason and what to call', () => {
+    test.each<[string, (id: string) => Promise<unknown>, RegExp]>([
+      ['stopped', (id) => post(`/${id}/stop`), /^Sandbox ID was stopped, .*POST \/v1\/sandbox\/ID\/resume/],
+      [
+        'expired',
+        () => {
+          wait(3);
+          return pass();
+        },
+        /^Sandbox ID expired: .* ttl_seconds of 120\..*POST \/v1\/sandbox\/ID\/heartbeat/,
+      ],
+      ['deleted', (id) => remove(id), /^Sandbox ID was deleted, .*POST \/v1\/sandbox\./],
+    ])('%s', async (what, end, said) => {
+      const id = await create({ ttl_seconds: 120 });
+      const begin = async (name: string, headers: Record<string, string> = {}) => {
+        const answer = porthole.call('POST', `/v1/sandbox/${id}/exec`, {
+          body: { argv: ['sh', '-c', `touch ${name}; sleep 1000`] },
+          headers,
+        });
+        await execute(porthole, id, ['sh', '-c', `until [ -e ${name} ]; do sleep 0.02; done`]);
+        // In an object: whoever waits for this does not wait for the answer.
+        return { answer };
+      };
+      const terminal = await openTerminal(porthole.host.port, id);
+      const answers = [
+        await begin('stream'),
+        await begin('session', { 'session-id': 'kept' }),
+        await begin('json', { accept: 'application/json' }),
+      ];
+      await end(id);
+      const [stream, session, json] = await Promise.all(answers.map(({ answer }) => answer));
+      expect(await terminal.closed).toBe(1001);
+      const texts = [
+        ...[stream, session].map((answer) => readEvents(answer?.text ?? '').at(-1)?.data ?? ''),
+        json?.text ?? '',
+      ];
+      for (const text of texts) expect(JSON.parse(text)).toMatchObject({ code: 'exec_transport_error' });
+      const messages = texts.map((text) => (JSON.parse(text) as { error: string }).error);
+      for (const message of [...messages, String(terminal.told.at(-1)?.['message'])])
+        expect(message.replaceAll(id, 'ID')).toMatch(said);
+      if (what !== 'deleted') await remove(id);
     });
   });
 

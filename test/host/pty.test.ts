@@ -340,7 +340,7 @@ describe('the terminal', () => {
     expect(await terminal.closed).toBe(1001);
     expect(terminal.messages.at(-1)).toEqual({
       type: 'error',
-      message: `Sandbox ${sandboxId} was destroyed, and its terminals with it.`,
+      message: `Sandbox ${sandboxId} was deleted, and its terminal ended with it. Create a sandbox with POST /v1/sandbox.`,
     });
   });
 
@@ -350,7 +350,7 @@ describe('the terminal', () => {
     await stopSandbox(porthole, sandboxId);
     expect(await terminal.closed).toBe(1001);
     expect(terminal.told.at(-1)?.['message']).toBe(
-      `Sandbox ${sandboxId} was stopped, and its terminals with it.`,
+      `Sandbox ${sandboxId} was stopped, and its terminal ended with it. POST /v1/sandbox/${sandboxId}/resume brings it back with its files.`,
     );
     const again = await open({}, sandboxId);
     again.type('exit 7\n');

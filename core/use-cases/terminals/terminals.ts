@@ -4,6 +4,7 @@ import type { Records } from '../../ports/records.ts';
 import type { SandboxRecord } from '../../ports/sandbox-records.ts';
 import { ReplayRing } from '../../rules/replay-ring.ts';
 import type { TerminalSize } from '../../rules/terminal-words.ts';
+import { whyEnded } from '../why-ended.ts';
 import { ENTER_AND_EXEC } from '../sessions/session-script.ts';
 import { type Goodbye, Terminal, TERMINAL_LIMITS, type TerminalLimits } from './terminal.ts';
 
@@ -19,7 +20,7 @@ const MOST_VIEWERS = 32;
 const KEPT_MS = 86_400_000;
 
 export interface TerminalsDeps {
-  readonly provider: Pick<SandboxProvider, 'exec'>;
+  readonly provider: Pick<SandboxProvider, 'exec' | 'inspect'>;
   readonly records: Pick<Records, 'sandboxes'>;
   /** Aborted when this process is about to end. */
   readonly stopping: AbortSignal;
@@ -181,13 +182,10 @@ export class Terminals {
     void terminal.over.then(() => clearInterval(look));
   }
 
-  async #whyLost({ id, generation }: Place): Promise<Goodbye> {
-    const found = await this.#deps.records.sandboxes.get(id).catch(() => undefined);
-    const desired = found?.generation === generation ? found.desired : 'destroyed';
-    if (found === undefined || desired === 'running') {
-      return goodbye(1011, `The connection to the terminal in sandbox ${id} was lost: open it again.`);
-    }
-    return goodbye(1001, `Sandbox ${id} was ${desired}, and its terminals with it.`);
+  async #whyLost(sandbox: Place): Promise<Goodbye> {
+    const why = await whyEnded(this.#deps, sandbox, 'terminal');
+    if (why !== undefined) return goodbye(1001, why);
+    return goodbye(1011, `The connection to the terminal in sandbox ${sandbox.id} was lost: open it again.`);
   }
 }
 

@@ -37,6 +37,7 @@ describe('the terminals of a process', () => {
       shells.push(shell);
       return Promise.resolve(shell);
     },
+    inspect: () => Promise.resolve({ state: 'running', podName: 'pod' } as const),
   };
   const make = (keptMs = 3_600_000) =>
     new Terminals({ provider, records, stopping: stopping.signal, limits: { ...TERMINAL_LIMITS, keptMs } });
@@ -179,8 +180,16 @@ describe('the terminals of a process', () => {
 
   test.each([
     ['running', 1011, 'The connection to the terminal in sandbox ID was lost: open it again.'],
-    ['stopped', 1001, 'Sandbox ID was stopped, and its terminals with it.'],
-    ['destroyed', 1001, 'Sandbox ID was destroyed, and its terminals with it.'],
+    [
+      'stopped',
+      1001,
+      'Sandbox ID was stopped, and its terminal ended with it. POST /v1/sandbox/ID/resume brings it back with its files.',
+    ],
+    [
+      'destroyed',
+      1001,
+      'Sandbox ID was deleted, and its terminal ended with it. Create a sandbox with POST /v1/sandbox.',
+    ],
   ] as const)('that are lost while their sandbox is to be %s say so', async (desired, code, message) => {
     const terminals = make();
     const record = sandbox('cccc');
@@ -192,7 +201,7 @@ describe('the terminals of a process', () => {
     expect(viewer.closedWith).toEqual([code, '']);
     expect(JSON.parse(viewer.sent.at(-1) ?? '')).toEqual({
       type: 'error',
-      message: message.replace('ID', 'cccc'),
+      message: message.replaceAll('ID', 'cccc'),
     });
   });
 

@@ -26,6 +26,21 @@ test('a sandbox that died by itself runs the next command, on its files', async 
   expect([stdout.toString(), exitCode]).toEqual(['kept\n', 0]);
 });
 
+test('names the sandbox that died by itself as what ended a command', async () => {
+  const id = await makeSandbox();
+  const answer = await porthole.call('POST', `/v1/sandbox/${id}/exec`, {
+    body: { argv: ['sh', '-c', 'kill -9 2; sleep 60'] },
+    headers: { accept: 'application/json' },
+  });
+  expect([answer.status, answer.json()]).toMatchObject([
+    502,
+    {
+      code: 'exec_transport_error',
+      error: `Sandbox ${id} does not run any more (its processes have ended), and its command ended with it. Run the command again: that brings the sandbox back with its files.`,
+    },
+  ]);
+});
+
 test('one that was stopped on purpose stays stopped', async () => {
   const id = await makeSandbox();
   const { records, provider } = porthole.host.services;
