@@ -10,7 +10,7 @@ import { readAgain } from './read-again.ts';
 import { IN_FOLDER, knownFailure, UNDER_WAY } from './workspace-script.ts';
 
 /**
- * Everything below a folder on its own file system, as `./…`. The arguments are patterns of paths to leave out; uploads that are under way are never in it. Where it can, find leaves them out: tar tries
+ * Everything below a folder on its own file system, as `./…`. The arguments are patterns of paths to leave out; uploads that are under way are not in it, unless tar can leave out nothing. Where it can, find leaves them out: tar tries
  * each pattern at every slash of every name, and in a deep tree does not come to an end. Of find that fails tar is told as of what is not there, so that a part is not taken for the whole. GNU tar and busybox's leave out what may not be read and say so, in the words that `TarWords` knows; any other ends there. GNU's exit code 1 only says that a file changed while it was read, as files in a living workspace do.
  */
 const PERSIST = `${IN_FOLDER}
@@ -49,7 +49,10 @@ for path in "$@"; do
   shift
   set -- "$@" "--exclude=$path"
 done
-tar -cf - $copies --exclude='.porthole-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]' $own "$@" .
+case "$about" in
+  *--exclude*) set -- "$@" --exclude='.porthole-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]' ;;
+esac
+tar -cf - $copies $own "$@" .
 code=$?
 case "$code$about" in 1*GNU*) exit 0 ;; esac
 exit "$code"
