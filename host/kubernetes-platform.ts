@@ -10,6 +10,7 @@ import { createPreviewFallback } from '#adapters/kubernetes/preview-fallback.ts'
 import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
 import {
   createGatewayProbe,
+  type GatewayFailure,
   type GatewayProbe,
 } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
 import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
@@ -48,8 +49,8 @@ export async function openKubernetesPlatform(
   const access = await clusterAccess();
   const client = createKubernetesClient({ access, now: () => clock.now() });
   try {
-    const probe = await gatewayProbe(cluster);
-    const own = await openProvider(cluster, wanted, { client, access, namespace: preview.namespace });
+    const probe = await gatewayProbe(cluster, log);
+    const own = await openProvider(cluster, wanted, pool, { client, access, namespace: preview.namespace });
     const introduce = createIntroduce({
       records,
       tokens,
@@ -117,6 +118,7 @@ async function clusterAccess(): Promise<ClusterAccess> {
 async function openProvider(
   { sandboxImage, storageClass, pullSecret, size, warmPool, warmPoolsByImage }: ClusterOptions,
   wanted: ClusterProvider,
+  config: Config['pool'],
   own: { readonly client: KubernetesClient; readonly access: ClusterAccess; readonly namespace: string },
 ): Promise<SandboxProvider> {
   let name = wanted;
@@ -129,7 +131,11 @@ async function openProvider(
     const { createAgentSandboxProvider } = await import(
       '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts'
     );
-    return createAgentSandboxProvider({ ...own, warmPool, warmPoolsByImage, size });
+    const makeRoom = async (): Promise<void> => {
+      const { createAgentSandboxPool } = await import('#adapters/kubernetes/sandboxes/claims/warm-pool.ts');
+      await createAgentSandboxPool({ ...own, warmPool, config }).makeRoom();
+    };
+    return createAgentSandboxProvider({ ...own, warmPool, warmPoolsByImage, size, makeRoom });
   }
   if (sandboxImage === undefined) throw new ConfigError([`PORTHOLE_SANDBOX_IMAGE: ${NEEDS_IMAGE}`]);
   const { createKubernetesProvider } = await import('#adapters/kubernetes/sandboxes/kubernetes-provider.ts');
@@ -147,7 +153,10 @@ async function openProvider(
 }
 
 /** @throws ConfigError when the authority's file cannot be read */
-async function gatewayProbe({ probeUrl, probeCa }: ClusterOptions): Promise<GatewayProbe | undefined> {
+async function gatewayProbe(
+  { probeUrl, probeCa }: ClusterOptions,
+  log: PlatformDeps['log'],
+): Promise<GatewayProbe | undefined> {
   if (probeUrl === undefined) return undefined;
   const isSecure = probeUrl.protocol === 'https:';
   const ca =
@@ -162,5 +171,25 @@ async function gatewayProbe({ probeUrl, probeCa }: ClusterOptions): Promise<Gate
     host: probeUrl.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: probeUrl.port === '' ? (isSecure ? 443 : 80) : Number(probeUrl.port),
     ...(isSecure && { tls: { ca, verify: true } }),
+    failed: logFailures(probeUrl, log),
   });
+}
+
+/** The same failure is logged once in this time, in milliseconds: each start of a preview asks several times. */
+const LOG_AGAIN_MS = 60_000;
+
+function logFailures(probeUrl: URL, log: PlatformDeps['log']): (failure: GatewayFailure) => void {
+  const loggedAt = new Map<string, number>();
+  return ({ proxy, isTls, error }) => {
+    const kind = `${proxy} ${error.code ?? error.message}`;
+    const now = performance.now();
+    if (now - (loggedAt.get(kind) ?? -Infinity) < LOG_AGAIN_MS) return;
+    loggedAt.set(kind, now);
+    log.warn(
+      { gateway: probeUrl.host, proxy, code: error.code, reason: error.message },
+      isTls
+        ? 'TLS with the gateway failed, so no preview can be checked: PORTHOLE_GATEWAY_CA must be the authority of its certificate'
+        : 'gateway not reached, so no preview can be checked: see PORTHOLE_GATEWAY_PROBE',
+    );
+  };
 }

@@ -42,8 +42,15 @@ export type Readiness =
   | { readonly ready: true }
   | {
       readonly ready: false;
-      /** `not_http`: the server speaks TLS or another protocol. */
-      readonly reason: 'nothing_listens' | 'not_http' | 'starting' | 'sandbox_stopped';
+      readonly reason:
+        | 'nothing_listens'
+        /** The server speaks TLS or another protocol. */
+        | 'not_http'
+        | 'starting'
+        | 'sandbox_stopped'
+        /** TLS with the gateway fails: its certificate is not trusted, or not for this host. */
+        | 'gateway_untrusted'
+        | 'gateway_unreachable';
     };
 
 /** Which object to delete: only that very one (`uid`), and only as it was judged (`version`), where given. */

@@ -24,9 +24,18 @@ export const PreviewDto = z
 export const StartedPreviewDto = PreviewDto.extend({
   ready: z.boolean(),
   reason: z
-    .enum(['nothing_listens', 'not_http', 'starting', 'sandbox_stopped'])
+    .enum([
+      'nothing_listens',
+      'not_http',
+      'starting',
+      'sandbox_stopped',
+      'gateway_untrusted',
+      'gateway_unreachable',
+    ])
     .optional()
-    .describe('Why it is not ready; `not_http`: the server speaks TLS or another protocol'),
+    .describe(
+      'Why it is not ready. `not_http`: the server speaks TLS or another protocol; `gateway_untrusted`: TLS from Porthole to the gateway fails; `gateway_unreachable`: the gateway accepts no connection. The log has the reason of both',
+    ),
 }).meta({ id: 'StartedPortForwardSession' });
 
 export function toPreviewDto(preview: Preview): z.infer<typeof PreviewDto> {

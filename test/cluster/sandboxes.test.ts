@@ -36,7 +36,9 @@ suite('kubernetes provider', missing(), () => {
     await bed.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   });
 
-  const open = async (more: { pod?: object; settleWithinMs?: number } = {}): Promise<SandboxProvider> => {
+  const open = async (
+    more: { pod?: object; settleWithinMs?: number; nodeWithinMs?: number } = {},
+  ): Promise<SandboxProvider> => {
     const access = await readKubeconfig(bed.kubeconfig);
     client ??= createKubernetesClient({ access });
     const pod = { memoryMebibytes: 1024, workspaceMebibytes: 1024, ...more.pod };
@@ -98,18 +100,25 @@ suite('kubernetes provider', missing(), () => {
     });
 
     test.each([
-      ['an image that does not come', { image: 'porthole.test/none:1' }, {}, /ErrImagePull|ImagePullBackOff/],
       [
-        'no node with room',
-        {},
-        { pod: { memoryMebibytes: 4_000_000 } },
-        /Unschedulable: 0\/1 nodes are available/,
+        'an image that does not come',
+        { image: 'porthole.test/none:1' },
+        { settleWithinMs: 5_000 },
+        'sandbox_not_running',
+        /ErrImagePull|ImagePullBackOff/,
       ],
-    ])('a create that waits too long names %s', async (_title, spec, options, reason) => {
-      const provider = await open({ ...options, settleWithinMs: 5_000 });
+      [
+        'no node with room, long before the time is over',
+        {},
+        { pod: { memoryMebibytes: 4_000_000 }, nodeWithinMs: 1_000 },
+        'capacity_exceeded',
+        /Unschedulable: 0\/1 nodes are available: 1 Insufficient memory/,
+      ],
+    ])('a create that waits too long names %s', async (_title, spec, options, code, reason) => {
+      const provider = await open(options);
       const id = sandboxId();
       const failure = await provider.create({ id, ...spec }).catch((error: unknown) => error);
-      expect(failure).toMatchObject({ code: 'sandbox_not_running', message: expect.stringMatching(reason) });
+      expect(failure).toMatchObject({ code, message: expect.stringMatching(reason) });
       expect(await provider.inspect(id)).toMatchObject({
         state: 'creating',
         reason: expect.stringMatching(reason),

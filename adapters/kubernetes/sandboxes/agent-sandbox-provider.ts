@@ -26,6 +26,7 @@ import { sandboxReadiness } from './claims/claim-state.ts';
 import { openClusterStreams } from './cluster/cluster-streams.ts';
 import { limited } from './cluster/settle.ts';
 import type { RunningPod } from './exec/running-pod.ts';
+import { NODE_WITHIN_MS } from './pods/await-pod.ts';
 import { PodShell } from './pods/pod-shell.ts';
 import { podState } from './pods/pod-state.ts';
 import { CLUSTER_ENFORCEMENT } from './cluster/cluster-enforcement.ts';
@@ -47,6 +48,10 @@ export interface AgentSandboxProviderOptions {
   readonly size?: SandboxSize | undefined;
   /** Longest time for a sandbox to come up or to go, in milliseconds. @default 180,000 */
   readonly settleWithinMs?: number | undefined;
+  /** Longest time for the scheduler to find a node, in milliseconds. @default 20,000 */
+  readonly nodeWithinMs?: number | undefined;
+  /** Called where the scheduler finds no node for a sandbox: what waits in pools can make room. */
+  readonly makeRoom?: (() => Promise<void>) | undefined;
 }
 
 export function createAgentSandboxProvider(options: AgentSandboxProviderOptions): SandboxProvider {
@@ -72,10 +77,11 @@ class ClaimProvider implements SandboxProvider {
 
   constructor(options: AgentSandboxProviderOptions) {
     const { client, access, namespace, warmPool, warmPoolsByImage = {}, settleWithinMs = 180_000 } = options;
+    const { nodeWithinMs = NODE_WITHIN_MS, makeRoom } = options;
     const streams = openClusterStreams(access);
     this.#client = client;
     this.#claims = collection(SANDBOX_CLAIMS, namespace);
-    this.#life = new ClaimLife({ client, streams }, namespace, settleWithinMs);
+    this.#life = new ClaimLife({ client, streams }, namespace, settleWithinMs, nodeWithinMs, makeRoom);
     this.#shell = new PodShell(client, streams, collection(PODS, namespace));
     this.defaultSize = options.size ?? USUAL_SIZE;
     this.#warmPool = warmPool;

@@ -25,6 +25,7 @@ import { find } from './cluster/await-object.ts';
 import { CLUSTER_ENFORCEMENT } from './cluster/cluster-enforcement.ts';
 import { openClusterStreams } from './cluster/cluster-streams.ts';
 import type { RunningPod } from './exec/running-pod.ts';
+import { NODE_WITHIN_MS } from './pods/await-pod.ts';
 import { PodLife, type SandboxPodSettings, sizeOf } from './pods/pod-life.ts';
 import { PodShell } from './pods/pod-shell.ts';
 import type { Pod } from './pods/pod.ts';
@@ -45,6 +46,8 @@ export interface KubernetesProviderOptions {
   readonly pod?: SandboxPodSettings | undefined;
   /** Longest time for a sandbox to come up or to go, in milliseconds. @default 180,000 */
   readonly settleWithinMs?: number | undefined;
+  /** Longest time for the scheduler to find a node, in milliseconds. @default 20,000 */
+  readonly nodeWithinMs?: number | undefined;
   /** Longest wait for the API server to open a stream, in milliseconds. @default 30,000 */
   readonly openWithinMs?: number | undefined;
 }
@@ -76,6 +79,7 @@ class PodProvider implements SandboxProvider {
     image,
     pod = {},
     settleWithinMs = 180_000,
+    nodeWithinMs = NODE_WITHIN_MS,
     openWithinMs,
   }: KubernetesProviderOptions) {
     const streams = openClusterStreams(access, openWithinMs);
@@ -88,7 +92,7 @@ class PodProvider implements SandboxProvider {
     this.#client = client;
     this.#pods = collection(PODS, namespace);
     this.#volumes = collection(VOLUME_CLAIMS, namespace);
-    this.#life = new PodLife({ client, streams }, namespace, image, pod, settleWithinMs);
+    this.#life = new PodLife({ client, streams }, namespace, image, pod, settleWithinMs, nodeWithinMs);
     this.#shell = new PodShell(client, streams, this.#pods);
   }
 

@@ -1186,9 +1186,15 @@ export interface StartedPortForwardSession {
    */
   max_until: string | null;
   /**
-   * Why it is not ready; `not_http`: the server speaks TLS or another protocol
+   * Why it is not ready. `not_http`: the server speaks TLS or another protocol; `gateway_untrusted`: TLS from Porthole to the gateway fails; `gateway_unreachable`: the gateway accepts no connection. The log has the reason of both
    */
-  reason?: 'nothing_listens' | 'not_http' | 'starting' | 'sandbox_stopped';
+  reason?:
+    | 'nothing_listens'
+    | 'not_http'
+    | 'starting'
+    | 'sandbox_stopped'
+    | 'gateway_untrusted'
+    | 'gateway_unreachable';
   ready: boolean;
 }
 export interface PortForwardSession {

@@ -10,6 +10,9 @@ export const REASONS: Readonly<Record<PreviewReason, string>> = {
     'Nothing listens on this port yet. Start the server in the sandbox: the preview shows it by itself.',
   not_http: 'The server on this port does not speak plain HTTP. Start it without TLS: previews bring HTTPS.',
   starting: 'The preview is on its way up and shows by itself. This takes some seconds.',
+  gateway_untrusted:
+    "Porthole doesn't trust the gateway's certificate, so it can't tell whether the preview works. Ask your administrator.",
+  gateway_unreachable: "Porthole can't reach the gateway. Ask your administrator.",
   sandbox_stopped:
     'The sandbox is stopped. Resume it and start the server again: the link is still the same.',
 };

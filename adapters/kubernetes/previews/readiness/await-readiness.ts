@@ -56,6 +56,8 @@ class Wait {
   readonly #asked: Promise<void>;
   /** Whether the route, at the last look, was certainly in the gateway. */
   #isRouted = false;
+  /** Why the gateway, at the last look, could not be asked. */
+  #unasked: 'gateway_untrusted' | 'gateway_unreachable' | undefined;
   /** Whether the preview has ended meanwhile. */
   #isGone = false;
   #look: Promise<void> | undefined;
@@ -106,7 +108,8 @@ class Wait {
   /** Why it is not ready, as far as is known now. */
   verdict(): Readiness {
     if (this.#behind === 'stopped') return { ready: false, reason: 'sandbox_stopped' };
-    return { ready: false, reason: this.#isRouted ? 'nothing_listens' : 'starting' };
+    if (this.#isRouted) return { ready: false, reason: 'nothing_listens' };
+    return { ready: false, reason: this.#unasked ?? 'starting' };
   }
 
   #elapsed(): number {
@@ -124,6 +127,9 @@ class Wait {
         return answer;
       }),
     );
+    this.#unasked = unasked(answers);
+    // Another try fails in the same way.
+    if (this.#unasked === 'gateway_untrusted') return this.verdict();
     if (answers.length === 0) return undefined;
     if (waiting.size === 0) return { ready: true };
     this.#isRouted = answers.every((answer) => answer === 'app' || answer === 'route');
@@ -163,4 +169,9 @@ class Wait {
       if (code === 'sandbox_not_running' || code === 'sandbox_not_found') this.#behind = 'stopped';
     }
   }
+}
+
+function unasked(answers: readonly Answerer[]): 'gateway_untrusted' | 'gateway_unreachable' | undefined {
+  if (answers.includes('untrusted')) return 'gateway_untrusted';
+  return answers.every((answer) => answer === 'nobody') ? 'gateway_unreachable' : undefined;
 }

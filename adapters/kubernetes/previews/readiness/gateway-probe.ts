@@ -13,13 +13,23 @@ export interface GatewayProbeOptions {
     /** Whether its certificate must be good for the preview's host. */
     readonly verify: boolean;
   };
+  /** Called for each failed connection that gave no answer. @default nothing is logged */
+  readonly failed?: (failure: GatewayFailure) => void;
+}
+
+export interface GatewayFailure {
+  readonly proxy: string;
+  readonly hostname: string;
+  /** TLS does not come about: another try fails in the same way. */
+  readonly isTls: boolean;
+  readonly error: NodeJS.ErrnoException;
 }
 
 /**
  * Who answered a request to a preview's host: the app behind it; its route, because nobody answered behind it; the gateway itself, which may or may not have the
- * route; `nothing` of the preview at all, so the route is not there yet; or nobody.
+ * route; `nothing` of the preview at all, so the route is not there yet; or nobody. `untrusted`: TLS with the gateway fails, so nobody was asked.
  */
-export type Answerer = 'app' | 'route' | 'gateway' | 'nothing' | 'nobody';
+export type Answerer = 'app' | 'route' | 'gateway' | 'nothing' | 'nobody' | 'untrusted';
 
 export interface GatewayProbe {
   /** Every proxy that must serve a route. */
@@ -31,7 +41,7 @@ export interface GatewayProbe {
 /** A gateway that cannot be connected to within this is not asked any longer, in milliseconds. */
 const CONNECT_MS = 1_000;
 
-export function createGatewayProbe({ host, port, tls }: GatewayProbeOptions): GatewayProbe {
+export function createGatewayProbe({ host, port, tls, failed }: GatewayProbeOptions): GatewayProbe {
   return {
     async proxies() {
       const found = await lookup(host, { all: true }).catch(() => []);
@@ -58,12 +68,17 @@ export function createGatewayProbe({ host, port, tls }: GatewayProbeOptions): Ga
                 rejectUnauthorized: tls.verify,
                 ...(tls.ca !== undefined && { ca: tls.ca }),
               });
-        const slow = setTimeout(() => outgoing.destroy(), CONNECT_MS);
+        const slow = setTimeout(
+          () => outgoing.destroy(new Error(`no connection within ${CONNECT_MS} ms`)),
+          CONNECT_MS,
+        );
         outgoing.once('socket', (socket) => socket.once('connect', () => clearTimeout(slow)));
         outgoing.once('close', () => clearTimeout(slow));
-        outgoing.on('error', () => {
-          if (signal.aborted) reject(signal.reason as Error);
-          else resolve('nobody');
+        outgoing.on('error', (error: NodeJS.ErrnoException) => {
+          if (signal.aborted) return reject(signal.reason as Error);
+          const isTls = tls !== undefined && isTlsFailure(error);
+          failed?.({ proxy, hostname, isTls, error });
+          resolve(isTls ? 'untrusted' : 'nobody');
         });
         outgoing.once('response', (response) => {
           // The head says it all.
@@ -73,6 +88,15 @@ export function createGatewayProbe({ host, port, tls }: GatewayProbeOptions): Ga
         outgoing.end();
       }),
   };
+}
+
+/**
+ * Whether a certificate is refused, or the other end speaks no TLS. Not where the gateway does not know the name: it may know it once the route is there. Codes of
+ * the operating system, such as ECONNRESET, come from a gateway that restarts, too.
+ */
+function isTlsFailure({ code = '' }: NodeJS.ErrnoException): boolean {
+  if (code.includes('UNRECOGNIZED_NAME')) return false;
+  return code === 'EPROTO' || (code !== '' && !/^E[A-Z0-9]+$/.test(code) && !code.startsWith('HPE_'));
 }
 
 /** An answer that bears what the route sets has come through it. Gateways that set nothing on their own errors leave it open. */

@@ -5,7 +5,7 @@ import { awaitObject, find, type Watching } from '../cluster/await-object.ts';
 import { makeObject } from '../cluster/make-object.ts';
 import { awaitGone, isTimeout, limited } from '../cluster/settle.ts';
 import type { RunningPod } from '../exec/running-pod.ts';
-import { awaitPod } from '../pods/await-pod.ts';
+import { awaitPod, withNode } from '../pods/await-pod.ts';
 import type { Pod } from '../pods/pod.ts';
 import { notOurs, unbound } from '../provider-errors.ts';
 import { annotated, sandboxIdOf } from '../sandbox-id.ts';
@@ -20,14 +20,24 @@ export class ClaimLife {
   readonly #sandboxes: Collection;
   readonly #pods: Collection;
   readonly #settleWithinMs: number;
+  readonly #nodeWithinMs: number;
+  readonly #makeRoom: (() => Promise<void>) | undefined;
 
-  constructor(watching: Watching, namespace: string, settleWithinMs: number) {
+  constructor(
+    watching: Watching,
+    namespace: string,
+    settleWithinMs: number,
+    nodeWithinMs: number,
+    makeRoom: (() => Promise<void>) | undefined,
+  ) {
     this.#watching = watching;
     this.#namespace = namespace;
     this.#claims = collection(SANDBOX_CLAIMS, namespace);
     this.#sandboxes = collection(SANDBOXES, namespace);
     this.#pods = collection(PODS, namespace);
     this.#settleWithinMs = settleWithinMs;
+    this.#nodeWithinMs = nodeWithinMs;
+    this.#makeRoom = makeRoom;
   }
 
   /** How the claim stands; one that is not ours is none. */
@@ -65,10 +75,24 @@ export class ClaimLife {
 
   /**
    * Waits until commands can run in the claim's pod; wakes a Sandbox that is suspended.
-   * @throws PortholeError `no_bound_sandbox` with the claim's own reason as soon as it can never be bound, `sandbox_not_running` with what keeps it
+   * @throws PortholeError `no_bound_sandbox` with the claim's own reason as soon as it can never be bound, `sandbox_not_running` with what keeps it, `capacity_exceeded`
    */
-  async run(id: string, signal: AbortSignal | undefined): Promise<RunningPod> {
-    const until = limited(signal, this.#settleWithinMs);
+  run(id: string, signal: AbortSignal | undefined): Promise<RunningPod> {
+    return withNode(
+      id,
+      limited(signal, this.#settleWithinMs),
+      async (until) => {
+        const name = (await this.#claim(id, until))?.status?.sandbox?.name;
+        const sandbox = name ? await this.sandbox(name, until) : undefined;
+        return sandbox && this.pod(podNameOf(sandbox), until);
+      },
+      (until) => this.#run(id, until),
+      this.#nodeWithinMs,
+      this.#makeRoom,
+    );
+  }
+
+  async #run(id: string, until: AbortSignal): Promise<RunningPod> {
     const name = await this.#settled<Claim, string>(
       id,
       this.#claims,

@@ -6,7 +6,8 @@ import { type Collection, collection, type Kind } from '../../client/collection.
 import type { KubernetesClient } from '../../client/kubernetes-client.ts';
 import { KubernetesError } from '../../client/kubernetes-error.ts';
 import type { KubernetesObject } from '../../client/kubernetes-object.ts';
-import { CLAIMS_API, SANDBOX_CLAIMS } from './claim.ts';
+import { type Claim, CLAIMS_API, SANDBOX_CLAIMS } from './claim.ts';
+import { claimState } from './claim-state.ts';
 
 const SANDBOX_WARM_POOLS: Kind = { ...CLAIMS_API, plural: 'sandboxwarmpools' };
 
@@ -25,6 +26,15 @@ export interface AgentSandboxPoolOptions {
   readonly config: WarmPoolConfig;
 }
 
+/** A pool that gives way to callers. */
+export interface AgentSandboxPool extends WarmPool {
+  /**
+   * Ends what waits in the pool, so that callers get its room; the next `prime` without a waiting caller fills it again. A pod keeps its priority when it is claimed, so a
+   * PriorityClass for waiting pods would let others preempt claimed sandboxes.
+   */
+  makeRoom(): Promise<void>;
+}
+
 /**
  * The SandboxWarmPool of claims that ask for no image. Its controller makes, replaces and hands out the sandboxes; here only how many is said, by its scale subresource. With a target of 0 what
  * the operator said is left alone.
@@ -34,7 +44,7 @@ export function createAgentSandboxPool({
   namespace,
   warmPool,
   config,
-}: AgentSandboxPoolOptions): WarmPool {
+}: AgentSandboxPoolOptions): AgentSandboxPool {
   const pools = collection(SANDBOX_WARM_POOLS, namespace);
   const claims = collection(SANDBOX_CLAIMS, namespace);
   const told = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -68,11 +78,16 @@ export function createAgentSandboxPool({
       }),
     prime: async (signal) => {
       if (config.warmTarget === 0) return;
+      if (await told(() => hasWaiting(client, claims, signal))) return;
       const assigned = config.maxInstances === 0 ? 0 : await told(() => countOf(client, claims, signal));
       await scale(missingFromPool(0, assigned, config), signal);
     },
     refresh: () => Promise.resolve(),
     drain: (signal) => scale(0, signal),
+    makeRoom: async () => {
+      // What the operator said is left alone.
+      if (config.warmTarget > 0) await scale(0, undefined);
+    },
     take: () => Promise.resolve(undefined),
     close: () => Promise.resolve(),
   };
@@ -88,6 +103,18 @@ async function countOf(
   const query = { labelSelector: selector(SANDBOX_LABELS), metadataOnly: true };
   for await (const _ of client.list(claims, query, signal)) count += 1;
   return count;
+}
+
+/** Whether a caller waits for a sandbox: what would be kept ready could take its room. */
+async function hasWaiting(
+  client: KubernetesClient,
+  claims: Collection,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  for await (const claim of client.list<Claim>(claims, { labelSelector: selector(SANDBOX_LABELS) }, signal)) {
+    if (claimState(claim).state === 'creating') return true;
+  }
+  return false;
 }
 
 function poolError(warmPool: string, { plural }: Collection, error: unknown): unknown {

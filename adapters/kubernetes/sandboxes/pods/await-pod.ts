@@ -1,5 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
-import type { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#core/errors.ts';
 import type { Collection } from '../../client/collection.ts';
 import { isTimeout } from '../cluster/settle.ts';
 import { awaitObject, type Watching } from '../cluster/await-object.ts';
@@ -43,4 +44,60 @@ export async function awaitPod(
     if (isTimeout(until)) throw sandboxNotRunning(id, reason, error);
     throw error;
   }
+}
+
+/**
+ * How long a pod may be without a node, in milliseconds: time to bind its volume and to preempt others, but less than a caller and the proxies before it wait for an
+ * answer.
+ */
+export const NODE_WITHIN_MS = 20_000;
+
+/** Between two looks at the pod, as a share of that time. */
+const LOOKS = 10;
+
+/**
+ * Does work that waits for a pod, and ends it with the scheduler's reason where that finds no node in time.
+ * @param noNode called once, as soon as the scheduler finds no node
+ * @throws PortholeError `capacity_exceeded`
+ */
+export async function withNode<T>(
+  id: string,
+  until: AbortSignal,
+  look: (signal: AbortSignal) => Promise<Pod | undefined>,
+  work: (until: AbortSignal) => Promise<T>,
+  nodeWithinMs: number,
+  noNode: () => Promise<void> = () => Promise.resolve(),
+): Promise<T> {
+  const over = new AbortController();
+  const limit = AbortSignal.any([until, over.signal]);
+  const watch = async (): Promise<void> => {
+    let since: number | undefined;
+    let called = false;
+    while (!limit.aborted) {
+      await pause(nodeWithinMs / LOOKS, undefined, { signal: limit, ref: false });
+      const now = podState(await look(limit).catch(() => undefined));
+      if (now.state !== 'creating' || now.hasNoNode !== true) {
+        since = undefined;
+        continue;
+      }
+      since ??= performance.now();
+      if (performance.now() - since >= nodeWithinMs) return over.abort(noRoom(id, now.reason));
+      if (called) continue;
+      called = true;
+      await noNode().catch(() => undefined);
+    }
+  };
+  watch().catch(() => undefined);
+  try {
+    return await work(limit);
+  } finally {
+    over.abort();
+  }
+}
+
+function noRoom(id: string, reason: string): PortholeError {
+  return new PortholeError(
+    'capacity_exceeded',
+    `Sandbox ${id}: the cluster has no room for it (${reason}). Stop or destroy a sandbox, or add a node.`,
+  );
 }

@@ -12,7 +12,7 @@ import { awaitGone, limited } from '../cluster/settle.ts';
 import type { RunningPod } from '../exec/running-pod.ts';
 import { notOurs } from '../provider-errors.ts';
 import { annotated, sandboxIdOf } from '../sandbox-id.ts';
-import { awaitPod } from './await-pod.ts';
+import { awaitPod, withNode } from './await-pod.ts';
 import type { Pod } from './pod.ts';
 import { podState } from './pod-state.ts';
 
@@ -41,6 +41,7 @@ export class PodLife {
   readonly #image: string;
   readonly #settings: SandboxPodSettings;
   readonly #settleWithinMs: number;
+  readonly #nodeWithinMs: number;
 
   constructor(
     watching: Watching,
@@ -48,6 +49,7 @@ export class PodLife {
     image: string,
     settings: SandboxPodSettings,
     settleWithinMs: number,
+    nodeWithinMs: number,
   ) {
     this.#watching = watching;
     this.#pods = collection(PODS, namespace);
@@ -56,6 +58,7 @@ export class PodLife {
     this.#image = image;
     this.#settings = settings;
     this.#settleWithinMs = settleWithinMs;
+    this.#nodeWithinMs = nodeWithinMs;
   }
 
   /** The sandbox's volume, not on its way out. @throws PortholeError `sandbox_not_found` */
@@ -89,7 +92,7 @@ export class PodLife {
     }
   }
 
-  /** Brings the pod up on the sandbox's volume. @throws PortholeError `sandbox_not_running` with what keeps it */
+  /** Brings the pod up on the sandbox's volume. @throws PortholeError `sandbox_not_running` with what keeps it, `capacity_exceeded` */
   async run(id: string, volume: KubernetesObject, signal: AbortSignal | undefined): Promise<RunningPod> {
     const name = sandboxObjectName(id);
     for (;;) {
@@ -100,7 +103,13 @@ export class PodLife {
       else {
         if (now.state === 'absent') await this.#makePod(id, volume.metadata.annotations, signal);
         const stopped = () => sandboxNotRunning(id, 'it was stopped while it came up');
-        return awaitPod(this.#watching, this.#pods, name, id, this.limit(signal), stopped);
+        return withNode(
+          id,
+          this.limit(signal),
+          (until) => find<Pod>(this.#watching.client, this.#pods, name, until),
+          (until) => awaitPod(this.#watching, this.#pods, name, id, until, stopped),
+          this.#nodeWithinMs,
+        );
       }
     }
   }

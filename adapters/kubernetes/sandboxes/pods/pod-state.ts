@@ -5,8 +5,13 @@ import type { Pod } from './pod.ts';
 export type PodState =
   | { readonly state: 'absent' }
   | { readonly state: 'running'; readonly pod: RunningPod }
-  /** Comes up, unless it is hopeless: nothing but another pod would help. */
-  | { readonly state: 'creating'; readonly reason: string; readonly isHopeless: boolean }
+  /** Comes up, unless it is hopeless: nothing but another pod would help. `hasNoNode`: the scheduler finds no node for it, and `reason` is why. */
+  | {
+      readonly state: 'creating';
+      readonly reason: string;
+      readonly isHopeless: boolean;
+      readonly hasNoNode?: true;
+    }
   /** It has ended and stays so. */
   | { readonly state: 'ended'; readonly reason: string }
   | { readonly state: 'ending'; readonly reason: string };
@@ -35,7 +40,9 @@ export function podState(pod: Pod | undefined): PodState {
   }
   const scheduled = condition('PodScheduled');
   if (scheduled?.status === 'False') {
-    return { state: 'creating', reason: told(scheduled, 'it has no node yet'), isHopeless: false };
+    const reason = told(scheduled, 'it has no node yet');
+    const hasNoNode = scheduled.reason === 'Unschedulable';
+    return { state: 'creating', reason, isHopeless: false, ...(hasNoNode && { hasNoNode }) };
   }
   const held = found?.state?.waiting ?? found?.state?.terminated;
   return {

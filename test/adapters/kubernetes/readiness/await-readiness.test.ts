@@ -134,8 +134,18 @@ describe('a start that waits for its route', () => {
       { ready: false, reason: 'starting' },
     ],
     [
-      'says that it is starting when no gateway can be reached',
+      'says that the gateway is unreachable when its name has no address',
       { proxies: {}, timeoutMs: 200 },
+      { ready: false, reason: 'gateway_unreachable' },
+    ],
+    [
+      'says that the gateway is unreachable when none of its proxies answers',
+      { proxies: { one: from(0, 'nobody', 'nobody') }, timeoutMs: 200 },
+      { ready: false, reason: 'gateway_unreachable' },
+    ],
+    [
+      'forgets that the gateway was unreachable once it answers',
+      { proxies: { one: from(50, 'nobody', 'nothing') }, timeoutMs: 300 },
       { ready: false, reason: 'starting' },
     ],
     [
@@ -181,6 +191,14 @@ describe('a start that waits for its route', () => {
     ],
   ])('%s', async (_name, options, readiness) => {
     expect(await awaitReadiness(scene(options).deps, PREVIEW)).toEqual(readiness);
+  });
+
+  test('says at once that a proxy is not trusted', async () => {
+    const { deps, asked } = scene({
+      proxies: { one: from(0, 'nothing', 'nothing'), two: from(0, 'untrusted', 'untrusted') },
+    });
+    expect(await awaitReadiness(deps, PREVIEW)).toEqual({ ready: false, reason: 'gateway_untrusted' });
+    expect(asked).toHaveLength(2);
   });
 
   test('ends soon when its preview is gone', async () => {

@@ -1,8 +1,22 @@
 import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, test } from '@jest/globals';
-import { answerer, createGatewayProbe } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  answerer,
+  createGatewayProbe,
+  type GatewayFailure,
+} from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
+import {
+  authorityFiles,
+  type Certificate,
+  issueCertificate,
+  makeAuthority,
+} from '#test/cluster/bed/certificate-authority.ts';
 
 const OURS = { 'referrer-policy': 'no-referrer', 'x-robots-tag': 'noindex, nofollow' };
 
@@ -78,6 +92,80 @@ describe('a probe', () => {
     expect(await garbage.ask('127.0.0.1', 'a-preview.preview.test', soon())).toBe('nobody');
     const closed = createGatewayProbe({ host: '127.0.0.1', port: 1 });
     expect(await closed.ask('127.0.0.1', 'a-preview.preview.test', soon())).toBe('nobody');
+  });
+
+  describe('over TLS', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'porthole-probe-'));
+    let issued: Certificate;
+    beforeAll(async () => {
+      for (const name of ['ours', 'other']) {
+        mkdirSync(join(folder, name));
+        await makeAuthority(join(folder, name));
+      }
+      issued = await issueCertificate(join(folder, 'ours'), 'gateway', {
+        commonName: 'gateway',
+        use: 'server',
+        dnsNames: ['*.preview.test'],
+      });
+    });
+    afterAll(() => rmSync(folder, { recursive: true }));
+
+    const gateway = async (authority: string) => {
+      const server = createTlsServer({ cert: issued.certificate, key: issued.key }, (_req, res) =>
+        res.writeHead(200, OURS).end(),
+      ).listen(0, '127.0.0.1');
+      servers.push(server);
+      await once(server, 'listening');
+      const failures: GatewayFailure[] = [];
+      const probe = createGatewayProbe({
+        host: '127.0.0.1',
+        port: (server.address() as AddressInfo).port,
+        tls: { ca: readFileSync(authorityFiles(join(folder, authority)).certificate, 'utf8'), verify: true },
+        failed: (failure) => failures.push(failure),
+      });
+      return { ask: (hostname: string) => probe.ask('127.0.0.1', hostname, soon()), failures };
+    };
+
+    test('takes the answer of a gateway whose certificate it trusts', async () => {
+      const { ask, failures } = await gateway('ours');
+      expect(await ask('a-preview.preview.test')).toBe('app');
+      expect(failures).toEqual([]);
+    });
+
+    test.each<[string, string, string, RegExp]>([
+      [
+        'an authority that is not the gateway’s',
+        'other',
+        'a-preview.preview.test',
+        /UNABLE|SELF_SIGNED|CERT/,
+      ],
+      ['a certificate for another host', 'ours', 'elsewhere.test', /ALTNAME/],
+    ])('reports %s', async (_title, authority, hostname, code) => {
+      const { ask, failures } = await gateway(authority);
+      expect(await ask(hostname)).toBe('untrusted');
+      expect(failures).toMatchObject([
+        { proxy: '127.0.0.1', hostname, isTls: true, error: { code: expect.stringMatching(code) } },
+      ]);
+    });
+
+    test('reports a gateway that speaks no TLS, and one that resets', async () => {
+      const ask = async (listener: RequestListener, onConnection?: (socket: Socket) => void) => {
+        const server = createServer(listener).listen(0, '127.0.0.1');
+        servers.push(server);
+        if (onConnection) server.on('connection', onConnection);
+        await once(server, 'listening');
+        const { port } = server.address() as AddressInfo;
+        const probe = createGatewayProbe({ host: '127.0.0.1', port, tls: { verify: true } });
+        return probe.ask('127.0.0.1', 'a-preview.preview.test', soon());
+      };
+      expect(await ask((_req, res) => res.end())).toBe('untrusted');
+      expect(
+        await ask(
+          () => undefined,
+          (socket) => socket.resetAndDestroy(),
+        ),
+      ).toBe('nobody');
+    });
   });
 
   test('waits for a slow app until it is given up', async () => {

@@ -51,7 +51,7 @@ test.each<[string, Pod | undefined, object]>([
     pod({
       conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes' }],
     }),
-    { state: 'creating', reason: 'Unschedulable: 0/1 nodes', isHopeless: false },
+    { state: 'creating', reason: 'Unschedulable: 0/1 nodes', isHopeless: false, hasNoNode: true },
   ],
   [
     'a pod whose image does not come',
