@@ -136,3 +136,9 @@ export function parseTime(text: string | undefined): Date | undefined {
   const time = new Date(text);
   return Number.isNaN(time.getTime()) ? undefined : time;
 }
+
+/** The host that the app behind a preview is asked for: dev servers refuse names that they do not know. */
+export const UPSTREAM_HOST = 'localhost';
+
+/** The origin of that host: what the app reads in place of the preview's own. */
+export const UPSTREAM_ORIGIN = `http://${UPSTREAM_HOST}`;

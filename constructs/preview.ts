@@ -8,6 +8,8 @@ import {
   PREVIEW_LABELS,
   sandboxIdLabels,
   timeSlot,
+  UPSTREAM_HOST,
+  UPSTREAM_ORIGIN,
 } from './names.ts';
 import { ROUTE_RESPONSE_HEADERS } from './route-response-headers.ts';
 
@@ -29,7 +31,7 @@ export interface PreviewProps {
   /** The one host that the preview is served on: `{token}-preview.{zone}`. */
   readonly hostname: string;
   /**
-   * Port under which people reach the gateway; the app learns of it through X-Forwarded-Host.
+   * Port under which people reach the gateway; it is part of the preview's origin.
    * @default 443
    */
   readonly publicPort?: number;
@@ -63,8 +65,8 @@ export interface RouteOwner {
   readonly isClaimed?: boolean;
 }
 
-/** The name of the host that the app behind a preview is asked for: dev servers refuse names that they do not know. */
-const UPSTREAM_HOST = 'localhost';
+/** What names the public origin to the app. */
+const FORWARDED = ['X-Forwarded-Host', 'X-Forwarded-Port', 'X-Forwarded-Proto'];
 
 /**
  * A preview: a Service in front of one port of a sandbox's pod, and the route that it owns. The route comes second, because its owner's uid is known only once
@@ -102,6 +104,7 @@ export class Preview extends Construct {
   route(service: RouteOwner): ApiObject {
     const props = this.#props;
     const { name, namespace, gateway, hostname, publicPort = 443 } = props;
+    const publicHost = publicPort === 443 ? hostname : `${hostname}:${publicPort}`;
     return new ApiObject(this, 'route', {
       apiVersion: 'gateway.networking.k8s.io/v1',
       kind: 'HTTPRoute',
@@ -134,40 +137,45 @@ export class Preview extends Construct {
         ],
         hostnames: [hostname],
         rules: [
-          {
-            filters: [
-              { type: 'URLRewrite', urlRewrite: { hostname: UPSTREAM_HOST } },
-              {
-                type: 'RequestHeaderModifier',
-                requestHeaderModifier: {
-                  set: [
-                    {
-                      name: 'X-Forwarded-Host',
-                      value: publicPort === 443 ? hostname : `${hostname}:${publicPort}`,
-                    },
-                    { name: 'X-Forwarded-Proto', value: 'https' },
-                  ],
-                },
-              },
-              {
-                type: 'ResponseHeaderModifier',
-                responseHeaderModifier: {
-                  set: Object.entries(ROUTE_RESPONSE_HEADERS).map(([header, value]) => ({
-                    name: header,
-                    value,
-                  })),
-                  // Its "cookies" are those of the whole registrable domain.
-                  remove: ['Clear-Site-Data'],
-                },
-              },
+          // Frameworks compare Origin with Host (CSRF), some with X-Forwarded-Host and -Proto instead: all of them name localhost, or the app answers 403.
+          // Only the preview's own Origin is rewritten: a foreign one must stay foreign.
+          this.#rule(
+            { set: [{ name: 'Origin', value: UPSTREAM_ORIGIN }], remove: FORWARDED },
+            {
+              path: { type: 'PathPrefix', value: '/' },
+              headers: [{ type: 'Exact', name: 'Origin', value: `https://${publicHost}` }],
+            },
+          ),
+          this.#rule({
+            set: [
+              { name: 'X-Forwarded-Host', value: publicHost },
+              { name: 'X-Forwarded-Proto', value: 'https' },
             ],
-            // No limit, for WebSockets and event streams.
-            timeouts: { request: '0s' },
-            backendRefs: [{ name, port: 80 }],
-          },
+          }),
         ],
       },
     });
+  }
+
+  #rule(requestHeaderModifier: object, match?: object): object {
+    return {
+      ...(match !== undefined && { matches: [match] }),
+      filters: [
+        { type: 'URLRewrite', urlRewrite: { hostname: UPSTREAM_HOST } },
+        { type: 'RequestHeaderModifier', requestHeaderModifier },
+        {
+          type: 'ResponseHeaderModifier',
+          responseHeaderModifier: {
+            set: Object.entries(ROUTE_RESPONSE_HEADERS).map(([name, value]) => ({ name, value })),
+            // Its "cookies" are those of the whole registrable domain.
+            remove: ['Clear-Site-Data'],
+          },
+        },
+      ],
+      // No limit, for WebSockets and event streams.
+      timeouts: { request: '0s' },
+      backendRefs: [{ name: this.#props.name, port: 80 }],
+    };
   }
 }
 

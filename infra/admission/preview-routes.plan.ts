@@ -1,4 +1,4 @@
-import { ANNOTATIONS, PREVIEW_LABELS } from '../../constructs/names.ts';
+import { ANNOTATIONS, PREVIEW_LABELS, UPSTREAM_ORIGIN } from '../../constructs/names.ts';
 import { LISTENERS } from '../gateway/gateway.plan.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { hasLabels, inPreviewsNamespace, isNamed, isOurs, policyMetadata, quote } from './expressions.ts';
@@ -31,6 +31,27 @@ const FIXED = [
   'turn',
   'serviceVersion',
 ] as const;
+
+/** A match `m` of every path and method. */
+const isWhole = [
+  `m.?path.?type.orValue('PathPrefix') == 'PathPrefix'`,
+  `m.?path.?value.orValue('/') == '/'`,
+  '!has(m.method)',
+  'size(m.?queryParams.orValue([])) == 0',
+].join(' && ');
+
+/** A header match `h` of the preview's own Origin, on whichever port the gateway is reached. */
+const isOwnOrigin = [
+  `h.?type.orValue('Exact') == 'Exact'`,
+  `h.name == 'Origin'`,
+  `(h.value == 'https://' + variables.hosts[0] || h.value.startsWith('https://' + variables.hosts[0] + ':'))`,
+].join(' && ');
+
+/** The request headers that a rule sets are these, and it adds none. */
+function setsOnly(rule: 0 | 1, isAllowed: string): string {
+  const filters = `variables.rules[${rule}].?filters.orValue([])`;
+  return `${filters}.all(f, f.type != 'RequestHeaderModifier' || (size(f.?requestHeaderModifier.?add.orValue([])) == 0 && f.?requestHeaderModifier.?set.orValue([]).all(h, ${isAllowed})))`;
+}
 
 /**
  * What the API server refuses of preview routes, whoever sends them: so that a bug in a function, or its stolen
@@ -134,7 +155,8 @@ export function previewRoutesPlan({
         },
         {
           expression: [
-            'size(variables.rules) == 1',
+            // One rule alone: of a version before the second one came; its spec cannot change.
+            `(size(variables.rules) == 2 || (request.operation == 'UPDATE' && size(variables.rules) == 1))`,
             `variables.rules.all(r, size(r.?backendRefs.orValue([])) == 1 && r.backendRefs.all(b, ${[
               `b.?group.orValue('') == ''`,
               `b.?kind.orValue('Service') == 'Service'`,
@@ -145,6 +167,17 @@ export function previewRoutesPlan({
             ].join(' && ')}))`,
           ].join(' && '),
           message: 'foreign backend: a preview leads to port 80 of the Service of its own name',
+        },
+        {
+          // Only the preview's own Origin may be rewritten: else pages of other sites could pass for the preview's (CSRF, WebSocket hijacking).
+          expression: `size(variables.rules) != 2 || size(variables.hosts) != 1 || (${[
+            'size(variables.rules[0].?matches.orValue([])) == 1',
+            `variables.rules[0].matches.all(m, ${isWhole} && size(m.?headers.orValue([])) == 1 && m.headers.all(h, ${isOwnOrigin}))`,
+            `variables.rules[1].?matches.orValue([]).all(m, ${isWhole} && size(m.?headers.orValue([])) == 0)`,
+            setsOnly(0, `h.name == 'Origin' && h.value == ${quote(UPSTREAM_ORIGIN)}`),
+            setsOnly(1, `h.name in ['X-Forwarded-Host', 'X-Forwarded-Proto']`),
+          ].join(' && ')})`,
+          message: "foreign rule: a preview rewrites its own Origin, https://{host}, and no other request's",
         },
         {
           expression: `variables.rules.all(r, r.?filters.orValue([]).all(f, f.type in ['URLRewrite', 'RequestHeaderModifier', 'ResponseHeaderModifier']))`,

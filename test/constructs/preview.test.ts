@@ -24,7 +24,7 @@ const STORED = { uid: 'a-uid', resourceVersion: '42' };
 
 type Route = {
   metadata: Record<string, unknown>;
-  spec: { rules: [{ filters: unknown[] }] } & Record<string, unknown>;
+  spec: { rules: [own: { filters: unknown[] }, other: { filters: unknown[] }] } & Record<string, unknown>;
 };
 
 describe('the Service of a preview', () => {
@@ -59,12 +59,26 @@ describe('the route of a preview', () => {
       hostnames: [`${TOKEN}-preview.example.com`],
       rules: [
         { backendRefs: [{ name: 'preview-0123456789abcdef0123', port: 80 }], timeouts: { request: '0s' } },
+        { backendRefs: [{ name: 'preview-0123456789abcdef0123', port: 80 }], timeouts: { request: '0s' } },
       ],
     });
   });
 
+  const [own, other] = route.spec.rules;
+  const answered = {
+    type: 'ResponseHeaderModifier',
+    responseHeaderModifier: {
+      set: [
+        { name: 'Referrer-Policy', value: 'same-origin' },
+        { name: 'X-Robots-Tag', value: 'noindex, nofollow' },
+      ],
+      remove: ['Clear-Site-Data'],
+    },
+  };
+
   test('rewrites Host, tells the app the public one, and sets what keeps the URL secret', () => {
-    expect(route.spec.rules[0].filters).toEqual([
+    expect(other).not.toHaveProperty('matches');
+    expect(other.filters).toEqual([
       { type: 'URLRewrite', urlRewrite: { hostname: 'localhost' } },
       {
         type: 'RequestHeaderModifier',
@@ -75,22 +89,38 @@ describe('the route of a preview', () => {
           ],
         },
       },
+      answered,
+    ]);
+  });
+
+  test('rewrites the preview’s own Origin, and then says nothing of the public one', () => {
+    expect(own).toMatchObject({
+      matches: [
+        {
+          path: { type: 'PathPrefix', value: '/' },
+          headers: [{ type: 'Exact', name: 'Origin', value: `https://${TOKEN}-preview.example.com` }],
+        },
+      ],
+      timeouts: { request: '0s' },
+      backendRefs: [{ name: 'preview-0123456789abcdef0123', port: 80 }],
+    });
+    expect(own.filters).toEqual([
+      { type: 'URLRewrite', urlRewrite: { hostname: 'localhost' } },
       {
-        type: 'ResponseHeaderModifier',
-        responseHeaderModifier: {
-          set: [
-            { name: 'Referrer-Policy', value: 'no-referrer' },
-            { name: 'X-Robots-Tag', value: 'noindex, nofollow' },
-          ],
-          remove: ['Clear-Site-Data'],
+        type: 'RequestHeaderModifier',
+        requestHeaderModifier: {
+          set: [{ name: 'Origin', value: 'http://localhost' }],
+          remove: ['X-Forwarded-Host', 'X-Forwarded-Port', 'X-Forwarded-Proto'],
         },
       },
+      answered,
     ]);
   });
 
   test('tells the app the public port where it is not the usual one', () => {
-    const other = previewManifests({ ...PROPS, publicPort: 8443 }).route(STORED);
-    expect(JSON.stringify(other)).toContain(`"${TOKEN}-preview.example.com:8443"`);
+    const away = JSON.stringify(previewManifests({ ...PROPS, publicPort: 8443 }).route(STORED));
+    expect(away).toContain(`"${TOKEN}-preview.example.com:8443"`);
+    expect(away).toContain(`"https://${TOKEN}-preview.example.com:8443"`);
   });
 
   test('keeps its state in annotations', () => {

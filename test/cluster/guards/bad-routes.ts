@@ -20,6 +20,13 @@ export function badRoutes({ name, zone, apiHost, hostname, functionsNamespace }:
   const mirror = { type: 'RequestMirror', requestMirror: { backendRef: { name, port: 80 } } };
   const own = { type: 'ExtensionRef', extensionRef: { group: 'evil.test', kind: 'Plugin', name: 'tap' } };
   const redirect = { type: 'RequestRedirect', requestRedirect: { hostname: 'evil.test' } };
+  const origin = (value: string, type = 'Exact') => [
+    { path: { type: 'PathPrefix', value: '/' }, headers: [{ type, name: 'Origin', value }] },
+  ];
+  const rewrite = (header: string, value: string) => ({
+    type: 'RequestHeaderModifier',
+    requestHeaderModifier: { set: [{ name: header, value }] },
+  });
   const hosts = (...hostnames: string[]) => at('spec.hostnames', hostnames);
   return [
     ['a host of another zone', hosts('swift-preview.evil.test'), 'foreign hostname'],
@@ -88,6 +95,16 @@ export function badRoutes({ name, zone, apiHost, hostname, functionsNamespace }:
     ['no backend', rule({ backendRefs: [] }), 'foreign backend'],
     ['a second rule', oneMore('rules', { backendRefs: [{ name, port: 80 }] }), 'foreign backend'],
     ['no rule', at('spec.rules', undefined), 'foreign backend'],
+    ['no rule for its own Origin', rule({ matches: undefined }), 'foreign rule'],
+    [
+      'an Origin of another site taken for its own',
+      rule({ matches: origin('https://evil.test') }),
+      'foreign rule',
+    ],
+    ['its own Origin in plain HTTP', rule({ matches: origin(`http://${hostname}`) }), 'foreign rule'],
+    ['a pattern of Origins', rule({ matches: origin('.*', 'RegularExpression') }), 'foreign rule'],
+    ['every Origin rewritten', rule({ filters: [rewrite('Origin', 'http://localhost')] }), 'foreign rule'],
+    ['a header of its own', rule({ filters: [rewrite('Authorization', 'x')] }), 'foreign rule'],
     ['a redirect', rule({ backendRefs: [], filters: [redirect] }), 'foreign backend'],
     ['a mirror of the traffic', rule({ filters: [mirror] }), 'foreign filter'],
     ["a filter of the gateway's own", rule({ filters: [own] }), 'foreign filter'],

@@ -18,7 +18,7 @@ import {
   makeAuthority,
 } from '#test/cluster/bed/certificate-authority.ts';
 
-const OURS = { 'referrer-policy': 'no-referrer', 'x-robots-tag': 'noindex, nofollow' };
+const OURS = { 'referrer-policy': 'same-origin', 'x-robots-tag': 'noindex, nofollow' };
 
 test.each<[string, number, Record<string, string>, string]>([
   ['the app’s page', 200, OURS, 'app'],
@@ -30,7 +30,7 @@ test.each<[string, number, Record<string, string>, string]>([
   ['a 504 through the route', 504, OURS, 'route'],
   ['a page behind a gateway that sets no headers', 200, {}, 'app'],
   ['a 404 of the gateway', 404, {}, 'nothing'],
-  ['a 404 that only an app sets a header on', 404, { 'referrer-policy': 'no-referrer' }, 'nothing'],
+  ['a 404 that only an app sets a header on', 404, { 'referrer-policy': 'same-origin' }, 'nothing'],
   ['a 502 of the gateway', 502, {}, 'gateway'],
   ['a 503 of the gateway', 503, {}, 'gateway'],
   ['a 504 of the gateway', 504, {}, 'gateway'],
