@@ -144,7 +144,11 @@ interface Preview {
 }
 
 function addressOf({ preview_url, local_port }: Preview): string {
-  return preview_url ?? `http://127.0.0.1:${local_port} on the machine that Porthole runs on`;
+  // Never a bare loopback address: cookies know no ports, so the app would get the console's.
+  return (
+    preview_url ??
+    `http://preview-${local_port}.localhost:${local_port}/ on the machine that Porthole runs on`
+  );
 }
 
 const NO_PORT: ToolResult = {

@@ -56,7 +56,9 @@ export class Preview implements AsyncDisposable {
 
   /** Where it is seen. Whoever has this sees the app. */
   get url(): string {
-    return this.info.preview_url ?? `http://127.0.0.1:${this.info.local_port}/`;
+    const port = this.info.local_port;
+    // Never a bare loopback address: cookies know no ports, so the app would get the console's.
+    return this.info.preview_url ?? `http://preview-${port}.localhost:${port}/`;
   }
 
   /** Whether the app answered when it was started. */

@@ -87,7 +87,7 @@ async function demo(justOnce: boolean, signal: AbortSignal): Promise<void> {
     () => 'The dev server answers',
   );
   // Without a URL (Sandbox__Preview__Enabled=false) a preview is a port on loopback.
-  const url = preview.preview_url ?? `http://127.0.0.1:${preview.local_port}`;
+  const url = preview.preview_url ?? `http://preview-${preview.local_port}.localhost:${preview.local_port}`;
 
   steps.say();
   steps.say(`  ${url}`, ['bold', 'cyan']);

@@ -6,7 +6,12 @@ import type { Preview, Readiness } from '#core/ports/preview-plane.ts';
 export const PreviewDto = z
   .object({
     session_id: z.string().describe('The capability token; names the preview when it is stopped'),
-    local_port: z.number().int().describe('Loopback port of a legacy session; 0 for a preview with a URL'),
+    local_port: z
+      .number()
+      .int()
+      .describe(
+        'Loopback port of a legacy session, to be opened as `http://preview-{local_port}.localhost:{local_port}`; 0 for a preview with a URL',
+      ),
     target_port: z.number().int(),
     pod_name: z.string(),
     started_at: z.iso.datetime(),

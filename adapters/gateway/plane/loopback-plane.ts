@@ -8,6 +8,8 @@ import type { Preview, PreviewPlane, PreviewSpec } from '#core/ports/preview-pla
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { isAmongFirst } from '#core/rules/preview-cap.ts';
 import { previewName } from '#core/rules/preview-token.ts';
+import { createStrictServer } from '../front/strict-server.ts';
+import { createPreviewProxy, type PreviewProxy } from '../preview-proxy.ts';
 import { creationTimes } from './creation-times.ts';
 import { probeApp } from './probe-app.ts';
 
@@ -26,9 +28,15 @@ interface Session {
 const MADE = '1';
 const CONFIRMED = '2';
 
+/** How an HTTP/1 request of a browser begins. */
+const HTTP_REQUEST = /^(?!PRI )[A-Z]{3,20} \/[^\r\n]* HTTP\/1\.[01]\r\n/;
+
+const nothing = (): void => undefined;
+
 /**
  * The plane of `Sandbox:Preview:Enabled=false`: each session is a listener on a free loopback port, its bytes carried by `dial`. It has no URL and no expiry, and
- * dies with the process.
+ * dies with the process. HTTP goes through the proxy of the gateway: browsers send the cookies of a host to all of its ports, so an app at 127.0.0.1 would get
+ * the console's session.
  */
 export function createLoopbackPlane({
   maxTotal,
@@ -41,9 +49,24 @@ export function createLoopbackPlane({
 
   const nextCreation = creationTimes(clock);
 
+  const proxy = createPreviewProxy({
+    zone: 'localhost',
+    scheme: 'http',
+    lookup(token) {
+      const preview = sessions.get(previewName(token))?.preview;
+      return preview === undefined ? { kind: 'unknown' } : { kind: 'live', target: preview };
+    },
+    dial: (target, signal) => provider.dial(target.sandboxId, target.targetPort, signal),
+    touched: nothing,
+    frameAncestors: () => [],
+    siblingOf: () => false,
+    log: { debug: nothing, warn: nothing },
+    metrics: { answered: nothing, bytes: nothing, upgrades: nothing },
+  });
+
   const begin = async (spec: PreviewSpec, name: string): Promise<Session> => {
     try {
-      const { server, connections, port } = await listen(provider, spec.sandboxId, spec.targetPort);
+      const { server, connections, port } = await listen(provider, proxy, spec);
       const preview: Preview = {
         ...spec,
         name,
@@ -66,6 +89,7 @@ export function createLoopbackPlane({
 
   const end = async ({ server, connections, preview }: Session) => {
     sessions.delete(preview.name);
+    proxy.revoke(preview);
     const closed = once(server, 'close');
     server.close();
     for (const connection of connections) connection.destroy();
@@ -134,28 +158,34 @@ export function createLoopbackPlane({
 
     closeAll: async () => {
       await Promise.all([...sessions.values()].map(end));
+      await proxy.close(0);
     },
   };
 }
 
 async function listen(
   provider: Pick<SandboxProvider, 'dial'>,
-  sandboxId: string,
-  targetPort: number,
+  proxy: PreviewProxy,
+  { sandboxId, targetPort, token }: PreviewSpec,
 ): Promise<{ server: Server; connections: Set<Socket>; port: number }> {
   const connections = new Set<Socket>();
+  const front = createStrictServer({
+    request: (req, res, expectsContinue) => proxy.handleRequest(req, res, token, expectsContinue),
+    upgrade: (req, socket, head) => proxy.handleUpgrade(req, socket, head, token),
+  });
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {
     connections.add(client);
     client.once('close', () => connections.delete(client));
     client.on('error', () => client.destroy());
-    void carry(client, provider.dial(sandboxId, targetPort));
+    void carry(client, provider.dial(sandboxId, targetPort), () => front.emit('connection', client));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return { server, connections, port: (server.address() as AddressInfo).port };
 }
 
-async function carry(client: Socket, dialled: Promise<Duplex>): Promise<void> {
+/** Carries bytes both ways; a client that begins with an HTTP request is handed over to `serve` instead. */
+async function carry(client: Socket, dialled: Promise<Duplex>, serve: () => void): Promise<void> {
   let upstream: Duplex;
   try {
     upstream = await dialled;
@@ -168,10 +198,22 @@ async function carry(client: Socket, dialled: Promise<Duplex>): Promise<void> {
     upstream.destroy();
     return;
   }
+  const close = (): void => void upstream.destroy();
   upstream.on('error', () => client.destroy());
-  upstream.once('close', () => client.destroy());
-  client.once('close', () => upstream.destroy());
-  client.pipe(upstream);
+  const closeClient = (): void => void client.destroy();
+  upstream.once('close', closeClient);
+  client.once('close', close);
   upstream.pipe(client);
+  client.once('data', (first: Buffer) => {
+    client.pause();
+    client.unshift(first);
+    if (HTTP_REQUEST.test(first.toString('latin1'))) {
+      upstream.off('close', closeClient).unpipe(client).destroy();
+      client.off('close', close);
+      serve();
+      process.nextTick(() => client.resume());
+    } else client.pipe(upstream);
+  });
+  client.once('end', () => upstream.end());
   client.resume();
 }

@@ -1164,7 +1164,7 @@ export interface StartedPortForwardSession {
    */
   session_id: string;
   /**
-   * Loopback port of a legacy session; 0 for a preview with a URL
+   * Loopback port of a legacy session, to be opened as `http://preview-{local_port}.localhost:{local_port}`; 0 for a preview with a URL
    */
   local_port: number;
   target_port: number;
@@ -1203,7 +1203,7 @@ export interface PortForwardSession {
    */
   session_id: string;
   /**
-   * Loopback port of a legacy session; 0 for a preview with a URL
+   * Loopback port of a legacy session, to be opened as `http://preview-{local_port}.localhost:{local_port}`; 0 for a preview with a URL
    */
   local_port: number;
   target_port: number;

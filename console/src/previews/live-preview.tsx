@@ -9,7 +9,6 @@ import { useAttempt } from '../parts/use-attempt.ts';
 import { previewStanding } from './preview-words.ts';
 import { ResumeButton } from './resume-button.tsx';
 import { SharePreview } from './share-preview.tsx';
-import { strangeHost } from './strange-host.ts';
 import { useFrame } from './use-frame.ts';
 import { useKeepalive } from './use-keepalive.ts';
 
@@ -33,6 +32,8 @@ const TONES = { serves: 'good', 'not serving': 'busy', checking: 'off' } as cons
 /** The app of a sandbox as it is now, in a frame that is told nothing of the console. */
 export function LivePreview({ run, preview, fresh, onEnd }: LivePreviewProps) {
   const { session_id: token, target_port: port, preview_url: url, local_port: localPort } = preview;
+  // A host that the console is never at: cookies know no ports, so the app would get the console's.
+  const localHost = `preview-${localPort}.localhost:${localPort}`;
   const { busy, problem, attempt } = useAttempt();
   const article = useRef<HTMLElement>(null);
   const { expiry, problem: notKept } = useKeepalive(run.run_id, preview);
@@ -89,12 +90,8 @@ export function LivePreview({ run, preview, fresh, onEnd }: LivePreviewProps) {
       {url === null ? (
         <p className="quiet">
           Previews have no links here. It listens on the machine of Porthole alone, at{' '}
-          <a
-            href={`http://${strangeHost(location.hostname)}:${localPort}`}
-            target="_blank"
-            rel="noopener noreferrer"
-          >
-            {strangeHost(location.hostname)}:{localPort}
+          <a href={`http://${localHost}`} target="_blank" rel="noopener noreferrer">
+            {localHost}
           </a>
           .
         </p>

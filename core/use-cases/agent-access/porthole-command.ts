@@ -117,7 +117,7 @@ case $command in
       *'"ready":true'*) ;;
       *) isDark=yes ;;
     esac
-    previews | while read -r _ _ local address; do printf '%s\\n' "\${address:-http://127.0.0.1:$local}"; done
+    previews | while read -r _ _ local address; do printf '%s\\n' "\${address:-http://preview-$local.localhost:$local/}"; done
     if [ -n "$isDark" ]; then
       request GET "doctor?port=$port" || status=
       [ "$status" = 200 ] && reason=$(field advice)
@@ -134,7 +134,7 @@ case $command in
   status)
     call GET port-forward
     [ "$status" = 200 ] || refused
-    previews | while read -r at _ local address; do printf '%s %s\\n' "$at" "\${address:-http://127.0.0.1:$local}"; done ;;
+    previews | while read -r at _ local address; do printf '%s %s\\n' "$at" "\${address:-http://preview-$local.localhost:$local/}"; done ;;
   doctor)
     call GET "doctor?port=$port"
     [ "$status" = 200 ] || refused

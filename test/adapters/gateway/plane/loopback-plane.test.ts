@@ -1,4 +1,6 @@
-import { connect } from 'node:net';
+import { expect, test } from '@jest/globals';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { createLoopbackPlane } from '#adapters/gateway/plane/loopback-plane.ts';
@@ -46,3 +48,47 @@ previewPlaneContract(
   },
   { runs: 60 },
 );
+
+test('carries HTTP without the console’s cookies, which browsers send to every port of a host', async () => {
+  const seen: (string | undefined)[] = [];
+  const app = createServer((req, res) => {
+    seen.push(req.headers.cookie);
+    res.setHeader('Set-Cookie', ['porthole-session=mine', 'own=1']).end('shown');
+  }).listen(0, '127.0.0.1');
+  await once(app, 'listening');
+  const plane = createLoopbackPlane({
+    maxTotal: 1,
+    clock: pinnedClock(NOON),
+    provider: {
+      async dial() {
+        const socket = connect((app.address() as AddressInfo).port, '127.0.0.1');
+        await once(socket, 'connect');
+        return socket;
+      },
+    },
+  });
+  const { preview } = await plane.open({
+    token: `calm-blue-otter-${'a'.repeat(26)}`,
+    runId: 'run_1',
+    owner: 'alice',
+    sandboxId: 'box',
+    podName: 'box',
+    targetPort: 3000,
+    startedAt: NOON,
+    expiresAt: NOON,
+    maxUntil: NOON,
+  });
+  const url = `http://127.0.0.1:${preview.localPort}/`;
+  const ask = (body?: string) =>
+    fetch(url, {
+      headers: { Cookie: 'a=b; porthole-session=secret' },
+      ...(body !== undefined && { method: 'POST', body }),
+    });
+  const [first, second] = [await ask(), await ask('a form')];
+  expect([await first.text(), await second.text()]).toEqual(['shown', 'shown']);
+  expect(first.headers.getSetCookie()).toEqual(['own=1']);
+  expect(seen).toEqual(['a=b', 'a=b']);
+  await plane.closeAll();
+  app.closeAllConnections();
+  app.close();
+});

@@ -123,7 +123,7 @@ for (const shell of [['dash'], ['bash', '--posix'], ['busybox', 'ash']] as const
 
       test('prints the loopback address where previews have no URL', async () => {
         answer = json(200, LOOPBACK);
-        expect((await porthole(['preview', '4000'])).stdout).toBe('http://127.0.0.1:40001\n');
+        expect((await porthole(['preview', '4000'])).stdout).toBe('http://preview-40001.localhost:40001/\n');
       });
 
       test('says what the doctor says when the server does not show', async () => {
@@ -174,7 +174,7 @@ for (const shell of [['dash'], ['bash', '--posix'], ['busybox', 'ash']] as const
           json(200, req.method === 'GET' ? [LIVE, LOOPBACK] : { stopped: true })(req, res);
         expect(await porthole(['status'])).toEqual({
           code: 0,
-          stdout: `3000 ${URL}\n4000 http://127.0.0.1:40001\n`,
+          stdout: `3000 ${URL}\n4000 http://preview-40001.localhost:40001/\n`,
           stderr: '',
         });
         expect(await porthole(['stop', '4000'])).toEqual({
