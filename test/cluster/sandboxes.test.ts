@@ -1,5 +1,6 @@
 /** The kubernetes provider on a real cluster. */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import {
@@ -85,6 +86,26 @@ suite('kubernetes provider', missing(), () => {
         code: 'resources_not_supported',
       });
       expect((await provider.inspect(id)).state).toBe('absent');
+    }, 60_000);
+
+    // The API server pings the node every 5 s: where the runtime has closed by then, the node's kernel resets the connection, with all output that is on its way.
+    test('its output stays whole when the reader pauses for longer than the API server’s ping', async () => {
+      const provider = await open();
+      const id = sandboxId();
+      await provider.create({ id });
+      const sizes = await Promise.all(
+        Array.from({ length: 8 }, async () => {
+          const command = await provider.exec(id, { argv: ['head', '-c', '9000000', '/dev/zero'] });
+          command.stderr.resume();
+          await pause(7_000);
+          let size = 0;
+          for await (const chunk of command.stdout) size += (chunk as Buffer).length;
+          return { size, ...(await command.exited) };
+        }),
+      );
+      expect(sizes).toEqual(sizes.map(() => ({ size: 9_000_000, code: 0 })));
+      await provider.destroy(id);
+      await provider.close();
     }, 60_000);
 
     test('it takes an id of 128 characters, and lists it in full', async () => {
