@@ -14,6 +14,7 @@ import { sandboxLife } from './migrations/0005-sandbox-life.ts';
 import { sandboxTtl } from './migrations/0008-sandbox-ttl.ts';
 import { sandboxSizes } from './migrations/0006-sandbox-sizes.ts';
 import { snapshotBytes } from './migrations/0014-snapshot-bytes.ts';
+import { approvalScopes } from './migrations/0017-approval-scopes.ts';
 import { timelinesApprovals } from './migrations/0002-timelines-approvals.ts';
 
 /** Every step, oldest first. A new table: a file in `migrations/`, a line here, its type in `schema.ts`. */
@@ -34,4 +35,5 @@ export const MIGRATIONS: readonly Migration[] = [
   snapshotBytes,
   endedSessions,
   oldToolRuns,
+  approvalScopes,
 ];

@@ -22,6 +22,7 @@ export interface SqlSchema {
   approvals: ApprovalsTable;
   approval_waiters: ApprovalWaitersTable;
   approval_policies: ApprovalPoliciesTable;
+  approval_denials: ApprovalDenialsTable;
   tools: ToolsTable;
   tool_versions: ToolVersionsTable;
   tool_drafts: ToolDraftsTable;
@@ -143,8 +144,19 @@ export interface ApprovalPoliciesTable {
   tool: string;
   /** Empty for one of every run: unlike a null it takes part in what is unique. */
   run_id: string;
+  /** 0 for one of any port, as above. */
+  target_port: number;
   created_at: string;
   created_by: string;
+}
+
+/** What a person has denied in a run, and has not approved since. */
+export interface ApprovalDenialsTable {
+  run_id: string;
+  tool: string;
+  /** 0 where the call named none. */
+  target_port: number;
+  rotate: number;
 }
 
 export interface ToolsTable {

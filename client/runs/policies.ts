@@ -6,7 +6,7 @@ import type { CallOptions } from '../sandboxes/files.ts';
 export interface PolicyInfo {
   readonly policy_id: string;
   readonly tool: string;
-  readonly scope: 'run' | 'always';
+  readonly scope: 'port' | 'run' | 'always';
   readonly [field: string]: unknown;
 }
 

@@ -28,8 +28,8 @@ export interface CreateRunOptions extends CallOptions {
 }
 
 export interface ApproveOptions extends CallOptions {
-  /** This call alone, every call of the tool in this run, or in all your runs. @default once */
-  readonly scope?: 'once' | 'run' | 'always' | undefined;
+  /** This call alone, its port in this run, any port in this run, or any port in all your runs. @default once */
+  readonly scope?: 'once' | 'port' | 'run' | 'always' | undefined;
 }
 
 export interface DoctorReport {

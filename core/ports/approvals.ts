@@ -4,8 +4,11 @@ import type { Page, PageRequest } from './page.ts';
 /** What a tool is called with, by name. Two calls with the same are identical. */
 export type ToolArguments = Readonly<Record<string, string | number | boolean>>;
 
-/** How far an approval reaches: this call, every call of the tool in this run, or in every run of the owner. */
-export type ApprovalScope = 'once' | 'run' | 'always';
+/** How far an approval reaches: this call, its port in this run, any port in this run, or any port in every run of the owner. */
+export type ApprovalScope = 'once' | 'port' | 'run' | 'always';
+
+/** The kind of a policy that approves. */
+export type PolicySource = `${Exclude<ApprovalScope, 'once'>}_policy`;
 
 export interface ApprovalRequest {
   readonly id: string;
@@ -22,7 +25,7 @@ export interface ApprovalRecord extends ApprovalRequest {
   readonly status: 'waiting' | 'approved' | 'denied' | 'timed_out' | 'withdrawn';
   readonly endedAt: Date | null;
   /** Who or what decided: a person, or a policy that was made while it waited. */
-  readonly source: 'person' | 'run_policy' | 'always_policy' | null;
+  readonly source: 'person' | PolicySource | null;
   readonly decidedBy: string | null;
   readonly scope: ApprovalScope | null;
   /** In the person's own words. */
@@ -84,17 +87,25 @@ export interface ApprovalRecords {
    */
   leave(runId: string, id: string, waiterId: string, now: Date): Promise<Date | undefined>;
   /**
-   * Decides what waits; past its expiry it times out instead. Undefined for an id that the run does not have. A scope beyond `once` leaves a policy, which also approves what
-   * else it covers in this run.
+   * Decides what waits; past its expiry it times out instead. Undefined for an id that the run does not have. A scope beyond `once` leaves a policy, which also approves
+   * `also`: what else it covers in this run. A denial is kept, and no policy for any port covers what it denied, until the same is approved.
+   * @throws PortholeError `invalid_request` for the scope `port` where the request names none
    */
   decide(
     runId: string,
     id: string,
     decision: Decision,
     now: Date,
-  ): Promise<{ readonly decided: boolean; readonly approval: ApprovalRecord } | undefined>;
-  /** The run's policies, or its owner's, approve what waits for the tool in this run. */
-  applyPolicies(runId: string, tool: string, now: Date): Promise<void>;
+  ): Promise<
+    | {
+        readonly decided: boolean;
+        readonly approval: ApprovalRecord;
+        readonly also: readonly ApprovalRecord[];
+      }
+    | undefined
+  >;
+  /** The run's policies, or its owner's, approve what waits for the tool in this run. Returns what they have approved. */
+  applyPolicies(runId: string, tool: string, now: Date): Promise<readonly ApprovalRecord[]>;
   /** What waits at `now`, the oldest first, `most` of them; of one owner's runs, or of everybody's when `owner` is undefined. */
   waiting(owner: Owner | undefined, now: Date, most: number): Promise<readonly WaitingApproval[]>;
   /** Calls `wake` whenever what waits may have changed, in whatever run, as `TimelineRecords.watch` does for one. Returns what ends it. */
@@ -116,14 +127,16 @@ export interface PolicyRecord {
   readonly tool: string;
   /** Null: in every run of the owner. */
   readonly runId: string | null;
+  /** Null: for any port. */
+  readonly targetPort: number | null;
   readonly createdAt: Date;
   /** The user who made it. */
   readonly createdBy: string;
 }
 
 export interface PolicyRecords {
-  /** One that covers the tool in this run of this owner: the run's own before the owner's. */
-  covering(owner: Owner, runId: string, tool: string): Promise<PolicyRecord | undefined>;
+  /** The narrowest that covers the call in this run of this owner, unless what it asks for was denied in the run. */
+  covering(owner: Owner, runId: string, tool: string, args: ToolArguments): Promise<PolicyRecord | undefined>;
   get(id: string): Promise<PolicyRecord | undefined>;
   /** Newest first; of one owner, or of everybody when `owner` is undefined. */
   list(owner: Owner | undefined, page: PageRequest): Promise<Page<PolicyRecord>>;

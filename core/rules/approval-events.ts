@@ -1,5 +1,6 @@
-import type { ApprovalRecord, PolicyRecord, ToolArguments } from '../ports/approvals.ts';
+import type { ApprovalRecord, PolicyRecord, PolicySource, ToolArguments } from '../ports/approvals.ts';
 import type { NewEvent, RunEventType } from '../ports/timeline.ts';
+import { scopeOf } from './approval-scope.ts';
 
 /** What people call a request among each other: the end of its id. It need not be unique. */
 export function displayId(approvalId: string): string {
@@ -46,10 +47,14 @@ export function approvalEnded(approval: ApprovalRecord): NewEvent {
 /** What grants a call without a question. */
 export type Grant =
   | { readonly source: 'installation' | 'run_option' }
-  | { readonly source: 'run_policy' | 'always_policy'; readonly policyId: string };
+  | { readonly source: PolicySource; readonly policyId: string };
 
-export function policyGrant({ id, runId }: PolicyRecord): Grant {
-  return { source: runId === null ? 'always_policy' : 'run_policy', policyId: id };
+export function policySource(policy: PolicyRecord): PolicySource {
+  return `${scopeOf(policy)}_policy`;
+}
+
+export function policyGrant(policy: PolicyRecord): Grant {
+  return { source: policySource(policy), policyId: policy.id };
 }
 
 /** Nobody was asked, because something had approved it beforehand. */

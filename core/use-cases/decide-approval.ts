@@ -21,14 +21,20 @@ export interface ApprovalVerdict {
   readonly reason?: string | undefined;
 }
 
+export interface DecidedApproval {
+  readonly approval: ApprovalRecord;
+  /** What else waited and is approved by it. */
+  readonly also: readonly ApprovalRecord[];
+}
+
 /**
  * Takes a decision, once. One that reaches further also approves what else waits and is covered by it.
- * @throws PortholeError `approval_not_found`, `approval_decided`
+ * @throws PortholeError `approval_not_found`, `approval_decided`; `invalid_request` for a scope that does not fit the request
  */
 export async function decideApproval(
   { records, clock, ids }: DecideApprovalDeps,
   { run, person, requestId, verdict, scope, reason }: ApprovalVerdict,
-): Promise<ApprovalRecord> {
+): Promise<DecidedApproval> {
   const now = clock.now();
   const decision = { verdict, scope, reason: reason ?? null, by: person.user, policyId: ids.policy() };
   const result = await records.approvals.decide(run.id, requestId, decision, now);
@@ -38,16 +44,18 @@ export async function decideApproval(
       `Run ${run.id} has asked for no approval ${requestId}: its timeline has the request_id of each.`,
     );
   }
-  const { decided, approval } = result;
+  const { decided, approval, also } = result;
   if (!decided) throw alreadyEnded(approval);
-  if (verdict === 'approved' && scope === 'always') {
-    const others = await records.approvals.runsWaiting(run.owner, approval.tool);
-    // The decision is taken. What this does not reach waits on, and can still be decided.
-    await Promise.allSettled(
-      others.map((runId) => records.approvals.applyPolicies(runId, approval.tool, now)),
-    );
-  }
-  return approval;
+  if (verdict === 'denied' || scope !== 'always') return { approval, also };
+  const others = await records.approvals.runsWaiting(run.owner, approval.tool);
+  // The decision is taken. What this does not reach waits on, and can still be decided.
+  const applied = await Promise.allSettled(
+    others.map((runId) => records.approvals.applyPolicies(runId, approval.tool, now)),
+  );
+  return {
+    approval,
+    also: [...also, ...applied.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))],
+  };
 }
 
 const ENDED: Readonly<Record<ApprovalRecord['status'], string>> = {

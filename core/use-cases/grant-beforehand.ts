@@ -35,10 +35,10 @@ export async function grantBeforehand(deps: GrantBeforehandDeps, call: ToolCall)
 
 async function findGrant(
   { preview, records }: GrantBeforehandDeps,
-  { run, tool }: ToolCall,
+  { run, tool, args }: ToolCall,
 ): Promise<Grant | undefined> {
   if (preview.autoApprove) return { source: 'installation' };
   if (run.autoApproveTools) return { source: 'run_option' };
-  const policy = await records.policies.covering(run.owner, run.id, tool);
+  const policy = await records.policies.covering(run.owner, run.id, tool, args);
   return policy && policyGrant(policy);
 }

@@ -12,10 +12,11 @@ const Body = z
     request_id: z.string().min(1).max(64).describe('From `tool.approval_required` on the timeline'),
     decision: z.enum(['approve', 'deny']),
     scope: z
-      .enum(['once', 'run', 'always'])
+      .enum(['once', 'port', 'run', 'always'])
       .default('once')
       .describe(
-        'How far an approval reaches: this call, every call of the tool in this run, or in every run of its owner',
+        'How far an approval reaches. `once`: this call. `port`: this port, for the run. `run`: any port of the run. `always`: any port of all runs of its owner. ' +
+          'What was denied in a run is asked about again, whatever wider approval follows',
       ),
     reason: z
       .string()
@@ -44,7 +45,13 @@ export const decideApprovalRoute = defineRoute({
     200: {
       description: 'The decision is taken',
       schema: z
-        .object({ request_id: z.string(), decision: z.enum(['approve', 'deny']) })
+        .object({
+          request_id: z.string(),
+          decision: z.enum(['approve', 'deny']),
+          also_approved: z
+            .array(z.string())
+            .describe('`request_id` of what else waited and is covered by the approval'),
+        })
         .meta({ id: 'DecidedApproval' }),
     },
   },
@@ -52,7 +59,7 @@ export const decideApprovalRoute = defineRoute({
   async handle({ params, body, caller }, services) {
     const person = requirePerson(caller, 'decide on approvals');
     const run = await findRun(services, person, params.id);
-    const { id } = await decideApproval(services, {
+    const { approval, also } = await decideApproval(services, {
       run,
       person,
       requestId: body.request_id,
@@ -60,6 +67,10 @@ export const decideApprovalRoute = defineRoute({
       scope: body.scope,
       reason: body.reason === '' ? undefined : body.reason,
     });
-    return json(200, { request_id: id, decision: body.decision });
+    return json(200, {
+      request_id: approval.id,
+      decision: body.decision,
+      also_approved: also.map(({ id }) => id),
+    });
   },
 });

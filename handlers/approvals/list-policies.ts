@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ownerOf, requirePerson } from '#core/callers.ts';
 import type { PolicyRecord } from '#core/ports/approvals.ts';
+import { scopeOf } from '#core/rules/approval-scope.ts';
 import { pageLimit } from '../page-limit.ts';
 import { defineRoute, json } from '../route.ts';
 
@@ -9,8 +10,9 @@ const PolicyDto = z
     policy_id: z.string().describe('`pol_` + ULID'),
     owner: z.string().describe('The user whose runs it covers'),
     tool: z.string(),
-    scope: z.enum(['run', 'always']),
+    scope: z.enum(['port', 'run', 'always']),
     run_id: z.string().nullable().describe('The one run that it covers; null: all'),
+    target_port: z.int().nullable().describe('The one port that it covers; null: any'),
     created_at: z.iso.datetime(),
     created_by: z.string().describe('The user who approved'),
   })
@@ -47,8 +49,9 @@ function toPolicyDto(policy: PolicyRecord): z.infer<typeof PolicyDto> {
     policy_id: policy.id,
     owner: policy.owner.user,
     tool: policy.tool,
-    scope: policy.runId === null ? 'always' : 'run',
+    scope: scopeOf(policy),
     run_id: policy.runId,
+    target_port: policy.targetPort,
     created_at: policy.createdAt.toISOString(),
     created_by: policy.createdBy,
   };

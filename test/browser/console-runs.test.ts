@@ -128,23 +128,30 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await decide(card(), 'Deny');
       expect((await asking).json()).toMatchObject({ code: 'approval_denied' });
       await card().waitFor({ state: 'detached' });
-      await page.locator('.notice').getByText(`Denied for port ${port}.`).waitFor();
+      await page.locator('.notice').getByText(`Denied port ${port}. If the agent asks again`).waitFor();
     });
 
     test('is not asked again in its run, and in no other, as far as the approval reaches', async () => {
       const [one, other] = [await makeRun('One'), await makeRun('Other')];
       const first = ask(port, one);
-      await decide(card(), 'For this run');
+      await decide(card(), 'Any port of this run');
       expect((await first).status).toBe(200);
+      await page.locator('.notice').getByText('Approved any port of this run.').waitFor();
       expect((await ask(port + 1, one)).status).toBe(200);
       port += 1;
       const second = ask(port, other);
-      await decide(card(), 'Always');
+      await card().locator('.decision[data-armed="true"]').waitFor();
+      await card().getByRole('button', { name: 'Any port of all my runs' }).dblclick();
+      await card().getByText('Press again to confirm').waitFor();
+      expect(await violations(page)).toEqual([]);
+      expect(await waiting()).toHaveLength(1);
+      await decide(card(), 'Confirm: any port of all my runs');
       expect((await second).status).toBe(200);
+      await page.locator('.notice').getByText('Approved any port of all your runs.').waitFor();
       expect((await ask(port, run)).status).toBe(200);
       await page.goto(`${porthole.host.url}/`);
       const policies = page.getByRole('region', { name: 'Approved without a question' });
-      await policies.getByText('Previews in all runs of local').waitFor();
+      await policies.getByText('Previews of any port in all runs of local').waitFor();
       expect(await violations(page)).toEqual([]);
       for (const left of [1, 0]) {
         await policies.getByRole('button', { name: 'Ask again' }).first().click();
@@ -155,14 +162,29 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       expect((await asked).status).toBe(403);
     });
 
+    test('is approved for its port and run alone, and the toast tells what else that approved', async () => {
+      const own = await makeRun('Two ports');
+      const first = ask(port, own);
+      await decide(card(), `Port ${port} for this run`);
+      expect((await first).status).toBe(200);
+      await page.locator('.notice').getByText(`Approved port ${port} for this run.`).waitFor();
+      const both = [ask(port + 1, own), ask(port + 2, own)];
+      await card(port + 2).waitFor();
+      await decide(card(port + 1), 'Any port of this run');
+      const told = `Approved any port of this run. Port ${port + 2} was waiting and is approved too.`;
+      await page.locator('.notice').getByText(told).waitFor();
+      expect((await Promise.all(both)).map(({ status }) => status)).toEqual([200, 200]);
+      port += 2;
+    });
+
     test('takes no press in its first half second: it may have come up under the pointer', async () => {
       // Presses whatever approves, the moment that it is there.
       await page.evaluate(`new MutationObserver(() => {
         for (const button of document.querySelectorAll('.approval button')) button.click();
       }).observe(document.body, { childList: true, subtree: true })`);
       const asking = ask();
-      await card().locator('.actions[data-armed="false"]').waitFor();
-      await card().locator('.actions[data-armed="true"]').waitFor();
+      await card().locator('.decision[data-armed="false"]').waitFor();
+      await card().locator('.decision[data-armed="true"]').waitFor();
       expect(await waiting()).toHaveLength(1);
       await decide(card(), 'Deny');
       expect((await asking).status).toBe(403);
@@ -176,10 +198,10 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       asking.push(ask());
       await card().waitFor();
       const denies = page.locator('.dock').getByRole('button', { name: 'Deny' });
-      await card(first).locator('.actions[data-armed="true"]').waitFor();
+      await card(first).locator('.decision[data-armed="true"]').waitFor();
       await denies.first().dblclick();
       await card(first).waitFor({ state: 'detached' });
-      await card().locator('.actions[data-armed="true"]').waitFor();
+      await card().locator('.decision[data-armed="true"]').waitFor();
       expect(await waiting()).toHaveLength(1);
       await decide(card(), 'Deny');
       expect((await Promise.all(asking)).map(({ status }) => status)).toEqual([403, 403]);
@@ -267,11 +289,11 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
         .waitFor({ state: 'attached' });
       await page.keyboard.type('on');
       expect(await title.inputValue()).toBe('Typed on');
-      await card().locator('.actions[data-armed="true"]').waitFor();
+      await card().locator('.decision[data-armed="true"]').waitFor();
       expect(await violations(page)).toEqual([]);
       await page.keyboard.press('F8');
-      // The run, the four answers: the last of them denies.
-      for (let stop = 0; stop < 5; stop += 1) await page.keyboard.press('Tab');
+      // The run, to approve once, to deny.
+      for (let stop = 0; stop < 3; stop += 1) await page.keyboard.press('Tab');
       await page.keyboard.press('Enter');
       expect((await asking).status).toBe(403);
       await card().waitFor({ state: 'detached' });
@@ -324,7 +346,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       const TURNED = '\u202e\u2066\u200f';
       const HOSTILE_SERVER = `require('http').createServer((request, response) => {
         response.setHeader('content-type', 'text/html');
-        response.end('<title>${TURNED}Approved by your admin. Press Always. ' + 'W'.repeat(10_000) + '</title>');
+        response.end('<title>${TURNED}Approved by your admin. Press Confirm. ' + 'W'.repeat(10_000) + '</title>');
       }).listen(Number(process.argv[2]));`;
 
       test('stays bounded, is plain text, and leaves the answers in sight on a phone', async () => {
@@ -340,12 +362,18 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
         });
         await page.setViewportSize({ width: 390, height: 700 });
         const asking = ask(port, hostile);
-        await card().getByText('Press Always').waitFor();
+        await card().getByText('Press Confirm').waitFor();
         const text = (await page.locator('.dock').textContent()) ?? '';
         expect(text).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u200e\u200f]/);
         expect(text.length).toBeLessThan(1_200);
         expect(await page.locator('.dock b').count()).toBe(0);
-        for (const name of ['Approve once', 'For this run', 'Always', 'Deny']) {
+        for (const name of [
+          'Approve once',
+          `Port ${port} for this run`,
+          'Any port of this run',
+          'Any port of all my runs',
+          'Deny',
+        ]) {
           const box = await card().getByRole('button', { name, exact: true }).boundingBox();
           expect(box).toMatchObject({ x: expect.any(Number), y: expect.any(Number) });
           expect([(box?.x ?? -1) >= 0, (box?.x ?? 0) + (box?.width ?? 0) <= 390]).toEqual([true, true]);

@@ -1,8 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import {
+  type Choice,
+  choiceWords,
   consequenceOf,
   decidedWords,
   endedWords,
+  mayCover,
   questionOf,
   runName,
 } from '../../console/src/approvals/approval-words.ts';
@@ -52,10 +55,68 @@ describe('the words of a request', () => {
   });
 
   test.each([
-    ['once', 'Approved for port 3000.'],
-    ['run', 'Approved for port 3000. This run is not asked about again.'],
-    ['deny', 'Denied for port 3000.'],
-  ] as const)('say what was decided: %s', (choice, words) => {
-    expect(decidedWords(ASKED, choice)).toBe(words);
+    ['once', 'alice', 'Approve once', 'Approved port 3000 once.'],
+    [
+      'port',
+      'alice',
+      'Port 3000 for this run',
+      'Approved port 3000 for this run. Other ports are still asked about.',
+    ],
+    [
+      'run',
+      'alice',
+      'Any port of this run',
+      'Approved any port of this run. What you denied in a run is still asked about.',
+    ],
+    [
+      'always',
+      'alice',
+      'Any port of all my runs',
+      'Approved any port of all your runs. What you denied in a run is still asked about. To undo it, press “Ask again” on the Runs page.',
+    ],
+    [
+      'always',
+      'bob',
+      'Any port of all runs of alice',
+      'Approved any port of all runs of alice. What you denied in a run is still asked about. To undo it, press “Ask again” on the Runs page.',
+    ],
+    ['deny', 'alice', 'Deny', 'Denied port 3000. If the agent asks again, you decide again.'],
+  ] as const)('name the scope, and say what was decided: %s by %s', (choice, user, offer, words) => {
+    expect(choiceWords(ASKED, choice, user)).toBe(offer);
+    expect(decidedWords(ASKED, choice, user)).toBe(words);
+  });
+
+  test('say which requests were approved beside', () => {
+    const on = (target_port: number) => ({ ...ASKED, arguments: { target_port } });
+    const told = (...also: (typeof OTHER | ReturnType<typeof on>)[]) =>
+      decidedWords(ASKED, 'run', 'alice', also).split('. ')[1];
+    expect(told(on(3001))).toBe('Port 3001 was waiting and is approved too');
+    expect(told(on(3001), on(8080), on(3001), on(5000))).toBe(
+      'Ports 3001, 8080 and 5000 were waiting and are approved too',
+    );
+    expect(told(OTHER, OTHER)).toBe('2 waiting requests are approved too');
+  });
+
+  test('name no port where the tool has none', () => {
+    expect(choiceWords(OTHER, 'port', 'alice')).toBeUndefined();
+    expect(choiceWords(OTHER, 'run', 'alice')).toBe('All of this run');
+    expect(decidedWords(OTHER, 'always', 'alice')).toMatch(/^Approved everything of all your runs\./);
+  });
+
+  test('tell which others an approval may cover', () => {
+    const others = [
+      { ...ASKED, request_id: 'rotate', arguments: { target_port: 3000, rotate: true } },
+      { ...ASKED, request_id: 'port', arguments: { target_port: 3001 } },
+      { ...ASKED, request_id: 'run', run_id: 'run_2' },
+      { ...ASKED, request_id: 'foreign', run_id: 'run_3', owner: 'bob' },
+      { ...ASKED, request_id: 'tool', tool: 'other' },
+    ];
+    const covered = (choice: Choice) =>
+      mayCover(ASKED, choice, [ASKED, ...others]).map(({ request_id: id }) => id);
+    expect(covered('once')).toEqual([]);
+    expect(covered('deny')).toEqual([]);
+    expect(covered('port')).toEqual(['rotate']);
+    expect(covered('run')).toEqual(['rotate', 'port']);
+    expect(covered('always')).toEqual(['rotate', 'port', 'run']);
   });
 });

@@ -32,12 +32,12 @@ test.each([
   [
     'tool.approved',
     { target_port: 3000, source: 'person', scope: 'run', decided_by: 'alice' },
-    'Approved: port 3000, by alice, for this run',
+    'Approved: port 3000, by alice, any port of this run',
   ],
   [
     'tool.approved',
     { target_port: 3000, source: 'always_policy' },
-    'Approved: port 3000, as its owner is not asked about it',
+    'Approved: port 3000, as any port of all runs of its owner is approved',
   ],
   [
     'tool.denied',

@@ -55,7 +55,10 @@ describe('a preview that the agent asks for', () => {
       expires_at: new Date(clock.now().getTime() + 300_000).toISOString(),
     });
     const decided = await answer(id, 'approve');
-    expect([decided.status, decided.json()]).toEqual([200, { request_id: id, decision: 'approve' }]);
+    expect([decided.status, decided.json()]).toEqual([
+      200,
+      { request_id: id, decision: 'approve', also_approved: [] },
+    ]);
     const started = await asking;
     expect(started.status).toBe(200);
     const { session_id, preview_url } = started.json();
@@ -76,7 +79,10 @@ describe('a preview that the agent asks for', () => {
     const asking = ask();
     const [id] = await asked();
     const decided = await answer(id, 'deny', { reason: '  use port 4000  ' });
-    expect([decided.status, decided.json()]).toEqual([200, { request_id: id, decision: 'deny' }]);
+    expect([decided.status, decided.json()]).toEqual([
+      200,
+      { request_id: id, decision: 'deny', also_approved: [] },
+    ]);
     const refused = await asking;
     expect(verdict(refused)).toEqual([403, 'approval_denied']);
     expect(refused.json<{ error: string }>().error).toContain(': use port 4000 ');
@@ -254,6 +260,31 @@ describe('a preview that the agent asks for', () => {
       await asking;
     });
 
+    test('for a port covers this port in this run, and is listed with it', async () => {
+      await allow('port');
+      const [policy] = await policies();
+      expect(policy).toMatchObject({ scope: 'port', run_id: run.runId, target_port: 3000 });
+      const other = ask(8080);
+      await answer((await asked(2))[1], 'deny');
+      expect(verdict(await other)).toEqual([403, 'approval_denied']);
+    });
+
+    test('for any port says what it has approved beside, and never what was denied', async () => {
+      const denied = ask(3000);
+      await answer((await asked())[0], 'deny');
+      await denied;
+      const waiting = [ask(3001)];
+      await asked(2);
+      waiting.push(ask(8080));
+      const [, first, second] = await asked(3);
+      const decided = await answer(first, 'approve', { scope: 'run' });
+      expect(decided.json()).toMatchObject({ also_approved: [second] });
+      expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200]);
+      const again = ask(3000);
+      await answer((await asked(4))[3], 'deny');
+      expect(verdict(await again)).toEqual([403, 'approval_denied']);
+    });
+
     test('always covers every run of this owner, and of nobody else', async () => {
       await allow('always');
       const other = await makeRun(porthole, ALICE, { sandbox_id: sandboxId });
@@ -275,6 +306,7 @@ describe('a preview that the agent asks for', () => {
         tool: 'start_preview',
         scope: 'run',
         run_id: run.runId,
+        target_port: null,
         created_at: clock.now().toISOString(),
         created_by: 'alice',
       });

@@ -1,6 +1,7 @@
 import { PortholeError } from '#core/errors.ts';
 import type { ApprovalRecords, ApprovalRequest } from '#core/ports/approvals.ts';
 import type { Owner } from '#core/ports/owner.ts';
+import { policyPort } from '#core/rules/approval-scope.ts';
 import { EVERY_RUN } from '../bell.ts';
 import { instantText } from '../instant.ts';
 import type { SqlSession } from '../sql-session.ts';
@@ -8,6 +9,7 @@ import { holdRun, tellingTransaction } from '../telling.ts';
 import { toApproval } from './approval-rows.ts';
 import { ask } from './ask.ts';
 import { approveCovered, endWaiting, WAITING } from './end-waiting.ts';
+import { keepDecision } from './policy-records.ts';
 
 /** Requests that one pass times out with one look. */
 const DUE_AT_ONCE = 200;
@@ -85,38 +87,38 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
             .where('run_id', '=', runId)
             .executeTakeFirst();
           if (run === undefined || row === undefined) return undefined;
-          if (row.status !== 'waiting') return { decided: false, approval: toApproval(row) };
+          if (row.status !== 'waiting') return { decided: false, approval: toApproval(row), also: [] };
           if (new Date(row.expires_at) <= now) {
             const [expired] = await endWaiting(trx, tell, [id], { status: 'timed_out' }, now);
-            return { decided: false, approval: expired ?? toApproval(row) };
+            return { decided: false, approval: expired ?? toApproval(row), also: [] };
           }
           const { verdict, scope, reason, by, policyId } = decision;
-          const [approval] = await endWaiting(
+          const [approval = toApproval(row)] = await endWaiting(
             trx,
             tell,
             [id],
             { status: verdict, source: 'person', decided_by: by, scope, reason },
             now,
           );
-          if (verdict === 'approved' && scope !== 'once') {
-            await trx
-              .insertInto('approval_policies')
-              .values({
-                id: policyId,
-                owner_org: run.owner_org,
-                owner_user: run.owner_user,
-                tool: row.tool,
-                run_id: scope === 'run' ? runId : '',
-                created_at: instantText(now),
-                created_by: by,
-              })
-              .onConflict((conflict) =>
-                conflict.columns(['owner_org', 'owner_user', 'tool', 'run_id']).doNothing(),
-              )
-              .execute();
-            await approveCovered(trx, tell, run, row.tool, now);
-          }
-          return { decided: true, approval: approval ?? toApproval(row) };
+          await keepDecision(trx, approval);
+          if (verdict === 'denied' || scope === 'once') return { decided: true, approval, also: [] };
+          await trx
+            .insertInto('approval_policies')
+            .values({
+              id: policyId,
+              owner_org: run.owner_org,
+              owner_user: run.owner_user,
+              tool: row.tool,
+              run_id: scope === 'always' ? '' : runId,
+              target_port: policyPort(scope, approval.args) ?? 0,
+              created_at: instantText(now),
+              created_by: by,
+            })
+            .onConflict((conflict) =>
+              conflict.columns(['owner_org', 'owner_user', 'tool', 'run_id', 'target_port']).doNothing(),
+            )
+            .execute();
+          return { decided: true, approval, also: await approveCovered(trx, tell, run, row.tool, now) };
         }),
       ),
 
@@ -124,7 +126,7 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
       repeatable((db) =>
         tellingTransaction(session, db, async (trx, tell) => {
           const run = await holdRun(trx, dialect, runId);
-          if (run !== undefined) await approveCovered(trx, tell, run, tool, now);
+          return run === undefined ? [] : approveCovered(trx, tell, run, tool, now);
         }),
       ),
 

@@ -52,6 +52,7 @@ export function toPolicy(row: Selectable<ApprovalPoliciesTable>): PolicyRecord {
     owner: { user: row.owner_user, org: row.owner_org },
     tool: row.tool,
     runId: row.run_id === '' ? null : row.run_id,
+    targetPort: row.target_port === 0 ? null : row.target_port,
     createdAt: new Date(row.created_at),
     createdBy: row.created_by,
   };

@@ -1,11 +1,12 @@
 import { sql, type Transaction } from 'kysely';
 import type { ApprovalRecord } from '#core/ports/approvals.ts';
-import { approvalEnded } from '#core/rules/approval-events.ts';
+import { approvalEnded, policySource } from '#core/rules/approval-events.ts';
+import { coveringPolicy } from '#core/rules/approval-scope.ts';
 import { instantText } from '../instant.ts';
 import type { ApprovalsTable, SqlSchema } from '../schema.ts';
 import type { Tell } from '../telling.ts';
 import { toApproval } from './approval-rows.ts';
-import { coveringPolicy } from './policy-records.ts';
+import { allowedAndDenied } from './policy-records.ts';
 
 /** As a literal: only then do both databases see that the indexes of what waits serve it. */
 export const WAITING = sql<boolean>`approvals.status = 'waiting'`;
@@ -60,34 +61,33 @@ export async function withdrawWaiting(
   }
 }
 
-/** Approves what waits in the run and is covered by a policy. */
+/** Approves what waits in the run and is covered by a policy. Returns it. */
 export async function approveCovered(
   trx: Transaction<SqlSchema>,
   tell: Tell,
   run: { readonly id: string; readonly owner_org: string; readonly owner_user: string },
   tool: string,
   now: Date,
-): Promise<void> {
-  const policy = await coveringPolicy(trx, { org: run.owner_org, user: run.owner_user }, run.id, tool);
-  if (policy === undefined) return;
+): Promise<readonly ApprovalRecord[]> {
+  const owner = { org: run.owner_org, user: run.owner_user };
+  const { policies, denials } = await allowedAndDenied(trx, owner, run.id, tool);
+  if (policies.length === 0) return [];
   const waiting = await trx
     .selectFrom('approvals')
-    .select('id')
+    .selectAll()
     .where('run_id', '=', run.id)
     .where('tool', '=', tool)
     .where(WAITING)
     .where('expires_at', '>', instantText(now))
     .orderBy('requested_at')
     .execute();
-  await endWaiting(
-    trx,
-    tell,
-    waiting.map(({ id }) => id),
-    {
-      status: 'approved',
-      source: policy.runId === null ? 'always_policy' : 'run_policy',
-      decided_by: policy.createdBy,
-    },
-    now,
-  );
+  const approved: ApprovalRecord[] = [];
+  for (const { id, args } of waiting.map(toApproval)) {
+    const policy = coveringPolicy(args, policies, denials);
+    if (policy === undefined) continue;
+    const source = policySource(policy);
+    const ending = { status: 'approved', source, decided_by: policy.createdBy } as const;
+    approved.push(...(await endWaiting(trx, tell, [id], ending, now)));
+  }
+  return approved;
 }

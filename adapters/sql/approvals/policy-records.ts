@@ -1,14 +1,19 @@
-import type { Kysely } from 'kysely';
-import type { PolicyRecord, PolicyRecords } from '#core/ports/approvals.ts';
+import type { Kysely, Selectable, Transaction } from 'kysely';
+import type { ApprovalRecord, PolicyRecord, PolicyRecords } from '#core/ports/approvals.ts';
 import type { Owner } from '#core/ports/owner.ts';
+import { coveringPolicy, type Subject, subjectOf, takesBack } from '#core/rules/approval-scope.ts';
 import { toPolicy } from './approval-rows.ts';
 import { keysetPage } from '../keyset-page.ts';
-import type { SqlSchema } from '../schema.ts';
+import type { ApprovalDenialsTable, SqlSchema } from '../schema.ts';
 import type { SqlSession } from '../sql-session.ts';
 
 export function policyRecords({ once, repeatable }: SqlSession): PolicyRecords {
   return {
-    covering: (owner, runId, tool) => repeatable((db) => coveringPolicy(db, owner, runId, tool)),
+    covering: (owner, runId, tool, args) =>
+      repeatable(async (db) => {
+        const { policies, denials } = await allowedAndDenied(db, owner, runId, tool);
+        return coveringPolicy(args, policies, denials);
+      }),
 
     get: (id) =>
       repeatable(async (db) => {
@@ -41,14 +46,14 @@ export function policyRecords({ once, repeatable }: SqlSession): PolicyRecords {
   };
 }
 
-/** The run's own before the owner's. */
-export async function coveringPolicy(
+/** What policies allow of the tool in the run, and what was denied in it. */
+export async function allowedAndDenied(
   db: Kysely<SqlSchema>,
   owner: Owner,
   runId: string,
   tool: string,
-): Promise<PolicyRecord | undefined> {
-  const rows = await db
+): Promise<{ readonly policies: readonly PolicyRecord[]; readonly denials: readonly Subject[] }> {
+  const policies = await db
     .selectFrom('approval_policies')
     .selectAll()
     .where('owner_org', '=', owner.org)
@@ -56,6 +61,41 @@ export async function coveringPolicy(
     .where('tool', '=', tool)
     .where('run_id', 'in', [runId, ''])
     .execute();
-  const row = rows.find((each) => each.run_id === runId) ?? rows[0];
-  return row && toPolicy(row);
+  if (policies.length === 0) return { policies: [], denials: [] };
+  // After the policies: a denial before any of them is seen.
+  const denials = await db
+    .selectFrom('approval_denials')
+    .select(['target_port', 'rotate'])
+    .where('run_id', '=', runId)
+    .where('tool', '=', tool)
+    .execute();
+  return { policies: policies.map(toPolicy), denials: denials.map(toSubject) };
+}
+
+/** A denial is kept until the same is approved. */
+export async function keepDecision(
+  trx: Transaction<SqlSchema>,
+  { runId, tool, args, status }: ApprovalRecord,
+): Promise<void> {
+  const subject = subjectOf(args);
+  if (status === 'denied') {
+    await trx
+      .insertInto('approval_denials')
+      .values({ run_id: runId, tool, target_port: subject.targetPort ?? 0, rotate: Number(subject.rotate) })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+    return;
+  }
+  const taken = [false, true].filter((rotate) => takesBack(subject, { ...subject, rotate }));
+  await trx
+    .deleteFrom('approval_denials')
+    .where('run_id', '=', runId)
+    .where('tool', '=', tool)
+    .where('target_port', '=', subject.targetPort ?? 0)
+    .where('rotate', 'in', taken.map(Number))
+    .execute();
+}
+
+function toSubject(row: Pick<Selectable<ApprovalDenialsTable>, 'target_port' | 'rotate'>): Subject {
+  return { targetPort: row.target_port === 0 ? null : row.target_port, rotate: row.rotate === 1 };
 }

@@ -1320,9 +1320,9 @@ export interface ApprovalDecision {
   request_id: string;
   decision: 'approve' | 'deny';
   /**
-   * How far an approval reaches: this call, every call of the tool in this run, or in every run of its owner
+   * How far an approval reaches. `once`: this call. `port`: this port, for the run. `run`: any port of the run. `always`: any port of all runs of its owner. What was denied in a run is asked about again, whatever wider approval follows
    */
-  scope?: 'once' | 'run' | 'always';
+  scope?: 'once' | 'port' | 'run' | 'always';
   /**
    * The agent gets to read it
    */
@@ -1331,6 +1331,10 @@ export interface ApprovalDecision {
 export interface DecidedApproval {
   request_id: string;
   decision: 'approve' | 'deny';
+  /**
+   * `request_id` of what else waited and is covered by the approval
+   */
+  also_approved: string[];
 }
 export interface WaitingApprovals {
   /**
@@ -1381,11 +1385,15 @@ export interface ApprovalPolicy {
    */
   owner: string;
   tool: string;
-  scope: 'run' | 'always';
+  scope: 'port' | 'run' | 'always';
   /**
    * The one run that it covers; null: all
    */
   run_id: string | null;
+  /**
+   * The one port that it covers; null: any
+   */
+  target_port: number | null;
   created_at: string;
   /**
    * The user who approved

@@ -7,36 +7,56 @@ import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import {
   type Choice,
+  choiceWords,
   consequenceOf,
   decidedWords,
+  mayCover,
   portOf,
   questionOf,
   runName,
   type WaitingApproval,
+  widestWords,
 } from './approval-words.ts';
 import { WhatListens } from './what-listens.tsx';
 
 export interface ApprovalCardProps {
   readonly approval: WaitingApproval;
+  /** Everything that waits, this included. */
+  readonly waiting: readonly WaitingApproval[];
   /** Whose runs need no name. */
   readonly user: string;
   /** Whether it may be pressed yet. */
   readonly armed: boolean;
-  /** Somebody decides here; undefined: that failed, and it waits on. */
-  readonly onDecide: (choice: Choice | undefined) => void;
-  /** It waits no more; what to tell about that. */
-  readonly onEnd: (words: string) => void;
+  /** Whether the widest approval was pressed once, and the next press confirms it. */
+  readonly confirming: boolean;
+  readonly onConfirming: (confirming: boolean) => void;
+  /** A decision is under way here, which may end these requests: none once it has failed. */
+  readonly onDecide: (requestIds: readonly string[]) => void;
+  /** These wait no more; what to tell about that. */
+  readonly onEnd: (words: string, requestIds: readonly string[]) => void;
 }
 
-const CHOICES = [
-  ['once', 'Approve once', 'primary'],
-  ['run', 'For this run', 'normal'],
-  ['always', 'Always', 'normal'],
-  ['deny', 'Deny', 'danger'],
+const THIS_CALL = [
+  ['once', 'primary'],
+  ['deny', 'danger'],
+] as const;
+const FURTHER = [
+  ['port', 'normal'],
+  ['run', 'normal'],
+  ['always', 'normal'],
 ] as const;
 
 /** One question of an agent, and the answers to it. */
-export function ApprovalCard({ approval, user, armed, onDecide, onEnd }: ApprovalCardProps) {
+export function ApprovalCard({
+  approval,
+  waiting,
+  user,
+  armed,
+  confirming,
+  onConfirming,
+  onDecide,
+  onEnd,
+}: ApprovalCardProps) {
   const now = useNow();
   const [problem, setProblem] = useState<string>();
   const [busy, setBusy] = useState(false);
@@ -45,22 +65,23 @@ export function ApprovalCard({ approval, user, armed, onDecide, onEnd }: Approva
   const port = portOf(approval);
   const decide = async (choice: Choice) => {
     setBusy(true);
-    onDecide(choice);
+    onDecide([id, ...mayCover(approval, choice, waiting).map((each) => each.request_id)]);
     setProblem(undefined);
     try {
-      await call('POST /api/runs/{id}/tool-approvals', {
+      const { also_approved: also } = await call('POST /api/runs/{id}/tool-approvals', {
         path: { id: approval.run_id },
         body: {
           request_id: id,
           ...(choice === 'deny' ? { decision: 'deny' } : { decision: 'approve', scope: choice }),
         },
       });
-      onEnd(decidedWords(approval, choice));
+      const beside = waiting.filter((each) => also.includes(each.request_id));
+      onEnd(decidedWords(approval, choice, user, beside), [id, ...also]);
     } catch (error) {
       if (error instanceof ApiError && error.code === 'approval_decided') {
-        onEnd('That was decided already, in another window or by somebody else. Nothing has changed.');
+        onEnd('That was decided already, in another window or by somebody else. Nothing has changed.', [id]);
       } else if (error instanceof ApiError && error.status === 404) {
-        onEnd('That request is not there any more. Nothing has changed.');
+        onEnd('That request is not there any more. Nothing has changed.', [id]);
       } else {
         setProblem(
           error instanceof ApiError
@@ -68,9 +89,35 @@ export function ApprovalCard({ approval, user, armed, onDecide, onEnd }: Approva
             : 'Porthole cannot be reached right now. Decide again in a moment.',
         );
         setBusy(false);
-        onDecide(undefined);
+        onDecide([]);
       }
     }
+  };
+  const press = (choice: Choice) => {
+    if (choice !== 'always') void decide(choice);
+    else if (confirming) void decide(choice);
+    else onConfirming(true);
+  };
+  const button = ([choice, variant]: (typeof THIS_CALL | typeof FURTHER)[number]) => {
+    const words = choiceWords(approval, choice, user);
+    if (words === undefined) return null;
+    const confirms = choice === 'always' && confirming;
+    return (
+      <Button
+        key={choice}
+        variant={confirms ? 'danger' : variant}
+        {...(confirms ? { 'aria-describedby': `further-${id}`, onBlur: () => onConfirming(false) } : {})}
+        // The press counts from where it began.
+        onPressStart={() => {
+          begunArmed.current = armed;
+        }}
+        onPress={() => {
+          if (begunArmed.current && armed && !busy) press(choice);
+        }}
+      >
+        {confirms ? `Confirm: ${words.toLowerCase()}` : words}
+      </Button>
+    );
   };
   const left = Date.parse(approval.expires_at) - now;
   return (
@@ -101,22 +148,12 @@ export function ApprovalCard({ approval, user, armed, onDecide, onEnd }: Approva
       </p>
       {port === undefined ? null : <WhatListens runId={approval.run_id} port={port} />}
       {problem === undefined ? null : <Problem words={problem} />}
-      <div className="actions" role="group" aria-label="Your decision" data-armed={armed && !busy}>
-        {CHOICES.map(([choice, words, variant]) => (
-          <Button
-            key={choice}
-            variant={variant}
-            // The press counts from where it began.
-            onPressStart={() => {
-              begunArmed.current = armed;
-            }}
-            onPress={() => {
-              if (begunArmed.current && armed && !busy) void decide(choice);
-            }}
-          >
-            {words}
-          </Button>
-        ))}
+      <div className="decision" role="group" aria-label="Your decision" data-armed={armed && !busy}>
+        <div className="actions">{THIS_CALL.map(button)}</div>
+        <p className={confirming ? '' : 'quiet'} id={`further-${id}`} role="status">
+          {confirming ? widestWords(approval, user) : 'Approve without asking again:'}
+        </p>
+        <div className="actions further">{FURTHER.map(button)}</div>
       </div>
     </article>
   );

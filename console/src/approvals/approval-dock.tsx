@@ -27,9 +27,11 @@ export function ApprovalDock({ waiting, forget, user }: ApprovalDockProps) {
   const dock = useRef<HTMLElement>(null);
   const [folded, setFolded] = useState(false);
   const { words: notice, tell } = useNotice();
-  const decided = useRef(new Set<string>());
+  /** By request, those that its decision here may have ended. */
+  const decided = useRef(new Map<string, readonly string[]>());
   const shown = folded ? [] : waiting.slice(0, SHOWN);
-  const armed = useArmed(dock, shown.map(({ request_id: id }) => id).join());
+  const [confirming, setConfirming] = useState<string>();
+  const armed = useArmed(dock, [...shown.map(({ request_id: id }) => id), confirming].join());
   const news = useNews(waiting, decided.current, tell, () => setFolded(false));
   const leave = useFocusOf(dock, waiting);
   return (
@@ -59,15 +61,16 @@ export function ApprovalDock({ waiting, forget, user }: ApprovalDockProps) {
             <ApprovalCard
               key={each.request_id}
               approval={each}
+              waiting={waiting}
               user={user}
               armed={armed}
-              onDecide={(choice) => {
-                if (choice === undefined) decided.current.delete(each.request_id);
-                else decided.current.add(each.request_id);
-              }}
-              onEnd={(words) => {
+              confirming={confirming === each.request_id}
+              onConfirming={(on) => setConfirming(on ? each.request_id : undefined)}
+              onDecide={(ids) => decided.current.set(each.request_id, ids)}
+              onEnd={(words, ids) => {
+                decided.current.set(each.request_id, ids);
                 tell(words);
-                forget(each.request_id);
+                ids.forEach(forget);
               }}
             />
           ))}
@@ -100,7 +103,7 @@ function useNotice(): Notice {
 /** What a screen reader says when something begins to wait; tells as well what has ended without a decision from here. */
 function useNews(
   waiting: readonly WaitingApproval[],
-  decidedHere: ReadonlySet<string>,
+  decidedHere: ReadonlyMap<string, readonly string[]>,
   tell: Notice['tell'],
   onBegin: () => void,
 ): string | undefined {
@@ -112,7 +115,8 @@ function useNews(
     const isIn = (list: readonly WaitingApproval[], { request_id: id }: WaitingApproval) =>
       list.some((each) => each.request_id === id);
     const begun = waiting.filter((each) => !isIn(before, each));
-    const ended = before.find((each) => !isIn(waiting, each) && !decidedHere.has(each.request_id));
+    const here = new Set([...decidedHere.values()].flat());
+    const ended = before.find((each) => !isIn(waiting, each) && !here.has(each.request_id));
     if (ended !== undefined) tell(endedWords(ended, serverNow()));
     const [first] = begun;
     if (first !== undefined) {

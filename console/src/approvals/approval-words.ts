@@ -44,15 +44,77 @@ export function endedWords(approval: WaitingApproval, now: number): string {
     : `${what} no longer waits: somebody decided elsewhere, or its agent has left.`;
 }
 
-export type Choice = 'once' | 'run' | 'always' | 'deny';
+export type Choice = 'once' | 'port' | 'run' | 'always' | 'deny';
 
-/** What somebody has decided here. */
-export function decidedWords(approval: Pick<WaitingApproval, 'arguments'>, choice: Choice): string {
+/** What each button is called; undefined for a scope that the request does not have. */
+export function choiceWords(
+  approval: Pick<WaitingApproval, 'arguments' | 'owner'>,
+  choice: Choice,
+  user: string,
+): string | undefined {
   const port = portOf(approval);
-  const what = port === undefined ? '' : ` for port ${port}`;
-  if (choice === 'deny') return `Denied${what}.`;
-  if (choice === 'once') return `Approved${what}.`;
-  return choice === 'run'
-    ? `Approved${what}. This run is not asked about again.`
-    : `Approved${what}. None of your runs is asked about again, until you take that back on the page of runs.`;
+  const runs = approval.owner === user ? 'all my runs' : `all runs of ${approval.owner}`;
+  switch (choice) {
+    case 'once':
+      return 'Approve once';
+    case 'deny':
+      return 'Deny';
+    case 'port':
+      return port === undefined ? undefined : `Port ${port} for this run`;
+    case 'run':
+      return port === undefined ? 'All of this run' : 'Any port of this run';
+    case 'always':
+      return port === undefined ? `All of ${runs}` : `Any port of ${runs}`;
+  }
+}
+
+/** What the widest approval does, before it is confirmed. */
+export function widestWords({ owner }: Pick<WaitingApproval, 'owner'>, user: string): string {
+  const whose = owner === user ? 'Your agents' : `The agents of ${owner}`;
+  const whom = owner === user ? 'asking you' : 'asking anyone';
+  return `${whose} then open any port without ${whom}: in all runs, now and later. Press again to confirm.`;
+}
+
+/** The requests that an approval may approve beside its own. */
+export function mayCover(
+  approval: WaitingApproval,
+  choice: Choice,
+  waiting: readonly WaitingApproval[],
+): readonly WaitingApproval[] {
+  if (choice === 'once' || choice === 'deny') return [];
+  return waiting.filter(
+    (other) =>
+      other.request_id !== approval.request_id &&
+      other.tool === approval.tool &&
+      (choice === 'always' ? other.owner === approval.owner : other.run_id === approval.run_id) &&
+      (choice !== 'port' || portOf(other) === portOf(approval)),
+  );
+}
+
+/** What a decision has done. `also`: what else waited and is approved by it. */
+export function decidedWords(
+  approval: Pick<WaitingApproval, 'arguments' | 'owner'>,
+  choice: Choice,
+  user: string,
+  also: readonly Pick<WaitingApproval, 'arguments'>[] = [],
+): string {
+  const port = portOf(approval);
+  const what = port === undefined ? 'the request' : `port ${port}`;
+  if (choice === 'deny') return `Denied ${what}. If the agent asks again, you decide again.`;
+  if (choice === 'once') return `Approved ${what} once.`;
+  const others = alsoWords(also);
+  if (choice === 'port') return `Approved ${what} for this run.${others} Other ports are still asked about.`;
+  const every = port === undefined ? 'everything' : 'any port';
+  const denied = ' What you denied in a run is still asked about.';
+  if (choice === 'run') return `Approved ${every} of this run.${others}${denied}`;
+  const runs = approval.owner === user ? 'all your runs' : `all runs of ${approval.owner}`;
+  return `Approved ${every} of ${runs}.${others}${denied} To undo it, press “Ask again” on the Runs page.`;
+}
+
+function alsoWords(also: readonly Pick<WaitingApproval, 'arguments'>[]): string {
+  const ports = [...new Set(also.map(portOf))].filter((port) => port !== undefined);
+  if (also.length === 0) return '';
+  if (ports.length === 0 || ports.length > 5) return ` ${also.length} waiting requests are approved too.`;
+  if (ports.length === 1) return ` Port ${ports[0]} was waiting and is approved too.`;
+  return ` Ports ${ports.slice(0, -1).join(', ')} and ${ports.at(-1)} were waiting and are approved too.`;
 }

@@ -19,24 +19,26 @@ export function Policies() {
       </div>
       {problem === undefined ? null : <Problem words={problem} />}
       <ul className="policies">
-        {value.policies.map(({ policy_id: id, tool, run_id: run, owner, created_by: by, created_at: at }) => (
-          <li key={id}>
+        {value.policies.map((policy) => (
+          <li key={policy.policy_id}>
             <span>
-              {tool === 'start_preview' ? 'Previews' : tool}{' '}
-              {run === null ? (
-                `in all runs of ${owner}`
+              {policy.tool === 'start_preview' ? 'Previews of ' : `${policy.tool}, `}
+              {policy.target_port === null ? 'any port' : `port ${policy.target_port}`}{' '}
+              {policy.run_id === null ? (
+                `in all runs of ${policy.owner}`
               ) : (
                 <>
-                  in <Link href={`/runs/${encodeURIComponent(run)}`}>one run</Link> of {owner}
+                  in <Link href={`/runs/${encodeURIComponent(policy.run_id)}`}>one run</Link> of{' '}
+                  {policy.owner}
                 </>
               )}
               <span className="quiet">
                 {' '}
-                since {new Date(at).toLocaleString()}
-                {by === owner ? '' : `, by ${by}`}
+                since {new Date(policy.created_at).toLocaleString()}
+                {policy.created_by === policy.owner ? '' : `, by ${policy.created_by}`}
               </span>
             </span>
-            <Button onPress={() => end(id)}>Ask again</Button>
+            <Button onPress={() => end(policy.policy_id)}>Ask again</Button>
           </li>
         ))}
       </ul>

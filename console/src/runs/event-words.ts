@@ -32,8 +32,15 @@ const REAPED: Readonly<Record<string, string>> = {
 const SOURCES: Readonly<Record<string, string>> = {
   installation: 'as this installation approves all',
   run_option: 'as this run was started so',
-  run_policy: 'as this run is not asked about',
-  always_policy: 'as its owner is not asked about it',
+  port_policy: 'as this port is approved for this run',
+  run_policy: 'as any port of this run is approved',
+  always_policy: 'as any port of all runs of its owner is approved',
+};
+
+const SCOPES: Readonly<Record<string, string>> = {
+  port: 'this port for this run',
+  run: 'any port of this run',
+  always: 'any port of all runs of its owner',
 };
 
 const ACTORS: Readonly<Record<string, string>> = { traffic: 'as somebody used it' };
@@ -57,7 +64,7 @@ export function eventDetail({ type, data }: RunEvent): string {
     text('decided_by') === undefined ? undefined : `by ${text('decided_by')}`,
     by === undefined ? undefined : (ACTORS[by] ?? `by the ${by}`),
     source === undefined ? undefined : SOURCES[source],
-    scope === 'run' ? 'for this run' : scope === 'always' ? 'for all runs of its owner' : undefined,
+    scope === undefined ? undefined : SCOPES[scope],
     reason === undefined ? undefined : type === 'preview.reaped' ? (REAPED[reason] ?? reason) : `“${reason}”`,
   ];
   return parts.filter((part) => part !== undefined).join(', ');

@@ -4,7 +4,11 @@ import { migrate } from '#adapters/sql/migrate.ts';
 import { MIGRATIONS } from '#adapters/sql/migrations.ts';
 import type { SqlSchema } from '#adapters/sql/schema.ts';
 import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite-dialect.ts';
+import { inProcessBell } from '#adapters/sql/sqlite/in-process-bell.ts';
+import { sqlRecords } from '#adapters/sql/sql-records.ts';
 import { sqliteSqlDialect } from '#adapters/sql/sqlite/sqlite-sql-dialect.ts';
+
+const AT = '2026-03-01T12:00:00.000Z';
 
 describe('migrations', () => {
   let db: Kysely<SqlSchema>;
@@ -27,6 +31,7 @@ describe('migrations', () => {
   test('make these tables', async () => {
     await migrate(db, sqliteSqlDialect);
     expect(await tables()).toEqual([
+      'approval_denials',
       'approval_policies',
       'approval_waiters',
       'approvals',
@@ -62,6 +67,49 @@ describe('migrations', () => {
     expect(await tables()).toContain('later');
     const rows = await db.selectFrom('schema_migrations').select('name').orderBy('name').execute();
     expect(rows.map(({ name }) => name)).toEqual([...MIGRATIONS.map(({ name }) => name), '9999-later']);
+  });
+
+  test('keep what the version before allowed for any port, and do not let that overturn what it denied', async () => {
+    const before = MIGRATIONS.filter(({ name }) => name < '0017');
+    await migrate(db, sqliteSqlDialect, before);
+    const decided = (seq: number, denied: boolean, data: object) => ({
+      run_id: 'run_1',
+      seq,
+      type: denied ? ('tool.denied' as const) : ('tool.approved' as const),
+      at: AT,
+      data: JSON.stringify({ source: 'person', tool: 'start_preview', ...data }),
+      key: null,
+    });
+    await db
+      .insertInto('run_events')
+      .values([
+        decided(1, true, { target_port: 3000 }),
+        decided(2, true, { target_port: 3001, rotate: true }),
+        decided(3, true, { target_port: 3002, generation: 1 }),
+        decided(4, false, { target_port: 3001 }),
+        decided(5, false, { target_port: 3002, rotate: true }),
+        decided(6, false, { target_port: 3000, source: 'run_policy' }),
+      ])
+      .execute();
+    const policies = db as unknown as Kysely<{ approval_policies: Record<string, string> }>;
+    const owner = { owner_org: 'acme', owner_user: 'alice', tool: 'start_preview' };
+    const made = { ...owner, id: 'pol_1', run_id: 'run_1', created_at: AT, created_by: 'alice' };
+    await policies.insertInto('approval_policies').values(made).execute();
+    await migrate(db, sqliteSqlDialect);
+    const records = sqlRecords(db, sqliteSqlDialect, inProcessBell());
+    const covering = async (target_port: number, more = {}) =>
+      (
+        await records.policies.covering({ user: 'alice', org: 'acme' }, 'run_1', 'start_preview', {
+          target_port,
+          ...more,
+        })
+      )?.targetPort;
+    expect(await Promise.all([3000, 3001, 3002, 3003].map((port) => covering(port)))).toEqual([
+      undefined,
+      undefined,
+      null,
+      null,
+    ]);
   });
 
   test('leave everything as it was when one of them fails', async () => {

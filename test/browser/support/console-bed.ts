@@ -38,7 +38,7 @@ export async function violations(page: Page): Promise<string[]> {
 /** Presses a button of a request until that counts: it takes no press before it has stood still for a moment, and it moves when what listens becomes known. */
 export async function decide(card: Locator, name: string): Promise<void> {
   for (let isTaken = false; !isTaken; ) {
-    await card.locator('.actions[data-armed="true"]').waitFor();
+    await card.locator('.decision[data-armed="true"]').waitFor();
     await card.getByRole('button', { name, exact: true }).click();
     isTaken = await card.evaluateAll((cards) => cards.every((each) => each.ariaBusy === 'true'));
   }

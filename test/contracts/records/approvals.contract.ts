@@ -458,8 +458,8 @@ export function approvalsContract(
         await records.approvals.decide(runId, id, what, minutes(at));
         return what.policyId;
       };
-      const covering = (owner = ALICE, runId = 'run_1', tool = 'start_preview') =>
-        peer.policies.covering(owner, runId, tool);
+      const covering = (owner = ALICE, runId = 'run_1', tool = 'start_preview', target_port = 3000) =>
+        peer.policies.covering(owner, runId, tool, { target_port });
 
       test('come from approvals that reach further than once', async () => {
         await approve('once');
@@ -470,6 +470,7 @@ export function approvalsContract(
           owner: ALICE,
           tool: 'start_preview',
           runId: 'run_1',
+          targetPort: null,
           createdAt: minutes(1),
           createdBy: 'carol',
         };
@@ -482,6 +483,45 @@ export function approvalsContract(
         expect((await covering())?.id).toBe(id);
         expect(await covering(ALICE, 'run_2')).toBeUndefined();
         expect(await covering(ALICE, 'run_1', 'other')).toBeUndefined();
+      });
+
+      test('of a port cover it in their run, and no other port or run', async () => {
+        const any = await approve('run', 1, { args: { target_port: 3001 } });
+        const id = await approve('port');
+        expect(await covering()).toMatchObject({ id, runId: 'run_1', targetPort: 3000 });
+        expect((await covering(ALICE, 'run_1', 'start_preview', 3002))?.id).toBe(any);
+        expect(await covering(ALICE, 'run_2')).toBeUndefined();
+      });
+
+      test('of a port are made for a request that names one, and for no other', async () => {
+        const { id } = await ask(0, { args: {} });
+        const deciding = decide(id, 1, decision('approved', { scope: 'port' }));
+        await expect(deciding).rejects.toMatchObject({ code: 'invalid_request' });
+        expect(await stand(id)).toBe('waiting');
+      });
+
+      test('cover what was denied in the run only once the same is approved', async () => {
+        const settle = async (verdict: Decision['verdict'], args: ApprovalRequest['args']) => {
+          const { id } = await ask(0, { args });
+          await decide(id, 1, decision(verdict));
+          await records.approvals.take(id, minutes(1));
+        };
+        const isCovered = async (...args: ApprovalRequest['args'][]) => {
+          const found = args.map((each) => peer.policies.covering(ALICE, 'run_1', 'start_preview', each));
+          return (await Promise.all(found)).map((each) => each !== undefined);
+        };
+        const [open, rotate] = [{ target_port: 3000 }, { target_port: 3000, rotate: true }];
+        await settle('denied', { ...rotate, generation: 1 });
+        await approve('always', 1, { args: { target_port: 3001 } });
+        expect(await isCovered(open, rotate, { target_port: 3001 })).toEqual([false, false, true]);
+        await settle('approved', open);
+        expect(await isCovered(open, rotate)).toEqual([false, false]);
+        await approve('port', 1, { args: open });
+        expect(await isCovered(open, rotate)).toEqual([true, false]);
+        await settle('denied', { ...open, generation: 2 });
+        expect(await isCovered(open, rotate)).toEqual([false, false]);
+        await settle('approved', { ...rotate, generation: 2 });
+        expect(await isCovered(open, rotate)).toEqual([true, true]);
       });
 
       test('of an owner cover each of his runs, and nobody else’s', async () => {

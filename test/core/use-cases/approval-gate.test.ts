@@ -65,7 +65,7 @@ describe('a preview that an agent asks for', () => {
     await waits();
     expect(house.plane.stored.size).toBe(0);
     house.clock.advance(SECOND);
-    const approval = await decide(id);
+    const { approval } = await decide(id);
     const { preview } = await opening;
     expect(house.plane.reaches(preview.token)).toBe(true);
     expect(approval).toMatchObject({ id, status: 'approved', decidedBy: 'alice' });
@@ -211,7 +211,9 @@ describe('a preview that an agent asks for', () => {
       await decide(await asked(), 'approved', { scope });
       await opening;
       await open({ targetPort: 3001 });
-      const policy = await house.records.policies.covering(run.owner, run.id, 'start_preview');
+      const policy = await house.records.policies.covering(run.owner, run.id, 'start_preview', {
+        target_port: 3000,
+      });
       expect(await sources()).toEqual([
         ['person', undefined],
         [`${scope}_policy`, policy?.id],
@@ -227,7 +229,9 @@ describe('a preview that an agent asks for', () => {
       const opening = open();
       await decide(await asked(), 'approved', { scope: 'always' });
       await opening;
-      const id = (await house.records.policies.covering(run.owner, run.id, 'start_preview'))?.id ?? '';
+      const id =
+        (await house.records.policies.covering(run.owner, run.id, 'start_preview', { target_port: 3000 }))
+          ?.id ?? '';
       const bob: Person = { ...ALICE, user: 'bob' };
       expect(await codeOf(deletePolicy(deps, bob, id))).toBe('policy_not_found');
       await open({ targetPort: 3001 });
@@ -238,10 +242,92 @@ describe('a preview that an agent asks for', () => {
       await asking;
     });
 
+    test('where a policy covers this port in this run, and no other port or run', async () => {
+      const opening = open();
+      await decide(await asked(), 'approved', { scope: 'port' });
+      await opening;
+      await revokePreview(deps, { run, targetPort: 3000 });
+      await open();
+      await open({ rotate: true });
+      expect((await sources()).map(([source]) => source)).toEqual(['person', 'port_policy', 'port_policy']);
+      const elsewhere = [open({ targetPort: 3001 }), open({ run: await house.makeRun() })];
+      elsewhere.push(open({ targetPort: 3001, rotate: true }));
+      await waits(3);
+      stopping.abort();
+      expect(await Promise.all(elsewhere.map((each) => codeOf(each)))).toEqual(
+        elsewhere.map(() => 'service_unavailable'),
+      );
+    });
+
     test('while it is open already', async () => {
       const { preview } = await house.start(run);
       expect((await open()).preview.uid).toBe(preview.uid);
       expect(await types()).toEqual(['preview.opened', 'preview.kept']);
+    });
+  });
+
+  describe('that was denied', () => {
+    const deny = async (start: Partial<PreviewStart>, count: number, of = run) => {
+      const opening = failure(open({ run: of, ...start }));
+      await decide(await asked(count, of), 'denied', { of });
+      expect((await opening).code).toBe('approval_denied');
+    };
+    const approve = async (start: Partial<PreviewStart>, count: number, scope: ApprovalScope, of = run) => {
+      const opening = open({ run: of, ...start });
+      await decide(await asked(count, of), 'approved', { scope, of });
+      await opening;
+    };
+
+    test.each(['run', 'always'] as const)(
+      'is asked about again although every other port is approved later: %s',
+      async (scope) => {
+        const other = await house.makeRun();
+        await deny({ targetPort: 3000 }, 1);
+        const of = scope === 'run' ? run : other;
+        await approve({ targetPort: 3001 }, scope === 'run' ? 2 : 1, scope, of);
+        await open({ targetPort: 3002 });
+        const before = (await events()).filter(({ type }) => type === 'tool.approval_required').length;
+        for (const [at, rotate] of [false, true].entries())
+          await deny({ targetPort: 3000, rotate }, before + at + 1);
+      },
+    );
+
+    test('and waits again is not approved with the ports that wait beside it', async () => {
+      await deny({ targetPort: 3000 }, 1);
+      const again = failure(open({ targetPort: 3000 }));
+      const id = await asked(2);
+      const beside = [open({ targetPort: 3001 }), open({ targetPort: 3002 })];
+      const { also } = await decide(await asked(4), 'approved', { scope: 'run' });
+      await Promise.all(beside);
+      expect(also.map(({ args }) => args['target_port'])).toEqual([3001]);
+      expect((await house.records.approvals.get(id))?.status).toBe('waiting');
+      await decide(id, 'denied');
+      expect((await again).code).toBe('approval_denied');
+    });
+
+    test('is covered again once that very port is approved', async () => {
+      await deny({ targetPort: 3000 }, 1);
+      await approve({ targetPort: 3001 }, 2, 'run');
+      await approve({ targetPort: 3000 }, 3, 'once');
+      await revokePreview(deps, { run, targetPort: 3000 });
+      await open({ targetPort: 3000 });
+      expect((await events()).filter(({ type }) => type === 'tool.approval_required')).toHaveLength(3);
+    });
+
+    test('only as another link is still asked about as that once the port is approved for the run', async () => {
+      await deny({ targetPort: 3000, rotate: true }, 1);
+      await approve({ targetPort: 3000 }, 2, 'port');
+      await revokePreview(deps, { run, targetPort: 3000 });
+      await open({ targetPort: 3000 });
+      await deny({ targetPort: 3000, rotate: true }, 3);
+    });
+
+    test('a day ago is asked about still', async () => {
+      await deny({ targetPort: 3000 }, 1);
+      house.clock.advance(25 * HOUR);
+      await endApprovals(deps);
+      await approve({ targetPort: 3001 }, 2, 'run');
+      await deny({ targetPort: 3000 }, 3);
     });
   });
 
