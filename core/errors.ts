@@ -45,6 +45,7 @@ export const ERROR_CATALOGUE = {
   snapshot_mismatch: { status: 409, retryable: false },
   snapshot_busy: { status: 409, retryable: true },
   snapshot_expired: { status: 410, retryable: false },
+  preview_expired: { status: 410, retryable: false },
   image_configured: { status: 409, retryable: false },
   delegation_not_renewable: { status: 409, retryable: false },
   sandboxes_kept: { status: 409, retryable: false },

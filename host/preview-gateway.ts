@@ -81,5 +81,7 @@ async function lookUpEnded(records: Records, token: string): Promise<PreviewLook
   // Hosts of the zone that name no token at all need no look-up.
   if (!isPreviewToken(token)) return { kind: 'unknown' };
   const tombstone = await records.previews.tombstone(tokenSha256(token));
-  return tombstone === undefined ? { kind: 'unknown' } : { kind: 'ended', reason: tombstone.reason };
+  if (tombstone === undefined) return { kind: 'unknown' };
+  const { reason } = tombstone;
+  return { kind: 'ended', reason: reason === 'max_lifetime' ? 'expired' : reason };
 }

@@ -53,7 +53,8 @@ export function createPreviewFallback({
       // Only an explicit stop is final: what expired may have been started again, under the same URL.
       if (tombstone?.reason === 'stopped') return { status: 'stopped' };
       if (live !== undefined) return { status: 'starting', context: { targetPort: live.targetPort } };
-      return { status: tombstone?.reason ?? 'unknown' };
+      const reason = tombstone?.reason ?? 'unknown';
+      return { status: reason === 'max_lifetime' ? 'expired' : reason };
     } catch (error) {
       log.warn({ preview: tokenFingerprint(token), err: error }, 'a preview could not be looked up');
       return { status: 'unreachable' };

@@ -1,6 +1,6 @@
 import type { NewEvent } from './timeline.ts';
 
-export type EndReason = 'stopped' | 'expired' | 'orphaned';
+export type EndReason = 'stopped' | 'expired' | 'max_lifetime' | 'orphaned';
 
 /** What remains of an ended preview, so that its URL answers 410 and not 404. */
 export interface Tombstone {

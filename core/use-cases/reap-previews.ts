@@ -36,7 +36,7 @@ const TOMBSTONE_HOURS = 24;
 const END_REASON: Record<Exclude<PreviewVerdict, 'alive'>, EndReason> = {
   stopped: 'stopped',
   orphaned: 'orphaned',
-  max_lifetime: 'expired',
+  max_lifetime: 'max_lifetime',
   idle: 'expired',
 };
 

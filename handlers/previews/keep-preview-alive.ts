@@ -11,7 +11,8 @@ export const keepPreviewAliveRoute = defineRoute({
   path: '/api/runs/{id}/sandbox/preview/{token}/keepalive',
   tag: 'Previews',
   summary: 'Keep a preview alive',
-  description: 'Moves its expiry one idle window on, never past its maximum lifetime.',
+  description:
+    'Moves its expiry one idle window on, never past its maximum lifetime, and counts as use of the sandbox.',
   access: 'caller',
   agents: true,
   params: RunPath.extend({ token: z.string().max(200).describe('`session_id` of the preview') }),
@@ -23,7 +24,14 @@ export const keepPreviewAliveRoute = defineRoute({
         .meta({ id: 'KeptAlive' }),
     },
   },
-  errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'preview_not_found', 'preview_not_enabled'],
+  errors: [
+    'invalid_run_id',
+    'foreign_run',
+    'run_not_found',
+    'preview_not_found',
+    'preview_not_enabled',
+    'preview_expired',
+  ],
   async handle({ params, caller, signal }, services) {
     const run = await findRun(services, caller, params.id, { agents: true });
     const kept = await keepPreviewAlive(

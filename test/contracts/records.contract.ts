@@ -27,7 +27,7 @@ export interface RecordsFixture {
   dispose(): Promise<void>;
 }
 
-const REASONS: readonly EndReason[] = ['stopped', 'expired', 'orphaned'];
+const REASONS: readonly EndReason[] = ['stopped', 'expired', 'max_lifetime', 'orphaned'];
 
 async function allPages<T>(list: (page: PageRequest) => Promise<Page<T>>, limit: number): Promise<T[][]> {
   const pages: T[][] = [];

@@ -45,7 +45,12 @@ describe('keeping a preview alive', () => {
           let before = preview.expiresAt as Date;
           for (const step of steps) {
             house.clock.advance(step);
-            const { expiresAt } = await house.keep(run, preview.token);
+            const keeping = house.keep(run, preview.token);
+            if (house.clock.now().getTime() >= began + 8 * HOUR) {
+              expect(await codeOf(keeping)).toBe('preview_expired');
+              continue;
+            }
+            const { expiresAt } = await keeping;
             expect(expiresAt?.getTime()).toBeGreaterThanOrEqual(before.getTime());
             expect(expiresAt?.getTime()).toBeLessThanOrEqual(began + 8 * HOUR);
             before = expiresAt as Date;
@@ -71,6 +76,42 @@ describe('keeping a preview alive', () => {
     expect((await house.plane.find(foreign.token))?.expiresAt).toEqual(
       new Date(NOON.getTime() + 30 * MINUTE),
     );
+  });
+
+  test('counts as use of its sandbox', async () => {
+    const run = await house.makeRun();
+    const { preview } = await house.start(run);
+    house.clock.advance(20 * MINUTE);
+    await house.keep(run, preview.token);
+    const sandbox = await house.records.sandboxes.get(run.sandboxId);
+    expect(sandbox?.lastActiveAt).toEqual(new Date(NOON.getTime() + 20 * MINUTE));
+  });
+
+  test('is refused as gone past its maximum, before and after it is reaped', async () => {
+    const run = await house.makeRun();
+    const { preview } = await house.start(run);
+    for (let minute = 20; minute < 8 * 60; minute += 20) {
+      house.clock.advance(20 * MINUTE);
+      await house.keep(run, preview.token);
+    }
+    house.clock.advance(20 * MINUTE);
+    const before = await house.records.sandboxes.get(run.sandboxId);
+    for (const reaped of [0, 1, 0]) {
+      if (reaped === 1) expect((await house.reap()).reaped).toBe(1);
+      const error: unknown = await house.keep(run, preview.token).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'preview_expired', status: 410, retryable: false });
+    }
+    expect(await house.records.sandboxes.get(run.sandboxId)).toEqual(before);
+    const other = await house.makeRun();
+    expect(await codeOf(house.keep(other, preview.token))).toBe('preview_not_found');
+  });
+
+  test('is not found once it was idle for too long', async () => {
+    const run = await house.makeRun();
+    const { preview } = await house.start(run);
+    house.clock.advance(30 * MINUTE);
+    await house.reap();
+    expect(await codeOf(house.keep(run, preview.token))).toBe('preview_not_found');
   });
 
   test('is refused where previews are loopback sessions', async () => {
