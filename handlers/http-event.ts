@@ -20,10 +20,15 @@ export interface HttpEvent {
   readonly isBase64Encoded?: boolean | undefined;
   /** The body where the runtime streams. */
   readonly bodyStream?: (() => Readable) | undefined;
-  /** Whether it is a WebSocket's handshake, on a runtime that can carry one: the answer may be an `upgrade`. */
-  readonly isHandshake?: boolean | undefined;
+  /** A WebSocket's handshake, on a runtime that can carry one: the answer may be an `upgrade`. */
+  readonly handshake?: Handshake | undefined;
   /** Aborted when the client goes away, where the runtime can tell. */
   readonly signal?: AbortSignal | undefined;
+}
+
+export interface Handshake {
+  /** @throws PortholeError `invalid_request` for one that cannot be completed. Not checked before credential and input, so that their errors come first */
+  check(): void;
 }
 
 /** An API Gateway v2 response whose body may also be a stream, on hosts that stream. */

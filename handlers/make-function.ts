@@ -53,7 +53,7 @@ export function makeFunction(
           caller: event.caller ?? { kind: 'person', user: '', org: '', admin: false },
           headers: event.headers,
           stream: () => bodyStream(event),
-          isHandshake: event.isHandshake === true,
+          handshake: event.handshake,
           signal,
           redact,
         },

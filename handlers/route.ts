@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
 import type { ErrorCode } from '#core/errors.ts';
 import type { GrantLimit, Scope } from '#core/rules/grant.ts';
-import type { HttpResponse } from './http-event.ts';
+import type { Handshake, HttpResponse } from './http-event.ts';
 import type { Services } from './services.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -42,8 +42,8 @@ export interface RouteRequest<Params, Query, Body> {
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** The unread body, for routes that stream it, or read a form. */
   readonly stream: () => Readable;
-  /** Whether the answer may be an `upgrade` to a WebSocket. */
-  readonly isHandshake: boolean;
+  /** Where the answer may be an `upgrade` to a WebSocket. */
+  readonly handshake: Handshake | undefined;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal | undefined;
   /** Takes secrets out of a text that repeats what was sent, for routes with an error shape of their own. */

@@ -10,7 +10,7 @@ import { errorResponse } from '#handlers/middleware/render-errors.ts';
 import type { Route } from '#handlers/route.ts';
 import { withSafeHeaders } from '#handlers/safe-headers.ts';
 import type { Services } from '#handlers/services.ts';
-import { type Handshake, handshakeFault, handshakeOf } from './handshake.ts';
+import { checkHandshake, type Handshake, handshakeOf } from './handshake.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface FunctionHostOptions extends FunctionOptions {
@@ -146,9 +146,9 @@ export function createFunctionHost({
       url: fastifyPath(route.path),
       handler: async (request, reply) => {
         const began = process.hrtime.bigint();
-        if (handshakeOf(request.raw) !== undefined) {
-          const fault = handshakeFault(request.raw, route.socket === true);
-          if (fault !== undefined) return answerFailure(fault, request, reply);
+        if (handshakeOf(request.raw) !== undefined && route.socket !== true) {
+          const message = 'There is no WebSocket here: GET /v1/openapi lists the routes.';
+          return answerFailure(new PortholeError('not_found', message), request, reply);
         }
         const event = toEvent(request, reply, services.ids.request());
         return finish(reply, await invoke(event, NO_CONTEXT), event, route.id, began);
@@ -197,7 +197,7 @@ function toEvent(request: FastifyRequest, reply: FastifyReply, requestId: string
         : ({ ...raw.headers, 'content-type': contentType } as HttpEvent['headers']),
     pathParameters: pathParameters(request, rawPath),
     requestContext: { requestId, http: { method: raw.method ?? 'GET', sourceIp: raw.socket.remoteAddress } },
-    isHandshake: handshake !== undefined,
+    handshake: handshake === undefined ? undefined : { check: () => checkHandshake(raw) },
     bodyStream: () => raw,
     get signal() {
       abort ??= handshake === undefined ? abortWhenGone(reply.raw) : abortAtEnd(handshake.socket);

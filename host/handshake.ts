@@ -31,15 +31,10 @@ export function asRequest(req: IncomingMessage, socket: Duplex, head: Buffer): S
   return res;
 }
 
-/** Why a function need not be asked: it answers none (`isTaken`), or RFC 6455 section 4.2.1 is not kept to. */
-export function handshakeFault({ headers }: IncomingMessage, isTaken: boolean): PortholeError | undefined {
-  if (!isTaken) {
-    return new PortholeError('not_found', 'There is no WebSocket here: GET /v1/openapi lists the routes.');
-  }
-  if (headers['sec-websocket-version'] === '13' && isWebSocketKey(headers['sec-websocket-key'])) {
-    return undefined;
-  }
-  return new PortholeError(
+/** @throws PortholeError `invalid_request` where RFC 6455 section 4.2.1 is not kept to */
+export function checkHandshake({ headers }: IncomingMessage): void {
+  if (headers['sec-websocket-version'] === '13' && isWebSocketKey(headers['sec-websocket-key'])) return;
+  throw new PortholeError(
     'invalid_request',
     'The WebSocket handshake is broken: send Sec-WebSocket-Version: 13, and as Sec-WebSocket-Key 16 bytes in base64.',
   );

@@ -1,12 +1,15 @@
 /** The Model Context Protocol's server, loaded by the first request that is for it. */
+import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import {
   CallToolRequestSchema,
+  CancelledNotificationSchema,
   type CallToolResult,
   ErrorCode,
+  InitializeRequestSchema,
   ListToolsRequestSchema,
   McpError,
   type Tool,
@@ -18,6 +21,7 @@ import { type ErrorBody, errorResponse } from '../middleware/render-errors.ts';
 import type { RouteRequest } from '../route.ts';
 import type { Services } from '../services.ts';
 import type { McpTool, ToolContext } from './mcp-tool.ts';
+import { beginCall, cancelCall } from './running-calls.ts';
 import { TOOLS } from './tools.ts';
 
 type Request = Pick<
@@ -38,10 +42,18 @@ const byName = new Map(TOOLS.map((tool) => [tool.name, tool]));
 let listed: Tool[] | undefined;
 
 /**
- * Answers one request of the protocol's streamable HTTP transport, without a session: each request has a server of its own, which knows its caller. The client's going away
- * ends what it asked for.
+ * Answers one request of the protocol's streamable HTTP transport: each request has a server of its own, which knows its caller. The session that `initialize` names is kept nowhere: it
+ * tells apart the clients of one key. The client's going away ends what it asked for, and so does `notifications/cancelled`, where it comes to the same process.
  */
 export async function serveMcp(request: Request, services: Services): Promise<HttpResponse> {
+  const sessionId = request.headers['mcp-session-id'];
+  const messages: readonly unknown[] = Array.isArray(request.body) ? request.body : [request.body];
+  for (const message of messages) {
+    const { data } = CancelledNotificationSchema.safeParse(message);
+    if (data !== undefined) {
+      cancelCall({ caller: request.caller, sessionId, requestId: data.params.requestId });
+    }
+  }
   const server = createServer(request, services);
   const transport = new WebStandardStreamableHTTPServerTransport({ keepAliveMs: KEEP_ALIVE });
   await server.connect(transport);
@@ -51,6 +63,9 @@ export async function serveMcp(request: Request, services: Services): Promise<Ht
   const response = await transport.handleRequest(webRequest(request.headers), { parsedBody: request.body });
   const { 'content-type': type } = Object.fromEntries(response.headers);
   const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type };
+  if (messages.some((message) => InitializeRequestSchema.safeParse(message).success)) {
+    headers['mcp-session-id'] = randomUUID();
+  }
   if (type?.startsWith('text/event-stream') !== true) {
     end();
     return { statusCode: response.status, headers, body: await response.text() };
@@ -74,7 +89,7 @@ function webRequest(headers: Request['headers']): globalThis.Request {
   return new globalThis.Request('http://porthole/mcp', { method: 'POST', headers: shown });
 }
 
-function createServer({ caller, signal, redact }: Request, services: Services): Server {
+function createServer({ caller, headers, signal, redact }: Request, services: Services): Server {
   const server = new Server(
     { name: 'porthole', title: 'Porthole', version: '1.0.0' },
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR },
@@ -88,11 +103,14 @@ function createServer({ caller, signal, redact }: Request, services: Services): 
         `There is no tool ${JSON.stringify(redact(params.name.slice(0, 60)))}: tools/list names them.`,
       );
     }
+    const name = { caller, sessionId: headers['mcp-session-id'], requestId: extra.requestId };
+    const call = beginCall(name);
+    const signals = [call.signal, extra.signal, ...(signal === undefined ? [] : [signal])];
     const token = params._meta?.progressToken;
     const context: ToolContext = {
       caller,
       services,
-      signal: signal === undefined ? extra.signal : AbortSignal.any([signal, extra.signal]),
+      signal: AbortSignal.any(signals),
       progress(progress, total, message) {
         if (token === undefined) return;
         const told = {
@@ -104,7 +122,11 @@ function createServer({ caller, signal, redact }: Request, services: Services): 
           .catch((error: unknown) => services.log.debug({ err: error }, 'progress not told'));
       },
     };
-    return callTool(tool, params.arguments ?? {}, context, redact);
+    try {
+      return await callTool(tool, params.arguments ?? {}, context, redact);
+    } finally {
+      call.end();
+    }
   });
   return server;
 }

@@ -47,12 +47,12 @@ export async function identify(
  */
 async function personOfSession(
   sessions: Sessions | undefined,
-  { headers, requestContext, isHandshake }: HttpEvent,
+  { headers, requestContext, handshake }: HttpEvent,
   publicOrigin: string | undefined,
 ): Promise<Person | undefined> {
   const sealed = cookieOf(headers['cookie'], sessionCookie(publicOrigin));
   if (sessions === undefined || sealed === undefined) return undefined;
-  const isSafe = ['GET', 'HEAD'].includes(requestContext.http.method) && isHandshake !== true;
+  const isSafe = ['GET', 'HEAD'].includes(requestContext.http.method) && handshake === undefined;
   if (!isSafe && headers['origin'] === undefined) {
     throw new PortholeError(
       'origin_not_allowed',

@@ -54,13 +54,14 @@ export const ptyTerminalRoute = defineRoute({
     'exec_transport_error',
     'not_streamable',
   ],
-  async handle({ params, query, headers, isHandshake, caller, signal }, services) {
-    if (!isHandshake) throw new PortholeError('invalid_request', 'WebSocket upgrade required');
+  async handle({ params, query, headers, handshake, caller, signal }, services) {
+    if (handshake === undefined) throw new PortholeError('invalid_request', 'WebSocket upgrade required');
     const { size, isAsked } = readSize(query);
     // An empty one in the query is none.
     const session = headers['session-id'] ?? (query.session === '' ? undefined : query.session);
     const sessionId = session === undefined ? undefined : checkSessionId(session);
     const shell = readShell(query.shell);
+    handshake.check();
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const terminal = await services.terminals
       .open(sandbox, { sessionId, shell, size, isSizeAsked: isAsked }, signal)

@@ -5,7 +5,8 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
-import { serve } from './support/commands.ts';
+import { readTimeline } from './support/approvals.ts';
+import { execute, serve } from './support/commands.ts';
 import { ADA_ADMIN, ALICE, BOB, PEOPLE } from './support/people.ts';
 import { type MadeRun, makeRun } from './support/runs.ts';
 
@@ -68,6 +69,68 @@ describe('an MCP client', () => {
   let run: MadeRun;
   beforeAll(async () => {
     run = await makeRun(porthole, ALICE, { auto_approve_tools: true });
+  });
+
+  /** Calls a tool, and cancels the call once `began` is so. */
+  const cancel = async (client: Client, name: string, args: object, began: () => Promise<boolean>) => {
+    const cancelling = new AbortController();
+    const calling = client.callTool({ name, arguments: { ...args } }, undefined, {
+      signal: cancelling.signal,
+    });
+    const outcome = calling.then(
+      () => 'answered',
+      () => 'cancelled',
+    );
+    while (!(await began())) await new Promise((resolve) => setTimeout(resolve, 20));
+    cancelling.abort('no longer needed');
+    expect(await outcome).toBe('cancelled');
+  };
+  /** Whether a file is there within the sandbox. */
+  const isThere = async (file: string) =>
+    (await porthole.call('GET', `/v1/sandbox/${run.sandboxId}/file/workspace/${file}`, { token: ALICE }))
+      .status === 200;
+  const until = async (holds: () => Promise<boolean>) => {
+    while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20));
+  };
+
+  test('cancels a command, which then ends, and no other', async () => {
+    const [one, two] = [await overHttp(ALICE), await overHttp(ALICE)];
+    // Their requests have the same ids: they are two conversations with one key.
+    const other = callTool(two, 'run_command', {
+      run_id: run.runId,
+      command: 'touch b; sleep 2; touch b-done',
+    });
+    const endless = { run_id: run.runId, command: 'touch a; exec sleep 4242' };
+    await cancel(one, 'run_command', endless, () => isThere('a'));
+    await until(
+      async () =>
+        (await execute(porthole, run.sandboxId, ['pgrep', '-xf', 'sleep 4242'], { token: ALICE }))
+          .exitCode === 1,
+    );
+    expect((await other).structuredContent).toMatchObject({ exit_code: 0 });
+    expect(await isThere('b-done')).toBe(true);
+  });
+
+  test('cancels what waits for approval, which is then withdrawn', async () => {
+    const own = await makeRun(porthole, ALICE);
+    const types = async () => (await readTimeline(porthole, own.runId, ALICE)).map(({ type }) => type);
+    const has = (type: string) => async () => (await types()).includes(type);
+    const client = await overHttp(own.agentToken);
+    await cancel(client, 'start_preview', { run_id: own.runId, port: 3000 }, has('tool.approval_required'));
+    await until(has('tool.withdrawn'));
+  });
+
+  test('of another key cancels nothing', async () => {
+    const own = await makeRun(porthole, ALICE);
+    const client = await overHttp(own.agentToken);
+    const calling = callTool(client, 'run_command', { run_id: own.runId, command: 'sleep 1; echo done' });
+    const headers = { accept: 'application/json, text/event-stream' };
+    const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled' };
+    for (const requestId of [1, 2, 3]) {
+      const body = { ...cancelled, params: { requestId } };
+      expect((await porthole.call('POST', '/mcp', { token: BOB, headers, body })).status).toBe(202);
+    }
+    expect((await calling).structuredContent).toMatchObject({ stdout: 'done\n' });
   });
 
   test('is told the tools, each with what it takes and what it answers', async () => {

@@ -474,6 +474,12 @@ describe('the terminal', () => {
       expect(answer).toContain('"code":"invalid_request"');
     });
 
+    test.each(['cols', 'rows'])('a wrong %s before a handshake that is broken', async (name) => {
+      const answer = await handshake('', `/v1/sandbox/${id}/pty?${name}=abc`);
+      expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+      expect(answer).toContain('{"error":"cols and rows must be valid numbers","code":"invalid_request"}');
+    });
+
     test('a foreign origin', async () => {
       const answer = await handshake(`${GOOD}Origin: https://evil.test\r\n`);
       expect(answer).toMatch(/^HTTP\/1\.1 403 /);
@@ -507,6 +513,15 @@ describe('whose terminal it is', () => {
     expect(await statusFor({})).toEqual([401, 'unauthorized']);
     expect(await statusFor({ token: 'wrong-key-0123456789-wrong' })).toEqual([401, 'unauthorized']);
     expect(await statusFor({ token: BOB })).toEqual([404, 'sandbox_not_found']);
+  });
+
+  test('nobody’s is said before its handshake is looked at', async () => {
+    const answer = await rawExchange(
+      porthole.host.port,
+      `GET /v1/sandbox/${id}/pty?cols=abc HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+    expect(answer).toContain('{"error":"Unauthorized","code":"unauthorized"}');
   });
 
   test('a key in the query is as good as one in the header, and stands in no log', async () => {

@@ -48,6 +48,7 @@ function rejectHostileHeaders(
   let lengths = 0;
   let encodings = 0;
   let upgrades = 0;
+  let isHandshake = false;
   let length = '';
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string;
@@ -64,9 +65,8 @@ function rejectHostileHeaders(
       case 7:
         if (name.toLowerCase() !== 'upgrade') break;
         upgrades += 1;
-        if (value.toLowerCase() !== 'websocket') {
-          return refused(`An upgrade to ${shown(value)} is not served. The only upgrade is websocket.`);
-        }
+        // RFC 9110 section 7.8: a server may ignore an Upgrade. It is hop-by-hop, so no app sees it either.
+        isHandshake = value.toLowerCase() === 'websocket';
         break;
       case 14:
         if (name.toLowerCase() !== 'content-length') break;
@@ -98,7 +98,7 @@ function rejectHostileHeaders(
   if (encodings > 0 && version === '1.0') {
     return refused('HTTP/1.0 knows no Transfer-Encoding. Send Content-Length, or use HTTP/1.1.');
   }
-  if (upgrades > 0 && (method !== 'GET' || version === '1.0' || encodings > 0 || Number(length) > 0)) {
+  if (isHandshake && (method !== 'GET' || version === '1.0' || encodings > 0 || Number(length) > 0)) {
     return refused('A WebSocket handshake is an HTTP/1.1 GET without a body.');
   }
   return undefined;

@@ -26,7 +26,7 @@ export const strictServerOptions: ServerOptions = {
   // Finds peers that are gone without a word, since WebSockets and event streams have no idle timeout.
   keepAlive: true,
   keepAliveInitialDelay: 30_000,
-  // Anything else that asks for an upgrade (h2c) arrives as a plain request, and is refused as one.
+  // Anything else that asks for an upgrade (h2c) is a plain request: RFC 9110 section 7.8 lets a server ignore it.
   shouldUpgradeCallback: (req) => req.headers.upgrade?.toLowerCase() === 'websocket',
 };
 
@@ -56,6 +56,8 @@ export function createStrictServer(
   };
   const turn: Turn = (req, res, expectsContinue) => {
     const refusal = rejectHostileHead(req);
+    // Node's parser reads nothing behind a request with an Upgrade, also where it is ignored.
+    if (req.headers.upgrade !== undefined) res.shouldKeepAlive = false;
     if (refusal === undefined) handlers.request(req, res, expectsContinue);
     else connectionOf(req.socket).refuse(refusal);
   };

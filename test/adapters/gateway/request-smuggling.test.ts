@@ -156,19 +156,6 @@ const refusedHeads: readonly Row[] = [
   ['HTTP/2.0', get().replace('HTTP/1.1', 'HTTP/2.0'), [400], []],
   ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', [400], []],
   [
-    'an upgrade to h2c',
-    get('Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'),
-    [400],
-    [],
-  ],
-  [
-    'an upgrade to h2c with a hidden request behind it',
-    get('Connection: Upgrade', 'Upgrade: h2c') + HIDDEN,
-    [400],
-    [],
-  ],
-  ['an upgrade to websocket or h2c', get('Connection: Upgrade', 'Upgrade: websocket, h2c'), [400], []],
-  [
     'a WebSocket handshake with a body',
     get(...WEBSOCKET, KEY, 'Content-Length: 3') + `abc${HIDDEN}`,
     [400],
@@ -228,7 +215,29 @@ const brokenBodies: readonly Row[] = [
   ['a folded trailer', chunked(`0\r\nX: y\r\n z\r\n\r\n${HIDDEN}`), [400], []],
 ];
 
+const H2C = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'];
+
 const served: readonly Row[] = [
+  // RFC 9110 section 7.8: an Upgrade may be ignored. Node reads nothing behind such a request: the connection ends with it.
+  ['an upgrade to h2c, which is ignored', get(...H2C) + HIDDEN, [200], ['GET / 0']],
+  [
+    'a POST with an upgrade to h2c and a body',
+    post([...H2C, `Content-Length: ${HIDDEN.length}`], HIDDEN + LAST),
+    [200],
+    ['POST /a HIDDEN'],
+  ],
+  [
+    'a chunked POST with an upgrade to h2c',
+    post([...H2C, 'Transfer-Encoding: chunked'], `3\r\nabc\r\n0\r\n\r\n${LAST}`),
+    [200],
+    ['POST /a 3'],
+  ],
+  [
+    'an upgrade to websocket or h2c, which is ignored',
+    get('Connection: Upgrade', 'Upgrade: websocket, h2c') + LAST,
+    [200],
+    ['GET / 0'],
+  ],
   ['two requests sent at once', get() + LAST, [200, 200], ['GET / 0', 'GET /last 0']],
   [
     'a POST and what comes behind it',
