@@ -54,18 +54,14 @@ export function choiceWords(
 ): string | undefined {
   const port = portOf(approval);
   const runs = approval.owner === user ? 'all my runs' : `all runs of ${approval.owner}`;
-  switch (choice) {
-    case 'once':
-      return 'Approve once';
-    case 'deny':
-      return 'Deny';
-    case 'port':
-      return port === undefined ? undefined : `Port ${port} for this run`;
-    case 'run':
-      return port === undefined ? 'All of this run' : 'Any port of this run';
-    case 'always':
-      return port === undefined ? `All of ${runs}` : `Any port of ${runs}`;
-  }
+  const words: Readonly<Record<Choice, string | undefined>> = {
+    once: 'Approve once',
+    deny: 'Deny',
+    port: port === undefined ? undefined : `Port ${port} for this run`,
+    run: port === undefined ? 'All of this run' : 'Any port of this run',
+    always: port === undefined ? `All of ${runs}` : `Any port of ${runs}`,
+  };
+  return words[choice];
 }
 
 /** What the widest approval does, before it is confirmed. */
