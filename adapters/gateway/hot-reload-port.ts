@@ -26,6 +26,16 @@ const WELL_KNOWN: readonly WellKnownText[] = [
         .replace(`&port=${port}&`, `&port=${'0&'.padEnd(port.length, '_')}&`),
   },
   {
+    // webpack-dev-server 6: the same in JSON, where 0.00 is 0 and spaces mean nothing.
+    start: '?url=%7B%22protocol',
+    pattern:
+      /\?url=%7B%22protocol%22%3A%22[a-z]{2,5}%3A%22%2C%22hostname%22%3A%22[\w.%-]{1,40}%22%2C%22port%22%3A(\d{3,5})%2C/y,
+    withoutPort: (text, port) =>
+      text
+        .replace(/%22(?:localhost|127\.0\.0\.1)%22/, '%220.0.0.0%22  ')
+        .replace(`${port}%2C`, `${'0.'.padEnd(port.length, '0')}%2C`),
+  },
+  {
     // Vite with `server.hmr.port`, as Storybook sets it.
     start: 'hmrPort = ',
     pattern: /hmrPort = (\d{1,5});/y,

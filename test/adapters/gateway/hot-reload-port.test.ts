@@ -33,6 +33,18 @@ describe('the port of a hot-reload client', () => {
     expect(changed).toContain('&pathname=%2Fws&logging=info&hot=true";');
   });
 
+  test.each(['0.0.0.0', 'localhost', '127.0.0.1'])(
+    'becomes the page’s for webpack-dev-server 6 on %s',
+    (hostname) => {
+      const spec = { protocol: 'ws:', hostname, port: 8080, pathname: '/ws' };
+      const script = `var q = "?url=${encodeURIComponent(JSON.stringify(spec))}&transport=ws";`;
+      const changed = rewritten([script]);
+      expect(changed).toHaveLength(script.length);
+      const [, url = ''] = /\?url=([^&]*)&transport=ws";$/.exec(changed) ?? [];
+      expect(JSON.parse(decodeURIComponent(url))).toEqual({ ...spec, hostname: '0.0.0.0', port: 0 });
+    },
+  );
+
   test('becomes the page’s for Vite with a port of its own', () => {
     expect(rewritten(['const hmrPort = 6006;\nnext'], 6006)).toBe('const hmrPort = 0   ;\nnext');
   });
