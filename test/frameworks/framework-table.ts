@@ -101,7 +101,6 @@ export const FRAMEWORKS: readonly Framework[] = [
   {
     name: 'Astro',
     project: 'astro',
-    core: true,
     start: 'astro dev',
     port: 4321,
     page: [HEADING],
@@ -135,6 +134,7 @@ export const FRAMEWORKS: readonly Framework[] = [
   {
     name: 'webpack-dev-server',
     project: 'webpack',
+    core: true,
     start: 'webpack serve',
     port: 8080,
     page: [HEADING],
