@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- preview|previews|sandboxes|bridge|host|start …] [--quick]`: ratios measured side by side in one run, with the absolute medians beside them. Ratios are what
+ * `npm run bench [-- preview|previews|sandboxes|bridge|fairness|host|start …] [--quick]`: ratios measured side by side in one run, with the absolute medians beside them. Ratios are what
  * counts; the absolute figures belong to this machine at this moment.
  */
 import { availableParallelism } from 'node:os';
@@ -24,6 +24,10 @@ const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {
   bridge: async (quick) => {
     const { benchBridge } = await import('./bridge.ts');
     return benchBridge(quick ? { pairs: 60, rounds: 5 } : {});
+  },
+  fairness: async (quick) => {
+    const { benchFairness } = await import('./fairness.ts');
+    return benchFairness(quick ? { commands: 40 } : {});
   },
   proxy: async (quick) => {
     const { benchPreview } = await import('./preview.ts');

@@ -33,6 +33,8 @@ export interface Agent {
   readonly kind: 'agent';
   readonly runId: string;
   readonly sandboxId: string;
+  /** Of its run. */
+  readonly owner?: Owner;
   /** When its token ends, if not with its run before. */
   readonly expiresAt?: Date;
 }

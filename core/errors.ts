@@ -59,6 +59,7 @@ export const ERROR_CATALOGUE = {
   snapshot_required: { status: 422, retryable: false },
   unknown_action: { status: 422, retryable: false },
   draft_locked: { status: 423, retryable: true },
+  too_many_requests: { status: 429, retryable: true },
   quota_exceeded: { status: 429, retryable: true },
   too_many_previews: { status: 429, retryable: true },
   too_many_approvals: { status: 429, retryable: true },
@@ -97,11 +98,19 @@ export class PortholeError extends Error {
   /** What a program can go on with, beside the message: more fields of the answer. */
   readonly details: ErrorDetails;
 
-  constructor(code: ErrorCode, message: string, options?: { cause?: unknown; details?: ErrorDetails }) {
+  /** When it may succeed, where that is known. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options?: { cause?: unknown; details?: ErrorDetails; retryAfterSeconds?: number },
+  ) {
     super(message, options);
     this.name = 'PortholeError';
     this.code = code;
     this.details = options?.details ?? {};
+    this.retryAfterSeconds = options?.retryAfterSeconds;
   }
 
   get status(): number {

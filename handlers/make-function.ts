@@ -3,6 +3,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import { guardCredential } from './guard-credential.ts';
 import type { HttpEvent, HttpResponse } from './http-event.ts';
+import { admit } from './middleware/admit.ts';
 import { authenticate } from './middleware/authenticate.ts';
 import { checkBridgeId } from './middleware/check-bridge-id.ts';
 import { guardOrigin } from './middleware/guard-origin.ts';
@@ -38,7 +39,9 @@ export function makeFunction(
     // Before the credential: a browser acting for a foreign page must not even find out whether one is good.
     guardOrigin({ page: route.page, publicOrigin: options.publicOrigin }),
     // Before the input: strangers cannot make us read and parse a body.
-    authenticate(services.authenticator, route, options.publicOrigin),
+    authenticate(services, route, options.publicOrigin),
+    // Before the body is read: what waits costs no memory.
+    admit(() => services.admission, route),
     readInput(route),
   ];
   const handler = (event: ChainEvent): Promise<HttpResponse> => {
@@ -56,6 +59,7 @@ export function makeFunction(
           handshake: event.handshake,
           signal,
           redact,
+          sourceIp: event.requestContext.http.sourceIp,
         },
         services,
       ),

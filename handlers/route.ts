@@ -6,6 +6,12 @@ import type { GrantLimit, Scope } from '#core/rules/grant.ts';
 import type { Handshake, HttpResponse } from './http-event.ts';
 import type { Services } from './services.ts';
 
+/**
+ * What a request costs. `cheap`: a look-up or a change. `heavy`: work on many files, or a transfer. `stream`: as long as a client, a command or a person takes; it never waits for
+ * a place.
+ */
+export type RouteClass = 'cheap' | 'heavy' | 'stream';
+
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /** What a successful answer looks like, for the OpenAPI document. */
@@ -46,6 +52,8 @@ export interface RouteRequest<Params, Query, Body> {
   readonly handshake: Handshake | undefined;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal | undefined;
+  /** Where the connection comes from, where the runtime can tell. */
+  readonly sourceIp: string | undefined;
   /** Takes secrets out of a text that repeats what was sent, for routes with an error shape of their own. */
   readonly redact: (text: string) => string;
 }
@@ -74,6 +82,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
    * Answers WebSocket handshakes. As not every client can set headers on one, the credential may stand in `?authorization=Bearer%20…`, too.
    */
   readonly socket?: boolean;
+  /** Which limits count it. @default cheap */
+  readonly class?: RouteClass;
   /** For anyone, and yet it needs to know the installation: it lets people in. */
   readonly signsIn?: boolean;
   /** A page that a person may reach by a link from another site. */

@@ -18,7 +18,9 @@ import type { LifecycleLimits } from '#core/rules/lifecycle.ts';
 import type { Quotas } from '#core/rules/quotas.ts';
 import type { BucketOptions } from '#core/rules/resolve-mount.ts';
 import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
+import type { GuessLimit } from '#core/use-cases/guess-limit.ts';
 import type { SandboxNews } from '#core/use-cases/sandbox-news.ts';
+import type { Admission } from './middleware/admit.ts';
 import type { WaitingBoard } from '#core/use-cases/waiting-board.ts';
 import type { Terminals } from '#core/use-cases/terminals/terminals.ts';
 
@@ -78,6 +80,10 @@ export interface Services {
   readonly ids: Ids;
   readonly preview: PreviewOptions;
   readonly authenticator: Authenticator;
+  /** Requests under way in this process. */
+  readonly admission: Admission;
+  /** Wrong keys and tokens by address. */
+  readonly guesses: GuessLimit;
   readonly log: Logger;
   /** What `GET /health` warns of. */
   readonly warnings: () => readonly string[];

@@ -10,11 +10,13 @@ import { randomIds } from '#adapters/system/random-ids.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
 import { secretRedactor } from '#core/rules/redact-secrets.ts';
+import { GuessLimit } from '#core/use-cases/guess-limit.ts';
 import { sandboxNews } from '#core/use-cases/sandbox-news.ts';
 import { tellingPlane } from '#core/use-cases/telling-plane.ts';
 import { keptPool } from '#core/use-cases/warm-pool/kept-pool.ts';
 import { createWaitingBoard } from '#core/use-cases/waiting-board.ts';
 import { Terminals } from '#core/use-cases/terminals/terminals.ts';
+import { createAdmission } from '#handlers/middleware/admit.ts';
 import type { Logger, Services } from '#handlers/services.ts';
 import { type Config, isOnOneMachine, secretsOf } from './config/config.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
@@ -156,6 +158,8 @@ export async function openServices({
       ids: randomIds,
       preview: config.preview,
       authenticator,
+      admission: createAdmission(config.requestLimits),
+      guesses: new GuessLimit(config.requestLimits.wrongSecretsPerMinute, clock),
       log,
       warnings: platform.warnings,
       metrics: () => metrics.expose(),

@@ -33,7 +33,8 @@ export function createAgentAuthenticator({
       if (claims === undefined || (claims.inside && !inside)) return undefined;
       const run = await records.runs.get(claims.runId);
       if (run?.status !== 'running') return undefined;
-      return { kind: 'agent', runId: run.id, sandboxId: run.sandboxId, expiresAt: claims.expiresAt };
+      const { id: runId, sandboxId, owner } = run;
+      return { kind: 'agent', runId, sandboxId, owner, expiresAt: claims.expiresAt };
     },
   };
 }

@@ -4,7 +4,10 @@ import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
 import { NO_QUOTAS } from '#core/rules/quotas.ts';
+import { readConfig } from '#host/config/config.ts';
+import { GuessLimit } from '#core/use-cases/guess-limit.ts';
 import type { HttpEvent } from '#handlers/http-event.ts';
+import { createAdmission } from '#handlers/middleware/admit.ts';
 import { makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
 import { keepPreviewAliveRoute } from '#handlers/previews/keep-preview-alive.ts';
 import { startPortForwardRoute } from '#handlers/previews/start-port-forward.ts';
@@ -59,6 +62,8 @@ export async function previewFunctions({ plane, preview, provider }: BedPlane): 
     plane,
     preview,
     quotas: NO_QUOTAS,
+    guesses: new GuessLimit(30, systemClock),
+    admission: createAdmission(readConfig({}).requestLimits),
     provider,
     tokens,
     authenticator,

@@ -16,7 +16,10 @@ const LISTS_WITHIN_MS = 30_000;
 const LIST = `${IN_FOLDER}
 command -v find >/dev/null && command -v stat >/dev/null || { echo 'its image has no find, or no stat' >&2; exit 46; }
 [ -r . ] && [ -x . ] || { echo 'Permission denied' >&2; exit 46; }
-find . -mindepth 1 -maxdepth "$1" -name '${UNDER_WAY}' -prune -o -exec stat -c "$2%f %s %Y %n" -- {} + 2>/dev/null
+# Below other commands of the machine: a listing of many files is work that can wait.
+nice=
+command -v nice >/dev/null && nice -n 10 true 2>/dev/null && nice='nice -n 10'
+$nice find . -mindepth 1 -maxdepth "$1" -name '${UNDER_WAY}' -prune -o -exec stat -c "$2%f %s %Y %n" -- {} + 2>/dev/null
 exit 0
 `;
 
@@ -27,17 +30,46 @@ export interface ListOptions {
   readonly most: number;
 }
 
+/** What the sandbox said of a folder: not parsed yet, because that takes a while for many files. */
+export interface Listing {
+  readonly said: Uint8Array;
+  readonly mark: string;
+  readonly folder: string;
+  /** It had more to say. */
+  readonly isTooMuch: boolean;
+}
+
 /**
  * What is below a folder of the workspace, by path. `isCut`: there is more.
  * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`, `workspace_archive_read_error`, and what `exec` refuses
  */
 export async function listWorkspaceFiles(
-  { provider }: { readonly provider: Pick<SandboxProvider, 'exec'> },
+  deps: { readonly provider: Pick<SandboxProvider, 'exec'> },
   sandboxId: string,
   path: string,
   { depth, most }: ListOptions,
   signal?: AbortSignal,
 ): Promise<{ readonly entries: readonly FileEntry[]; readonly isCut: boolean }> {
+  return filesOfListing(await readListing(deps, sandboxId, path, { depth }, signal), most);
+}
+
+export function filesOfListing(
+  { said, mark, folder, isTooMuch }: Listing,
+  most: number,
+): { readonly entries: readonly FileEntry[]; readonly isCut: boolean } {
+  const bytes = Buffer.from(said.buffer, said.byteOffset, said.byteLength);
+  const entries = readFileListing(bytes, mark, folder);
+  return { entries: entries.slice(0, most), isCut: isTooMuch || entries.length > most };
+}
+
+/** @throws as `listWorkspaceFiles` does */
+export async function readListing(
+  { provider }: { readonly provider: Pick<SandboxProvider, 'exec'> },
+  sandboxId: string,
+  path: string,
+  { depth }: Pick<ListOptions, 'depth'>,
+  signal?: AbortSignal,
+): Promise<Listing> {
   const folder = resolveWorkspacePath(path, 'path');
   const mark = `${randomBytes(16).toString('hex')} `;
   const command = { argv: ['sh', '-c', LIST, 'sh', belowWorkspace(folder), String(depth), mark] } as const;
@@ -45,8 +77,7 @@ export async function listWorkspaceFiles(
     async () => listed(await provider.exec(sandboxId, command, signal), folder),
     signal,
   );
-  const entries = readFileListing(listing, mark, folder);
-  return { entries: entries.slice(0, most), isCut: isTooMuch || entries.length > most };
+  return { said: listing, mark, folder, isTooMuch };
 }
 
 async function listed(

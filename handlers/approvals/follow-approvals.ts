@@ -16,6 +16,7 @@ export const followApprovalsRoute = defineRoute({
     'Server-sent events of the type `approvals`: all that waits, at once and each time that something begins or ends to wait, as `GET /api/approvals` has it. A comment comes ' +
     'every 15 seconds in which nothing else does. The stream ends after an hour: come back.',
   access: 'caller',
+  class: 'stream',
   responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
   errors: ['not_streamable'],
   handle({ caller, signal }, services) {

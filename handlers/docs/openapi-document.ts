@@ -9,6 +9,7 @@ const SHARED_ERRORS: Record<Route['access'], readonly ErrorCode[]> = {
   anyone: ['origin_not_allowed', 'unknown_host', 'invalid_request', 'internal_error'],
   caller: [
     'unauthorized',
+    'too_many_requests',
     'forbidden',
     'origin_not_allowed',
     'unknown_host',
@@ -18,6 +19,7 @@ const SHARED_ERRORS: Record<Route['access'], readonly ErrorCode[]> = {
   ],
   key: [
     'unauthorized',
+    'too_many_requests',
     'forbidden',
     'origin_not_allowed',
     'unknown_host',
@@ -26,6 +28,7 @@ const SHARED_ERRORS: Record<Route['access'], readonly ErrorCode[]> = {
   ],
   local: [
     'unauthorized',
+    'too_many_requests',
     'forbidden',
     'origin_not_allowed',
     'unknown_host',

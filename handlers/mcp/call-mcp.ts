@@ -17,6 +17,7 @@ export const callMcpRoute = defineRoute({
     'The protocol’s streamable HTTP transport. `notifications/cancelled` ends the call that it names. Tools: start_preview, stop_preview, list_previews, doctor, run_command, read_file, write_file, list_files. ' +
     'Whoever may call a route may call its tool.',
   access: 'caller',
+  class: 'stream',
   agents: true,
   body: z.union([Message, z.array(Message).meta({ minItems: 1, maxItems: MOST_MESSAGES })]),
   responses: {

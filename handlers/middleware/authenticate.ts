@@ -10,6 +10,7 @@ import { PortholeError } from '#core/errors.ts';
 import type { Authenticator } from '#core/ports/authenticator.ts';
 import type { Sessions } from '#core/ports/sessions.ts';
 import { limitInTheWay } from '#core/rules/grant.ts';
+import type { GuessLimit } from '#core/use-cases/guess-limit.ts';
 import type { HttpEvent } from '../http-event.ts';
 import type { Route } from '../route.ts';
 import { cookieOf, sessionCookie } from '../session/session-cookie.ts';
@@ -122,11 +123,37 @@ function comesFromThisMachine({ headers, requestContext }: HttpEvent): boolean {
   return address !== undefined && (/^(::ffff:)?127\./.test(address) || address === '::1');
 }
 
-export function authenticate(authenticator: Authenticator, route: Route, publicOrigin?: string): Step {
+/** @throws as `identify` does, and PortholeError `too_many_requests` for an address that guesses */
+export function authenticate(
+  services: { readonly authenticator: Authenticator; readonly guesses: GuessLimit },
+  route: Route,
+  publicOrigin?: string,
+): Step {
   return {
     before: async ({ event }) => {
-      const caller = await identify(authenticator, route, event, publicOrigin);
-      if (caller !== undefined) event.caller = caller;
+      const credential = route.access === 'anyone' ? undefined : presentedCredential(event, route);
+      const { sourceIp } = event.requestContext.http;
+      if (credential !== undefined) checkGuesses(services.guesses, sourceIp, credential);
+      try {
+        const caller = await identify(services.authenticator, route, event, publicOrigin);
+        if (caller !== undefined) event.caller = caller;
+        if (credential !== undefined) services.guesses.right(credential);
+      } catch (error) {
+        const isWrong = error instanceof PortholeError && error.code === 'unauthorized';
+        if (isWrong && credential !== undefined) services.guesses.wrong(sourceIp, credential);
+        throw error;
+      }
     },
   };
+}
+
+/** @throws PortholeError `too_many_requests` */
+export function checkGuesses(guesses: GuessLimit, address: string | undefined, secret: string): void {
+  const seconds = guesses.blockedFor(address, secret);
+  if (seconds === 0) return;
+  throw new PortholeError(
+    'too_many_requests',
+    `Too many wrong keys or tokens came from your address: try again in ${seconds} seconds.`,
+    { retryAfterSeconds: seconds },
+  );
 }

@@ -51,6 +51,7 @@ const CLIENT_GONE = 499;
 
 /** What may well succeed in some seconds. */
 const SOON: ReadonlySet<ErrorCode> = new Set([
+  'too_many_requests',
   'too_many_previews',
   'too_many_approvals',
   'service_unavailable',
@@ -58,7 +59,7 @@ const SOON: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 function hints(error: PortholeError): Record<string, string> {
-  if (SOON.has(error.code)) return { 'retry-after': '5' };
+  if (SOON.has(error.code)) return { 'retry-after': String(error.retryAfterSeconds ?? 5) };
   // RFC 9110 section 15.5.2: a 401 says how to authenticate.
   if (error.code === 'unauthorized') return { 'www-authenticate': 'Bearer' };
   return {};

@@ -16,6 +16,7 @@ export const startAgentPreviewRoute = defineRoute({
     "For the run's owner or its own agent. Unless something has approved it beforehand, a person is asked (`tool.approval_required` on the run's timeline), and the answer waits for " +
     'the decision, five minutes at most. Send the same request again where the connection was lost: it is still waited for. A caller that goes away withdraws it.',
   access: 'caller',
+  class: 'stream',
   agents: true,
   params: RunPath,
   body: StartPreviewBody,

@@ -21,6 +21,7 @@ export const followTimelineRoute = defineRoute({
     'The header `Last-Event-ID` resumes without a gap or a repeat. A comment comes every 15 seconds in which nothing else does. The stream ends after an hour, and for the ' +
     "run's agent with its run: come back with `Last-Event-ID`.",
   access: 'caller',
+  class: 'stream',
   agents: true,
   params: RunPath,
   query: z.object({ after: EventId.optional().describe('The same as `Last-Event-ID`, which wins') }),

@@ -53,6 +53,7 @@ export const execCommandRoute = defineRoute({
     'Server-sent events: `stdout` and `stderr` (base64), then exactly one of `exit` `{"exit_code": n}` and `error` `{"error", "code"}`. ' +
     'Who accepts `application/json` and `text/event-stream` less, or not at all, gets one JSON answer once it has ended. When the client goes away, the command is killed. With a `Session-Id`, it starts in the working directory and the environment of that session, and leaves its own there.',
   access: 'caller',
+  class: 'stream',
   agents: true,
   delegates: { scope: 'exec', enforces: 'commands' },
   bridge: true,

@@ -21,6 +21,7 @@ export const followSandboxRoute = defineRoute({
     'Server-sent events, each `event: sandbox`: first `{"type": "connected", "sandbox_id"}`, then, with an `id` and an `at`, `file_written` (`path`), `exec` (`command`, without credentials of Porthole, and `exit_code`), `stopped`, `resumed` and `preview_opened` (`target_port`) ' +
     'through Porthole, whoever did it. The header `Last-Event-ID` goes on after what is known; the last 1,000 of a day are kept. A comment comes every 15 seconds in which nothing else does. The stream ends after an hour.',
   access: 'caller',
+  class: 'stream',
   delegates: { scope: 'fs:read' },
   params: SandboxPath,
   query: z.object({ after: EventId.optional().describe('The same as `Last-Event-ID`, which wins') }),

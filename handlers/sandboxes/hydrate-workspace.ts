@@ -28,6 +28,7 @@ export const hydrateWorkspaceRoute = defineRoute({
   description:
     'A plain tar of at most 32 MiB. Files that are there are replaced, others stay. One with entries that leave /workspace is refused, and nothing of it is unpacked. Symbolic links stay links, wherever they lead, and are never followed; the answer names those that lead out of /workspace.',
   access: 'caller',
+  class: 'heavy',
   agents: true,
   delegates: { scope: 'fs:write' },
   bridge: true,

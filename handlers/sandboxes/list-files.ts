@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { lentProvider } from '#core/use-cases/delegations/lent-provider.ts';
-import { listWorkspaceFiles } from '#core/use-cases/list-workspace-files.ts';
+import { readListing } from '#core/use-cases/list-workspace-files.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
-import { defineRoute, json } from '../route.ts';
+import { defineRoute } from '../route.ts';
 import { FolderPath } from './folder-path.ts';
+import { inListingThread } from './listing-thread.ts';
 import { SandboxPath } from './sandbox-path.ts';
 
-const MOST_ENTRIES = 10_000;
 const MOST_DEPTH = 16;
 const DEPTH = `must be a whole number from 1 to ${MOST_DEPTH}`;
 
@@ -30,6 +30,7 @@ export const listFilesRoute = defineRoute({
   description:
     'By path, links not followed. At most 10,000 entries, and 4 MiB of names: `truncated` says that there are more, which a listing of a folder below, or a smaller depth, shows.',
   access: 'caller',
+  class: 'heavy',
   agents: true,
   delegates: { scope: 'fs:read', enforces: 'paths' },
   params: SandboxPath,
@@ -60,16 +61,11 @@ export const listFilesRoute = defineRoute({
   async handle({ params, query: { path, depth }, caller, signal }, services) {
     const provider = lentProvider(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    const limits = { depth, most: MOST_ENTRIES };
-    const { entries, isCut } = await listWorkspaceFiles({ provider }, sandbox.id, path, limits, signal);
-    return json(200, {
-      entries: entries.map(({ size, mtime, mode, ...entry }) => ({
-        ...entry,
-        size: size ?? null,
-        mtime: mtime?.toISOString() ?? null,
-        mode: mode.toString(8).padStart(4, '0'),
-      })),
-      truncated: isCut,
-    });
+    const listing = await readListing({ provider }, sandbox.id, path, { depth }, signal);
+    return {
+      statusCode: 200,
+      headers: { 'content-type': 'application/json' },
+      body: await inListingThread(listing),
+    };
   },
 });

@@ -15,6 +15,7 @@ export const persistWorkspaceRoute = defineRoute({
   description:
     'A plain tar with members `./…`. Mounted buckets are not in it. What the sandbox’s user may not read is left out, and named in its last member, `./.porthole-unreadable-files`.',
   access: 'caller',
+  class: 'heavy',
   agents: true,
   delegates: { scope: 'fs:read' },
   bridge: true,

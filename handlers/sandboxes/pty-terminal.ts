@@ -39,6 +39,7 @@ export const ptyTerminalRoute = defineRoute({
     'before, at last `{"type": "exit", "code", "signal"?}`, after everything that was shown, and `{"type": "error", "message"}`. A session has one terminal, which all its sockets share and which stays when they ' +
     'go; without a session the terminal ends with its socket.',
   access: 'caller',
+  class: 'stream',
   agents: true,
   delegates: { scope: 'exec' },
   bridge: true,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { requirePerson } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
+import { checkGuesses } from '../middleware/authenticate.ts';
 import { defineRoute, json } from '../route.ts';
 import { cookieOf, sessionCookie, setCookie } from './session-cookie.ts';
 
@@ -69,12 +70,15 @@ export const signInRoute = defineRoute({
       schema: z.object({ expires_at: z.iso.datetime() }).meta({ id: 'SignedIn' }),
     },
   },
-  errors: ['unauthorized'],
-  async handle({ body }, { authenticator: { sessions }, publicUrl, clock }) {
+  errors: ['unauthorized', 'too_many_requests'],
+  async handle({ body, sourceIp }, { authenticator: { sessions }, guesses, publicUrl, clock }) {
+    checkGuesses(guesses, sourceIp, body.key);
     const session = await sessions?.withKey(body.key);
     if (session === undefined) {
+      guesses.wrong(sourceIp, body.key);
       throw new PortholeError('unauthorized', 'The key is not good here: ask whoever runs this Porthole.');
     }
+    guesses.right(body.key);
     const seconds = Math.round((session.expiresAt.getTime() - clock.now().getTime()) / 1_000);
     return json(
       200,

@@ -16,6 +16,7 @@ export const putSkillRoute = defineRoute({
   description:
     "A tar, plain or compressed by gzip, of the skill's folder, with SKILL.md at its root (agentskills.io): at most 8 MiB as it is sent, 32 MiB and 1,000 files unpacked. Sandboxes that have it get the new one when they are resumed.",
   access: 'caller',
+  class: 'heavy',
   params: SkillPath,
   query: z.object({ shared: Shared.describe("Whether it is everybody's; for admins") }),
   body: 'stream',

@@ -14,6 +14,7 @@ import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
 import type { Quotas } from '#core/rules/quotas.ts';
 import type { BucketOptions } from '#core/rules/resolve-mount.ts';
 import { SHIPPED_IMAGES } from '#core/rules/shipped-images.ts';
+import type { RequestLimits } from '#handlers/middleware/admit.ts';
 import { closestName } from './closest-name.ts';
 import { DOCKER_IMAGE, type Environment, EnvironmentSchema } from './environment-schema.ts';
 
@@ -75,6 +76,7 @@ export interface Config {
   readonly docker: DockerOptions | undefined;
   readonly pool: WarmPoolConfig;
   readonly quotas: Quotas;
+  readonly requestLimits: RequestLimits;
   readonly images: readonly CatalogueImage[];
   /** When sandboxes are stopped and destroyed, in milliseconds. */
   readonly life: LifecycleLimits;
@@ -156,6 +158,7 @@ function shape(env: Environment): Config {
       publicPort: env.PORTHOLE_GATEWAY_PORT,
     }),
     quotas: env.PORTHOLE_QUOTAS,
+    requestLimits: env.PORTHOLE_REQUEST_LIMITS,
     images: env.PORTHOLE_IMAGES ?? SHIPPED_IMAGES,
     life: Object.freeze({
       idle: env.SANDBOX_IDLE_TIMEOUT_MINUTES * 60_000,

@@ -96,6 +96,29 @@ function toQuota({
   };
 }
 
+const atLeastOne = z.number('must be a number').int('must be whole').min(1, 'must be at least 1');
+const requestLimits = (perOwner: number, total: number, waiting: number) =>
+  z
+    .strictObject({
+      per_owner: atLeastOne.default(perOwner),
+      total: atLeastOne.default(total),
+      waiting: wholeAmount.default(waiting),
+    })
+    .prefault({})
+    .transform(({ per_owner, ...rest }) => ({ perOwner: per_owner, ...rest }));
+/** Streams do not wait: a place may be free only in an hour. */
+const RequestLimitsSchema = z
+  .strictObject({
+    cheap: requestLimits(32, 256, 512),
+    heavy: requestLimits(2, 4, 64),
+    stream: requestLimits(128, 10_000, 0),
+    wrong_secrets_per_minute: atLeastOne.default(30),
+  })
+  .transform(({ wrong_secrets_per_minute, ...classes }) => ({
+    ...classes,
+    wrongSecretsPerMinute: wrong_secrets_per_minute,
+  }));
+
 const ImagesSchema = z
   .record(ImageName, ImageFields)
   .transform((images) => Object.entries(images).map(([name, fields]) => toCatalogueImage(name, fields)));
@@ -194,6 +217,11 @@ export const EnvironmentSchema = z.object({
     .prefault('{}')
     .describe(
       'What a person may have at a time, JSON {default: {sandboxes, runs, previews, cpu, memory_mb, disk_mb}, users: {user: the same}}; null: any amount; without it 10 sandboxes, 100 active runs and 10 previews. The service key is bound only where `service` is named',
+    ),
+  PORTHOLE_REQUEST_LIMITS: json(RequestLimitsSchema)
+    .prefault('{}')
+    .describe(
+      'Requests at a time in this process, JSON {cheap, heavy, stream: {per_owner, total, waiting}, wrong_secrets_per_minute}; heavy: listings, archives and transfers; stream: event streams, commands and terminals. Without it 32, 2 and 128 per owner; beyond `waiting` 429. An address may try 30 different wrong keys or tokens a minute',
     ),
   WARM_POOL_TARGET: whole(0, 1_000)
     .default(0)

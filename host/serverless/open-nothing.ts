@@ -2,6 +2,7 @@ import { randomIds } from '#adapters/system/random-ids.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
 import type { Authenticator } from '#core/ports/authenticator.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
+import { GuessLimit } from '#core/use-cases/guess-limit.ts';
 import type { Services } from '#handlers/services.ts';
 import { lineLogger } from './line-logger.ts';
 import type { OpenFunction } from './open-function.ts';
@@ -20,6 +21,7 @@ export function openNothing(): Promise<OpenFunction> {
     clock: systemClock,
     ids: randomIds,
     authenticator: NOBODY,
+    guesses: new GuessLimit(30, systemClock),
     warnings: () => [],
     publicUrl,
     preview: { enabled: zoneSuffix !== undefined, zoneSuffix: zoneSuffix ?? '' },

@@ -40,6 +40,7 @@ export async function startHostProcess({
       PORTHOLE_DATA_DIR: dataDir,
       // Suites make more sandboxes than a person.
       PORTHOLE_QUOTAS: JSON.stringify({ default: { sandboxes: null, runs: null, previews: null } }),
+      PORTHOLE_REQUEST_LIMITS: JSON.stringify({ wrong_secrets_per_minute: 100_000 }),
       ...environment,
     },
     ...(cwd === undefined ? {} : { cwd }),

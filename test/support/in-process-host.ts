@@ -100,6 +100,7 @@ export async function startTestHost(
     PORTHOLE_DATA_DIR: folder,
     LOG_LEVEL: 'debug',
     PORTHOLE_QUOTAS: NO_QUOTAS,
+    PORTHOLE_REQUEST_LIMITS: JSON.stringify({ wrong_secrets_per_minute: 100_000 }),
     ...environment,
   });
   const log = await createLogger({

@@ -1,0 +1,162 @@
+import { once } from 'node:events';
+import { readFile, writeFile, mkdtemp, rm } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startHostProcess } from '#test/support/host-process.ts';
+import { type BenchResult, compare, estimate } from './measure.ts';
+
+export interface FairnessBenchOptions {
+  /** Commands measured, with and without load. */
+  readonly commands?: number;
+  /** Files of the zip. */
+  readonly files?: number;
+}
+
+const KEYS = { ann: 'bench-key-of-ann-0', bob: 'bench-key-of-bob-0' };
+type Name = keyof typeof KEYS;
+/** Of the folder that is listed. */
+const LISTED = 10_000;
+const LISTINGS = 30;
+/** The goals of the issue: another user's `exec`, in milliseconds, and the memory of a zip, in MiB. */
+const MOST_MS = 250;
+const MOST_MIB = 32;
+
+/** What one user feels of another: `exec` of bob while ann lists a large folder 30 times in parallel; and what a zip of many empty files takes of the host's memory. */
+export async function benchFairness({
+  commands = 200,
+  files = 200_000,
+}: FairnessBenchOptions = {}): Promise<BenchResult[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'porthole-bench-'));
+  const people = Object.entries(KEYS).map(([user, key]) => [key, { user, org: 'bench' }]);
+  const host = await startHostProcess({
+    dataDir: join(folder, 'data'),
+    environment: { LOG_LEVEL: 'error', PORTHOLE_API_KEYS: JSON.stringify(Object.fromEntries(people)) },
+  });
+  const agents = { ann: new Agent({ keepAlive: true }), bob: new Agent({ keepAlive: true, maxSockets: 1 }) };
+  const ask = async (as: Name, method: string, path: string, body?: unknown) => {
+    const outgoing = request({
+      host: '127.0.0.1',
+      port: host.port,
+      method,
+      path,
+      agent: agents[as],
+      headers: { authorization: `Bearer ${KEYS[as]}`, 'content-type': 'application/json' },
+    });
+    outgoing.end(body === undefined ? undefined : JSON.stringify(body));
+    const [response] = (await once(outgoing, 'response')) as [NodeJS.ReadableStream & { statusCode: number }];
+    let head = '';
+    let bytes = 0;
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      if (head.length < 1_000) head += chunk.toString();
+      bytes += chunk.length;
+    }
+    if (response.statusCode >= 300) throw new Error(`${method} ${path}: ${response.statusCode} ${head}`);
+    return { head, bytes };
+  };
+  const exec = async (as: Name, id: string, argv: readonly string[]) => {
+    const { head } = await ask(as, 'POST', `/v1/sandbox/${id}/exec`, { argv });
+    if (!head.includes('{"exit_code":0}')) throw new Error(`exec: ${head}`);
+  };
+  const sandbox = async (as: Name) =>
+    (JSON.parse((await ask(as, 'POST', '/v1/sandbox', {})).head) as { id: string }).id;
+  try {
+    const [anns, bobs] = [await sandbox('ann'), await sandbox('bob')];
+    const touch = (name: string, count: number) =>
+      exec('ann', anns, [
+        'sh',
+        '-c',
+        `mkdir ${name} && cd ${name} && seq -f 'a-file-of-usual-length-%.0f.txt' ${count} | xargs touch`,
+      ]);
+    await touch('listed', LISTED);
+    const measure = async (): Promise<number[]> => {
+      const times: number[] = [];
+      while (times.length < commands) {
+        const began = performance.now();
+        await exec('bob', bobs, ['true']);
+        times.push(performance.now() - began);
+      }
+      return times;
+    };
+    await measure();
+    const unloaded = await measure();
+    const progress = { isOver: false, listings: 0 };
+    const load = Array.from({ length: LISTINGS }, async () => {
+      while (!progress.isOver) {
+        await ask('ann', 'GET', `/v1/sandbox/${anns}/files?path=listed`);
+        progress.listings += 1;
+      }
+    });
+    // Under way: the first has been answered.
+    while (progress.listings === 0) await exec('bob', bobs, ['true']);
+    const loaded = await measure();
+    progress.isOver = true;
+    await Promise.all(load);
+
+    await touch('zipped', files);
+    const resident = async () => {
+      const status = await readFile(`/proc/${host.child.pid}/status`, 'utf8');
+      return { now: kilobytes(status, 'VmRSS') / 1_024, peak: kilobytes(status, 'VmHWM') / 1_024 };
+    };
+    // 5: the peak begins anew.
+    await writeFile(`/proc/${host.child.pid}/clear_refs`, '5');
+    const before = await resident();
+    await ask('ann', 'GET', `/v1/sandbox/${anns}/archive?path=zipped&format=zip`);
+    const after = await resident();
+
+    const figures = { loaded, unloaded };
+    const p50 = compare(
+      'exec of another user under 30 listings / unloaded',
+      figures,
+      ['loaded', 'unloaded'],
+      'ms',
+    );
+    const ratio = estimate(loaded).median / estimate(unloaded).median;
+    const max = Math.max(...loaded);
+    return [
+      {
+        ...p50,
+        ratio: { ...p50.ratio, median: ratio },
+        goal: { at: 'most', value: 2 },
+        met: ratio <= 2,
+      },
+      single('exec of another user under 30 listings: longest', max, 'ms', MOST_MS, {
+        'longest unloaded': Math.max(...unloaded),
+        'listings answered': progress.listings,
+      }),
+      single(`zip of ${files} empty files: memory of the host`, after.peak - before.now, 'MiB', MOST_MIB, {}),
+    ];
+  } finally {
+    for (const agent of Object.values(agents)) agent.destroy();
+    await host.end();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function kilobytes(status: string, field: string): number {
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]);
+}
+
+/** One figure with a goal, as the ratio to it. */
+function single(
+  name: string,
+  value: number,
+  unit: string,
+  most: number,
+  more: Readonly<Record<string, number>>,
+): BenchResult {
+  const ratio = value / most;
+  const also = Object.entries(more).map(([arm, median]) => [arm, { median, unit: '' }]);
+  return {
+    name,
+    ratio: { median: ratio, low: ratio, high: ratio },
+    pairs: 1,
+    goal: { at: 'most', value: 1 },
+    met: ratio <= 1,
+    absolute: {
+      measured: { median: value, unit },
+      goal: { median: most, unit },
+      ...Object.fromEntries(also),
+    },
+  };
+}

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { execute } from './support/commands.ts';
+import { ALICE, BOB, PEOPLE } from './support/people.ts';
+import { makeRun, verdict } from './support/runs.ts';
+
+describe('limits of requests', () => {
+  let porthole: TestHost;
+  let id: string;
+  let runId: string;
+  beforeAll(async () => {
+    porthole = await startTestHost({
+      ...PEOPLE,
+      PORTHOLE_REQUEST_LIMITS: JSON.stringify({
+        heavy: { per_owner: 1, total: 2, waiting: 3 },
+        stream: { per_owner: 2 },
+        wrong_secrets_per_minute: 5,
+      }),
+    });
+    ({ sandboxId: id, runId } = await makeRun(porthole, ALICE));
+  });
+  afterAll(() => porthole.end());
+
+  const open = async (path: string, token: string) => {
+    const outgoing = get(`${porthole.host.url}${path}`, { headers: { authorization: `Bearer ${token}` } });
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+    response.on('error', () => undefined).resume();
+    return response;
+  };
+
+  test('refuse the third event stream of one owner with Retry-After, and free the place of a closed one', async () => {
+    const streams = [
+      await open(`/v1/sandbox/${id}/events`, ALICE),
+      await open(`/api/runs/${runId}/events`, ALICE),
+    ];
+    expect(streams.map(({ statusCode }) => statusCode)).toEqual([200, 200]);
+    const refused = await porthole.call('GET', '/api/approvals/events', { token: ALICE });
+    expect(verdict(refused)).toEqual([429, 'too_many_requests']);
+    expect(refused.headers['retry-after']).toBe('5');
+    const bobs = await open('/api/approvals/events', BOB);
+    expect(bobs.statusCode).toBe(200);
+    for (const stream of [...streams, bobs]) stream.destroy();
+    let status: number | undefined = 429;
+    while (status === 429) {
+      const again = await open('/api/approvals/events', ALICE);
+      status = again.statusCode;
+      again.destroy();
+    }
+    expect(status).toBe(200);
+  });
+
+  test('let listings wait for their turn, and refuse what is too much to wait', async () => {
+    const list = (): Promise<Answer> => porthole.call('GET', `/v1/sandbox/${id}/files`, { token: ALICE });
+    const answers = await Promise.all(Array.from({ length: 12 }, list));
+    const statuses = answers.map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200, 429]));
+    expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(4);
+    expect((await list()).status).toBe(200);
+  });
+
+  test('count the agent of a run as its owner', async () => {
+    const run = await makeRun(porthole, ALICE);
+    const first = await open(`/v1/sandbox/${id}/events`, ALICE);
+    const second = await open(`/api/runs/${runId}/events`, ALICE);
+    const refused = await porthole.call('POST', `/v1/sandbox/${run.sandboxId}/exec`, {
+      token: run.agentToken,
+      body: { argv: ['true'] },
+    });
+    expect(verdict(refused)).toEqual([429, 'too_many_requests']);
+    for (const stream of [first, second]) stream.destroy();
+  });
+
+  test('refuse further guesses of an address that tried five wrong keys, but not keys that were right', async () => {
+    const ask = (token: string) => porthole.call('GET', '/api/runs', { token });
+    await ask(ALICE);
+    for (let guess = 0; guess < 4; guess += 1) expect((await ask(`wrong-${guess}`)).status).toBe(401);
+    // Again and again: it counts once.
+    for (let again = 0; again < 4; again += 1) expect((await ask('wrong-0')).status).toBe(401);
+    const signIn = (key: string) => porthole.call('POST', '/api/session', { body: { key } });
+    expect(verdict(await signIn('wrong-4'))).toEqual([401, 'unauthorized']);
+    const refused = await ask('wrong-5');
+    expect(verdict(refused)).toEqual([429, 'too_many_requests']);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect(verdict(await signIn('wrong-6'))).toEqual([429, 'too_many_requests']);
+    expect((await ask(ALICE)).status).toBe(200);
+    expect((await signIn(ALICE)).status).toBe(200);
+  });
+
+  test('answer a large listing whole, made beside the event loop', async () => {
+    const run = await makeRun(porthole, BOB);
+    const many = 'mkdir many; cd many; for n in $(seq 12000); do : > "file number $n"; done';
+    await execute(porthole, run.sandboxId, ['bash', '-c', many], { token: BOB });
+    const answer = await porthole.call('GET', `/v1/sandbox/${run.sandboxId}/files?path=many`, { token: BOB });
+    const { entries, truncated } = answer.json<{ entries: { name: string }[]; truncated: boolean }>();
+    expect([answer.status, entries.length, truncated]).toEqual([200, 10_000, true]);
+    expect(entries[0]).toMatchObject({ name: 'file number 1', type: 'file', size: 0 });
+  });
+});
