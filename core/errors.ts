@@ -36,7 +36,6 @@ export const ERROR_CATALOGUE = {
   no_bound_sandbox: { status: 409, retryable: true },
   preview_not_enabled: { status: 409, retryable: false },
   run_ended: { status: 409, retryable: false },
-  sandbox_in_use: { status: 409, retryable: false },
   sandbox_not_running: { status: 409, retryable: true },
   preview_conflict: { status: 409, retryable: true },
   sandbox_exists: { status: 409, retryable: false },

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { ERROR_CATALOGUE, type ErrorCode } from '#core/errors.ts';
 
 function errorText(code: ErrorCode, message: string): string {
-  return JSON.stringify({ error: message, code });
+  return JSON.stringify({ error: message, code, retryable: ERROR_CATALOGUE[code].retryable });
 }
 
 /** Answers a request that reaches no function, and ends its connection. */

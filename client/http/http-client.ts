@@ -81,6 +81,7 @@ export class HttpClient {
       throw new PortholeError(`Porthole's answer to ${nameOf(call)} is no JSON: is url the API's address?`, {
         status: response.status,
         code: 'invalid_answer',
+        retryable: false,
         cause,
       });
     }

@@ -18,7 +18,7 @@ export async function readError(
 ): Promise<PortholeError> {
   const { status } = response;
   const bytes = await readAtMost(response.body, MAX_BYTES).catch(() => new Uint8Array());
-  const { error, code, request_id: requestId } = parseObject(new TextDecoder().decode(bytes));
+  const { error, code, retryable, request_id: requestId } = parseObject(new TextDecoder().decode(bytes));
   const isOurs = typeof error === 'string' && typeof code === 'string';
   const message = isOurs
     ? error
@@ -26,6 +26,7 @@ export async function readError(
   return new PortholeError(redact(message, secrets), {
     status,
     code: isOurs ? code : `status_${status}`,
+    retryable: typeof retryable === 'boolean' ? retryable : undefined,
     retryAfterMs: readRetryAfter(response.headers.get('retry-after'), new Date()),
     requestId: typeof requestId === 'string' ? requestId : undefined,
   });

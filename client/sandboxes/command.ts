@@ -124,9 +124,13 @@ function read({ event, data }: ServerSentEvent): CommandEvent {
     if (typeof exitCode === 'number' && Number.isInteger(exitCode)) return { type: 'exit', exitCode };
   }
   if (event === 'error') {
-    const { error, code } = told;
+    const { error, code, retryable } = told;
     if (typeof error === 'string' && typeof code === 'string') {
-      throw new PortholeError(error, { status: code === 'exec_error' ? 400 : 502, code });
+      throw new PortholeError(error, {
+        status: code === 'exec_error' ? 400 : 502,
+        code,
+        retryable: typeof retryable === 'boolean' ? retryable : undefined,
+      });
     }
   }
   throw broken(`it has an event that is none: ${JSON.stringify(event.slice(0, 40))}`);
@@ -136,6 +140,7 @@ function broken(why: string, cause?: unknown): PortholeError {
   return new PortholeError(`What a command says cannot be read: ${why}. Run it again.`, {
     status: 200,
     code: 'invalid_answer',
+    retryable: false,
     cause,
   });
 }

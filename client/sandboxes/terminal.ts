@@ -104,7 +104,10 @@ export class Terminal implements AsyncIterable<Uint8Array>, AsyncDisposable {
 
   /** Hangs up. The shell of a session goes on; any other ends. */
   close(): void {
-    this.#fail(new PortholeError('The terminal was closed.', { status: 0, code: 'closed' }), undefined);
+    this.#fail(
+      new PortholeError('The terminal was closed.', { status: 0, code: 'closed', retryable: false }),
+      undefined,
+    );
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -143,6 +146,7 @@ export class Terminal implements AsyncIterable<Uint8Array>, AsyncDisposable {
         {
           status: 0,
           code: 'too_slow',
+          retryable: false,
         },
       ),
     );

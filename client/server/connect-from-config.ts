@@ -60,7 +60,7 @@ export async function connectFromConfig(config: unknown, options: ConnectOptions
   if (new URL(url).href !== sandbox.dataplaneUrl) {
     throw new PortholeError(
       `The configuration's dataplane_url is refused: it must be ${sandbox.dataplaneUrl}. Have the client use the Porthole that this server uses.`,
-      { status: 0, code: 'dataplane_url_refused' },
+      { status: 0, code: 'dataplane_url_refused', retryable: false },
     );
   }
   if (serverKey !== undefined && org === undefined) {
@@ -113,7 +113,7 @@ async function validate(
   if (validation.exists && validation.valid) return validation;
   throw new PortholeError(
     `The configuration's sandbox is refused: Porthole does not know ${id} as one of ${org} that its credential opens. Have the client delegate it anew.`,
-    { status: 0, code: 'sandbox_refused' },
+    { status: 0, code: 'sandbox_refused', retryable: false },
   );
 }
 

@@ -53,6 +53,7 @@ function invalid({ status }: Response, why: string, cause?: unknown): PortholeEr
   return new PortholeError(`${why}: see that nothing on the way changes it.`, {
     status,
     code: 'invalid_answer',
+    retryable: false,
     cause,
   });
 }

@@ -5,6 +5,14 @@ const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 /** 128 bits at 5 bits a character. */
 const SUFFIX_LENGTH = 26;
 const HOST_SUFFIX = '-preview';
+const WORD_LENGTHS = PREVIEW_WORDS.map(({ length }) => length);
+
+/**
+ * The shape of every token that is minted, for JavaScript and RE2 alike: three words and the base32 suffix.
+ * The log redactor, the admission policy and the tests use this definition.
+ */
+export const PREVIEW_TOKEN_PATTERN = `(?:[a-z]{${Math.min(...WORD_LENGTHS)},${Math.max(...WORD_LENGTHS)}}-){3}[a-z2-7]{${SUFFIX_LENGTH}}`;
+
 /** A DNS label's limit, RFC 1035 section 2.3.4. */
 const MAX_LABEL = 63;
 

@@ -1,6 +1,8 @@
+import { PREVIEW_TOKEN_PATTERN } from './preview-token.ts';
+
 /** What no log line and no error may hold, wherever it came from: preview tokens (also within host names), signed tokens, bearer headers, passwords of URLs. */
 const SECRETS: readonly [RegExp, string][] = [
-  [/\b[a-z]{3,10}-[a-z]{3,10}-[a-z]{3,10}-[a-z2-7]{26}\b/gi, '[preview token]'],
+  [new RegExp(PREVIEW_TOKEN_PATTERN, 'gi'), '[preview token]'],
   [/\beyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?/g, '[signed token]'],
   [/\b(bearer\s+)[^\s"\\]+/gi, '$1[redacted]'],
   [/([?&]token=)[^&\s"\\]+/gi, '$1[redacted]'],

@@ -41,10 +41,11 @@ const BODY_ERRORS: readonly ErrorCode[] = ['request_timeout', 'payload_too_large
 
 const ErrorSchema: Json = {
   type: 'object',
-  required: ['error', 'code'],
+  required: ['error', 'code', 'retryable'],
   properties: {
     error: { type: 'string', description: 'What is wrong, the value, and the remedy' },
     code: { type: 'string', enum: Object.keys(ERROR_CATALOGUE) },
+    retryable: { type: 'boolean', description: 'Whether the same call may succeed later' },
     request_id: { type: 'string', description: 'Under which the log has the cause (5xx only)' },
   },
 };

@@ -11,6 +11,8 @@ const byForm = secretRedactor([]);
 export interface ErrorBody {
   readonly error: string;
   readonly code: ErrorCode;
+  /** Whether the same call may succeed later. */
+  readonly retryable: boolean;
   /** Quote it to the operator: the log has the cause under it. */
   readonly request_id?: string;
 }
@@ -27,7 +29,11 @@ export function errorResponse(
   redact = byForm,
 ): HttpResponse {
   if (error instanceof PortholeError && error.status < 500) {
-    const body: ErrorBody = { error: redact(error.message), code: error.shownCode };
+    const body: ErrorBody = {
+      error: redact(error.message),
+      code: error.shownCode,
+      retryable: error.retryable,
+    };
     return json(error.status, { ...error.details, ...body }, hints(error));
   }
   log.error({ err: error, request_id: requestId, operation }, 'request failed');
@@ -35,6 +41,7 @@ export function errorResponse(
   const body: ErrorBody = {
     error: redact(known.message),
     code: known.shownCode,
+    retryable: known.retryable,
     ...(requestId === undefined ? {} : { request_id: requestId }),
   };
   return json(known.status, body, hints(known));

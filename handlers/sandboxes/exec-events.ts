@@ -70,6 +70,7 @@ async function lastFrames(
       JSON.stringify({
         error: known ? error.message : 'The connection to the sandbox was lost: run the command again.',
         code: known ? error.shownCode : 'exec_transport_error',
+        retryable: !known || error.retryable,
       }),
     );
   }
@@ -92,5 +93,8 @@ function frame(event: string, data: string): string {
 
 /** What could not begin, as the bridge tells it: its answer has begun by then. */
 export function failedEvents(error: PortholeError): string {
-  return frame('error', JSON.stringify({ error: error.message, code: error.shownCode }));
+  return frame(
+    'error',
+    JSON.stringify({ error: error.message, code: error.shownCode, retryable: error.retryable }),
+  );
 }

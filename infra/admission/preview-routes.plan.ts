@@ -1,4 +1,5 @@
 import { ANNOTATIONS, PREVIEW_LABELS, UPSTREAM_ORIGIN } from '../../constructs/names.ts';
+import { PREVIEW_TOKEN_PATTERN } from '../../core/rules/preview-token.ts';
 import { LISTENERS } from '../gateway/gateway.plan.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { hasLabels, inPreviewsNamespace, isNamed, isOurs, policyMetadata, quote } from './expressions.ts';
@@ -12,8 +13,8 @@ const TIME = String.raw`^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}(\\.\\d{1,9})?
 /** What a preview's Service and route are both named. */
 export const PREVIEW_NAME = '^preview-[0-9a-f]{20}$';
 
-/** The host of a preview up to its zone: three words, and 128 bits in base32. */
-const TOKEN = '^[a-z]{2,8}-[a-z]{2,8}-[a-z]{2,8}-[a-z2-7]{26}-preview[.]';
+/** The host of a preview up to its zone. */
+const TOKEN = `^${PREVIEW_TOKEN_PATTERN}-preview[.]`;
 
 /** A run's id, wherever the run comes from. */
 const RUN_ID = '^[A-Za-z0-9_-]{1,64}$';

@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { ERROR_CATALOGUE } from '#core/errors.ts';
+import { ERROR_CATALOGUE, type ErrorCode, PortholeError as ServerError } from '#core/errors.ts';
+import { errorResponse } from '#handlers/middleware/render-errors.ts';
+import type { Logger } from '#handlers/services.ts';
 import { HttpClient } from '../../client/http/http-client.ts';
-import { isRetryable, PortholeError } from '../../client/http/porthole-error.ts';
+import { PortholeError } from '../../client/http/porthole-error.ts';
 import { readRetryAfter, retryDelay } from '../../client/http/retry-delay.ts';
 import { Porthole } from '../../client/index.ts';
 
@@ -116,9 +118,36 @@ describe('a call of the client', () => {
   });
 });
 
-test.each(Object.entries(ERROR_CATALOGUE))('knows whether %s may pass', (code, entry) => {
-  const shown = 'shownAs' in entry ? entry.shownAs : code;
-  expect(isRetryable(entry.status, shown)).toBe(entry.retryable);
+describe('an error that Porthole answers', () => {
+  const log = { error: () => undefined } as unknown as Logger;
+
+  test.each(Object.entries(ERROR_CATALOGUE))(
+    'tells whether a call that met %s may be repeated',
+    async (code, entry) => {
+      const answer = errorResponse(new ServerError(code as ErrorCode, 'no'), 'r1', log, 'test');
+      const { client } = answered(
+        ...Array.from(
+          { length: 4 },
+          () => new Response(answer.body as string, { status: answer.statusCode, headers: AT_ONCE }),
+        ),
+      );
+      const error = await failure(client.json({ path: 'v1/sandbox' }));
+      expect(error).toMatchObject({ status: entry.status, retryable: entry.retryable });
+    },
+  );
+
+  test.each([
+    [404, false],
+    [429, true],
+    [500, true],
+    [501, false],
+    [502, true],
+  ])('falls back to its status %d', async (status, retryable) => {
+    const { client } = answered(
+      ...Array.from({ length: 4 }, () => new Response('<html>', { status, headers: AT_ONCE })),
+    );
+    expect(await failure(client.json({ path: 'v1/sandbox' }))).toMatchObject({ status, retryable });
+  });
 });
 
 describe('the pause before a call is repeated', () => {

@@ -182,6 +182,7 @@ export function doctorContract(settings: () => Readonly<Record<string, string>>)
       expect(answer.json()).toEqual({
         error: `port: must be an integer between 1 and 65535, got ${JSON.stringify(port)}.`,
         code: 'invalid_request',
+        retryable: false,
       });
     },
   );

@@ -2,13 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PREVIEW_TOKEN_PATTERN } from '#core/rules/preview-token.ts';
 import { startHostProcess } from '#test/support/host-process.ts';
 import { call, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { type CommandResult, execute, serve } from '#test/host/support/commands.ts';
 import { ALICE, BOB, PEOPLE } from '#test/host/support/people.ts';
 import { type Callable, type MadeRun, makeRun, stopSandbox } from '#test/host/support/runs.ts';
 
-const URL_LINE = /^http:\/\/[a-z]+-[a-z]+-[a-z]+-[a-z2-7]{26}-preview\.localhost:\d+\n$/;
+const URL_LINE = new RegExp(`^http://${PREVIEW_TOKEN_PATTERN}-preview\\.localhost:\\d+\\n$`);
 const RUNS = '$HOME/.porthole/runs';
 
 /** Runs a script in a sandbox as its owner. */

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PREVIEW_TOKEN_PATTERN } from '#core/rules/preview-token.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 
 const MAIN = new URL('../../examples/demo/main.ts', import.meta.url).pathname;
@@ -50,7 +51,7 @@ describe('npm run demo', () => {
     });
     expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining('It works.') });
     expect(said).toMatch(
-      new RegExp(`http://[a-z]+-[a-z]+-[a-z]+-[a-z2-7]{26}-preview\\.localhost:${porthole.host.port}\n`),
+      new RegExp(`http://${PREVIEW_TOKEN_PATTERN}-preview\\.localhost:${porthole.host.port}\n`),
     );
     expect(said).toContain('An edited file is announced over it (/src/main.js)');
     const sandboxes = [];

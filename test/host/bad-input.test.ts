@@ -41,7 +41,7 @@ describe('bad input', () => {
     const before = await inventory(porthole);
     const answer = await ask();
     const { error, code, ...rest } = answer.json<{ error: string; code: keyof typeof ERROR_CATALOGUE }>();
-    expect(Object.keys(rest)).toEqual([]);
+    expect(rest).toEqual({ retryable: ERROR_CATALOGUE[code].retryable });
     expect(answer.headers['content-type']).toMatch(/^application\/json/);
     // The bridge's paths outside the workspace have this code as well.
     const statuses = code === 'invalid_request' ? [400, 403] : [ERROR_CATALOGUE[code].status];
@@ -96,7 +96,7 @@ describe('bad input', () => {
       ],
     ])('a start on port %s is 400 and names it', async (_name, body, code, message) => {
       const answer = await refuses(() => post(paths.start(), body));
-      expect([answer.status, answer.json()]).toEqual([400, { error: message, code }]);
+      expect([answer.status, answer.json()]).toEqual([400, { error: message, code, retryable: false }]);
     });
   });
 
@@ -183,7 +183,10 @@ describe('bad input', () => {
       ['JSON nested 500,000 deep', 'runs', '['.repeat(500_000), 'Invalid JSON body'],
     ])('%s: 400, and the message names it', async (_name, path, body, message) => {
       const answer = await refuses(() => post(paths[path](), body));
-      expect([answer.status, answer.json()]).toEqual([400, { error: message, code: 'invalid_request' }]);
+      expect([answer.status, answer.json()]).toEqual([
+        400,
+        { error: message, code: 'invalid_request', retryable: false },
+      ]);
     });
 
     test.each<[string, string, string, unknown, [number, string]]>([
@@ -211,6 +214,7 @@ describe('bad input', () => {
         {
           error: `The body must be JSON, but its Content-Type is ${JSON.stringify(contentType)}: send Content-Type: application/json.`,
           code: 'unsupported_media_type',
+          retryable: false,
         },
       ]);
     });

@@ -131,7 +131,10 @@ describe('with keys configured', () => {
     ['GET', '/v1/openapi.json'],
   ])('without a credential %s %s is 401', async (method, path) => {
     const answer = await porthole.call(method, path);
-    expect([answer.status, answer.json()]).toEqual([401, { error: 'Unauthorized', code: 'unauthorized' }]);
+    expect([answer.status, answer.json()]).toEqual([
+      401,
+      { error: 'Unauthorized', code: 'unauthorized', retryable: false },
+    ]);
   });
 
   test.each(['/v1/openapi', '/v1/openapi.html', '/v1/openapi.json'])(

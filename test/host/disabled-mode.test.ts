@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { PREVIEW_TOKEN_PATTERN } from '#core/rules/preview-token.ts';
 import { reap } from '#handlers/reaper.ts';
 import { call, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { approvalsAsked, askForPreview, decide } from './support/approvals.ts';
@@ -32,7 +33,7 @@ describe('with Sandbox__Preview__Enabled=false', () => {
     const body = answer.json<{ local_port: number; session_id: string }>();
     expect(answer.status).toBe(200);
     expect(body).toEqual({
-      session_id: expect.stringMatching(/^[a-z]+-[a-z]+-[a-z]+-[a-z2-7]{26}$/),
+      session_id: expect.stringMatching(new RegExp(`^${PREVIEW_TOKEN_PATTERN}$`)),
       local_port: expect.any(Number),
       target_port: 3465,
       pod_name: run.sandboxId,

@@ -4,13 +4,14 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { PREVIEW_TOKEN_PATTERN } from '#core/rules/preview-token.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { readTimeline } from './support/approvals.ts';
 import { execute, serve } from './support/commands.ts';
 import { ADA_ADMIN, ALICE, BOB, PEOPLE } from './support/people.ts';
 import { type MadeRun, makeRun } from './support/runs.ts';
 
-const URL_IN = /http:\/\/[a-z]+-[a-z]+-[a-z]+-[a-z2-7]{26}-preview\.localhost:\d+/;
+const URL_IN = new RegExp(`http://${PREVIEW_TOKEN_PATTERN}-preview\\.localhost:\\d+`);
 
 let porthole: TestHost;
 const clients: Client[] = [];

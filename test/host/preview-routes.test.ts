@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { PREVIEW_TOKEN_PATTERN } from '#core/rules/preview-token.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { serve } from './support/commands.ts';
 import { decide, readTimeline, type TimelineEvent } from './support/approvals.ts';
@@ -6,7 +7,7 @@ import { ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
 import { pinnedClock } from './support/pinned-clock.ts';
 import { type MadeRun, makeRun, startPreview, verdict, visit } from './support/runs.ts';
 
-const TOKEN = /^[a-z]{3,10}-[a-z]{3,10}-[a-z]{3,10}-[a-z2-7]{26}$/;
+const TOKEN = new RegExp(`^${PREVIEW_TOKEN_PATTERN}$`);
 const NOWHERE = 'swift-falcon-amber-aaaaaaaaaaaaaaaaaaaaaaaaaa';
 
 describe('the preview routes', () => {
@@ -125,6 +126,7 @@ describe('the preview routes', () => {
     expect(fourth.json()).toEqual({
       error: `Run ${run.runId} already has 3 live previews, which is the most a run may have: stop one first.`,
       code: 'too_many_previews',
+      retryable: true,
     });
     expect(fourth.headers['retry-after']).toBe('5');
     expect((await list()).json<{ target_port: number }[]>().map((each) => each.target_port)).toEqual([

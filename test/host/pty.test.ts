@@ -441,7 +441,10 @@ describe('the terminal', () => {
       ),
     ])('%s', async (_name, options, error) => {
       const answer = await refused(options);
-      expect([answer.status, answer.body]).toEqual([400, { error, code: 'invalid_request' }]);
+      expect([answer.status, answer.body]).toEqual([
+        400,
+        { error, code: 'invalid_request', retryable: false },
+      ]);
       expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f]{16}$/);
       expect(answer.headers['connection']).toBe('close');
     });
@@ -455,7 +458,7 @@ describe('the terminal', () => {
       const answer = await porthole.call('GET', `/v1/sandbox/${id}/pty`);
       expect([answer.status, answer.json()]).toEqual([
         400,
-        { error: 'WebSocket upgrade required', code: 'invalid_request' },
+        { error: 'WebSocket upgrade required', code: 'invalid_request', retryable: false },
       ]);
     });
 

@@ -142,7 +142,10 @@ describe("a run's timeline", () => {
   ])('refuses to be read with %s', async (query, error) => {
     const { runId } = await begin();
     const answer = await porthole.call('GET', `/api/runs/${runId}/timeline${query}`, { token: ALICE });
-    expect([answer.status, answer.json()]).toEqual([400, { error, code: 'invalid_request' }]);
+    expect([answer.status, answer.json()]).toEqual([
+      400,
+      { error, code: 'invalid_request', retryable: false },
+    ]);
   });
 
   test.each(['timeline', 'events'])('its %s is for owner, admin and the run’s own agent', async (what) => {

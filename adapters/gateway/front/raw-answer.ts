@@ -8,8 +8,10 @@ const LINGER_MS = 1_000;
 const FLUSH_MS = 30_000;
 
 /** The answer to a request that could not be parsed or must not be served, as bytes; the connection ends with it. */
-export function rawAnswer(error: Pick<PortholeError, 'status' | 'code' | 'message'>): string {
-  const body = Buffer.from(`${JSON.stringify({ error: error.message, code: error.code })}\n`);
+export function rawAnswer(error: Pick<PortholeError, 'status' | 'code' | 'message' | 'retryable'>): string {
+  const body = Buffer.from(
+    `${JSON.stringify({ error: error.message, code: error.code, retryable: error.retryable })}\n`,
+  );
   return [
     `HTTP/1.1 ${error.status} ${reasonPhrase(error.status)}`,
     'Content-Type: application/json; charset=utf-8',

@@ -393,6 +393,7 @@ describe.each(sides)('the strict front, before %s,', (side, hostOf) => {
     expect(body).toEqual({
       error: 'The request has 2 Host headers. Send exactly one.',
       code: 'invalid_request',
+      retryable: false,
     });
     expect(answer).toMatch(/^Connection: close\r$/m);
     expect(answer).not.toContain(hostOf(bed));

@@ -126,6 +126,7 @@ printf '#!/bin/sh\\necho ran\\n' > /tmp/tool && chmod +x /tmp/tool && /tmp/tool`
         expect(JSON.parse(last.data)).toEqual({
           error: 'cwd does not exist: /workspace/nowhere',
           code: 'exec_error',
+          retryable: false,
         });
       });
     });

@@ -197,13 +197,13 @@ export function ptyContract(bridge: UnderTest): void {
       ['no number of rows', '?rows=many', 'cols and rows must be valid numbers'],
       ['a session id that is none', '?session=a%2Fb', 'Invalid session ID format'],
     ])('with %s is refused before it is one', async (_what, query, error) => {
-      expect(await refused(query)).toEqual([400, { error, code: 'invalid_request' }]);
+      expect(await refused(query)).toEqual([400, { error, code: 'invalid_request', retryable: false }]);
     });
 
     test('asks for the key', async () => {
       expect(await refused('', { authorization: 'Bearer wrong' })).toEqual([
         401,
-        { error: 'Unauthorized', code: 'unauthorized' },
+        { error: 'Unauthorized', code: 'unauthorized', retryable: false },
       ]);
     });
   });

@@ -6,11 +6,14 @@ import {
   isPreviewToken,
   parsePreviewHost,
   previewHost,
+  PREVIEW_TOKEN_PATTERN,
   previewName,
   tokenFingerprint,
 } from '#core/rules/preview-token.ts';
+import { secretRedactor } from '#core/rules/redact-secrets.ts';
 
 const REFERENCE_TOKEN = 'swift-falcon-amber-k7m2q9x4n8b3r6t5w1z0c2d4f7';
+const redact = secretRedactor([]);
 const mac = fc.uint8Array({ minLength: 32, maxLength: 32 });
 
 describe('preview tokens', () => {
@@ -32,11 +35,14 @@ describe('preview tokens', () => {
     for (const [text, encoded] of rows) expect(base32(Buffer.from(text))).toBe(encoded);
   });
 
-  test('every token fits one DNS label with its suffix and is accepted by the reader', () => {
+  test('has the one shape that readers accept, one DNS label holds and the log redactor removes', () => {
     fc.assert(
       fc.property(mac, (bytes) => {
         const token = formatPreviewToken(bytes);
-        expect(token).toMatch(/^[a-z]+-[a-z]+-[a-z]+-[a-z2-7]{26}$/);
+        expect(token).toMatch(new RegExp(`^${PREVIEW_TOKEN_PATTERN}$`));
+        expect(redact(`GET https://${previewHost(token, 'example.com')}/x`)).toBe(
+          'GET https://[preview token]-preview.example.com/x',
+        );
         expect(`${token}-preview`.length).toBeLessThanOrEqual(63);
         expect(isPreviewToken(token)).toBe(true);
       }),

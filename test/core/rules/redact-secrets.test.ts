@@ -21,6 +21,7 @@ describe('a redactor', () => {
       `http://swift-falcon-amber-${'a'.repeat(26)}-preview.localhost:1/x`,
       'http://[preview token]-preview.localhost:1/x',
     ],
+    ['a preview token after an underscore', `_dawn-dune-calm-${'a'.repeat(26)}`, '_[preview token]'],
     ['a preview token in capitals', `SWIFT-FALCON-AMBER-${'A'.repeat(26)}`, '[preview token]'],
     ['a signed token', 'id eyJhbGciOiJIUzI1NiJ9.eyJydW4iOiJ4In0.c2ln, please', 'id [signed token], please'],
     ['a signed token without signature', 'eyJhbGciOiJub25lIn0.eyJydW4iOiJ4In0.', '[signed token]'],

@@ -520,6 +520,7 @@ describe('the editor, where something is wrong', () => {
         {
           error: expect.stringMatching(/^The snapshots of your runs would have \d+ bytes, of 400 at most/),
           code: 'quota_exceeded',
+          retryable: true,
           bytes: expect.any(Number),
           most: 400,
         },

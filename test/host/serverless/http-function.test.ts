@@ -67,7 +67,11 @@ describe('a route as a function of a runtime that buffers', () => {
     const result = await httpFunction(echoRoute, openNothing)(gatewayEvent('POST', '/other'));
     expect([result.statusCode, bodyOf(result)]).toEqual([
       404,
-      { error: 'This function serves POST /echo/{name} and no other path.', code: 'not_found' },
+      {
+        error: 'This function serves POST /echo/{name} and no other path.',
+        code: 'not_found',
+        retryable: false,
+      },
     ]);
   });
 
@@ -121,6 +125,7 @@ describe('a route as a function of a runtime that buffers', () => {
       {
         error: 'Something went wrong on our side. The log has the details under this request_id.',
         code: 'internal_error',
+        retryable: true,
         request_id: 'req-1',
       },
     ]);
