@@ -4,6 +4,7 @@ import { type Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { dropRest } from '#adapters/gateway/status-answer.ts';
 import { PortholeError } from '#core/errors.ts';
+import { missingPage } from '#handlers/console/console-page.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http-event.ts';
 import { makeFunction, type FunctionOptions, type PortholeFunction } from '#handlers/make-function.ts';
 import { errorResponse } from '#handlers/middleware/render-errors.ts';
@@ -132,12 +133,21 @@ export function createFunctionHost({
       return;
     }
     const allowed = methodsOf(path);
-    const error = new PortholeError(
-      allowed.length === 0 ? 'not_found' : 'method_not_allowed',
-      `There is no route ${request.method} ${shownPath(path)}: GET /v1/openapi lists them.`,
+    if (allowed.length > 0) {
+      // RFC 9110 section 15.5.6: a 405 says what is allowed.
+      const error = noRoute('method_not_allowed', request.method, path);
+      void answerFailure(error, request, reply, { allow: allowed.join(', ') });
+      return;
+    }
+    const began = process.hrtime.bigint();
+    const event = toEvent(request, reply, services.ids.request());
+    missingPage(event, services).then(
+      (page) =>
+        page === undefined
+          ? answerFailure(noRoute('not_found', request.method, path), request, reply)
+          : finish(reply, page, event, UNMATCHED, began),
+      (error: unknown) => answerFailure(error, request, reply),
     );
-    // RFC 9110 section 15.5.6: a 405 says what is allowed.
-    void answerFailure(error, request, reply, allowed.length === 0 ? {} : { allow: allowed.join(', ') });
   });
   for (const route of routes) {
     const invoke: PortholeFunction = makeFunction(route, services, options);
@@ -172,6 +182,13 @@ const contentTypes = new WeakMap<object, string | undefined>();
 /** `/a/{id}/file/{path}` → `/a/:id/file/*` */
 function fastifyPath(template: string): string {
   return template.replace(/\{path\}$/, '*').replace(/\{(\w+)\}/g, ':$1');
+}
+
+function noRoute(code: 'not_found' | 'method_not_allowed', method: string, path: string): PortholeError {
+  return new PortholeError(
+    code,
+    `There is no route ${method} ${shownPath(path)}: GET /v1/openapi lists them.`,
+  );
 }
 
 /** What paths a template stands for. */

@@ -2,6 +2,9 @@
 import { z } from 'zod';
 import { EnvironmentSchema } from './config/environment-schema.ts';
 
+// A reader that stops early, such as `head`, is no failure: EPIPE.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
 for (const [name, schema] of Object.entries(EnvironmentSchema.shape)) {
   const { default: fallback, enum: values } = z.toJSONSchema(schema, {
     io: 'output',

@@ -37,7 +37,7 @@ export function tendProvider(
     readonly log: Logger;
   },
 ): TendedProvider {
-  const catalogued = cataloguedProvider(own, { records, images });
+  const catalogued = cataloguedProvider(own, { records, images, provider: own });
   const skilled = skilledProvider(catalogued, {
     records,
     failed: (id, err) =>

@@ -28,6 +28,7 @@ import { ContainerChannels } from './container-channels.ts';
 import { ContainerLife } from './containers/container-life.ts';
 import { containerProcess } from './containers/container-process.ts';
 import { containerState, type RunningContainer } from './containers/container-state.ts';
+import { findImage } from './containers/image-supply.ts';
 import { DEFAULT_LIMITS, limitsOf, type SandboxLimits } from './containers/sandbox-limits.ts';
 import { type FoundVolume, SandboxVolumes } from './containers/sandbox-volume.ts';
 import { Engine, type EngineOptions } from './engine/engine.ts';
@@ -149,6 +150,12 @@ class ContainerProvider implements DockerProvider {
 
   channelPath(): string | undefined {
     return this.#channels.path;
+  }
+
+  /** No registry serves `localhost`: an image of it runs only where it was built. Others are pulled when they are needed. */
+  async runsImage(reference: string, signal?: AbortSignal): Promise<boolean> {
+    if (!reference.startsWith('localhost/')) return true;
+    return (await findImage(this.#engine, reference, signal)) !== undefined;
   }
 
   async enforcement(network: boolean): Promise<Enforcement> {

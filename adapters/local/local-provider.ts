@@ -109,6 +109,10 @@ class FolderProvider implements LocalProvider {
     return this.#isolation;
   }
 
+  runsImage(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+
   async enforcement(network: boolean): Promise<Enforcement> {
     const { isolation } = await this.#isolation;
     const by = network ? 'packet filter of its network namespace' : 'network namespace';

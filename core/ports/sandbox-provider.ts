@@ -92,6 +92,9 @@ export interface SandboxProvider {
   /** By what a sandbox with or without a network is held to what it was given. Never rejects: what cannot be told is null. */
   enforcement(network: boolean): Promise<Enforcement>;
 
+  /** Whether a sandbox can be made from the image, as far as that is known before one is. */
+  runsImage(reference: string, signal?: AbortSignal): Promise<boolean>;
+
   /**
    * Makes and starts the sandbox; resolves once commands can run in it. Existing and running: does nothing.
    * @throws PortholeError `image_not_supported`, `resources_not_supported`, `network_not_supported`: nothing was made

@@ -9,6 +9,7 @@ export function changedProvider(
     name: provider.name,
     defaultSize: provider.defaultSize,
     enforcement: (network) => provider.enforcement(network),
+    runsImage: (reference, signal) => provider.runsImage(reference, signal),
     create: (spec, signal) => provider.create(spec, signal),
     inspect: (id, signal) => provider.inspect(id, signal),
     stop: (id, signal) => provider.stop(id, signal),

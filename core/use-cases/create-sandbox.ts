@@ -30,7 +30,7 @@ export interface MakeSandboxDeps {
   readonly place: string;
 }
 
-export interface CreateSandboxDeps extends MakeSandboxDeps, CatalogueDeps {
+export interface CreateSandboxDeps extends MakeSandboxDeps, Omit<CatalogueDeps, 'provider'> {
   readonly records: Records;
   /** Where one may be ready. */
   readonly pool: Pick<WarmPool, 'take'>;

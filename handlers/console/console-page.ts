@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
-import type { HttpResponse } from '../http-event.ts';
+import type { HttpEvent, HttpResponse } from '../http-event.ts';
+import { prefers } from '../prefers.ts';
 import { defineRoute } from '../route.ts';
+import type { Services } from '../services.ts';
 import { consoleBuild } from './console-build.ts';
 import { type ConsoleFile, consoleFiles } from './console-files.ts';
 import { consoleHeaders } from './console-headers.ts';
@@ -22,28 +24,51 @@ function consolePage(path: string, id: string, summary: string) {
       200: { description: 'The page', contentType: 'text/html' },
       304: { description: 'The page is as the browser has it' },
     },
-    async handle({ headers }, services): Promise<HttpResponse> {
-      const common = consoleHeaders(services);
-      const files = await consoleFiles();
-      const page = files?.byPath.get('index.html');
-      if (files === undefined || page === undefined) {
-        return {
-          statusCode: 200,
-          headers: {
-            ...common,
-            'content-security-policy': MISSING_CONSOLE_POLICY,
-            'content-type': 'text/html; charset=utf-8',
-            'cache-control': 'no-store',
-          },
-          body: missingConsolePage(consoleBuild(), services.authenticator.withoutCredential !== undefined),
-        };
-      }
-      const tag = `"${files.digest}"`;
-      const all = { ...common, 'cache-control': 'no-cache', etag: tag, vary: 'accept-encoding' };
-      if (headers['if-none-match'] === tag) return { statusCode: 304, headers: all };
-      return encoded(page, headers['accept-encoding'], all);
-    },
+    handle: ({ headers }, services) => answerConsolePage(headers, services),
   });
+}
+
+/** What the console's pages need of the functions. */
+type PageServices = Parameters<typeof consoleHeaders>[0] & Pick<Services, 'authenticator'>;
+
+async function answerConsolePage(
+  headers: HttpEvent['headers'],
+  services: PageServices,
+): Promise<HttpResponse> {
+  const common = consoleHeaders(services);
+  const files = await consoleFiles();
+  const page = files?.byPath.get('index.html');
+  if (files === undefined || page === undefined) {
+    return {
+      statusCode: 200,
+      headers: {
+        ...common,
+        'content-security-policy': MISSING_CONSOLE_POLICY,
+        'content-type': 'text/html; charset=utf-8',
+        'cache-control': 'no-store',
+      },
+      body: missingConsolePage(consoleBuild(), services.authenticator.withoutCredential !== undefined),
+    };
+  }
+  const tag = `"${files.digest}"`;
+  const all = { ...common, 'cache-control': 'no-cache', etag: tag, vary: 'accept-encoding' };
+  if (headers['if-none-match'] === tag) return { statusCode: 304, headers: all };
+  return encoded(page, headers['accept-encoding'], all);
+}
+
+/** Below these, programs ask: they get JSON. */
+const API_PATH = /^\/(?:api|v1|mcp|assets)(?:\/|$)/;
+
+/** The console's own 404 page for a browser at an address that nothing serves; undefined for everything else. */
+export async function missingPage(
+  { headers, rawPath, requestContext }: HttpEvent,
+  services: PageServices,
+): Promise<HttpResponse | undefined> {
+  const isBrowser = prefers(headers['accept'], 'text/html', 'application/json');
+  if (requestContext.http.method !== 'GET' || !isBrowser || API_PATH.test(rawPath)) return undefined;
+  const answer = await answerConsolePage({ 'accept-encoding': headers['accept-encoding'] }, services);
+  delete answer.headers['etag'];
+  return { ...answer, statusCode: 404, headers: { ...answer.headers, 'cache-control': 'no-store' } };
 }
 
 export const homeRoute = consolePage('/', 'getHome', 'The console: runs, and what waits for a decision');

@@ -80,7 +80,8 @@ async function readSnapshot(part: MultipartPart, most: number): Promise<Partial<
   }
   const payloadBytes = measureSnapshot(payload, most);
   const { success, data, error } = PartialToolFields.safeParse(payload);
-  if (!success) throw new PortholeError('invalid_snapshot', describeProblems(error, payload, 'body'));
+  if (!success)
+    throw new PortholeError('invalid_snapshot', describeProblems(error, payload, 'body', PartialToolFields));
   return { fields: toSource(data), payloadBytes };
 }
 

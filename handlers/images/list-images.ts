@@ -10,7 +10,8 @@ export const listImagesRoute = defineRoute({
   path: '/api/images',
   tag: 'Images',
   summary: 'List the images that sandboxes may be made from',
-  description: 'By name. Besides them there is the default, which sandboxes get that name none.',
+  description:
+    'By name, those that the provider of this installation can run. A sandbox that names no image gets the default.',
   access: 'caller',
   responses: {
     200: {

@@ -146,7 +146,7 @@ async function callTool(
   const read = tool.input.safeParse(given);
   if (!read.success) {
     tell('invalid_request');
-    return failure(redact(describeProblems(read.error, given, 'arguments')), 'invalid_request');
+    return failure(redact(describeProblems(read.error, given, 'arguments', tool.input)), 'invalid_request');
   }
   try {
     const { data, text } = await tool.run(read.data, context);

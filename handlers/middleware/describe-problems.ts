@@ -1,4 +1,5 @@
-import type { z } from 'zod';
+import { z } from 'zod';
+import { closestName } from '#core/rules/closest-name.ts';
 
 /** Fields whose value an error never repeats: what they are called may say nothing of it below `env`. */
 const SECRET = /^env\.|token|secret|key|credential|password|authorization/i;
@@ -6,13 +7,41 @@ const SECRET = /^env\.|token|secret|key|credential|password|authorization/i;
 /**
  * One sentence a problem: where, what was expected, what was got. All problems at once, so that nobody has to find them one by one.
  */
-export function describeProblems(error: z.ZodError, input: unknown, where: string): string {
-  return error.issues.map((issue) => describe(issue, input, where)).join(' ');
+export function describeProblems(
+  error: z.ZodError,
+  input: unknown,
+  where: string,
+  schema: z.core.$ZodType,
+): string {
+  return error.issues.map((issue) => describe(issue, input, where, schema)).join(' ');
 }
 
-function describe(issue: z.core.$ZodIssue, input: unknown, where: string): string {
+/** The names of an object's fields, those of nested objects by `path`; none where the schema is no object. */
+export function fieldsOf(schema: z.core.$ZodType | undefined, path: readonly PropertyKey[] = []): string[] {
+  let at = schema;
+  for (;;) {
+    if (at instanceof z.ZodObject) {
+      const [first, ...rest] = path;
+      if (first === undefined) return Object.keys(at.shape);
+      return fieldsOf(at.shape[String(first)] as z.core.$ZodType | undefined, rest);
+    }
+    if (at instanceof z.ZodArray) return fieldsOf(at.element, path.slice(1));
+    if (at instanceof z.ZodOptional || at instanceof z.ZodNullable || at instanceof z.ZodDefault)
+      at = at.unwrap();
+    else if (at instanceof z.ZodPipe) at = at.in;
+    else return [];
+  }
+}
+
+function describe(issue: z.core.$ZodIssue, input: unknown, where: string, schema: z.core.$ZodType): string {
   if (issue.code === 'unrecognized_keys') {
-    return `${where}: unknown field${issue.keys.length > 1 ? 's' : ''} ${issue.keys.map((key) => JSON.stringify(key.slice(0, 60))).join(', ')}.`;
+    const known = fieldsOf(schema, issue.path);
+    const parent = issue.path.length === 0 ? where : issue.path.map(String).join('.');
+    const names = issue.keys.map((key) => {
+      const close = closestName(key, known);
+      return `${JSON.stringify(key.slice(0, 60))}${close === undefined ? '' : ` (did you mean ${JSON.stringify(close)}?)`}`;
+    });
+    return `${parent}: unknown field${names.length > 1 ? 's' : ''} ${names.join(', ')}.`;
   }
   if (issue.code === 'invalid_key') {
     const parent = issue.path.slice(0, -1).map(String).join('.') || where;

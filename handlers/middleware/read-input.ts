@@ -1,10 +1,11 @@
 import { buffer as readBytes } from 'node:stream/consumers';
 import type { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
+import { closestName } from '#core/rules/closest-name.ts';
 import type { HttpEvent } from '../http-event.ts';
 import type { Route } from '../route.ts';
 import { limitedStream } from '../limited-stream.ts';
-import { describeProblems } from './describe-problems.ts';
+import { describeProblems, fieldsOf } from './describe-problems.ts';
 import type { Step } from './step.ts';
 
 /** The most JSON a request may carry, where its route does not say otherwise: 1 MiB. */
@@ -15,10 +16,11 @@ export const MAX_JSON_BYTES = 1_048_576;
  * @throws PortholeError `invalid_request` naming every bad field, `unsupported_media_type`, `payload_too_large`
  */
 export function readInput(route: Route): Step {
+  const known = queryNames(route);
   return {
     before: async ({ event }) => {
       const params = parse(route.params, event.pathParameters ?? {}, 'path');
-      const query = parse(route.query, queryOf(event, route), 'query');
+      const query = parse(route.query, queryOf(event, route, known), 'query');
       const body =
         route.body === undefined || route.body === 'stream' || 'form' in route.body
           ? undefined
@@ -32,14 +34,47 @@ function parse(schema: z.ZodType | undefined, value: unknown, where: 'path' | 'q
   if (schema === undefined) return value;
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  throw new PortholeError('invalid_request', describeProblems(result.error, value, where));
+  throw new PortholeError('invalid_request', describeProblems(result.error, value, where, schema));
 }
 
-/** No parameter is a list: whoever sends one twice means both, and would get what only one of them asks for. The bridge's clients are not asked. */
-function queryOf({ rawQueryString }: HttpEvent, { query, bridge }: Route): Record<string, string> {
+/**
+ * The parameters that a route reads; undefined where any is accepted: the bridge ignores what it does not know, and links to pages carry parameters of others.
+ */
+function queryNames({ query, bridge, page, access, socket }: Route): readonly string[] | undefined {
+  if (bridge === true || page === true) return undefined;
+  return [
+    ...(query === undefined ? [] : fieldsOf(query)),
+    ...(access === 'key' ? ['token'] : []),
+    ...(socket === true ? ['authorization'] : []),
+  ];
+}
+
+/**
+ * The query as an object.
+ * @throws PortholeError `invalid_request` for a parameter that the route does not know or that occurs twice: a misspelt filter would match everything
+ */
+function queryOf(
+  { rawQueryString }: HttpEvent,
+  { query, bridge }: Route,
+  known: readonly string[] | undefined,
+): Record<string, string> {
   if (rawQueryString === '') return {};
   const given = new URLSearchParams(rawQueryString);
   const values = Object.fromEntries(given);
+  const unknown = known && Object.keys(values).find((name) => !known.includes(name));
+  if (known !== undefined && unknown !== undefined) {
+    const close = closestName(unknown, known);
+    const remedy =
+      close !== undefined
+        ? `did you mean ${JSON.stringify(close)}?`
+        : known.length > 0
+          ? `the parameters are ${known.join(', ')}.`
+          : 'this route takes none.';
+    throw new PortholeError(
+      'invalid_request',
+      `query: unknown parameter ${JSON.stringify(unknown.slice(0, 80))}: ${remedy}`,
+    );
+  }
   const twice = Object.keys(values).find((name) => given.getAll(name).length > 1);
   if (twice !== undefined && query !== undefined && bridge !== true) {
     throw new PortholeError(

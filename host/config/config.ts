@@ -11,11 +11,11 @@ import type { EditorOptions } from '#core/editor-options.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import type { LifecycleLimits } from '#core/rules/lifecycle.ts';
 import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
+import { closestName } from '#core/rules/closest-name.ts';
 import type { Quotas } from '#core/rules/quotas.ts';
 import type { BucketOptions } from '#core/rules/resolve-mount.ts';
 import { SHIPPED_IMAGES } from '#core/rules/shipped-images.ts';
 import type { RequestLimits } from '#handlers/middleware/admit.ts';
-import { closestName } from './closest-name.ts';
 import { DOCKER_IMAGE, type Environment, EnvironmentSchema } from './environment-schema.ts';
 
 /** A configuration that cannot be used: every problem, one line each. */

@@ -340,6 +340,16 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     await context.close();
   });
 
+  test('shows its own 404 page at an address that nothing serves', async () => {
+    const [context, page] = await open();
+    const answer = await page.goto(`http://127.0.0.1:${porthole.host.port}/no/such/page`);
+    expect(answer?.status()).toBe(404);
+    await page.getByRole('heading', { level: 1, name: 'There is no such page' }).waitFor();
+    await page.getByRole('link', { name: 'Go to the runs' }).click();
+    await page.getByRole('link', { name: 'Rebuild the pricing page' }).first().waitFor();
+    await context.close();
+  });
+
   test('a part of an old build that is gone brings the page of the new one', async () => {
     const [context, page] = await open();
     await visit(page, PLACES['runs'] as Place);

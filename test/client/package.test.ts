@@ -41,10 +41,23 @@ describe('the package of the client', () => {
   beforeAll(async () => {
     place = await mkdtemp(join(tmpdir(), 'porthole-package-'));
     installed = join(place, 'node_modules/@porthole/client');
-    await mkdir(installed, { recursive: true });
-    await cp(join(CLIENT, 'package.json'), join(installed, 'package.json'));
-    await buildClient(join(installed, 'dist'));
+    const packed = join(place, 'packed');
+    await mkdir(packed);
+    for (const file of ['package.json', 'README.md', 'LICENSE'])
+      await cp(join(CLIENT, file), join(packed, file));
+    await buildClient(join(packed, 'dist'));
+    // What `prepack` does has been done above, in a folder of the test.
+    const { stdout } = await run('npm', ['pack', '--silent', '--ignore-scripts'], { cwd: packed });
     await writeFile(join(place, 'package.json'), '{"type": "module"}');
+    const install = [
+      'install',
+      '--offline',
+      '--no-audit',
+      '--no-fund',
+      '--no-save',
+      join(packed, stdout.trim()),
+    ];
+    await run('npm', install, { cwd: place });
   });
   afterAll(() => rm(place, { recursive: true }));
 
@@ -60,6 +73,14 @@ describe('the package of the client', () => {
       }),
     );
     expect(foreign).toEqual([]);
+  });
+
+  test.each([
+    ['the packed package', () => place],
+    ['a clone', () => ROOT],
+  ])('runs by npx in %s', async (_where, folder) => {
+    const { stdout } = await run('npx', ['--no-install', 'porthole', '--help'], { cwd: folder() });
+    expect(stdout).toMatch(/^porthole: .*\n\nusage: porthole <command> \[options\]\n/);
   });
 
   test('bundles for browsers, without anything of Node', async () => {

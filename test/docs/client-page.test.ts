@@ -1,9 +1,11 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { transform } from 'esbuild';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { buildClient } from '../../build/build-client.ts';
 
@@ -38,39 +40,58 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Runs an example as it stands, with what it makes in the test's own folder. */
-async function run(script: string): Promise<string> {
-  const file = join(folder, 'example.ts');
-  await writeFile(file, script.replaceAll('/tmp/porthole-readme-', join(folder, 'synced-')));
-  const { stdout } = await promisify(execFile)(process.execPath, [file], { env: environment });
-  return stdout;
-}
+/** The machine's own Node: 20 or later, as the page says. Porthole's own comes first on the path of npm. */
+const machineNode = (process.env['PATH'] ?? '')
+  .split(delimiter)
+  .filter((each) => !each.includes('node_modules'))
+  .map((each) => join(each, 'node'))
+  .find((each) => existsSync(each));
+if (machineNode === undefined) throw new Error('no Node on the path beside the one of node_modules');
 
-test('the first example runs a command', async () => {
-  expect(await run(scripts[0] as string)).toBe('console.log("hello from", process.cwd())\nended with 0\n');
-});
+const runtimes = {
+  'Node 24, as written': (script: string) => ({ node: process.execPath, file: 'example.ts', code: script }),
+  "the machine's Node, compiled": async (script: string) => ({
+    node: machineNode,
+    file: 'example.js',
+    code: (await transform(script, { loader: 'ts', target: 'es2022', format: 'esm' })).code,
+  }),
+};
 
-test('the example of a folder sends it whole, and then what has changed', async () => {
-  const stdout = await run(scripts[1] as string);
-  expect(stdout).toMatch(/sent: 2,.*unchanged: 0,.*sent: 1,.*unchanged: 1,/s);
-});
+describe.each(Object.entries(runtimes))('on %s', (_runtime, prepare) => {
+  /** Runs an example with what it makes in the test's own folder. */
+  async function run(script: string): Promise<string> {
+    const { node, file, code } = await prepare(script);
+    await writeFile(join(folder, file), code.replaceAll('/tmp/porthole-readme-', join(folder, 'synced-')));
+    const { stdout } = await promisify(execFile)(node, [join(folder, file)], { env: environment });
+    return stdout;
+  }
 
-test('the example of a terminal shows what is computed there, and how the shell ended', async () => {
-  const stdout = await run(scripts[2] as string);
-  expect(stdout).toMatch(/\r\n42\r\n/);
-  expect(stdout).toMatch(/\{ code: 3 \}\n$/);
-});
+  test('runs the first example: a command', async () => {
+    expect(await run(scripts[0] as string)).toBe('console.log("hello from", process.cwd())\nended with 0\n');
+  });
 
-test('the example of lending has tools that work until they are revoked', async () => {
-  expect(await run(scripts[3] as string)).toBe(
-    [
-      'read_file path',
-      'write_file path content',
-      'exec_command command cwd timeout_seconds',
-      'exit code 0\nstdout:\n2\n',
-      'unauthorized\n',
-    ].join('\n'),
-  );
+  test('runs the example of a folder: all of it once, and then what has changed', async () => {
+    const stdout = await run(scripts[1] as string);
+    expect(stdout).toMatch(/sent: 2,.*unchanged: 0,.*sent: 1,.*unchanged: 1,/s);
+  });
+
+  test('runs the example of a terminal: what is computed there, and how the shell ended', async () => {
+    const stdout = await run(scripts[2] as string);
+    expect(stdout).toMatch(/\r\n42\r\n/);
+    expect(stdout).toMatch(/\{ code: 3 \}\n$/);
+  });
+
+  test('runs the example of delegation: tools that work until they are revoked', async () => {
+    expect(await run(scripts[3] as string)).toBe(
+      [
+        'read_file path',
+        'write_file path content',
+        'exec_command command cwd timeout_seconds',
+        'exit code 0\nstdout:\n2\n',
+        'unauthorized\n',
+      ].join('\n'),
+    );
+  });
 });
 
 test('there is no other example of the library', () => {

@@ -28,6 +28,7 @@ export function memorySandboxes(): MemorySandboxes {
   const provider: SandboxProvider = {
     name: 'local',
     defaultSize: { cpu: 1, memoryMb: 1_024, diskMb: 1_024 },
+    runsImage: async () => true,
     enforcement: async () => ({ cpu: null, memoryMb: null, diskMb: null, network: null }),
     create: ({ id }) => move('running')(id),
     resume: move('running'),

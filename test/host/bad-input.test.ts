@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { connect } from 'node:net';
 import { ERROR_CATALOGUE } from '#core/errors.ts';
+import { ROUTES } from '#handlers/routes.ts';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { inventory } from './support/inventory.ts';
 import { ALICE, BOB, PEOPLE } from './support/people.ts';
@@ -116,6 +117,12 @@ describe('bad input', () => {
         'auto_approve_tools: expected boolean, got "yes".',
       ],
       ['a run with a field of another API', 'runs', { name: 'x' }, 'body: unknown field "name".'],
+      [
+        'a run with a misspelt field',
+        'runs',
+        { titel: 'x' },
+        'body: unknown field "titel" (did you mean "title"?).',
+      ],
       [
         'two problems at once',
         'runs',
@@ -233,6 +240,60 @@ describe('bad input', () => {
         ]);
       },
     );
+  });
+
+  test.each([
+    ['text/html,application/xhtml+xml,*/*;q=0.8', '/nowhere', 'text/html; charset=utf-8'],
+    ['text/html,application/xhtml+xml,*/*;q=0.8', '/api/nowhere', 'application/json'],
+    ['*/*', '/nowhere', 'application/json'],
+  ])('answers 404 to Accept %s at %s in the form %s', async (accept, path, type) => {
+    const answer = await porthole.call('GET', path, { headers: { accept } });
+    expect([answer.status, answer.headers['content-type']]).toEqual([404, type]);
+    expect(answer.headers['etag']).toBeUndefined();
+  });
+
+  describe('queries', () => {
+    test.each([
+      ['a misspelt one', '/api/runs?limt=1', 'query: unknown parameter "limt": did you mean "limit"?'],
+      [
+        'one of another API',
+        '/api/approvals?colour=red',
+        'query: unknown parameter "colour": this route takes none.',
+      ],
+      [
+        'one beside those that are known',
+        '/v1/sandbox?limit=1&colour=red',
+        /^query: unknown parameter "colour": the parameters are .*limit/,
+      ],
+      [
+        'one more of one',
+        '/v1/sandbox?limit=1&limit=2',
+        'query: "limit" is there more than once: say it once.',
+      ],
+    ])('%s is 400 and names it', async (_name, path, message) => {
+      const answer = await refuses(() => porthole.call('GET', path, { token: ALICE }));
+      expect(answer.status).toBe(400);
+      expect(answer.json()['error']).toEqual(
+        typeof message === 'string' ? message : expect.stringMatching(message),
+      );
+    });
+
+    test('of the bridge are ignored where they are unknown, as its clients expect', async () => {
+      const answer = await porthole.call('GET', `/v1/sandbox/${run.sandboxId}/running?colour=red`, {
+        token: ALICE,
+      });
+      expect(answer.json()).toEqual({ running: true });
+    });
+  });
+
+  test('every JSON body of our own routes refuses a field that it does not know', () => {
+    const lenient = ROUTES.filter(({ bridge, body }) => {
+      if (bridge === true || body === undefined || body === 'stream' || 'form' in body) return false;
+      const { error } = body.safeParse({ zzz: 1 });
+      return error?.issues.some(({ code }) => code === 'unrecognized_keys') !== true;
+    });
+    // JSON-RPC messages are the protocol's own, and may carry fields of later versions.
+    expect(lenient.map(({ id }) => id)).toEqual(['callMcp']);
   });
 
   describe('a JSON body of 10 MB', () => {

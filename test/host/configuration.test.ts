@@ -351,6 +351,16 @@ The configuration has 3 problems:
     expect(said).not.toContain('hunter2');
   });
 
+  test('npm run config ends quietly when its reader stops early', () => {
+    const script = new URL('../../host/print-config.ts', import.meta.url).pathname;
+    // Read one byte and close the pipe: the rest meets EPIPE.
+    const line = `'${process.execPath}' '${script}' | head -c 1`;
+    const { status, stdout, stderr } = spawnSync('bash', ['-o', 'pipefail', '-c', line], {
+      encoding: 'utf8',
+    });
+    expect([status, stdout, stderr]).toEqual([0, 'P', '']);
+  });
+
   test('npm run config prints every setting with its meaning', () => {
     const script = new URL('../../host/print-config.ts', import.meta.url).pathname;
     const { stdout, status } = spawnSync(process.execPath, [script], { encoding: 'utf8' });

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { CatalogueImage } from '#core/ports/images.ts';
+import { SHIPPED_IMAGES } from '#core/rules/shipped-images.ts';
+import { listImages } from '#core/use-cases/images/image-catalogue.ts';
 import { readConfig } from '#host/config/config.ts';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { ADA_ADMIN, ALICE, PEOPLE } from './support/people.ts';
@@ -18,6 +21,13 @@ describe('the catalogue of images', () => {
   const asAlice = (method: string, path: string, body?: unknown) =>
     porthole.call(method, path, { token: ALICE, body });
   const listed = async () => (await asAlice('GET', '/api/images')).json<{ images: Listed[] }>().images;
+  /** What the catalogue offers on a provider that runs some images. */
+  const runnable = (runs: (reference: string) => boolean) =>
+    listImages({
+      records: porthole.host.services.records,
+      images: SHIPPED_IMAGES,
+      provider: { runsImage: async (reference) => runs(reference) },
+    });
   const sandboxes = async () =>
     (await asAlice('GET', '/v1/sandbox')).json<{ sandboxes: object[] }>().sandboxes.length;
 
@@ -26,15 +36,11 @@ describe('the catalogue of images', () => {
   });
   afterAll(() => porthole.end());
 
-  test('ships with Python, Node and one of several languages', async () => {
-    expect((await listed()).map(({ name, reference, source }) => [name, reference, source])).toEqual([
-      ['multi', 'localhost/porthole/multi:1', 'configuration'],
-      ['node', 'localhost/porthole/node:1', 'configuration'],
-      ['python', 'localhost/porthole/python:1', 'configuration'],
-    ]);
+  test('offers no image on a provider that runs none', async () => {
+    expect(await listed()).toEqual([]);
   });
 
-  test('takes an image, replaces it, and lets it go', async () => {
+  test('adds an image, replaces it and deletes it', async () => {
     const image = {
       name: 'data',
       reference: 'registry.test/data@sha256:1',
@@ -49,17 +55,20 @@ describe('the catalogue of images', () => {
       200,
       { name: 'data', reference: 'registry.test/data:2', description: '', languages: [], resources: {} },
     ]);
-    expect((await listed()).find(({ name }) => name === 'data')).toEqual({
-      name: 'data',
-      reference: 'registry.test/data:2',
-      description: '',
-      languages: [],
-      resources: {},
-      source: 'api',
-    });
+    expect(await runnable(() => true)).toEqual(
+      [
+        { ...SHIPPED_IMAGES[0], source: 'configuration' },
+        { ...second.json<CatalogueImage>(), source: 'api' },
+        { ...SHIPPED_IMAGES[1], source: 'configuration' },
+        { ...SHIPPED_IMAGES[2], source: 'configuration' },
+      ].toSorted((a, b) => ((a.name ?? '') < (b.name ?? '') ? -1 : 1)),
+    );
+    expect(
+      (await runnable((reference) => reference.startsWith('registry.test/'))).map(({ name }) => name),
+    ).toEqual(['data']);
     expect((await asAda('DELETE', '/api/images/data')).status).toBe(204);
     expect(verdict(await asAda('DELETE', '/api/images/data'))).toEqual([404, 'image_not_found']);
-    expect((await listed()).map(({ name }) => name)).toEqual(['multi', 'node', 'python']);
+    expect((await runnable(() => true)).map(({ name }) => name)).toEqual(['multi', 'node', 'python']);
   });
 
   test.each([
@@ -93,7 +102,7 @@ describe('the catalogue of images', () => {
       const answer = await asAlice('POST', path, { image: 'docker.io/library/debian:12' });
       expect(verdict(answer)).toEqual([400, 'image_not_supported']);
       expect(answer.json()['error']).toBe(
-        'Image "docker.io/library/debian:12" is not in the catalogue (multi, node, python): name one of it, leave image out for the default, or let an admin add it with POST /api/images.',
+        'Image "docker.io/library/debian:12" is not in the catalogue, which offers no images here. Choose one of them, leave image out for the default, or ask an admin to add it with POST /api/images.',
       );
       expect(await sandboxes()).toBe(before);
     },

@@ -13,6 +13,11 @@ const LONGEST_LINE = 64 * 1024;
 const REFERENCE =
   /^(?=.{1,500}$)\w[\w.-]*(?::\d{1,5})?(?:\/\w[\w.-]*)*(?::\w[\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,128})?$/i;
 
+/** The engine's image; undefined where it has none of that name. */
+export function findImage(engine: Engine, image: string, signal?: AbortSignal) {
+  return engine.find(`inspect image ${image}`, (docker) => docker.getImage(image).inspect(), signal);
+}
+
 /**
  * Sees to it that the engine has an image: pulls it where it has not. Pulls are anonymous; an image of a registry that asks who one is has to be pulled beforehand.
  * @throws PortholeError `invalid_request` for what names no image, `sandbox_not_running` where it cannot be had
@@ -25,12 +30,7 @@ export async function supplyImage(
 ): Promise<void> {
   if (!REFERENCE.test(image)) throw noImageName(id, image);
   try {
-    const found = await engine.find(
-      `inspect image ${image}`,
-      (docker) => docker.getImage(image).inspect(),
-      signal,
-    );
-    if (found !== undefined) return;
+    if ((await findImage(engine, image, signal)) !== undefined) return;
     await engine.call(
       `pull ${image}`,
       async (docker, abortSignal) => {

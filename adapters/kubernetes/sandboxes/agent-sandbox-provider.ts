@@ -89,6 +89,10 @@ class ClaimProvider implements SandboxProvider {
     this.#settleWithinMs = settleWithinMs;
   }
 
+  runsImage(reference: string): Promise<boolean> {
+    return Promise.resolve(this.#byImage.has(reference));
+  }
+
   enforcement(): Promise<Enforcement> {
     return Promise.resolve(CLUSTER_ENFORCEMENT);
   }

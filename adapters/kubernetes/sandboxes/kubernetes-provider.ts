@@ -96,6 +96,11 @@ class PodProvider implements SandboxProvider {
     this.#shell = new PodShell(client, streams, this.#pods);
   }
 
+  /** A node tells only when it pulls. */
+  runsImage(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
   enforcement(): Promise<Enforcement> {
     return Promise.resolve(CLUSTER_ENFORCEMENT);
   }

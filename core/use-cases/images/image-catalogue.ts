@@ -2,11 +2,13 @@ import { PortholeError } from '../../errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CatalogueImage } from '../../ports/images.ts';
 import type { Records } from '../../ports/records.ts';
+import type { SandboxProvider } from '../../ports/sandbox-provider.ts';
 
 export interface CatalogueDeps {
   readonly records: Pick<Records, 'images'>;
   /** Those of the configuration: they change with it alone, and stand before added ones of their names. */
   readonly images: readonly CatalogueImage[];
+  readonly provider: Pick<SandboxProvider, 'runsImage'>;
 }
 
 /** One of the catalogue, and whose word it is. */
@@ -17,14 +19,20 @@ export interface ListedImage extends CatalogueImage {
 /** Names that an error lists. */
 const MOST_TOLD = 20;
 
-/** Every image that sandboxes may be made from, by name. */
-export async function listImages({ records, images }: CatalogueDeps): Promise<readonly ListedImage[]> {
+/** The images of the catalogue that the provider can run, by name. */
+export async function listImages({
+  records,
+  images,
+  provider,
+}: CatalogueDeps): Promise<readonly ListedImage[]> {
   const configured = new Set(images.map(({ name }) => name));
   const added = (await records.images.list()).filter(({ name }) => !configured.has(name));
-  return [
+  const all: ListedImage[] = [
     ...images.map((image) => ({ ...image, source: 'configuration' as const })),
     ...added.map((image) => ({ ...image, source: 'api' as const })),
-  ].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  ];
+  const runs = await Promise.all(all.map(({ reference }) => provider.runsImage(reference)));
+  return all.filter((_, at) => runs[at] === true).toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** @throws PortholeError `image_not_supported` for what is not in the catalogue */
@@ -33,10 +41,10 @@ export async function findImage(deps: CatalogueDeps, name: string): Promise<Cata
   if (image !== undefined) return image;
   const names = (await listImages(deps)).map((each) => each.name);
   const more = names.length > MOST_TOLD ? ` and ${names.length - MOST_TOLD} more` : '';
-  const known = names.length === 0 ? 'which is empty' : names.slice(0, MOST_TOLD).join(', ') + more;
+  const known = names.length === 0 ? 'no images' : names.slice(0, MOST_TOLD).join(', ') + more;
   throw new PortholeError(
     'image_not_supported',
-    `Image ${JSON.stringify(name.slice(0, 100))} is not in the catalogue (${known}): name one of it, leave image out for the default, or let an admin add it with POST /api/images.`,
+    `Image ${JSON.stringify(name.slice(0, 100))} is not in the catalogue, which offers ${known} here. Choose one of them, leave image out for the default, or ask an admin to add it with POST /api/images.`,
   );
 }
 

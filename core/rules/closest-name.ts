@@ -1,13 +1,16 @@
 /** More slips than these and it is another word. */
 const MAX_SLIPS = 2;
 
-/** The name that was most likely meant: case does not count, and up to two letters may be missing, extra or other ones. */
+/**
+ * The name that was most likely meant: case does not count, and up to two letters may be missing, extra or different,
+ * as long as one letter stays.
+ */
 export function closestName(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let fewest = MAX_SLIPS + 1;
   for (const candidate of known) {
     const slips = editDistance(name.toLowerCase(), candidate.toLowerCase());
-    if (slips < fewest) [best, fewest] = [candidate, slips];
+    if (slips < Math.min(fewest, name.length, candidate.length)) [best, fewest] = [candidate, slips];
   }
   return best;
 }
