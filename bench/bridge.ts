@@ -65,8 +65,10 @@ export async function benchBridge({
     if (code !== 0) throw new Error(`${program} ended with ${code}`);
   };
   try {
-    const { tail } = await ask(host.port, 'POST', '/v1/sandbox');
-    const { id } = JSON.parse(tail) as { id: string };
+    // Read whole: `ask` keeps only the end of an answer.
+    const created = await fetch(`http://127.0.0.1:${host.port}/v1/sandbox`, { method: 'POST' });
+    if (!created.ok) throw new Error(`POST /v1/sandbox: ${created.status} ${await created.text()}`);
+    const { id } = (await created.json()) as { id: string };
     const sandbox = `/v1/sandbox/${id}`;
     const exec = async (argv: string[]) => {
       const { tail: end } = await ask(host.port, 'POST', `${sandbox}/exec`, JSON.stringify({ argv }));

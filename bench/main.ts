@@ -1,55 +1,60 @@
 /**
- * `npm run bench [-- preview|previews|sandboxes|bridge|fairness|host|start …] [--quick]`: ratios measured side by side in one run, with the absolute medians beside them. Ratios are what
- * counts; the absolute figures belong to this machine at this moment.
+ * `npm run bench [-- preview|previews|sandboxes|bridge|fairness|proxy|host|start|all …] [--quick]`: ratios measured side by side
+ * in one run, with the absolute medians beside them. Compare ratios: the absolute figures belong to this machine at this
+ * moment. `--quick` runs every arm a few times, to see that it works.
  */
 import { availableParallelism } from 'node:os';
 import type { BenchResult } from './measure.ts';
+
+/** Enough to see that every arm runs; no figure to quote. */
+const QUICK_LOAD = { rounds: 2, seconds: 0.5, roundTrips: 100 };
 
 const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {
   preview: async (quick) => {
     const { benchPreview } = await import('./preview.ts');
     return benchPreview({
       gateway: new URL('./preview/sandboxed.ts', import.meta.url),
-      ...(quick ? { rounds: 3, seconds: 1 } : {}),
+      ...(quick ? QUICK_LOAD : {}),
     });
   },
   previews: async (quick) => {
     const { benchPreviews } = await import('./previews.ts');
-    return benchPreviews(quick ? { previews: 1_000, pairs: 100, rounds: 3, share: 0.3 } : {});
+    return benchPreviews(quick ? { previews: 200, pairs: 10, rounds: 2, share: 0.05 } : {});
   },
   sandboxes: async (quick) => {
     const { benchSandboxes } = await import('./sandboxes.ts');
-    return benchSandboxes(quick ? { rounds: 5, clusterRounds: 3, burst: 40 } : {});
+    return benchSandboxes(quick ? { rounds: 2, clusterRounds: 1, burst: 25 } : {});
   },
   bridge: async (quick) => {
     const { benchBridge } = await import('./bridge.ts');
-    return benchBridge(quick ? { pairs: 60, rounds: 5 } : {});
+    return benchBridge(quick ? { pairs: 10, rounds: 2 } : {});
   },
   fairness: async (quick) => {
     const { benchFairness } = await import('./fairness.ts');
-    return benchFairness(quick ? { commands: 40 } : {});
+    return benchFairness(quick ? { commands: 10 } : {});
   },
   proxy: async (quick) => {
     const { benchPreview } = await import('./preview.ts');
-    return benchPreview(quick ? { rounds: 3, seconds: 1 } : {});
+    return benchPreview(quick ? QUICK_LOAD : {});
   },
   host: async (quick) => {
     const { benchHost } = await import('./host.ts');
-    return benchHost(quick ? { rounds: 3, seconds: 1 } : {});
+    return benchHost(quick ? { rounds: 2, seconds: 0.5 } : {});
   },
   start: async (quick) => {
     const { benchStart } = await import('./start.ts');
-    return benchStart(quick ? { rounds: 3 } : {});
+    return benchStart(quick ? { rounds: 2 } : {});
   },
 };
 
 const args = process.argv.slice(2);
 const quick = args.includes('--quick');
-const wanted = args.filter((arg) => arg !== '--quick');
+const named = args.filter((arg) => arg !== '--quick');
+const wanted = named.includes('all') ? Object.keys(BENCHES) : named;
 const unknown = wanted.filter((name) => !(name in BENCHES));
 if (unknown.length > 0) {
   process.stderr.write(
-    `There is no bench ${unknown.join(', ')}. There are: ${Object.keys(BENCHES).join(', ')}.\n`,
+    `There is no bench ${unknown.join(', ')}. Choose from: all, ${Object.keys(BENCHES).join(', ')}.\n`,
   );
   process.exit(2);
 }

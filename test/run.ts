@@ -18,6 +18,7 @@ interface Tally {
   readonly skipped: number;
   /** Why suites were skipped. */
   readonly reasons: readonly string[];
+  readonly ms: number;
 }
 
 const CLUSTER = '/test/cluster/';
@@ -79,9 +80,14 @@ try {
       await run(...wanted, ...(isUp ? [] : ['--testPathIgnorePatterns', '/node_modules/', CLUSTER])),
     );
   else {
-    codes.push(await run(...wanted, '--testPathIgnorePatterns', '/node_modules/', CLUSTER, ENGINE));
     const inBand = isUp ? `${CLUSTER}|${ENGINE}` : ENGINE;
-    codes.push(await run(...wanted, '--runInBand', '--testPathPatterns', inBand));
+    // Suites of the cluster and the engine mostly wait for pods and containers: the others use the processors meanwhile.
+    codes.push(
+      ...(await Promise.all([
+        run(...wanted, '--testPathIgnorePatterns', '/node_modules/', CLUSTER, ENGINE),
+        run(...wanted, '--runInBand', '--testPathPatterns', inBand),
+      ])),
+    );
     if (!isUp)
       process.stdout.write('Without the suites of the test cluster: npm run cluster:up brings it up.\n');
   }
@@ -91,6 +97,11 @@ try {
     process.stdout.write(`skipped: ${reason}\n`);
   for (const { file, failed } of tallies)
     if (failed > 0) process.stdout.write(`failed: ${relative('.', file)}\n`);
+  if (!namesSome) {
+    const slowest = tallies.toSorted((a, b) => b.ms - a.ms).slice(0, 10);
+    for (const { file, ms } of slowest)
+      process.stdout.write(`slow: ${(ms / 1_000).toFixed(0).padStart(4)} s ${relative('.', file)}\n`);
+  }
   const sum = (of: 'passed' | 'failed' | 'skipped') => tallies.reduce((total, tally) => total + tally[of], 0);
   // The last line of all, which a script can read.
   process.stdout.write(`${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped\n`);

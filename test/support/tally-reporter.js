@@ -1,10 +1,18 @@
 import { appendFileSync } from 'node:fs';
 
-/** Leaves what a run of jest has counted in each file, and why suites were skipped, to whoever started it. */
+/** Leaves what a run of jest has counted in each file, how long it took, and why suites were skipped, to test/run.ts. */
 export default class TallyReporter {
   onTestResult(
     { path },
-    { numPassingTests, numFailingTests, numPendingTests, numTodoTests, testExecError, testResults },
+    {
+      numPassingTests,
+      numFailingTests,
+      numPendingTests,
+      numTodoTests,
+      perfStats,
+      testExecError,
+      testResults,
+    },
   ) {
     const reasons = new Set();
     for (const { status, fullName } of testResults) {
@@ -18,6 +26,7 @@ export default class TallyReporter {
       failed: numFailingTests + (testExecError && numFailingTests === 0 ? 1 : 0),
       skipped: numPendingTests + numTodoTests,
       reasons: [...reasons],
+      ms: perfStats.end - perfStats.start,
     };
     if (process.env.TALLY_FILE) appendFileSync(process.env.TALLY_FILE, `${JSON.stringify(tally)}\n`);
   }
