@@ -60,6 +60,16 @@ export interface SandboxPodProps {
    */
   readonly pullSecret?: string;
   /**
+   * RuntimeClass of stronger isolation, e.g. gvisor.
+   * @default - the cluster's default runtime
+   */
+  readonly runtimeClassName?: string;
+  /**
+   * Whether the pod shares the node's user namespace; false takes Kubernetes 1.33 and a runtime that can (containerd 2).
+   * @default true
+   */
+  readonly hostUsers?: boolean;
+  /**
    * User and group that everything runs as; never 0.
    * @default 1000
    */
@@ -92,6 +102,8 @@ export class SandboxPod extends Construct {
       network = false,
       storageClass,
       pullSecret,
+      runtimeClassName,
+      hostUsers = true,
       user = 1_000,
     } = props;
     if (image.trim() === '') throw new Error('SandboxPod.image must name a container image, got nothing.');
@@ -188,6 +200,8 @@ export class SandboxPod extends Construct {
       // Other Services of the namespace are none of its business.
       JsonPatch.add('/spec/enableServiceLinks', false),
       // The library takes a Secret of this very app alone.
+      ...(runtimeClassName === undefined ? [] : [JsonPatch.add('/spec/runtimeClassName', runtimeClassName)]),
+      ...(hostUsers ? [] : [JsonPatch.add('/spec/hostUsers', false)]),
       ...(pullSecret === undefined ? [] : [JsonPatch.add('/spec/imagePullSecrets', [{ name: pullSecret }])]),
     );
   }

@@ -62,6 +62,7 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
     describe: () => Promise.resolve(describe(options, probe)),
     listening,
     openChannels: (serve) => docker.serveChannels(serve),
+    isAtAddress: () => Promise.resolve(false),
     drainMs: DRAIN_MS,
     recover: (signal) => recoverSandboxes({ records, provider: told, place, clock, log }, signal),
     async close() {

@@ -6,6 +6,7 @@ import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
+import { collection, PODS } from '#adapters/kubernetes/client/collection.ts';
 import { createPreviewFallback } from '#adapters/kubernetes/preview-fallback.ts';
 import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
 import {
@@ -13,6 +14,8 @@ import {
   type GatewayFailure,
   type GatewayProbe,
 } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
+import { find } from '#adapters/kubernetes/sandboxes/cluster/await-object.ts';
+import type { Pod } from '#adapters/kubernetes/sandboxes/pods/pod.ts';
 import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
 import type { Channel } from '#core/ports/channel.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
@@ -80,6 +83,7 @@ export async function openKubernetesPlatform(
       mounter: unsupportedMounter(NO_BUCKETS),
       introduce,
       openChannels: () => Promise.resolve(),
+      isAtAddress: (id, address) => isPodAt(id, address, { own, client, namespace: preview.namespace }),
       ...(await openClusterPool(own.name, pool, {
         client,
         namespace: preview.namespace,
@@ -107,6 +111,20 @@ export async function openKubernetesPlatform(
   }
 }
 
+/** Read from the API server each time: a pod's address goes to another pod once it has ended. */
+async function isPodAt(
+  sandboxId: string,
+  address: string,
+  { own, client, namespace }: { own: SandboxProvider; client: KubernetesClient; namespace: string },
+): Promise<boolean> {
+  const { state, podName } = await own.inspect(sandboxId);
+  if (state !== 'running') return false;
+  const pod = await find<Pod>(client, collection(PODS, namespace), podName);
+  // A server that listens on every address sees IPv4 as ::ffff:… (RFC 4291 §2.5.5.2).
+  const ip = address.replace(/^::ffff:(?=\d+\.)/, '');
+  return pod?.status?.podIPs?.some((each) => each.ip === ip) ?? false;
+}
+
 async function clusterAccess(): Promise<ClusterAccess> {
   if (isInCluster()) return inClusterAccess();
   // The reader of kubeconfig files brings a YAML parser along, which no pod needs.
@@ -116,7 +134,7 @@ async function clusterAccess(): Promise<ClusterAccess> {
 
 /** @throws ConfigError when it lacks what this provider needs */
 async function openProvider(
-  { sandboxImage, storageClass, pullSecret, size, warmPool, warmPoolsByImage }: ClusterOptions,
+  { sandboxImage, storageClass, pullSecret, runtimeClass, hostUsers, size, ...cluster }: ClusterOptions,
   wanted: ClusterProvider,
   config: Config['pool'],
   own: { readonly client: KubernetesClient; readonly access: ClusterAccess; readonly namespace: string },
@@ -127,6 +145,7 @@ async function openProvider(
     name = await defaultProvider(own.client);
   }
   if (name === 'agent-sandbox') {
+    const { warmPool, warmPoolsByImage } = cluster;
     if (warmPool === undefined) throw new ConfigError([`PORTHOLE_WARM_POOL: ${NEEDS_WARM_POOL}`]);
     const { createAgentSandboxProvider } = await import(
       '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts'
@@ -148,6 +167,8 @@ async function openProvider(
       workspaceMebibytes: size.diskMb,
       ...(storageClass !== undefined && { storageClass }),
       ...(pullSecret !== undefined && { pullSecret }),
+      ...(runtimeClass !== undefined && { runtimeClassName: runtimeClass }),
+      hostUsers,
     },
   });
 }

@@ -64,6 +64,7 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
     },
     listening,
     openChannels: (serve) => local.serveChannels(serve),
+    isAtAddress: () => Promise.resolve(false),
     drainMs: DRAIN_MS,
     recover: (signal) => recoverSandboxes({ records, provider: told, place, clock, log }, signal),
     async close() {

@@ -102,9 +102,9 @@ export async function startHost(
       redact: secretRedactor(secretsOf(config)),
     });
     opened.defer(() => channels.close(platform.drainMs));
-    await platform.openChannels((id) => channels.serverFor(id));
+    await platform.openChannels((id) => channels.serverFor((sandboxId) => sandboxId === id));
     if (config.channel !== undefined) {
-      const server = channels.serverFor(undefined);
+      const server = channels.serverFor(platform.isAtAddress);
       limitPeers(server);
       await listen(server, { host: config.host, port: config.channel.port });
       opened.defer(() => void server.close());

@@ -21,8 +21,13 @@ export const networkRange: StackValidationPolicy = {
     for (const { type, props, urn } of resources) {
       if (!isNetworkPolicy(type)) continue;
       const { spec } = props as {
-        spec?: { ingress?: readonly { from?: readonly object[]; ports?: readonly Port[] }[] };
+        spec?: {
+          podSelector?: { matchLabels?: Readonly<Record<string, string>> };
+          ingress?: readonly { from?: readonly object[]; ports?: readonly Port[] }[];
+        };
       };
+      // The stack's own pods: no sandbox bears this label.
+      if (spec?.podSelector?.matchLabels?.['app.kubernetes.io/part-of'] === 'porthole') continue;
       for (const { from = [], ports = [] } of spec?.ingress ?? []) {
         found = true;
         const range = ports.map(

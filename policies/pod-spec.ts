@@ -19,6 +19,8 @@ export interface PodSpec {
   readonly hostNetwork?: boolean;
   readonly hostPID?: boolean;
   readonly hostIPC?: boolean;
+  readonly hostUsers?: boolean;
+  readonly runtimeClassName?: string;
   readonly volumes?: readonly { readonly name: string; readonly hostPath?: object }[];
   readonly securityContext?: {
     readonly runAsNonRoot?: boolean;

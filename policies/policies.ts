@@ -4,6 +4,7 @@ import { networkRange } from './network-range.ts';
 import { noHostAccess } from './no-host-access.ts';
 import { noWildcardRbac } from './no-wildcard-rbac.ts';
 import { pinnedImages } from './pinned-images.ts';
+import { sandboxIsolation } from './sandbox-isolation.ts';
 import { sandboxLimits } from './sandbox-limits.ts';
 import { sandboxNoToken } from './sandbox-no-token.ts';
 import { tlsListeners } from './tls-listeners.ts';
@@ -18,6 +19,7 @@ export const policies: Policies = [
   noHostAccess,
   noWildcardRbac,
   pinnedImages,
+  sandboxIsolation,
   sandboxLimits,
   sandboxNoToken,
   tlsListeners,

@@ -15,10 +15,13 @@ export interface ChannelServersOptions extends Pick<FunctionHostOptions, 'metric
   readonly agents: Authenticator;
 }
 
+/** Whether a connection with this peer address comes from the sandbox. Asked once the token of one of its agents was shown. */
+export type IsFrom = (sandboxId: string, address: string) => boolean | Promise<boolean>;
+
 /** The servers that processes in sandboxes reach. */
 export interface ChannelServers {
-  /** The server of one sandbox's channel, or of a channel that all of them share; not listening yet. */
-  serverFor(sandboxId: string | undefined): Server;
+  /** The server of a channel, of one sandbox or of several; not listening yet. */
+  serverFor(isFrom: IsFrom): Server;
   /** Waits for answers under way, at most `drainMs`; who listens is closed by whoever made it listen. */
   close(drainMs: number): Promise<void>;
 }
@@ -43,8 +46,7 @@ export function channelRoutes(routes: readonly Route[]): readonly Route[] {
 }
 
 /**
- * Serves the agent routes of runs, to their own agents alone: keys of people are no credential here, and nobody is `local`. A sandbox's own channel serves the agents of
- * its own runs.
+ * Serves the agent routes of runs, to their own agents alone, from their own sandbox: keys of people are no credential here.
  */
 export function createChannelServers({
   routes,
@@ -73,20 +75,22 @@ export function createChannelServers({
   /** Opened by the first agent that calls. */
   let functions: ReturnType<typeof open> | undefined;
 
-  const admit = async (sandboxId: string | undefined, req: IncomingMessage) => {
+  const admit = async (isFrom: IsFrom, req: IncomingMessage) => {
     const [, token] = /^bearer +(\S+)$/i.exec(req.headers.authorization ?? '') ?? [];
     const caller = token === undefined ? undefined : await agents.judge(token);
-    const isOurs = caller?.kind === 'agent' && (sandboxId === undefined || caller.sandboxId === sandboxId);
-    if (!isOurs) throw new PortholeError('unauthorized', UNAUTHORIZED);
+    const { remoteAddress = '' } = req.socket;
+    if (caller?.kind !== 'agent' || !(await isFrom(caller.sandboxId, remoteAddress))) {
+      throw new PortholeError('unauthorized', UNAUTHORIZED);
+    }
     return (functions ??= open());
   };
-  const serve = async (sandboxId: string | undefined, req: IncomingMessage, res: ServerResponse) => {
+  const serve = async (isFrom: IsFrom, req: IncomingMessage, res: ServerResponse) => {
     underWay.add(res);
     // Node refuses further requests of the connection, but would leave it open.
     res.setHeader('connection', 'close');
     res.once('close', () => underWay.delete(res));
     try {
-      const { listener } = await admit(sandboxId, req);
+      const { listener } = await admit(isFrom, req);
       listener(req, res);
     } catch (error) {
       dropRest(req);
@@ -97,12 +101,12 @@ export function createChannelServers({
   };
 
   return {
-    serverFor(sandboxId) {
+    serverFor(isFrom) {
       const server = createStrictServer(
         {
           request: (req, res, expectsContinue) => {
             if (expectsContinue) res.writeContinue();
-            void serve(sandboxId, req, res);
+            void serve(isFrom, req, res);
           },
           upgrade: (_req, socket) => refuseUpgrade(socket, 'not_found', NO_UPGRADE),
         },

@@ -38,6 +38,10 @@ export interface ClusterOptions {
   readonly storageClass: string | undefined;
   /** Secret that images of sandboxes are pulled with. */
   readonly pullSecret: string | undefined;
+  /** RuntimeClass of sandboxes (kubernetes). */
+  readonly runtimeClass: string | undefined;
+  /** Whether sandboxes share the node's user namespace (kubernetes). */
+  readonly hostUsers: boolean;
   /** How large a sandbox is that asks for no size; agent-sandbox: any. */
   readonly size: SandboxSize;
   /** SandboxWarmPool of sandboxes that ask for no image (agent-sandbox). */
@@ -144,6 +148,8 @@ function shape(env: Environment): Config {
       sandboxImage: env.PORTHOLE_SANDBOX_IMAGE,
       storageClass: env.PORTHOLE_SANDBOX_STORAGE_CLASS,
       pullSecret: env.PORTHOLE_SANDBOX_PULL_SECRET,
+      runtimeClass: env.PORTHOLE_SANDBOX_RUNTIME_CLASS,
+      hostUsers: env.PORTHOLE_SANDBOX_HOST_USERS,
       size: {
         cpu: env.PORTHOLE_SANDBOX_CPUS,
         memoryMb: env.PORTHOLE_SANDBOX_MEMORY_MIB,

@@ -199,6 +199,16 @@ export const EnvironmentSchema = z.object({
     .describe(
       "kubernetes: Secret beside the sandboxes that their images are pulled with; without it what the namespace's service account has",
     ),
+  PORTHOLE_SANDBOX_RUNTIME_CLASS: dnsName
+    .optional()
+    .describe(
+      "kubernetes: RuntimeClass of sandboxes, for stronger isolation, e.g. gvisor; without it the cluster's default",
+    ),
+  PORTHOLE_SANDBOX_HOST_USERS: flag
+    .default(true)
+    .describe(
+      "kubernetes: whether sandboxes share the node's user namespace; false needs Kubernetes 1.33 and a runtime with user namespaces (containerd 2)",
+    ),
   PORTHOLE_WARM_POOL: text
     .optional()
     .describe('agent-sandbox: SandboxWarmPool of sandboxes that ask for no image; required there'),

@@ -24,7 +24,21 @@ export function admissionPlan(
   };
 }
 
-/** Puts a policy in force: what it refuses is refused. */
-export function bindingPlan({ metadata }: { metadata: { name: string; labels: Record<string, string> } }) {
-  return { metadata, spec: { policyName: metadata.name, validationActions: ['Deny'] } };
+interface Policy {
+  readonly metadata: { readonly name: string; readonly labels: Record<string, string> };
+  readonly spec: { readonly failurePolicy: string; readonly paramKind?: object };
+}
+
+/** Puts a policy in force: what it refuses is refused, and so is all that it looks at while the RuntimeClass that it reads does not exist. */
+export function bindingPlan({ metadata, spec }: Policy, { sandboxes }: Pick<StackConfig, 'sandboxes'>) {
+  return {
+    metadata,
+    spec: {
+      policyName: metadata.name,
+      validationActions: ['Deny'],
+      ...(spec.paramKind !== undefined && {
+        paramRef: { name: sandboxes.runtimeClassName, parameterNotFoundAction: 'Deny' },
+      }),
+    },
+  };
 }

@@ -15,7 +15,7 @@ export class Admission extends pulumi.ComponentResource {
       kubernetes.admissionregistration.v1;
     const bindings = Object.entries(admissionPlan(args)).map(([id, plan]) => {
       const policy = new ValidatingAdmissionPolicy(`${name}-${id}`, plan, { parent: this });
-      return new ValidatingAdmissionPolicyBinding(`${name}-${id}-binding`, bindingPlan(plan), {
+      return new ValidatingAdmissionPolicyBinding(`${name}-${id}-binding`, bindingPlan(plan, args), {
         parent: this,
         dependsOn: [policy],
       });

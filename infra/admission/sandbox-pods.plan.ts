@@ -38,11 +38,13 @@ const FIELDS = [
   'hostIPC',
   'hostNetwork',
   'hostPID',
+  'hostUsers',
   'imagePullSecrets',
   'preemptionPolicy',
   'priority',
   'priorityClassName',
   'restartPolicy',
+  'runtimeClassName',
   'schedulerName',
   'securityContext',
   'serviceAccount',
@@ -53,6 +55,12 @@ const FIELDS = [
   'tolerations',
   'volumes',
 ];
+
+/** What the API server copies from a pod's RuntimeClass; it refuses another overhead itself. */
+const FROM_RUNTIME_CLASS = ['nodeSelector', 'overhead'];
+
+/** The policy reads the RuntimeClass itself: what that copies to a pod is no choice of the functions. */
+const RUNTIME_CLASS = { apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass' };
 
 /** What the API server puts on every pod, so that it leaves a node that has gone. */
 const TOLERATIONS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
@@ -68,12 +76,13 @@ function isAtMost(resource: string, most: string): string {
  * Secret of the namespace, take any service account of it, or leave the container.
  */
 export function sandboxPodsPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespaces' | 'sandboxes'>) {
-  const { pullSecret, priorityClassName } = sandboxes;
+  const { pullSecret, priorityClassName, runtimeClassName, hostUsers } = sandboxes;
   const { cpuLimitMillis, memoryMebibytes, scratchMebibytes } = SANDBOX_SIZE;
   return {
     metadata: policyMetadata(namespaces, 'sandbox-pods'),
     spec: {
       failurePolicy: 'Fail',
+      ...(runtimeClassName !== undefined && { paramKind: RUNTIME_CLASS }),
       matchConstraints: inPreviewsNamespace(namespaces, {
         apiGroups: [''],
         resources: ['pods'],
@@ -144,13 +153,24 @@ export function sandboxPodsPlan({ namespaces, sandboxes }: Pick<StackConfig, 'na
         },
         {
           expression: [
-            ...['nodeName', 'nodeSelector', 'affinity', 'topologySpreadConstraints'].map(
+            ...['nodeName', 'affinity', 'topologySpreadConstraints'].map(
               (field) => `!has(object.spec.${field})`,
             ),
+            runtimeClassName === undefined
+              ? '!has(object.spec.nodeSelector)'
+              : 'dyn(object.spec.?nodeSelector.orValue({})) == dyn(params.?scheduling.?nodeSelector.orValue({}))',
             `object.spec.?schedulerName.orValue('default-scheduler') == 'default-scheduler'`,
-            `object.spec.?tolerations.orValue([]).all(t, t.?key.orValue('') in [${TOLERATIONS.map(quote).join(', ')}])`,
+            `object.spec.?tolerations.orValue([]).all(t, t.?key.orValue('') in [${TOLERATIONS.map(quote).join(', ')}]${
+              runtimeClassName === undefined
+                ? ''
+                : ' || params.?scheduling.?tolerations.orValue([]).exists(p, dyn(p) == dyn(t))'
+            })`,
           ].join(' && '),
           message: 'chosen node: the scheduler places sandboxes',
+        },
+        {
+          expression: `object.spec.?runtimeClassName.orValue('') == ${quote(runtimeClassName ?? '')} && object.spec.?hostUsers.orValue(true) == ${hostUsers}`,
+          message: `less isolated: a sandbox has ${runtimeClassName === undefined ? 'no RuntimeClass' : `the RuntimeClass ${runtimeClassName}`} and hostUsers: ${hostUsers}`,
         },
         {
           expression: `object.spec.?priorityClassName.orValue('') in [${['', ...(priorityClassName === undefined ? [] : [priorityClassName])].map(quote).join(', ')}]`,
@@ -196,7 +216,7 @@ export function sandboxPodsPlan({ namespaces, sandboxes }: Pick<StackConfig, 'na
           message: "foreign label or annotation: a sandbox's pod has Porthole's alone",
         },
         {
-          expression: `dyn(object.spec).all(k, k in [${FIELDS.map(quote).join(', ')}])`,
+          expression: `dyn(object.spec).all(k, k in [${[...FIELDS, ...(runtimeClassName === undefined ? [] : FROM_RUNTIME_CLASS)].map(quote).join(', ')}])`,
           message: "foreign field: a sandbox's pod has no more than Porthole gives it",
         },
       ],

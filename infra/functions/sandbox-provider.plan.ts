@@ -23,7 +23,7 @@ export function warmPoolNames(sandboxes: Sandboxes): string[] {
 
 /** What the functions read of it, by the exact names. */
 export function sandboxEnvironmentPlan(sandboxes: Sandboxes): Record<string, string> {
-  const { image, storageClass, pullSecret, warmPoolTarget } = sandboxes;
+  const { image, storageClass, pullSecret, runtimeClassName, hostUsers, warmPoolTarget } = sandboxes;
   const warmPool = defaultWarmPool(sandboxes);
   const byImage = warmPoolsByImage(sandboxes);
   return {
@@ -33,6 +33,8 @@ export function sandboxEnvironmentPlan(sandboxes: Sandboxes): Record<string, str
     ...templateSize(sandboxes),
     ...(storageClass !== undefined && { PORTHOLE_SANDBOX_STORAGE_CLASS: storageClass }),
     ...(pullSecret !== undefined && { PORTHOLE_SANDBOX_PULL_SECRET: pullSecret }),
+    ...(runtimeClassName !== undefined && { PORTHOLE_SANDBOX_RUNTIME_CLASS: runtimeClassName }),
+    ...(!hostUsers && { PORTHOLE_SANDBOX_HOST_USERS: 'false' }),
     ...(warmPool !== undefined && { PORTHOLE_WARM_POOL: warmPool }),
     ...(warmPoolTarget > 0 && { WARM_POOL_TARGET: String(warmPoolTarget) }),
     ...(byImage.size > 0 && {

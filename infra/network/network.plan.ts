@@ -1,10 +1,10 @@
 import { NETWORK_LABELS, SANDBOX_POD_LABELS } from '../../constructs/names.ts';
-import { CHANNEL_PORT } from '../functions/environment.plan.ts';
+import { CHANNEL_PORT, FUNCTIONS_PORT } from '../functions/environment.plan.ts';
 import { componentLabels, NAMESPACE_NAME, STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { exceptionsOf } from '../../core/rules/address-range.ts';
 
-type NetworkConfig = Pick<StackConfig, 'namespaces' | 'gateway' | 'preview' | 'sandboxes'>;
+type NetworkConfig = Pick<StackConfig, 'namespaces' | 'gateway' | 'preview' | 'sandboxes' | 'functions'>;
 
 const TO_DNS = {
   to: [
@@ -31,12 +31,7 @@ export function fromGatewayPlan(config: NetworkConfig) {
     policyTypes: ['Ingress'],
     ingress: [
       {
-        from: [
-          {
-            namespaceSelector: { matchLabels: { [NAMESPACE_NAME]: gateway.podNamespace } },
-            podSelector: { matchLabels: gateway.podLabels },
-          },
-        ],
+        from: [podsOf(gateway.podNamespace, gateway.podLabels)],
         ports: [{ protocol: 'TCP', port: preview.allowedPortMin, endPort: preview.allowedPortMax }],
       },
     ],
@@ -78,16 +73,50 @@ export function channelPlan(config: NetworkConfig) {
     policyTypes: ['Egress'],
     egress: [
       {
-        to: [
-          {
-            namespaceSelector: { matchLabels: { [NAMESPACE_NAME]: config.namespaces.functions } },
-            podSelector: { matchLabels: componentLabels('functions') },
-          },
-        ],
+        to: [podsOf(config.namespaces.functions, componentLabels('functions'))],
         ports: [{ protocol: 'TCP', port: CHANNEL_PORT }],
       },
     ],
   });
+}
+
+/**
+ * Who reaches the stack's own pods: the gateway the API, sandboxes the channel. What runs each minute is reached by no one. Egress stays open: the addresses of the
+ * database, the identity provider and the API server are not known here, and several network plugins match an API server with no address range.
+ */
+export function functionsPlan({ namespaces, gateway, functions, sandboxes }: NetworkConfig) {
+  return {
+    metadata: { name: 'porthole-functions', namespace: namespaces.functions, labels: STACK_LABELS },
+    spec: {
+      podSelector: { matchLabels: STACK_LABELS },
+      policyTypes: ['Ingress'],
+      ingress: [
+        {
+          from: [
+            podsOf(gateway.podNamespace, gateway.podLabels),
+            ...functions.allowFrom.map(({ namespace, podLabels }) => podsOf(namespace, podLabels)),
+          ],
+          ports: [{ protocol: 'TCP', port: FUNCTIONS_PORT }],
+        },
+        ...(sandboxes.channel
+          ? [
+              {
+                from: [podsOf(namespaces.previews, SANDBOX_POD_LABELS)],
+                ports: [{ protocol: 'TCP', port: CHANNEL_PORT }],
+              },
+            ]
+          : []),
+      ],
+    },
+  };
+}
+
+/** Pods with these labels; all pods of the namespace without labels. */
+function podsOf(namespace: string, matchLabels?: Readonly<Record<string, string>>) {
+  return {
+    namespaceSelector: { matchLabels: { [NAMESPACE_NAME]: namespace } },
+    ...(matchLabels !== undefined && { podSelector: { matchLabels } }),
+  };
 }
 
 function policy<Rules extends object>({ namespaces }: NetworkConfig, name: string, rules: Rules) {

@@ -1,13 +1,20 @@
 import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { channelPlan, closedPlan, egressPlan, fromGatewayPlan, internetPlan } from './network.plan.ts';
+import {
+  channelPlan,
+  closedPlan,
+  egressPlan,
+  fromGatewayPlan,
+  functionsPlan,
+  internetPlan,
+} from './network.plan.ts';
 
-/** What goes in and out of sandboxes. */
+/** What goes in and out of sandboxes, and who reaches the functions. */
 export class Network extends pulumi.ComponentResource {
   constructor(
     name: string,
-    args: Pick<StackConfig, 'namespaces' | 'gateway' | 'preview' | 'sandboxes'>,
+    args: Pick<StackConfig, 'namespaces' | 'gateway' | 'preview' | 'sandboxes' | 'functions'>,
     opts?: pulumi.ComponentResourceOptions,
   ) {
     super('porthole:infra:Network', name, {}, opts);
@@ -18,6 +25,7 @@ export class Network extends pulumi.ComponentResource {
     const egress = egressPlan(args);
     const channel = channelPlan(args);
     const opened = [
+      new NetworkPolicy(`${name}-functions`, functionsPlan(args), { parent: this }),
       new NetworkPolicy(`${name}-from-gateway`, fromGatewayPlan(args), opening),
       new NetworkPolicy(`${name}-internet`, internetPlan(args), opening),
       ...(egress === undefined ? [] : [new NetworkPolicy(`${name}-egress`, egress, opening)]),

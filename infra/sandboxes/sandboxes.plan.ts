@@ -36,7 +36,7 @@ export function templatesPlan({ namespaces, sandboxes }: SandboxesConfig) {
           shareProcessNamespace: true,
           terminationGracePeriodSeconds: 2,
           ...(sandboxes.pullSecret && { imagePullSecrets: [{ name: sandboxes.pullSecret }] }),
-          ...(template.runtimeClassName && { runtimeClassName: template.runtimeClassName }),
+          ...isolation(template.runtimeClassName ?? sandboxes.runtimeClassName, sandboxes.hostUsers),
           securityContext: {
             runAsNonRoot: true,
             runAsUser: USER,
@@ -90,6 +90,10 @@ export function templatesPlan({ namespaces, sandboxes }: SandboxesConfig) {
       ],
     },
   }));
+}
+
+function isolation(runtimeClassName: string | undefined, hostUsers: boolean) {
+  return { ...(runtimeClassName && { runtimeClassName }), ...(!hostUsers && { hostUsers }) };
 }
 
 /** SandboxWarmPools, by name: a claim reaches its template only through one. */

@@ -145,6 +145,17 @@ const Functions = {
     .describe(
       'PEM of the authority behind the certificate of PostgreSQL; stands at `/etc/porthole/database/ca.crt`',
     ),
+  allowFrom: z
+    .array(
+      z.strictObject({
+        namespace: label,
+        podLabels: z.record(text, z.string()).optional(),
+      }),
+    )
+    .default([])
+    .describe(
+      "Pods besides the gateway's that may call the API's port, e.g. Prometheus: `{namespace, podLabels?}` each; without `podLabels` all of the namespace",
+    ),
   existingSecret: label
     .optional()
     .describe(
@@ -171,7 +182,9 @@ const Template = z.strictObject({
   cpu: quantity.default('1').describe('CPU limit'),
   memory: quantity.default('1Gi').describe('Memory limit'),
   storage: quantity.default('1Gi').describe('Size of `/workspace`'),
-  runtimeClassName: label.optional().describe('RuntimeClass of stronger isolation, e.g. gvisor'),
+  runtimeClassName: label
+    .optional()
+    .describe('RuntimeClass of its sandboxes; that of `sandboxes.runtimeClassName` by default'),
 });
 
 const WarmPool = z.strictObject({
@@ -237,6 +250,15 @@ const Sandboxes = {
     .optional()
     .describe(
       "Secret in the previews' namespace that images of sandboxes are pulled with; it stands already",
+    ),
+  runtimeClassName: label
+    .optional()
+    .describe('RuntimeClass of stronger isolation for all sandboxes, e.g. gvisor; it stands already'),
+  hostUsers: z
+    .boolean()
+    .default(true)
+    .describe(
+      "Whether sandboxes share the node's user namespace; `false` needs Kubernetes 1.33 and a runtime with user namespaces (containerd 2)",
     ),
   priorityClassName: label
     .optional()

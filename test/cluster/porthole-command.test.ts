@@ -99,6 +99,24 @@ suite('the porthole command in a cluster', missing(), () => {
     await porthole.host.services.provider.destroy(run.sandboxId);
   }, 120_000);
 
+  test('refuses a token that another pod, or the host itself, sends', async () => {
+    const [own, other] = [await makeRun(porthole, ALICE), await makeRun(porthole, ALICE)];
+    const { stdout } = await inside(own, 'cat $HOME/.porthole/runs/*');
+    const [, token = ''] = /^token=(\S+)$/m.exec(stdout) ?? [];
+    const path = `${channel}/api/runs/${own.runId}`;
+    const statusIn = async (run: MadeRun) =>
+      (
+        await inside(
+          run,
+          `curl -s -m 10 -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer ${token}' ${path}`,
+        )
+      ).stdout;
+    expect([await statusIn(own), await statusIn(other)]).toEqual(['200', '401']);
+    const { status } = await fetch(path, { headers: { authorization: `Bearer ${token}` } });
+    expect(status).toBe(401);
+    for (const { sandboxId } of [own, other]) await porthole.host.services.provider.destroy(sandboxId);
+  }, 120_000);
+
   test('reaches the agent routes of runs on that port, with their tokens, and nothing else', async () => {
     const run = await makeRun(porthole, ALICE);
     const ask = async (args: string) =>

@@ -96,6 +96,13 @@ describe('the pod of a sandbox', () => {
     expect(sandboxPodManifests(PROPS).pod).not.toHaveProperty('spec.imagePullSecrets');
   });
 
+  test('runs under a RuntimeClass and in a user namespace where these are asked for', () => {
+    const other = sandboxPodManifests({ ...PROPS, runtimeClassName: 'gvisor', hostUsers: false });
+    expect(other.pod).toMatchObject({ spec: { runtimeClassName: 'gvisor', hostUsers: false } });
+    const { pod } = sandboxPodManifests(PROPS);
+    for (const field of ['runtimeClassName', 'hostUsers']) expect(pod).not.toHaveProperty(`spec.${field}`);
+  });
+
   test('takes a storage class, a user and a command', () => {
     const other = sandboxPodManifests({
       ...PROPS,

@@ -5,6 +5,7 @@ import {
   closedPlan,
   egressPlan,
   fromGatewayPlan,
+  functionsPlan,
   internetPlan,
 } from '../../infra/network/network.plan.ts';
 import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
@@ -165,5 +166,43 @@ describe('the network of sandboxes', () => {
       config({ 'porthole:sandboxes': { image: 'sandbox', egress: ['203.0.113.0/24'] } }),
     );
     expect(open?.spec.egress[0]?.to).toEqual([{ ipBlock: { cidr: '203.0.113.0/24', except: [] } }]);
+  });
+});
+
+describe("the network of the stack's own pods", () => {
+  const from = (namespace: string, matchLabels?: object) => ({
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+    ...(matchLabels && { podSelector: { matchLabels } }),
+  });
+  const api = { protocol: 'TCP', port: 8787 };
+
+  test("lets the gateway's pods in to the API, sandboxes to their channel, and no one else", () => {
+    const { metadata, spec } = functionsPlan(config());
+    expect(metadata).toMatchObject({ name: 'porthole-functions', namespace: 'porthole' });
+    expect(spec).toEqual({
+      podSelector: { matchLabels: { 'app.kubernetes.io/part-of': 'porthole' } },
+      policyTypes: ['Ingress'],
+      ingress: [
+        { from: [from('traefik', { app: 'traefik' })], ports: [api] },
+        {
+          from: [from('agentweaver', { 'porthole.sandbox.users.io/role': 'sandbox' })],
+          ports: [{ protocol: 'TCP', port: 8788 }],
+        },
+      ],
+    });
+  });
+
+  test('lets sandboxes in nowhere without the channel', () => {
+    const { ingress } = functionsPlan(config({ 'porthole:sandboxes': { image: 'x', channel: false } })).spec;
+    expect(ingress).toHaveLength(1);
+  });
+
+  test('lets those in to the API that functions.allowFrom names', () => {
+    const allowFrom = [{ namespace: 'monitoring', podLabels: { app: 'prometheus' } }, { namespace: 'tools' }];
+    const { ingress } = functionsPlan(config({ 'porthole:functions': { image: 'x', allowFrom } })).spec;
+    expect(ingress[0]).toEqual({
+      from: [from('traefik', { app: 'traefik' }), from('monitoring', { app: 'prometheus' }), from('tools')],
+      ports: [api],
+    });
   });
 });

@@ -476,6 +476,21 @@ describe('sandboxes from templates', () => {
     });
   });
 
+  test('are isolated as the stack says for all sandboxes, unless a template names its RuntimeClass', () => {
+    const [one, other] = templatesPlan(
+      config({
+        'porthole:sandboxes': {
+          runtimeClassName: 'kata',
+          hostUsers: false,
+          templates: { node: { image: 'node', runtimeClassName: 'gvisor' }, python: { image: 'python' } },
+          warmPools: { ready: { template: 'node' } },
+        },
+      }),
+    );
+    expect(one?.spec.podTemplate.spec).toMatchObject({ runtimeClassName: 'gvisor', hostUsers: false });
+    expect(other?.spec.podTemplate.spec).toMatchObject({ runtimeClassName: 'kata', hostUsers: false });
+  });
+
   test('keep their workspace on a volume of its own, of the stack’s StorageClass', () => {
     const [template] = templatesPlan(given);
     expect(template?.spec.volumeClaimTemplates).toEqual([

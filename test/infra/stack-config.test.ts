@@ -277,6 +277,8 @@ describe("the functions' environment", () => {
       sandboxImage: 'registry.example.com/sandbox@sha256:4567',
       storageClass: undefined,
       pullSecret: undefined,
+      runtimeClass: undefined,
+      hostUsers: true,
       size: { cpu: 2, memoryMb: 2_048, diskMb: 10_240 },
       warmPool: undefined,
       warmPoolsByImage: {},
@@ -344,6 +346,11 @@ describe("the functions' environment", () => {
         pullSecret: 'ours',
       },
       { provider: 'kubernetes', sandboxImage: 'debian', storageClass: 'fast', pullSecret: 'ours' },
+    ],
+    [
+      'pods of a RuntimeClass, in user namespaces',
+      { image: 'debian', runtimeClassName: 'gvisor', hostUsers: false },
+      { runtimeClass: 'gvisor', hostUsers: false },
     ],
     [
       'whatever the cluster has, where the stack leaves it open',

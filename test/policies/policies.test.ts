@@ -27,6 +27,8 @@ const container = {
 };
 const podSpec = {
   automountServiceAccountToken: false,
+  runtimeClassName: 'gvisor',
+  hostUsers: false,
   securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
   containers: [container],
   volumes: [{ name: 'tmp', emptyDir: {} }],
@@ -56,6 +58,9 @@ const role = judged('rbac.authorization.k8s.io/v1:Role', {
 const settings = judged('core/v1:ConfigMap', {
   data: {
     PORTHOLE_SANDBOX_IMAGE: `registry.example.com/sandbox@${DIGEST}`,
+    PORTHOLE_PROVIDER: 'kubernetes',
+    PORTHOLE_SANDBOX_RUNTIME_CLASS: 'gvisor',
+    PORTHOLE_SANDBOX_HOST_USERS: 'false',
     Sandbox__Preview__ZoneSuffix: 'preview.test',
     Sandbox__Preview__AllowedPortMin: '3000',
     Sandbox__Preview__AllowedPortMax: '9000',
@@ -73,7 +78,7 @@ const listeners = (...given: object[]) => given;
 
 let pack: PolicyPack;
 beforeAll(async () => {
-  pack = await startPolicyPack();
+  pack = await startPolicyPack([], { 'sandbox-isolation': { runtimeClass: true, userNamespace: true } });
 });
 afterAll(() => pack.close());
 
@@ -147,6 +152,26 @@ describe('a resource', () => {
       'pinned-images',
       'an image by tag for sandboxes that ask for none',
       changed(settings, 'data.PORTHOLE_SANDBOX_IMAGE', 'sandbox:latest'),
+    ],
+    [
+      'sandbox-isolation',
+      'a template without RuntimeClass',
+      changed(template, `${inTemplate}.runtimeClassName`, undefined),
+    ],
+    [
+      'sandbox-isolation',
+      "a template in the node's user namespace",
+      changed(template, `${inTemplate}.hostUsers`, undefined),
+    ],
+    [
+      'sandbox-isolation',
+      'sandboxes that the functions make without RuntimeClass',
+      changed(settings, 'data.PORTHOLE_SANDBOX_RUNTIME_CLASS', undefined),
+    ],
+    [
+      'sandbox-isolation',
+      "sandboxes that the functions make in the node's user namespace",
+      changed(settings, 'data.PORTHOLE_SANDBOX_HOST_USERS', undefined),
     ],
     [
       'sandbox-limits',
@@ -260,6 +285,16 @@ describe('a stack', () => {
 
   test('that complies passes', async () => {
     expect(await pack.judgeStack(complies)).toEqual([]);
+  });
+
+  test('lets in to its own pods whom it likes', async () => {
+    const functions = judged('networking.k8s.io/v1:NetworkPolicy', {
+      spec: {
+        podSelector: { matchLabels: { 'app.kubernetes.io/part-of': 'porthole' } },
+        ingress: ports({ protocol: 'TCP', port: 8787 }),
+      },
+    });
+    expect(await pack.judgeStack([...complies, functions])).toEqual([]);
   });
 
   test('that is nothing of ours passes', async () => {

@@ -90,7 +90,7 @@ export async function openGuardedStack(
     await wildcardSecret(config),
     gatewayPlan(config),
     ...accounts.flatMap(account),
-    ...policies.flatMap(policy),
+    ...policies.flatMap((plan) => policy(plan, config)),
     ...templatesPlan(config),
     ...warmPoolsPlan(config),
   ]);
@@ -185,11 +185,11 @@ function account(plan: { serviceAccount: object; role: object; binding: object }
   ];
 }
 
-function policy(plan: Parameters<typeof bindingPlan>[0]): object[] {
+function policy(plan: Parameters<typeof bindingPlan>[0], config: StackConfig): object[] {
   const apiVersion = 'admissionregistration.k8s.io/v1';
   return [
     { apiVersion, kind: 'ValidatingAdmissionPolicy', ...plan },
-    { apiVersion, kind: 'ValidatingAdmissionPolicyBinding', ...bindingPlan(plan) },
+    { apiVersion, kind: 'ValidatingAdmissionPolicyBinding', ...bindingPlan(plan, config) },
   ];
 }
 

@@ -7,7 +7,7 @@ import type { Client, ServiceError } from '@grpc/grpc-js';
 import type { AnalyzeResponse } from '@pulumi/pulumi/proto/analyzer_pb.js';
 import { AnalyzerClient, analyzers, grpc } from '../../infra/engine/protocol.ts';
 import type { Registration } from '../../infra/engine/registration.ts';
-import { encode } from '../../infra/engine/wire-values.ts';
+import { encode, type Properties } from '../../infra/engine/wire-values.ts';
 
 const PACK = join(import.meta.dirname, '../../../policies');
 const LOADER = join(dirname(createRequire(import.meta.url).resolve('@pulumi/pulumi')), 'cmd/run-policy-pack');
@@ -39,8 +39,12 @@ type Call = (
 /**
  * Starts the pack as Pulumi's command line does: its loader in the pack's folder, the port on its standard output.
  * @param disabled policies that the configuration of the pack turns off
+ * @param settings of policies, by their names
  */
-export async function startPolicyPack(disabled: readonly string[] = []): Promise<PolicyPack> {
+export async function startPolicyPack(
+  disabled: readonly string[] = [],
+  settings: Readonly<Record<string, Properties>> = {},
+): Promise<PolicyPack> {
   const child = spawn(process.execPath, [LOADER, '127.0.0.1:0', '.'], {
     cwd: PACK,
     env: {
@@ -65,14 +69,15 @@ export async function startPolicyPack(disabled: readonly string[] = []): Promise
     });
 
   const config = new analyzers.ConfigureAnalyzerRequest();
-  for (const name of disabled) {
+  const { DISABLED, MANDATORY } = analyzers.EnforcementLevel;
+  for (const name of [...disabled, ...Object.keys(settings)]) {
     config
       .getPolicyconfigMap()
       .set(
         name,
         new analyzers.PolicyConfig()
-          .setEnforcementlevel(analyzers.EnforcementLevel.DISABLED)
-          .setProperties(encode({})),
+          .setEnforcementlevel(disabled.includes(name) ? DISABLED : MANDATORY)
+          .setProperties(encode(settings[name] ?? {})),
       );
   }
   await call('configure', config);

@@ -7,6 +7,7 @@ export interface Pod extends KubernetesObject {
     readonly phase?: string;
     readonly reason?: string;
     readonly message?: string;
+    readonly podIPs?: readonly { readonly ip: string }[];
     readonly conditions?: readonly Condition[];
     readonly containerStatuses?: readonly ContainerStatus[];
   };
