@@ -24,21 +24,30 @@ export class Porthole extends pulumi.ComponentResource {
 
   constructor(name: string, args: StackConfig, opts?: pulumi.ComponentResourceOptions) {
     super('porthole:infra:Porthole', name, {}, opts);
-    const provider = new kubernetes.Provider(
-      `${name}-cluster`,
-      {
-        ...(args.context !== undefined && { context: args.context }),
-        // Otherwise a changed setting would replace the ConfigMap, and whatever names it.
-        enableConfigMapMutable: true,
-        enableSecretMutable: true,
-      },
-      { parent: this },
-    );
+    const settings = {
+      ...(args.context !== undefined && { context: args.context }),
+      // Otherwise a changed setting would replace the ConfigMap, and whatever names it.
+      enableConfigMapMutable: true,
+      enableSecretMutable: true,
+      // What the stack declares is the stack's: an update overrides other field managers. Where a controller owns a field, `ignoreChanges` names it.
+      enablePatchForce: true,
+    };
+    const provider = new kubernetes.Provider(`${name}-cluster`, settings, { parent: this });
     const own = { parent: this, providers: [provider] };
     const namespaces = new Namespaces(`${name}-namespaces`, args, own);
     const within = { ...own, dependsOn: [...namespaces.made] };
 
-    const gateway = new Gateway(`${name}-gateway`, args, within);
+    // A create fails where the object exists, so that a renamed resource does not delete what it has just made. Only the Gateway of a namespace that stands already
+    // may exist, and is taken over.
+    const mayExist = args.namespaces.existing.includes(args.namespaces.gateway);
+    const adopting = mayExist
+      ? new kubernetes.Provider(
+          `${name}-adopting`,
+          { ...settings, upsertExistingObjects: true },
+          { parent: this },
+        )
+      : provider;
+    const gateway = new Gateway(`${name}-gateway`, args, { ...within, providers: [adopting] });
     const guards = [
       new Network(`${name}-network`, args, within),
       new Quota(`${name}-quota`, args, within),

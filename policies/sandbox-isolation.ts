@@ -17,10 +17,10 @@ export const sandboxIsolation: ResourceValidationPolicy = {
       userNamespace: { type: 'boolean', default: false, description: 'Whether it needs a user namespace' },
     },
   },
-  validateResource({ type, props, getConfig }, report) {
-    const isolation = isolationOf(type, props);
+  validateResource(args, report) {
+    const isolation = isolationOf(args.type, args.props);
     if (isolation === undefined) return;
-    const wanted = getConfig<{ runtimeClass?: boolean; userNamespace?: boolean }>();
+    const wanted = args.getConfig<{ runtimeClass?: boolean; userNamespace?: boolean }>();
     if (wanted.runtimeClass && !isolation.runtimeClassName) report('It has no RuntimeClass.');
     if (wanted.userNamespace && isolation.hostUsers !== false) report("It shares the node's user namespace.");
   },

@@ -170,7 +170,7 @@ export function sandboxPodsPlan({ namespaces, sandboxes }: Pick<StackConfig, 'na
         },
         {
           expression: `object.spec.?runtimeClassName.orValue('') == ${quote(runtimeClassName ?? '')} && object.spec.?hostUsers.orValue(true) == ${hostUsers}`,
-          message: `less isolated: a sandbox has ${runtimeClassName === undefined ? 'no RuntimeClass' : `the RuntimeClass ${runtimeClassName}`} and hostUsers: ${hostUsers}`,
+          message: `other isolation: a sandbox has ${runtimeClassName === undefined ? 'no RuntimeClass' : `the RuntimeClass ${runtimeClassName}`} and hostUsers: ${hostUsers}`,
         },
         {
           expression: `object.spec.?priorityClassName.orValue('') in [${['', ...(priorityClassName === undefined ? [] : [priorityClassName])].map(quote).join(', ')}]`,

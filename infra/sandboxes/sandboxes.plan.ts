@@ -96,14 +96,20 @@ function isolation(runtimeClassName: string | undefined, hostUsers: boolean) {
   return { ...(runtimeClassName && { runtimeClassName }), ...(!hostUsers && { hostUsers }) };
 }
 
+/** Whether the functions keep the pool at `warmPoolTarget`. */
+export function isScaledByFunctions({ sandboxes }: Pick<StackConfig, 'sandboxes'>, pool: string): boolean {
+  return sandboxes.warmPoolTarget > 0 && pool === defaultWarmPool(sandboxes);
+}
+
 /** SandboxWarmPools, by name: a claim reaches its template only through one. */
 export function warmPoolsPlan({ namespaces, sandboxes }: SandboxesConfig) {
-  const { warmPoolTarget } = sandboxes;
-  const targeted = warmPoolTarget > 0 ? defaultWarmPool(sandboxes) : undefined;
   return Object.entries(sandboxes.warmPools).map(([name, { template, replicas }]) => ({
     apiVersion: API_VERSION,
     kind: 'SandboxWarmPool',
     metadata: { name, namespace: namespaces.previews, labels: STACK_LABELS },
-    spec: { replicas: name === targeted ? warmPoolTarget : replicas, sandboxTemplateRef: { name: template } },
+    spec: {
+      replicas: isScaledByFunctions({ sandboxes }, name) ? sandboxes.warmPoolTarget : replicas,
+      sandboxTemplateRef: { name: template },
+    },
   }));
 }

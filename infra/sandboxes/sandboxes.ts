@@ -1,7 +1,7 @@
 import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { templatesPlan, warmPoolsPlan } from './sandboxes.plan.ts';
+import { isScaledByFunctions, templatesPlan, warmPoolsPlan } from './sandboxes.plan.ts';
 
 /** What agent-sandbox makes sandboxes from, where the stack asks for it; needs its CRDs. */
 export class Sandboxes extends pulumi.ComponentResource {
@@ -20,6 +20,8 @@ export class Sandboxes extends pulumi.ComponentResource {
         new CustomResource(`${name}-pool-${plan.metadata.name}`, plan, {
           parent: this,
           dependsOn: templates,
+          // The functions scale the pool that has a target, through its scale subresource.
+          ignoreChanges: isScaledByFunctions(args, plan.metadata.name) ? ['spec.replicas'] : [],
         }),
     );
     this.registerOutputs({ templates: templates.map(({ id }) => id), pools: pools.map(({ id }) => id) });

@@ -35,7 +35,11 @@ suite('pulumi up on a real cluster', missing(), () => {
   let stack: Stack;
   const folder = mkdtempSync(join(tmpdir(), 'porthole-up-'));
 
-  const file = (preview: object = {}, sandboxes: object = { image: 'porthole.test/sandbox:none' }) =>
+  const file = (
+    preview: object = {},
+    sandboxes: object = { image: 'porthole.test/sandbox:none' },
+    functions: object = {},
+  ) =>
     stackFile({
       'porthole:sandboxes': sandboxes,
       'porthole:zone': ZONE,
@@ -48,7 +52,7 @@ suite('pulumi up on a real cluster', missing(), () => {
         podNamespace: 'gateways',
         podLabels: { app: 'gateway' },
       },
-      'porthole:functions': { image: 'porthole.test/functions:none' },
+      'porthole:functions': { image: 'porthole.test/functions:none', ...functions },
       'porthole:preview': { maxTotal: 3, ...preview },
     });
 
@@ -78,6 +82,28 @@ suite('pulumi up on a real cluster', missing(), () => {
       stringData: { 'tls.crt': certificate, 'tls.key': key },
     };
     await bed.kubectl(['create', '--filename=-'], JSON.stringify(secret));
+    const gateway = {
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'Gateway',
+      metadata: { name: 'agentweaver-preview-gateway', namespace: NAMESPACES.gateway },
+      spec: {
+        gatewayClassName: GATEWAY_CLASS,
+        listeners: [
+          {
+            name: 'previews',
+            hostname: '*.reference.preview.test',
+            port: bed.gateway.https.port,
+            protocol: 'HTTPS',
+            tls: { mode: 'Terminate', certificateRefs: [{ kind: 'Secret', name: 'wildcard' }] },
+          },
+        ],
+      },
+    };
+    // What stands where Porthole follows the reference: a Gateway of this name, whose fields another tool owns.
+    await bed.kubectl(
+      ['apply', '--server-side', '--field-manager=reference', '--filename=-'],
+      JSON.stringify(gateway),
+    );
     stack = new Stack({ project: 'porthole', stack: 'test', main: MAIN, cluster: api });
   }, PATIENT);
 
@@ -112,6 +138,14 @@ suite('pulumi up on a real cluster', missing(), () => {
     PATIENT,
   );
 
+  test('takes over the Gateway that exists already', async () => {
+    const listeners = 'jsonpath={range .spec.listeners[*]}{.name} {.hostname}{"\\n"}{end}';
+    const gateway = ['gateway/agentweaver-preview-gateway', `--namespace=${NAMESPACES.gateway}`];
+    expect(await bed.kubectl(['get', ...gateway, `--output=${listeners}`])).toBe(
+      `previews *.${ZONE}\napi porthole.test\n`,
+    );
+  });
+
   test('the fixed routes are accepted by the gateway, and find their Service', async () => {
     for (const name of ['porthole-api', 'porthole-fallback']) {
       for (const condition of ['Accepted', 'ResolvedRefs']) {
@@ -127,32 +161,55 @@ suite('pulumi up on a real cluster', missing(), () => {
     }
   });
 
-  test('a second update changes nothing', async () => {
-    expect((await stack.up(file())).changes).toEqual([]);
-  });
+  test.each([{ refresh: false }, { refresh: true }])(
+    'changes nothing the second time (%j)',
+    async (options) => {
+      const { log, changes } = await stack.up(file(), options);
+      expect({ log, changes }).toEqual({ log: [], changes: [] });
+    },
+  );
 
   test('the state holds no secret', () => {
     const state = stack.export();
     expect(state).toContain('porthole-functions-secrets');
     expect(state).not.toContain(DATABASE_URL);
     expect(state).not.toContain(SERVICE_KEY);
+    expect(state).not.toContain(Buffer.from(SERVICE_KEY).toString('base64'));
   });
 
   test('a number of replicas that somebody else has set is left alone', async () => {
     const deployment = ['deployment/porthole', `--namespace=${NAMESPACES.functions}`];
     await bed.kubectl(['scale', '--replicas=3', ...deployment]);
-    expect((await stack.up(file())).changes).toEqual([]);
+    expect((await stack.up(file(), { refresh: true })).changes).toEqual([]);
+    // An update of the Deployment leaves them alone as well.
+    const changed = await stack.up(file({}, undefined, { memory: '640Mi' }));
+    expect(touched(changed)).toContain('update porthole-functions');
     expect(await bed.kubectl(['get', '--output=jsonpath={.spec.replicas}', ...deployment])).toBe('3');
+    await stack.up(file());
   });
 
-  test('what somebody has changed by hand is put right, and nothing else', async () => {
-    const policy = ['networkpolicy/porthole-sandboxes-closed', `--namespace=${NAMESPACES.previews}`];
-    await bed.kubectl(['patch', ...policy, '--type=merge', '--patch={"spec":{"policyTypes":["Ingress"]}}']);
-    expect(touched(await stack.up(file()))).toEqual(['update porthole-network-closed']);
-    expect(await bed.kubectl(['get', '--output=jsonpath={.spec.policyTypes}', ...policy])).toBe(
-      '["Ingress","Egress"]',
-    );
-  });
+  test.each(['kubectl-patch', 'another-tool'])(
+    'puts right what %s has changed, and nothing else',
+    async (manager) => {
+      const policy = ['networkpolicy/porthole-sandboxes-closed', `--namespace=${NAMESPACES.previews}`];
+      await bed.kubectl([
+        'patch',
+        ...policy,
+        `--field-manager=${manager}`,
+        '--type=merge',
+        '--patch={"spec":{"policyTypes":["Ingress"]}}',
+      ]);
+      // Without a refresh Pulumi looks at its state alone.
+      expect(touched(await stack.up(file()))).toEqual([]);
+      const shown = await stack.preview(file(), { refresh: true });
+      expect(touched(shown)).toEqual(['update porthole-network-closed']);
+      const put = await stack.up(file(), { refresh: true });
+      expect({ log: put.log, touched: touched(put) }).toEqual({ log: [], touched: touched(shown) });
+      expect(await bed.kubectl(['get', '--output=jsonpath={.spec.policyTypes}', ...policy])).toBe(
+        '["Ingress","Egress"]',
+      );
+    },
+  );
 
   test('another port range changes the network policy, the admission of previews and the functions’ ConfigMap', async () => {
     const narrowed = await stack.up(file({ allowedPortMax: 8000 }));
@@ -288,10 +345,11 @@ suite('pulumi up on a real cluster', missing(), () => {
   });
 
   suite('with agent-sandbox', definitionsMissing(), () => {
-    const withPools = () =>
+    const withPools = (more: object = {}) =>
       file(
         {},
         {
+          ...more,
           templates: { node: { image: 'porthole.test/sandbox:none', runtimeClassName: 'gvisor' } },
           warmPools: { ready: { template: 'node', replicas: 2 } },
         },
@@ -319,7 +377,27 @@ suite('pulumi up on a real cluster', missing(), () => {
     });
 
     test('what the API server adds to them is no change', async () => {
-      expect((await stack.up(withPools())).changes).toEqual([]);
+      expect((await stack.up(withPools(), { refresh: true })).changes).toEqual([]);
+    });
+
+    test('changes a pool that others have scaled, and leaves the size of one with a target to the functions', async () => {
+      const pool = ['sandboxwarmpools/ready', `--namespace=${NAMESPACES.previews}`];
+      const size = () => bed.kubectl(['get', '--output=jsonpath={.spec.replicas}', ...pool]);
+      const scale = () => bed.kubectl(['scale', '--replicas=7', ...pool]);
+      await scale();
+      expect(touched(await stack.up(withPools(), { refresh: true }))).toEqual([
+        'update porthole-sandboxes-pool-ready',
+      ]);
+      expect(await size()).toBe('2');
+
+      await stack.up(withPools({ warmPoolTarget: 3 }));
+      await scale();
+      const { log, changes } = await stack.up(withPools({ warmPoolTarget: 4 }), { refresh: true });
+      expect([log, changes.map(({ name }) => name)]).toEqual([[], ['porthole-functions-environment']]);
+      expect(await size()).toBe('7');
+
+      const back = await stack.up(withPools(), { refresh: true });
+      expect([back.log, await size()]).toEqual([[], '2']);
     });
 
     test('they go with the setting', async () => {

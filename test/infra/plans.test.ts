@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import { accessPlan } from '../../infra/access/access.plan.ts';
+import { admissionPlan, bindingPlan } from '../../infra/admission/admission.plan.ts';
 import { authorities, authorityData } from '../../infra/functions/authorities.plan.ts';
 import { environmentPlan } from '../../infra/functions/environment.plan.ts';
 import { autoscalerPlan, deploymentPlan, servicePlan } from '../../infra/functions/functions.plan.ts';
@@ -231,6 +232,33 @@ describe('images of a registry that asks who is there', () => {
       [{ name: 'for-sandboxes' }],
     ]);
     expect(deploymentPlan(config()).spec.template.spec).not.toHaveProperty('imagePullSecrets');
+  });
+});
+
+describe('the admission of pods', () => {
+  const pods = (sandboxes: object) => {
+    const given = config({ 'porthole:sandboxes': { image: 'x', ...sandboxes } });
+    const plan = admissionPlan(given)['sandbox-pods'];
+    const isolation = plan.spec.validations.find(({ message }) => message.startsWith('other isolation'));
+    return { plan, isolation, binding: bindingPlan(plan, given) };
+  };
+
+  test('allows no RuntimeClass and no user namespace where the stack says nothing of them', () => {
+    const { plan, isolation, binding } = pods({});
+    expect(isolation?.expression).toBe(
+      "object.spec.?runtimeClassName.orValue('') == '' && object.spec.?hostUsers.orValue(true) == true",
+    );
+    expect(plan.spec).not.toHaveProperty('paramKind');
+    expect(binding.spec).not.toHaveProperty('paramRef');
+  });
+
+  test('demands those of the stack, and reads from the RuntimeClass what that copies to pods', () => {
+    const { plan, isolation, binding } = pods({ runtimeClassName: 'gvisor', hostUsers: false });
+    expect(isolation?.expression).toBe(
+      "object.spec.?runtimeClassName.orValue('') == 'gvisor' && object.spec.?hostUsers.orValue(true) == false",
+    );
+    expect(plan.spec.paramKind).toEqual({ apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass' });
+    expect(binding.spec.paramRef).toEqual({ name: 'gvisor', parameterNotFoundAction: 'Deny' });
   });
 });
 

@@ -124,7 +124,12 @@ describe('the program', () => {
 
   test('talks to the cluster through the one provider that changes ConfigMaps and Secrets in place', () => {
     const provider = named('porthole-cluster');
-    expect(provider.inputs).toMatchObject({ enableConfigMapMutable: 'true', enableSecretMutable: 'true' });
+    expect(provider.inputs).toMatchObject({
+      enableConfigMapMutable: 'true',
+      enableSecretMutable: 'true',
+      enablePatchForce: 'true',
+    });
+    expect(provider.inputs).not.toHaveProperty('upsertExistingObjects');
     const objects = result.registrations.filter(({ type }) => type.startsWith('kubernetes:'));
     for (const each of objects) expect(each.provider).toContain(provider.urn);
   });

@@ -106,6 +106,7 @@ export const BAD_PODS: readonly BadManifest[] = [
     at('spec.priorityClassName', 'system-node-critical'),
     'foreign priority',
   ],
+  ['a user namespace that the stack does not ask for', at('spec.hostUsers', false), 'other isolation'],
   ["others' credentials for images", at('spec.imagePullSecrets', [{ name: 'loot' }]), 'foreign credential'],
   ["its node's name service", at('spec.dnsPolicy', 'Default'), 'foreign name service'],
   ['options of SELinux', security({ seLinuxOptions: { type: 'spc_t' } }), 'foreign profile'],

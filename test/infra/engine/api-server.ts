@@ -8,8 +8,23 @@ export interface KubernetesObject {
     readonly namespace?: string;
     readonly resourceVersion?: string;
     readonly annotations?: Readonly<Record<string, string>>;
+    readonly managedFields?: readonly ManagedFields[];
   };
   readonly [field: string]: unknown;
+}
+
+/** Who owns which fields, as server-side apply knows it. */
+export interface ManagedFields {
+  readonly manager: string;
+  readonly operation: 'Apply' | 'Update';
+  readonly subresource?: string;
+  readonly fieldsV1: Readonly<Record<string, unknown>>;
+}
+
+export interface ApplyOptions {
+  readonly fieldManager: string;
+  readonly force: boolean;
+  readonly dryRun: boolean;
 }
 
 export type ObjectKey = Pick<KubernetesObject, 'apiVersion' | 'kind'> & {
@@ -43,7 +58,6 @@ interface Kubeconfig {
   ];
 }
 
-const FIELD_MANAGER = 'pulumi-kubernetes';
 /** Longest wait for a condition, or for an object to be gone. */
 const PATIENCE_MS = 180_000;
 
@@ -78,14 +92,35 @@ export class ApiServer {
     await this.#agent.destroy();
   }
 
-  /** Server-side apply. With `dryRun` it only tells what the object would be. */
-  async apply(object: KubernetesObject, { dryRun = false } = {}): Promise<KubernetesObject> {
-    const query = `fieldManager=${FIELD_MANAGER}&force=true${dryRun ? '&dryRun=All' : ''}`;
-    return (await this.#json(
-      'PATCH',
-      `${await this.#path(keyOf(object))}?${query}`,
-      object,
-    )) as KubernetesObject;
+  /** @throws ApiError 409 where the object exists */
+  async create(
+    object: KubernetesObject,
+    { fieldManager, dryRun }: Omit<ApplyOptions, 'force'>,
+  ): Promise<KubernetesObject> {
+    const path = await this.#path(keyOf(object));
+    const collection = path.slice(0, path.lastIndexOf('/'));
+    const query = `fieldManager=${fieldManager}${dryRun ? '&dryRun=All' : ''}`;
+    return (await this.#json('POST', `${collection}?${query}`, object)) as KubernetesObject;
+  }
+
+  /** Server-side apply. @throws ApiError 409 where another manager owns a field and `force` is not set */
+  async apply(
+    object: KubernetesObject,
+    { fieldManager, force, dryRun }: ApplyOptions,
+  ): Promise<KubernetesObject> {
+    const query = `fieldManager=${fieldManager}&force=${force}${dryRun ? '&dryRun=All' : ''}`;
+    const path = `${await this.#path(keyOf(object))}?${query}`;
+    return (await this.#json('PATCH', path, object)) as KubernetesObject;
+  }
+
+  /** Says anew who owns which fields. */
+  async setManagedFields(
+    object: KubernetesObject,
+    managedFields: readonly ManagedFields[],
+  ): Promise<KubernetesObject> {
+    const patch = [{ op: 'replace', path: '/metadata/managedFields', value: managedFields }];
+    const path = await this.#path(keyOf(object));
+    return (await this.#json('PATCH', path, patch, 'application/json-patch+json')) as KubernetesObject;
   }
 
   async read(key: ObjectKey): Promise<KubernetesObject | undefined> {
@@ -155,8 +190,12 @@ export class ApiServer {
     throw new Error(`${key.kind} ${key.name} did not ${what} within ${PATIENCE_MS / 1000} s`);
   }
 
-  async #json(method: 'GET' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<unknown> {
-    const type = method === 'PATCH' ? 'application/apply-patch+yaml' : 'application/json';
+  async #json(
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    path: string,
+    body?: unknown,
+    type = method === 'PATCH' ? 'application/apply-patch+yaml' : 'application/json',
+  ): Promise<unknown> {
     const response = await request(`${this.#server}${path}`, {
       method,
       dispatcher: this.#agent,

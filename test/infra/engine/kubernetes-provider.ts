@@ -1,7 +1,13 @@
-import type { ApiServer, KubernetesObject, ObjectKey } from './api-server.ts';
-import { changedPaths, valueAt, withValueAt } from './plan-step.ts';
+/**
+ * What the Kubernetes provider of Pulumi (4.29 and later) sends to an API server: a plain create, then server-side apply without force, as a manager of each
+ * resource. Only what is said here of field managers decides whether an update conflicts with others.
+ */
+import { randomBytes } from 'node:crypto';
+import { ApiError, type ApiServer, type KubernetesObject, type ManagedFields } from './api-server.ts';
+import type { ObjectKey } from './api-server.ts';
+import { pruned, type ResourceState, valueAt, withValueAt } from './plan-step.ts';
 import type { Registration } from './registration.ts';
-import { type Properties, reveal, Secret } from './wire-values.ts';
+import { isRecord, type Properties, reveal, Secret } from './wire-values.ts';
 
 /** Whether the resource is an object of a cluster. */
 export function isObject({ custom, type }: Pick<Registration, 'custom' | 'type'>): boolean {
@@ -24,47 +30,151 @@ export function keyOfInputs(type: string, inputs: Properties): ObjectKey {
   };
 }
 
-/** Applies the resource; fields whose changes are ignored keep what the cluster has. */
-export async function apply(api: ApiServer, registration: Registration): Promise<KubernetesObject> {
-  const live = await api.read(keyOfInputs(registration.type, registration.inputs));
-  const applied = await api.apply(objectOf(registration, live));
-  const condition = /^condition=(\w+)$/.exec(applied.metadata.annotations?.['pulumi.com/waitFor'] ?? '')?.[1];
-  return condition === undefined ? applied : api.untilCondition(applied, condition);
+/** The manager of a resource's fields, drawn when it is first registered. */
+export function newFieldManager(): string {
+  return `pulumi-kubernetes-${randomBytes(4).toString('hex')}`;
 }
 
-/** Paths at which the cluster's object is no longer what the program says, though the program has not changed. */
-export async function drift(
-  api: ApiServer,
+/** The manager of plain creates, whose fields the first update takes over. */
+const CREATES = 'pulumi-kubernetes';
+
+/** Managers whose fields an update takes over before it applies: `kubectl` and its kin by their prefix, and what the provider created. */
+const TAKEN_OVER: readonly [prefix: string, operation: ManagedFields['operation']][] = [
+  ['kubectl', 'Apply'],
+  ['kubectl', 'Update'],
+  ['before-first-apply', 'Update'],
+  ['pulumi-kubernetes', 'Update'],
+  ['pulumi-resource-kubernetes', 'Update'],
+];
+
+interface Send {
+  readonly api: ApiServer;
+  readonly fieldManager: string;
+  /** The inputs of the Pulumi provider. */
+  readonly provider: Properties;
+  readonly dryRun: boolean;
+}
+
+/** @returns undefined where a preview cannot know */
+export async function create(
+  { api, fieldManager, provider, dryRun }: Send,
   registration: Registration,
-): Promise<{ live: KubernetesObject | undefined; paths: readonly string[] }> {
-  const live = await api.read(keyOfInputs(registration.type, registration.inputs));
-  if (live === undefined) return { live, paths: ['(gone)'] };
-  const wanted = await api.apply(objectOf(registration, live), { dryRun: true });
-  return { live, paths: changedPaths(declared(live), declared(wanted)) };
+): Promise<KubernetesObject | undefined> {
+  const object = objectOf(registration);
+  try {
+    const made = isOn(provider, 'upsertExistingObjects')
+      ? await api.apply(object, { fieldManager, force: dryRun || isForced(object, provider), dryRun })
+      : await api.create(object, { fieldManager: CREATES, dryRun });
+    return dryRun ? undefined : await ready(api, made);
+  } catch (error) {
+    const unknown = !(error instanceof ApiError) || [403, 404, 409].includes(error.status);
+    if (dryRun && unknown) return undefined;
+    throw error;
+  }
+}
+
+export async function update(
+  { api, fieldManager, provider, dryRun }: Send,
+  registration: Registration,
+): Promise<KubernetesObject> {
+  const object = objectOf(registration);
+  const found = await api.read(keyOfInputs(registration.type, registration.inputs));
+  if (found === undefined) throw new ApiError(404, `${object.kind} ${object.metadata.name} not found`);
+  const live = dryRun ? found : await takeOver(api, found, fieldManager);
+  const managers = live.metadata.managedFields ?? [];
+  const wasCreated = managers.some((each) => each.operation === 'Update' && each.manager === CREATES);
+  const force = isForced(object, provider) || managers.length === 0 || (dryRun && wasCreated);
+  const wanted = registration.ignoreChanges.reduce((each: Properties, path) => {
+    if (isTheirs(live, path, fieldManager)) return withValueAt(each, path, undefined);
+    return withValueAt(each, path, valueAt(live, path) ?? valueAt(each, path));
+  }, object as Properties) as unknown as KubernetesObject;
+  const applied = await api.apply(wanted, { fieldManager, force, dryRun });
+  return dryRun ? applied : ready(api, applied);
+}
+
+async function takeOver(
+  api: ApiServer,
+  live: KubernetesObject,
+  fieldManager: string,
+): Promise<KubernetesObject> {
+  const entries = live.metadata.managedFields ?? [];
+  const isOurs = ({ manager, operation }: ManagedFields) => manager === fieldManager && operation === 'Apply';
+  const isTaken = ({ manager, operation, subresource }: ManagedFields) =>
+    subresource === undefined &&
+    TAKEN_OVER.some(([prefix, of]) => manager.startsWith(prefix) && operation === of);
+  const taken = entries.filter((each) => isTaken(each) && !isOurs(each));
+  const [first] = taken;
+  if (first === undefined) return live;
+  const all = [...entries.filter(isOurs), ...taken].map(({ fieldsV1 }) => fieldsV1);
+  const merged = {
+    ...first,
+    manager: fieldManager,
+    operation: 'Apply' as const,
+    fieldsV1: all.reduce(union),
+  };
+  return api.setManagedFields(live, [...entries.filter((each) => !isTaken(each) && !isOurs(each)), merged]);
+}
+
+function union(one: Properties, other: Properties): Properties {
+  return Object.entries(other).reduce((both: Properties, [key, value]) => {
+    const had = both[key];
+    return { ...both, [key]: isRecord(had) && isRecord(value) ? union(had, value) : value };
+  }, one);
+}
+
+/** Whether others own the field, and this manager does not. */
+function isTheirs({ metadata }: KubernetesObject, path: string, fieldManager: string): boolean {
+  const field = path
+    .split('.')
+    .map((key) => `f:${key}`)
+    .join('.');
+  const owners = (metadata.managedFields ?? []).filter(
+    ({ fieldsV1 }) => valueAt(fieldsV1, field) !== undefined,
+  );
+  return owners.length > 0 && owners.every(({ manager }) => manager !== fieldManager);
+}
+
+function isForced({ metadata }: KubernetesObject, provider: Properties): boolean {
+  return metadata.annotations?.['pulumi.com/patchForce'] === 'true' || isOn(provider, 'enablePatchForce');
+}
+
+function isOn(provider: Properties, option: string): boolean {
+  return String(provider[option]) === 'true';
+}
+
+function ready(api: ApiServer, object: KubernetesObject): Promise<KubernetesObject> | KubernetesObject {
+  const condition = /^condition=(\w+)$/.exec(object.metadata.annotations?.['pulumi.com/waitFor'] ?? '')?.[1];
+  return condition === undefined ? object : api.untilCondition(object, condition);
+}
+
+/** What a refresh finds of a resource; undefined where it is gone. Its inputs become what the cluster has where they had something. */
+export async function refreshed(
+  api: ApiServer,
+  state: ResourceState,
+  seal: (live: Properties) => Properties,
+): Promise<ResourceState | undefined> {
+  const found = await api.read(keyOfInputs(state.type, state.inputs));
+  if (found === undefined) return undefined;
+  const live = seal(clusterForm(state.type, found));
+  return { ...state, live, inputs: pruned(live, state.inputs) as Properties };
+}
+
+/** As the API server keeps it: a Secret's texts are bytes, each of them secret. */
+export function clusterForm(type: string, { stringData, ...object }: Properties): Properties {
+  if (type !== 'kubernetes:core/v1:Secret')
+    return stringData === undefined ? object : { ...object, stringData };
+  const given = (reveal(stringData) ?? {}) as Readonly<Record<string, string>>;
+  const texts = Object.entries(given).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+  const data = Object.entries({ ...(reveal(object['data']) as object), ...Object.fromEntries(texts) });
+  return { ...object, data: Object.fromEntries(data.map(([key, value]) => [key, new Secret(value)])) };
 }
 
 /** What the program gets back: its own inputs, and beside them what the cluster reports. */
-export function outputsOf(registration: Registration, live: KubernetesObject): Properties {
-  const isSecret = registration.type === 'kubernetes:core/v1:Secret';
-  return {
-    ...live,
-    ...registration.inputs,
-    ...(isSecret && { data: new Secret(live['data']) }),
-  };
+export function outputsOf({ inputs }: Registration, live: Properties): Properties {
+  return { ...live, ...inputs };
 }
 
-function objectOf({ type, inputs, ignoreChanges }: Registration, live: KubernetesObject | undefined) {
-  const object = { ...(reveal(inputs) as Properties), ...groupVersion(type) };
-  const kept = live === undefined ? [] : ignoreChanges;
-  return kept.reduce(
-    (each: Properties, path) => withValueAt(each, path, valueAt(live, path)),
-    object,
-  ) as KubernetesObject;
-}
-
-/** The object without what the API server notes about it. */
-function declared({ metadata, ...object }: KubernetesObject): unknown {
-  const { status: _, ...rest } = object as { status?: unknown };
-  const { labels, annotations } = metadata as { labels?: unknown; annotations?: unknown };
-  return { ...rest, metadata: { labels, annotations } };
+function objectOf({ type, inputs }: Registration): KubernetesObject {
+  const object = reveal(clusterForm(type, inputs)) as Properties;
+  return { ...object, ...groupVersion(type) } as unknown as KubernetesObject;
 }

@@ -1,7 +1,7 @@
 import type { Registration } from './registration.ts';
 import { isRecord, type Properties } from './wire-values.ts';
 
-/** A resource as the state keeps it: secrets sealed, nothing read from a cluster. */
+/** A resource as the state keeps it: secrets sealed. */
 export interface ResourceState {
   readonly urn: string;
   readonly type: string;
@@ -9,6 +9,10 @@ export interface ResourceState {
   readonly custom: boolean;
   readonly id: string | undefined;
   readonly inputs: Properties;
+  /** The object as the cluster last answered it, sealed; undefined for what is no object. */
+  readonly live?: Properties | undefined;
+  /** Of its object. */
+  readonly fieldManager?: string | undefined;
   /** URNs that must outlive it: what it depends on, its parent, its provider. */
   readonly needs: readonly string[];
 }
@@ -34,7 +38,7 @@ const MUTABLE_ON_REQUEST: Readonly<
   'kubernetes:core/v1:Secret': { option: 'enableSecretMutable', fields: ['data', 'stringData'] },
 };
 
-/** What becomes of a resource, from the inputs alone. `inputs` are sealed as the state's own are. */
+/** What becomes of a resource, from the state alone: what is in the cluster counts after a refresh. `inputs` are sealed as the state's own are. */
 export function planStep(
   old: ResourceState | undefined,
   next: Pick<Registration, 'type' | 'ignoreChanges'>,
@@ -46,7 +50,11 @@ export function planStep(
     (each: Properties, path) => withValueAt(each, path, valueAt(old.inputs, path)),
     inputs,
   );
-  const paths = changedPaths(old.inputs, wanted);
+  if (changedPaths(old.inputs, wanted).length === 0) return { op: 'same' };
+  const before = old.live === undefined ? old.inputs : pruned(old.live, old.inputs);
+  const paths = changedPaths(canonical(next.type, before), canonical(next.type, wanted)).filter(
+    (path) => !next.ignoreChanges.some((ignored) => path === ignored || path.startsWith(`${ignored}.`)),
+  );
   if (paths.length === 0) return { op: 'same' };
   const onRequest = MUTABLE_ON_REQUEST[next.type];
   const fixed = [
@@ -57,6 +65,28 @@ export function planStep(
   const isFixed = (path: string) =>
     fixed.some((each) => path === each || path.startsWith(`${each}.`) || path.startsWith(`${each}[`));
   return { op: paths.some(isFixed) ? 'replace' : 'update', paths };
+}
+
+/** Kinds that the provider knows itself are compared as their API server would write them: without what is empty. */
+function canonical(type: string, value: unknown): unknown {
+  return /^kubernetes:([a-z]+|[a-z.]+\.k8s\.io)\/v\d/.test(type) &&
+    !type.includes('x-k8s.io') &&
+    !type.includes('gateway.')
+    ? withoutEmpty(value)
+    : value;
+}
+
+function withoutEmpty(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutEmpty);
+  if (!isRecord(value)) return value;
+  const kept = Object.entries(value)
+    .map(([key, each]) => [key, withoutEmpty(each)] as const)
+    .filter(([, each]) => each !== undefined && !isEmpty(each));
+  return Object.fromEntries(kept);
+}
+
+function isEmpty(value: unknown): boolean {
+  return Array.isArray(value) ? value.length === 0 : isRecord(value) && Object.keys(value).length === 0;
 }
 
 /** Paths at which two values differ, as deep as both have parts. */
@@ -70,6 +100,16 @@ export function changedPaths(before: unknown, after: unknown, at = ''): string[]
     );
   }
   return JSON.stringify(before) === JSON.stringify(after) ? [] : [at];
+}
+
+/** The parts of a value of which a shape has some, too: elements of lists by their places. */
+export function pruned(value: unknown, shape: unknown): unknown {
+  if (Array.isArray(value) && Array.isArray(shape)) {
+    return value.slice(0, shape.length).map((each, at) => pruned(each, shape[at]));
+  }
+  if (!isRecord(value) || !isRecord(shape)) return value;
+  const shared = Object.keys(value).filter((key) => key in shape);
+  return Object.fromEntries(shared.map((key) => [key, pruned(value[key], shape[key])]));
 }
 
 /** The value at a path of keys, e.g. `spec.replicas`. */

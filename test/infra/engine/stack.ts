@@ -1,8 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import type { ApiServer } from './api-server.ts';
 import type { Registered } from './engine.ts';
-import { apply, drift, groupVersion, isObject, keyOfInputs, outputsOf } from './kubernetes-provider.ts';
-import { deletionOrder, planStep, type ResourceState, type Step } from './plan-step.ts';
+import {
+  clusterForm,
+  create,
+  isObject,
+  keyOfInputs,
+  newFieldManager,
+  outputsOf,
+  refreshed,
+  update,
+} from './kubernetes-provider.ts';
+import { deletionOrder, planStep, type ResourceState } from './plan-step.ts';
 import type { Registration } from './registration.ts';
 import { type ProgramResult, runProgram, type StackFile } from './run-program.ts';
 import { type Properties, seal } from './wire-values.ts';
@@ -27,6 +36,17 @@ export interface StackOptions {
   readonly cluster: ApiServer;
 }
 
+export interface UpdateOptions {
+  /** As `--refresh`: what the cluster has counts as what was declared last. @default false */
+  readonly refresh?: boolean;
+}
+
+interface Update {
+  readonly state: Map<string, ResourceState>;
+  readonly changes: Change[];
+  readonly dryRun: boolean;
+}
+
 /** A stack that is updated without the command line: `pulumi preview`, `pulumi up` and `pulumi destroy`. */
 export class Stack {
   readonly #options: StackOptions;
@@ -42,101 +62,100 @@ export class Stack {
     return JSON.stringify([...this.#state.values()], null, 2);
   }
 
-  async preview(stackFile: StackFile): Promise<UpdateResult> {
-    return this.#run(stackFile, true);
+  async preview(stackFile: StackFile, options: UpdateOptions = {}): Promise<UpdateResult> {
+    return this.#run(stackFile, { refresh: false, ...options, dryRun: true });
   }
 
-  async up(stackFile: StackFile): Promise<UpdateResult> {
-    return this.#run(stackFile, false);
+  async up(stackFile: StackFile, options: UpdateOptions = {}): Promise<UpdateResult> {
+    return this.#run(stackFile, { refresh: false, ...options, dryRun: false });
   }
 
   async destroy(): Promise<readonly Change[]> {
-    const changes: Change[] = [];
-    for (const resource of deletionOrder([...this.#state.values()])) {
-      await this.#delete(resource, changes, false);
-    }
-    return changes;
+    const update: Update = { state: this.#state, changes: [], dryRun: false };
+    for (const resource of deletionOrder([...this.#state.values()])) await this.#delete(resource, update);
+    return update.changes;
   }
 
-  async #run(stackFile: StackFile, dryRun: boolean): Promise<UpdateResult> {
+  async #run(stackFile: StackFile, { dryRun, refresh }: Required<UpdateOptions> & { dryRun: boolean }) {
     const { project, stack, main } = this.#options;
-    const changes: Change[] = [];
+    // A preview leaves the state as it is.
+    const update: Update = { state: dryRun ? new Map(this.#state) : this.#state, changes: [], dryRun };
+    if (refresh) await this.#refresh(update.state);
     const providers = new Map<string, Properties>();
     const register = async (registration: Registration): Promise<Registered> => {
       if (registration.type.startsWith('pulumi:providers:')) {
         providers.set(`${registration.urn}::${registration.name}`, registration.inputs);
       }
-      return this.#register(registration, providers.get(registration.provider) ?? {}, changes, dryRun);
+      return this.#register(registration, providers.get(registration.provider) ?? {}, update);
     };
     const result = await runProgram({ project, stack, main, stackFile, dryRun, register });
     if (result.succeeded) {
       const kept = new Set(result.registrations.map(({ urn }) => urn));
-      const stale = [...this.#state.values()].filter(({ urn }) => !kept.has(urn));
-      for (const resource of deletionOrder(stale)) await this.#delete(resource, changes, dryRun);
+      const stale = [...update.state.values()].filter(({ urn }) => !kept.has(urn));
+      for (const resource of deletionOrder(stale)) await this.#delete(resource, update);
     }
-    return { ...result, changes };
+    return { ...result, changes: update.changes };
   }
 
-  async #register(
-    registration: Registration,
-    provider: Properties,
-    changes: Change[],
-    dryRun: boolean,
-  ): Promise<Registered> {
+  async #refresh(state: Map<string, ResourceState>): Promise<void> {
+    for (const each of [...state.values()].filter(isObject)) {
+      const now = await refreshed(this.#options.cluster, each, (live) => this.#seal(live));
+      if (now === undefined) state.delete(each.urn);
+      else state.set(each.urn, now);
+    }
+  }
+
+  async #register(registration: Registration, provider: Properties, run: Update): Promise<Registered> {
     const { urn, type, name, custom } = registration;
-    const inputs = seal(registration.inputs, this.#sealingKey) as Properties;
+    const { state, changes, dryRun } = run;
     if (!isObject(registration)) {
       const id = custom ? name : undefined;
-      if (!dryRun) this.#keep(registration, id, inputs);
+      state.set(urn, this.#stateOf(registration, { id }));
       return { id, outputs: registration.inputs };
     }
-    const old = this.#state.get(urn);
-    const step = await this.#step(registration, inputs, provider);
+    const old = state.get(urn);
+    const inputs = this.#seal(clusterForm(type, registration.inputs));
+    const step = planStep(old, registration, inputs, provider);
     if (step.op !== 'same') {
       changes.push({ op: step.op, type, name, paths: step.op === 'create' ? [] : step.paths });
     }
-    if (dryRun) {
-      const live = step.op === 'same' ? (await drift(this.#options.cluster, registration)).live : undefined;
-      return {
-        id: old?.id,
-        outputs: live === undefined ? registration.inputs : outputsOf(registration, live),
-      };
+    if (step.op === 'same' && old !== undefined) {
+      state.set(urn, { ...this.#stateOf(registration, old), inputs });
+      return { id: old.id, outputs: outputsOf(registration, old.live ?? {}) };
     }
     // The name is fixed, so the old one must go before the new one can come.
-    if (step.op === 'replace' && old !== undefined) {
+    if (step.op === 'replace' && old !== undefined && !dryRun) {
       await this.#options.cluster.remove(keyOfInputs(old.type, old.inputs));
     }
-    const live =
-      step.op === 'same'
-        ? (await drift(this.#options.cluster, registration)).live
-        : await apply(this.#options.cluster, registration);
-    if (live === undefined) throw new Error(`${groupVersion(type).kind} ${name} is gone`);
+    const fieldManager = old?.fieldManager ?? newFieldManager();
+    const send = { api: this.#options.cluster, fieldManager, provider, dryRun };
+    const live = step.op === 'update' ? await update(send, registration) : await create(send, registration);
+    if (live === undefined) return { id: old?.id, outputs: registration.inputs };
     const { namespace, name: objectName } = live.metadata;
     const id = namespace === undefined ? objectName : `${namespace}/${objectName}`;
-    this.#keep(registration, id, inputs);
-    return { id, outputs: outputsOf(registration, live) };
+    const sealed = this.#seal(clusterForm(type, live));
+    state.set(urn, { ...this.#stateOf(registration, { id, fieldManager, live: sealed }), inputs });
+    return { id, outputs: outputsOf(registration, clusterForm(type, live)) };
   }
 
-  /** By the inputs first; where these are as they were, by what the cluster reports. */
-  async #step(registration: Registration, inputs: Properties, provider: Properties): Promise<Step> {
-    const step = planStep(this.#state.get(registration.urn), registration, inputs, provider);
-    if (step.op !== 'same') return step;
-    const { paths } = await drift(this.#options.cluster, registration);
-    return paths.length === 0 ? step : { op: 'update', paths };
+  #seal(value: Properties): Properties {
+    return seal(value, this.#sealingKey) as Properties;
   }
 
-  #keep(registration: Registration, id: string | undefined, inputs: Properties): void {
-    const { urn, type, name, custom, dependencies, parent, provider } = registration;
+  #stateOf(
+    { urn, type, name, custom, inputs, dependencies, parent, provider }: Registration,
+    { id, live, fieldManager }: Pick<ResourceState, 'id' | 'live' | 'fieldManager'>,
+  ): ResourceState {
     const providerUrn = provider.split('::').slice(0, 4).join('::');
     const needs = [...dependencies, parent, providerUrn].filter((each) => each !== '');
-    this.#state.set(urn, { urn, type, name, custom, id, inputs, needs });
+    return { urn, type, name, custom, id, inputs: this.#seal(inputs), live, fieldManager, needs };
   }
 
-  async #delete(resource: ResourceState, changes: Change[], dryRun: boolean): Promise<void> {
+  async #delete(resource: ResourceState, { state, changes, dryRun }: Update): Promise<void> {
     if (isObject(resource)) {
       changes.push({ op: 'delete', type: resource.type, name: resource.name, paths: [] });
       if (!dryRun) await this.#options.cluster.remove(keyOfInputs(resource.type, resource.inputs));
     }
-    if (!dryRun) this.#state.delete(resource.urn);
+    state.delete(resource.urn);
   }
 }
