@@ -18,7 +18,7 @@ const DRAIN_MS = 5_000;
 /** One machine: sandboxes as processes, previews of this process's own. */
 export async function openLocalPlatform(config: Config, deps: OneMachineDeps): Promise<Platform> {
   const { folder, records, tokens, clock, news, log } = deps;
-  const local = createLocalProvider({ dataDir: folder });
+  const local = createLocalProvider({ dataDir: folder, ...config.local });
   const channel: Channel = {
     async address(id) {
       const path = local.channelPath(id);

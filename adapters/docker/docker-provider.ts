@@ -160,10 +160,10 @@ class ContainerProvider implements DockerProvider {
 
   async enforcement(network: boolean): Promise<Enforcement> {
     // Nothing is claimed of an engine that does not answer.
-    const unenforced = await this.#known().then(
-      (facts) => facts.unenforced,
-      () => ['cpus', 'memory'],
-    );
+    const { unenforced, filtersSystemCalls } = await this.#known().catch(() => ({
+      unenforced: ['cpus', 'memory', 'pids'],
+      filtersSystemCalls: false,
+    }));
     return {
       cpu: unenforced.includes('cpus') ? null : 'cgroup',
       memoryMb: unenforced.includes('memory') ? null : 'cgroup',
@@ -174,6 +174,8 @@ class ContainerProvider implements DockerProvider {
           : network
             ? 'packet filter of its network namespace'
             : 'network namespace',
+      processes: unenforced.includes('pids') ? null : 'cgroup',
+      systemCalls: filtersSystemCalls ? 'seccomp profile of the engine' : null,
     };
   }
 

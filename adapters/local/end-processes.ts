@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as after } from 'node:timers/promises';
 import { PortholeError } from '#core/errors.ts';
 import { childrenOf, identify, isAlive, type ProcessIdentity } from './process-identity.ts';
+import { removeCgroup } from './sandbox-cgroup.ts';
 import type { StartRecord } from './sandbox-folder.ts';
 
 /** The longest wait for killed processes to be gone, in ms; the kernel needs a few, unless a disk hangs. */
@@ -75,7 +76,10 @@ export async function endProcesses(id: string, started: StartRecord): Promise<vo
     kill(-started.process.pid, 'SIGKILL');
     for (const one of chain.toReversed()) if (isAlive(one)) kill(one.pid, 'SIGKILL');
   }
-  if (await allGone(chain, PATIENCE)) return;
+  if (await allGone(chain, PATIENCE)) {
+    await removeCgroup(started.cgroup ?? []);
+    return;
+  }
   throw new PortholeError(
     'exec_transport_error',
     `Sandbox ${id} does not end: its processes outlast SIGKILL. Try again later.`,

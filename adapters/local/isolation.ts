@@ -1,8 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Launcher } from './launch.ts';
+import { withKeyringAndFilter } from './kernel-bounds.ts';
 import { launchBubblewrap } from './launch-bubblewrap.ts';
 import { launchPlain } from './launch-plain.ts';
 import { launchUnshare } from './launch-unshare.ts';
+import { systemCallFilter } from './system-call-filter.ts';
 
 export type IsolationKind = 'bubblewrap' | 'unshare' | 'none';
 
@@ -18,16 +20,28 @@ export interface Isolation {
   readonly warnings: readonly string[];
 }
 
+/** Whether the launcher sets a system call filter here. One that cannot set it starts nothing. */
+export function filtersSystemCalls(isolation: IsolationKind): boolean {
+  if (isolation === 'none' || systemCallFilter(process.arch) === undefined) return false;
+  return isolation === 'bubblewrap' || withKeyringAndFilter([]) !== undefined;
+}
+
+const NOT_FILTERED =
+  'System calls of sandboxes are NOT filtered: code inside can use the kernel keys of the user who started Porthole, exchange data ' +
+  'with other sandboxes through them, and make sockets to the hypervisor of a virtual machine. ' +
+  'Install bubblewrap or Perl (apt-get install bubblewrap). The filter is written for x64 and arm64.';
+
 const NOT_ISOLATED =
   'Sandboxes are NOT isolated: commands run as ordinary child processes. They can read and write every file that this user can, ' +
   'see all processes, and reach every port of this machine, the Porthole API among them. Run only code that you trust. ';
 
 /**
  * The strongest isolation that works here, found by starting it: `attempt` resolves to undefined when it worked, or to the reason
- * why it did not.
+ * why it did not. `filters` is replaced in tests.
  */
 export async function findIsolation(
   attempt: (kind: 'bubblewrap' | 'unshare') => Promise<string | undefined>,
+  filters: (kind: IsolationKind) => boolean = filtersSystemCalls,
 ): Promise<Isolation> {
   if (process.platform !== 'linux') {
     return { isolation: 'none', warnings: [`${NOT_ISOLATED}Isolation needs Linux.`] };
@@ -37,7 +51,7 @@ export async function findIsolation(
   const reasons: string[] = [];
   for (const kind of ['bubblewrap', 'unshare'] as const) {
     const reason = await attempt(kind);
-    if (reason === undefined) return { isolation: kind, warnings: [] };
+    if (reason === undefined) return { isolation: kind, warnings: filters(kind) ? [] : [NOT_FILTERED] };
     reasons.push(`${kind}: ${reason}`);
   }
   const remedy = 'Install bubblewrap (apt-get install bubblewrap) and allow unprivileged user namespaces.';

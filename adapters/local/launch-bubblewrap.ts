@@ -1,8 +1,12 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { dropRoot } from './drop-root.ts';
+import { boundInotify, withNewKeyring } from './kernel-bounds.ts';
 import { FILTER, type Launcher, SHARE, sharedOf } from './launch.ts';
 import { INSIDE } from './runtime-files.ts';
 import { PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
-import { socketFilter } from './socket-filter.ts';
+import { SYSTEM_PATH } from './spawn-sandbox.ts';
+import { systemCallFilter } from './system-call-filter.ts';
 
 function flags(entry: ViewEntry): string[] {
   if (entry.kind === 'link') return ['--symlink', entry.to, entry.at];
@@ -11,6 +15,20 @@ function flags(entry: ViewEntry): string[] {
   }
   return [entry.writable ? '--bind' : '--ro-bind', entry.from, entry.at];
 }
+
+/**
+ * Whether bwrap can (from 0.8 on). It refuses to start where it cannot write the kernel's limit. The filter refuses to make namespaces
+ * in any case.
+ */
+function canDisableUserNamespaces(): boolean {
+  known ??=
+    spawnSync('bwrap', ['--help'], { encoding: 'utf8', env: SYSTEM_PATH }).stdout.includes(
+      '--disable-userns',
+    ) && !/^\S+ \S+ \S+ \S+ \/proc(\/sys)? ro\b/m.test(readFileSync('/proc/self/mountinfo', 'utf8'));
+  return known;
+}
+
+let known: boolean | undefined;
 
 /** Between the two: shares the folders and gives up the right to. The inner one insists on having none. */
 const BETWEEN = `${SHARE}
@@ -24,26 +42,30 @@ exec setpriv --ambient-caps=-all --inh-caps=-all -- "$@"`;
  * /proc/self/mountinfo tells it all the same.
  */
 export const launchBubblewrap: Launcher = (plan) => {
-  const { egress } = plan;
+  const { egress, userNamespaces = false } = plan;
   const outer = ['bwrap', '--unshare-user', '--unshare-net', '--cap-add', 'CAP_SYS_ADMIN'];
+  // To set limits of its namespace.
+  outer.push('--cap-add', 'CAP_SYS_RESOURCE');
   if (egress !== undefined) outer.push('--cap-add', 'CAP_NET_ADMIN');
   outer.push('--dev-bind', '/', '/', '--', 'sh', '-c');
-  outer.push(...(egress === undefined ? [BETWEEN, 'sh'] : [`${FILTER}${BETWEEN}`, 'sh', egress]));
-  const filter = socketFilter(process.arch);
+  const between = `${boundInotify()}${BETWEEN}`;
+  outer.push(...(egress === undefined ? [between, 'sh'] : [`${FILTER}${between}`, 'sh', egress]));
+  const filter = systemCallFilter(process.arch, userNamespaces);
   const filtered = filter === undefined ? [] : ['--seccomp', '5'];
   const shown = ['bwrap', '--args', '4', ...filtered, '--', ...plan.command];
   const { argv, sources } = dropRoot(plan, (sources) => {
     const shared = Object.values(sharedOf(sources) ?? {}) as string[];
-    return [...outer, ...shared, '--', ...shown];
+    return [...outer, ...shared, '--', ...withNewKeyring(shown)];
   });
   const shared = sharedOf(sources);
   const inner = ['--unshare-user', '--uid', String(INSIDE.uid), '--gid', String(INSIDE.gid)];
   inner.push('--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--cap-drop', 'ALL');
   inner.push('--hostname', plan.id.slice(0, 63), '--die-with-parent', '--new-session', '--clearenv');
+  if (!userNamespaces && canDisableUserNamespaces()) inner.push('--disable-userns');
   inner.push('--proc', '/proc');
   for (const name of PROC_READ_ONLY) inner.push('--ro-bind-try', `/proc/${name}`, `/proc/${name}`);
   inner.push('--dev', '/dev');
-  for (const entry of sandboxView(sources, egress !== undefined)) inner.push(...flags(entry));
+  for (const entry of sandboxView(sources, egress !== undefined, plan.memoryMb)) inner.push(...flags(entry));
   inner.push('--chdir', '/', '--remount-ro', '/dev', '--remount-ro', '/');
   return {
     argv,

@@ -1,7 +1,9 @@
 import { dropRoot } from './drop-root.ts';
+import { boundInotify, withKeyringAndFilter } from './kernel-bounds.ts';
 import { FILTER, type Launcher, SHARE, sharedOf, spareFolder } from './launch.ts';
 import { INSIDE } from './runtime-files.ts';
 import { PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
+import { systemCallFilter } from './system-call-filter.ts';
 
 /**
  * In the outer user namespace, which owns the network: shares the folders, brings `lo` up with whatever the machine has, then starts the sandbox and
@@ -67,6 +69,9 @@ mount -o remount,bind,ro,nosuid /dev
 mount -o remount,bind,ro,nosuid,nodev /
 exec setpriv --no-new-privs --bounding-set=-all,+setfcap --inh-caps=-all -- "$@"`;
 
+/** Below this namespace there is one more, that of the sandbox's user. Another one would give the rights of root over seldom used kernel code. */
+const NO_USER_NAMESPACES = 'echo 1 2>/dev/null >/proc/sys/user/max_user_namespaces\n';
+
 /** The shell that stays pid 1 reaps orphans; killing the sandbox's init ends it, and with it everything. */
 const FIRST = '"$@"; exit $?';
 
@@ -77,21 +82,24 @@ function line(entry: ViewEntry): string[] {
 }
 
 /**
- * The same sandbox as bubblewrap's, through util-linux alone, for machines that have nothing else. One thing less: most releases of
- * util-linux cannot set a seccomp filter, so sockets of the family AF_VSOCK, which no namespace holds, can be made inside. On a virtual machine
- * that loads them, they lead to the hypervisor's own services.
+ * The same sandbox as bubblewrap's, through util-linux and Perl, for machines that have nothing else. Most releases of util-linux
+ * cannot set a seccomp filter, so Perl does; without Perl there is none, and the keys of the host's login can be used inside.
  */
 export const launchUnshare: Launcher = (plan) => {
-  const { egress } = plan;
+  const { egress, userNamespaces = false } = plan;
+  const outside = `${boundInotify()}${OUTER}`;
+  const inside = `${userNamespaces ? '' : NO_USER_NAMESPACES}${INNER}`;
+  const filtered = withKeyringAndFilter(plan.command);
+  const filter = filtered === undefined ? undefined : systemCallFilter(process.arch, userNamespaces);
   const { argv, sources } = dropRoot(plan, (sources, taken) => {
     const at = spareFolder([...Object.values(sources as unknown as Record<string, string>), ...taken]);
     const outer = ['unshare', '--user', '--map-root-user', '--net', '--mount', '--', 'sh', '-c'];
-    outer.push(...(egress === undefined ? [OUTER, 'sh'] : [`${FILTER}${OUTER}`, 'sh', egress]));
+    outer.push(...(egress === undefined ? [outside, 'sh'] : [`${FILTER}${outside}`, 'sh', egress]));
     const shared = Object.values(sharedOf(sources) ?? {}) as string[];
     const inner = ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'slave'];
     inner.push('--pid', '--ipc', '--uts', '--cgroup');
-    inner.push('--fork', '--kill-child', '--', 'sh', '-c', INNER, 'sh', at, plan.id.slice(0, 63));
-    const view = sandboxView(sources, egress !== undefined).flatMap(line);
+    inner.push('--fork', '--kill-child', '--', 'sh', '-c', inside, 'sh', at, plan.id.slice(0, 63));
+    const view = sandboxView(sources, egress !== undefined, plan.memoryMb).flatMap(line);
     const user = ['unshare', '--user', `--map-user=${INSIDE.uid}`, `--map-group=${INSIDE.gid}`, '--'];
     return [
       ...outer,
@@ -106,12 +114,13 @@ export const launchUnshare: Launcher = (plan) => {
       FIRST,
       'sh',
       ...user,
-      ...plan.command,
+      ...(filtered ?? plan.command),
     ];
   });
   const shared = sharedOf(sources);
   return {
     argv,
+    ...(filter === undefined ? {} : { filter }),
     dialer: { node: sources.node, runtime: sources.runtime },
     ...(shared === undefined ? {} : { shared }),
   };

@@ -10,6 +10,10 @@ export interface LaunchPlan {
   readonly command: readonly string[];
   /** What filters its packets where it is to have a way out; undefined: it has no network but its loopback. */
   readonly egress?: string | undefined;
+  /** What its cgroup holds it to; undefined: nothing. */
+  readonly memoryMb?: number | undefined;
+  /** Whether processes inside may make user namespaces. @default false */
+  readonly userNamespaces?: boolean | undefined;
 }
 
 /** What a launcher says when it cannot filter; it starts nothing then. */

@@ -37,11 +37,19 @@ import { type Carrier, findCarrier } from './egress/carriers.ts';
 import { endProcesses } from './end-processes.ts';
 import { readCommand } from './exec-request.ts';
 import { startCommand } from './exec-process.ts';
-import { findIsolation, type Isolation, type IsolationKind, withoutIsolation } from './isolation.ts';
+import {
+  filtersSystemCalls,
+  findIsolation,
+  type Isolation,
+  type IsolationKind,
+  withoutIsolation,
+} from './isolation.ts';
 import { type MountPlace, mountPlace } from './mount-place.ts';
 import { OutputPipes } from './output-pipes.ts';
 import { isAlive } from './process-identity.ts';
+import { limitsProcesses } from './process-limit.ts';
 import { removeFolder } from './remove-folder.ts';
+import { type Controller, findCgroups } from './sandbox-cgroup.ts';
 import { SandboxDialers } from './sandbox-dialers.ts';
 import { SandboxFolder, type StartRecord } from './sandbox-folder.ts';
 import { INSIDE_PATHS } from './sandbox-view.ts';
@@ -58,6 +66,10 @@ export interface LocalProviderOptions {
   readonly answerWithin?: number | undefined;
   /** Private ranges that sandboxes with a network reach all the same, in CIDR notation. @default none */
   readonly alsoReachable?: readonly string[] | undefined;
+  /** Lets code in sandboxes make user namespaces, as browsers need for their own sandbox. @default false */
+  readonly userNamespaces?: boolean | undefined;
+  /** What a sandbox gets that asks for no size. @default 2 CPUs, 2 GiB of memory, 10 GiB of disk */
+  readonly defaultSize?: SandboxSize | undefined;
 }
 
 export interface LocalProvider extends SandboxProvider {
@@ -79,12 +91,12 @@ export function createLocalProvider(options: LocalProviderOptions): LocalProvide
   return new FolderProvider(root, options);
 }
 
-/** What a sandbox counts as that asks for no size: as much as a container would be given. Nothing holds processes of this machine to it. */
+/** As much as a container gets. */
 const DEFAULT_SIZE: SandboxSize = { cpu: 2, memoryMb: 2_048, diskMb: 10_240 };
 
 class FolderProvider implements LocalProvider {
   readonly name = 'local';
-  readonly defaultSize = DEFAULT_SIZE;
+  readonly defaultSize: SandboxSize;
   readonly #root: string;
   readonly #starter: SandboxStarter;
   readonly #isolation: Promise<Isolation>;
@@ -94,11 +106,13 @@ class FolderProvider implements LocalProvider {
   readonly #pipes: OutputPipes;
   readonly #answerWithin: number | undefined;
 
-  constructor(root: string, { isolation, nodeModules, answerWithin, alsoReachable }: LocalProviderOptions) {
-    this.#answerWithin = answerWithin;
+  constructor(root: string, options: LocalProviderOptions) {
+    const { isolation } = options;
+    this.defaultSize = options.defaultSize ?? DEFAULT_SIZE;
+    this.#answerWithin = options.answerWithin;
     this.#root = root;
     this.#pipes = new OutputPipes(join(dirname(root), 'pipes'));
-    this.#starter = new SandboxStarter(dirname(root), nodeModules, alsoReachable);
+    this.#starter = new SandboxStarter(dirname(root), options);
     this.#isolation =
       isolation === undefined
         ? findIsolation((kind) => this.#starter.attempt(kind))
@@ -116,7 +130,18 @@ class FolderProvider implements LocalProvider {
   async enforcement(network: boolean): Promise<Enforcement> {
     const { isolation } = await this.#isolation;
     const by = network ? 'packet filter of its network namespace' : 'network namespace';
-    return { cpu: null, memoryMb: null, diskMb: null, network: isolation === 'none' ? null : by };
+    const isolated = isolation !== 'none';
+    const controllers = isolated ? (await findCgroups())?.controllers : undefined;
+    const enforced = (controller: Controller): string | null =>
+      controllers?.has(controller) ? 'cgroup' : null;
+    return {
+      cpu: enforced('cpu'),
+      memoryMb: enforced('memory'),
+      diskMb: null,
+      network: isolated ? by : null,
+      processes: enforced('pids') ?? (isolated && limitsProcesses() ? 'rlimit' : null),
+      systemCalls: filtersSystemCalls(isolation) ? 'seccomp filter' : null,
+    };
   }
 
   async serveChannels(serve: ServeChannel): Promise<void> {
@@ -143,7 +168,7 @@ class FolderProvider implements LocalProvider {
     return mountPlace(id, new SandboxFolder(this.#root, id));
   }
 
-  async create({ id, image, network = false }: SandboxSpec, signal?: AbortSignal): Promise<void> {
+  async create({ id, image, network = false, resources }: SandboxSpec, signal?: AbortSignal): Promise<void> {
     if (image !== undefined) {
       throw new PortholeError(
         'image_not_supported',
@@ -157,7 +182,7 @@ class FolderProvider implements LocalProvider {
       if (folder.has('destroying')) await this.#remove(id, folder);
       const fresh = !folder.exists();
       try {
-        await this.#start(id, folder, signal, { network });
+        await this.#start(id, folder, signal, { network, resources });
       } catch (error) {
         if (fresh && folder.exists()) await this.#remove(id, folder);
         throw error;
@@ -288,8 +313,10 @@ class FolderProvider implements LocalProvider {
     this.#pipes.prepare();
     folder.make(isolation === 'none' ? undefined : ownerOf(id));
     if (fresh !== undefined && !folder.has('made')) folder.keepSpec(fresh);
-    const { network = false } = folder.spec();
-    await this.#starter.start(id, folder, isolation, network ? await this.#carrier() : undefined, signal);
+    const { network = false, resources } = folder.spec();
+    const carrier = network ? await this.#carrier() : undefined;
+    const size = { ...this.defaultSize, ...resources };
+    await this.#starter.start(id, folder, isolation, { carrier, size }, signal);
     await this.#openChannel(id, folder, isolation);
     folder.mark('made');
   }

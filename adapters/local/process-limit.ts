@@ -3,12 +3,17 @@ import { existsSync, readFileSync } from 'node:fs';
 const PRLIMIT = '/usr/bin/prlimit';
 
 /** Processes and threads of a sandbox: some 350 Node programs at a time, and an eighth of the pids that a kernel has by default. */
-const MOST = 4096;
+export const MOST = 4096;
 
 /** The limit that this process has itself and cannot raise; `limits` is the text of /proc/self/limits. */
 export function processLimit(limits: string): number {
   const own = /^Max processes +\S+ +(\d+)/m.exec(limits)?.[1];
   return own === undefined ? MOST : Math.min(MOST, Number(own));
+}
+
+/** Whether util-linux is installed, which sets the limit. */
+export function limitsProcesses(): boolean {
+  return existsSync(PRLIMIT);
 }
 
 /**
@@ -17,7 +22,7 @@ export function processLimit(limits: string): number {
  * is where util-linux is not installed.
  */
 export function limitProcesses(command: readonly string[]): string[] {
-  if (!existsSync(PRLIMIT)) return [...command];
+  if (!limitsProcesses()) return [...command];
   const most = processLimit(readFileSync('/proc/self/limits', 'utf8'));
   return [PRLIMIT, `--nproc=${most}`, '--', ...command];
 }

@@ -14,6 +14,8 @@ export interface StartRecord {
   readonly dialer: { readonly node: string; readonly runtime: string };
   /** Where the process beside the sandbox finds the folders that buckets can be mounted on. */
   readonly shared?: SharedFolders | undefined;
+  /** The folders of its cgroup. */
+  readonly cgroup?: readonly string[] | undefined;
   /** Its init gives commands the host's own connections and pipes; one that an earlier version started carries every byte itself. */
   readonly direct?: true | undefined;
 }

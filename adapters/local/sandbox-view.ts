@@ -51,6 +51,14 @@ export const PROC_READ_ONLY = ['sys', 'sysrq-trigger', 'irq', 'bus', 'fs'] as co
  */
 export const MEMORY = { tmp: 1024, home: 512, varTmp: 64, shm: 64 } as const;
 
+/** They count as the sandbox's memory: all full, they leave 3/16 of it for processes, or none could start to empty them. */
+function inMemory(memoryMb: number): Record<keyof typeof MEMORY, number> {
+  const { tmp, home, varTmp, shm } = MEMORY;
+  const part = Math.min(1, ((memoryMb / 16) * 13) / (tmp + home + varTmp + shm));
+  const size = (mebibytes: number): number => Math.max(1, Math.floor(mebibytes * part));
+  return { tmp: size(tmp), home: size(home), varTmp: size(varTmp), shm: size(shm) };
+}
+
 const OURS = '/opt/porthole';
 
 /** Where things are inside. */
@@ -73,7 +81,9 @@ export function insideEnvironment(id: string): Record<string, string> {
   };
 }
 
-export function sandboxView(sources: Sources, network = false): ViewEntry[] {
+/** @param memoryMb what the sandbox is held to */
+export function sandboxView(sources: Sources, network = false, memoryMb = Infinity): ViewEntry[] {
+  const memory = inMemory(memoryMb);
   const show = (from: string, at: string, writable = false): ViewEntry => ({
     kind: 'show',
     from,
@@ -93,10 +103,10 @@ export function sandboxView(sources: Sources, network = false): ViewEntry[] {
   entries.push(
     show(sources.node, INSIDE_PATHS.node),
     show(join(sources.runtime, 'js'), `${OURS}/js`),
-    { kind: 'memory', at: '/tmp', mode: '1777', mebibytes: MEMORY.tmp },
-    { kind: 'memory', at: '/var/tmp', mode: '1777', mebibytes: MEMORY.varTmp },
-    { kind: 'memory', at: '/dev/shm', mode: '1777', mebibytes: MEMORY.shm },
-    { kind: 'memory', at: INSIDE.home, mode: '0755', mebibytes: MEMORY.home },
+    { kind: 'memory', at: '/tmp', mode: '1777', mebibytes: memory.tmp },
+    { kind: 'memory', at: '/var/tmp', mode: '1777', mebibytes: memory.varTmp },
+    { kind: 'memory', at: '/dev/shm', mode: '1777', mebibytes: memory.shm },
+    { kind: 'memory', at: INSIDE.home, mode: '0755', mebibytes: memory.home },
     show(sources.workspace, '/workspace', true),
   );
   if (sources.mounts !== undefined) entries.push(show(sources.mounts, '/mnt'));

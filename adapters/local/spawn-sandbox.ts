@@ -8,8 +8,11 @@ import { identify, type ProcessIdentity } from './process-identity.ts';
 /** Of the host's environment nothing goes along, or it could be read through /proc/1/environ. */
 export const SYSTEM_PATH = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
 
+/** Shell: what is killed first where memory runs out. A higher value of the host's stays. */
+const KILLED_FIRST = `{ read -r own </proc/self/oom_score_adj && [ "$own" -lt 500 ] && echo 500 >/proc/self/oom_score_adj; } 2>/dev/null`;
+
 /** Waits for the word before it becomes the sandbox: a host that dies before it has written down the pid leaves nothing. */
-const GATE = 'read -r word && [ "$word" = go ] || exit 1; exec "$@"';
+const GATE = `${KILLED_FIRST}; read -r word && [ "$word" = go ] || exit 1; exec "$@"`;
 
 /** Where the rest of what it is told goes. */
 const TO_DESCRIPTOR_4 = '4<&0 </dev/null';

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
 import { PortholeError } from '#core/errors.ts';
+import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
 import { AGENT_FOLDER } from '#core/rules/agent-access.ts';
 import { ownerOf } from './drop-root.ts';
 import type { Carrier } from './egress/carriers.ts';
@@ -14,15 +15,20 @@ import { request } from './init-client.ts';
 import { openInitSocket } from './init-socket.ts';
 import { type IsolationKind, LAUNCHERS } from './isolation.ts';
 import { NO_FILTER } from './launch.ts';
+import type { LocalProviderOptions } from './local-provider.ts';
 import { removeFolder } from './remove-folder.ts';
 import { writeRuntimeFiles } from './runtime-files.ts';
-import { limitProcesses } from './process-limit.ts';
+import { limitProcesses, MOST } from './process-limit.ts';
+import { type Cgroups, cgroupName, findCgroups, joinCgroup, type SandboxCgroup } from './sandbox-cgroup.ts';
 import type { SandboxFolder, StartRecord } from './sandbox-folder.ts';
 import { findNpm, findPty, INSIDE_PATHS, insideEnvironment, type Sources } from './sandbox-view.ts';
 import { spawnSandbox } from './spawn-sandbox.ts';
 
 /** Keeps an init small: 24 to 29 MiB of private memory after 200 MB of output instead of several times that. */
 const SMALL = ['--max-semi-space-size=1', '--max-old-space-size=24'];
+
+/** Processes that start a sandbox and stay around it. */
+const AROUND = 16;
 
 /** The longest a trial may take, in ms; it takes about 30. */
 const TRIAL = 10_000;
@@ -32,12 +38,21 @@ export class SandboxStarter {
   readonly #dataDir: string;
   readonly #nodeModules: string | undefined;
   readonly #alsoReachable: readonly string[];
+  readonly #userNamespaces: boolean;
   #shared: Omit<Sources, 'workspace' | 'channel' | 'mounts'> | undefined;
 
-  constructor(dataDir: string, nodeModules: string | undefined, alsoReachable: readonly string[] = []) {
+  constructor(
+    dataDir: string,
+    {
+      nodeModules,
+      alsoReachable = [],
+      userNamespaces = false,
+    }: Pick<LocalProviderOptions, 'nodeModules' | 'alsoReachable' | 'userNamespaces'>,
+  ) {
     this.#dataDir = dataDir;
     this.#alsoReachable = alsoReachable;
     this.#nodeModules = nodeModules;
+    this.#userNamespaces = userNamespaces;
   }
 
   /** Starts the init in a folder that `make` has prepared, and resolves once it answers. */
@@ -45,7 +60,7 @@ export class SandboxStarter {
     id: string,
     folder: SandboxFolder,
     isolation: IsolationKind,
-    carrier: Carrier | undefined,
+    { carrier, size }: { readonly carrier: Carrier | undefined; readonly size: SandboxSize },
     signal?: AbortSignal,
   ): Promise<StartRecord> {
     const sources = this.#sources(folder.workspace, folder.mounts, folder.channel);
@@ -55,14 +70,28 @@ export class SandboxStarter {
       carrier !== undefined
         ? egressRules({ carrier, ...machineNetworks(), alsoReachable: this.#alsoReachable })
         : undefined;
-    const launch = LAUNCHERS[isolation]({ id, sources, owner, command, egress });
+    const cgroup = isolation === 'none' ? undefined : await makeCgroup(id, folder, size);
+    const memoryMb = cgroup?.controllers.has('memory') ? size.memoryMb : undefined;
+    const launch = LAUNCHERS[isolation]({
+      id,
+      sources,
+      owner,
+      command,
+      egress,
+      memoryMb,
+      userNamespaces: this.#userNamespaces,
+    });
     const listener = await openInitSocket(folder.path);
-    const spawned = await spawnSandbox(launch, listener).finally(() => listener.close());
+    const argv = [...(cgroup?.prefix ?? []), ...launch.argv];
+    const spawned = await spawnSandbox({ ...launch, argv }, listener).finally(() => listener.close());
+    // Before it is let go: children are born into the cgroup of their parent.
+    if (cgroup !== undefined) joinCgroup(cgroup, spawned.process.pid);
     const started: StartRecord = {
       isolation,
       process: spawned.process,
       dialer: launch.dialer,
       shared: launch.shared,
+      cgroup: cgroup?.folders,
       direct: true,
     };
     folder.record(started);
@@ -113,7 +142,13 @@ export class SandboxStarter {
       if (owner !== undefined) lchownSync(workspace, owner, owner);
       const sources = this.#sources(workspace, workspace);
       const command = [INSIDE_PATHS.node, '--version'];
-      const launch = LAUNCHERS[kind]({ id: 'trial', sources, owner, command });
+      const launch = LAUNCHERS[kind]({
+        id: 'trial',
+        sources,
+        owner,
+        command,
+        userNamespaces: this.#userNamespaces,
+      });
       const spawned = await spawnSandbox(launch);
       spawned.go();
       const late = after(TRIAL, { code: null, said: `no end after ${TRIAL} ms` }, { ref: false });
@@ -143,6 +178,26 @@ export class SandboxStarter {
       ...(this.#nodeModules === undefined ? {} : { nodeModules: this.#nodeModules }),
     };
     return { ...this.#shared, workspace, mounts, ...(channel === undefined ? {} : { channel }) };
+  }
+}
+
+async function makeCgroup(
+  id: string,
+  folder: SandboxFolder,
+  { cpu, memoryMb }: SandboxSize,
+): Promise<(SandboxCgroup & Pick<Cgroups, 'controllers'>) | undefined> {
+  const cgroups = await findCgroups();
+  // The processes around the sandbox are in it, too.
+  const limits = { cpu, memoryMb, pids: MOST + AROUND };
+  try {
+    if (cgroups === undefined) return undefined;
+    return { ...cgroups.make(cgroupName(id, folder.path), limits), controllers: cgroups.controllers };
+  } catch (error) {
+    throw new PortholeError(
+      'exec_transport_error',
+      `Sandbox ${id} does not start: its cgroup cannot be made. Try again; the cause is in Porthole's log.`,
+      { cause: error },
+    );
   }
 }
 

@@ -19,6 +19,10 @@ export interface Enforcement {
   readonly memoryMb: string | null;
   readonly diskMb: string | null;
   readonly network: string | null;
+  /** The number of processes and threads. */
+  readonly processes: string | null;
+  /** Which system calls reach the kernel. */
+  readonly systemCalls: string | null;
 }
 
 /** What a sandbox is made from. */

@@ -17,6 +17,8 @@ export const SandboxDetailDto = SandboxDto.extend({
         value: z.enum(['none', 'internet']).describe('internet: without metadata and private addresses'),
         enforced_by: enforcedBy,
       }),
+      processes: z.object({ enforced_by: enforcedBy }).describe('Number of processes and threads'),
+      system_calls: z.object({ enforced_by: enforcedBy }).describe('Kernel interfaces open to code inside'),
     })
     .meta({ id: 'SandboxLimits' }),
   env_names: z
@@ -37,6 +39,8 @@ export async function toSandboxDetailDto(
       memory_mb: { value: dto.resources.memory_mb, enforced_by: by.memoryMb },
       disk_mb: { value: dto.resources.disk_mb, enforced_by: by.diskMb },
       network: { value: sandbox.network ? 'internet' : 'none', enforced_by: by.network },
+      processes: { enforced_by: by.processes },
+      system_calls: { enforced_by: by.systemCalls },
     },
     env_names: Object.keys(sandbox.env).sort(),
   };

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { S3ArchiveOptions } from '#adapters/archives/s3-archive-store.ts';
 import type { SandboxLimits } from '#adapters/docker/containers/sandbox-limits.ts';
+import type { LocalProviderOptions } from '#adapters/local/local-provider.ts';
 import { type EngineAddress, engineAddress } from '#adapters/docker/engine/engine-address.ts';
 import type { JwksSchema } from '#adapters/keys/key-set.ts';
 import { MIN_KEY_LENGTH } from '#core/callers.ts';
@@ -76,6 +77,8 @@ export interface Config {
   readonly dataDir: string;
   readonly provider: Environment['PORTHOLE_PROVIDER'];
   readonly cluster: ClusterOptions;
+  /** Sandboxes as processes of this machine. */
+  readonly local: Pick<LocalProviderOptions, 'defaultSize' | 'userNamespaces'>;
   /** Undefined with another provider. */
   readonly docker: DockerOptions | undefined;
   readonly pool: WarmPoolConfig;
@@ -175,6 +178,14 @@ function shape(env: Environment): Config {
       refreshInterval: env.WARM_POOL_REFRESH_INTERVAL,
       maxInstances: env.WARM_POOL_MAX_INSTANCES,
       scaleBatchSize: env.WARM_POOL_SCALE_BATCH_SIZE,
+    }),
+    local: Object.freeze({
+      defaultSize: {
+        cpu: env.PORTHOLE_SANDBOX_CPUS,
+        memoryMb: env.PORTHOLE_SANDBOX_MEMORY_MIB,
+        diskMb: env.PORTHOLE_SANDBOX_DISK_MIB,
+      },
+      userNamespaces: env.PORTHOLE_SANDBOX_USER_NAMESPACES,
     }),
     docker: env.PORTHOLE_PROVIDER === 'docker' ? dockerOptions(env) : undefined,
     channel:

@@ -162,12 +162,12 @@ export const EnvironmentSchema = z.object({
     .refine((cores) => cores >= 0.1 && cores <= 1_024, 'must be a number of cores from 0.1 to 1024')
     .default(DEFAULT_LIMITS.cpus)
     .describe(
-      'docker, kubernetes: cores of a sandbox that asks for none; agent-sandbox: as the template of the pool for everybody has them',
+      'local, docker, kubernetes: cores of a sandbox that asks for none; agent-sandbox: as the template of the pool for everybody has them',
     ),
   PORTHOLE_SANDBOX_MEMORY_MIB: whole(64, 16_777_216)
     .default(DEFAULT_LIMITS.memoryMebibytes)
     .describe(
-      'docker, kubernetes: memory of a sandbox that asks for none, in MiB (docker: with its /tmp and home folder); agent-sandbox: as the template has it; nothing is swapped',
+      'local, docker, kubernetes: memory of a sandbox that asks for none, in MiB (local, docker: with its /tmp and home folder); agent-sandbox: as the template has it; nothing is swapped',
     ),
   PORTHOLE_SANDBOX_PIDS: whole(16, 4_194_304)
     .default(DEFAULT_LIMITS.pids)
@@ -175,7 +175,12 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_SANDBOX_DISK_MIB: whole(16, 16_777_216)
     .default(DEFAULT_LIMITS.diskMebibytes)
     .describe(
-      "docker, kubernetes: size of /workspace in MiB where none is asked for (docker: where the engine's volumes know quotas, and of a single file everywhere); agent-sandbox: as the template has it",
+      "local, docker, kubernetes: size of /workspace in MiB where none is asked for (local: it counts for quotas alone; docker: where the engine's volumes know quotas, and of a single file everywhere); agent-sandbox: as the template has it",
+    ),
+  PORTHOLE_SANDBOX_USER_NAMESPACES: flag
+    .default(false)
+    .describe(
+      'local: lets code in sandboxes make user namespaces, as Chromium and Firefox need for their own sandbox; it widens what hostile code reaches of the kernel',
     ),
   PORTHOLE_SANDBOX_NETWORK: z
     .string()

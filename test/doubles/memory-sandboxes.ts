@@ -28,8 +28,15 @@ export function memorySandboxes(): MemorySandboxes {
   const provider: SandboxProvider = {
     name: 'local',
     defaultSize: { cpu: 1, memoryMb: 1_024, diskMb: 1_024 },
+    enforcement: async () => ({
+      cpu: null,
+      memoryMb: null,
+      diskMb: null,
+      network: null,
+      processes: null,
+      systemCalls: null,
+    }),
     runsImage: async () => true,
-    enforcement: async () => ({ cpu: null, memoryMb: null, diskMb: null, network: null }),
     create: ({ id }) => move('running')(id),
     resume: move('running'),
     stop: move('stopped'),

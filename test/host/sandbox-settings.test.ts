@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { findCarrier } from '#adapters/local/egress/carriers.ts';
+import { findCgroups } from '#adapters/local/sandbox-cgroup.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { suite } from '#test/support/suite.ts';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
@@ -43,11 +44,17 @@ describe('what a sandbox is made with', () => {
     (await execute(porthole, id, ['sh', '-c', script], { token: ALICE })).stdout.toString();
 
   test('its size is told, asked for or not, with what holds it to that', async () => {
+    const isolated = missingFor('bubblewrap') === undefined;
+    const cgroups = isolated ? await findCgroups() : undefined;
     const plain = await get(await made({}));
     expect(plain.json()).toMatchObject({
       resources: { cpu: 2, memory_mb: 2_048, disk_mb: 10_240 },
       network: false,
-      limits: { cpu: { value: 2, enforced_by: null }, disk_mb: { value: 10_240, enforced_by: null } },
+      limits: {
+        cpu: { value: 2, enforced_by: cgroups?.controllers.has('cpu') ? 'cgroup' : null },
+        disk_mb: { value: 10_240, enforced_by: null },
+        system_calls: { enforced_by: isolated ? 'seccomp filter' : null },
+      },
       env_names: [],
     });
     const id = await made({ resources: { cpu: 0.5, memory_mb: 256 } });

@@ -14,8 +14,15 @@ export function folderProvider(
   return {
     name: 'local',
     defaultSize: { cpu: 1, memoryMb: 1_024, diskMb: 1_024 },
+    enforcement: async () => ({
+      cpu: null,
+      memoryMb: null,
+      diskMb: null,
+      network: null,
+      processes: null,
+      systemCalls: null,
+    }),
     runsImage: async () => true,
-    enforcement: async () => ({ cpu: null, memoryMb: null, diskMb: null, network: null }),
     async create({ id }) {
       mkdirSync(path(id), { recursive: true });
       await between();

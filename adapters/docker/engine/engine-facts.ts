@@ -8,6 +8,8 @@ export interface EngineFacts {
   readonly cpus: number;
   /** Limits that its kernel does not know, in words of ours: `cpus`, `memory`, `pids`. */
   readonly unenforced: readonly string[];
+  /** Whether it starts containers under its seccomp profile. */
+  readonly filtersSystemCalls: boolean;
 }
 
 /** What is read of an engine's account of itself. Fields that it leaves out are taken to be well. */
@@ -17,6 +19,7 @@ interface Info {
   readonly MemoryLimit?: boolean;
   readonly PidsLimit?: boolean;
   readonly CpuCfsQuota?: boolean;
+  readonly SecurityOptions?: readonly string[];
 }
 
 export async function engineFacts(engine: Engine, signal?: AbortSignal): Promise<EngineFacts> {
@@ -30,5 +33,11 @@ export async function engineFacts(engine: Engine, signal?: AbortSignal): Promise
     ...(info.MemoryLimit === false ? ['memory'] : []),
     ...(info.PidsLimit === false ? ['pids'] : []),
   ];
-  return { name: `Docker ${info.ServerVersion ?? ''}`.trim(), cpus: info.NCPU ?? Infinity, unenforced };
+  return {
+    name: `Docker ${info.ServerVersion ?? ''}`.trim(),
+    cpus: info.NCPU ?? Infinity,
+    unenforced,
+    filtersSystemCalls:
+      info.SecurityOptions?.some((option) => /^name=seccomp(?!.*profile=unconfined)/.test(option)) ?? true,
+  };
 }

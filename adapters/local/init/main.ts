@@ -2,6 +2,7 @@
  * The init of a sandbox: the first process of ours inside it. It listens on the socket that the host opened (descriptor 3) and runs
  * one operation a connection. Started as `node main.js <InitSettings as JSON>`; its files import nothing but Node.
  */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { closeInherited } from './close-inherited.ts';
 import { findProgram } from './find-program.ts';
@@ -46,6 +47,32 @@ function refuse(connection: Socket, code: number, reason: string): void {
   connection.end(frame(FRAME.exit, JSON.stringify({ code })));
 }
 
+const OOM_SCORE = '/proc/self/oom_score_adj';
+
+/**
+ * Starts a command that is killed before this init where memory runs out: with the init everything ends. A child inherits the value at
+ * its birth; a later write would miss its first children.
+ */
+function expendable<T>(start: () => T): T {
+  const score = (value?: string): string => {
+    try {
+      if (value !== undefined) writeFileSync(OOM_SCORE, value);
+      return readFileSync(OOM_SCORE, 'latin1').trim();
+    } catch {
+      // There is no /proc, or the value is below what this user may set.
+      return '1000';
+    }
+  };
+  const own = score();
+  if (Number(own) >= 800) return start();
+  score('800');
+  try {
+    return start();
+  } finally {
+    score(own);
+  }
+}
+
 async function execute(request: Exec, connection: Socket): Promise<Operation | undefined> {
   const input = request.input === undefined ? undefined : inputs.take(request.input);
   const env = { ...settings.env, ...request.env };
@@ -61,10 +88,10 @@ async function execute(request: Exec, connection: Socket): Promise<Operation | u
     return undefined;
   }
   let operation: Operation;
-  if (request.tty === null) operation = runCommand(located, found.file, connection, input);
+  if (request.tty === null) operation = expendable(() => runCommand(located, found.file, connection, input));
   else {
     const { runTerminal } = await import('./run-terminal.ts');
-    operation = runTerminal(located, found.file, connection, settings.pty);
+    operation = expendable(() => runTerminal(located, found.file, connection, settings.pty));
   }
   if (settings.workspace !== undefined && operation.group !== undefined) groups.add(operation.group);
   return operation;

@@ -1627,6 +1627,24 @@ export interface SandboxLimits {
      */
     enforced_by: string | null;
   };
+  /**
+   * Number of processes and threads
+   */
+  processes: {
+    /**
+     * null: nothing holds it to that
+     */
+    enforced_by: string | null;
+  };
+  /**
+   * Kernel interfaces open to code inside
+   */
+  system_calls: {
+    /**
+     * null: nothing holds it to that
+     */
+    enforced_by: string | null;
+  };
 }
 export interface RunningResponse {
   running: boolean;

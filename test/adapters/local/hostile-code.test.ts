@@ -7,9 +7,31 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { DrivenHost, prepare } from '#test/adapters/local/driven-host.ts';
 import { comesTrue, processesWith } from '#test/adapters/local/host-processes.ts';
+import { ownerOf } from '#adapters/local/drop-root.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';
+
+/** Numbers of the kernel's calls for keys. */
+const KEYS = process.arch === 'arm64' ? { add: 217, keyctl: 219 } : { add: 248, keyctl: 250 };
+
+/** Starts a command in a session keyring with a secret key, like one that a login leaves. */
+const login = (secret: string): readonly string[] => [
+  'perl',
+  '-e',
+  `my @key = ("user", "porthole-login", shift); syscall(${KEYS.keyctl}, 1, 0) > 0 or die;
+   syscall(${KEYS.add}, @key, 0 + length $key[2], -3) > 0 or die; exec { $ARGV[0] } @ARGV`,
+  secret,
+];
+
+/** Python: prints what a search of the session keyring for a key finds, or the error. */
+const findKey = (name: string): string => `python3 -c '
+import ctypes, errno
+kernel = ctypes.CDLL(None, use_errno=True)
+session, into = ctypes.c_long(-3), ctypes.create_string_buffer(64)
+key = kernel.syscall(${KEYS.keyctl}, 10, session, b"user", b"${name}", 0)
+if key > 0: kernel.syscall(${KEYS.keyctl}, 11, key, into, 64)
+print(into.value.decode() if key > 0 else errno.errorcode[ctypes.get_errno()])'`;
 
 const isRoot = process.getuid?.() === 0;
 
@@ -29,7 +51,7 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
       beforeAll(async () => {
         folder = mkdtempSync(join(tmpdir(), 'porthole-hostile-'));
         victim = join(folder, 'victim');
-        const place = { folder, isolation, as };
+        const place = { folder, isolation, as, within: login(secret) };
         prepare(place);
         writeFileSync(join(folder, 'home', 'secret'), secret);
         mkdirSync(victim);
@@ -165,17 +187,63 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         expect(await host.shell(attacker, 'ip link set lo down && echo down')).not.toContain('down\n');
       });
 
-      if (isolation === 'bubblewrap') {
-        test('cannot make a socket that leads to the hypervisor, and can make all others', async () => {
-          const make = (family: number): Promise<string> =>
-            host.shell(
-              attacker,
-              `python3 -c 'import errno, socket\ntry: socket.socket(${family}, socket.SOCK_STREAM); print("made")\nexcept OSError as e: print(errno.errorcode[e.errno])'`,
-            );
-          expect(await make(40)).toBe('EAFNOSUPPORT\n');
-          for (const family of [1, 2, 10]) expect(await make(family)).toBe('made\n');
+      test('cannot read the keys of the login that started the host', async () => {
+        expect(await host.shell(attacker, findKey('porthole-login'))).toBe('EPERM\n');
+      });
+
+      test('cannot exchange data with another sandbox through keys', async () => {
+        const put = `python3 -c 'import ctypes; print(ctypes.CDLL(None).syscall(${KEYS.add}, b"user", b"dead-drop", b"data", 4, ctypes.c_long(-3)))'`;
+        expect(await host.shell(attacker, put)).toBe('-1\n');
+        expect(await host.shell(neighbour, findKey('dead-drop'))).toBe('EPERM\n');
+      });
+
+      test('cannot revoke the keys of the login, nor list them', async () => {
+        const revoke = `python3 -c 'import ctypes; print(ctypes.CDLL(None).syscall(${KEYS.keyctl}, 3, ctypes.c_long(-3)))'`;
+        expect(await host.shell(attacker, revoke)).toBe('-1\n');
+        expect(await host.shell(attacker, 'cat /proc/keys')).not.toContain('porthole-login');
+      });
+
+      if (as === 'root') {
+        test('has a session keyring that belongs to its own user', () => {
+          expect(readFileSync('/proc/key-users', 'utf8')).toMatch(
+            new RegExp(`^ *${ownerOf(attacker)}:`, 'm'),
+          );
         });
       }
+
+      test('cannot make namespaces, in which it could mount memory that no process is charged for', async () => {
+        const tries = ['--user', '--user --map-root-user', '--net', '--mount', '--pid --fork'];
+        for (const flags of tries) {
+          expect(await host.shell(attacker, `unshare ${flags} true && echo made`)).not.toContain('made');
+        }
+        const ramfs = 'unshare --user --map-root-user --mount mount -t ramfs ramfs /mnt && echo mounted';
+        expect(await host.shell(attacker, ramfs)).not.toContain('mounted');
+      });
+
+      test('is killed before the host where memory runs out', async () => {
+        expect(Number(await host.shell(attacker, 'cat /proc/self/oom_score_adj'))).toBe(800);
+        const init = 'until [ "$(cat /proc/$PPID/oom_score_adj)" = 500 ]; do sleep 0.01; done; echo lower';
+        expect(await host.shell(attacker, init)).toBe('lower\n');
+      });
+
+      test('cannot use up the inotify instances of other sandboxes', async () => {
+        const watch = (most: number): string =>
+          `python3 -c 'import ctypes; kernel = ctypes.CDLL(None); print(sum(kernel.inotify_init() >= 0 for _ in range(${most})), flush=True)${most > 1 ? '; import time; time.sleep(1000)' : ''}'`;
+        const counted = `${watch(10_000)} >/tmp/count & while ! [ -s /tmp/count ]; do sleep 0.01; done; cat /tmp/count`;
+        expect(Number(await host.shell(attacker, counted))).toBeGreaterThan(8);
+        expect(await host.shell(neighbour, watch(1))).toBe('1\n');
+        await host.shell(attacker, 'pkill -f inotify_init');
+      });
+
+      test('cannot make a socket that leads to the hypervisor, and can make all others', async () => {
+        const make = (family: number): Promise<string> =>
+          host.shell(
+            attacker,
+            `python3 -c 'import errno, socket\ntry: socket.socket(${family}, socket.SOCK_STREAM); print("made")\nexcept OSError as e: print(errno.errorcode[e.errno])'`,
+          );
+        expect(await make(40)).toBe('EAFNOSUPPORT\n');
+        for (const family of [1, 2, 10]) expect(await make(family)).toBe('made\n');
+      });
 
       test('can fill its folders in memory up to a bound, and goes on', async () => {
         const room = 'df -BM --output=size /tmp /home/sandbox /var/tmp /dev/shm | tail -n +2';

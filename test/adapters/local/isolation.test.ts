@@ -16,6 +16,16 @@ suite('isolation', onLinux, () => {
     expect(found).toEqual({ isolation: 'unshare', warnings: [] });
   });
 
+  test('warns where system calls are not filtered, of what that opens and of the remedy', async () => {
+    const found = await findIsolation(
+      async (kind) => (kind === 'bubblewrap' ? 'spawn bwrap ENOENT' : undefined),
+      () => false,
+    );
+    expect(found.isolation).toBe('unshare');
+    expect(found.warnings).toHaveLength(1);
+    for (const part of ['NOT filtered', 'keys', 'apt-get install']) expect(found.warnings[0]).toContain(part);
+  });
+
   test('is none where neither starts, with a warning that says so, why, and what helps', async () => {
     const { isolation, warnings } = await findIsolation(async (kind) => `${kind} said no`);
     expect(isolation).toBe('none');

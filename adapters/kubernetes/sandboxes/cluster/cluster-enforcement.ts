@@ -6,4 +6,6 @@ export const CLUSTER_ENFORCEMENT: Enforcement = {
   memoryMb: 'cgroup of the pod',
   diskMb: 'volume claim, as far as its storage class holds volumes to their size',
   network: 'NetworkPolicy, where the network plugin enforces it',
+  processes: 'limit of the node’s kubelet',
+  systemCalls: 'seccomp profile of the container runtime',
 };

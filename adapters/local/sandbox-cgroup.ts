@@ -1,0 +1,267 @@
+import { createHash } from 'node:crypto';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { execFile } from 'node:child_process';
+import { SYSTEM_PATH } from './spawn-sandbox.ts';
+
+export const CONTROLLERS = ['cpu', 'memory', 'pids'] as const;
+export type Controller = (typeof CONTROLLERS)[number];
+
+export interface CgroupLimits {
+  /** CPUs; a fraction is fine. */
+  readonly cpu: number;
+  readonly memoryMb: number;
+  readonly pids: number;
+}
+
+/** A cgroup that processes can be put into; its limits are set. */
+export interface SandboxCgroup {
+  /** Its folders, one per hierarchy. Put the first process into each before it forks. */
+  readonly folders: readonly string[];
+  /** What stands before the command line; systemd makes the cgroup then. */
+  readonly prefix: readonly string[];
+}
+
+/** What can be limited on this machine, and how. */
+export interface Cgroups {
+  readonly controllers: ReadonlySet<Controller>;
+  /** Makes the cgroup of a sandbox, or sets the limits of the one that exists. */
+  make(name: string, limits: CgroupLimits): SandboxCgroup;
+}
+
+/** One hierarchy, with the folder that sandboxes get theirs in. */
+interface Hierarchy {
+  readonly version: 1 | 2;
+  readonly folder: string;
+  readonly controllers: readonly Controller[];
+}
+
+/** Where this process moves in a cgroup v2: only leaves may hold processes while controllers are on (the "no internal processes" rule). */
+const HOST_LEAF = 'porthole-host';
+
+const PERIOD = 100_000;
+
+/** What to write where, by version and controller. */
+const FILES: Readonly<
+  Record<1 | 2, Readonly<Record<Controller, (limits: CgroupLimits) => readonly [string, string][]>>>
+> = {
+  1: {
+    cpu: ({ cpu }) => [
+      ['cpu.cfs_period_us', `${PERIOD}`],
+      ['cpu.cfs_quota_us', `${Math.round(cpu * PERIOD)}`],
+    ],
+    memory: ({ memoryMb }) => [['memory.limit_in_bytes', `${memoryMb * 2 ** 20}`]],
+    pids: ({ pids }) => [['pids.max', `${pids}`]],
+  },
+  2: {
+    cpu: ({ cpu }) => [['cpu.max', `${Math.round(cpu * PERIOD)} ${PERIOD}`]],
+    memory: ({ memoryMb }) => [['memory.max', `${memoryMb * 2 ** 20}`]],
+    pids: ({ pids }) => [['pids.max', `${pids}`]],
+  },
+};
+
+/** Swap would be memory beyond the limit. These files exist only where the kernel accounts for swap. */
+const NO_SWAP = {
+  1: ({ memoryMb }: CgroupLimits) => ['memory.memsw.limit_in_bytes', `${memoryMb * 2 ** 20}`],
+  2: () => ['memory.swap.max', '0'],
+} as const;
+
+/** The cgroup of a sandbox, by its folder: two installations may use the same id. */
+export function cgroupName(id: string, folder: string): string {
+  return `porthole-${id.slice(0, 40)}-${createHash('sha256').update(folder).digest('hex').slice(0, 8)}`;
+}
+
+export function joinCgroup({ folders }: SandboxCgroup, pid: number): void {
+  for (const folder of folders) writeFileSync(join(folder, 'cgroup.procs'), `${pid}`);
+}
+
+/** Removes cgroups whose processes have ended. The kernel may need a moment; one that stays is used again by the next start. */
+export async function removeCgroup(folders: readonly string[]): Promise<void> {
+  const until = performance.now() + 1_000;
+  for (const folder of folders) {
+    while (existsSync(folder) && performance.now() < until) {
+      try {
+        rmdirSync(folder);
+      } catch {
+        await after(5);
+      }
+    }
+  }
+}
+
+/** The hierarchies in which this process has a folder. The texts are those of /proc/self/mountinfo and /proc/self/cgroup. */
+export function readHierarchies(mountinfo: string, cgroup: string): Hierarchy[] {
+  const mine = cgroup
+    .trim()
+    .split('\n')
+    .flatMap((line) => {
+      const [, names, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
+      return names === undefined || path === undefined ? [] : [{ names: names.split(','), path }];
+    });
+  return mountinfo.split('\n').flatMap((line): Hierarchy[] => {
+    const [left = '', right = ''] = line.split(' - ');
+    const [, , , root = '', at = ''] = left.split(' ');
+    const [type, , options = ''] = right.split(' ');
+    if (type !== 'cgroup' && type !== 'cgroup2') return [];
+    const version = type === 'cgroup' ? 1 : 2;
+    const holds = options.split(',');
+    const own = mine.find(({ names }) =>
+      version === 2 ? names[0] === '' : names.every((name) => holds.includes(name)),
+    );
+    if (own === undefined) return [];
+    const within = root === '/' ? own.path : own.path.startsWith(root) ? own.path.slice(root.length) : '';
+    const controllers = CONTROLLERS.filter((name) => version === 2 || holds.includes(name));
+    return [{ version, folder: join(at, within), controllers }];
+  });
+}
+
+function mayWrite(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    accessSync(join(folder, 'cgroup.procs'), constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function words(file: string): string[] {
+  return readFileSync(file, 'utf8').split(/\s+/).filter(Boolean);
+}
+
+/** Turns on what a cgroup v2 may hand to its children, after every process in it has moved to a leaf. The root keeps its own. */
+function open({ folder: own }: Hierarchy): Hierarchy {
+  const folder = basename(own) === HOST_LEAF ? dirname(own) : own;
+  const wanted = CONTROLLERS.filter((name) => words(join(folder, 'cgroup.controllers')).includes(name));
+  const control = join(folder, 'cgroup.subtree_control');
+  if (wanted.some((name) => !words(control).includes(name))) {
+    if (existsSync(join(folder, 'cgroup.type'))) {
+      const leaf = join(folder, HOST_LEAF);
+      mkdirSync(leaf, { recursive: true });
+      for (const pid of words(join(folder, 'cgroup.procs'))) writeFileSync(join(leaf, 'cgroup.procs'), pid);
+    }
+    writeFileSync(control, wanted.map((name) => `+${name}`).join(' '));
+  }
+  return { version: 2, folder, controllers: wanted };
+}
+
+/** In the folders of this process itself: delegated to its user, or root's own. */
+function ownCgroups(): Cgroups | undefined {
+  const read = (name: string): string => readFileSync(`/proc/self/${name}`, 'utf8');
+  const hierarchies = readHierarchies(read('mountinfo'), read('cgroup')).flatMap((one): Hierarchy[] => {
+    try {
+      if (one.controllers.length === 0 || !mayWrite(one.folder)) return [];
+      const usable = one.version === 1 ? one : open(one);
+      return usable.controllers.length === 0 ? [] : [usable];
+    } catch {
+      // Not ours to divide: another process is in it that cannot be moved, or a manager forbids it.
+      return [];
+    }
+  });
+  if (hierarchies.length === 0) return undefined;
+  return {
+    controllers: new Set(hierarchies.flatMap(({ controllers }) => controllers)),
+    make(name, limits) {
+      const folders = hierarchies.map(({ version, folder, controllers }) => {
+        const path = join(folder, name);
+        mkdirSync(path, { recursive: true });
+        for (const controller of controllers) {
+          for (const [file, value] of FILES[version][controller](limits))
+            writeFileSync(join(path, file), value);
+        }
+        const [file, value] = NO_SWAP[version](limits) as [string, string];
+        if (existsSync(join(path, file))) writeFileSync(join(path, file), value);
+        return path;
+      });
+      return { folders, prefix: [] };
+    },
+  };
+}
+
+/** A scope of systemd's for each sandbox: the system's where the host is root, else its user's. */
+async function systemdCgroups(): Promise<Cgroups | undefined> {
+  const runtime = process.env['XDG_RUNTIME_DIR'] ?? `/run/user/${process.getuid?.()}`;
+  const manager = process.getuid?.() === 0 ? '--system' : '--user';
+  const make = ({ cpu, memoryMb, pids }: CgroupLimits): string[] => {
+    // Delegated scopes go on when one process is killed for want of memory.
+    const properties = ['Delegate=yes', `CPUQuota=${Math.round(cpu * 100)}%`, `TasksMax=${pids}`];
+    properties.push(`MemoryMax=${memoryMb}M`, 'MemorySwapMax=0');
+    return [
+      'env',
+      `XDG_RUNTIME_DIR=${runtime}`,
+      'systemd-run',
+      manager,
+      '--scope',
+      '--quiet',
+      '--collect',
+      ...properties.flatMap((property) => ['-p', property]),
+      '--',
+      // Nothing of the host's environment goes along.
+      'env',
+      '-i',
+      `PATH=${SYSTEM_PATH.PATH}`,
+    ];
+  };
+  const [program = '', ...args] = make({ cpu: 1, memoryMb: 64, pids: 64 });
+  const show = 'cat "/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup)/cgroup.controllers"';
+  try {
+    const { stdout } = await promisify(execFile)(program, [...args, 'sh', '-c', show], {
+      env: SYSTEM_PATH,
+      timeout: 10_000,
+    });
+    const controllers = CONTROLLERS.filter((name) => stdout.split(/\s+/).includes(name));
+    if (controllers.length === 0) return undefined;
+    return {
+      controllers: new Set(controllers),
+      make: (_name, limits) => ({ folders: [], prefix: make(limits) }),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a cgroup can be made and removed. */
+async function works(cgroups: Cgroups | undefined): Promise<boolean> {
+  try {
+    const trial = cgroups?.make(`porthole-trial-${process.pid}`, { cpu: 1, memoryMb: 64, pids: 64 });
+    await removeCgroup(trial?.folders ?? []);
+    return trial !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+async function find(): Promise<Cgroups | undefined> {
+  if (process.platform !== 'linux') return undefined;
+  const systemd = existsSync('/run/systemd/system');
+  const root = process.getuid?.() === 0;
+  if (systemd && root) {
+    const scopes = await systemdCgroups();
+    if (scopes !== undefined) return scopes;
+  }
+  const own = ownCgroups();
+  if (await works(own)) return own;
+  return systemd && !root ? systemdCgroups() : undefined;
+}
+
+let found: Promise<Cgroups | undefined> | undefined;
+
+/**
+ * How sandboxes get a cgroup each; undefined where they cannot. Found once. Root asks systemd where it runs, because it owns the tree.
+ * Otherwise the own cgroup is divided if it may be written (a service with `Delegate=yes`, a container with a writable tree), and else
+ * the user's systemd is asked.
+ */
+export function findCgroups(): Promise<Cgroups | undefined> {
+  found ??= find();
+  return found;
+}
