@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type LocalPlane, openLocalPlane } from '#adapters/gateway/plane/local-plane.ts';
 import { createLoopbackPlane } from '#adapters/gateway/plane/loopback-plane.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { GuessLimit } from '#core/use-cases/guess-limit.ts';
 import type { Config } from './config/config.ts';
 import { consoleOrigins } from './known-hosts.ts';
 import type { PlatformDeps } from './platform.ts';
@@ -53,6 +54,7 @@ export async function openOneMachinePreviews(
     frameAncestors: () => frameAncestors,
     log,
     metrics,
+    guesses: new GuessLimit(config.requestLimits.wrongSecretsPerMinute, clock),
   });
   return { plane, gateway, listening, end: () => gateway.close() };
 }

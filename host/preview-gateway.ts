@@ -8,6 +8,7 @@ import type { PreviewOptions } from '#core/preview-options.ts';
 import { previewKept } from '#core/rules/preview-events.ts';
 import { slidingExpiry } from '#core/rules/preview-lifetime.ts';
 import { isPreviewToken, tokenSha256 } from '#core/rules/preview-token.ts';
+import type { GuessLimit } from '#core/use-cases/guess-limit.ts';
 import type { Logger } from '#handlers/services.ts';
 import type { PreviewMetrics } from './metrics.ts';
 
@@ -22,6 +23,8 @@ export interface PreviewGatewayDeps {
   readonly frameAncestors: () => readonly string[];
   readonly log: Logger;
   readonly metrics: PreviewMetrics;
+  /** Bounds how many tokens that do not exist an address may look up. */
+  readonly guesses: GuessLimit;
 }
 
 /** A tenth of the shortest idle window: traffic moves the expiry, but not with every request. */
@@ -38,6 +41,7 @@ export function createPreviewGateway({
   frameAncestors,
   log,
   metrics,
+  guesses,
 }: PreviewGatewayDeps): PreviewProxy {
   const keep = async ({ token, runId }: PreviewTarget, expiry: Date) => {
     const kept = await plane.touch(token, runId, expiry);
@@ -46,9 +50,15 @@ export function createPreviewGateway({
   const proxy = createPreviewProxy({
     zone: preview.zoneSuffix,
     scheme,
-    lookup(token): PreviewLookup | Promise<PreviewLookup> {
+    lookup(token, address): PreviewLookup | Promise<PreviewLookup> {
       const live = plane.lookup(token);
-      return live === undefined ? lookUpEnded(records, token) : { kind: 'live', target: live };
+      if (live !== undefined) return { kind: 'live', target: live };
+      const retryAfterSeconds = guesses.blockedFor(address, token);
+      if (retryAfterSeconds > 0) return { kind: 'limited', retryAfterSeconds };
+      return lookUpEnded(records, token).then((found) => {
+        if (found.kind === 'unknown') guesses.wrong(address, token);
+        return found;
+      });
     },
     dial: (target, signal) => provider.dial(target.sandboxId, target.targetPort, signal),
     touched(target) {

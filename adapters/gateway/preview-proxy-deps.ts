@@ -24,8 +24,11 @@ export interface PreviewProxyDeps {
   readonly zone: string;
   /** What clients use to reach the listener. */
   readonly scheme: Scheme;
-  /** Answers at once for a live preview; a promise is awaited. */
-  lookup(token: string): PreviewLookup | Promise<PreviewLookup>;
+  /**
+   * Answers at once for a live preview; a promise is awaited.
+   * @param address of the client, where it is known
+   */
+  lookup(token: string, address: string | undefined): PreviewLookup | Promise<PreviewLookup>;
   /**
    * A byte stream to the preview's server.
    * @throws PortholeError `nothing_listens`, `sandbox_not_running`, `sandbox_not_found`, `exec_transport_error`

@@ -58,6 +58,7 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
   const decide = (found: PreviewLookup, req: IncomingMessage, isUpgrade: boolean): Decision => {
     if (found.kind === 'unknown') return { page: 'unknown' };
     if (found.kind === 'ended') return { page: found.reason };
+    if (found.kind === 'limited') return { page: 'too_many_requests', context: found };
     const { target } = found;
     if (closing) return { page: 'starting', context: target };
     const at = { scheme: deps.scheme, zone: deps.zone, host: req.headers.host ?? '' };
@@ -68,14 +69,19 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
   };
 
   /** Calls back at once for a live preview, later where the store has to look further. */
-  const lookUp = (token: string, found: (lookup: PreviewLookup) => void, failed: () => void): void => {
+  const lookUp = (
+    token: string,
+    req: IncomingMessage,
+    found: (lookup: PreviewLookup) => void,
+    failed: () => void,
+  ): void => {
     const fail = (cause: unknown): void => {
       deps.log.warn({ preview: tokenFingerprint(token), err: cause }, 'a preview could not be looked up');
       failed();
     };
     let lookup: PreviewLookup | Promise<PreviewLookup>;
     try {
-      lookup = deps.lookup(token);
+      lookup = deps.lookup(token, req.socket.remoteAddress);
     } catch (error) {
       return fail(error);
     }
@@ -96,7 +102,7 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
         const { backend, origin } = decision;
         new HttpExchange(deps, backend, { req, res, expectsContinue, origin }).start();
       };
-      lookUp(token, serve, () => answer('unreachable'));
+      lookUp(token, req, serve, () => answer('unreachable'));
     },
 
     handleUpgrade(req, socket, head, token) {
@@ -114,7 +120,7 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
         const { backend, origin } = decision;
         new WebSocketExchange(deps, backend, { req, socket, early: head, key, origin }).start();
       };
-      lookUp(token, serve, () => answer('unreachable'));
+      lookUp(token, req, serve, () => answer('unreachable'));
     },
 
     revoke({ token }) {

@@ -11,4 +11,6 @@ export interface PreviewTarget {
 export type PreviewLookup =
   | { readonly kind: 'live'; readonly target: PreviewTarget }
   | { readonly kind: 'ended'; readonly reason: 'stopped' | 'expired' | 'orphaned' }
-  | { readonly kind: 'unknown' };
+  | { readonly kind: 'unknown' }
+  /** The client's address asked for too many tokens that do not exist. */
+  | { readonly kind: 'limited'; readonly retryAfterSeconds: number };

@@ -11,6 +11,7 @@ export type PreviewStatus =
   | 'expired'
   | 'stopped'
   | 'orphaned'
+  | 'too_many_requests'
   | 'unknown';
 
 export interface StatusPageContext {
@@ -18,6 +19,8 @@ export interface StatusPageContext {
   readonly targetPort?: number | undefined;
   /** What exactly was wrong with the app's answer, as the end of a sentence; for `bad_response`. */
   readonly detail?: string | undefined;
+  /** When the client may ask again; for `too_many_requests`. */
+  readonly retryAfterSeconds?: number | undefined;
 }
 
 export interface StatusPage {
@@ -55,6 +58,7 @@ export function statusPage(status: PreviewStatus, context: StatusPageContext = {
     'X-Robots-Tag': 'noindex, nofollow',
   };
   if (wording.mayPass) headers['Retry-After'] = String(REFRESH_SECONDS);
+  if (context.retryAfterSeconds !== undefined) headers['Retry-After'] = String(context.retryAfterSeconds);
   return {
     statusCode: wording.statusCode,
     headers,
@@ -168,6 +172,14 @@ function word(status: PreviewStatus, { targetPort, detail }: StatusPageContext):
         title: 'This preview’s sandbox is gone',
         why: 'The sandbox that served it was deleted, or its run has ended.',
         remedy: 'Start a new run with a preview.',
+      };
+    case 'too_many_requests':
+      return {
+        statusCode: 429,
+        mayPass: false,
+        title: 'Too many unknown previews',
+        why: 'This address asked for many preview URLs that do not exist.',
+        remedy: 'Wait a minute, then open the URL again. Live previews open meanwhile.',
       };
     case 'unknown':
       return {

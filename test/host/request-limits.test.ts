@@ -4,7 +4,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { execute } from './support/commands.ts';
 import { ALICE, BOB, PEOPLE } from './support/people.ts';
-import { makeRun, verdict } from './support/runs.ts';
+import { makeRun, startPreview, verdict } from './support/runs.ts';
 
 describe('limits of requests', () => {
   let porthole: TestHost;
@@ -86,6 +86,21 @@ describe('limits of requests', () => {
     expect(verdict(await signIn('wrong-6'))).toEqual([429, 'too_many_requests']);
     expect((await ask(ALICE)).status).toBe(200);
     expect((await signIn(ALICE)).status).toBe(200);
+  });
+
+  test('refuse further preview hosts of an address that asked for five unknown ones, but no live one', async () => {
+    const visit = (name: string) =>
+      porthole.call('GET', '/', { host: `${name}-preview.localhost:${porthole.host.port}` });
+    const unknown = (at: number) => visit(`calm-dune-${'a'.repeat(4)}-${String(at).padStart(26, 'a')}`);
+    for (let at = 2; at < 7; at += 1) expect((await unknown(at)).status).toBe(404);
+    const refused = await unknown(7);
+    expect([refused.status, refused.headers['x-porthole-status']]).toEqual([429, 'too_many_requests']);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    // Asked for before: it counts once.
+    expect((await unknown(2)).status).toBe(404);
+    const { preview_url: url } = await startPreview(porthole, runId, 3000, ALICE);
+    const live = new URL(url ?? '').hostname.split('-preview.', 1)[0] ?? '';
+    expect((await visit(live)).headers['x-porthole-status']).toBe('nothing_listens');
   });
 
   test('answer a large listing whole, made beside the event loop', async () => {

@@ -15,6 +15,7 @@ describe('a status page', () => {
     ['stopped', 410, false],
     ['orphaned', 410, false],
     ['unknown', 404, false],
+    ['too_many_requests', 429, false],
   ] as const)('for %s answers %i and looks again by itself: %s', (status, statusCode, again) => {
     const page = statusPage(status, { targetPort: 3000 });
     expect(page.statusCode).toBe(statusCode);
