@@ -18,11 +18,16 @@ type Name = keyof typeof KEYS;
 /** Of the folder that is listed. */
 const LISTED = 10_000;
 const LISTINGS = 30;
-/** The goals of the issue: another user's `exec`, in milliseconds, and the memory of a zip, in MiB. */
+/**
+ * The goals of the issue: another user's `exec`, in milliseconds, and the memory of a zip, in MiB.
+ */
 const MOST_MS = 250;
 const MOST_MIB = 32;
 
-/** What one user feels of another: `exec` of bob while ann lists a large folder 30 times in parallel; and what a zip of many empty files takes of the host's memory. */
+/**
+ * What one user feels of another: `exec` of bob while ann lists a large folder 30 times in
+ * parallel; and what a zip of many empty files takes of the host's memory.
+ */
 export async function benchFairness({
   commands = 200,
   files = 200_000,

@@ -1,6 +1,8 @@
 /**
- * `npm run bench [-- preview|previews|sandboxes|bridge|fairness|proxy|host|start|all …] [--quick]`: ratios measured side by side
- * in one run, with the absolute medians beside them. Compare ratios: the absolute figures belong to this machine at this
+ * `npm run bench [-- preview|previews|sandboxes|bridge|fairness|proxy|host|start|all …] [--quick]`:
+ * ratios measured side by side
+ * in one run, with the absolute medians beside them. Compare ratios: the absolute figures belong to
+ * this machine at this
  * moment. `--quick` runs every arm a few times, to see that it works.
  */
 import { availableParallelism } from 'node:os';

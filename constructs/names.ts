@@ -137,7 +137,10 @@ export function parseTime(text: string | undefined): Date | undefined {
   return Number.isNaN(time.getTime()) ? undefined : time;
 }
 
-/** The host that the app behind a preview is asked for: dev servers refuse names that they do not know. */
+/**
+ * The host that the app behind a preview is asked for: dev servers refuse names that they do not
+ * know.
+ */
 export const UPSTREAM_HOST = 'localhost';
 
 /** The origin of that host: what the app reads in place of the preview's own. */

@@ -137,7 +137,8 @@ export class Preview extends Construct {
         ],
         hostnames: [hostname],
         rules: [
-          // Frameworks compare Origin with Host (CSRF), some with X-Forwarded-Host and -Proto instead: all of them name localhost, or the app answers 403.
+          // Frameworks compare Origin with Host (CSRF), some with X-Forwarded-Host and -Proto
+          // instead: all of them name localhost, or the app answers 403.
           // Only the preview's own Origin is rewritten: a foreign one must stay foreign.
           this.#rule(
             { set: [{ name: 'Origin', value: UPSTREAM_ORIGIN }], remove: FORWARDED },

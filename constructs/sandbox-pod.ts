@@ -65,7 +65,8 @@ export interface SandboxPodProps {
    */
   readonly runtimeClassName?: string;
   /**
-   * Whether the pod shares the node's user namespace; false takes Kubernetes 1.33 and a runtime that can (containerd 2).
+   * Whether the pod shares the node's user namespace; false takes Kubernetes 1.33 and a runtime
+   * that can (containerd 2).
    * @default true
    */
   readonly hostUsers?: boolean;

@@ -27,7 +27,10 @@ export interface HttpEvent {
 }
 
 export interface Handshake {
-  /** @throws PortholeError `invalid_request` for one that cannot be completed. Not checked before credential and input, so that their errors come first */
+  /**
+   * @throws PortholeError `invalid_request` for one that cannot be completed. Not checked before
+   * credential and input, so that their errors come first
+   */
   check(): void;
 }
 

@@ -7,7 +7,8 @@ import type { Handshake, HttpResponse } from './http-event.ts';
 import type { Services } from './services.ts';
 
 /**
- * What a request costs. `cheap`: a look-up or a change. `heavy`: work on many files, or a transfer. `stream`: as long as a client, a command or a person takes; it never waits for
+ * What a request costs. `cheap`: a look-up or a change. `heavy`: work on many files, or a transfer.
+ * `stream`: as long as a client, a command or a person takes; it never waits for
  * a place.
  */
 export type RouteClass = 'cheap' | 'heavy' | 'stream';

@@ -20,7 +20,10 @@ export function knownHosts(options: KnownHostsOptions): (hostHeader: string) => 
   };
 }
 
-/** The origins of the console's pages, for `frame-ancestors`; names that CSP has syntax for, so no IPv6 literals. */
+/**
+ * The origins of the console's pages, for `frame-ancestors`; names that CSP has syntax for, so no
+ * IPv6 literals.
+ */
 export function consoleOrigins(options: KnownHostsOptions, port: number): string[] {
   if (options.publicUrl !== undefined) return [options.publicUrl.origin];
   return [...namesOf(options)]

@@ -196,7 +196,10 @@ async function gatewayProbe(
   });
 }
 
-/** The same failure is logged once in this time, in milliseconds: each start of a preview asks several times. */
+/**
+ * The same failure is logged once in this time, in milliseconds: each start of a preview asks
+ * several times.
+ */
 const LOG_AGAIN_MS = 60_000;
 
 function logFailures(probeUrl: URL, log: PlatformDeps['log']): (failure: GatewayFailure) => void {

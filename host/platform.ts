@@ -35,7 +35,10 @@ export interface Platform {
   listening(port: number): void;
   /** Lets processes in sandboxes reach this one, each through a server that `serve` makes for it; does nothing where they come by the network. */
   openChannels(serve: (sandboxId: string) => Server): Promise<void>;
-  /** Whether the sandbox has this address in the network that all sandboxes share; never where there is none. */
+  /**
+   * Whether the sandbox has this address in the network that all sandboxes share; never where there
+   * is none.
+   */
   isAtAddress(this: void, sandboxId: string, address: string): Promise<boolean>;
   /** Finishes what an earlier process left undone, where nobody else does. */
   recover(signal: AbortSignal): Promise<void>;

@@ -29,7 +29,8 @@ export class Porthole extends pulumi.ComponentResource {
       // Otherwise a changed setting would replace the ConfigMap, and whatever names it.
       enableConfigMapMutable: true,
       enableSecretMutable: true,
-      // What the stack declares is the stack's: an update overrides other field managers. Where a controller owns a field, `ignoreChanges` names it.
+      // What the stack declares is the stack's: an update overrides other field managers. Where a
+      // controller owns a field, `ignoreChanges` names it.
       enablePatchForce: true,
     };
     const provider = new kubernetes.Provider(`${name}-cluster`, settings, { parent: this });
@@ -37,7 +38,8 @@ export class Porthole extends pulumi.ComponentResource {
     const namespaces = new Namespaces(`${name}-namespaces`, args, own);
     const within = { ...own, dependsOn: [...namespaces.made] };
 
-    // A create fails where the object exists, so that a renamed resource does not delete what it has just made. Only the Gateway of a namespace that stands already
+    // A create fails where the object exists, so that a renamed resource does not delete what it
+    // has just made. Only the Gateway of a namespace that stands already
     // may exist, and is taken over.
     const mayExist = args.namespaces.existing.includes(args.namespaces.gateway);
     const adopting = mayExist

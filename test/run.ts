@@ -81,7 +81,8 @@ try {
     );
   else {
     const inBand = isUp ? `${CLUSTER}|${ENGINE}` : ENGINE;
-    // Suites of the cluster and the engine mostly wait for pods and containers: the others use the processors meanwhile.
+    // Suites of the cluster and the engine mostly wait for pods and containers: the others use the
+    // processors meanwhile.
     codes.push(
       ...(await Promise.all([
         run(...wanted, '--testPathIgnorePatterns', '/node_modules/', CLUSTER, ENGINE),

@@ -152,7 +152,10 @@ class ContainerProvider implements DockerProvider {
     return this.#channels.path;
   }
 
-  /** No registry serves `localhost`: an image of it runs only where it was built. Others are pulled when they are needed. */
+  /**
+   * No registry serves `localhost`: an image of it runs only where it was built. Others are pulled
+   * when they are needed.
+   */
   async runsImage(reference: string, signal?: AbortSignal): Promise<boolean> {
     if (!reference.startsWith('localhost/')) return true;
     return (await findImage(this.#engine, reference, signal)) !== undefined;

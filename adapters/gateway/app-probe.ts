@@ -15,7 +15,10 @@ const UPGRADE_MS = 2_000;
 /** In bytes. */
 const MOST_BODY = 64 * 1024;
 
-/** The record type of a TLS alert (RFC 8446 section 5.1), which is how some TLS servers answer plain HTTP. */
+/**
+ * The record type of a TLS alert (RFC 8446 section 5.1), which is how some TLS servers answer plain
+ * HTTP.
+ */
 const TLS_ALERT = 0x15;
 
 /** The questions of the doctor, with the gateway's own strict reading of the answers: what the gateway would refuse shows as such. */

@@ -2,22 +2,28 @@ import type { IncomingMessage } from 'node:http';
 import type { ResponseHead } from './upstream/response-head.ts';
 
 /**
- * Some dev servers write their own port into the script that opens the hot-reload WebSocket, so the page would ask the preview's host on a port where nothing
- * listens. Both clients take the port of the page where the given one is 0. See docs/decisions/0017.
+ * Some dev servers write their own port into the script that opens the hot-reload WebSocket, so the
+ * page would ask the preview's host on a port where nothing
+ * listens. Both clients take the port of the page where the given one is 0. See
+ * docs/decisions/0017.
  */
 
 interface WellKnownText {
   readonly start: string;
   /** Sticky; the group is the port. A match is at most `LONGEST` characters long. */
   readonly pattern: RegExp;
-  /** The same text without its port, in exactly as many characters: lengths and source maps stay right. */
+  /**
+   * The same text without its port, in exactly as many characters: lengths and source maps stay
+   * right.
+   */
   readonly withoutPort: (text: string, port: string) => string;
 }
 
 const LONGEST = 160;
 const WELL_KNOWN: readonly WellKnownText[] = [
   {
-    // webpack-dev-server 4 and 5: the query of its client module, which it splits at `&` and `=`. The host 0.0.0.0 means the page's.
+    // webpack-dev-server 4 and 5: the query of its client module, which it splits at `&` and `=`.
+    // The host 0.0.0.0 means the page's.
     start: '?protocol=',
     pattern: /\?protocol=[a-z]{2,5}%3A&hostname=[\w.%-]{1,64}&port=(\d{2,5})&pathname=/y,
     withoutPort: (text, port) =>
@@ -43,7 +49,10 @@ const WELL_KNOWN: readonly WellKnownText[] = [
   },
 ];
 
-/** Replaces the app's port in the hot-reload clients of a script, streaming: holds back at most `LONGEST` bytes, and never changes the length. */
+/**
+ * Replaces the app's port in the hot-reload clients of a script, streaming: holds back at most
+ * `LONGEST` bytes, and never changes the length.
+ */
 export class HotReloadPort {
   readonly #targetPort: number;
   #held: Buffer | undefined;
@@ -84,7 +93,10 @@ export class HotReloadPort {
   }
 }
 
-/** Whether a request asks for a script. Browsers say so where the page is https or on localhost; elsewhere the name tells. */
+/**
+ * Whether a request asks for a script. Browsers say so where the page is https or on localhost;
+ * elsewhere the name tells.
+ */
 export function asksForScript({ url = '', headers }: Pick<IncomingMessage, 'url' | 'headers'>): boolean {
   const dest = headers['sec-fetch-dest'];
   return dest === undefined ? /\.m?js(?:\?|$)/.test(url) : dest === 'script';

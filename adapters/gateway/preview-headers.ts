@@ -1,5 +1,6 @@
 /**
- * How the headers of a preview change on their way: the app sees a browser on `http://localhost:{port}`, the browser sees the preview's own origin. No I/O:
+ * How the headers of a preview change on their way: the app sees a browser on
+ * `http://localhost:{port}`, the browser sees the preview's own origin. No I/O:
  * the local gateway uses it, and so can a proxy inside a pod.
  */
 import { parsePreviewHost } from '#core/rules/preview-token.ts';
@@ -16,7 +17,10 @@ export interface PreviewView {
   readonly targetPort: number;
 }
 
-/** The part of a request that the rewriting reads; an `IncomingMessage` fits. The strict front has accepted its head. */
+/**
+ * The part of a request that the rewriting reads; an `IncomingMessage` fits. The strict front has
+ * accepted its head.
+ */
 export interface ReceivedHead {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
@@ -65,7 +69,8 @@ const REQUEST_ENDS_HERE: ReadonlySet<string> = new Set([
 ]);
 
 const RESPONSE_ENDS_HERE: ReadonlySet<string> = new Set([
-  // Its "cookies" are those of the whole registrable domain: a preview could sign people out of the rest of it.
+  // Its "cookies" are those of the whole registrable domain: a preview could sign people out of the
+  // rest of it.
   'clear-site-data',
   'connection',
   'content-length',
@@ -80,7 +85,10 @@ const RESPONSE_ENDS_HERE: ReadonlySet<string> = new Set([
   'x-robots-tag',
 ]);
 
-/** The console's own cookies. Browsers keep cookies by host and not by port, so an app on another port of that host gets them. */
+/**
+ * The console's own cookies. Browsers keep cookies by host and not by port, so an app on another
+ * port of that host gets them.
+ */
 const OWN_COOKIE = /^(?:__Host-)?porthole-(?:session|sign-in)=/;
 /** Names by which a server knows the machine it runs on. */
 const LOCAL_NAME = /^(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\])$/i;
@@ -98,9 +106,12 @@ function portOf(host: string): string {
 }
 
 /**
- * Rewrites the preview's own Origin always: frameworks compare Origin with Host (CSRF) and answer 403 when they differ. An Origin of another preview of the same
- * run (`isSibling`) is rewritten only for WebSockets and under `/_next/`, where dev servers refuse every foreign Origin; there any other Origin is refused, because
- * WebSockets know no CORS. Elsewhere a foreign Origin stays, for the app's own CORS. The path is compared as sent: another spelling is not rewritten.
+ * Rewrites the preview's own Origin always: frameworks compare Origin with Host (CSRF) and answer
+ * 403 when they differ. An Origin of another preview of the same
+ * run (`isSibling`) is rewritten only for WebSockets and under `/_next/`, where dev servers refuse
+ * every foreign Origin; there any other Origin is refused, because
+ * WebSockets know no CORS. Elsewhere a foreign Origin stays, for the app's own CORS. The path is
+ * compared as sent: another spelling is not rewritten.
  */
 export function decideOrigin(
   { url = '', headers: { origin } }: Pick<ReceivedHead, 'url' | 'headers'>,
@@ -125,8 +136,10 @@ export function bodyFraming({ headers }: Pick<ReceivedHead, 'headers'>): BodyFra
 }
 
 /**
- * The request head for the app (Latin-1). Framing and `X-Forwarded-*` are written anew, never copied. A request with a rewritten Origin carries nothing that names
- * the public origin: apps that trust `X-Forwarded-Host` or `-Proto` would compare it with the Origin and refuse.
+ * The request head for the app (Latin-1). Framing and `X-Forwarded-*` are written anew, never
+ * copied. A request with a rewritten Origin carries nothing that names
+ * the public origin: apps that trust `X-Forwarded-Host` or `-Proto` would compare it with the
+ * Origin and refuse.
  */
 export function requestHead(req: ReceivedHead, view: PreviewView, rewrite: RequestRewrite): string {
   const { scheme, host, targetPort } = view;
@@ -163,9 +176,12 @@ export function requestHead(req: ReceivedHead, view: PreviewView, rewrite: Reque
 }
 
 /**
- * The app's response headers for the client: name, value, name, value … Cookies lose `Domain=`, URLs of the app's own address lead to the preview, and the headers
- * that keep the URL secret are ours. Framing is left out, the Content-Length apart: the writer of the response decides it.
- * @param frameAncestors origins that may show the app in a frame even where the app forbids frames: the console's
+ * The app's response headers for the client: name, value, name, value … Cookies lose `Domain=`,
+ * URLs of the app's own address lead to the preview, and the headers
+ * that keep the URL secret are ours. Framing is left out, the Content-Length apart: the writer of
+ * the response decides it.
+ * @param frameAncestors origins that may show the app in a frame even where the app forbids frames:
+ * the console's
  */
 export function responseHeaders(
   head: ResponseHead,
@@ -193,7 +209,8 @@ export function responseHeaders(
       out.push(name, policies.value);
     } else out.push(name, value);
   }
-  // Browsers ignore X-Frame-Options beside frame-ancestors (CSP 3 section 6.4.2.2), and it cannot name the console.
+  // Browsers ignore X-Frame-Options beside frame-ancestors (CSP 3 section 6.4.2.2), and it cannot
+  // name the console.
   if (frameOptions.length > 0 && !limitsFrames) out.push(...framing(frameOptions, frameAncestors));
   if (head.contentLength !== undefined && head.status !== 204) {
     out.push('Content-Length', String(head.contentLength));
@@ -210,7 +227,10 @@ export function withoutDomain(cookie: string): string {
   return [pair, ...attributes.filter((attribute) => !/^\s*domain\s*(?:=|$)/i.test(attribute))].join(';');
 }
 
-/** A URL of the app's own address (`http://localhost:3000/x`), or of the preview's host under another scheme or port, as the preview's own origin has it. */
+/**
+ * A URL of the app's own address (`http://localhost:3000/x`), or of the preview's host under
+ * another scheme or port, as the preview's own origin has it.
+ */
 export function publicUrl(url: string, view: PreviewView): string {
   const [prefix, name = '', port] = ABSOLUTE_URL.exec(url) ?? [];
   if (prefix === undefined) return url;
@@ -219,7 +239,9 @@ export function publicUrl(url: string, view: PreviewView): string {
   return isApp || isPreview ? originOf(view) + url.slice(prefix.length) : url;
 }
 
-/** `5; url=http://localhost:3000/x`: the same for the URL of a Refresh header, which may be quoted. */
+/**
+ * `5; url=http://localhost:3000/x`: the same for the URL of a Refresh header, which may be quoted.
+ */
 function publicRefresh(value: string, view: PreviewView): string {
   return value.replace(
     /^([ \t]*[\d.]*[ \t]*[;,]?[ \t]*(?:url[ \t]*=[ \t]*)?["']?)([^"']*)/i,
@@ -227,7 +249,10 @@ function publicRefresh(value: string, view: PreviewView): string {
   );
 }
 
-/** Adds the ancestors to each `frame-ancestors` of a Content-Security-Policy value: a page must satisfy every policy. */
+/**
+ * Adds the ancestors to each `frame-ancestors` of a Content-Security-Policy value: a page must
+ * satisfy every policy.
+ */
 export function withFrameAncestors(
   value: string,
   ancestors: readonly string[],
@@ -248,7 +273,10 @@ export function withFrameAncestors(
   return { value: policies.join(','), limitsFrames };
 }
 
-/** What X-Frame-Options says, as `frame-ancestors` with the ancestors added; unchanged where browsers do not understand it. */
+/**
+ * What X-Frame-Options says, as `frame-ancestors` with the ancestors added; unchanged where
+ * browsers do not understand it.
+ */
 function framing(options: readonly string[], ancestors: readonly string[]): string[] {
   const unchanged = options.flatMap((value) => ['X-Frame-Options', value]);
   if (ancestors.length === 0) return unchanged;
@@ -276,7 +304,8 @@ function withoutOwnCookies(value: string): string | undefined {
 
 /** Whether a request header (lower case) goes on to the app. */
 function requestHeaderPasses(lowerName: string): boolean {
-  // CGI and WSGI read `_` and `-` alike: `X_Forwarded_Host` would slip past and pass for the real one.
+  // CGI and WSGI read `_` and `-` alike: `X_Forwarded_Host` would slip past and pass for the real
+  // one.
   const name = lowerName.includes('_') ? lowerName.replaceAll('_', '-') : lowerName;
   return !REQUEST_ENDS_HERE.has(name) && !name.startsWith('x-forwarded-') && !name.startsWith('x-porthole-');
 }
@@ -286,7 +315,10 @@ function responseHeaderPasses(lowerName: string): boolean {
   return !RESPONSE_ENDS_HERE.has(lowerName) && !lowerName.startsWith('x-porthole-');
 }
 
-/** The headers (lower case) that a Connection value declares to concern one connection only; undefined if it declares no header. */
+/**
+ * The headers (lower case) that a Connection value declares to concern one connection only;
+ * undefined if it declares no header.
+ */
 function namedInConnection(connection: string | undefined): ReadonlySet<string> | undefined {
   if (connection === undefined || connection === '') return undefined;
   const lower = connection.toLowerCase();

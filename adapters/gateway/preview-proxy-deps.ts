@@ -36,7 +36,9 @@ export interface PreviewProxyDeps {
   dial(target: PreviewTarget, signal: AbortSignal): Promise<Duplex>;
   /** The preview is in use. At most once a second for each. */
   touched(target: PreviewTarget): void;
-  /** Origins that may show a preview in a frame even where its app forbids frames: the console's. */
+  /**
+   * Origins that may show a preview in a frame even where its app forbids frames: the console's.
+   */
   frameAncestors(): readonly string[];
   /** Whether `token` is another live preview of the same run as `target`. */
   siblingOf(target: PreviewTarget, token: string): boolean;

@@ -8,7 +8,10 @@ const NUMBERS: Readonly<Partial<Record<NodeJS.Architecture, { keyctl: number; pr
   arm64: { keyctl: 219, prctl: 167 },
 };
 
-/** KEYCTL_JOIN_SESSION_KEYRING without a name: a new one. It fails where the user has no room for keys; the filter refuses keyctl anyway. */
+/**
+ * KEYCTL_JOIN_SESSION_KEYRING without a name: a new one. It fails where the user has no room for
+ * keys; the filter refuses keyctl anyway.
+ */
 const JOIN = 'syscall(0 + shift, 1, 0);';
 
 /** PR_SET_SECCOMP with the filter on descriptor 5. */
@@ -18,7 +21,8 @@ syscall(0 + $prctl, 22, 2, pack("S x6 P", length($filter) / 8, $filter)) == 0 or
 const RUN = 'exec { $ARGV[0] } @ARGV or die "$ARGV[0]: $!\\n"';
 
 /**
- * Starts `command` with a new session keyring. The kernel hands a login's session keyring on through user namespaces, with all
+ * Starts `command` with a new session keyring. The kernel hands a login's session keyring on
+ * through user namespaces, with all
  * rights of its possessor. The command alone where this machine has no Perl.
  */
 export function withNewKeyring(command: readonly string[]): string[] {
@@ -27,7 +31,10 @@ export function withNewKeyring(command: readonly string[]): string[] {
   return [PERL, '-e', `${JOIN}${RUN}`, String(numbers.keyctl), ...command];
 }
 
-/** The same, and with the system call filter on descriptor 5. Undefined where this machine has no Perl. */
+/**
+ * The same, and with the system call filter on descriptor 5. Undefined where this machine has no
+ * Perl.
+ */
 export function withKeyringAndFilter(command: readonly string[]): string[] | undefined {
   const numbers = NUMBERS[process.arch];
   if (numbers === undefined || !existsSync(PERL)) return undefined;
@@ -35,8 +42,10 @@ export function withKeyringAndFilter(command: readonly string[]): string[] | und
 }
 
 /**
- * Shell: limits inotify for the user namespace that it runs in and all below it: a part of what the host's user has, because the kernel
- * counts all sandboxes of an ordinary user together. Where /proc/sys is read-only the limits stay as they are.
+ * Shell: limits inotify for the user namespace that it runs in and all below it: a part of what the
+ * host's user has, because the kernel
+ * counts all sandboxes of an ordinary user together. Where /proc/sys is read-only the limits stay
+ * as they are.
  */
 export function boundInotify(): string {
   const part = (name: string, divisor: number): string => {

@@ -17,7 +17,8 @@ function flags(entry: ViewEntry): string[] {
 }
 
 /**
- * Whether bwrap can (from 0.8 on). It refuses to start where it cannot write the kernel's limit. The filter refuses to make namespaces
+ * Whether bwrap can (from 0.8 on). It refuses to start where it cannot write the kernel's limit.
+ * The filter refuses to make namespaces
  * in any case.
  */
 function canDisableUserNamespaces(): boolean {

@@ -69,7 +69,10 @@ mount -o remount,bind,ro,nosuid /dev
 mount -o remount,bind,ro,nosuid,nodev /
 exec setpriv --no-new-privs --bounding-set=-all,+setfcap --inh-caps=-all -- "$@"`;
 
-/** Below this namespace there is one more, that of the sandbox's user. Another one would give the rights of root over seldom used kernel code. */
+/**
+ * Below this namespace there is one more, that of the sandbox's user. Another one would give the
+ * rights of root over seldom used kernel code.
+ */
 const NO_USER_NAMESPACES = 'echo 1 2>/dev/null >/proc/sys/user/max_user_namespaces\n';
 
 /** The shell that stays pid 1 reaps orphans; killing the sandbox's init ends it, and with it everything. */
@@ -82,8 +85,10 @@ function line(entry: ViewEntry): string[] {
 }
 
 /**
- * The same sandbox as bubblewrap's, through util-linux and Perl, for machines that have nothing else. Most releases of util-linux
- * cannot set a seccomp filter, so Perl does; without Perl there is none, and the keys of the host's login can be used inside.
+ * The same sandbox as bubblewrap's, through util-linux and Perl, for machines that have nothing
+ * else. Most releases of util-linux
+ * cannot set a seccomp filter, so Perl does; without Perl there is none, and the keys of the host's
+ * login can be used inside.
  */
 export const launchUnshare: Launcher = (plan) => {
   const { egress, userNamespaces = false } = plan;

@@ -66,7 +66,10 @@ export interface LocalProviderOptions {
   readonly answerWithin?: number | undefined;
   /** Private ranges that sandboxes with a network reach all the same, in CIDR notation. @default none */
   readonly alsoReachable?: readonly string[] | undefined;
-  /** Lets code in sandboxes make user namespaces, as browsers need for their own sandbox. @default false */
+  /**
+   * Lets code in sandboxes make user namespaces, as browsers need for their own sandbox. @default
+   * false
+   */
   readonly userNamespaces?: boolean | undefined;
   /** What a sandbox gets that asks for no size. @default 2 CPUs, 2 GiB of memory, 10 GiB of disk */
   readonly defaultSize?: SandboxSize | undefined;

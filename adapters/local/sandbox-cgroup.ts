@@ -46,7 +46,10 @@ interface Hierarchy {
   readonly controllers: readonly Controller[];
 }
 
-/** Where this process moves in a cgroup v2: only leaves may hold processes while controllers are on (the "no internal processes" rule). */
+/**
+ * Where this process moves in a cgroup v2: only leaves may hold processes while controllers are on
+ * (the "no internal processes" rule).
+ */
 const HOST_LEAF = 'porthole-host';
 
 const PERIOD = 100_000;
@@ -70,7 +73,9 @@ const FILES: Readonly<
   },
 };
 
-/** Swap would be memory beyond the limit. These files exist only where the kernel accounts for swap. */
+/**
+ * Swap would be memory beyond the limit. These files exist only where the kernel accounts for swap.
+ */
 const NO_SWAP = {
   1: ({ memoryMb }: CgroupLimits) => ['memory.memsw.limit_in_bytes', `${memoryMb * 2 ** 20}`],
   2: () => ['memory.swap.max', '0'],
@@ -85,7 +90,10 @@ export function joinCgroup({ folders }: SandboxCgroup, pid: number): void {
   for (const folder of folders) writeFileSync(join(folder, 'cgroup.procs'), `${pid}`);
 }
 
-/** Removes cgroups whose processes have ended. The kernel may need a moment; one that stays is used again by the next start. */
+/**
+ * Removes cgroups whose processes have ended. The kernel may need a moment; one that stays is used
+ * again by the next start.
+ */
 export async function removeCgroup(folders: readonly string[]): Promise<void> {
   const until = performance.now() + 1_000;
   for (const folder of folders) {
@@ -99,7 +107,10 @@ export async function removeCgroup(folders: readonly string[]): Promise<void> {
   }
 }
 
-/** The hierarchies in which this process has a folder. The texts are those of /proc/self/mountinfo and /proc/self/cgroup. */
+/**
+ * The hierarchies in which this process has a folder. The texts are those of /proc/self/mountinfo
+ * and /proc/self/cgroup.
+ */
 export function readHierarchies(mountinfo: string, cgroup: string): Hierarchy[] {
   const mine = cgroup
     .trim()
@@ -139,7 +150,10 @@ function words(file: string): string[] {
   return readFileSync(file, 'utf8').split(/\s+/).filter(Boolean);
 }
 
-/** Turns on what a cgroup v2 may hand to its children, after every process in it has moved to a leaf. The root keeps its own. */
+/**
+ * Turns on what a cgroup v2 may hand to its children, after every process in it has moved to a
+ * leaf. The root keeps its own.
+ */
 function open({ folder: own }: Hierarchy): Hierarchy {
   const folder = basename(own) === HOST_LEAF ? dirname(own) : own;
   const wanted = CONTROLLERS.filter((name) => words(join(folder, 'cgroup.controllers')).includes(name));
@@ -257,8 +271,10 @@ async function find(): Promise<Cgroups | undefined> {
 let found: Promise<Cgroups | undefined> | undefined;
 
 /**
- * How sandboxes get a cgroup each; undefined where they cannot. Found once. Root asks systemd where it runs, because it owns the tree.
- * Otherwise the own cgroup is divided if it may be written (a service with `Delegate=yes`, a container with a writable tree), and else
+ * How sandboxes get a cgroup each; undefined where they cannot. Found once. Root asks systemd where
+ * it runs, because it owns the tree.
+ * Otherwise the own cgroup is divided if it may be written (a service with `Delegate=yes`, a
+ * container with a writable tree), and else
  * the user's systemd is asked.
  */
 export function findCgroups(): Promise<Cgroups | undefined> {

@@ -21,7 +21,9 @@ export interface StartRecord {
 }
 
 /**
- * Makes a folder of the sandbox's user. Whatever has its name stays: what is in a workspace is the sandbox's business, and must not keep it from starting. Follows no link: mkdir(2) fails with EEXIST on
+ * Makes a folder of the sandbox's user. Whatever has its name stays: what is in a workspace is the
+ * sandbox's business, and must not keep it from starting. Follows no link: mkdir(2) fails with
+ * EEXIST on
  * each.
  */
 function makeOwned(path: string, owner: number | undefined): void {

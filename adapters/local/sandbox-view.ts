@@ -51,7 +51,10 @@ export const PROC_READ_ONLY = ['sys', 'sysrq-trigger', 'irq', 'bus', 'fs'] as co
  */
 export const MEMORY = { tmp: 1024, home: 512, varTmp: 64, shm: 64 } as const;
 
-/** They count as the sandbox's memory: all full, they leave 3/16 of it for processes, or none could start to empty them. */
+/**
+ * They count as the sandbox's memory: all full, they leave 3/16 of it for processes, or none could
+ * start to empty them.
+ */
 function inMemory(memoryMb: number): Record<keyof typeof MEMORY, number> {
   const { tmp, home, varTmp, shm } = MEMORY;
   const part = Math.min(1, ((memoryMb / 16) * 13) / (tmp + home + varTmp + shm));

@@ -1,9 +1,15 @@
-/** Offsets in the kernel's `struct seccomp_data`; of the 64-bit argument the low half, where all flags we check are. */
+/**
+ * Offsets in the kernel's `struct seccomp_data`; of the 64-bit argument the low half, where all
+ * flags we check are.
+ */
 const NUMBER = 0;
 const MACHINE = 4;
 const FIRST_ARGUMENT = 16;
 
-/** Classic BPF: load a word, jump if equal, jump if greater or equal, jump if any bit is set, return. */
+/**
+ * Classic BPF: load a word, jump if equal, jump if greater or equal, jump if any bit is set,
+ * return.
+ */
 const LOAD = 0x20;
 const IF_EQUAL = 0x15;
 const IF_AT_LEAST = 0x35;
@@ -26,7 +32,10 @@ function allowIfIn(values: readonly number[], otherwise: readonly Instruction[])
   return [[LOAD, FIRST_ARGUMENT], ...tests, ...otherwise, ...allow];
 }
 
-/** CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. No exit signal of `clone` has the first bit. */
+/**
+ * CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. No exit signal of
+ * `clone` has the first bit.
+ */
 const NAMESPACES = 0x7e02_0080;
 const noNamespaces: readonly Instruction[] = [
   [LOAD, FIRST_ARGUMENT],
@@ -36,19 +45,24 @@ const noNamespaces: readonly Instruction[] = [
 ];
 
 /**
- * AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Of the others AF_VSOCK leads to the hypervisor past every namespace, and AF_ALG and many
+ * AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Of the others AF_VSOCK leads to the hypervisor past every
+ * namespace, and AF_ALG and many
  * more are seldom used kernel code.
  */
 const families = allowIfIn([1, 2, 10, 16], EAFNOSUPPORT);
 
-/** PER_LINUX and PER_LINUX32, each with and without UNAME26, and the query. The flags left out weaken memory protection. */
+/**
+ * PER_LINUX and PER_LINUX32, each with and without UNAME26, and the query. The flags left out
+ * weaken memory protection.
+ */
 const personalities = allowIfIn([0, 8, 0x2_0000, 0x2_0008, 0xffff_ffff], EPERM);
 
 /** Calls that need more than yes or no. */
 const CHECKED: Readonly<Record<string, readonly Instruction[]>> = {
   'clone=56/220': noNamespaces,
   'unshare=272/97': noNamespaces,
-  // Its flags are behind a pointer, where no filter sees them. ENOSYS: the C libraries fall back to clone.
+  // Its flags are behind a pointer, where no filter sees them. ENOSYS: the C libraries fall back to
+  // clone.
   'clone3=435/435': ENOSYS,
   'personality=135/92': personalities,
   'socket=41/198': families,
@@ -63,9 +77,12 @@ const FOR_BROWSERS: typeof CHECKED = {
 };
 
 /**
- * The calls that are allowed whatever their arguments, by name with the numbers on x64 and arm64; one number: x64 only. It follows the
- * default profile of container engines. Left out on purpose: keys (keyctl, add_key, request_key: keyrings pass through namespaces),
- * io_uring (works past this filter), bpf, perf_event_open, userfaultfd, mounts, setns, open_by_handle_at, modules, kexec, quotas and clocks.
+ * The calls that are allowed whatever their arguments, by name with the numbers on x64 and arm64;
+ * one number: x64 only. It follows the
+ * default profile of container engines. Left out on purpose: keys (keyctl, add_key, request_key:
+ * keyrings pass through namespaces),
+ * io_uring (works past this filter), bpf, perf_event_open, userfaultfd, mounts, setns,
+ * open_by_handle_at, modules, kexec, quotas and clocks.
  */
 const ALLOWED = `
 accept=43/202 accept4=288/242 access=21 adjtimex=159/171 alarm=37 arch_prctl=158 bind=49/200
@@ -125,10 +142,16 @@ umask=95/166 uname=63/160 unlink=87 unlinkat=263/35 utime=132 utimensat=280/88 u
 vmsplice=278/75 wait4=61/260 waitid=247/95 write=1/64 writev=20/66
 `;
 
-/** The newest call that was considered for the list. A newer one is ENOSYS, so that programs fall back. */
+/**
+ * The newest call that was considered for the list. A newer one is ENOSYS, so that programs fall
+ * back.
+ */
 const NEWEST = 466;
 
-/** x86-64's x32 calls have the same machine and this bit. They fail like every number beyond the newest. */
+/**
+ * x86-64's x32 calls have the same machine and this bit. They fail like every number beyond the
+ * newest.
+ */
 const MACHINES: Readonly<Partial<Record<NodeJS.Architecture, { audit: number; column: 0 | 1 }>>> = {
   x64: { audit: 0xc000_003e, column: 0 },
   arm64: { audit: 0xc000_00b7, column: 1 },
@@ -163,10 +186,13 @@ function search(rules: readonly Rule[]): readonly Instruction[] {
 }
 
 /**
- * The seccomp filter of a sandbox, in the form that `bwrap --seccomp` and prctl(2) read: an allow list, like a container engine's. What
- * is not on it fails with EPERM, what it does not know with ENOSYS, the machine's 32-bit calls too. Undefined for a machine that it is
+ * The seccomp filter of a sandbox, in the form that `bwrap --seccomp` and prctl(2) read: an allow
+ * list, like a container engine's. What
+ * is not on it fails with EPERM, what it does not know with ENOSYS, the machine's 32-bit calls too.
+ * Undefined for a machine that it is
  * not written for.
- * @param userNamespaces whether processes inside may make namespaces, as browsers do for their own sandbox
+ * @param userNamespaces whether processes inside may make namespaces, as browsers do for their own
+ * sandbox
  */
 export function systemCallFilter(
   arch: NodeJS.Architecture,

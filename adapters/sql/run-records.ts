@@ -12,7 +12,7 @@ import { holdRun, tellingTransaction } from './telling.ts';
 export function runRecords(session: SqlSession): RunRecords {
   const { dialect, once, repeatable } = session;
   return {
-    create: (run, told = [], most = null) =>
+    create: (run, events = [], most = null) =>
       once((db) =>
         tellingTransaction(session, db, async (trx, tell) => {
           if (most !== null) {
@@ -29,7 +29,7 @@ export function runRecords(session: SqlSession): RunRecords {
           if (!created) {
             throw new PortholeError('internal_error', `the run id ${run.id} is taken: make a fresh one`);
           }
-          await tell(run.id, told, run.createdAt);
+          await tell(run.id, events, run.createdAt);
           return true;
         }),
       ),

@@ -28,7 +28,10 @@ export interface CreateRunOptions extends CallOptions {
 }
 
 export interface ApproveOptions extends CallOptions {
-  /** This call alone, its port in this run, any port in this run, or any port in all your runs. @default once */
+  /**
+   * This call alone, its port in this run, any port in this run, or any port in all your runs.
+   * @default once
+   */
   readonly scope?: 'once' | 'port' | 'run' | 'always' | undefined;
 }
 

@@ -118,13 +118,13 @@ function read({ event, data }: ServerSentEvent): CommandEvent {
       throw broken('its output is not base64', cause);
     }
   }
-  const told = parseObject(data);
+  const fields = parseObject(data);
   if (event === 'exit') {
-    const exitCode = told['exit_code'];
+    const exitCode = fields['exit_code'];
     if (typeof exitCode === 'number' && Number.isInteger(exitCode)) return { type: 'exit', exitCode };
   }
   if (event === 'error') {
-    const { error, code, retryable } = told;
+    const { error, code, retryable } = fields;
     if (typeof error === 'string' && typeof code === 'string') {
       throw new PortholeError(error, {
         status: code === 'exec_error' ? 400 : 502,

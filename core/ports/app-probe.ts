@@ -39,7 +39,10 @@ export interface UpgradeTarget {
 export interface AppProbe {
   /** `GET /`, as a browser would through a preview: the Host is `localhost:{port}`. */
   get(stream: Duplex, port: number, signal?: AbortSignal): Promise<HttpFinding>;
-  /** Whether the server answers a TLS ClientHello with TLS; many TLS servers hang up on plain HTTP without a word. */
+  /**
+   * Whether the server answers a TLS ClientHello with TLS; many TLS servers hang up on plain HTTP
+   * without a word.
+   */
   speaksTls(stream: Duplex, signal?: AbortSignal): Promise<boolean>;
   /** The handshake of a WebSocket (RFC 6455). */
   upgrade(stream: Duplex, port: number, target: UpgradeTarget, signal?: AbortSignal): Promise<UpgradeFinding>;

@@ -4,7 +4,10 @@ import type { Page, PageRequest } from './page.ts';
 /** What a tool is called with, by name. Two calls with the same are identical. */
 export type ToolArguments = Readonly<Record<string, string | number | boolean>>;
 
-/** How far an approval reaches: this call, its port in this run, any port in this run, or any port in every run of the owner. */
+/**
+ * How far an approval reaches: this call, its port in this run, any port in this run, or any port
+ * in every run of the owner.
+ */
 export type ApprovalScope = 'once' | 'port' | 'run' | 'always';
 
 /** The kind of a policy that approves. */
@@ -87,8 +90,10 @@ export interface ApprovalRecords {
    */
   leave(runId: string, id: string, waiterId: string, now: Date): Promise<Date | undefined>;
   /**
-   * Decides what waits; past its expiry it times out instead. Undefined for an id that the run does not have. A scope beyond `once` leaves a policy, which also approves
-   * `also`: what else it covers in this run. A denial is kept, and no policy for any port covers what it denied, until the same is approved.
+   * Decides what waits; past its expiry it times out instead. Undefined for an id that the run does
+   * not have. A scope beyond `once` leaves a policy, which also approves
+   * `also`: what else it covers in this run. A denial is kept, and no policy for any port covers
+   * what it denied, until the same is approved.
    * @throws PortholeError `invalid_request` for the scope `port` where the request names none
    */
   decide(
@@ -104,7 +109,10 @@ export interface ApprovalRecords {
       }
     | undefined
   >;
-  /** The run's policies, or its owner's, approve what waits for the tool in this run. Returns what they have approved. */
+  /**
+   * The run's policies, or its owner's, approve what waits for the tool in this run. Returns what
+   * they have approved.
+   */
   applyPolicies(runId: string, tool: string, now: Date): Promise<readonly ApprovalRecord[]>;
   /** What waits at `now`, the oldest first, `most` of them; of one owner's runs, or of everybody's when `owner` is undefined. */
   waiting(owner: Owner | undefined, now: Date, most: number): Promise<readonly WaitingApproval[]>;
@@ -135,7 +143,10 @@ export interface PolicyRecord {
 }
 
 export interface PolicyRecords {
-  /** The narrowest that covers the call in this run of this owner, unless what it asks for was denied in the run. */
+  /**
+   * The narrowest that covers the call in this run of this owner, unless what it asks for was
+   * denied in the run.
+   */
   covering(owner: Owner, runId: string, tool: string, args: ToolArguments): Promise<PolicyRecord | undefined>;
   get(id: string): Promise<PolicyRecord | undefined>;
   /** Newest first; of one owner, or of everybody when `owner` is undefined. */

@@ -112,7 +112,8 @@ export interface PreviewPlane {
   list(filter?: PreviewFilter, signal?: AbortSignal): AsyncIterable<Preview>;
 
   /**
-   * Whether it is one of the first `places` previews of its run, or of its owner, by an order that the store keeps and everybody agrees on: whoever finds itself among them after
+   * Whether it is one of the first `places` previews of its run, or of its owner, by an order that
+   * the store keeps and everybody agrees on: whoever finds itself among them after
    * its opening is never outranked by one that is opened later. Starts of others that are still under way may count.
    */
   isAmongFirst(

@@ -21,7 +21,7 @@ export interface RunRecords {
    * @param most of its owner's active runs: counted and inserted in one transaction
    * @returns false, and nothing changed, if the owner has that many already
    */
-  create(run: RunRecord, told?: readonly NewEvent[], most?: number | null): Promise<boolean>;
+  create(run: RunRecord, events?: readonly NewEvent[], most?: number | null): Promise<boolean>;
   /** How many runs of the owner are active. */
   countActive(owner: Owner): Promise<number>;
   get(id: string): Promise<RunRecord | undefined>;

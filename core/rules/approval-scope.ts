@@ -1,7 +1,10 @@
 import { PortholeError } from '../errors.ts';
 import type { ApprovalScope, PolicyRecord, ToolArguments } from '../ports/approvals.ts';
 
-/** What policies and denials are about: a port, and whether its link is replaced. Its generation does not matter. */
+/**
+ * What policies and denials are about: a port, and whether its link is replaced. Its generation
+ * does not matter.
+ */
 export interface Subject {
   /** Null for a tool that is called without one. */
   readonly targetPort: number | null;
@@ -27,13 +30,17 @@ export function policyPort(scope: Exclude<ApprovalScope, 'once'>, args: ToolArgu
   );
 }
 
-/** Whether an approval of `approved` takes back the denial of `denied`. Replacing a link includes opening the port. */
+/**
+ * Whether an approval of `approved` takes back the denial of `denied`. Replacing a link includes
+ * opening the port.
+ */
 export function takesBack(approved: Subject, denied: Subject): boolean {
   return approved.targetPort === denied.targetPort && (approved.rotate || !denied.rotate);
 }
 
 /**
- * The policy that approves the call, the narrowest first. `denials` are those of the run that no approval of the same has taken back: a policy for any port never
+ * The policy that approves the call, the narrowest first. `denials` are those of the run that no
+ * approval of the same has taken back: a policy for any port never
  * overturns the denial of one, and a policy for a port does not overturn the denial of a new link.
  */
 export function coveringPolicy(

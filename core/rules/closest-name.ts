@@ -2,7 +2,8 @@
 const MAX_SLIPS = 2;
 
 /**
- * The name that was most likely meant: case does not count, and up to two letters may be missing, extra or different,
+ * The name that was most likely meant: case does not count, and up to two letters may be missing,
+ * extra or different,
  * as long as one letter stays.
  */
 export function closestName(name: string, known: readonly string[]): string | undefined {

@@ -8,7 +8,8 @@ const HOST_SUFFIX = '-preview';
 const WORD_LENGTHS = PREVIEW_WORDS.map(({ length }) => length);
 
 /**
- * The shape of every token that is minted, for JavaScript and RE2 alike: three words and the base32 suffix.
+ * The shape of every token that is minted, for JavaScript and RE2 alike: three words and the base32
+ * suffix.
  * The log redactor, the admission policy and the tests use this definition.
  */
 export const PREVIEW_TOKEN_PATTERN = `(?:[a-z]{${Math.min(...WORD_LENGTHS)},${Math.max(...WORD_LENGTHS)}}-){3}[a-z2-7]{${SUFFIX_LENGTH}}`;

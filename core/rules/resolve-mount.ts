@@ -34,8 +34,10 @@ export const CLOUD_ENDPOINTS = [
 ] as const;
 
 /**
- * The mount that a request comes to. Only admins may have this host connect to any server at all, and with the operator's credentials to a bucket of their choice.
- * @throws PortholeError `mount_error`, `forbidden` for a binding or a server that is not open to the caller
+ * The mount that a request comes to. Only admins may have this host connect to any server at all,
+ * and with the operator's credentials to a bucket of their choice.
+ * @throws PortholeError `mount_error`, `forbidden` for a binding or a server that is not open to
+ * the caller
  */
 export function resolveMount(
   request: MountRequest,

@@ -19,7 +19,8 @@ export interface CompleteRunDeps {
 }
 
 /**
- * Ends a run: its agent's token is dead, its pending approvals are withdrawn, and its sandbox stops unless it is still in use.
+ * Ends a run: its agent's token is dead, its pending approvals are withdrawn, and its sandbox stops
+ * unless it is still in use.
  * Completing it again changes nothing: a sandbox that its owner has resumed since keeps running.
  */
 export async function completeRun(deps: CompleteRunDeps, run: RunRecord): Promise<RunRecord> {
@@ -31,7 +32,10 @@ export async function completeRun(deps: CompleteRunDeps, run: RunRecord): Promis
   return completed ?? run;
 }
 
-/** False if the sandbox keeps running. An activity in between wins: the condition of `moveDesired` is the record read here. */
+/**
+ * False if the sandbox keeps running. An activity in between wins: the condition of `moveDesired`
+ * is the record read here.
+ */
 async function stopUnused(deps: CompleteRunDeps, run: RunRecord): Promise<boolean> {
   const { records, provider, clock } = deps;
   const sandbox = await records.sandboxes.get(run.sandboxId);
@@ -47,7 +51,10 @@ async function stopUnused(deps: CompleteRunDeps, run: RunRecord): Promise<boolea
   return true;
 }
 
-/** Another run is active in it, or one of its previews outlives its run. The run of its tunnels never completes: only its previews count. */
+/**
+ * Another run is active in it, or one of its previews outlives its run. The run of its tunnels
+ * never completes: only its previews count.
+ */
 async function isInUse(
   { records, plane, preview }: CompleteRunDeps,
   sandbox: Pick<SandboxRecord, 'id' | 'generation'>,

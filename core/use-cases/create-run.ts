@@ -24,7 +24,8 @@ export interface NewRun {
 
 /**
  * Makes a run, in a new sandbox unless one of the caller's is given. The agent token is answered here and never again.
- * @throws PortholeError `quota_exceeded`, `sandbox_not_found`, `invalid_request`, and whatever the provider refuses
+ * @throws PortholeError `quota_exceeded`, `sandbox_not_found`, `invalid_request`, and whatever the
+ * provider refuses
  */
 export async function createRun(
   deps: CreateRunDeps,
@@ -51,8 +52,8 @@ export async function createRun(
       completedAt: null,
     };
     const agentToken = await agentTokenOf(tokens, run, false);
-    const told = [runCreated(run), ...(made === undefined ? [] : [sandboxCreated(made)])];
-    if (!(await records.runs.create(run, told, most))) throw countExceeded('runs', most ?? 0);
+    const events = [runCreated(run), ...(made === undefined ? [] : [sandboxCreated(made)])];
+    if (!(await records.runs.create(run, events, most))) throw countExceeded('runs', most ?? 0);
     await deps.introduce(sandboxId, signal);
     return { run, agentToken };
   };

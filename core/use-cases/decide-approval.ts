@@ -29,7 +29,8 @@ export interface DecidedApproval {
 
 /**
  * Takes a decision, once. One that reaches further also approves what else waits and is covered by it.
- * @throws PortholeError `approval_not_found`, `approval_decided`; `invalid_request` for a scope that does not fit the request
+ * @throws PortholeError `approval_not_found`, `approval_decided`; `invalid_request` for a scope
+ * that does not fit the request
  */
 export async function decideApproval(
   { records, clock, ids }: DecideApprovalDeps,

@@ -9,7 +9,9 @@ export interface FairLimits {
 
 /** A place that was given. */
 export interface Place {
-  /** What follows is paced by the client: it still counts for its owner, but holds up no one else. */
+  /**
+   * What follows is paced by the client: it still counts for its owner, but holds up no one else.
+   */
   begun(): void;
   end(): void;
 }
@@ -22,7 +24,10 @@ interface Owner {
   readonly waiting: (() => void)[];
 }
 
-/** Admits work in fair turns: a free place goes to the waiting owner who has the fewest, and among equals to the one who got none for the longest time. */
+/**
+ * Admits work in fair turns: a free place goes to the waiting owner who has the fewest, and among
+ * equals to the one who got none for the longest time.
+ */
 export class FairQueue {
   readonly #limits: FairLimits;
   readonly #owners = new Map<string, Owner>();
@@ -33,7 +38,10 @@ export class FairQueue {
     this.#limits = limits;
   }
 
-  /** Undefined if as many of the owner wait already as may. @param signal asked for only if it must wait @param most instead of the limit per owner */
+  /**
+   * Undefined if as many of the owner wait already as may. @param signal asked for only if it must
+   * wait @param most instead of the limit per owner
+   */
   async enter(
     name: string,
     signal: () => AbortSignal | undefined = () => undefined,

@@ -85,7 +85,10 @@ export interface HydrateOptions {
   readonly pieces?: string;
 }
 
-/** Symbolic links of an archive that lead out of the workspace. They are made as they are, and never followed; what they lead to may not be there. */
+/**
+ * Symbolic links of an archive that lead out of the workspace. They are made as they are, and never
+ * followed; what they lead to may not be there.
+ */
 export interface OutsideLinks {
   /** The first of them. */
   readonly links: readonly { readonly path: string; readonly target: string }[];

@@ -16,9 +16,11 @@ export interface KeepPreviewAliveDeps {
 }
 
 /**
- * Moves the expiry one idle window on, and counts as use of the sandbox: one whose preview is kept alive is not idle. The plane clamps to max-until and refuses a foreign
+ * Moves the expiry one idle window on, and counts as use of the sandbox: one whose preview is kept
+ * alive is not idle. The plane clamps to max-until and refuses a foreign
  * run, in the same round trip.
- * @throws PortholeError `preview_not_enabled`, `preview_not_found`, `preview_expired` past max-until
+ * @throws PortholeError `preview_not_enabled`, `preview_not_found`, `preview_expired` past
+ * max-until
  */
 export async function keepPreviewAlive(
   { plane, records, clock, preview: options }: KeepPreviewAliveDeps,

@@ -3,7 +3,9 @@ import { finished } from 'node:stream/promises';
 import type { ExecExit, ExecProcess } from '../ports/sandbox-provider.ts';
 
 /**
- * What a command prints, as it comes. It ends well only when the command did, so that a part is never taken for the whole; else it fails with what `failure` makes of its exit, unless that is undefined. A reader
+ * What a command prints, as it comes. It ends well only when the command did, so that a part is
+ * never taken for the whole; else it fails with what `failure` makes of its exit, unless that is
+ * undefined. A reader
  * that goes away ends the command.
  * @param check what else must hold once the command has ended well
  */
@@ -32,7 +34,10 @@ export function outputOf(
 /** More than any first line of ours. */
 const LONGEST_LINE = 4_096;
 
-/** Takes the first line of a stream, without its newline; undefined when the stream ends without one. What follows the line stays there. */
+/**
+ * Takes the first line of a stream, without its newline; undefined when the stream ends without
+ * one. What follows the line stays there.
+ */
 export async function takeLine(stream: Readable): Promise<string | undefined> {
   let seen: Buffer = Buffer.alloc(0);
   return new Promise((resolve) => {

@@ -10,8 +10,14 @@ import { readAgain } from './read-again.ts';
 import { IN_FOLDER, knownFailure, UNDER_WAY } from './workspace-script.ts';
 
 /**
- * Everything below a folder on its own file system, as `./…`. The arguments are patterns of paths to leave out; uploads that are under way are not in it, unless tar can leave out nothing. Where it can, find leaves them out: tar tries
- * each pattern at every slash of every name, and in a deep tree does not come to an end. Of find that fails tar is told as of what is not there, so that a part is not taken for the whole. GNU tar and busybox's leave out what may not be read and say so, in the words that `TarWords` knows; any other ends there. GNU's exit code 1 only says that a file changed while it was read, as files in a living workspace do.
+ * Everything below a folder on its own file system, as `./…`. The arguments are patterns of paths
+ * to leave out; uploads that are under way are not in it, unless tar can leave out nothing. Where
+ * it can, find leaves them out: tar tries
+ * each pattern at every slash of every name, and in a deep tree does not come to an end. Of find
+ * that fails tar is told as of what is not there, so that a part is not taken for the whole. GNU
+ * tar and busybox's leave out what may not be read and say so, in the words that `TarWords` knows;
+ * any other ends there. GNU's exit code 1 only says that a file changed while it was read, as files
+ * in a living workspace do.
  */
 const PERSIST = `${IN_FOLDER}
 about=$(tar --help 2>&1)

@@ -15,7 +15,9 @@ export interface ResumeSandboxDeps {
 }
 
 /**
- * Starts a sandbox on its files: one that is stopped, and one that is wanted to run and does not, because its last resume failed or it died. The wish is recorded first, so that whoever would stop it again sees that it is wanted.
+ * Starts a sandbox on its files: one that is stopped, and one that is wanted to run and does not,
+ * because its last resume failed or it died. The wish is recorded first, so that a pass that would stop
+ * it again sees that it is wanted.
  * @throws PortholeError `quota_exceeded` where its owner would have too much running, and what the provider refuses
  */
 export async function resumeSandbox(

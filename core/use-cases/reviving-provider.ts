@@ -6,7 +6,8 @@ import { whyEnded } from './why-ended.ts';
 
 /**
  * A provider that brings a sandbox back when a command is to run in it and it has died by itself: killed from within, or with its machine. What was wanted decides: one that was
- * stopped on purpose stays stopped. Files are there again; what ran in it is not: a command that ends with its sandbox says so.
+ * stopped on purpose stays stopped. Files are there again; what ran in it is not: a command that
+ * ends with its sandbox says so.
  */
 export function revivingProvider(
   provider: SandboxProvider,
@@ -22,7 +23,8 @@ export function revivingProvider(
   const start = async (id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> => {
     const process = await provider.exec(id, command, signal);
     const exited = process.exited.catch((error: unknown) => explained(id, command, error));
-    // Whoever only reads the output learns of a loss there; a promise that nobody awaits must not end the host.
+    // Whoever only reads the output learns of a loss there; a promise that nobody awaits must not
+    // end the host.
     exited.catch(() => {});
     return {
       stdin: process.stdin,

@@ -20,7 +20,8 @@ export interface SettleOpenedDeps {
 /**
  * Whether a start may go on with what it opened under a generation. False, and it is gone, when it belongs to the past: a stop that read this generation may have
  * found nothing to delete, because we had not created it yet. When it cannot be found out, nobody hears of it, and it is gone as well.
- * @throws PortholeError `too_many_previews`, `quota_exceeded`, and what the records and the plane fail with
+ * @throws PortholeError `too_many_previews`, `quota_exceeded`, and what the records and the plane
+ * fail with
  */
 export async function settleOpenedPreview(
   deps: SettleOpenedDeps,

@@ -31,7 +31,8 @@ const MAX_ATTEMPTS = 4;
  * Opens the preview of a run's port, or returns the live one with its expiry moved. Simultaneous starts of one run and port meet in one preview,
  * because the token, and so the name, is derived. `rotate` first ends the present URL and opens a new one.
  *
- * @throws PortholeError `invalid_port`, `port_out_of_range`, `run_ended`, `no_bound_sandbox`, `too_many_previews`, `quota_exceeded`, `preview_conflict`
+ * @throws PortholeError `invalid_port`, `port_out_of_range`, `run_ended`, `no_bound_sandbox`,
+ * `too_many_previews`, `quota_exceeded`, `preview_conflict`
  */
 export async function startPreview(
   deps: StartPreviewDeps,

@@ -56,7 +56,9 @@ export async function useSandbox(
 }
 
 /**
- * A sandbox that is there, once commands can run in it. `inspects`: asks the provider about one that is recorded as running, which may have died by itself; commands that meet such a one bring it back.
+ * A sandbox that is there, once commands can run in it. `inspects`: asks the provider about one
+ * that is recorded as running, which may have died by itself; commands that meet such a one bring
+ * it back.
  */
 export async function readySandbox(
   deps: UseSandboxDeps,

@@ -4,7 +4,10 @@ import type { SandboxRecord } from '../ports/sandbox-records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { hasLapsed } from '../rules/lifecycle.ts';
 
-/** Between the looks at a sandbox that may have died, in milliseconds: the end of a command can be seen before the end of its sandbox. */
+/**
+ * Between the looks at a sandbox that may have died, in milliseconds: the end of a command can be
+ * seen before the end of its sandbox.
+ */
 const LOOKS_MS = [0, 250];
 
 export interface WhyEndedDeps {
@@ -13,7 +16,9 @@ export interface WhyEndedDeps {
 }
 
 /**
- * What happened to the sandbox of a command or a terminal that was lost, and what to call next. Undefined where the sandbox runs, or nobody knows: then only the connection was lost. Never rejects.
+ * What happened to the sandbox of a command or a terminal that was lost, and what to call next.
+ * Undefined where the sandbox runs, or its state is unknown: then only the connection was lost. Never
+ * rejects.
  * @param generation undefined: whichever there is
  */
 export async function whyEnded(

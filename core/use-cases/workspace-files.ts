@@ -13,7 +13,8 @@ import { feedScript, IN_WORKSPACE, opensInTime, watchScript } from './workspace-
  */
 
 /**
- * Prints `ready`, the size of the opened file and what identifies its content, and then its bytes from `$2` on. Without `stat` it prints neither: then nothing but the end
+ * Prints `ready`, the size of the opened file and what identifies its content, and then its bytes
+ * from `$2` on. Without `stat` it prints neither: then nothing but the end
  * of the command shows that the file is complete.
  */
 const READ = `${IN_WORKSPACE}
@@ -92,8 +93,10 @@ export interface WorkspaceFile {
 }
 
 /**
- * The bytes of a file, as they come. Resolves once the file is open, so that a missing one is an error and not an empty stream. Where the connection breaks, it goes on from
- * where it was, as long as the file is unchanged. Of a file that grows meanwhile, the bytes that it had when it was opened are read.
+ * The bytes of a file, as they come. Resolves once the file is open, so that a missing one is an
+ * error and not an empty stream. Where the connection breaks, it goes on from
+ * where it was, as long as the file is unchanged. Of a file that grows meanwhile, the bytes that it
+ * had when it was opened are read.
  * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`, `exec_transport_error`
  */
 export async function readWorkspaceFile(
@@ -140,7 +143,7 @@ export async function readWorkspaceFile(
   }
 
   const content = Readable.from(read(), { objectMode: false });
-  // Without a listener an error would end the host; whoever reads gets it all the same.
+  // Without a listener an error would end the host; the reader gets it all the same.
   content.on('error', () => undefined);
   // The generator may be waiting for bytes that never come.
   content.once('close', () => file.bytes.destroy());
@@ -150,11 +153,14 @@ export async function readWorkspaceFile(
 interface OpenedFile {
   readonly bytes: Readable;
   readonly size: number | undefined;
-  /** The same as long as nobody writes to the file. */
+  /** Unchanged as long as the file is not written to. */
   readonly version: string;
 }
 
-/** Opens a file and skips its first bytes. Throws only where the sandbox cannot be reached; `refused` is what is wrong with the file. */
+/**
+ * Opens a file and skips its first bytes. Throws only where the sandbox cannot be reached;
+ * `refused` is what is wrong with the file.
+ */
 async function openFile(
   { provider }: FileDeps,
   sandboxId: string,

@@ -59,7 +59,10 @@ async function answerConsolePage(
 /** Below these, programs ask: they get JSON. */
 const API_PATH = /^\/(?:api|v1|mcp|assets)(?:\/|$)/;
 
-/** The console's own 404 page for a browser at an address that nothing serves; undefined for everything else. */
+/**
+ * The console's own 404 page for a browser at an address that nothing serves; undefined for
+ * everything else.
+ */
 export async function missingPage(
   { headers, rawPath, requestContext }: HttpEvent,
   services: PageServices,

@@ -11,8 +11,10 @@ export interface CallName {
 const running = new Map<string, Set<AbortController>>();
 
 /**
- * The tool calls that run in this process, so that `notifications/cancelled`, which comes as a request of its own, ends the one that it names. The conversation is part of the
- * name, because clients with one key count their requests alike. Where two calls still have one name, none is cancelled.
+ * The tool calls that run in this process, so that `notifications/cancelled`, which comes as a
+ * request of its own, ends the one that it names. The conversation is part of the
+ * name, because clients with one key count their requests alike. Where two calls still have one
+ * name, none is cancelled.
  */
 export function beginCall(name: CallName): { readonly signal: AbortSignal; end(): void } {
   const key = keyOf(name);

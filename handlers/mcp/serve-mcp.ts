@@ -42,8 +42,10 @@ const byName = new Map(TOOLS.map((tool) => [tool.name, tool]));
 let listed: Tool[] | undefined;
 
 /**
- * Answers one request of the protocol's streamable HTTP transport: each request has a server of its own, which knows its caller. The session that `initialize` names is kept nowhere: it
- * tells apart the clients of one key. The client's going away ends what it asked for, and so does `notifications/cancelled`, where it comes to the same process.
+ * Answers one request of the protocol's streamable HTTP transport: each request has a server of its
+ * own, which knows its caller. The session that `initialize` names is kept nowhere: it
+ * tells apart the clients of one key. The client's going away ends what it asked for, and so does
+ * `notifications/cancelled`, where it comes to the same process.
  */
 export async function serveMcp(request: Request, services: Services): Promise<HttpResponse> {
   const sessionId = request.headers['mcp-session-id'];

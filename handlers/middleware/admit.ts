@@ -22,7 +22,8 @@ export function createAdmission({
 }
 
 /**
- * Lets a request begin when its owner has a place in the class of its route. The place is held until the answer has gone: the body of an event stream
+ * Lets a request begin when its owner has a place in the class of its route. The place is held
+ * until the answer has gone: the body of an event stream
  * or a download, the WebSocket of a terminal.
  * @throws PortholeError `too_many_requests`
  */
@@ -53,7 +54,10 @@ export function admit(admission: () => Admission, route: Pick<Route, 'class' | '
   };
 }
 
-/** Agents count as the owner of their run. A delegate is limited by the sandbox: its owner may have given it to a service with users of its own. */
+/**
+ * Agents count as the owner of their run. A delegate is limited by the sandbox: its owner may have
+ * given it to a service with users of its own.
+ */
 function ownerOf(caller: Caller): string {
   if (caller.kind === 'delegate') return JSON.stringify(['sandbox', caller.sandboxId]);
   if (caller.kind === 'person') return JSON.stringify(['person', caller.org, caller.user]);

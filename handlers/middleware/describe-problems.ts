@@ -16,7 +16,10 @@ export function describeProblems(
   return error.issues.map((issue) => describe(issue, input, where, schema)).join(' ');
 }
 
-/** The names of an object's fields, those of nested objects by `path`; none where the schema is no object. */
+/**
+ * The names of an object's fields, those of nested objects by `path`; none where the schema is no
+ * object.
+ */
 export function fieldsOf(schema: z.core.$ZodType | undefined, path: readonly PropertyKey[] = []): string[] {
   let at = schema;
   for (;;) {

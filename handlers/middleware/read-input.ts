@@ -38,7 +38,8 @@ function parse(schema: z.ZodType | undefined, value: unknown, where: 'path' | 'q
 }
 
 /**
- * The parameters that a route reads; undefined where any is accepted: the bridge ignores what it does not know, and links to pages carry parameters of others.
+ * The parameters that a route reads; undefined where any is accepted: the bridge ignores what it
+ * does not know, and links to pages carry parameters of others.
  */
 function queryNames({ query, bridge, page, access, socket }: Route): readonly string[] | undefined {
   if (bridge === true || page === true) return undefined;
@@ -51,7 +52,8 @@ function queryNames({ query, bridge, page, access, socket }: Route): readonly st
 
 /**
  * The query as an object.
- * @throws PortholeError `invalid_request` for a parameter that the route does not know or that occurs twice: a misspelt filter would match everything
+ * @throws PortholeError `invalid_request` for a parameter that the route does not know or that
+ * occurs twice: a misspelt filter would match everything
  */
 function queryOf(
   { rawQueryString }: HttpEvent,

@@ -1,5 +1,6 @@
 /**
- * A thread for work that would hold up the event loop, or whose memory must be bounded: zips, and large listings. Imported elsewhere it does nothing but say where it is.
+ * A thread for work that would hold up the event loop, or whose memory must be bounded: zips, and
+ * large listings. Imported elsewhere it does nothing but say where it is.
  */
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { setPriority } from 'node:os';

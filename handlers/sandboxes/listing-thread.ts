@@ -15,7 +15,10 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** One thread for all listings of this process: what waits for it waits in its queue, and not in the event loop. */
+/**
+ * One thread for all listings of this process: what waits for it waits in its queue, and not in the
+ * event loop.
+ */
 interface ListingThread {
   readonly worker: Worker;
   readonly waiting: Map<number, Waiting>;

@@ -12,7 +12,10 @@ import type { Job, ZipAnswer, ZipSays } from './heavy-thread.ts';
 const FILE = 0o100000;
 const FOLDER = 0o040000;
 const LINK = 0o120000;
-/** The times that zip can tell, in seconds since 1970: those of its own field begin in 1980, those of its extra field end in 2038. */
+/**
+ * The times that zip can tell, in seconds since 1970: those of its own field begin in 1980, those
+ * of its extra field end in 2038.
+ */
 const FIRST_TIME = 315_532_800;
 const LAST_TIME = 2_147_483_647;
 
@@ -20,7 +23,9 @@ const LAST_TIME = 2_147_483_647;
 const MEMORY = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4, stackSizeMb: 4 };
 
 /**
- * A tar that comes out of a sandbox as a zip, as it comes: one entry at a time, each compressed on its way, at the pace of its reader, in a thread. Symbolic links are stored as links, as Info-ZIP does; pipes and hard links are left out, and so is what `judgedTar` leaves out.
+ * A tar that comes out of a sandbox as a zip, as it comes: one entry at a time, each compressed on
+ * its way, at the pace of its reader, in a thread. Symbolic links are stored as links, as Info-ZIP
+ * does; pipes and hard links are left out, and so is what `judgedTar` leaves out.
  */
 export function zipOfTar(tar: Readable, note: () => Note | undefined): Readable {
   const pieces = threadPieces(tar, note);
@@ -41,7 +46,10 @@ export function zipOfTar(tar: Readable, note: () => Note | undefined): Readable 
   return output;
 }
 
-/** The thread asks, one thing at a time: so it never gets more than it can take, nor sends more than is read. */
+/**
+ * The thread asks, one thing at a time: so it never gets more than it can take, nor sends more than
+ * is read.
+ */
 async function* threadPieces(
   tar: Readable,
   note: () => Note | undefined,

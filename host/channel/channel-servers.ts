@@ -15,7 +15,10 @@ export interface ChannelServersOptions extends Pick<FunctionHostOptions, 'metric
   readonly agents: Authenticator;
 }
 
-/** Whether a connection with this peer address comes from the sandbox. Asked once the token of one of its agents was shown. */
+/**
+ * Whether a connection with this peer address comes from the sandbox. Asked once the token of one
+ * of its agents was shown.
+ */
 export type IsFrom = (sandboxId: string, address: string) => boolean | Promise<boolean>;
 
 /** The servers that processes in sandboxes reach. */
@@ -46,7 +49,8 @@ export function channelRoutes(routes: readonly Route[]): readonly Route[] {
 }
 
 /**
- * Serves the agent routes of runs, to their own agents alone, from their own sandbox: keys of people are no credential here.
+ * Serves the agent routes of runs, to their own agents alone, from their own sandbox: keys of
+ * people are no credential here.
  */
 export function createChannelServers({
   routes,

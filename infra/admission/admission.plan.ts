@@ -29,7 +29,10 @@ interface Policy {
   readonly spec: { readonly failurePolicy: string; readonly paramKind?: object };
 }
 
-/** Puts a policy in force: what it refuses is refused, and so is all that it looks at while the RuntimeClass that it reads does not exist. */
+/**
+ * Puts a policy in force: what it refuses is refused, and so is all that it looks at while the
+ * RuntimeClass that it reads does not exist.
+ */
 export function bindingPlan({ metadata, spec }: Policy, { sandboxes }: Pick<StackConfig, 'sandboxes'>) {
   return {
     metadata,

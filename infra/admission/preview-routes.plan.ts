@@ -170,7 +170,8 @@ export function previewRoutesPlan({
           message: 'foreign backend: a preview leads to port 80 of the Service of its own name',
         },
         {
-          // Only the preview's own Origin may be rewritten: else pages of other sites could pass for the preview's (CSRF, WebSocket hijacking).
+          // Only the preview's own Origin may be rewritten: else pages of other sites could pass
+          // for the preview's (CSRF, WebSocket hijacking).
           expression: `request.operation == 'UPDATE' || size(variables.rules) != 2 || size(variables.hosts) != 1 || (${[
             'size(variables.rules[0].?matches.orValue([])) == 1',
             `variables.rules[0].matches.all(m, ${isWhole} && size(m.?headers.orValue([])) == 1 && m.headers.all(h, ${isOwnOrigin}))`,

@@ -59,7 +59,10 @@ const FIELDS = [
 /** What the API server copies from a pod's RuntimeClass; it refuses another overhead itself. */
 const FROM_RUNTIME_CLASS = ['nodeSelector', 'overhead'];
 
-/** The policy reads the RuntimeClass itself: what that copies to a pod is no choice of the functions. */
+/**
+ * The policy reads the RuntimeClass itself: what that copies to a pod is no choice of the
+ * functions.
+ */
 const RUNTIME_CLASS = { apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass' };
 
 /** What the API server puts on every pod, so that it leaves a node that has gone. */

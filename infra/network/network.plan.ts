@@ -81,8 +81,10 @@ export function channelPlan(config: NetworkConfig) {
 }
 
 /**
- * Who reaches the stack's own pods: the gateway the API, sandboxes the channel. What runs each minute is reached by no one. Egress stays open: the addresses of the
- * database, the identity provider and the API server are not known here, and several network plugins match an API server with no address range.
+ * Who reaches the stack's own pods: the gateway the API, sandboxes the channel. What runs each
+ * minute is reached by no one. Egress stays open: the addresses of the
+ * database, the identity provider and the API server are not known here, and several network
+ * plugins match an API server with no address range.
  */
 export function functionsPlan({ namespaces, gateway, functions, sandboxes }: NetworkConfig) {
   return {

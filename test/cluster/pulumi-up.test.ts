@@ -99,7 +99,8 @@ suite('pulumi up on a real cluster', missing(), () => {
         ],
       },
     };
-    // What stands where Porthole follows the reference: a Gateway of this name, whose fields another tool owns.
+    // What stands where Porthole follows the reference: a Gateway of this name, whose fields
+    // another tool owns.
     await bed.kubectl(
       ['apply', '--server-side', '--field-manager=reference', '--filename=-'],
       JSON.stringify(gateway),

@@ -88,7 +88,8 @@ suite('kubernetes provider', missing(), () => {
       expect((await provider.inspect(id)).state).toBe('absent');
     }, 60_000);
 
-    // The API server pings the node every 5 s: where the runtime has closed by then, the node's kernel resets the connection, with all output that is on its way.
+    // The API server pings the node every 5 s: where the runtime has closed by then, the node's
+    // kernel resets the connection, with all output that is on its way.
     test('its output stays whole when the reader pauses for longer than the API server’s ping', async () => {
       const provider = await open();
       const id = sandboxId();

@@ -1,5 +1,6 @@
 /**
- * Workspaces that hostile or careless code leaves behind: every name that Porthole uses there, and names that look like devices, options or scripts, as every kind of entry.
+ * Workspaces that hostile or careless code leaves behind: every name that Porthole uses there, and
+ * names that look like devices, options or scripts, as every kind of entry.
  * Imports no test library: the host that runs as an ordinary user runs it as well.
  */
 import { Readable } from 'node:stream';
@@ -41,7 +42,10 @@ const KINDS = [
   'path of more than 4,096 bytes',
 ] as const;
 
-/** Names (bytes as latin1) with their kinds. In one tree each name has one kind; all trees together have every name as every kind. */
+/**
+ * Names (bytes as latin1) with their kinds. In one tree each name has one kind; all trees together
+ * have every name as every kind.
+ */
 const TREES = KINDS.map((_, tree) => NAMES.map((name, at) => [name, KINDS[(at + tree) % KINDS.length]]));
 
 /** Runs in the sandbox: empties the workspace, makes the tree, and shuts the workspace itself. */
@@ -81,7 +85,8 @@ Promise.all(listening).then(() => { try { fs.chmodSync(root, 0); } catch {} });
 type Sandboxes = Pick<SandboxProvider, 'inspect' | 'stop' | 'resume' | 'exec'>;
 
 /**
- * Makes each tree, stops and resumes the sandbox, and reads and writes in it. The sandboxes `ids` share the trees, so that slow providers start them side by side.
+ * Makes each tree, stops and resumes the sandbox, and reads and writes in it. The sandboxes `ids`
+ * share the trees, so that slow providers start them side by side.
  * @returns what went wrong, one line each
  */
 export async function survivesHostileTrees(

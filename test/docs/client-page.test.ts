@@ -40,7 +40,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** The machine's own Node: 20 or later, as the page says. Porthole's own comes first on the path of npm. */
+/**
+ * The machine's own Node: 20 or later, as the page says. Porthole's own comes first on the path of
+ * npm.
+ */
 const machineNode = (process.env['PATH'] ?? '')
   .split(delimiter)
   .filter((each) => !each.includes('node_modules'))

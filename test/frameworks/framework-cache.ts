@@ -1,5 +1,6 @@
 /**
- * The packages of the frameworks, in a cache outside the repository. `node test/frameworks/framework-cache.ts` installs those of
+ * The packages of the frameworks, in a cache outside the repository. `node
+ * test/frameworks/framework-cache.ts` installs those of
  * the core, `… all` or `… django next` installs others.
  */
 import { execFile } from 'node:child_process';
@@ -16,7 +17,10 @@ const run = promisify(execFile);
 
 export const PROJECTS = join(import.meta.dirname, 'projects');
 
-/** npm resolves indirect dependencies as of this day, so that every machine installs the same versions. */
+/**
+ * npm resolves indirect dependencies as of this day, so that every machine installs the same
+ * versions.
+ */
 const PUBLISHED_BEFORE = '2026-11-15';
 
 /** The interpreter that sandboxes see: of the host, they see `/usr` alone. */
@@ -31,7 +35,9 @@ function manifest(project: string): { readonly kind: Kind; readonly file: string
     : { kind: 'npm', file: join(PROJECTS, project, 'package.json') };
 }
 
-/** The folder in the cache: the project's name and a digest of everything that decides its content. */
+/**
+ * The folder in the cache: the project's name and a digest of everything that decides its content.
+ */
 export function packagesFolder(project: string): string {
   const { kind, file } = manifest(project);
   const text = readFileSync(file, 'utf8');
@@ -47,7 +53,10 @@ export function packagesMissing(framework: Framework): Missing {
     : `${framework.name} is not in the cache: npm run frameworks:install ${framework.project}`;
 }
 
-/** Installs into a temporary folder, then renames it, so that a folder in the cache is always complete. */
+/**
+ * Installs into a temporary folder, then renames it, so that a folder in the cache is always
+ * complete.
+ */
 async function install({ project, nativeBuild }: Framework): Promise<void> {
   const target = packagesFolder(project);
   if (existsSync(target)) return;
@@ -70,7 +79,10 @@ async function install({ project, nativeBuild }: Framework): Promise<void> {
   process.stdout.write(`${project}: installed in ${((performance.now() - began) / 1_000).toFixed(0)} s\n`);
 }
 
-/** A virtual environment of the interpreter that sandboxes see. It works in any folder: nothing but its scripts names its path. */
+/**
+ * A virtual environment of the interpreter that sandboxes see. It works in any folder: nothing but
+ * its scripts names its path.
+ */
 async function installWheels(requirements: string, work: string): Promise<void> {
   const environment = join(work, 'venv');
   await run(PYTHON, ['-m', 'venv', '--without-pip', environment]);

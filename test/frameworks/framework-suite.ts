@@ -27,7 +27,10 @@ interface Traffic {
   readonly problems: string[];
 }
 
-/** Watches what concerns the preview. Other hosts cannot be reached from here, which is no fault of a preview. */
+/**
+ * Watches what concerns the preview. Other hosts cannot be reached from here, which is no fault of
+ * a preview.
+ */
 function watch(page: Page, origin: string): Traffic {
   const news = new EventEmitter();
   const traffic: Traffic = { documents: 0, loaded: new Set(), posted: [], sockets: [], news, problems: [] };

@@ -39,10 +39,16 @@ export interface Framework {
   readonly socket: RegExp | { readonly none: string };
   /** Errors that the framework logs without Porthole, too. */
   readonly noise?: RegExp;
-  /** How a change shows: in the same document, or once the framework or the person has loaded the page again. */
+  /**
+   * How a change shows: in the same document, or once the framework or the person has loaded the
+   * page again.
+   */
   readonly live: {
     readonly how: 'same document' | 'own reload' | 'manual reload';
-    /** Goes on in the page that the form left: another visit would break off what the page still does. */
+    /**
+     * Goes on in the page that the form left: another visit would break off what the page still
+     * does.
+     */
     readonly stays?: true;
     /** What is done and seen before the edit; the steps of `page`, where not given. */
     readonly before?: readonly Step[];
@@ -312,7 +318,8 @@ export const FRAMEWORKS: readonly Framework[] = [
       ],
     },
     socket: /^\//,
-    // `vsda` is not part of the package. The editor's own log names what a visit to another page interrupted.
+    // `vsda` is not part of the package. The editor's own log names what a visit to another page
+    // interrupted.
     noise: /vsda|color: #f33/,
     live: {
       how: 'same document',

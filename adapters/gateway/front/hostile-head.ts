@@ -65,7 +65,8 @@ function rejectHostileHeaders(
       case 7:
         if (name.toLowerCase() !== 'upgrade') break;
         upgrades += 1;
-        // RFC 9110 section 7.8: a server may ignore an Upgrade. It is hop-by-hop, so no app sees it either.
+        // RFC 9110 section 7.8: a server may ignore an Upgrade. It is hop-by-hop, so no app sees it
+        // either.
         isHandshake = value.toLowerCase() === 'websocket';
         break;
       case 14:

@@ -26,7 +26,8 @@ export const strictServerOptions: ServerOptions = {
   // Finds peers that are gone without a word, since WebSockets and event streams have no idle timeout.
   keepAlive: true,
   keepAliveInitialDelay: 30_000,
-  // Anything else that asks for an upgrade (h2c) is a plain request: RFC 9110 section 7.8 lets a server ignore it.
+  // Anything else that asks for an upgrade (h2c) is a plain request: RFC 9110 section 7.8 lets a
+  // server ignore it.
   shouldUpgradeCallback: (req) => req.headers.upgrade?.toLowerCase() === 'websocket',
 };
 

@@ -35,7 +35,8 @@ const nothing = (): void => undefined;
 
 /**
  * The plane of `Sandbox:Preview:Enabled=false`: each session is a listener on a free loopback port, its bytes carried by `dial`. It has no URL and no expiry, and
- * dies with the process. HTTP goes through the proxy of the gateway: browsers send the cookies of a host to all of its ports, so an app at 127.0.0.1 would get
+ * dies with the process. HTTP goes through the proxy of the gateway: browsers send the cookies of a
+ * host to all of its ports, so an app at 127.0.0.1 would get
  * the console's session.
  */
 export function createLoopbackPlane({
@@ -184,7 +185,10 @@ async function listen(
   return { server, connections, port: (server.address() as AddressInfo).port };
 }
 
-/** Carries bytes both ways; a client that begins with an HTTP request is handed over to `serve` instead. */
+/**
+ * Carries bytes both ways; a client that begins with an HTTP request is handed over to `serve`
+ * instead.
+ */
 async function carry(client: Socket, dialled: Promise<Duplex>, serve: () => void): Promise<void> {
   let upstream: Duplex;
   try {

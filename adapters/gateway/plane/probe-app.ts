@@ -7,10 +7,16 @@ import { askForPage } from '../app-probe.ts';
 /** Long enough for a connection within the machine; a server that takes longer to accept does not listen yet. */
 const PROBE_MS = 2_000;
 
-/** A server that has not answered by then counts as one that speaks HTTP: dev servers compile their first page. */
+/**
+ * A server that has not answered by then counts as one that speaks HTTP: dev servers compile their
+ * first page.
+ */
 const ANSWER_MS = 500;
 
-/** Whether the app behind a preview takes connections, found out by making one; where the preview has a URL, also whether it speaks HTTP. */
+/**
+ * Whether the app behind a preview takes connections, found out by making one; where the preview
+ * has a URL, also whether it speaks HTTP.
+ */
 export async function probeApp(
   provider: Pick<SandboxProvider, 'dial'>,
   { sandboxId, targetPort, url }: Pick<Preview, 'sandboxId' | 'targetPort' | 'url'>,

@@ -8,11 +8,14 @@ import { memberSelector, memberServices } from './run-services.ts';
 import { earliestTurn, isStartOver } from './service-claim.ts';
 
 /**
- * Whether a preview is one of the first `places` of its run, or of its owner. Each start draws its turn by making its Service, or by claiming one, and only then looks around: so of
+ * Whether a preview is one of the first `places` of its run, or of its owner. Each start draws its
+ * turn by making its Service, or by claiming one, and only then looks around: so of
  * any who stay, the last to draw has seen all the others. Creation times would not do, for they are whole seconds; nor would a time that a start takes by itself,
  * for one that was held up would outrank those that have been told meanwhile that they may stay.
  *
- * One read, of what its start has not `seen` since it drew, where there are no more Services than places; else two. What has drawn an earlier turn and has no route yet counts, until its start is over.
+ * One read, of what its start has not `seen` since it drew, where there are no more Services than
+ * places; else two. What has drawn an earlier turn and has no route yet counts, until its start is
+ * over.
  */
 export async function isAmongFirst(
   store: PreviewStore,

@@ -50,7 +50,8 @@ function refuse(connection: Socket, code: number, reason: string): void {
 const OOM_SCORE = '/proc/self/oom_score_adj';
 
 /**
- * Starts a command that is killed before this init where memory runs out: with the init everything ends. A child inherits the value at
+ * Starts a command that is killed before this init where memory runs out: with the init everything
+ * ends. A child inherits the value at
  * its birth; a later write would miss its first children.
  */
 function expendable<T>(start: () => T): T {

@@ -15,15 +15,23 @@ export interface CommandScript {
   readonly mark: string;
 }
 
-/** A workspace that its own user has shut, as by `chmod 000 .`, is opened again: nothing would work any more. */
+/**
+ * A workspace that its own user has shut, as by `chmod 000 .`, is opened again: nothing would work
+ * any more.
+ */
 const OPEN_WORKSPACE =
   '[ -r /workspace ] && [ -w /workspace ] && [ -x /workspace ] || chmod u+rwx /workspace 2>/dev/null';
 
-/** What `PREPARE_WORKSPACE` ends with where the workspace is another user's, who shuts out the sandbox's. */
+/**
+ * What `PREPARE_WORKSPACE` ends with where the workspace is another user's, who shuts out the
+ * sandbox's.
+ */
 export const FOREIGN_WORKSPACE = 3;
 
 /**
- * Runs in a container that has started. That it runs shows that commands do; nothing that it finds in the workspace keeps a sandbox from starting. The folder for outputs is made where its name is free.
+ * Runs in a container that has started. That it runs shows that commands do; nothing that it finds
+ * in the workspace keeps a sandbox from starting. The folder for outputs is made where its name is
+ * free.
  */
 export const PREPARE_WORKSPACE: readonly string[] = [
   'sh',
@@ -48,10 +56,14 @@ const SIGNALS = 'HUP INT QUIT TERM USR1 USR2';
 /**
  * For pipes. The command writes into pipes of its own, which two relays pass on; when it has ended, the mark and its exit code follow as the last line of both. So
  * the end is told at once, whoever still holds the pipes. The relays outlive the connection, and swallow what such processes write from then on: it would kill or
- * stop them otherwise. Where no pipe can be made, the command writes to the shell's own outputs, and the mark follows there.
+ * stop them otherwise. Where no pipe can be made, the command writes to the shell's own outputs,
+ * and the mark follows there.
  *
- * The shell then waits for the end of its input, which comes when the caller has received both marks. A shell that ends earlier can lose output: the runtime closes
- * the node's connection while output is still on its way, and any byte that the API server sends then (a ping, every 5 s) resets it. Input that the command left unread is read meanwhile, for the same reason. Relays that end with the command are waited
+ * The shell then waits for the end of its input, which comes when the caller has received both
+ * marks. A shell that ends earlier can lose output: the runtime closes
+ * the node's connection while output is still on its way, and any byte that the API server sends
+ * then (a ping, every 5 s) resets it. Input that the command left unread is read meanwhile, for the
+ * same reason. Relays that end with the command are waited
  * for: not every container's first process does that.
  */
 const RELAYED = `${READ_COMMAND}_pipe=\${TMPDIR:-/tmp}/.porthole-$1

@@ -157,7 +157,8 @@ export class ShellCommand implements ExecProcess {
     if (hello === undefined) return;
     this.#group = hello.pid;
     if (command.tty !== null) this.#channel.resize(command.tty.cols, command.tty.rows);
-    // Its input stays open where the command has none of its own: the shell ends when the input does, and must not end before all of its output has arrived.
+    // Its input stays open where the command has none of its own: the shell ends when the input
+    // does, and must not end before all of its output has arrived.
     for (let at = 0; at < script.preamble.length; at += PIECE) {
       this.#channel.write(script.preamble.subarray(at, at + PIECE));
     }
@@ -188,8 +189,10 @@ export class ShellCommand implements ExecProcess {
   }
 
   /**
-   * The shell has ended. Without a terminal it sends both end marks before, so a shell that ends without them was killed, or the rest of its output is lost. An
-   * exit code of 0 proves nothing: an API server also reports it when the node closes the connection before the exit code has come.
+   * The shell has ended. Without a terminal it sends both end marks before, so a shell that ends
+   * without them was killed, or the rest of its output is lost. An
+   * exit code of 0 proves nothing: an API server also reports it when the node closes the
+   * connection before the exit code has come.
    */
   #ended(code: number): void {
     if (this.#group === undefined) return this.#lose(`no command can be started: sh ended with code ${code}`);

@@ -29,7 +29,10 @@ export const approvalScopes: Migration = {
   },
 };
 
-/** Denials that nobody has taken back, as the timelines have them: policies from before must not overturn them either. */
+/**
+ * Denials that no approval has taken back, as the timelines have them: policies from before must not
+ * overturn them either.
+ */
 async function keepEarlierDenials(untyped: Kysely<unknown>): Promise<void> {
   const db = untyped as Kysely<SqlSchema>;
   const decided = await db

@@ -79,7 +79,7 @@ export function ApprovalCard({
       onEnd(decidedWords(approval, choice, user, beside), [id, ...also]);
     } catch (error) {
       if (error instanceof ApiError && error.code === 'approval_decided') {
-        onEnd('That was decided already, in another window or by somebody else. Nothing has changed.', [id]);
+        onEnd('This was already decided, in another window or by someone else. Nothing has changed.', [id]);
       } else if (error instanceof ApiError && error.status === 404) {
         onEnd('That request is not there any more. Nothing has changed.', [id]);
       } else {

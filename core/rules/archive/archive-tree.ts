@@ -16,12 +16,19 @@ const MAX_FOLDER_BYTES = 8_388_608;
 
 type Kind = 'file' | 'fifo' | 'symlink' | 'directory';
 
-/** What is remembered of an archive's entries. `all`: every path, so that two entries that contradict each other are found. `folders`: folders and links, which is enough to write nothing through a link; for large archives of our own. */
+/**
+ * What is remembered of an archive's entries. `all`: every path, so that two entries that
+ * contradict each other are found. `folders`: folders and links, which is enough to write nothing
+ * through a link; for large archives of our own.
+ */
 export type Remembered = 'all' | 'folders';
 
 /**
- * What an archive makes, entry by entry. Each must stay below its folder: not by its name alone, but also by every link that an earlier entry makes on its way. Symbolic links may lead anywhere, because
- * nothing is written through one. And each entry must be possible, so that no archive fails half-way.
+ * What an archive makes, entry by entry. Each must stay below its folder: not by its name alone,
+ * but also by every link that an earlier entry makes on its way. Symbolic links may lead anywhere,
+ * because
+ * nothing is written through one. And each entry must be possible, so that no archive fails
+ * half-way.
  */
 export class ArchiveTree {
   readonly #kinds = new Map<string, Kind>();
@@ -52,7 +59,8 @@ export class ArchiveTree {
   }
 
   /**
-   * Whether an entry that was added would stay in its folder, had it these names, which are often the true ones cut short. A link of such a name is remembered: readers that know no pax make it.
+   * Whether an entry that was added would stay in its folder, had it these names, which are often
+   * the true ones cut short. A link of such a name is remembered: readers that know no pax make it.
    * @throws PortholeError `invalid_request`
    */
   check({ name, linkName, type }: TarHeader): void {
@@ -127,7 +135,9 @@ function checkTarget(name: string, target: string): void {
 }
 
 /**
- * Whether a symbolic link leads out of the workspace to what may not be there where it is unpacked: programs of the image are. Its text tells where it leads only while each `..` comes before every name;
+ * Whether a symbolic link leads out of the workspace to what may not be there where it is unpacked:
+ * programs of the image are. Its text tells where it leads only while each `..` comes before every
+ * name;
  * behind one, which may be a link itself, it leads to anywhere.
  */
 export function leavesWorkspace({ name, linkName }: Pick<TarHeader, 'name' | 'linkName'>): boolean {

@@ -16,7 +16,10 @@ const MOST_WORDS = 4_096;
 const WARNING =
   /^tar: (.*): Warning: Cannot [a-z]+: (?:(Permission denied|File name too long)|No such file or directory)$/s;
 
-/** Of busybox's tar, which goes on behind what may not be read, and ends with code 1 and the second line. */
+/**
+ * Of busybox's tar, which goes on behind what may not be read, and ends with code 1 and the second
+ * line.
+ */
 const BUSYBOX_DENIED = /^tar: (?:can't (?:open|stat) '(.*)'|(\.\/.*)): Permission denied$/s;
 const BUSYBOX_DELAYED = 'tar: error exit delayed from previous errors';
 
@@ -24,7 +27,9 @@ const BUSYBOX_DELAYED = 'tar: error exit delayed from previous errors';
 export type Note = Pick<TarMember, 'name' | 'mtime'> & { readonly content: Buffer };
 
 /**
- * What tar says while it makes an archive: of what it leaves out, what the sandbox's user may not read is told apart from what has just gone, which was never there, and from what breaks the archive.
+ * What tar says while it makes an archive: of what it leaves out, what the sandbox's user may not
+ * read is told apart from what has just gone, which was never there, and from what breaks the
+ * archive.
  */
 export class TarWords {
   readonly #unreadable: string[] = [];
@@ -56,7 +61,10 @@ export class TarWords {
     return this.#fault;
   }
 
-  /** Whether an exit code of 1 means no more than that busybox's tar has left out what may not be read. */
+  /**
+   * Whether an exit code of 1 means no more than that busybox's tar has left out what may not be
+   * read.
+   */
   get isWhole(): boolean {
     return this.#isDelayed && !this.#isForeign;
   }

@@ -17,7 +17,10 @@ export interface ZipEntry {
   readonly isCompressed: boolean;
 }
 
-/** Contents up to here are compressed whole, so that their sizes stand in the header; larger ones have a data descriptor. */
+/**
+ * Contents up to here are compressed whole, so that their sizes stand in the header; larger ones
+ * have a data descriptor.
+ */
 const WHOLE_BYTES = 131_072;
 /** Written in pieces of at least this size. */
 const PIECE_BYTES = 65_536;
@@ -45,7 +48,8 @@ interface Open {
 }
 
 /**
- * Writes a zip while its entries arrive. Memory does not grow with contents, and little with the number of entries: the central directory is kept
+ * Writes a zip while its entries arrive. Memory does not grow with contents, and little with the
+ * number of entries: the central directory is kept
  * compressed, some bytes an entry, until it is written at the end.
  */
 export class ZipWriter {
@@ -300,7 +304,10 @@ function writeUnixTime(to: Buffer, at: number, mtime: number): number {
   return at + 9;
 }
 
-/** Date and time as MS-DOS has them, in UTC: readers that know the extended timestamp do not look at it. */
+/**
+ * Date and time as MS-DOS has them, in UTC: readers that know the extended timestamp do not look at
+ * it.
+ */
 function dosTime(mtime: number): number {
   const time = new Date(mtime * 1_000);
   const date = ((time.getUTCFullYear() - 1980) << 9) | ((time.getUTCMonth() + 1) << 5) | time.getUTCDate();

@@ -100,7 +100,10 @@ function wantsTls(http: PortFacts['http']): boolean {
   );
 }
 
-/** Whether a server cannot be shown, because it does not speak plain HTTP. One that is silent may still be compiling. */
+/**
+ * Whether a server cannot be shown, because it does not speak plain HTTP. One that is silent may
+ * still be compiling.
+ */
 export function isNotHttp(http: HttpFinding): boolean {
   return http.kind === 'hung_up' || http.kind === 'malformed' || wantsTls(http);
 }

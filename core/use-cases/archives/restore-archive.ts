@@ -5,7 +5,8 @@ import { hydrateWorkspace } from '../hydrate-workspace.ts';
 import { archiveNotFound } from './find-archive.ts';
 
 /**
- * Puts the files of an archive into a sandbox: all, or none. Symbolic links stay links, wherever they lead.
+ * Puts the files of an archive into a sandbox: all, or none. Symbolic links stay links, wherever
+ * they lead.
  * @throws PortholeError `archive_not_found`, `archive_error`, `invalid_request`, `workspace_archive_write_error`, and what `exec` refuses
  */
 export async function restoreArchive(

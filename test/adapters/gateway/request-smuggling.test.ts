@@ -218,7 +218,8 @@ const brokenBodies: readonly Row[] = [
 const H2C = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'];
 
 const served: readonly Row[] = [
-  // RFC 9110 section 7.8: an Upgrade may be ignored. Node reads nothing behind such a request: the connection ends with it.
+  // RFC 9110 section 7.8: an Upgrade may be ignored. Node reads nothing behind such a request: the
+  // connection ends with it.
   ['an upgrade to h2c, which is ignored', get(...H2C) + HIDDEN, [200], ['GET / 0']],
   [
     'a POST with an upgrade to h2c and a body',

@@ -17,7 +17,10 @@ import { memorySandboxes } from '#test/doubles/memory-sandboxes.ts';
 const folder = mkdtempSync(join(tmpdir(), 'porthole-files-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The connection of the nth command breaks behind so many bytes of its stdout; `refused`: it is not even opened. */
+/**
+ * The connection of the nth command breaks behind so many bytes of its stdout; `refused`: it is not
+ * even opened.
+ */
 type Cut = number | 'refused' | undefined;
 
 let cuts: Cut[] = [];

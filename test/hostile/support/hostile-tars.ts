@@ -56,7 +56,10 @@ export const WAYS_OUT = {
   'a drive of Windows, CVE-2026-31802': 'C:../../../tmp/canary',
 };
 
-/** Where a link leads, by each way to say so. A symbolic link may lead anywhere; nothing may go through it. */
+/**
+ * Where a link leads, by each way to say so. A symbolic link may lead anywhere; nothing may go
+ * through it.
+ */
 function targets(): Record<string, Buffer> {
   const out = Object.entries(WAYS_OUT).flatMap(([what, target]) => [
     [`beyond a symlink: ${what}`, hostile(link('up', '.'), link('l', target), file('l/pwned'))] as const,

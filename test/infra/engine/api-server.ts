@@ -103,7 +103,10 @@ export class ApiServer {
     return (await this.#json('POST', `${collection}?${query}`, object)) as KubernetesObject;
   }
 
-  /** Server-side apply. @throws ApiError 409 where another manager owns a field and `force` is not set */
+  /**
+   * Server-side apply. @throws ApiError 409 where another manager owns a field and `force` is not
+   * set
+   */
   async apply(
     object: KubernetesObject,
     { fieldManager, force, dryRun }: ApplyOptions,

@@ -1,6 +1,8 @@
 /**
- * What the Kubernetes provider of Pulumi (4.29 and later) sends to an API server: a plain create, then server-side apply without force, as a manager of each
- * resource. Only what is said here of field managers decides whether an update conflicts with others.
+ * What the Kubernetes provider of Pulumi (4.29 and later) sends to an API server: a plain create,
+ * then server-side apply without force, as a manager of each
+ * resource. Only what is said here of field managers decides whether an update conflicts with
+ * others.
  */
 import { randomBytes } from 'node:crypto';
 import { ApiError, type ApiServer, type KubernetesObject, type ManagedFields } from './api-server.ts';
@@ -38,7 +40,10 @@ export function newFieldManager(): string {
 /** The manager of plain creates, whose fields the first update takes over. */
 const CREATES = 'pulumi-kubernetes';
 
-/** Managers whose fields an update takes over before it applies: `kubectl` and its kin by their prefix, and what the provider created. */
+/**
+ * Managers whose fields an update takes over before it applies: `kubectl` and its kin by their
+ * prefix, and what the provider created.
+ */
 const TAKEN_OVER: readonly [prefix: string, operation: ManagedFields['operation']][] = [
   ['kubectl', 'Apply'],
   ['kubectl', 'Update'],
@@ -147,7 +152,10 @@ function ready(api: ApiServer, object: KubernetesObject): Promise<KubernetesObje
   return condition === undefined ? object : api.untilCondition(object, condition);
 }
 
-/** What a refresh finds of a resource; undefined where it is gone. Its inputs become what the cluster has where they had something. */
+/**
+ * What a refresh finds of a resource; undefined where it is gone. Its inputs become what the
+ * cluster has where they had something.
+ */
 export async function refreshed(
   api: ApiServer,
   state: ResourceState,

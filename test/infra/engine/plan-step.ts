@@ -38,7 +38,10 @@ const MUTABLE_ON_REQUEST: Readonly<
   'kubernetes:core/v1:Secret': { option: 'enableSecretMutable', fields: ['data', 'stringData'] },
 };
 
-/** What becomes of a resource, from the state alone: what is in the cluster counts after a refresh. `inputs` are sealed as the state's own are. */
+/**
+ * What becomes of a resource, from the state alone: what is in the cluster counts after a refresh.
+ * `inputs` are sealed as the state's own are.
+ */
 export function planStep(
   old: ResourceState | undefined,
   next: Pick<Registration, 'type' | 'ignoreChanges'>,
@@ -67,7 +70,10 @@ export function planStep(
   return { op: paths.some(isFixed) ? 'replace' : 'update', paths };
 }
 
-/** Kinds that the provider knows itself are compared as their API server would write them: without what is empty. */
+/**
+ * Kinds that the provider knows itself are compared as their API server would write them: without
+ * what is empty.
+ */
 function canonical(type: string, value: unknown): unknown {
   return /^kubernetes:([a-z]+|[a-z.]+\.k8s\.io)\/v\d/.test(type) &&
     !type.includes('x-k8s.io') &&

@@ -133,7 +133,7 @@ class Wait {
     if (answers.length === 0) return undefined;
     if (waiting.size === 0) return { ready: true };
     this.#isRouted = answers.every((answer) => answer === 'app' || answer === 'route');
-    const mayBeRouted = answers.every((answer) => answer !== 'nothing' && answer !== 'nobody');
+    const mayBeRouted = answers.every((answer) => answer !== 'nothing' && answer !== 'unreachable');
     if (!mayBeRouted) return undefined;
     await this.#asked;
     if (this.#behind !== 'silent') return undefined;
@@ -173,5 +173,5 @@ class Wait {
 
 function unasked(answers: readonly Answerer[]): 'gateway_untrusted' | 'gateway_unreachable' | undefined {
   if (answers.includes('untrusted')) return 'gateway_untrusted';
-  return answers.every((answer) => answer === 'nobody') ? 'gateway_unreachable' : undefined;
+  return answers.every((answer) => answer === 'unreachable') ? 'gateway_unreachable' : undefined;
 }

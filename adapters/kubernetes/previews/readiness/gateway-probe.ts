@@ -27,9 +27,10 @@ export interface GatewayFailure {
 
 /**
  * Who answered a request to a preview's host: the app behind it; its route, because nobody answered behind it; the gateway itself, which may or may not have the
- * route; `nothing` of the preview at all, so the route is not there yet; or nobody. `untrusted`: TLS with the gateway fails, so nobody was asked.
+ * route; `nothing` of the preview at all, so the route is not there yet; or it is `unreachable`. `untrusted`:
+ * TLS with the gateway fails, so no request was sent.
  */
-export type Answerer = 'app' | 'route' | 'gateway' | 'nothing' | 'nobody' | 'untrusted';
+export type Answerer = 'app' | 'route' | 'gateway' | 'nothing' | 'unreachable' | 'untrusted';
 
 export interface GatewayProbe {
   /** Every proxy that must serve a route. */
@@ -78,7 +79,7 @@ export function createGatewayProbe({ host, port, tls, failed }: GatewayProbeOpti
           if (signal.aborted) return reject(signal.reason as Error);
           const isTls = tls !== undefined && isTlsFailure(error);
           failed?.({ proxy, hostname, isTls, error });
-          resolve(isTls ? 'untrusted' : 'nobody');
+          resolve(isTls ? 'untrusted' : 'unreachable');
         });
         outgoing.once('response', (response) => {
           // The head says it all.
@@ -91,7 +92,8 @@ export function createGatewayProbe({ host, port, tls, failed }: GatewayProbeOpti
 }
 
 /**
- * Whether a certificate is refused, or the other end speaks no TLS. Not where the gateway does not know the name: it may know it once the route is there. Codes of
+ * Whether a certificate is refused, or the other end speaks no TLS. Not where the gateway does not
+ * know the name: it may know it once the route is there. Codes of
  * the operating system, such as ECONNRESET, come from a gateway that restarts, too.
  */
 function isTlsFailure({ code = '' }: NodeJS.ErrnoException): boolean {

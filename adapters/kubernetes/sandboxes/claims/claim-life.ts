@@ -75,7 +75,8 @@ export class ClaimLife {
 
   /**
    * Waits until commands can run in the claim's pod; wakes a Sandbox that is suspended.
-   * @throws PortholeError `no_bound_sandbox` with the claim's own reason as soon as it can never be bound, `sandbox_not_running` with what keeps it, `capacity_exceeded`
+   * @throws PortholeError `no_bound_sandbox` with the claim's own reason as soon as it can never be
+   * bound, `sandbox_not_running` with what keeps it, `capacity_exceeded`
    */
   run(id: string, signal: AbortSignal | undefined): Promise<RunningPod> {
     return withNode(

@@ -29,7 +29,8 @@ export interface AgentSandboxPoolOptions {
 /** A pool that gives way to callers. */
 export interface AgentSandboxPool extends WarmPool {
   /**
-   * Ends what waits in the pool, so that callers get its room; the next `prime` without a waiting caller fills it again. A pod keeps its priority when it is claimed, so a
+   * Ends what waits in the pool, so that callers get its room; the next `prime` without a waiting
+   * caller fills it again. A pod keeps its priority when it is claimed, so a
    * PriorityClass for waiting pods would let others preempt claimed sandboxes.
    */
   makeRoom(): Promise<void>;

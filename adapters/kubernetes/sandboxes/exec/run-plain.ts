@@ -15,7 +15,10 @@ export interface PlainOutcome {
   readonly stdout: string;
 }
 
-/** Runs its arguments, and prints `$0`, which is a mark, and the exit code behind their output: a Status of success also comes where the node's connection broke. */
+/**
+ * Runs its arguments, and prints `$0`, which is a mark, and the exit code behind their output: a
+ * Status of success also comes where the node's connection broke.
+ */
 const WITH_END = '"$@"; echo "$0 $?"';
 
 /**

@@ -47,7 +47,8 @@ export async function awaitPod(
 }
 
 /**
- * How long a pod may be without a node, in milliseconds: time to bind its volume and to preempt others, but less than a caller and the proxies before it wait for an
+ * How long a pod may be without a node, in milliseconds: time to bind its volume and to preempt
+ * others, but less than a caller and the proxies before it wait for an
  * answer.
  */
 export const NODE_WITHIN_MS = 20_000;
@@ -56,7 +57,8 @@ export const NODE_WITHIN_MS = 20_000;
 const LOOKS = 10;
 
 /**
- * Does work that waits for a pod, and ends it with the scheduler's reason where that finds no node in time.
+ * Does work that waits for a pod, and ends it with the scheduler's reason where that finds no node
+ * in time.
  * @param noNode called once, as soon as the scheduler finds no node
  * @throws PortholeError `capacity_exceeded`
  */

@@ -92,7 +92,10 @@ export class PodLife {
     }
   }
 
-  /** Brings the pod up on the sandbox's volume. @throws PortholeError `sandbox_not_running` with what keeps it, `capacity_exceeded` */
+  /**
+   * Brings the pod up on the sandbox's volume. @throws PortholeError `sandbox_not_running` with
+   * what keeps it, `capacity_exceeded`
+   */
   async run(id: string, volume: KubernetesObject, signal: AbortSignal | undefined): Promise<RunningPod> {
     const name = sandboxObjectName(id);
     for (;;) {

@@ -5,7 +5,10 @@ import type { Pod } from './pod.ts';
 export type PodState =
   | { readonly state: 'absent' }
   | { readonly state: 'running'; readonly pod: RunningPod }
-  /** Comes up, unless it is hopeless: nothing but another pod would help. `hasNoNode`: the scheduler finds no node for it, and `reason` is why. */
+  /**
+   * Comes up, unless it is hopeless: nothing but another pod would help. `hasNoNode`: the scheduler
+   * finds no node for it, and `reason` is why.
+   */
   | {
       readonly state: 'creating';
       readonly reason: string;

@@ -66,7 +66,7 @@ function scene({
       async ask(proxy, hostname) {
         expect(hostname).toBe('calm-blue-otter-aaaaaaaaaaaaaaaaaaaaaaaaaa-preview.preview.test');
         const at = performance.now() - startedAt;
-        const answer = proxies[proxy]?.(at) ?? 'nobody';
+        const answer = proxies[proxy]?.(at) ?? 'unreachable';
         asked.push({ proxy, at, answer });
         return answer;
       },
@@ -140,12 +140,12 @@ describe('a start that waits for its route', () => {
     ],
     [
       'says that the gateway is unreachable when none of its proxies answers',
-      { proxies: { one: from(0, 'nobody', 'nobody') }, timeoutMs: 200 },
+      { proxies: { one: from(0, 'unreachable', 'unreachable') }, timeoutMs: 200 },
       { ready: false, reason: 'gateway_unreachable' },
     ],
     [
       'forgets that the gateway was unreachable once it answers',
-      { proxies: { one: from(50, 'nobody', 'nothing') }, timeoutMs: 300 },
+      { proxies: { one: from(50, 'unreachable', 'nothing') }, timeoutMs: 300 },
       { ready: false, reason: 'starting' },
     ],
     [

@@ -87,11 +87,11 @@ describe('a probe', () => {
 
   test('takes a reset, a refusal and an answer that is no HTTP for nobody', async () => {
     const reset = await probeOf((req) => req.socket.resetAndDestroy());
-    expect(await reset.ask('127.0.0.1', 'a-preview.preview.test', soon())).toBe('nobody');
+    expect(await reset.ask('127.0.0.1', 'a-preview.preview.test', soon())).toBe('unreachable');
     const garbage = await probeOf((req) => req.socket.end('what?\r\n\r\n'));
-    expect(await garbage.ask('127.0.0.1', 'a-preview.preview.test', soon())).toBe('nobody');
+    expect(await garbage.ask('127.0.0.1', 'a-preview.preview.test', soon())).toBe('unreachable');
     const closed = createGatewayProbe({ host: '127.0.0.1', port: 1 });
-    expect(await closed.ask('127.0.0.1', 'a-preview.preview.test', soon())).toBe('nobody');
+    expect(await closed.ask('127.0.0.1', 'a-preview.preview.test', soon())).toBe('unreachable');
   });
 
   describe('over TLS', () => {
@@ -164,7 +164,7 @@ describe('a probe', () => {
           () => undefined,
           (socket) => socket.resetAndDestroy(),
         ),
-      ).toBe('nobody');
+      ).toBe('unreachable');
     });
   });
 
