@@ -488,24 +488,6 @@ describe('bad input', () => {
         403,
         'unknown_host',
       ],
-      [
-        'h2c',
-        () =>
-          api('Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n'),
-        400,
-        'invalid_request',
-      ],
-      [
-        'h2c to a preview',
-        () =>
-          api(
-            'Connection: Upgrade\r\nUpgrade: h2c\r\n',
-            'GET / HTTP/1.1',
-            `Host: ${session}-preview.localhost\r\n`,
-          ),
-        400,
-        'invalid_request',
-      ],
       ['HTTP/2 without TLS', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 'invalid_request'],
       [
         'CONNECT',

@@ -385,7 +385,11 @@ describe('an MCP client', () => {
         { run_id, port: '3000' },
         ['invalid_request', 'port: must be an integer between 1 and 65535, got "3000".'],
       ],
-      ['doctor', { run_id, prot: 1 }, ['invalid_request', 'arguments: unknown field "prot".']],
+      [
+        'doctor',
+        { run_id, prot: 1 },
+        ['invalid_request', 'arguments: unknown field "prot" (did you mean "port"?).'],
+      ],
     ];
     for (const [name, args, expected] of attempts) {
       expect(refusal(await callTool(client, name, args))).toEqual(expected);

@@ -480,7 +480,9 @@ describe('the terminal', () => {
     test.each(['cols', 'rows'])('a wrong %s before a handshake that is broken', async (name) => {
       const answer = await handshake('', `/v1/sandbox/${id}/pty?${name}=abc`);
       expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-      expect(answer).toContain('{"error":"cols and rows must be valid numbers","code":"invalid_request"}');
+      expect(answer).toContain(
+        '{"error":"cols and rows must be valid numbers","code":"invalid_request","retryable":false}',
+      );
     });
 
     test('a foreign origin', async () => {
@@ -524,7 +526,7 @@ describe('whose terminal it is', () => {
       `GET /v1/sandbox/${id}/pty?cols=abc HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
     );
     expect(answer).toMatch(/^HTTP\/1\.1 401 /);
-    expect(answer).toContain('{"error":"Unauthorized","code":"unauthorized"}');
+    expect(answer).toContain('{"error":"Unauthorized","code":"unauthorized","retryable":false}');
   });
 
   test('a key in the query is as good as one in the header, and stands in no log', async () => {

@@ -250,7 +250,7 @@ describe('sandboxes as a service', () => {
     ],
     [{ env: { PIN: 4711 } }, 'env.PIN: must be a string.'],
   ])('%j is told by its key, never by the value of a variable', async (body, error) => {
-    expect((await create(body)).json()).toEqual({ code: 'invalid_request', error });
+    expect((await create(body)).json()).toEqual({ code: 'invalid_request', error, retryable: false });
   });
 
   describe('a quota', () => {

@@ -148,7 +148,7 @@ describe('skills', () => {
         gzipSync(tarOf({ 'SKILL.md': skillText('bad'), zeros: Buffer.alloc(40_000_000) })),
         /more than 33554432 bytes/,
       ],
-      ['a link out of it', link('a', '/etc/passwd', '2'), /outside \/workspace/],
+      ['a link out of it', link('a', '/etc/passwd', '2'), /"a" is a symlink/],
       ['a link within it', link('a', 'SKILL.md', '2'), /"a" is a symlink/],
       ['a pipe', link('a', '', '6'), /"a" is a fifo/],
       ['a device', link('a', '', '3'), /character device/],
