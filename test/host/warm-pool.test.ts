@@ -219,6 +219,7 @@ test('where as many run as may, another one is refused within a second, and told
       {
         request_id: expect.any(String),
         code: 'capacity_exceeded',
+        retryable: true,
         error:
           '2 sandboxes run here, which is as many as may (WARM_POOL_MAX_INSTANCES): try again once one is stopped or deleted.',
       },
