@@ -296,6 +296,7 @@ export function editorContract(
       422,
       {
         code: 'snapshot_too_large',
+        retryable: false,
         error:
           'The snapshot has 2000001 bytes as canonical JSON; the limit is 2000000 bytes: shorten source_code or the schemas.',
         limit: 2_000_000,

@@ -266,6 +266,7 @@ describe('sandboxes as a service', () => {
       const refused = answers.find(({ status }) => status === 429);
       expect(refused?.json()).toEqual({
         code: 'quota_exceeded',
+        retryable: true,
         error:
           'You have 3 of the 3 sandboxes that you may have at a time, and this takes 1 sandbox more: stop or delete a sandbox, or let an administrator raise PORTHOLE_QUOTAS.',
       });
