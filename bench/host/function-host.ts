@@ -13,8 +13,11 @@ import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { randomIds } from '#adapters/system/random-ids.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
+import { GuessLimit } from '#core/use-cases/guess-limit.ts';
+import { createAdmission } from '#handlers/middleware/admit.ts';
 import { defineRoute, json } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';
+import { readConfig } from '#host/config/config.ts';
 import { createFunctionHost } from '#host/function-host.ts';
 import { createMetrics } from '#host/metrics.ts';
 
@@ -34,6 +37,7 @@ const hello = defineRoute({
   handle: () => Promise.resolve(json(200, { hello: 'world' })),
 });
 
+const { requestLimits } = readConfig({});
 const nothing = (): void => undefined;
 const records = openSqliteRecords({ file: ':memory:' });
 await records.migrate();
@@ -64,6 +68,8 @@ const services = {
   records,
   tokens,
   authenticator,
+  admission: createAdmission(requestLimits),
+  guesses: new GuessLimit(requestLimits.wrongSecretsPerMinute, systemClock),
   ids: randomIds,
   clock: systemClock,
   log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
