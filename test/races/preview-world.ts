@@ -223,7 +223,8 @@ export class PreviewWorld {
       if (wasRevoked && this.#setup.strict) this.#blame('a keepalive of a stopped URL succeeds');
       this.#acknowledge(preview);
     } catch (error) {
-      if (!(error instanceof PortholeError && error.code === 'preview_not_found')) throw error;
+      const code = error instanceof PortholeError ? error.code : undefined;
+      if (code !== 'preview_not_found' && code !== 'preview_expired') throw error;
       // Judged by the present: what has ended it, if anything has, has happened by now.
       if (kept !== undefined && askedAt < kept.until && this.#mustLive(token, kept.until))
         this.#blame('a keepalive in time finds its preview gone');
