@@ -16,7 +16,7 @@ import { feedScript, IN_WORKSPACE } from './workspace-script.ts';
  */
 const HYDRATE = `${IN_WORKSPACE}
 temp=./.porthole-$1 stage=$root/.porthole-$2
-trap 'rm -f -- "$temp"; [ ! -d "$stage" ] || { chmod -R u+rwx -- "$stage"; rm -rf -- "$stage"; } 2>/dev/null' EXIT
+trap 'trap "" HUP INT TERM; rm -f -- "$temp"; [ ! -d "$stage" ] || { chmod -R u+rwx -- "$stage"; rm -rf -- "$stage"; } 2>/dev/null' EXIT
 trap 'exit 46' HUP INT TERM
 umask 077
 set -C

@@ -69,7 +69,7 @@ done
 lent "$here/$rest"
 umask 022
 temp=./.porthole-$2
-trap 'rm -f -- "$temp"' EXIT
+trap 'trap "" HUP INT TERM; rm -f -- "$temp"' EXIT
 trap 'exit 46' HUP INT TERM
 set -C
 exec 4> "$temp" || exit 46

@@ -10,7 +10,7 @@ import { IN_WORKSPACE } from '../workspace-script.ts';
 export const PLACE_SKILLS = `${IN_WORKSPACE}
 LC_ALL=C; export LC_ALL
 temp=$root/.porthole-$1 stage=$root/.porthole-$2 names=$3
-trap 'rm -rf -- "$temp" "$stage"' EXIT
+trap 'trap "" HUP INT TERM; rm -rf -- "$temp" "$stage"' EXIT
 trap 'exit 46' HUP INT TERM
 umask 077
 set -C
