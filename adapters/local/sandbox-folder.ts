@@ -1,4 +1,13 @@
-import { lchownSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { type KeptSpec, keptSpecText, readKeptSpec } from '#adapters/sandboxes/kept-spec.ts';
 import { openFolder } from './init/open-folder.ts';
@@ -29,10 +38,11 @@ export interface StartRecord {
 function makeOwned(path: string, owner: number | undefined): void {
   try {
     mkdirSync(path, { mode: 0o700 });
-    if (owner !== undefined) lchownSync(path, owner, owner);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
+  // Also a folder that is there: a host that was killed may have made it, and not handed it over.
+  if (owner !== undefined && lstatSync(path).isDirectory()) lchownSync(path, owner, owner);
 }
 
 /** A sandbox's folder on the host: `workspace/` is shown inside, `channel/` and `mounts/` are shown read-only, all else never is. */
