@@ -171,6 +171,7 @@ export function editorContract(
         410,
         {
           code: 'snapshot_expired',
+          retryable: false,
           error: `Snapshot ${run.snapshot_id} expired at ${run.expires_at}: run again, with POST ${path}, and act on that run.`,
           run_again: path,
           expires_at: run.expires_at,

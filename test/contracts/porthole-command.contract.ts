@@ -159,7 +159,7 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
     test('is never local: without a credential nobody is known, although the API is open', async () => {
       expect((await porthole.call('GET', `/api/runs/${run.runId}`)).status).toBe(200);
       expect(await ask(`http://porthole/api/runs/${run.runId}`)).toBe(
-        '{"error":"Only the token of a running run of this very sandbox is accepted here.","code":"unauthorized"} 401',
+        '{"error":"Only the token of a running run of this very sandbox is accepted here.","code":"unauthorized","retryable":false} 401',
       );
     });
 
@@ -172,7 +172,9 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
       ['a token in the query', () => `--get -d token=${run.agentToken}`],
     ])('refuses %s', async (_name, args) => {
       for (const path of [`api/runs/${run.runId}`, `api/runs/${neighbour.runId}`, 'health', 'nothing']) {
-        expect(await ask(`${args()} http://porthole/${path}`)).toMatch(/"code":"unauthorized"\} 401$/);
+        expect(await ask(`${args()} http://porthole/${path}`)).toMatch(
+          /"code":"unauthorized","retryable":false\} 401$/,
+        );
       }
     });
 
@@ -190,7 +192,7 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
     ])('serves its run’s own agent nothing but its run: not /%s', async (path) => {
       const real = path.replace('SANDBOX', run.sandboxId).replace('RUN', run.runId);
       expect(await ask(`--path-as-is ${bearer(run.agentToken)} 'http://porthole/${real}'`)).toMatch(
-        /("code":"not_found"\}|^404 Not Found) 404$/,
+        /("code":"not_found","retryable":false\}|^404 Not Found) 404$/,
       );
     });
 
@@ -203,11 +205,11 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
         );
         expect(
           await ask(`${bearer(run.agentToken)} http://porthole/api/runs/${neighbour.runId}${path}`),
-        ).toMatch(/"code":"foreign_run"\} 403$/);
+        ).toMatch(/"code":"foreign_run","retryable":false\} 403$/);
       }
       expect(
         await ask(`-X POST ${bearer(run.agentToken)} http://porthole/api/runs/${run.runId}/complete`),
-      ).toMatch(/"code":"not_found"\} 404$/);
+      ).toMatch(/"code":"not_found","retryable":false\} 404$/);
     });
 
     test('refuses a completed run’s token', async () => {
