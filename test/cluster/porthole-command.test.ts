@@ -65,7 +65,7 @@ suite('the porthole command in a cluster', missing(), () => {
     await serve(porthole, run.sandboxId, 3000, 'hello', ALICE);
     expect(await inside(run, 'porthole preview 3000')).toEqual({
       code: 0,
-      stdout: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\n$/),
+      stdout: expect.stringMatching(/^http:\/\/preview-(\d+)\.localhost:\1\/\n$/),
       stderr: '',
     });
     expect(await inside(run, 'porthole preview 2999')).toMatchObject({ code: 1, stdout: '' });

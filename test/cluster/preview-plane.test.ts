@@ -44,7 +44,11 @@ async function furnish(): Promise<void> {
     namespace: NAMESPACE,
     sandboxId: BOX.id,
     image: BUSYBOX_IMAGE,
-    command: ['sh', '-c', `echo a page > index.html && exec httpd -f -p ${BOX.listens} -h /workspace`],
+    command: [
+      'sh',
+      '-c',
+      `echo a page > /workspace/index.html && exec httpd -f -p ${BOX.listens} -h /workspace`,
+    ],
     memoryMebibytes: 64,
   });
   const quota = {
