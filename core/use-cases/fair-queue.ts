@@ -39,8 +39,9 @@ export class FairQueue {
   }
 
   /**
-   * Undefined if as many of the owner wait already as may. @param signal asked for only if it must
-   * wait @param most instead of the limit per owner
+   * Undefined if as many of the owner wait already as may.
+   * @param signal asked for only if it must wait
+   * @param most instead of the limit per owner
    */
   async enter(
     name: string,

@@ -7,10 +7,9 @@ const MOST_KNOWN = 10_000;
 
 /**
  * Slows down guessing: an address that came with too many different wrong secrets within a minute
- * may try no other one until the minute is over. A secret that was right lately always passes, so
- * that a
- * guesser behind the same proxy locks nobody out; the same wrong one again, of a client that has
- * not heard of its end, counts once.
+ * may try no other one until the minute is over. A secret that was right lately always passes:
+ * other clients behind the same proxy are not locked out. The same wrong secret counts once, because
+ * a client may repeat an expired one.
  */
 export class GuessLimit {
   readonly #most: number;

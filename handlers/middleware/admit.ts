@@ -23,8 +23,7 @@ export function createAdmission({
 
 /**
  * Lets a request begin when its owner has a place in the class of its route. The place is held
- * until the answer has gone: the body of an event stream
- * or a download, the WebSocket of a terminal.
+ * until the answer has gone: the body of an event stream or a download, the WebSocket of a terminal.
  * @throws PortholeError `too_many_requests`
  */
 export function admit(admission: () => Admission, route: Pick<Route, 'class' | 'body'>): Step {
