@@ -233,7 +233,9 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await decide(card(), 'Approve once');
       await card().waitFor({ state: 'detached' });
       const said = await page.locator('.notice').textContent();
-      expect(said).toMatch(/^(That was decided already|The request for port \d+ no longer waits)/);
+      expect(said).toMatch(
+        /^(This was already decided, in another window|The request for port \d+ no longer waits)/,
+      );
       expect((await asking).status).toBe(403);
     });
 
