@@ -1,5 +1,5 @@
 import type { Server } from 'node:net';
-import type { PreviewProxy } from '#adapters/gateway/preview-proxy.ts';
+import type { PreviewProxy } from '#proxy/preview-proxy.ts';
 import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
 import type { Clock } from '#core/ports/clock.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';

@@ -5,7 +5,7 @@ import {
   responseHeaders,
   withFrameAncestors,
   withoutDomain,
-} from '#adapters/gateway/preview-headers.ts';
+} from '#proxy/preview-headers.ts';
 import { sessionCookie, signInCookie } from '#handlers/session/session-cookie.ts';
 
 const token = `calm-blue-otter-${'a'.repeat(26)}`;
@@ -15,9 +15,14 @@ const CONSOLE = 'http://localhost:8787';
 const view = { scheme: 'http', host: 'own:8787', targetPort: 3000 } as const;
 
 describe('an Origin', () => {
-  const at = { scheme: 'http', zone: 'localhost', host: `${token}-preview.localhost:8787` } as const;
+  const at = { scheme: 'http', host: `${token}-preview.localhost:8787` } as const;
   const decide = (origin: string | undefined, url: string, isUpgrade = false) =>
-    decideOrigin({ url, headers: { origin } }, at, isUpgrade, (named) => named === sibling);
+    decideOrigin(
+      { url, headers: { origin } },
+      at,
+      isUpgrade,
+      (hostname) => hostname === `${sibling}-preview.localhost`,
+    );
 
   test.each([
     ['keep', 'keep', undefined],

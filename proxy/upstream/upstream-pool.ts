@@ -1,5 +1,4 @@
 import type { Duplex } from 'node:stream';
-import { PortholeError } from '#core/errors.ts';
 import type { PreviewTarget } from '../preview-target.ts';
 import { UpstreamConnection } from './upstream-connection.ts';
 
@@ -48,7 +47,7 @@ export class UpstreamPool {
 
   /**
    * A new connection.
-   * @throws PortholeError what `dial` rejects with; `exec_transport_error` after 10 s
+   * @throws what `dial` rejects with; Error after 10 s
    */
   async open(signal: AbortSignal): Promise<UpstreamConnection> {
     const controller = new AbortController();
@@ -57,10 +56,7 @@ export class UpstreamPool {
     signal.addEventListener('abort', abort, { once: true });
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
-      const fail = (): void =>
-        reject(
-          new PortholeError('exec_transport_error', 'The sandbox did not answer. Try again in a moment.'),
-        );
+      const fail = (): void => reject(new Error(`no connection within ${DIAL_TIMEOUT_MS} ms`));
       timer = setTimeout(fail, DIAL_TIMEOUT_MS);
       controller.signal.addEventListener('abort', fail, { once: true });
     });

@@ -1,9 +1,8 @@
 /**
  * How the headers of a preview change on their way: the app sees a browser on
  * `http://localhost:{port}`, the browser sees the preview's own origin. No I/O:
- * the local gateway uses it, and so can a proxy inside a pod.
+ * the local gateway uses it, and so does the guest inside a pod.
  */
-import { parsePreviewHost } from '#core/rules/preview-token.ts';
 import type { ResponseHead } from './upstream/response-head.ts';
 
 export type Scheme = 'http' | 'https';
@@ -112,21 +111,22 @@ function portOf(host: string): string {
  * every foreign Origin; there any other Origin is refused, because
  * WebSockets know no CORS. Elsewhere a foreign Origin stays, for the app's own CORS. The path is
  * compared as sent: another spelling is not rewritten.
+ * @param isSibling of a host without its port
  */
 export function decideOrigin(
   { url = '', headers: { origin } }: Pick<ReceivedHead, 'url' | 'headers'>,
-  at: { readonly scheme: Scheme; readonly host: string; readonly zone: string },
+  at: { readonly scheme: Scheme; readonly host: string },
   isUpgrade: boolean,
-  isSibling: (token: string) => boolean,
+  isSibling: (hostname: string) => boolean,
 ): OriginDecision {
   if (origin === undefined) return 'keep';
   if (origin === originOf(at)) return 'rewrite';
   if (!isUpgrade && !url.startsWith('/_next/')) return 'keep';
   const prefix = `${at.scheme}://`;
   const host = origin.startsWith(prefix) ? origin.slice(prefix.length) : '';
-  if (portOf(host) !== portOf(at.host)) return 'refuse';
-  const named = parsePreviewHost(host, at.zone);
-  return named.kind === 'token' && isSibling(named.token) ? 'rewrite' : 'refuse';
+  const port = portOf(host);
+  if (host === '' || port !== portOf(at.host)) return 'refuse';
+  return isSibling(host.slice(0, host.length - port.length)) ? 'rewrite' : 'refuse';
 }
 
 export function bodyFraming({ headers }: Pick<ReceivedHead, 'headers'>): BodyFraming {

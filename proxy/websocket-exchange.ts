@@ -1,11 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { tokenFingerprint } from '#core/rules/preview-token.ts';
-import { dialFailure } from './dial-failure.ts';
 import { endWith } from './front/raw-answer.ts';
-import { clientAddress, type OpenExchange, type PreviewBackend, viewOf } from './preview-backend.ts';
-import { type OriginDecision, type PreviewView, requestHead, responseHeaders } from './preview-headers.ts';
-import type { PreviewProxyDeps } from './preview-proxy-deps.ts';
+import type { OpenExchange, PreviewBackend } from './preview-backend.ts';
+import { requestHead, responseHeaders } from './preview-headers.ts';
+import type { AdmittedRequest, PreviewProxyDeps } from './preview-proxy-deps.ts';
 import { splice } from './splice.ts';
 import { rawPageAnswer } from './status-answer.ts';
 import type { PreviewStatus, StatusPageContext } from './status-page.ts';
@@ -27,8 +25,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
   readonly #client: Duplex;
   readonly #early: Buffer;
   readonly #key: string;
-  readonly #origin: OriginDecision;
-  readonly #view: PreviewView;
+  readonly #admitted: AdmittedRequest;
   readonly #dialling = new AbortController();
   #connection: UpstreamConnection | undefined;
   #upstream: Duplex | undefined;
@@ -48,7 +45,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
       readonly socket: Duplex;
       readonly early: Buffer;
       readonly key: string;
-      readonly origin: OriginDecision;
+      readonly admitted: AdmittedRequest;
     },
   ) {
     this.#deps = deps;
@@ -57,8 +54,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
     this.#client = request.socket;
     this.#early = request.early;
     this.#key = request.key;
-    this.#origin = request.origin;
-    this.#view = viewOf(deps, backend, request.req);
+    this.#admitted = request.admitted;
   }
 
   start(): void {
@@ -74,7 +70,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
       if (this.#over) connection.destroy();
       else this.#send(connection);
     } catch (error) {
-      if (!this.#over) this.#answer(dialFailure(error));
+      if (!this.#over) this.#answer(this.#deps.dialFailure(error));
     }
   }
 
@@ -87,11 +83,11 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
     connection.use(this);
     connection.parser.expect('GET', this, true);
     this.#backend.touch();
-    const head = requestHead(this.#req, this.#view, {
-      origin: this.#origin,
+    const head = requestHead(this.#req, this.#admitted.view, {
+      origin: this.#admitted.origin,
       upgrade: true,
       plain: false,
-      client: clientAddress(this.#req),
+      client: this.#admitted.client,
     });
     connection.socket.write(head, 'latin1');
   }
@@ -170,14 +166,18 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
       return;
     }
     this.#deps.log.debug(
-      { preview: tokenFingerprint(this.#backend.target.token), fault },
+      { preview: this.#deps.fingerprint(this.#backend.target.token), fault },
       'a preview’s server did not answer a WebSocket handshake properly',
     );
     this.#answer('bad_response', { detail: RESPONSE_FAULTS[fault] });
   }
 
   #rawHead(head: ResponseHead, connection: string): string {
-    const headers = responseHeaders(head, this.#view, this.#deps.frameAncestors());
+    const headers = responseHeaders(
+      head,
+      this.#admitted.view,
+      this.#deps.frameAncestors(this.#backend.target),
+    );
     let text = `HTTP/1.1 ${head.status} ${head.reason}\r\n`;
     for (let at = 0; at < headers.length; at += 2) text += `${headers[at]}: ${headers[at + 1]}\r\n`;
     return `${text}${connection}\r\n`;
@@ -204,6 +204,6 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
     this.#release()?.destroy();
     if (this.#upstream !== undefined) this.#deps.metrics.upgrades(-1);
     this.#backend.remove(this);
-    this.#deps.metrics.bytes(this.#fromClient, this.#toClient);
+    this.#deps.metrics.bytes(this.#fromClient, this.#toClient, this.#backend.target);
   }
 }

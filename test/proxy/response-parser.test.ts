@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { ResponseHead } from '#adapters/gateway/upstream/response-head.ts';
-import { type ResponseEvents, ResponseParser } from '#adapters/gateway/upstream/response-parser.ts';
+import type { ResponseHead } from '#proxy/upstream/response-head.ts';
+import { type ResponseEvents, ResponseParser } from '#proxy/upstream/response-parser.ts';
 
 /** What a parser reports of `parts`, bodies joined. */
 function read(

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
-import type { PortholeError } from '#core/errors.ts';
 import { reasonPhrase } from '../reason-phrase.ts';
+import type { Refusal } from './refusal.ts';
 
 /** How long a peer may go on sending after our last byte, so that its kernel does not throw our answer away. */
 const LINGER_MS = 1_000;
@@ -8,7 +8,7 @@ const LINGER_MS = 1_000;
 const FLUSH_MS = 30_000;
 
 /** The answer to a request that could not be parsed or must not be served, as bytes; the connection ends with it. */
-export function rawAnswer(error: Pick<PortholeError, 'status' | 'code' | 'message' | 'retryable'>): string {
+export function rawAnswer(error: Refusal): string {
   const body = Buffer.from(
     `${JSON.stringify({ error: error.message, code: error.code, retryable: error.retryable })}\n`,
   );

@@ -1,5 +1,6 @@
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Scheme } from './preview-headers.ts';
+import type { OriginDecision, PreviewView, Scheme } from './preview-headers.ts';
 import type { PreviewStatus } from './status-page.ts';
 import type { PreviewLookup, PreviewTarget } from './preview-target.ts';
 
@@ -14,16 +15,32 @@ export interface PreviewProxyMetrics {
   /** A request or a handshake has its status; `by`: the app, or one of our own pages. */
   answered(statusCode: number, by: 'app' | PreviewStatus): void;
   /** Body and WebSocket bytes, once an exchange is over: from the client, and to it. */
-  bytes(fromClient: number, toClient: number): void;
+  bytes(fromClient: number, toClient: number, target: PreviewTarget): void;
   /** A WebSocket opened (1) or closed (-1). */
   upgrades(change: 1 | -1): void;
 }
 
-export interface PreviewProxyDeps {
-  /** The zone of previews, e.g. `localhost`. */
-  readonly zone: string;
-  /** What clients use to reach the listener. */
+export interface Visitor {
+  /** Scheme and Host header by which the preview is reached. */
   readonly scheme: Scheme;
+  readonly host: string;
+  /** For X-Forwarded-For. */
+  readonly client: string;
+}
+
+/** The address of the other end of a connection, IPv4 in its own form. */
+export function clientAddress({ socket: { remoteAddress = 'unknown' } }: IncomingMessage): string {
+  return remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress;
+}
+
+/** What has been decided about a request that goes on to the app. */
+export interface AdmittedRequest {
+  readonly view: PreviewView;
+  readonly origin: OriginDecision;
+  readonly client: string;
+}
+
+export interface PreviewProxyDeps {
   /**
    * Answers at once for a live preview; a promise is awaited.
    * @param address of the client, where it is known
@@ -31,17 +48,23 @@ export interface PreviewProxyDeps {
   lookup(token: string, address: string | undefined): PreviewLookup | Promise<PreviewLookup>;
   /**
    * A byte stream to the preview's server.
-   * @throws PortholeError `nothing_listens`, `sandbox_not_running`, `sandbox_not_found`, `exec_transport_error`
+   * @throws what `dialFailure` reads
    */
   dial(target: PreviewTarget, signal: AbortSignal): Promise<Duplex>;
+  /** The page that explains why no connection to the app was made; a dial that takes too long fails with any Error. */
+  dialFailure(error: unknown): PreviewStatus;
+  /** How the sender of a request reaches the preview. */
+  visitor(req: IncomingMessage, target: PreviewTarget): Visitor;
   /** The preview is in use. At most once a second for each. */
   touched(target: PreviewTarget): void;
   /**
    * Origins that may show a preview in a frame even where its app forbids frames: the console's.
    */
-  frameAncestors(): readonly string[];
-  /** Whether `token` is another live preview of the same run as `target`. */
-  siblingOf(target: PreviewTarget, token: string): boolean;
+  frameAncestors(target: PreviewTarget): readonly string[];
+  /** Whether a host name is that of another live preview of the same run as `target`. */
+  isSibling(target: PreviewTarget, hostname: string): boolean;
+  /** What a log may say of a token. */
+  fingerprint(token: string): string;
   readonly log: PreviewProxyLog;
   readonly metrics: PreviewProxyMetrics;
 }

@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { tokenFingerprint } from '#core/rules/preview-token.ts';
 import { endWith } from './front/raw-answer.ts';
 import { HttpExchange } from './http-exchange.ts';
 import { PreviewBackend } from './preview-backend.ts';
-import { decideOrigin, type OriginDecision } from './preview-headers.ts';
-import type { PreviewProxyDeps } from './preview-proxy-deps.ts';
+import { decideOrigin } from './preview-headers.ts';
+import type { AdmittedRequest, PreviewProxyDeps } from './preview-proxy-deps.ts';
 import type { PreviewLookup, PreviewTarget } from './preview-target.ts';
 import { answerWithPage, rawPageAnswer } from './status-answer.ts';
 import type { PreviewStatus, StatusPageContext } from './status-page.ts';
@@ -33,7 +32,7 @@ export interface PreviewProxy {
 /** What decides a request: the page it gets, or the backend that serves it. */
 type Decision =
   | { readonly page: PreviewStatus; readonly context?: StatusPageContext }
-  | { readonly backend: PreviewBackend; readonly origin: OriginDecision };
+  | { readonly backend: PreviewBackend; readonly admitted: AdmittedRequest };
 
 /** The data path of the preview gateway: streaming, strict on both sides, nothing stored. */
 export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
@@ -61,11 +60,13 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
     if (found.kind === 'limited') return { page: 'too_many_requests', context: found };
     const { target } = found;
     if (closing) return { page: 'starting', context: target };
-    const at = { scheme: deps.scheme, zone: deps.zone, host: req.headers.host ?? '' };
-    const origin = decideOrigin(req, at, isUpgrade, (token) => deps.siblingOf(target, token));
+    const { scheme, host, client } = deps.visitor(req, target);
+    const view = { scheme, host, targetPort: target.targetPort };
+    const origin = decideOrigin(req, view, isUpgrade, (hostname) => deps.isSibling(target, hostname));
     if (origin === 'refuse') return { page: 'foreign_origin', context: target };
     const backend = backendOf(target);
-    return backend.full ? { page: 'busy', context: target } : { backend, origin };
+    if (backend.full) return { page: 'busy', context: target };
+    return { backend, admitted: { view, origin, client } };
   };
 
   /** Calls back at once for a live preview, later where the store has to look further. */
@@ -76,7 +77,7 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
     failed: () => void,
   ): void => {
     const fail = (cause: unknown): void => {
-      deps.log.warn({ preview: tokenFingerprint(token), err: cause }, 'a preview could not be looked up');
+      deps.log.warn({ preview: deps.fingerprint(token), err: cause }, 'a preview could not be looked up');
       failed();
     };
     let lookup: PreviewLookup | Promise<PreviewLookup>;
@@ -99,8 +100,8 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
         if (res.destroyed) return;
         const decision = decide(found, req, false);
         if ('page' in decision) return answer(decision.page, decision.context);
-        const { backend, origin } = decision;
-        new HttpExchange(deps, backend, { req, res, expectsContinue, origin }).start();
+        const { backend, admitted } = decision;
+        new HttpExchange(deps, backend, { req, res, expectsContinue, admitted }).start();
       };
       lookUp(token, req, serve, () => answer('unreachable'));
     },
@@ -117,8 +118,8 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
         const key = req.headers['sec-websocket-key'];
         if ('page' in decision) return answer(decision.page, decision.context);
         if (!isWebSocketKey(key)) return answer('bad_handshake');
-        const { backend, origin } = decision;
-        new WebSocketExchange(deps, backend, { req, socket, early: head, key, origin }).start();
+        const { backend, admitted } = decision;
+        new WebSocketExchange(deps, backend, { req, socket, early: head, key, admitted }).start();
       };
       lookUp(token, req, serve, () => answer('unreachable'));
     },

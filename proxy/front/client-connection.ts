@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { PortholeError } from '#core/errors.ts';
 import { endWith, rawAnswer } from './raw-answer.ts';
+import type { Refusal } from './refusal.ts';
 
 /** Requests that may wait behind an unanswered one before we stop reading from the client. */
 const MAX_WAITING = 16;
@@ -19,7 +19,7 @@ export class ClientConnection {
   #active: { readonly req: IncomingMessage; readonly res: ServerResponse } | undefined;
   #waiting: [IncomingMessage, ServerResponse, boolean, Turn][] = [];
   #over = false;
-  #lastWords: PortholeError | undefined;
+  #lastWords: Refusal | undefined;
 
   constructor(socket: Duplex) {
     this.#socket = socket;
@@ -41,7 +41,7 @@ export class ClientConnection {
   }
 
   /** Answers the request whose turn it is with an error, as the connection's last words. */
-  refuse(error: PortholeError): void {
+  refuse(error: Refusal): void {
     this.#over = true;
     this.#waiting = [];
     endWith(this.#socket, rawAnswer(error));
@@ -51,7 +51,7 @@ export class ClientConnection {
    * The parser gave up. Requests that were whole by then are answered first; `error` goes to the one whose body is
    * broken, or else comes after them all. Undefined: nobody waits for an answer to what could not be read.
    */
-  broken(error: PortholeError | undefined): void {
+  broken(error: Refusal | undefined): void {
     if (this.#over) return;
     this.#over = true;
     this.#lastWords = error;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { statusPage, statusPageBody } from '#adapters/gateway/status-page.ts';
+import { statusPage, statusPageBody } from '#proxy/status-page.ts';
 
 describe('a status page', () => {
   test.each([

@@ -1,17 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { tokenFingerprint } from '#core/rules/preview-token.ts';
-import { dialFailure } from './dial-failure.ts';
 import { asksForScript, HotReloadPort, isPlainScript } from './hot-reload-port.ts';
-import { clientAddress, type OpenExchange, type PreviewBackend, viewOf } from './preview-backend.ts';
-import {
-  type BodyFraming,
-  bodyFraming,
-  type OriginDecision,
-  type PreviewView,
-  requestHead,
-  responseHeaders,
-} from './preview-headers.ts';
-import type { PreviewProxyDeps } from './preview-proxy-deps.ts';
+import type { OpenExchange, PreviewBackend } from './preview-backend.ts';
+import { type BodyFraming, bodyFraming, requestHead, responseHeaders } from './preview-headers.ts';
+import type { AdmittedRequest, PreviewProxyDeps } from './preview-proxy-deps.ts';
 import { answerWithPage, dropRest } from './status-answer.ts';
 import type { PreviewStatus, StatusPageContext } from './status-page.ts';
 import { RESPONSE_FAULTS, type ResponseFault } from './upstream/response-fault.ts';
@@ -30,8 +21,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   readonly #expectsContinue: boolean;
-  readonly #origin: OriginDecision;
-  readonly #view: PreviewView;
+  readonly #admitted: AdmittedRequest;
   readonly #framing: BodyFraming;
   readonly #isScript: boolean;
   #hotReload: HotReloadPort | undefined;
@@ -60,7 +50,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
       readonly req: IncomingMessage;
       readonly res: ServerResponse;
       readonly expectsContinue: boolean;
-      readonly origin: OriginDecision;
+      readonly admitted: AdmittedRequest;
     },
   ) {
     this.#deps = deps;
@@ -68,8 +58,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     this.#req = request.req;
     this.#res = request.res;
     this.#expectsContinue = request.expectsContinue;
-    this.#origin = request.origin;
-    this.#view = viewOf(deps, backend, request.req);
+    this.#admitted = request.admitted;
     this.#framing = bodyFraming(request.req);
     this.#isScript = asksForScript(request.req);
     this.#repeatable = !this.#hasBody && SAFE_METHODS.has(request.req.method ?? '');
@@ -103,7 +92,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
       if (this.#over) this.#backend.pool.give(connection);
       else this.#send(connection);
     } catch (error) {
-      if (!this.#over) this.#answer(dialFailure(error));
+      if (!this.#over) this.#answer(this.#deps.dialFailure(error));
     }
     this.#dialling = undefined;
   }
@@ -113,11 +102,11 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     connection.use(this);
     connection.parser.expect(this.#req.method ?? '', this);
     this.#backend.touch();
-    const head = requestHead(this.#req, this.#view, {
-      origin: this.#origin,
+    const head = requestHead(this.#req, this.#admitted.view, {
+      origin: this.#admitted.origin,
       upgrade: false,
       plain: this.#isScript,
-      client: clientAddress(this.#req),
+      client: this.#admitted.client,
     });
     connection.socket.write(head, 'latin1');
     if (this.#hasBody) this.#sendBody();
@@ -194,8 +183,9 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
 
   head(head: ResponseHead): void {
     this.#headSent = true;
-    const headers = responseHeaders(head, this.#view, this.#deps.frameAncestors());
-    if (this.#isScript && isPlainScript(head)) this.#hotReload = new HotReloadPort(this.#view.targetPort);
+    const { view } = this.#admitted;
+    const headers = responseHeaders(head, view, this.#deps.frameAncestors(this.#backend.target));
+    if (this.#isScript && isPlainScript(head)) this.#hotReload = new HotReloadPort(view.targetPort);
     this.#res.writeHead(head.status, head.reason, headers);
     this.#deps.metrics.answered(head.status, 'app');
   }
@@ -256,7 +246,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
       void this.#dial();
     } else {
       this.#deps.log.debug(
-        { preview: tokenFingerprint(this.#backend.target.token), fault },
+        { preview: this.#deps.fingerprint(this.#backend.target.token), fault },
         'a preview’s server did not answer properly',
       );
       this.#answer('bad_response', { detail: RESPONSE_FAULTS[fault] });
@@ -293,6 +283,6 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     this.#dialling?.abort();
     this.#release()?.destroy();
     this.#backend.remove(this);
-    this.#deps.metrics.bytes(this.#fromClient, this.#toClient);
+    this.#deps.metrics.bytes(this.#fromClient, this.#toClient, this.#backend.target);
   }
 }

@@ -7,12 +7,13 @@ import {
 } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server as TcpServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createStrictServer } from '#adapters/gateway/front/strict-server.ts';
-import { createPreviewProxy, type PreviewProxy } from '#adapters/gateway/preview-proxy.ts';
-import type { PreviewProxyDeps } from '#adapters/gateway/preview-proxy-deps.ts';
-import type { PreviewLookup, PreviewTarget } from '#adapters/gateway/preview-target.ts';
+import { dialFailure } from '#adapters/gateway/dial-failure.ts';
 import { PortholeError } from '#core/errors.ts';
-import { parsePreviewHost } from '#core/rules/preview-token.ts';
+import { parsePreviewHost, previewHost, tokenFingerprint } from '#core/rules/preview-token.ts';
+import { createStrictServer } from '#proxy/front/strict-server.ts';
+import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
+import { clientAddress, type PreviewProxyDeps } from '#proxy/preview-proxy-deps.ts';
+import type { PreviewLookup, PreviewTarget } from '#proxy/preview-target.ts';
 
 export const TOKEN = `calm-blue-otter-${'a'.repeat(26)}`;
 export const SIBLING_TOKEN = `kind-red-heron-${'b'.repeat(26)}`;
@@ -60,8 +61,6 @@ export async function startGateway(
     logged.push(JSON.stringify({ ...fields, message }));
   };
   const proxy = createPreviewProxy({
-    zone: 'localhost',
-    scheme: 'http',
     lookup:
       overrides.lookup ??
       ((token): PreviewLookup =>
@@ -73,7 +72,11 @@ export async function startGateway(
       return (overrides.dial ?? dialLoopback)(target, signal);
     },
     touched: (target) => void touched.push(target),
-    siblingOf: (target, token) => target.token === TOKEN && token === SIBLING_TOKEN,
+    dialFailure,
+    visitor: (req) => ({ scheme: 'http', host: req.headers.host ?? '', client: clientAddress(req) }),
+    fingerprint: tokenFingerprint,
+    isSibling: ({ token }, hostname) =>
+      token === TOKEN && hostname.toLowerCase() === previewHost(SIBLING_TOKEN, 'localhost'),
     frameAncestors: () => [CONSOLE_ORIGIN],
     log: { debug: log, warn: log },
     metrics: {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { HotReloadPort } from '#adapters/gateway/hot-reload-port.ts';
+import { HotReloadPort } from '#proxy/hot-reload-port.ts';
 import { fetchRaw, type GatewayBed, type Listener, startApp, startGateway } from './gateway-bed.ts';
 
 const query = (host: string, port: string) =>

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { type ErrorCode, PortholeError } from '#core/errors.ts';
+import { type Refusal, refusal, type REFUSALS } from './refusal.ts';
 
 /** A name, an IPv4 address or a bracketed IPv6 address, each with an optional port. */
 const HOST = /^(?:[a-z0-9](?:[a-z0-9._-]*)|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
@@ -16,7 +16,7 @@ const MAX_HEADERS = 200;
  * anything looks at the path: what this returns is answered, and nothing more is read from that connection.
  * Messages never repeat Host or target, because a preview's token may stand in them.
  */
-export function rejectHostileHead(req: IncomingMessage): PortholeError | undefined {
+export function rejectHostileHead(req: IncomingMessage): Refusal | undefined {
   const { method = '', url = '', rawHeaders, httpVersion } = req;
   if (httpVersion !== '1.1' && httpVersion !== '1.0') {
     return refused(`HTTP/${httpVersion} is not spoken here. Use HTTP/1.1.`);
@@ -43,7 +43,7 @@ function rejectHostileHeaders(
   rawHeaders: readonly string[],
   method: string,
   version: '1.0' | '1.1',
-): PortholeError | undefined {
+): Refusal | undefined {
   let hosts = 0;
   let lengths = 0;
   let encodings = 0;
@@ -105,8 +105,8 @@ function rejectHostileHeaders(
   return undefined;
 }
 
-function refused(message: string, code: ErrorCode = 'invalid_request'): PortholeError {
-  return new PortholeError(code, message);
+function refused(message: string, code: keyof typeof REFUSALS = 'invalid_request'): Refusal {
+  return refusal(code, message);
 }
 
 function shown(value: string): string {

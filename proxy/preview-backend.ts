@@ -1,6 +1,3 @@
-import type { IncomingMessage } from 'node:http';
-import type { PreviewView } from './preview-headers.ts';
-import type { PreviewProxyDeps } from './preview-proxy-deps.ts';
 import type { PreviewTarget } from './preview-target.ts';
 import type { UpstreamPool } from './upstream/upstream-pool.ts';
 
@@ -74,18 +71,4 @@ export class PreviewBackend {
     this.pool.close();
     for (const exchange of this.#open) exchange.abort();
   }
-}
-
-/** A preview as the sender of this request reaches it. */
-export function viewOf(
-  { scheme }: Pick<PreviewProxyDeps, 'scheme'>,
-  { target: { targetPort } }: PreviewBackend,
-  { headers: { host = '' } }: IncomingMessage,
-): PreviewView {
-  return { scheme, host, targetPort };
-}
-
-/** The address of the client, IPv4 in its own form. */
-export function clientAddress({ socket: { remoteAddress = 'unknown' } }: IncomingMessage): string {
-  return remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress;
 }
