@@ -1,0 +1,16 @@
+/**
+ * The guest: the program that does everything that happens inside a sandbox. Started as
+ * `node guest.js <GuestSettings as JSON>`; it serves HTTP/1.1 and WebSocket on one socket.
+ */
+import { closeInherited, protectGuest } from './protect-guest.ts';
+import { readSettings } from './settings.ts';
+import { serveGuest } from './serve-guest.ts';
+
+// Agents restart their servers with `pkill -f node`, which matches whole command lines.
+process.title = 'porthole-guest';
+
+const settings = readSettings(process.argv[2]);
+// Before anything opens a descriptor that the check would take for an inherited one.
+closeInherited('fd' in settings.listen ? settings.listen.fd : 2);
+const guest = await serveGuest(settings);
+protectGuest(() => guest.endCommands());

@@ -1,0 +1,89 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { CommandPipes } from './command-pipes.ts';
+import { serveDial } from './dial.ts';
+import { serveExec } from './exec.ts';
+import { PROTOCOL_VERSION } from './protocol/http.ts';
+import {
+  asGuestError,
+  type Handler,
+  Router,
+  type Routes,
+  sendError,
+  sendJson,
+  type UpgradeHandler,
+} from './router.ts';
+import type { GuestSettings } from './settings.ts';
+import { CommandStarter } from './start-command.ts';
+
+export interface Guest {
+  readonly server: Server;
+  /** Kills what runs, where no pid namespace does it at the guest's end. */
+  endCommands(): void;
+}
+
+/** Listens where the settings say, and resolves once connections are accepted. */
+export async function serveGuest(settings: GuestSettings): Promise<Guest> {
+  const startedAt = new Date().toISOString();
+  const pipes = new CommandPipes(join(settings.state, 'pipes'));
+  const starter = new CommandStarter(settings, pipes);
+  const routes: Routes<Handler> = {
+    'GET /v1/health': (_request, response) =>
+      sendJson(response, 200, {
+        protocol: PROTOCOL_VERSION,
+        version: settings.version,
+        started_at: startedAt,
+      }),
+  };
+  const upgrades: Routes<UpgradeHandler> = {
+    'GET /v1/exec': (request, socket, head) => serveExec(starter, request, socket, head),
+    'GET /v1/dial/{port}': ({ headers }, socket, head, { params }) =>
+      serveDial(headers.upgrade, params['port'], socket, head),
+  };
+  const server = createGuestServer(new Router(routes), new Router(upgrades));
+  const { listen } = settings;
+  // The host's own socket file is in a folder that only the host may change.
+  if ('fd' in listen) server.listen({ fd: listen.fd });
+  else if ('path' in listen) server.listen(listen.path);
+  else server.listen(listen.port, listen.host);
+  await once(server, 'listening');
+  void pipes.prepare();
+  return { server, endCommands: () => starter.endAll() };
+}
+
+function createGuestServer(routes: Router<Handler>, upgrades: Router<UpgradeHandler>): Server {
+  const server = createServer({ requestTimeout: 0, keepAliveTimeout: 60_000 }, (request, response) => {
+    const ended = new AbortController();
+    response.on('close', () => ended.abort());
+    const answer = async (): Promise<void> => {
+      const url = urlOf(request);
+      const { handler, params } = routes.find(request.method ?? '', url.pathname);
+      await handler(request, response, { url, params, signal: ended.signal });
+    };
+    answer().catch((error: unknown) => sendError(response, error));
+  });
+  server.on('upgrade', (request, socket, head) => {
+    const take = async (): Promise<void> => {
+      const url = urlOf(request);
+      const { handler, params } = upgrades.find(request.method ?? '', url.pathname);
+      await handler(request, socket, head, { url, params });
+    };
+    socket.on('error', () => {});
+    take().catch((error: unknown) => refuseUpgrade(socket, error));
+  });
+  server.on('clientError', (_error, socket) => socket.destroy());
+  return server;
+}
+
+function urlOf(request: IncomingMessage): URL {
+  return new URL(request.url ?? '/', 'http://guest');
+}
+
+function refuseUpgrade(socket: Duplex, error: unknown): void {
+  const refused = asGuestError(error);
+  const body = Buffer.from(refused.body);
+  const head = `HTTP/1.1 ${refused.status} Refused\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`;
+  socket.end(Buffer.concat([Buffer.from(head), body]));
+}
