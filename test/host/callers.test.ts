@@ -59,7 +59,6 @@ describe('each kind of caller', () => {
   });
   afterAll(() => porthole.end());
 
-  /** A run of its own for each cell, because some calls end what they are about. */
   const freshRun = () => makeRun(porthole, ALICE, { sandbox_id: shared.sandboxId, auto_approve_tools: true });
 
   const probes = () => routeProbes(porthole);
@@ -75,8 +74,11 @@ describe('each kind of caller', () => {
     'gets from %s what the table says',
     async (name, route) => {
       const statuses: number[] = [];
+      let made = await probeOf(route);
+      let isChanged = false;
       for (const caller of CALLERS) {
-        const { run, probe } = await probeOf(route);
+        if (isChanged) made = await probeOf(route);
+        const { run, probe } = made;
         const { tokens } = porthole.host.services;
         const credentials: Readonly<Record<string, string | undefined>> = {
           owner: ALICE,
@@ -92,9 +94,16 @@ describe('each kind of caller', () => {
           }),
         };
         const path = route.path.replace(/\{(\w+)\}/g, (_all, param: string) => probe.params?.[param] ?? '');
-        statuses.push(
-          await statusOf(porthole, route.method, `${path}${probe.query ?? ''}`, credentials[caller], probe),
+        const status = await statusOf(
+          porthole,
+          route.method,
+          `${path}${probe.query ?? ''}`,
+          credentials[caller],
+          probe,
         );
+        statuses.push(status);
+        // A call that gets through may end what it is about; reads and refusals change nothing.
+        isChanged = route.method !== 'GET' && status < 400;
       }
       expect(Object.fromEntries(CALLERS.map((caller, at) => [caller, statuses[at]]))).toEqual(
         Object.fromEntries(CALLERS.map((caller, at) => [caller, table.rows.get(name)?.[at]])),
