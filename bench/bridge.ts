@@ -11,18 +11,27 @@ import { startHostProcess } from '#test/support/host-process.ts';
 import { type BenchResult, compare, interleave, startWorker } from './measure.ts';
 
 export interface BridgeBenchOptions {
+  /** Most rounds before those that count. */
+  readonly warmUp?: number;
   /** Pairs of commands. */
   readonly pairs?: number;
   /** Pairs of what moves megabytes. */
   readonly rounds?: number;
+  /** Of stdout; uploads are half of it. */
+  readonly mebibytes?: number;
+  /** Of the tree that is archived. */
+  readonly files?: number;
 }
 
 const MIB = 1 << 20;
 
 /** The sandbox bridge on one machine: commands beside plain processes, bytes beside what a file or a bare server gives, archives beside GNU tar. */
 export async function benchBridge({
+  warmUp = 20,
   pairs = 300,
   rounds = 25,
+  mebibytes = 64,
+  files = 2_000,
 }: BridgeBenchOptions = {}): Promise<BenchResult[]> {
   const folder = await mkdtemp(join(tmpdir(), 'porthole-bench-'));
   const host = await startHostProcess({
@@ -79,21 +88,21 @@ export async function benchBridge({
       exec: timed(() => exec(['exit', '0'])),
       'bash -c': timed(() => run('bash', ['-c', 'exit 0'], folder)),
     };
-    await interleave(commands, 20);
+    await interleave(commands, warmUp);
     const P7 = await interleave(commands, pairs);
 
-    const size = 64 * MIB;
+    const size = mebibytes * MIB;
     const rate = (action: () => Promise<unknown>) => async () =>
       size / MIB / ((await timed(action)()) / 1_000);
     const streams = {
       'SSE of exec': rate(() => exec(['head', '-c', String(size), '/dev/zero'])),
       'raw chunked': rate(() => ask(raw.ready, 'GET', `/${size}`)),
     };
-    await interleave(streams, 2);
+    await interleave(streams, Math.min(warmUp, 2));
     const P7stream = await interleave(streams, rounds);
 
     const file = join(folder, 'upload');
-    await writeFile(file, randomBytes(32 * MIB));
+    await writeFile(file, randomBytes(size / 2));
     const uploads = {
       'stream copy': timed(() => pipeline(createReadStream(file), createWriteStream(join(folder, 'copy')))),
       PUT: timed(() => ask(host.port, 'PUT', `${sandbox}/file/workspace/upload`, createReadStream(file))),
@@ -103,13 +112,13 @@ export async function benchBridge({
         await writeFile(join(folder, 'copy'), Buffer.from(body, 'base64'));
       }),
     };
-    await interleave(uploads, 2);
+    await interleave(uploads, Math.min(warmUp, 2));
     const P8 = await interleave(uploads, rounds);
     await exec(['rm', 'upload']);
 
     const tree = join(folder, 'tree');
     for (let at = 0; at < 40; at += 1) await mkdir(join(tree, `d${at}`), { recursive: true });
-    for (let at = 0; at < 2_000; at += 1) {
+    for (let at = 0; at < files; at += 1) {
       await writeFile(join(tree, `d${at % 40}`, `f${at}`), randomBytes(13_000));
     }
     const archive = join(folder, 'tree.tar');
@@ -124,28 +133,46 @@ export async function benchBridge({
       hydrate: timed(hydrate),
       'tar -xf': timed(() => run('tar', ['-xf', archive], out)),
     };
-    await interleave(archives, 2);
+    await interleave(archives, Math.min(warmUp, 2));
     const P9 = await interleave(archives, rounds);
 
     return [
       compare('P7 exec of a builtin / bash -c', P7, ['exec', 'bash -c'], 'ms', { at: 'most', value: 1.25 }),
-      compare('P7 64 MiB of stdout as events / raw', P7stream, ['SSE of exec', 'raw chunked'], 'MiB/s', {
-        at: 'least',
-        value: 0.9,
-      }),
-      compare('P8 copy of 32 MiB by a stream / its upload', P8, ['stream copy', 'PUT'], 'ms', {
+      compare(
+        `P7 ${mebibytes} MiB of stdout as events / raw`,
+        P7stream,
+        ['SSE of exec', 'raw chunked'],
+        'MiB/s',
+        {
+          at: 'least',
+          value: 0.9,
+        },
+      ),
+      compare(`P8 copy of ${mebibytes / 2} MiB by a stream / its upload`, P8, ['stream copy', 'PUT'], 'ms', {
         at: 'least',
         value: 0.8,
       }),
-      compare('P8 32 MiB as base64 in JSON / its upload', P8, ['base64 in JSON', 'PUT'], 'ms'),
-      compare('P9 tar -cf of 2,000 files / persist', P9, ['tar -cf -', 'persist'], 'ms', {
-        at: 'least',
-        value: 0.6,
-      }),
-      compare('P9 tar -xf of 2,000 files / hydrate', P9, ['tar -xf', 'hydrate'], 'ms', {
-        at: 'least',
-        value: 0.5,
-      }),
+      compare(`P8 ${mebibytes / 2} MiB as base64 in JSON / its upload`, P8, ['base64 in JSON', 'PUT'], 'ms'),
+      compare(
+        `P9 tar -cf of ${files.toLocaleString('en')} files / persist`,
+        P9,
+        ['tar -cf -', 'persist'],
+        'ms',
+        {
+          at: 'least',
+          value: 0.6,
+        },
+      ),
+      compare(
+        `P9 tar -xf of ${files.toLocaleString('en')} files / hydrate`,
+        P9,
+        ['tar -xf', 'hydrate'],
+        'ms',
+        {
+          at: 'least',
+          value: 0.5,
+        },
+      ),
     ];
   } finally {
     agent.destroy();

@@ -9,14 +9,14 @@ import { type BenchResult, compare, estimate } from './measure.ts';
 export interface FairnessBenchOptions {
   /** Commands measured, with and without load. */
   readonly commands?: number;
+  /** Files of the folder that is listed. */
+  readonly listed?: number;
   /** Files of the zip. */
   readonly files?: number;
 }
 
 const KEYS = { ann: 'bench-key-of-ann-0', bob: 'bench-key-of-bob-0' };
 type Name = keyof typeof KEYS;
-/** Of the folder that is listed. */
-const LISTED = 10_000;
 const LISTINGS = 30;
 /**
  * The goals of the issue: another user's `exec`, in milliseconds, and the memory of a zip, in MiB.
@@ -30,6 +30,7 @@ const MOST_MIB = 32;
  */
 export async function benchFairness({
   commands = 200,
+  listed = 10_000,
   files = 200_000,
 }: FairnessBenchOptions = {}): Promise<BenchResult[]> {
   const folder = await mkdtemp(join(tmpdir(), 'porthole-bench-'));
@@ -73,7 +74,7 @@ export async function benchFairness({
         '-c',
         `mkdir ${name} && cd ${name} && seq -f 'a-file-of-usual-length-%.0f.txt' ${count} | xargs touch`,
       ]);
-    await touch('listed', LISTED);
+    await touch('listed', listed);
     const measure = async (): Promise<number[]> => {
       const times: number[] = [];
       while (times.length < commands) {

@@ -1,15 +1,14 @@
 /**
  * `npm run bench [-- preview|previews|sandboxes|bridge|fairness|proxy|host|start|all …] [--quick]`:
- * ratios measured side by side
- * in one run, with the absolute medians beside them. Compare ratios: the absolute figures belong to
- * this machine at this
- * moment. `--quick` runs every arm a few times, to see that it works.
+ * ratios measured side by side in one run, with the absolute medians beside them. Compare ratios:
+ * the absolute figures belong to this machine at this moment. `--quick` runs every arm once or
+ * twice on little data, to see that it works (CI: about three minutes for all).
  */
 import { availableParallelism } from 'node:os';
 import type { BenchResult } from './measure.ts';
 
 /** Enough to see that every arm runs; no figure to quote. */
-const QUICK_LOAD = { rounds: 2, seconds: 0.5, roundTrips: 100 };
+const QUICK_LOAD = { warmUp: 0, rounds: 1, seconds: 0.5, roundTrips: 20 };
 
 const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {
   preview: async (quick) => {
@@ -21,19 +20,19 @@ const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {
   },
   previews: async (quick) => {
     const { benchPreviews } = await import('./previews.ts');
-    return benchPreviews(quick ? { previews: 200, pairs: 10, rounds: 2, share: 0.05 } : {});
+    return benchPreviews(quick ? { previews: 40, pairs: 3, rounds: 1, share: 0.02, expired: 10 } : {});
   },
   sandboxes: async (quick) => {
     const { benchSandboxes } = await import('./sandboxes.ts');
-    return benchSandboxes(quick ? { rounds: 2, clusterRounds: 1, burst: 25 } : {});
+    return benchSandboxes(quick ? { rounds: 1, clusterRounds: 1, slots: 5, burst: 7 } : {});
   },
   bridge: async (quick) => {
     const { benchBridge } = await import('./bridge.ts');
-    return benchBridge(quick ? { pairs: 10, rounds: 2 } : {});
+    return benchBridge(quick ? { warmUp: 1, pairs: 5, rounds: 1, mebibytes: 8, files: 100 } : {});
   },
   fairness: async (quick) => {
     const { benchFairness } = await import('./fairness.ts');
-    return benchFairness(quick ? { commands: 10 } : {});
+    return benchFairness(quick ? { commands: 5, listed: 1_000, files: 5_000 } : {});
   },
   proxy: async (quick) => {
     const { benchPreview } = await import('./preview.ts');
@@ -41,11 +40,11 @@ const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {
   },
   host: async (quick) => {
     const { benchHost } = await import('./host.ts');
-    return benchHost(quick ? { rounds: 2, seconds: 0.5 } : {});
+    return benchHost(quick ? { rounds: 1, seconds: 0.5 } : {});
   },
   start: async (quick) => {
     const { benchStart } = await import('./start.ts');
-    return benchStart(quick ? { rounds: 2 } : {});
+    return benchStart(quick ? { rounds: 1 } : {});
   },
 };
 

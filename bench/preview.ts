@@ -6,6 +6,8 @@ import { startNginx } from './preview/nginx.ts';
 const HOST = `bench-bench-bench-${'a'.repeat(26)}-preview.localhost`;
 
 export interface PreviewBenchOptions {
+  /** Rounds before those that count. */
+  readonly warmUp?: number;
   /** Rounds of each comparison. */
   readonly rounds?: number;
   /** Seconds of small requests a round. */
@@ -25,7 +27,7 @@ export interface PreviewBenchOptions {
  * front of the same upstream; arms without their program are left out.
  */
 export async function benchPreview(options: PreviewBenchOptions = {}): Promise<BenchResult[]> {
-  const { rounds = 9, seconds = 2, roundTrips = 1_000 } = options;
+  const { warmUp = 1, rounds = 9, seconds = 2, roundTrips = 1_000 } = options;
   const workers: Worker<unknown>[] = [];
   const start = async (file: URL | string, args: string[] = []): Promise<Worker<number>> => {
     const worker = await startWorker<number>(new URL(file, new URL('./preview/', import.meta.url)), args);
@@ -54,7 +56,7 @@ export async function benchPreview(options: PreviewBenchOptions = {}): Promise<B
         }),
       );
       // The first round fills pools and lets the compiler settle.
-      await interleave(arms, 1);
+      await interleave(arms, warmUp);
       return interleave(arms, rounds);
     };
 

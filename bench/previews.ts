@@ -15,6 +15,8 @@ export interface PreviewsBenchOptions {
   readonly pairs?: number;
   /** Passes of a reaper, imports of a bundle. */
   readonly rounds?: number;
+  /** Previews that one pass ends. */
+  readonly expired?: number;
   /** Share of the starts behind lagging gateways. */
   readonly share?: number;
 }
@@ -24,7 +26,7 @@ export interface PreviewsBenchOptions {
  * readiness is told; and what the functions' bundles cost to load.
  */
 export async function benchPreviews(options: PreviewsBenchOptions = {}): Promise<BenchResult[]> {
-  const { previews = 10_000, pairs = 400, rounds = 9, share = 1 } = options;
+  const { previews = 10_000, pairs = 400, rounds = 9, expired = 100, share = 1 } = options;
   const imports = await benchColdImports(rounds);
   const problem = process.env['KUBECONFIG'] === undefined ? missing() : undefined;
   if (problem !== undefined) {
@@ -41,7 +43,7 @@ export async function benchPreviews(options: PreviewsBenchOptions = {}): Promise
     const seededAt = new Date();
     await seedPreviews(bed.planeOf(full).plane, previews, seededAt);
     const scale = await benchScale(bed, { full, empty, count: previews, before });
-    const reaping = await benchReaping(bed, { kubeconfig, full, empty, seededAt, rounds });
+    const reaping = await benchReaping(bed, { kubeconfig, full, empty, seededAt, rounds, expired });
     return [...imports, ...starts, ...readiness, ...scale, ...reaping];
   } finally {
     await bed.close();

@@ -9,7 +9,9 @@ export interface SandboxesBenchOptions {
   readonly rounds?: number;
   /** The same in a cluster. */
   readonly clusterRounds?: number;
-  /** Those who ask at once for one of a pool of 20. */
+  /** Sandboxes of the pool that is measured. */
+  readonly slots?: number;
+  /** Those who ask at once for one of that pool. */
   readonly burst?: number;
 }
 
@@ -23,6 +25,7 @@ const READY = 2;
 export async function benchSandboxes({
   rounds = 25,
   clusterRounds = 9,
+  slots = 20,
   burst = 100,
 }: SandboxesBenchOptions = {}): Promise<BenchResult[]> {
   const results: BenchResult[] = [];
@@ -51,7 +54,7 @@ export async function benchSandboxes({
       compare(`${name}: create to first command, warm / cold`, ran, ['warm', 'cold'], 'ms'),
     );
     if (name === 'local') {
-      results.push(...(await benchPool({ slots: 20, burst, rounds, cold: estimate(created.cold).median })));
+      results.push(...(await benchPool({ slots, burst, rounds, cold: estimate(created.cold).median })));
     }
   }
   return results;

@@ -19,11 +19,11 @@ export interface ReapingOptions {
   /** When the namespace was filled: nothing is due then. */
   readonly seededAt: Date;
   readonly rounds: number;
+  /** What expires at once. */
+  readonly expired: number;
 }
 
 const MINUTE = 60_000;
-/** What expires at once. */
-const EXPIRED = 100;
 const MAX_GROWTH_MB = 48;
 /** As a pod has it: where there is no limit, Node lets garbage lie until there are gigabytes of it. */
 const SMALL_HEAP = ['--max-old-space-size=64', '--max-semi-space-size=2'];
@@ -31,7 +31,7 @@ const PASS = 'pass';
 const WHOLE_PASS = 'whole pass';
 const LIST = 'one list of all routes';
 
-/** P4 and P5: a reaper's pass where nothing is due, and where a hundred previews are. */
+/** P4 and P5: a reaper's pass where nothing is due, and where many previews are. */
 export async function benchReaping(bed: PreviewBed, options: ReapingOptions): Promise<BenchResult[]> {
   const records = openSqliteRecords({ file: ':memory:' });
   await records.migrate();
@@ -128,9 +128,15 @@ async function benchScan(
   }
 }
 
-async function benchMemory({ kubeconfig, full, empty, seededAt }: ReapingOptions): Promise<BenchResult> {
+async function benchMemory({
+  kubeconfig,
+  full,
+  empty,
+  seededAt,
+  rounds,
+}: ReapingOptions): Promise<BenchResult> {
   const growths: number[] = [];
-  for (let process = 0; process < 3; process += 1) {
+  for (let process = 0; process < Math.min(3, rounds); process += 1) {
     const module = new URL('./scanning-reaper.ts', import.meta.url);
     const reaper = await startWorker(module, [kubeconfig, full, empty], SMALL_HEAP);
     growths.push((await reaper.ask(passTimes(seededAt).whole.getTime())) as number);
@@ -153,12 +159,12 @@ async function benchMemory({ kubeconfig, full, empty, seededAt }: ReapingOptions
 async function benchDeletes(
   bed: PreviewBed,
   records: Records,
-  { full, seededAt, rounds }: ReapingOptions,
+  { full, seededAt, rounds, expired: count }: ReapingOptions,
 ): Promise<BenchResult[]> {
   const { plane, preview } = bed.planeOf(full);
   const now = passTimes(seededAt).ordinary;
   const reap = (by: PreviewPlane) => reapPreviews({ plane: by, records, preview, clock: { now: () => now } });
-  const expired = () => seedPreviews(plane, EXPIRED, now, { due: true });
+  const expired = () => seedPreviews(plane, count, now, { due: true });
   const timed = async (does: () => Promise<unknown>) => {
     const began = performance.now();
     await does();
@@ -209,7 +215,7 @@ async function benchDeletes(
   const figures = await interleave(arms, rounds);
   return [
     compare(
-      `P5 ${EXPIRED} previews ended by the reaper / bare`,
+      `P5 ${count} previews ended by the reaper / bare`,
       figures,
       ['reaper’s deletions', 'the same bare, 8 at once'],
       'ms',
@@ -219,7 +225,7 @@ async function benchDeletes(
       },
     ),
     compare(
-      `P5 a pass that ends ${EXPIRED} / one list of both kinds`,
+      `P5 a pass that ends ${count} / one list of both kinds`,
       figures,
       ['pass that ends them', 'lists of both kinds'],
       'ms',

@@ -35,7 +35,7 @@ export async function timeLives(
     ]),
   );
   try {
-    await interleave(arms, WARM_UP);
+    await interleave(arms, Math.min(WARM_UP, rounds));
     for (const each of stops) each.length = 0;
     const starts = await interleave(arms, rounds);
     return namespaces.map((name, at) => ({ starts: starts[name] ?? [], stops: stops[at] ?? [] }));

@@ -72,7 +72,7 @@ async function timeCalls(bed: PreviewBed, namespace: string, rounds: number): Pr
   };
   try {
     // The compiler settles, connections open.
-    await interleave(starts, 30);
+    await interleave(starts, Math.min(30, rounds));
     const started = await interleave(starts, rounds);
     const token = await functions.start();
     const name = await bare.start()();
@@ -82,7 +82,7 @@ async function timeCalls(bed: PreviewBed, namespace: string, rounds: number): Pr
       plane: timed(() => own.plane.touch(token, RUN, inHalfAnHour())),
       bare: timed(() => bare.keepAlive(name)),
     };
-    await interleave(keepalives, 30);
+    await interleave(keepalives, Math.min(30, rounds));
     const kept = await interleave(keepalives, rounds);
     await functions.stop(token);
     await bare.stop(name);

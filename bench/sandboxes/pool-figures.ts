@@ -46,11 +46,11 @@ export async function benchPool({ slots, burst, rounds, cold }: PoolFigures): Pr
         async () => (await records.sandboxes.takeWarm(place, POOL_OWNER, OWNER, clock.now()))?.id,
       ),
     };
-    await interleave(arms, 3);
+    await interleave(arms, Math.min(3, rounds));
     const taking = await interleave(arms, rounds);
 
     const refills: number[] = [];
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < Math.min(3, rounds); round += 1) {
       await pool.drain();
       const began = performance.now();
       await pool.prime();
