@@ -66,7 +66,15 @@ suite('hostile paths', missing, () => {
 
   test('take no command and no session anywhere else', async () => {
     await house.sh('find /workspace -mindepth 1 -delete');
-    const cwds = [...new Set(tails.flatMap((tail, at) => [at % 2 === 0 ? tail : `/${tail}`, decoded(tail)]))];
+    // Once decoded most of them are one path; as they are written, each third stands for its kind.
+    const cwds = [
+      ...new Set(
+        tails.flatMap((tail, at) => [
+          ...(at % 3 === 0 ? [at % 2 === 0 ? tail : `/${tail}`] : []),
+          decoded(tail),
+        ]),
+      ),
+    ];
     expect(cwds.length).toBeGreaterThan(500);
     const wrong: unknown[] = [];
     await inLanes(cwds, LANES, async (cwd, at) => {

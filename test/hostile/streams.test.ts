@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { type Bridge, create, put, readRun, run } from '#test/contracts/bridge/bridge-client.ts';
 import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
-import { suite } from '#test/support/suite.ts';
+import { repetitions, suite } from '#test/support/suite.ts';
 import { missing } from './support/hostile-house.ts';
 import { inLanes } from './support/raw-request.ts';
 
@@ -133,11 +133,12 @@ suite('streams whose clients go or stop', process.platform === 'linux' ? missing
     response.destroy();
   }, 30_000);
 
-  test('1,000 execs with clients that vanish at any moment: one end for each that stays, no process left', async () => {
+  test('execs with clients that vanish at any moment: one end for each that stays, no process left', async () => {
+    const execs = repetitions(1_000);
     let stayed = 0;
     const wrong: unknown[] = [];
     await inLanes(
-      Array.from({ length: 1_000 }, (_, at) => at),
+      Array.from({ length: execs }, (_, at) => at),
       8,
       async (at) => {
         const stays = at % 5 === 0;
@@ -185,7 +186,7 @@ suite('streams whose clients go or stop', process.platform === 'linux' ? missing
       },
     );
     expect(wrong).toEqual([]);
-    expect(stayed).toBe(200);
+    expect(stayed).toBe(execs / 5);
     await after(2_000);
     const { stdout } = await run(bridge, id, [
       'bash',

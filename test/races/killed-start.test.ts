@@ -13,9 +13,10 @@ import { startPreview } from '#core/use-cases/start-preview.ts';
 import { recoverSandboxes } from '#host/recover-sandboxes.ts';
 import { collect } from '#test/support/collect.ts';
 import { openHouse } from './data-folder-house.ts';
+import { repetitions } from '#test/support/suite.ts';
 
 const SCRIPT = join(import.meta.dirname, 'killed-start-process.ts');
-const KILLS = 200;
+const KILLS = repetitions(200, 40);
 /** Kills of one folder, one after the other: each next process starts on what the last one left. */
 const IN_A_ROW = 10;
 

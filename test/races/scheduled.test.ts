@@ -17,6 +17,7 @@ import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { OPTIONS } from '#test/support/preview-options.ts';
 import { type Action, type Pair, PreviewWorld } from './preview-world.ts';
+import { repetitions } from '#test/support/suite.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.000Z');
 const OWNER = { user: 'alice', org: 'acme' };
@@ -151,7 +152,7 @@ describe('in any order of their steps', () => {
           maxPerRun: 3,
         }),
       ),
-      { numRuns: 1_000 },
+      { numRuns: repetitions(1_000) },
     );
   });
 
@@ -163,7 +164,7 @@ describe('in any order of their steps', () => {
         fc.array(client, { minLength: 2, maxLength: 5 }),
         (scheduler, clients) => play(scheduler, clients, { runs: 1, ports: 1, maxPerRun: 3 }),
       ),
-      { numRuns: 1_000 },
+      { numRuns: repetitions(1_000) },
     );
   });
 
@@ -181,7 +182,7 @@ describe('in any order of their steps', () => {
           fc.array(client, { minLength: 2, maxLength: 5 }),
           (scheduler, clients) => play(scheduler, clients, { runs: 2, ports: 3, maxPerRun: 2 }, kind),
         ),
-        { numRuns: 1_000 },
+        { numRuns: repetitions(1_000) },
       );
     },
   );
@@ -192,7 +193,7 @@ describe('in any order of their steps', () => {
         const starts: Action[][] = [0, 1, 2, 3, 4, 5].map((at) => [{ do: 'start', pair: at }]);
         await play(scheduler, starts, { runs: 1, ports: 6, maxPerRun: 2 });
       }),
-      { numRuns: 1_000 },
+      { numRuns: repetitions(1_000) },
     );
   });
 });

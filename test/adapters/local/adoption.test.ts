@@ -9,7 +9,7 @@ import { DrivenHost, type HostPlace, prepare } from '#test/adapters/local/driven
 import { comesTrue, processesWith } from '#test/adapters/local/host-processes.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
-import { suite } from '#test/support/suite.ts';
+import { repetitions, suite } from '#test/support/suite.ts';
 
 const SERVER = `require('net').createServer((c) => { c.on('error', () => {}); c.write('alive:'); c.pipe(c); })`;
 
@@ -75,7 +75,7 @@ for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
 
     test('leaves no stray at whatever moment of create, stop, resume or destroy it dies', async () => {
       const id = sandboxId();
-      for (let round = 0; round < 12; round++) {
+      for (let round = 0; round < repetitions(12, 4); round++) {
         const host = await start();
         const steps = ['create', 'stop', 'resume', 'destroy'] as const;
         for (const before of steps.slice(0, round % 4)) await host[before](id);

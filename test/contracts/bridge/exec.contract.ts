@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { request } from 'node:http';
 import type { UnderTest } from '../bridge.contract.ts';
 import { ask, create, put, refusal, run } from './bridge-client.ts';
+import { repetitions } from '#test/support/suite.ts';
 
 export function execContract(bridge: UnderTest): void {
   describe('exec', () => {
@@ -219,12 +220,12 @@ printf '#!/bin/sh\\necho ran\\n' > /tmp/tool && chmod +x /tmp/tool && /tmp/tool`
       await exec(['sh', '-c', `${FIND} kill $(find_all)`, 'sh', 'sleep 36.5']);
     });
 
-    test('50 at once, and 200 one after the other, each with its own output', async () => {
+    test('50 at once, and many one after the other, each with its own output', async () => {
       const told = await Promise.all(Array.from({ length: 50 }, (_, at) => exec(['echo', String(at)])));
       expect(told.map(({ stdout }) => stdout.toString())).toEqual(
         Array.from({ length: 50 }, (_, at) => `${at}\n`),
       );
-      for (let at = 0; at < 200; at += 1) {
+      for (let at = 0; at < repetitions(200); at += 1) {
         expect((await exec(['echo', String(at)])).stdout.toString()).toBe(`${at}\n`);
       }
     }, 240_000);
