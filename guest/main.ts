@@ -3,14 +3,16 @@
  * `node guest.js <GuestSettings as JSON>`; it serves HTTP/1.1 and WebSocket on one socket.
  */
 import { closeInherited, protectGuest } from './protect-guest.ts';
-import { readSettings } from './settings.ts';
+import { readSettings } from './protocol/settings.ts';
 import { serveGuest } from './serve-guest.ts';
 
 // Agents restart their servers with `pkill -f node`, which matches whole command lines.
 process.title = 'porthole-guest';
 
 const settings = readSettings(process.argv[2]);
-// Before anything opens a descriptor that the check would take for an inherited one.
 closeInherited('fd' in settings.listen ? settings.listen.fd : 2);
-const guest = await serveGuest(settings);
-protectGuest(() => guest.endCommands());
+const fail = (error: unknown): never => {
+  process.stderr.write(`porthole-guest: ${String(error)}\n`);
+  process.exit(1);
+};
+serveGuest(settings).then((guest) => protectGuest(() => guest.endCommands()), fail);

@@ -15,7 +15,7 @@ import {
   sendJson,
   type UpgradeHandler,
 } from './router.ts';
-import type { GuestSettings } from './settings.ts';
+import type { GuestSettings } from './protocol/settings.ts';
 import { CommandStarter } from './start-command.ts';
 
 export interface Guest {

@@ -5,7 +5,7 @@ import { CommandOutput } from './command-output.ts';
 import { type CommandPipes, discard } from './command-pipes.ts';
 import { expendable, Groups, openFolder, signalGroup } from './protect-guest.ts';
 import type { CommandExit, ExecRequest, TerminalSize } from './protocol/exec.ts';
-import { type GuestSettings, locate } from './settings.ts';
+import { type GuestSettings, locate } from './protocol/settings.ts';
 
 /** Where a command's input goes. */
 export interface CommandInput {

@@ -25,8 +25,6 @@ interface NativePty {
   resize(fd: number, cols: number, rows: number): void;
 }
 
-const load = createRequire(import.meta.url);
-
 function signalName(number: number): string {
   const found = Object.entries(constants.signals).find(([, value]) => value === number);
   return found?.[0] ?? `SIG${number}`;
@@ -34,7 +32,7 @@ function signalName(number: number): string {
 
 /** Runs a command on a terminal of its own. @param pty the folder of node-pty's native part */
 export function startTerminal(command: PreparedCommand, size: TerminalSize, pty: string): StartedCommand {
-  const native = load(`${pty}/pty.node`) as NativePty;
+  const native = createRequire(`${pty}/`)('./pty.node') as NativePty;
   const helper = process.platform === 'darwin' ? `${pty}/spawn-helper` : '';
   const env = Object.entries({ TERM: 'xterm-256color', ...command.env });
   const { promise, resolve } = Promise.withResolvers<CommandExit>();

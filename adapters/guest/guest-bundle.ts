@@ -1,4 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { join } from 'node:path';
 import type { Plugin } from 'esbuild';
@@ -11,6 +12,26 @@ const BUILT = join(import.meta.dirname, '../../dist/guest');
 /** File in the guest's folder → the module it is bundled from. */
 const ENTRIES = { 'guest.js': 'main.ts', porthole: 'porthole.ts' } as const;
 
+/** What the guest is made of: itself, the modules without I/O that it shares with the host, and packages. */
+const INGREDIENTS = [
+  'guest/**/*.ts',
+  'core/rules/archive/*.ts',
+  'proxy/**/*.ts',
+  'adapters/guest/guest-bundle.ts',
+  'dist/guest/guest.js',
+  'package-lock.json',
+];
+
+/** Changes with everything that the guest is made of, and is known without bundling it. */
+export function guestDigest(): string {
+  const root = join(SOURCES, '..');
+  const hash = createHash('sha256').update(process.version);
+  for (const file of globSync(INGREDIENTS, { cwd: root }).toSorted()) {
+    hash.update(file).update(readFileSync(join(root, file)));
+  }
+  return hash.digest('hex').slice(0, 16);
+}
+
 /**
  * The guest's programs, each in one file, by their names in its folder.
  * @throws Error where they are not built, and cannot be
@@ -20,6 +41,7 @@ export async function bundleGuest(): Promise<Record<string, string>> {
   if (esbuild === undefined) return readBuilt();
   const files: Record<string, string> = { 'package.json': '{"type":"module"}\n' };
   for (const [name, entry] of Object.entries(ENTRIES)) {
+    if (!existsSync(join(SOURCES, entry))) continue;
     const { outputFiles } = await esbuild.build({
       entryPoints: [join(SOURCES, entry)],
       bundle: true,
@@ -60,8 +82,8 @@ function lazyBuiltins(): Plugin {
 }
 
 function readBuilt(): Record<string, string> {
-  const names = [...Object.keys(ENTRIES), 'package.json'];
-  if (!names.every((name) => existsSync(join(BUILT, name)))) {
+  const names = [...Object.keys(ENTRIES), 'package.json'].filter((name) => existsSync(join(BUILT, name)));
+  if (!names.includes('guest.js')) {
     throw new Error('the guest is not built: run npm ci with its development packages, or npm run build');
   }
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(BUILT, name), 'utf8')]));

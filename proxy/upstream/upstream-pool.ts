@@ -8,7 +8,7 @@ const MAX_IDLE = 32;
 const IDLE_MS = 4_000;
 /** A request that cannot be repeated goes out only on a connection that was alive this recently. */
 const FRESH_MS = 1_000;
-/** A sandbox's init answers within milliseconds; past this it does not work. */
+/** A sandbox's guest answers within milliseconds; past this it does not work. */
 const DIAL_TIMEOUT_MS = 10_000;
 
 export type Dial = (target: PreviewTarget, signal: AbortSignal) => Promise<Duplex>;

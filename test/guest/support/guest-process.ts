@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { listenInFolder } from '#adapters/sandboxes/channel/folder-socket.ts';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { findPty } from '#adapters/local/sandbox-view.ts';
-import type { GuestSettingsInput } from '#guest/settings.ts';
+import type { GuestSettingsInput } from '#guest/protocol/settings.ts';
 
 const MAIN = join(import.meta.dirname, '../../../guest/main.ts');
 

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { environment } from './protocol/exec.ts';
+import { environment } from './exec.ts';
 
 const guestSettings = z.object({
   /** The environment of every command; a request adds to it. */
