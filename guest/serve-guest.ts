@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { CommandPipes } from './command-pipes.ts';
+import { servePreviews } from './preview/serve-previews.ts';
 import { serveDial } from './dial.ts';
 import { serveExec } from './exec.ts';
 import { PROTOCOL_VERSION } from './protocol/http.ts';
@@ -29,7 +30,9 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const startedAt = new Date().toISOString();
   const pipes = new CommandPipes(join(settings.state, 'pipes'));
   const starter = new CommandStarter(settings, pipes);
+  const previews = settings.previews && (await servePreviews(settings.previews, settings.workspace));
   const routes: Routes<Handler> = {
+    ...previews?.routes,
     'GET /v1/health': (_request, response) =>
       sendJson(response, 200, {
         protocol: PROTOCOL_VERSION,

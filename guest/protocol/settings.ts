@@ -14,6 +14,8 @@ const guestSettings = z.object({
     /** `key`: the public key of those who may call, where more than the host reaches the port. */
     z.object({ port: z.int(), host: z.optional(z.string()), key: z.optional(z.string()) }),
   ]),
+  /** Where the guest serves previews, in a cluster. */
+  previews: z.optional(z.object({ port: z.int(), host: z.optional(z.string()) })),
   /** The folder of node-pty's native part; without it there are no terminals. */
   pty: z.optional(z.string()),
   version: z._default(z.string(), '0'),

@@ -218,6 +218,7 @@ function shape(env: Environment): Config {
       gatewayName: env.Sandbox__Preview__GatewayName,
       gatewayNamespace: env.Sandbox__Preview__GatewayNamespace,
       namespace: env.Sandbox__Preview__Namespace,
+      upstream: env.Sandbox__Preview__Upstream,
       idleTimeoutMinutes: env.Sandbox__Preview__IdleTimeoutMinutes,
       maxLifetimeHours: env.Sandbox__Preview__MaxLifetimeHours,
       keepAfterRun: env.Sandbox__Preview__KeepAfterRun,

@@ -393,6 +393,12 @@ export const EnvironmentSchema = z.object({
     .describe('Gateway that preview routes attach to'),
   Sandbox__Preview__GatewayNamespace: text.default('agentweaver').describe('Namespace of that Gateway'),
   Sandbox__Preview__Namespace: text.default('agentweaver').describe('Namespace of previews and sandboxes'),
+  Sandbox__Preview__Upstream: z
+    .enum(['guest', 'direct'], 'must be guest or direct')
+    .default('direct')
+    .describe(
+      "In a cluster, where the Service of a preview leads: `guest` (the sandbox's guest, which reaches servers on loopback too), or `direct` (the server's own port)",
+    ),
   Sandbox__Preview__IdleTimeoutMinutes: whole(1, 10_080)
     .default(30)
     .describe('A preview that is not kept alive this long ends'),

@@ -21,12 +21,8 @@ export interface BridgeUnderTest extends Bridge {
 /** What a suite is given: the bridge, once it is open. */
 export type UnderTest = () => Bridge;
 
-/**
- * The sandbox bridge over HTTP, as its clients see it, on whatever sandboxes `open` gives it.
- * `life`: how sandboxes come and go alone, where commands and files go the way of another provider
- * that has the whole contract.
- */
-export function bridgeContract(open: () => Promise<BridgeUnderTest>, part: 'all' | 'life' = 'all'): void {
+/** The sandbox bridge over HTTP, as its clients see it, on whatever sandboxes `open` gives it. */
+export function bridgeContract(open: () => Promise<BridgeUnderTest>): void {
   describe('the sandbox bridge', () => {
     let opened: BridgeUnderTest | undefined;
     const bridge: UnderTest = () => {
@@ -38,10 +34,8 @@ export function bridgeContract(open: () => Promise<BridgeUnderTest>, part: 'all'
     }, 300_000);
     afterAll(() => opened?.end(), 120_000);
 
-    lifecycleContract(bridge);
-    poolContract(bridge);
-    if (part === 'life') return;
     surfaceContract(bridge);
+    lifecycleContract(bridge);
     execContract(bridge);
     sessionsContract(bridge);
     filesContract(bridge);
@@ -51,6 +45,7 @@ export function bridgeContract(open: () => Promise<BridgeUnderTest>, part: 'all'
     lentContract(bridge);
     ptyContract(bridge);
     tunnelsContract(bridge);
+    poolContract(bridge);
     clientContract(bridge);
   });
 }

@@ -101,6 +101,20 @@ describe('the network of sandboxes', () => {
     });
   });
 
+  test("lets the gateway's pods in to the guest's port, too, where it serves previews", () => {
+    const { spec } = fromGatewayPlan(config({ 'porthole:preview': { upstream: 'guest' } }));
+    expect(spec).toMatchObject({
+      ingress: [
+        {
+          ports: [
+            { protocol: 'TCP', port: 3000, endPort: 9000 },
+            { protocol: 'TCP', port: 2791 },
+          ],
+        },
+      ],
+    });
+  });
+
   test("lets sandboxes out to the functions' own pods, on the channel's port alone", () => {
     expect(channelPlan(config())?.spec).toEqual({
       podSelector: { matchLabels: { 'porthole.sandbox.users.io/role': 'sandbox' } },

@@ -11,7 +11,7 @@ import { dialFailure } from '#adapters/gateway/dial-failure.ts';
 import { PortholeError } from '#core/errors.ts';
 import { parsePreviewHost, previewHost, tokenFingerprint } from '#core/rules/preview-token.ts';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
-import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
+import { createPreviewProxy } from '#proxy/preview-proxy.ts';
 import { clientAddress, type PreviewProxyDeps } from '#proxy/preview-proxy-deps.ts';
 import type { PreviewLookup, PreviewTarget } from '#proxy/preview-target.ts';
 
@@ -27,14 +27,32 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/** The gateway as the host wires it: one strict server for API and previews, the proxy behind it. */
+/** A proxy of previews with a live preview, of `TOKEN`, that has a sibling, of `SIBLING_TOKEN`. */
 export interface GatewayBed extends Listener {
-  readonly proxy: PreviewProxy;
+  /** Of the preview's public origin. */
+  readonly scheme: 'http' | 'https';
   /** `{token}-preview.localhost:{port}` */
   readonly previewHost: string;
+  /** What is no preview's. */
   readonly apiHost: string;
   /** Requests that the API side has read to their end, as `METHOD /path bytes`. */
   readonly apiRequests: string[];
+  /** How often the app was dialled. */
+  readonly dials: () => number;
+  /** How many seconds in which the preview was used are known. */
+  readonly uses: () => number;
+  /** Ends the connections of the preview. */
+  readonly revoke: () => void;
+  readonly drain: (drainMs?: number) => Promise<void>;
+}
+
+export type StartGateway = (
+  upstreamPort: number,
+  overrides?: { readonly dial?: (target: Pick<PreviewTarget, 'targetPort'>) => Promise<Duplex> },
+) => Promise<GatewayBed>;
+
+/** The gateway as the host wires it: one strict server for API and previews, the proxy behind it. */
+export interface LocalBed extends GatewayBed {
   readonly touched: PreviewTarget[];
   /** `status by` of every answer, e.g. `200 app`. */
   readonly answered: string[];
@@ -42,15 +60,12 @@ export interface GatewayBed extends Listener {
   readonly upgrades: () => number;
   /** Everything that was logged, as JSON. */
   readonly logged: string[];
-  /** How often the app was dialled. */
-  readonly dials: () => number;
 }
 
 export async function startGateway(
-  upstreamPort: number | (() => number),
+  targetPort: number,
   overrides: Partial<Pick<PreviewProxyDeps, 'dial' | 'lookup'>> = {},
-): Promise<GatewayBed> {
-  const targetPort = (): number => (typeof upstreamPort === 'number' ? upstreamPort : upstreamPort());
+): Promise<LocalBed> {
   const apiRequests: string[] = [];
   const touched: PreviewTarget[] = [];
   const answered: string[] = [];
@@ -65,7 +80,7 @@ export async function startGateway(
       overrides.lookup ??
       ((token): PreviewLookup =>
         token === TOKEN
-          ? { kind: 'live', target: { runId: 'run_1', sandboxId: 's1', targetPort: targetPort(), token } }
+          ? { kind: 'live', target: { runId: 'run_1', sandboxId: 's1', targetPort, token } }
           : { kind: 'unknown' }),
     dial: (target, signal) => {
       dials += 1;
@@ -119,7 +134,10 @@ export async function startGateway(
       await proxy.close(0);
       await listening.close();
     },
-    proxy,
+    scheme: 'http',
+    uses: () => touched.length,
+    revoke: () => proxy.revoke({ token: TOKEN }),
+    drain: (drainMs) => proxy.close(drainMs),
     previewHost: `${TOKEN}-preview.localhost:${listening.port}`,
     apiHost: `localhost:${listening.port}`,
     apiRequests,
@@ -132,7 +150,7 @@ export async function startGateway(
 }
 
 /** What a sandbox's `dial` does, on loopback. */
-export async function dialLoopback(target: PreviewTarget): Promise<Duplex> {
+export async function dialLoopback(target: Pick<PreviewTarget, 'targetPort'>): Promise<Duplex> {
   const socket = connect(target.targetPort, '127.0.0.1');
   try {
     await once(socket, 'connect');
@@ -282,7 +300,7 @@ export async function fetchRaw(
   };
 }
 
-async function listen(server: Server | TcpServer): Promise<Listener> {
+export async function listen(server: Server | TcpServer): Promise<Listener> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);

@@ -103,6 +103,8 @@ export function createLoopbackPlane({
   return {
     hasUrls: false,
     needsOpenAddress: false,
+    seesTraffic: true,
+    lastUsed: () => Promise.resolve(undefined),
 
     async open(spec) {
       const name = previewName(spec.token);

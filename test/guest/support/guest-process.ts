@@ -18,15 +18,17 @@ export class GuestProcess {
   readonly client: GuestClient;
   /** Every connection that the client has opened. */
   readonly connections = new Set<Socket>();
+  readonly #more: Partial<GuestSettingsInput>;
   #child: ChildProcess | undefined;
 
-  static async start(): Promise<GuestProcess> {
-    const guest = new GuestProcess();
+  static async start(more: Partial<GuestSettingsInput> = {}): Promise<GuestProcess> {
+    const guest = new GuestProcess(more);
     await guest.start();
     return guest;
   }
 
-  private constructor() {
+  private constructor(more: Partial<GuestSettingsInput>) {
+    this.#more = more;
     this.folder = mkdtempSync(join(tmpdir(), 'porthole-guest-'));
     this.workspace = join(this.folder, 'workspace');
     mkdirSync(this.workspace);
@@ -44,6 +46,7 @@ export class GuestProcess {
       state: join(this.folder, 'state'),
       listen: { fd: 3 },
       ...(pty === undefined ? {} : { pty }),
+      ...this.#more,
     };
     const { fd } = (server as unknown as { _handle: { fd: number } })._handle;
     this.#child = spawn(

@@ -5,8 +5,8 @@ import {
   type Listener,
   sendRaw,
   startApp,
-  startGateway,
   statusesOf,
+  type StartGateway,
 } from './gateway-bed.ts';
 
 /**
@@ -337,78 +337,81 @@ const served: readonly Row[] = [
   ],
 ];
 
-const sides = [
+const SIDES = [
   ['a preview', (bed: GatewayBed) => bed.previewHost],
   ['the API', (bed: GatewayBed) => bed.apiHost],
 ] as const;
 
-describe.each(sides)('the strict front, before %s,', (side, hostOf) => {
-  const arrived: string[] = [];
-  let app: Listener;
-  let bed: GatewayBed;
+/** That no two readers of a request disagree on it. `sides`: what the listener serves. */
+export function requestSmugglingContract(startGateway: StartGateway, sides: 1 | 2): void {
+  describe.each(SIDES.slice(0, sides))('the strict front, before %s,', (side, hostOf) => {
+    const arrived: string[] = [];
+    let app: Listener;
+    let bed: GatewayBed;
 
-  beforeAll(async () => {
-    app = await startApp((req: IncomingMessage, res: ServerResponse) => {
-      let bytes = 0;
-      req.on('data', (part: Buffer) => {
-        bytes += part.length;
+    beforeAll(async () => {
+      app = await startApp((req: IncomingMessage, res: ServerResponse) => {
+        let bytes = 0;
+        req.on('data', (part: Buffer) => {
+          bytes += part.length;
+        });
+        req.on('end', () => {
+          arrived.push(`${req.method} ${req.url} ${bytes}`);
+          res.end('app');
+        });
       });
-      req.on('end', () => {
-        arrived.push(`${req.method} ${req.url} ${bytes}`);
-        res.end('app');
+      bed = await startGateway(app.port);
+    });
+    afterAll(async () => {
+      await bed.close();
+      await app.close();
+    });
+    beforeEach(() => {
+      arrived.length = 0;
+      bed.apiRequests.length = 0;
+    });
+
+    const judge = async ([, sent, statuses, expected]: Row): Promise<void> => {
+      const host = hostOf(bed);
+      const fill = (text: string): string => text.replaceAll('HOST', host);
+      // The sizes of chunks and bodies were counted with HOST in them.
+      const sized = sent
+        .replaceAll(`Content-Length: ${HIDDEN.length}\r\n`, `Content-Length: ${fill(HIDDEN).length}\r\n`)
+        .replaceAll(`\r\n${HIDDEN.length.toString(16)}\r\n`, `\r\n${fill(HIDDEN).length.toString(16)}\r\n`);
+      const answer = await sendRaw(bed.port, fill(sized));
+      expect(statusesOf(answer)).toEqual(statuses);
+      expect(side === 'the API' ? bed.apiRequests : arrived).toEqual(
+        expected.map((request) => request.replace('HIDDEN', String(fill(HIDDEN).length))),
+      );
+      expect(side === 'the API' ? arrived : bed.apiRequests).toEqual([]);
+    };
+
+    test.each(refusedHeads)('refuses %s', async (...row) => judge(row));
+    test.each(brokenBodies)('refuses %s in a body', async (...row) => judge(row));
+    test.each(served)('keeps in step through %s', async (...row) => judge(row));
+
+    test('says what is wrong, in JSON and without the host', async () => {
+      const answer = await sendRaw(bed.port, get('Host: HOST').replaceAll('HOST', hostOf(bed)));
+      const body: unknown = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4));
+      expect(body).toEqual({
+        error: 'The request has 2 Host headers. Send exactly one.',
+        code: 'invalid_request',
+        retryable: false,
       });
+      expect(answer).toMatch(/^Connection: close\r$/m);
+      expect(answer).not.toContain(hostOf(bed));
     });
-    bed = await startGateway(app.port);
-  });
-  afterAll(async () => {
-    await bed.close();
-    await app.close();
-  });
-  beforeEach(() => {
-    arrived.length = 0;
-    bed.apiRequests.length = 0;
-  });
 
-  const judge = async ([, sent, statuses, expected]: Row): Promise<void> => {
-    const host = hostOf(bed);
-    const fill = (text: string): string => text.replaceAll('HOST', host);
-    // The sizes of chunks and bodies were counted with HOST in them.
-    const sized = sent
-      .replaceAll(`Content-Length: ${HIDDEN.length}\r\n`, `Content-Length: ${fill(HIDDEN).length}\r\n`)
-      .replaceAll(`\r\n${HIDDEN.length.toString(16)}\r\n`, `\r\n${fill(HIDDEN).length.toString(16)}\r\n`);
-    const answer = await sendRaw(bed.port, fill(sized));
-    expect(statusesOf(answer)).toEqual(statuses);
-    expect(side === 'the API' ? bed.apiRequests : arrived).toEqual(
-      expected.map((request) => request.replace('HIDDEN', String(fill(HIDDEN).length))),
-    );
-    expect(side === 'the API' ? arrived : bed.apiRequests).toEqual([]);
-  };
-
-  test.each(refusedHeads)('refuses %s', async (...row) => judge(row));
-  test.each(brokenBodies)('refuses %s in a body', async (...row) => judge(row));
-  test.each(served)('keeps in step through %s', async (...row) => judge(row));
-
-  test('says what is wrong, in JSON and without the host', async () => {
-    const answer = await sendRaw(bed.port, get('Host: HOST').replaceAll('HOST', hostOf(bed)));
-    const body: unknown = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4));
-    expect(body).toEqual({
-      error: 'The request has 2 Host headers. Send exactly one.',
-      code: 'invalid_request',
-      retryable: false,
+    test('serves one request of a connection at a time', async () => {
+      await sendRaw(bed.port, (get().repeat(40) + LAST).replaceAll('HOST', hostOf(bed)));
+      expect(side === 'the API' ? bed.apiRequests : arrived).toEqual([
+        ...Array.from({ length: 40 }, () => 'GET / 0'),
+        'GET /last 0',
+      ]);
     });
-    expect(answer).toMatch(/^Connection: close\r$/m);
-    expect(answer).not.toContain(hostOf(bed));
   });
 
-  test('serves one request of a connection at a time', async () => {
-    await sendRaw(bed.port, (get().repeat(40) + LAST).replaceAll('HOST', hostOf(bed)));
-    expect(side === 'the API' ? bed.apiRequests : arrived).toEqual([
-      ...Array.from({ length: 40 }, () => 'GET / 0'),
-      'GET /last 0',
-    ]);
+  test('there are at least 60 hostile cases', () => {
+    expect(refusedHeads.length + brokenBodies.length + served.length).toBeGreaterThanOrEqual(60);
   });
-});
-
-test('there are at least 60 hostile cases', () => {
-  expect(refusedHeads.length + brokenBodies.length + served.length).toBeGreaterThanOrEqual(60);
-});
+}
