@@ -6,6 +6,7 @@ import { CommandPipes } from './command-pipes.ts';
 import { servePreviews } from './preview/serve-previews.ts';
 import { serveDial } from './dial.ts';
 import { serveExec } from './exec.ts';
+import { prepareWorkspace } from './prepare-workspace.ts';
 import { PROTOCOL_VERSION } from './protocol/http.ts';
 import {
   asGuestError,
@@ -38,6 +39,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
         protocol: PROTOCOL_VERSION,
         version: settings.version,
         started_at: startedAt,
+        workspace: prepareWorkspace(settings.workspace),
       }),
   };
   const upgrades: Routes<UpgradeHandler> = {

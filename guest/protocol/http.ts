@@ -8,6 +8,8 @@ export const guestHealth = z.object({
   protocol: z.number(),
   version: z.string().check(z.maxLength(64)),
   started_at: z.string().check(z.maxLength(64)),
+  /** False where the workspace is another user's, who keeps the sandbox's out. */
+  workspace: z.optional(z.boolean()),
 });
 export type GuestHealth = z.infer<typeof guestHealth>;
 
@@ -40,3 +42,17 @@ export const MAX_JSON = 4 * 1024 * 1024;
 
 /** The value of `Upgrade` with which `GET /v1/dial/{port}` becomes a byte stream. */
 export const DIAL_UPGRADE = 'tcp';
+
+// Settings of the HTTP/2 session between host and relay (RFC 9113 §6.5.2, §6.9).
+
+/** Read ahead for one connection, in bytes: enough for a fast engine, little enough for a hundred of them. */
+const STREAM_WINDOW = 256 * 1024;
+
+/** For all of them together. One that stands still must not stop the others. */
+export const RELAY_WINDOW = 256 * 1024 * 1024;
+
+export const RELAY_SETTINGS = {
+  initialWindowSize: STREAM_WINDOW,
+  maxConcurrentStreams: 4_096,
+  enablePush: false,
+};
