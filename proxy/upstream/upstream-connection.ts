@@ -48,8 +48,6 @@ export class UpstreamConnection {
     socket.on('end', this.#onEnd);
     socket.on('drain', this.#onDrain);
     socket.on('close', this.#onClose);
-    // Node starts no stream for a listener that was paused by a call, as dialled ones may have been.
-    if (socket.isPaused()) socket.resume();
   }
 
   get usable(): boolean {

@@ -1,5 +1,6 @@
 import type Docker from 'dockerode';
 import { GUEST_COMMAND, GUEST_FOLDER } from '#adapters/guest/guest-runtime.ts';
+import { AGENT_FOLDER } from '#core/rules/agent-access.ts';
 import type { GuestSettingsInput } from '#guest/settings.ts';
 import { guestSocket } from '../guest-relays.ts';
 import type { SandboxLimits } from './sandbox-limits.ts';
@@ -141,8 +142,11 @@ function guestSettings(containerName: string, env: readonly string[]): GuestSett
     const at = each.indexOf('=');
     return at < 1 ? [each, ''] : [each.slice(0, at), each.slice(at + 1)];
   });
+  const variables = Object.fromEntries(pairs.filter(([name]) => name !== '')) as Record<string, string>;
+  // Our own command comes last.
+  const path = `${variables['PATH'] ?? ''}:${HOME}/${AGENT_FOLDER}/bin`;
   return {
-    env: Object.fromEntries(pairs.filter(([name]) => name !== '')) as Record<string, string>,
+    env: { ...variables, PATH: path },
     state: STATE,
     listen: { path: guestSocket(containerName) },
     pty: GUEST_FOLDER,
