@@ -447,10 +447,12 @@ suite('docker provider', engineMissing(), () => {
     });
 
     test('orphans are buried', async () => {
-      const orphan = [...program, 'sh', '-c', `${program.join(' ')} sleep 0.1 &`] as const;
-      await run(provider, id, orphan);
-      const processes = async () => (await run(provider, id, [...program, 'ps', '-o', 'stat,comm'])).stdout;
-      expect(await eventually(async () => !(await processes()).includes('sleep'))).toBe(true);
+      const processes = async (): Promise<number> =>
+        (await run(provider, id, [...program, 'ps'])).stdout.split('\n').length;
+      const before = await processes();
+      await run(provider, id, [...program, 'sh', '-c', `${program.join(' ')} sleep 0.3 &`]);
+      expect(await processes()).toBeGreaterThan(before);
+      expect(await eventually(async () => (await processes()) <= before)).toBe(true);
     });
   });
 

@@ -1,7 +1,7 @@
 import type Docker from 'dockerode';
 import { GUEST_COMMAND, GUEST_FOLDER } from '#adapters/guest/guest-runtime.ts';
 import { AGENT_FOLDER } from '#core/rules/agent-access.ts';
-import type { GuestSettingsInput } from '#guest/settings.ts';
+import type { GuestSettingsInput } from '#guest/protocol/settings.ts';
 import { guestSocket } from '../guest-relays.ts';
 import type { SandboxLimits } from './sandbox-limits.ts';
 
