@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { CommandPipes } from './command-pipes.ts';
-import { servePreviews } from './preview/serve-previews.ts';
 import { serveDial } from './dial.ts';
 import { serveExec } from './exec.ts';
 import { prepareWorkspace } from './prepare-workspace.ts';
@@ -31,7 +30,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const startedAt = new Date().toISOString();
   const pipes = new CommandPipes(join(settings.state, 'pipes'));
   const starter = new CommandStarter(settings, pipes);
-  const previews = settings.previews && (await servePreviews(settings.previews, settings.workspace));
+  const previews = settings.previews && (await startPreviews(settings.previews, settings.workspace));
   const routes: Routes<Handler> = {
     ...previews?.routes,
     'GET /v1/health': (_request, response) =>
@@ -56,6 +55,12 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   await once(server, 'listening');
   void pipes.prepare();
   return { server, endCommands: () => starter.endAll() };
+}
+
+/** Loaded only in a cluster: elsewhere the host proxies, and every sandbox would pay for it. */
+async function startPreviews(at: NonNullable<GuestSettings['previews']>, workspace: string) {
+  const { servePreviews } = await import('./preview/serve-previews.ts');
+  return servePreviews(at, workspace);
 }
 
 function createGuestServer(routes: Router<Handler>, upgrades: Router<UpgradeHandler>): Server {

@@ -151,7 +151,7 @@ export async function startGateway(
 
 /** What a sandbox's `dial` does, on loopback. */
 export async function dialLoopback(target: Pick<PreviewTarget, 'targetPort'>): Promise<Duplex> {
-  const socket = connect(target.targetPort, '127.0.0.1');
+  const socket = connect({ port: target.targetPort, host: '127.0.0.1', allowHalfOpen: true });
   try {
     await once(socket, 'connect');
   } catch (cause) {
@@ -169,8 +169,8 @@ export async function startApp(
 }
 
 /** A TCP server on loopback that does what a hostile app might. */
-export async function startTcp(handler: (socket: Socket) => void): Promise<Listener> {
-  const server = createServer((socket) => {
+export async function startTcp(handler: (socket: Socket) => void, allowHalfOpen = false): Promise<Listener> {
+  const server = createServer({ allowHalfOpen }, (socket) => {
     socket.on('error', () => socket.destroy());
     handler(socket);
   });
@@ -229,7 +229,8 @@ export interface RawClient {
 }
 
 export async function openRaw(port: number): Promise<RawClient> {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
+  socket.on('end', () => socket.end());
   let received = '';
   socket.on('data', (data: Buffer) => {
     received += data.toString('latin1');
@@ -317,4 +318,14 @@ export async function listen(server: Server | TcpServer): Promise<Listener> {
       await closed;
     },
   };
+}
+
+/** A port that nothing listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
 }

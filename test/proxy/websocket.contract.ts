@@ -12,6 +12,7 @@ import {
   standsStill,
   startApp,
   startCanned,
+  startTcp,
   statusesOf,
   TOKEN,
   type StartGateway,
@@ -247,6 +248,29 @@ export function webSocketContract(startGateway: StartGateway): void {
       const bed = await before('', true);
       expect(statusesOf(await sendRaw(bed.port, handshake(bed.previewHost)))).toEqual([502]);
     });
+  });
+
+  test('a side that ends its half still gets what the other one has to say', async () => {
+    const app = await startTcp((socket) => {
+      let text = '';
+      socket.on('data', (data: Buffer) => {
+        text += data.toString('latin1');
+        if (!text.includes('hello')) {
+          socket.write(
+            `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${ACCEPT}\r\n\r\n`,
+          );
+        }
+      });
+      socket.on('end', () => socket.end(`bye after ${text.slice(-5)}`));
+    }, true);
+    const bed = await startGateway(app.port);
+    open.push(app, bed);
+    const client = await openRaw(bed.port);
+    client.send(handshake(bed.previewHost));
+    await client.until('101 Switching Protocols');
+    client.send('hello');
+    client.socket.end();
+    expect((await client.closed).endsWith('bye after hello')).toBe(true);
   });
 
   test('an upgrade pipelined behind an unanswered request closes the connection', async () => {

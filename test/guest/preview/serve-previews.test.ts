@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import {
@@ -10,7 +9,7 @@ import {
   type OpenPreviewsAnswer,
   openPreviewsAnswer,
 } from '#guest/protocol/previews.ts';
-import { fetchRaw, openRaw } from '#test/proxy/gateway-bed.ts';
+import { fetchRaw, freePort, openRaw } from '#test/proxy/gateway-bed.ts';
 import { GuestProcess } from '../support/guest-process.ts';
 
 const CONSOLE = 'https://console.example.test';
@@ -21,16 +20,6 @@ let port: number;
 let publicHost: string;
 let appPort: number;
 let app: Server | undefined;
-
-/** A port that nothing listens on. */
-async function freePort(): Promise<number> {
-  const server = createTcpServer().listen(0);
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 beforeAll(async () => {
   port = await freePort();
