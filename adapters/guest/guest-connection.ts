@@ -75,8 +75,8 @@ export interface UpgradeRequest {
 }
 
 /**
- * Sends a request with `Upgrade`, and resolves once the guest has switched protocols. The stream comes back paused, with
- * what came right behind the answer.
+ * Sends a request with `Upgrade`, and resolves once the guest has switched protocols. The stream does not flow yet;
+ * `rest` is what came right behind the answer.
  * @throws PortholeError as the guest refuses, or `exec_transport_error`
  */
 export async function upgradeConnection(
@@ -96,7 +96,7 @@ export async function upgradeConnection(
     const settle = (): void => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);
-      stream.off('data', take).off('close', lost).off('end', lost);
+      stream.off('readable', take).off('close', lost).off('end', lost);
     };
     const fail = (error: unknown): void => {
       settle();
@@ -105,7 +105,9 @@ export async function upgradeConnection(
     };
     const abort = (): void => fail(signal?.reason);
     const lost = (): void => fail(guestFailure(sandboxId, 'its guest hung up'));
-    const take = (chunk: Buffer): void => {
+    const take = (): void => {
+      const chunk = stream.read() as Buffer | null;
+      if (chunk === null) return;
       try {
         answer.add(chunk);
       } catch (error) {
@@ -114,7 +116,6 @@ export async function upgradeConnection(
       if (answer.status === undefined) return;
       if (answer.status === 101) {
         settle();
-        stream.pause();
         resolve({ stream, rest: answer.rest });
       } else if (answer.isComplete) {
         const refused = guestRefusal(sandboxId, answer.status, answer.rest.toString());
@@ -123,7 +124,8 @@ export async function upgradeConnection(
       }
     };
     const timer = setTimeout(() => fail(guestFailure(sandboxId, 'its guest does not answer')), answerWithin);
-    stream.on('close', lost).on('end', lost).on('data', take);
+    // Not by 'data': a stream that was paused stays so when its next owner listens for data.
+    stream.on('close', lost).on('end', lost).on('readable', take);
     if (signal?.aborted) return abort();
     signal?.addEventListener('abort', abort);
     stream.write(first === undefined ? request : Buffer.concat([request, first]));
