@@ -47,6 +47,7 @@ export const ERROR_CATALOGUE = {
   preview_expired: { status: 410, retryable: false },
   image_configured: { status: 409, retryable: false },
   delegation_not_renewable: { status: 409, retryable: false },
+  file_exists: { status: 409, retryable: false },
   sandboxes_kept: { status: 409, retryable: false },
   payload_too_large: { status: 413, retryable: false },
   uri_too_long: { status: 414, retryable: false },
