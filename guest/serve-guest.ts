@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import { CommandPipes } from './command-pipes.ts';
 import { serveDial } from './dial.ts';
 import { serveExec } from './exec.ts';
+import { fileRoutes } from './files/file-routes.ts';
 import { prepareWorkspace } from './prepare-workspace.ts';
 import { PROTOCOL_VERSION } from './protocol/http.ts';
 import {
@@ -46,7 +47,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     'GET /v1/dial/{port}': ({ headers }, socket, head, { params }) =>
       serveDial(headers.upgrade, params['port'], socket, head),
   };
-  const server = createGuestServer(new Router(routes), new Router(upgrades));
+  const server = createGuestServer(new Router(routes, fileRoutes(settings.workspace)), new Router(upgrades));
   const { listen } = settings;
   // The host's own socket file is in a folder that only the host may change.
   if ('fd' in listen) server.listen({ fd: listen.fd });
