@@ -317,7 +317,7 @@ class TarWriter {
 
 /** Bytes as they are, but for what would end or hide a line. */
 function printable(path: string): string {
-  return path.replace(/[\\\0-\x1f\x7f]/g, (char) =>
+  return path.replace(/\\|[^\x20-\x7e\x80-\xff]/g, (char) =>
     char === '\\' ? '\\\\' : char === '\n' ? '\\n' : `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`,
   );
 }

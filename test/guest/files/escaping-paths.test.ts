@@ -126,14 +126,12 @@ const paths = [
   ...TARGETS.flatMap((_, index) =>
     WAYS.flatMap((way) => TAILS.map((tail) => way.replace('@', `l${index}`) + tail)),
   ),
-  ...[
-    '../outside/secret',
-    '/etc/passwd',
-    'folder/../../outside',
-    '/workspace/../x',
-    `${outside}/secret`,
-    '..',
-  ],
+  '../outside/secret',
+  '/etc/passwd',
+  'folder/../../outside',
+  '/workspace/../x',
+  `${outside}/secret`,
+  '..',
 ];
 
 /** Names, sizes, modes and times of all that is outside. */
@@ -208,7 +206,7 @@ describe('a folder that is swapped for a link meanwhile', () => {
       const operation = OPERATIONS[name] as (typeof OPERATIONS)[string];
       let text = '';
       const tails = name === 'upload' || name.startsWith('tar') ? [''] : ['/secret', '/inner/new', ''];
-      for (let round = 0; round < 400; round += 1) {
+      for (let round = 0; round < 200; round += 1) {
         for (const tail of name === 'delete' ? ['/inner/new', '/secret'] : tails) {
           text += await operation(workspace, `dir${tail}`).catch(String);
         }
