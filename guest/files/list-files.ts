@@ -7,11 +7,10 @@ import { failure, notFound } from './failures.ts';
 import type { Place, Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';
 
-/** What is known of one entry; links are not followed. */
-export function statOf(names: readonly string[], stat: Stats): FileStat {
-  const path = `/workspace${names.map((name) => `/${name}`).join('')}`;
+/** What is known of one entry; links are not followed. @param path as its caller knows it */
+export function statOf(path: string, stat: Stats): FileStat {
   return {
-    path: Buffer.from(path, 'latin1').toString('utf8'),
+    path,
     type: stat.isFile()
       ? 'file'
       : stat.isDirectory()
@@ -32,7 +31,7 @@ export async function statFile(workspace: Workspace, path: string): Promise<File
   try {
     place = await workspace.walk(path, { last: 'keep' });
     if (place.stat === undefined) throw notFound(absolute, 'entry');
-    return statOf(place.names, place.stat);
+    return statOf(absolute, place.stat);
   } catch (error) {
     throw failure(error, path, 'read');
   } finally {
@@ -95,7 +94,8 @@ export async function* listFiles(
   path: string,
   { depth, most }: ListOptions,
 ): AsyncGenerator<FileStat, boolean, undefined> {
-  const { descent, names, calls } = await openFolder(workspace, path, true);
+  const { descent, calls } = await openFolder(workspace, path, true);
+  const folder = resolveWorkspacePath(path, 'path');
   const slices = new Slices();
   let count = 0;
 
@@ -114,7 +114,7 @@ export async function* listFiles(
       }
       if (count === most) return true;
       count += 1;
-      yield statOf([...names, ...descent.names, name], stat);
+      yield statOf(pathBelow(folder, [...descent.names, name]), stat);
       if (stat.isDirectory()) folders.push(name);
     }
     if (descent.names.length + 1 === depth) return false;
@@ -143,6 +143,11 @@ export async function* listFiles(
   } finally {
     await descent.close();
   }
+}
+
+/** @param names bytes as Latin-1; what is no UTF-8 becomes U+FFFD */
+export function pathBelow(folder: string, names: readonly string[]): string {
+  return [folder, ...names.map((name) => Buffer.from(name, 'latin1').toString('utf8'))].join('/');
 }
 
 async function namesIn(calls: Calls, directory: number): Promise<string[]> {

@@ -1,8 +1,9 @@
 import { closeSync, type FSWatcher, watch } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import { resolveWorkspacePath } from '../../core/rules/workspace-path.ts';
 import type { WatchEvent } from '../protocol/files.ts';
 import { at, errno, Slices } from './descriptors.ts';
-import { openFolder, statOf } from './list-files.ts';
+import { openFolder, pathBelow, statOf } from './list-files.ts';
 import { type Place, WalkError, type Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';
 
@@ -27,8 +28,8 @@ export async function* watchFolder(
 ): AsyncGenerator<WatchEvent, void, undefined> {
   const { descent, names } = await openFolder(workspace, path, false);
   await descent.close();
-  const watcher = new FolderWatcher(workspace, names, recursive);
-  const folder = shown(names);
+  const folder = resolveWorkspacePath(path, 'path');
+  const watcher = new FolderWatcher(workspace, folder, names, recursive);
   try {
     await watcher.add([]);
     yield { type: 'ready', path: folder };
@@ -53,6 +54,8 @@ export async function* watchFolder(
 
 class FolderWatcher {
   readonly #workspace: Workspace;
+  readonly #folder: string;
+  /** Where the folder really is. */
   readonly #start: readonly string[];
   readonly #recursive: boolean;
   /** By path below the start. */
@@ -64,8 +67,9 @@ class FolderWatcher {
   #wasLimited = false;
   #wake: (() => void) | undefined;
 
-  constructor(workspace: Workspace, start: readonly string[], recursive: boolean) {
+  constructor(workspace: Workspace, folder: string, start: readonly string[], recursive: boolean) {
     this.#workspace = workspace;
+    this.#folder = folder;
     this.#start = start;
     this.#recursive = recursive;
   }
@@ -131,7 +135,7 @@ class FolderWatcher {
 
   /** What has become of a path. */
   async look(below: string, isRenamed: boolean): Promise<WatchEvent | undefined> {
-    const path = shown([...this.#start, ...(below === '' ? [] : below.split('/'))]);
+    const path = pathBelow(this.#folder, below === '' ? [] : below.split('/'));
     let place: Place | undefined;
     try {
       place = await this.#workspace.walkBelow(this.#start, below, { last: 'keep' });
@@ -140,7 +144,7 @@ class FolderWatcher {
         this.#drop(below);
         await this.add(below.split('/'), true);
       }
-      return below === '' ? undefined : { type: 'changed', path, stat: statOf(place.names, place.stat) };
+      return below === '' ? undefined : { type: 'changed', path, stat: statOf(path, place.stat) };
     } catch (error) {
       if (!(error instanceof WalkError) && errno(error) === '') throw error;
       this.#drop(below);
@@ -171,8 +175,4 @@ class FolderWatcher {
       this.#watchers.delete(path);
     }
   }
-}
-
-function shown(names: readonly string[]): string {
-  return Buffer.from(`/workspace${names.map((name) => `/${name}`).join('')}`, 'latin1').toString('utf8');
 }
