@@ -34,6 +34,7 @@ test('answers its health', async () => {
     protocol: 1,
     version: '0',
     started_at: expect.stringMatching(/^20\d\d-.*Z$/),
+    workspace: true,
   });
 });
 
