@@ -59,8 +59,6 @@ export class GuestClient {
       signal,
     );
     if (rest.length > 0) stream.unshift(rest);
-    // As a fresh socket: Node starts no stream for a `data` listener once it was paused by a call.
-    Reflect.set(stream, 'readableFlowing', null);
     return stream;
   }
 
