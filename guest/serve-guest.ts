@@ -7,9 +7,11 @@ import { serveDial } from './dial.ts';
 import { serveExec } from './exec.ts';
 import { fileRoutes } from './files/file-routes.ts';
 import { prepareWorkspace } from './prepare-workspace.ts';
+import { inheritedEnvironment, operationOf, readPublicKey, verifyGuestToken } from './protocol/guest-pod.ts';
 import { PROTOCOL_VERSION } from './protocol/http.ts';
 import {
   asGuestError,
+  GuestError,
   type Handler,
   Router,
   type Routes,
@@ -30,7 +32,8 @@ export interface Guest {
 export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const startedAt = new Date().toISOString();
   const pipes = new CommandPipes(join(settings.state, 'pipes'));
-  const starter = new CommandStarter(settings, pipes);
+  const env = settings.inherit ? { ...inheritedEnvironment(process.env), ...settings.env } : settings.env;
+  const starter = new CommandStarter({ ...settings, env }, pipes);
   const previews = settings.previews && (await startPreviews(settings.previews, settings.workspace));
   const routes: Routes<Handler> = {
     ...previews?.routes,
@@ -47,8 +50,12 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     'GET /v1/dial/{port}': ({ headers }, socket, head, { params }) =>
       serveDial(headers.upgrade, params['port'], socket, head),
   };
-  const server = createGuestServer(new Router(routes, fileRoutes(settings.workspace)), new Router(upgrades));
   const { listen } = settings;
+  const server = createGuestServer(
+    new Router(routes, fileRoutes(settings.workspace)),
+    new Router(upgrades),
+    gatekeeper(listen),
+  );
   // The host's own socket file is in a folder that only the host may change.
   if ('fd' in listen) server.listen({ fd: listen.fd });
   else if ('path' in listen) server.listen(listen.path);
@@ -64,11 +71,35 @@ async function startPreviews(at: NonNullable<GuestSettings['previews']>, workspa
   return servePreviews(at, workspace);
 }
 
-function createGuestServer(routes: Router<Handler>, upgrades: Router<UpgradeHandler>): Server {
+/** @throws GuestError `unauthorized` */
+type Gatekeeper = (request: IncomingMessage) => void;
+
+/** Where more than the host reaches the port, each request carries a token for its own operation. */
+function gatekeeper(listen: GuestSettings['listen']): Gatekeeper {
+  if (!('port' in listen) || listen.key === undefined) return () => {};
+  const { key, audience = '' } = listen;
+  const keys = key.split(',').map(readPublicKey);
+  return ({ headers, method = '', url = '' }) => {
+    const token = /^Bearer ([\w.-]+)$/.exec(headers.authorization ?? '')?.[1] ?? '';
+    const claims = { audience, operation: operationOf(method, url) };
+    if (verifyGuestToken(token, keys, claims, new Date())) return;
+    throw new GuestError(
+      'unauthorized',
+      `${claims.operation}: no valid token for it. Porthole's functions sign one for each call; check their clock.`,
+    );
+  };
+}
+
+function createGuestServer(
+  routes: Router<Handler>,
+  upgrades: Router<UpgradeHandler>,
+  check: Gatekeeper,
+): Server {
   const server = createServer({ requestTimeout: 0, keepAliveTimeout: 60_000 }, (request, response) => {
     const ended = new AbortController();
     response.on('close', () => ended.abort());
     const answer = async (): Promise<void> => {
+      check(request);
       const url = urlOf(request);
       const { handler, params } = routes.find(request.method ?? '', url.pathname);
       await handler(request, response, { url, params, signal: ended.signal });
@@ -77,6 +108,7 @@ function createGuestServer(routes: Router<Handler>, upgrades: Router<UpgradeHand
   });
   server.on('upgrade', (request, socket, head) => {
     const take = async (): Promise<void> => {
+      check(request);
       const url = urlOf(request);
       const { handler, params } = upgrades.find(request.method ?? '', url.pathname);
       await handler(request, socket, head, { url, params });

@@ -14,11 +14,13 @@ import {
   type GatewayFailure,
   type GatewayProbe,
 } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
+import type { KubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import { find } from '#adapters/kubernetes/sandboxes/cluster/await-object.ts';
 import type { Pod } from '#adapters/kubernetes/sandboxes/pods/pod.ts';
 import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
 import type { Channel } from '#core/ports/channel.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
 import { createIntroduce } from './channel/create-introduce.ts';
 import { serviceChannel } from './channel/service-channel.ts';
 import {
@@ -47,13 +49,25 @@ const TERMINAL_DRAIN_MS = 5_000;
 export async function openKubernetesPlatform(
   { preview, cluster, channel, pool, images }: Config,
   wanted: ClusterProvider,
-  { records, tokens, clock, news, log }: Pick<PlatformDeps, 'records' | 'tokens' | 'clock' | 'news' | 'log'>,
+  {
+    records,
+    tokens,
+    guestKeys,
+    clock,
+    news,
+    log,
+  }: Pick<PlatformDeps, 'records' | 'tokens' | 'guestKeys' | 'clock' | 'news' | 'log'>,
 ): Promise<Platform> {
   const access = await clusterAccess();
   const client = createKubernetesClient({ access, now: () => clock.now() });
   try {
     const probe = await gatewayProbe(cluster, log);
-    const own = await openProvider(cluster, wanted, pool, { client, access, namespace: preview.namespace });
+    const own = await openProvider(cluster, wanted, pool, {
+      client,
+      access,
+      namespace: preview.namespace,
+      guestKeys,
+    });
     const introduce = createIntroduce({
       records,
       tokens,
@@ -76,6 +90,8 @@ export async function openKubernetesPlatform(
         listener: cluster.listener,
         serviceKind: cluster.serviceKind,
         publicPort: cluster.publicPort,
+        guestOf:
+          'guestOf' in own ? (id, signal) => (own as KubernetesProvider).guestOf(id, signal) : undefined,
       });
     return {
       provider,
@@ -134,10 +150,27 @@ async function clusterAccess(): Promise<ClusterAccess> {
 
 /** @throws ConfigError when it lacks what this provider needs */
 async function openProvider(
-  { sandboxImage, storageClass, pullSecret, runtimeClass, hostUsers, size, ...cluster }: ClusterOptions,
+  {
+    sandboxImage,
+    storageClass,
+    pullSecret,
+    runtimeClass,
+    hostUsers,
+    guest,
+    size,
+    ...cluster
+  }: ClusterOptions,
   wanted: ClusterProvider,
   config: Config['pool'],
-  own: { readonly client: KubernetesClient; readonly access: ClusterAccess; readonly namespace: string },
+  {
+    guestKeys,
+    ...own
+  }: {
+    readonly client: KubernetesClient;
+    readonly access: ClusterAccess;
+    readonly namespace: string;
+    readonly guestKeys: GuestKeys;
+  },
 ): Promise<SandboxProvider> {
   let name = wanted;
   if (name === 'auto') {
@@ -161,6 +194,8 @@ async function openProvider(
   return createKubernetesProvider({
     ...own,
     image: sandboxImage,
+    // Pods' addresses lead nowhere outside of their cluster.
+    ...(guest && { guest: { keys: guestKeys, reach: isInCluster() ? 'address' : 'forward' } }),
     pod: {
       cpuLimitMillis: Math.round(size.cpu * 1_000),
       memoryMebibytes: size.memoryMb,

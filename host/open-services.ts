@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { appProbe } from '#adapters/gateway/app-probe.ts';
 import { createAuthenticator } from '#adapters/auth/configured-authenticator.ts';
 import { workerSchemaJudge } from '#adapters/schemas/worker-schema-judge.ts';
-import { deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
+import { createGuestKeys, deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
 import { createSealedTexts } from '#adapters/keys/sealed-texts.ts';
 import { createSeals } from '#adapters/keys/seals.ts';
 import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
@@ -92,6 +92,7 @@ export async function openServices({
     const platform = await openPlatform(config, {
       records,
       tokens,
+      guestKeys: createGuestKeys(keys, () => clock.now()),
       news,
       clock,
       log,

@@ -9,6 +9,7 @@ import type { Tokens } from '#core/ports/tokens.ts';
 import type { WarmPool } from '#core/ports/warm-pool.ts';
 import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
 import type { SandboxNews } from '#core/use-cases/sandbox-news.ts';
+import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
 import type { Logger } from '#handlers/services.ts';
 import type { PreviewMetrics } from './metrics.ts';
 
@@ -52,6 +53,8 @@ export interface Platform {
 export interface PlatformDeps {
   readonly records: Records;
   readonly tokens: Tokens;
+  /** What signs calls of the guests in a cluster. */
+  readonly guestKeys: GuestKeys;
   /** Told of what becomes of a sandbox. */
   readonly news: SandboxNews;
   readonly clock: Clock;

@@ -86,7 +86,7 @@ export async function upgradeConnection(
 ): Promise<{ readonly stream: Duplex; readonly rest: Buffer }> {
   signal?.throwIfAborted();
   const { sandboxId, answerWithin = ANSWER_WITHIN } = address;
-  const authorization = await address.authorization?.(path);
+  const authorization = await address.authorization?.(`GET ${path}`);
   const stream = await connectToGuest(address, signal);
   const lines = [`GET ${path} HTTP/1.1`, 'Host: guest', 'Connection: Upgrade', ...headers];
   if (authorization !== undefined) lines.push(`Authorization: ${authorization}`);

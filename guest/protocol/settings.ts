@@ -4,6 +4,8 @@ import { environment } from './exec.ts';
 const guestSettings = z.object({
   /** The environment of every command; a request adds to it. */
   env: environment,
+  /** Whether commands get the guest's own environment as well: an image's, where the host does not know it. */
+  inherit: z._default(z.boolean(), false),
   /** The folder that `/workspace` stands for, where no file system of the sandbox shows it there. */
   workspace: z._default(z.string(), '/workspace'),
   /** The folder of rings: what processes have printed. Outlives the guest. */
@@ -11,8 +13,13 @@ const guestSettings = z.object({
   listen: z.union([
     z.object({ fd: z.int() }),
     z.object({ path: z.string() }),
-    /** `key`: the public key of those who may call, where more than the host reaches the port. */
-    z.object({ port: z.int(), host: z.optional(z.string()), key: z.optional(z.string()) }),
+    /** `key`: public keys of those who may call, separated by commas, where more than the host reaches the port; `audience`: whom their tokens name. */
+    z.object({
+      port: z.int(),
+      host: z.optional(z.string()),
+      key: z.optional(z.string()),
+      audience: z.optional(z.string()),
+    }),
   ]),
   /** Where the guest serves previews, in a cluster. */
   previews: z.optional(z.object({ port: z.int(), host: z.optional(z.string()) })),

@@ -43,6 +43,8 @@ export interface ClusterOptions {
   readonly runtimeClass: string | undefined;
   /** Whether sandboxes share the node's user namespace (kubernetes). */
   readonly hostUsers: boolean;
+  /** Whether sandboxes run the guest (kubernetes). */
+  readonly guest: boolean;
   /** How large a sandbox is that asks for no size; agent-sandbox: any. */
   readonly size: SandboxSize;
   /** SandboxWarmPool of sandboxes that ask for no image (agent-sandbox). */
@@ -153,6 +155,7 @@ function shape(env: Environment): Config {
       pullSecret: env.PORTHOLE_SANDBOX_PULL_SECRET,
       runtimeClass: env.PORTHOLE_SANDBOX_RUNTIME_CLASS,
       hostUsers: env.PORTHOLE_SANDBOX_HOST_USERS,
+      guest: env.PORTHOLE_SANDBOX_GUEST,
       size: {
         cpu: env.PORTHOLE_SANDBOX_CPUS,
         memoryMb: env.PORTHOLE_SANDBOX_MEMORY_MIB,

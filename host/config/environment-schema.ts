@@ -214,6 +214,11 @@ export const EnvironmentSchema = z.object({
     .describe(
       "kubernetes: whether sandboxes share the node's user namespace; false needs Kubernetes 1.33 and a runtime with user namespaces (containerd 2)",
     ),
+  PORTHOLE_SANDBOX_GUEST: flag
+    .default(false)
+    .describe(
+      'kubernetes: whether sandboxes run the guest, which their images must have in /porthole; commands and previews go to it at the pod instead of through the API server',
+    ),
   PORTHOLE_WARM_POOL: text
     .optional()
     .describe('agent-sandbox: SandboxWarmPool of sandboxes that ask for no image; required there'),

@@ -1,4 +1,5 @@
 import { NETWORK_LABELS, SANDBOX_POD_LABELS } from '../../constructs/names.ts';
+import { GUEST_PORT } from '../../guest/protocol/guest-pod.ts';
 import { GUEST_PREVIEW_PORT } from '../../guest/protocol/previews.ts';
 import { CHANNEL_PORT, FUNCTIONS_PORT } from '../functions/environment.plan.ts';
 import { componentLabels, NAMESPACE_NAME, STACK_LABELS } from '../labels.ts';
@@ -37,6 +38,20 @@ export function fromGatewayPlan(config: NetworkConfig) {
           { protocol: 'TCP', port: preview.allowedPortMin, endPort: preview.allowedPortMax },
           ...(preview.upstream === 'guest' ? [{ protocol: 'TCP', port: GUEST_PREVIEW_PORT }] : []),
         ],
+      },
+    ],
+  });
+}
+
+/** The functions' own pods, and what runs each minute, call the guests; undefined where sandboxes run none. */
+export function toGuestPlan(config: NetworkConfig) {
+  if (!config.sandboxes.guest) return undefined;
+  return policy(config, 'porthole-guests-from-functions', {
+    policyTypes: ['Ingress'],
+    ingress: [
+      {
+        from: [podsOf(config.namespaces.functions, STACK_LABELS)],
+        ports: [{ protocol: 'TCP', port: GUEST_PORT }],
       },
     ],
   });

@@ -266,6 +266,12 @@ const Sandboxes = {
     .describe(
       "Whether sandboxes share the node's user namespace; `false` needs Kubernetes 1.33 and a runtime with user namespaces (containerd 2)",
     ),
+  guest: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether sandboxes that are pods run the guest, which their images must have in `/porthole`: commands go to it at the pod instead of through the API server',
+    ),
   priorityClassName: label
     .optional()
     .describe('PriorityClass that the cluster gives to pods by itself: the only one that sandboxes may have'),

@@ -284,6 +284,7 @@ describe("the functions' environment", () => {
       pullSecret: undefined,
       runtimeClass: undefined,
       hostUsers: true,
+      guest: false,
       size: { cpu: 2, memoryMb: 2_048, diskMb: 10_240 },
       warmPool: undefined,
       warmPoolsByImage: {},
@@ -357,6 +358,7 @@ describe("the functions' environment", () => {
       { image: 'debian', runtimeClassName: 'gvisor', hostUsers: false },
       { runtimeClass: 'gvisor', hostUsers: false },
     ],
+    ['pods that run the guest', { image: 'debian', guest: true }, { guest: true }],
     [
       'whatever the cluster has, where the stack leaves it open',
       { provider: 'auto', image: 'debian', warmPool: 'theirs' },
