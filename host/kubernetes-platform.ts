@@ -30,6 +30,7 @@ import {
   NEEDS_IMAGE,
   NEEDS_WARM_POOL,
 } from './config/config.ts';
+import { consoleOrigins } from './known-hosts.ts';
 import { openClusterPool } from './open-cluster-pool.ts';
 import type { PlatformDeps } from './platform.ts';
 import type { Platform } from './platform.ts';
@@ -47,7 +48,7 @@ const TERMINAL_DRAIN_MS = 5_000;
 
 /** A cluster: sandboxes as pods or claims, previews as routes of its Gateway. In a pod as its service account, elsewhere by `KUBECONFIG`. */
 export async function openKubernetesPlatform(
-  { preview, cluster, channel, pool, images }: Config,
+  { preview, cluster, channel, pool, images, ...config }: Config,
   wanted: ClusterProvider,
   {
     records,
@@ -84,6 +85,7 @@ export async function openKubernetesPlatform(
       createKubernetesPlane({
         client,
         preview,
+        frameAncestors: consoleOrigins({ ...config, listenHost: config.host }, config.port),
         clock,
         provider,
         probe,
