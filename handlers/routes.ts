@@ -75,6 +75,9 @@ import { getSandboxRoute } from './sandboxes/get-sandbox.ts';
 import { heartbeatRoute } from './sandboxes/heartbeat.ts';
 import { hydrateWorkspaceRoute } from './sandboxes/hydrate-workspace.ts';
 import { isSandboxRunningRoute } from './sandboxes/is-sandbox-running.ts';
+import { deleteFileRoute } from './sandboxes/delete-file.ts';
+import { moveFileRoute } from './sandboxes/move-file.ts';
+import { watchFilesRoute } from './sandboxes/watch-files.ts';
 import { listFilesRoute } from './sandboxes/list-files.ts';
 import { listSandboxesRoute } from './sandboxes/list-sandboxes.ts';
 import { ptyTerminalRoute } from './sandboxes/pty-terminal.ts';
@@ -115,6 +118,9 @@ export const ROUTES: readonly Route[] = [
   ptyTerminalRoute,
   readFileRoute,
   writeFileRoute,
+  deleteFileRoute,
+  moveFileRoute,
+  watchFilesRoute,
   listFilesRoute,
   uploadFilesRoute,
   downloadFolderRoute,

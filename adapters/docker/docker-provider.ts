@@ -20,6 +20,8 @@ import type {
   Enforcement,
   ExecCommand,
   ExecProcess,
+  GuestAnswer,
+  GuestCall,
   SandboxObservation,
   SandboxProvider,
   SandboxSize,
@@ -252,6 +254,13 @@ class ContainerProvider implements DockerProvider {
     return this.#told(id, () => {
       signal?.throwIfAborted();
       return this.#guest(id).exec(command, signal);
+    });
+  }
+
+  callGuest(id: string, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
+    return this.#told(id, () => {
+      signal?.throwIfAborted();
+      return this.#guest(id).call(call, signal);
     });
   }
 

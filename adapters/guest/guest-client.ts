@@ -2,7 +2,7 @@ import { type IncomingMessage, request as httpRequest } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import { checkPort } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { ExecCommand, ExecProcess } from '#core/ports/sandbox-provider.ts';
+import type { ExecCommand, ExecProcess, GuestAnswer, GuestCall } from '#core/ports/sandbox-provider.ts';
 import {
   DIAL_UPGRADE,
   guestHealth,
@@ -35,6 +35,8 @@ export interface GuestRequest {
   readonly signal?: AbortSignal | undefined;
   /** How long the guest may take until its answer begins, in ms. @default that of the address */
   readonly answerWithin?: number | undefined;
+  /** Whether it works on files: a refusal speaks to their user then. @default false */
+  readonly isAboutFiles?: boolean;
 }
 
 /** Talks to the guest of one sandbox. Nothing that the guest says is trusted: answers are bounded and validated. */
@@ -97,6 +99,11 @@ export class GuestClient {
     }
   }
 
+  /** @see SandboxProvider.callGuest for what it promises */
+  call({ method, path, ...rest }: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
+    return this.request(method, path, { ...rest, signal, isAboutFiles: true });
+  }
+
   /**
    * One request; resolves when its answer begins. The caller reads the body to its end, or destroys it.
    * @throws PortholeError as the guest refuses (any status from 400 on), `exec_transport_error`
@@ -115,7 +122,10 @@ export class GuestClient {
     const isStream = typeof (body as Readable | undefined)?.pipe === 'function';
     const text = body === undefined || isStream ? undefined : JSON.stringify(body);
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), answerWithin);
+    let timer: NodeJS.Timeout | undefined;
+    // Of a body that is streamed, its sender decides how long it takes.
+    const expectAnswer = () => (timer = setTimeout(() => late.abort(), answerWithin));
+    if (!isStream) expectAnswer();
     try {
       const response = await new Promise<IncomingMessage>((resolve, reject) => {
         const outgoing = httpRequest({
@@ -136,12 +146,14 @@ export class GuestClient {
         outgoing.once('response', resolve).on('error', reject);
         if (isStream) {
           const source = body as Readable;
+          source.once('end', expectAnswer);
           source.on('error', (error) => outgoing.destroy(error)).pipe(outgoing);
         } else outgoing.end(text);
       });
       response.on('error', () => {});
       if ((response.statusCode ?? 500) < 400) return response;
-      throw guestRefusal(sandboxId, response.statusCode ?? 500, await this.#readAll(response, MAX_REFUSAL));
+      const refusal = await this.#readAll(response, MAX_REFUSAL);
+      throw guestRefusal(sandboxId, response.statusCode ?? 500, refusal, options.isAboutFiles);
     } catch (error) {
       stream.destroy();
       signal?.throwIfAborted();

@@ -2,6 +2,7 @@
 import type { Duplex } from 'node:stream';
 import { nothingListens } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#core/errors.ts';
+import { FILE_REFUSALS } from '#guest/protocol/files.ts';
 import { guestErrorBody } from '#guest/protocol/http.ts';
 
 /** How long a guest may take to answer, in ms. It answers within one; a busy machine may need a second to start one. */
@@ -30,8 +31,13 @@ export function guestFailure(sandboxId: string, what: string, cause?: unknown): 
   );
 }
 
-/** A guest's refusal in the words of the API. `body` is what the guest answered, in whole. */
-export function guestRefusal(sandboxId: string, status: number, body: string): PortholeError {
+/** A guest's refusal in the words of the API. `body` is what the guest answered, in whole; about files it speaks of paths, to their caller. */
+export function guestRefusal(
+  sandboxId: string,
+  status: number,
+  body: string,
+  isAboutFiles = false,
+): PortholeError {
   let value: unknown;
   try {
     value = JSON.parse(body);
@@ -41,6 +47,8 @@ export function guestRefusal(sandboxId: string, status: number, body: string): P
   const parsed = guestErrorBody.safeParse(value);
   if (!parsed.success) return guestFailure(sandboxId, `its guest answered ${status}`);
   const { code, error } = parsed.data;
+  const fileCode = isAboutFiles ? FILE_REFUSALS.find((known) => known === code) : undefined;
+  if (fileCode !== undefined) return new PortholeError(fileCode, error);
   const message = `Sandbox ${sandboxId}: ${error}`;
   switch (code) {
     case 'invalid_request':

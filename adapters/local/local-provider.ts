@@ -26,6 +26,8 @@ import type {
   Enforcement,
   ExecCommand,
   ExecProcess,
+  GuestAnswer,
+  GuestCall,
   SandboxObservation,
   SandboxProvider,
   SandboxSize,
@@ -227,6 +229,10 @@ class FolderProvider implements LocalProvider {
 
   async dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
     return this.#guest(id, signal).dial(port, signal);
+  }
+
+  async callGuest(id: string, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
+    return this.#guest(id, signal).call(call, signal);
   }
 
   async *list(signal?: AbortSignal): AsyncIterable<string> {

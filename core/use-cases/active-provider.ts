@@ -2,7 +2,7 @@ import { finished } from 'node:stream';
 import type { Clock } from '../ports/clock.ts';
 import type { Records } from '../ports/records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
-import { changedProvider } from './changed-provider.ts';
+import { callGuest, changedProvider } from './changed-provider.ts';
 
 /** How exactly activity is known, in milliseconds: it is written down at most this often. */
 const EVERY_MS = 60_000;
@@ -59,6 +59,20 @@ export function activeProvider(
       process.exited.then(end, end);
       return process;
     },
+
+    callGuest:
+      provider.callGuest &&
+      (async (id, call, signal) => {
+        const end = begin(id);
+        try {
+          const answer = await callGuest(provider, id, call, signal);
+          finished(answer, end);
+          return answer;
+        } catch (error) {
+          end();
+          throw error;
+        }
+      }),
 
     async dial(id, port, signal) {
       const stream = await provider.dial(id, port, signal);

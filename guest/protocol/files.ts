@@ -3,8 +3,21 @@ import * as z from 'zod/mini';
 
 /** Request header: JSON array of the absolute paths that a caller may reach. Absent: all of /workspace. */
 export const PATHS_HEADER = 'porthole-paths';
-/** Answer header: the size of an open file, where the answer has only a part of it. */
+/** Trailer of `GET /v1/tar`: how many files and folders were left out, because they may not be read. */
 export const UNREADABLE_TRAILER = 'porthole-unreadable';
+
+/** What an operation on files refuses, in words for its caller. */
+export const FILE_REFUSALS = [
+  'invalid_request',
+  'path_outside_workspace',
+  'workspace_read_not_found',
+  'forbidden',
+  'file_exists',
+  'exec_transport_error',
+  'workspace_archive_read_error',
+  'workspace_archive_write_error',
+  'service_unavailable',
+] as const;
 
 const path = z.string().check(z.minLength(1), z.maxLength(16_384));
 

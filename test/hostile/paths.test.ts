@@ -130,7 +130,7 @@ suite('hostile paths', missing, () => {
     });
     expect(wrong).toEqual([]);
     expect(tried.length).toBeGreaterThan(200);
-    for (const name of ['inside/file', 'chain/file', 'to-file', 'proc-cwd/real/file']) {
+    for (const name of ['inside/file', 'chain/file', 'to-file']) {
       expect([name, (await ask(house, 'GET', target(`workspace/${name}`))).body.toString()]).toEqual([
         name,
         'fine',
@@ -194,7 +194,7 @@ const OUTSIDE_LINKS = [
   'out secret rel rel-secret l1 l2 l3 deep/up dots dots2 slashes root above new-out dangling-out',
   'proc-root environ fd0 fd1 fds fd3 stdin stderr one-root mem exe task thread',
   'zero full random tty ptmx loop loop-a self c1 c30 c50',
-  'root/tmp/canary proc-root/tmp/canary above/tmp/canary deep/../deep/up',
+  'proc-cwd proc-cwd/real/file root/tmp/canary proc-root/tmp/canary above/tmp/canary deep/../deep/up',
 ].flatMap((names) => names.split(' '));
 /** Files that are no folders, and folders that are no files. */
 const STUCK = ['plain/in', 'real', 'real/file/in', 'to-file/in', 'pipe/in', 'inside'];
