@@ -192,7 +192,12 @@ export async function tarOfGuest(
 ): Promise<{ readonly tar: Readable; readonly leftOut: () => number }> {
   const fields = new URLSearchParams({ path: folder, ...(copiesHardLinks && { hard_links: 'copy' }) });
   for (const exclude of excludes) fields.append('exclude', exclude);
-  const answer = await callGuest(provider, sandboxId, { method: 'GET', path: `/v1/tar?${fields}` }, signal);
+  const answer = await callGuest(
+    provider,
+    sandboxId,
+    { method: 'GET', path: `/v1/tar?${fields.toString()}` },
+    signal,
+  );
   async function* pieces(): AsyncGenerator<Buffer, void, undefined> {
     try {
       yield* answer as AsyncIterable<Buffer>;

@@ -353,6 +353,67 @@ export interface Api {
     body: null;
     answer: WriteResponse;
   };
+  'DELETE /v1/sandbox/{id}/file/{path}': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Absolute path without its leading slash, each segment percent-encoded, e.g. `workspace/a.txt`
+       */
+      path: string;
+    };
+    query: {
+      recursive?: 'true' | 'false';
+    };
+    body: null;
+    answer: DeleteFileResponse;
+  };
+  'POST /v1/sandbox/{id}/move': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: {
+      /**
+       * Relative to /workspace, or absolute below it
+       */
+      from: string;
+      /**
+       * Its new path
+       */
+      to: string;
+      /**
+       * Whether a file at `to` is replaced; a folder never is
+       */
+      overwrite?: boolean;
+    };
+    answer: MoveResponse;
+  };
+  'GET /v1/sandbox/{id}/watch': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {
+      /**
+       * Within /workspace, the default; relative ones count from there
+       */
+      path?: string;
+      /**
+       * Whether folders below are watched
+       */
+      recursive?: 'true' | 'false';
+    };
+    body: null;
+    answer: null;
+  };
   'GET /v1/sandbox/{id}/files': {
     path: {
       /**
@@ -1681,6 +1742,15 @@ export interface ExecResult {
 }
 export interface WriteResponse {
   ok: true;
+}
+export interface DeleteFileResponse {
+  ok: true;
+}
+export interface MoveResponse {
+  /**
+   * Where it is now, absolute
+   */
+  path: string;
 }
 export interface FileList {
   entries: FileEntry[];
