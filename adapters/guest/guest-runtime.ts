@@ -48,7 +48,7 @@ const require = createRequire(import.meta.url);
 /** Why this machine cannot make the folder, with the remedy. */
 export function guestRuntimeMissing(): string | undefined {
   if (process.platform === 'linux') return undefined;
-  return `the guest is made on Linux, not on ${process.platform}: build images/guest and name it in PORTHOLE_GUEST_IMAGE`;
+  return `the guest is made on Linux, not on ${process.platform}: run Porthole on Linux for sandboxes in containers`;
 }
 
 /** Where such folders are kept: `PORTHOLE_CACHE_DIR`, else `porthole` in the user's cache folder. */

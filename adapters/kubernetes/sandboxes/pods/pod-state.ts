@@ -28,7 +28,7 @@ const NO_IMAGE = 'invalid reference format';
 
 /** For a pod whose image lacks it. */
 const NO_GUEST =
-  "its image has no /porthole: add the line `COPY --from=porthole/guest /porthole /porthole` to its Dockerfile, with your registry's name of the image that images/guest makes";
+  "its image has no /porthole: add the line `COPY --from=porthole/guest /porthole /porthole` to its Dockerfile, with the name of your image that holds the guest's folder";
 
 export function podState(pod: Pod | undefined): PodState {
   if (pod === undefined) return { state: 'absent' };
