@@ -11,7 +11,8 @@ const MOST_LEFT = 2 * 1024 * 1024;
  */
 export class CommandOutput {
   #bytes = 0;
-  #held = false;
+  /** Also until it begins. */
+  #held = true;
   #take: ((kind: OutputKind, chunk: Buffer) => boolean) | undefined;
   #released: (() => void) | undefined;
   #ended: (() => void) | undefined;
@@ -38,6 +39,7 @@ export class CommandOutput {
   }
 
   release(): void {
+    if (!this.#held) return;
     this.#held = false;
     for (const source of this.#open) source.resume();
     const released = this.#released;

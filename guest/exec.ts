@@ -37,6 +37,12 @@ export function serveExec(
   process.nextTick(() => socket.uncork());
 }
 
+/**
+ * Output that waits for the host, in bytes, before the command is held back. More than one piece: to stop and start
+ * reading at each costs more than the piece.
+ */
+const MOST_WAITING = 256 * 1024;
+
 class AttachedCommand {
   readonly #starter: CommandStarter;
   readonly #socket: Duplex;
@@ -110,9 +116,9 @@ class AttachedCommand {
     if (this.#isOver) return true;
     this.#socket.cork();
     this.#socket.write(this.#writer.binaryHead(type, chunk.length));
-    const more = this.#socket.write(chunk);
+    this.#socket.write(chunk);
     this.#socket.uncork();
-    return more;
+    return this.#socket.writableLength < MOST_WAITING;
   }
 
   #control(command: StartedCommand, message: WebSocketMessage): void {

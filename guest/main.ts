@@ -11,6 +11,9 @@ import { serveGuest } from './serve-guest.ts';
 // Agents restart their servers with `pkill -f node`, which matches whole command lines.
 process.title = 'porthole-guest';
 
+// The host stops reading it once the guest runs.
+process.stderr.on('error', () => {});
+
 const settings = readSettings(process.argv[2]);
 closeInherited('fd' in settings.listen ? settings.listen.fd : 2);
 const fail = (error: unknown): never => {

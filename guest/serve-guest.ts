@@ -4,10 +4,16 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { CommandPipes } from './command-pipes.ts';
 import { serveDial } from './dial.ts';
+import { GuestEvents } from './event-stream.ts';
 import { serveExec } from './exec.ts';
 import { fileRoutes } from './files/file-routes.ts';
 import { prepareWorkspace } from './prepare-workspace.ts';
 import { inheritedEnvironment, operationOf, readPublicKey, verifyGuestToken } from './protocol/guest-pod.ts';
+import { Ports } from './ports.ts';
+import { processRoutes } from './process-routes.ts';
+import { Processes } from './processes.ts';
+import { portRoutes, serverRoutes } from './server-routes.ts';
+import { Servers } from './servers.ts';
 import { PROTOCOL_VERSION } from './protocol/http.ts';
 import {
   asGuestError,
@@ -34,9 +40,16 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const pipes = new CommandPipes(join(settings.state, 'pipes'));
   const env = settings.inherit ? { ...inheritedEnvironment(process.env), ...settings.env } : settings.env;
   const starter = new CommandStarter({ ...settings, env }, pipes);
-  const previews = settings.previews && (await startPreviews(settings.previews, settings.workspace));
-  const routes: Routes<Handler> = {
-    ...previews?.routes,
+  const previews = await startPreviews(settings);
+  const events = new GuestEvents();
+  const processes = new Processes(join(settings.state, 'processes'), starter, events);
+  const rings = join(settings.state, 'servers');
+  const servers = new Servers(settings.workspace, rings, processes, events);
+  const ports = new Ports(events, (group) => {
+    const info = processes.byGroup(group)?.info;
+    return info && { processId: info.id, server: servers.ownerOf(info.id) };
+  });
+  const health: Routes<Handler> = {
     'GET /v1/health': (_request, response) =>
       sendJson(response, 200, {
         protocol: PROTOCOL_VERSION,
@@ -52,7 +65,14 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   };
   const { listen } = settings;
   const server = createGuestServer(
-    new Router(routes, fileRoutes(settings.workspace)),
+    new Router(
+      health,
+      previews?.routes ?? {},
+      processRoutes(processes),
+      serverRoutes(servers),
+      portRoutes(ports, servers, events, startedAt),
+      fileRoutes(settings.workspace),
+    ),
     new Router(upgrades),
     gatekeeper(listen),
   );
@@ -62,13 +82,15 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   else server.listen(listen.port, listen.host);
   await once(server, 'listening');
   void pipes.prepare();
+  servers.startDeclared();
   return { server, endCommands: () => starter.endAll() };
 }
 
-/** Loaded only in a cluster: elsewhere the host proxies, and every sandbox would pay for it. */
-async function startPreviews(at: NonNullable<GuestSettings['previews']>, workspace: string) {
+/** The proxy is loaded only where the guest is the upstream of previews. */
+async function startPreviews({ previews, workspace }: GuestSettings) {
+  if (previews === undefined) return undefined;
   const { servePreviews } = await import('./preview/serve-previews.ts');
-  return servePreviews(at, workspace);
+  return servePreviews(previews, workspace);
 }
 
 /** @throws GuestError `unauthorized` */

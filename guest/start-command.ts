@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { CommandOutput } from './command-output.ts';
 import { type CommandPipes, discard } from './command-pipes.ts';
 import { expendable, Groups, openFolder, signalGroup } from './protect-guest.ts';
+import { ChildTimes } from './process-usage.ts';
 import type { CommandExit, ExecRequest, TerminalSize } from './protocol/exec.ts';
 import { type GuestSettings, locate } from './protocol/settings.ts';
 
@@ -21,6 +22,8 @@ export interface StartedCommand {
   readonly input: CommandInput | undefined;
   /** Resolves at the exit; output may still be on its way. Never rejects. */
   readonly exited: Promise<CommandExit>;
+  /** Ticks of CPU time; settles right behind `exited`. Undefined where they are not known. */
+  readonly ticks: Promise<number | undefined>;
   /** To the whole group; after the exit it does nothing. */
   signal(name: NodeJS.Signals): void;
   /** Does nothing without a terminal. */
@@ -46,6 +49,7 @@ export interface PreparedCommand {
 
 /** Starts commands as the sandbox's user. */
 export class CommandStarter {
+  readonly #times = new ChildTimes();
   readonly #settings: GuestSettings;
   readonly #pipes: CommandPipes;
   readonly #groups = new Groups();
@@ -74,8 +78,9 @@ export class CommandStarter {
       return started;
     };
     const pipes = this.#pipes.isEmpty ? this.#pipes.takeLater() : this.#pipes.take();
-    if (pipes instanceof Promise) return pipes.then((made) => startPiped(prepared, made)).then(track);
-    const started = startPiped(prepared, pipes);
+    if (pipes instanceof Promise)
+      return pipes.then((made) => startPiped(prepared, made, this.#times)).then(track);
+    const started = startPiped(prepared, pipes, this.#times);
     return started instanceof Promise ? started : track(started);
   }
 
@@ -92,7 +97,7 @@ export class CommandStarter {
     // Its modules are loaded with the first terminal.
     const { startTerminal } = await import('./terminal.ts');
     try {
-      const started = expendable(() => startTerminal(command, size, pty));
+      const started = expendable(() => startTerminal(command, size, pty, this.#times));
       if (this.#settings.workspace !== '/workspace') this.#groups.add(started.pid);
       return started;
     } catch (error) {
@@ -106,7 +111,11 @@ function refusal({ argv: [name] }: PreparedCommand, error: Error): RefusedComman
 }
 
 /** Without pipes output goes by sockets, which programs cannot open a second time. */
-function startPiped(command: PreparedCommand, pipes: ReturnType<CommandPipes['take']>): Starting {
+function startPiped(
+  command: PreparedCommand,
+  pipes: ReturnType<CommandPipes['take']>,
+  times: ChildTimes,
+): Starting {
   const [out, err] = pipes ?? [];
   let child: ChildProcess;
   try {
@@ -140,6 +149,7 @@ function startPiped(command: PreparedCommand, pipes: ReturnType<CommandPipes['ta
       resolve(signal === null ? { code: code ?? 0 } : { signal });
     });
   });
+  const ticks = exited.then(() => times.ended());
   const stdin = child.stdin ?? undefined;
   // A command that ends without reading everything is no error.
   stdin?.on('error', () => {});
@@ -161,6 +171,7 @@ function startPiped(command: PreparedCommand, pipes: ReturnType<CommandPipes['ta
       },
     },
     exited,
+    ticks,
     signal: (name) => {
       if (running) signalGroup(pid, name);
     },

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 import { ReadStream } from 'node:tty';
 import { CommandOutput } from './command-output.ts';
+import type { ChildTimes } from './process-usage.ts';
 import type { CommandExit, TerminalSize } from './protocol/exec.ts';
 import type { CommandInput, PreparedCommand, StartedCommand } from './start-command.ts';
 import { signalGroup } from './protect-guest.ts';
@@ -31,7 +32,12 @@ function signalName(number: number): string {
 }
 
 /** Runs a command on a terminal of its own. @param pty the folder of node-pty's native part */
-export function startTerminal(command: PreparedCommand, size: TerminalSize, pty: string): StartedCommand {
+export function startTerminal(
+  command: PreparedCommand,
+  size: TerminalSize,
+  pty: string,
+  times: ChildTimes,
+): StartedCommand {
   const native = createRequire(`${pty}/`)('./pty.node') as NativePty;
   const helper = process.platform === 'darwin' ? `${pty}/spawn-helper` : '';
   const env = Object.entries({ TERM: 'xterm-256color', ...command.env });
@@ -66,6 +72,7 @@ export function startTerminal(command: PreparedCommand, size: TerminalSize, pty:
     output: new CommandOutput([['stdout', screen]]),
     input: keyboard,
     exited: promise,
+    ticks: promise.then(() => times.ended()),
     signal: (name) => {
       if (running) signalGroup(pid, name);
     },

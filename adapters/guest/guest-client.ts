@@ -109,6 +109,15 @@ export class GuestClient {
    * @throws PortholeError as the guest refuses (any status from 400 on), `exec_transport_error`
    */
   async request(method: string, path: string, options: GuestRequest = {}): Promise<IncomingMessage> {
+    const response = await this.send(method, path, options);
+    const { statusCode = 500 } = response;
+    if (statusCode < 400) return response;
+    const refusal = await this.#readAll(response, MAX_REFUSAL);
+    throw guestRefusal(this.#address.sandboxId, statusCode, refusal, options.isAboutFiles);
+  }
+
+  /** Like `request`, and hands a refusal over as any other answer. @throws PortholeError `exec_transport_error` */
+  async send(method: string, path: string, options: GuestRequest = {}): Promise<IncomingMessage> {
     const {
       body,
       headers = {},
@@ -151,13 +160,12 @@ export class GuestClient {
         } else outgoing.end(text);
       });
       response.on('error', () => {});
-      if ((response.statusCode ?? 500) < 400) return response;
-      const refusal = await this.#readAll(response, MAX_REFUSAL);
-      throw guestRefusal(sandboxId, response.statusCode ?? 500, refusal, options.isAboutFiles);
+      return response;
     } catch (error) {
       stream.destroy();
       signal?.throwIfAborted();
       if (late.signal.aborted) throw guestFailure(sandboxId, 'its guest does not answer', error);
+      // What a streamed body fails with is its sender's own.
       if (error instanceof PortholeError) throw error;
       throw guestFailure(sandboxId, 'the connection to its guest was lost', error);
     } finally {

@@ -6,8 +6,8 @@ import { commandExit, EXEC, type ExecRequest, STDIN_WINDOW } from '#guest/protoc
 import { type WebSocketMessage, WebSocketReader, WebSocketWriter } from '#guest/protocol/web-socket.ts';
 import { ANSWER_WITHIN, type GuestAddress, guestFailure, upgradeConnection } from './guest-connection.ts';
 
-/** Read ahead of the reader, in bytes, for each stream. */
-const AHEAD = 64 * 1024;
+/** Read ahead of the reader, in bytes, for each stream: some pieces, as to stop and start at each costs more. */
+const AHEAD = 256 * 1024;
 
 /** Of stdin, in one message. */
 const PIECE = 64 * 1024;

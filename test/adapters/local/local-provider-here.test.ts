@@ -11,7 +11,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { createLocalProvider, type LocalProvider } from '#adapters/local/local-provider.ts';
+import { portState } from '#guest/protocol/ports.ts';
+import { serverInfo } from '#guest/protocol/servers.ts';
+import { guestProcessesOf } from '#test/guest/support/guest-processes.ts';
 import { comesTrue, processesWith } from '#test/adapters/local/host-processes.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { bytes, codeOf, eventually, run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
@@ -90,6 +94,30 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
     const stream = await provider.connect(id);
     stream.write('GET /v1/health HTTP/1.1\r\nHost: guest\r\nConnection: close\r\n\r\n');
     expect((await bytes(stream)).toString()).toMatch(/^HTTP\/1\.1 200 OK\r\n.*"protocol":1/s);
+  });
+
+  test('keeps processes’ output and declared servers over stop and resume', async () => {
+    const other = sandboxId();
+    await provider.create({ id: other });
+    const guest = new GuestClient({ sandboxId: other, connect: () => provider.connect(other) });
+    const api = guestProcessesOf(guest);
+    const { id: loud } = await api.start({ argv: ['sh', '-c', 'echo kept; exec sleep 1000'] });
+    for await (const { event } of guest.events(`/v1/processes/${loud}/output?follow=true`)) {
+      if (event === 'stdout') break;
+    }
+    const script = "require('http').createServer((_, r) => r.end('hi')).listen(process.env.PORT)";
+    await guest.json('PUT', '/v1/servers/web', serverInfo, {
+      body: { argv: ['node', '-e', script], port: 3000, readiness: { http: '/' } },
+    });
+    for (let round = 0; round < 3; round += 1) {
+      const wait = await guest.json('POST', '/v1/ports/3000/wait', portState, { body: {} });
+      expect(wait).toMatchObject({ state: 'listening', listener: { server: 'web', program: 'node' } });
+      await provider.stop(other);
+      await provider.resume(other);
+    }
+    expect((await api.get(loud)).exit).toMatchObject({ reason: 'sandbox_stopped' });
+    expect((await api.output(loud)).stdout.toString()).toBe('kept\n');
+    await provider.destroy(other);
   });
 
   test('refuses an image', async () => {
