@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { join } from 'node:path';
 import type { Plugin } from 'esbuild';
@@ -79,6 +79,14 @@ function lazyBuiltins(): Plugin {
       }));
     },
   };
+}
+
+/** Writes the bundles to where `bundleGuest` reads them without development packages. Returns that folder. */
+export async function writeBuiltGuest(): Promise<string> {
+  const files = await bundleGuest();
+  mkdirSync(BUILT, { recursive: true });
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(BUILT, name), text);
+  return BUILT;
 }
 
 function readBuilt(): Record<string, string> {

@@ -4,7 +4,7 @@ import { GUEST_PREVIEW_PORT } from './previews.ts';
 import type { GuestSettingsInput } from './settings.ts';
 
 /** The port of its pod on which it is called. */
-export const GUEST_PORT = 8790;
+export const GUEST_PORT = 2790;
 
 /** Where the guest's folder is in every sandbox, whatever its image. */
 const FOLDER = '/porthole';

@@ -66,7 +66,7 @@ describe('the pod of a sandbox', () => {
     expect(guestKeysOf(command)).toBe('a,b');
     expect(JSON.parse(command.at(-1) ?? '')).toMatchObject({
       env: { HOME: '/home/sandbox', WORKSPACE: '/workspace', SANDBOX_ID: 'box' },
-      listen: { port: 8790, audience: '$(PORTHOLE_POD_UID)' },
+      listen: { port: 2790, audience: '$(PORTHOLE_POD_UID)' },
     });
     expect(one['env']).toEqual(
       expect.arrayContaining([

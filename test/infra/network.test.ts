@@ -130,7 +130,7 @@ describe('the network of sandboxes', () => {
               podSelector: { matchLabels: STACK_LABELS },
             },
           ],
-          ports: [{ protocol: 'TCP', port: 8790 }],
+          ports: [{ protocol: 'TCP', port: 2790 }],
         },
       ],
     });
