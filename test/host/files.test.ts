@@ -91,21 +91,6 @@ describe('files', () => {
     expect(verdict(await get('workspace/never'))).toEqual([404, 'workspace_read_not_found']);
   });
 
-  test('an upload whose writer in the sandbox is killed is answered at once, and leaves nothing', async () => {
-    const socket = connect(porthole.host.port, '127.0.0.1');
-    const answer = new Promise<string>((resolve) =>
-      socket.once('data', (bytes) => resolve(bytes.toString())),
-    );
-    socket.write(
-      `PUT ${at('workspace/killed')} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(100_000)}`,
-    );
-    await sh('n=0; while ! pkill -9 -x cat && [ $n -lt 500 ]; do sleep 0.02; n=$((n+1)); done');
-    expect(await answer).toMatch(/^HTTP\/1\.1 502 [^]*"code":"workspace_archive_write_error"/);
-    socket.destroy();
-    expect(await leftovers()).toBe('');
-    expect(verdict(await get('workspace/killed'))).toEqual([404, 'workspace_read_not_found']);
-  });
-
   test('a file that cannot be written is answered with the reason of the system', async () => {
     await sh('mkdir closed; chmod 555 closed');
     const answer = await put('workspace/closed/a', 'x');

@@ -121,7 +121,9 @@ suite('hostile paths', missing, () => {
       ]),
     );
     await inLanes(tried, LANES, ([method, tail, allowed]) => look(method, tail, allowed));
-    await inLanes(OUTSIDE_LINKS, LANES, async (cwd) => {
+    // A command enters its folder itself: for it /proc/self/cwd is the workspace.
+    const folders = OUTSIDE_LINKS.filter((name) => name !== 'proc-cwd');
+    await inLanes(folders, LANES, async (cwd) => {
       const answer = await house.api('POST', 'exec', { json: { argv: ['cat', 'secret'], cwd } });
       const text = answer.body.toString();
       const isRefused =
