@@ -49,6 +49,28 @@ import { startPortForwardRoute } from './previews/start-port-forward.ts';
 import { stopPortForwardRoute } from './previews/stop-port-forward.ts';
 import { getQuotaRoute } from './quota/get-quota.ts';
 import type { Route } from './route.ts';
+import { listPortsRoute, waitForPortRoute } from './processes/ports.ts';
+import {
+  createProcessRoute,
+  deleteProcessRoute,
+  followProcessRoute,
+  getProcessRoute,
+  listProcessesRoute,
+  resizeProcessRoute,
+  sendProcessInputRoute,
+  signalProcessRoute,
+  waitForProcessRoute,
+} from './processes/processes.ts';
+import {
+  deleteServerRoute,
+  followServerRoute,
+  getServerRoute,
+  listServersRoute,
+  putServerRoute,
+  restartServerRoute,
+  startServerRoute,
+  stopServerRoute,
+} from './processes/servers.ts';
 import { deleteSkillRoute } from './skills/delete-skill.ts';
 import { getSkillRoute } from './skills/get-skill.ts';
 import { oidcCallbackRoute, startOidcRoute } from './session/oidc-sign-in.ts';
@@ -132,6 +154,25 @@ export const ROUTES: readonly Route[] = [
   deleteSessionRoute,
   createTunnelRoute,
   deleteTunnelRoute,
+  createProcessRoute,
+  listProcessesRoute,
+  getProcessRoute,
+  deleteProcessRoute,
+  followProcessRoute,
+  sendProcessInputRoute,
+  signalProcessRoute,
+  resizeProcessRoute,
+  waitForProcessRoute,
+  putServerRoute,
+  listServersRoute,
+  getServerRoute,
+  deleteServerRoute,
+  startServerRoute,
+  stopServerRoute,
+  restartServerRoute,
+  followServerRoute,
+  listPortsRoute,
+  waitForPortRoute,
   stopSandboxRoute,
   resumeSandboxRoute,
   heartbeatRoute,

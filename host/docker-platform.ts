@@ -6,6 +6,7 @@ import { addressText } from '#adapters/docker/engine/engine-address.ts';
 import { containerPlace } from '#adapters/mounts/container-place.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
 import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
+import { withoutGuests } from '#adapters/guest/guests.ts';
 import type { Channel } from '#core/ports/channel.ts';
 import { createIntroduce } from './channel/create-introduce.ts';
 import { type Config, ConfigError, type DockerOptions } from './config/config.ts';
@@ -22,7 +23,7 @@ const DRAIN_MS = 5_000;
  * @throws ConfigError where the engine cannot be reached
  */
 export async function openDockerPlatform(config: Config, deps: OneMachineDeps): Promise<Platform> {
-  const { folder, records, tokens, clock, news, log } = deps;
+  const { folder, records, tokens, clock, news, activity, log } = deps;
   const { docker: options } = config;
   if (options === undefined) throw new Error('no configuration of the docker provider');
   const place = `docker:${hostname()}:${folder}`;
@@ -44,6 +45,7 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
     records,
     clock,
     news,
+    activity,
     introduce,
     images: config.images,
     log,
@@ -53,6 +55,7 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
   return {
     provider,
     bare,
+    guests: withoutGuests('docker'),
     introduce,
     place,
     plane,

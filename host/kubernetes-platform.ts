@@ -18,6 +18,7 @@ import type { KubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernet
 import { find } from '#adapters/kubernetes/sandboxes/cluster/await-object.ts';
 import type { Pod } from '#adapters/kubernetes/sandboxes/pods/pod.ts';
 import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
+import { withoutGuests } from '#adapters/guest/guests.ts';
 import type { Channel } from '#core/ports/channel.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
@@ -50,14 +51,7 @@ const TERMINAL_DRAIN_MS = 5_000;
 export async function openKubernetesPlatform(
   { preview, cluster, channel, pool, images, ...config }: Config,
   wanted: ClusterProvider,
-  {
-    records,
-    tokens,
-    guestKeys,
-    clock,
-    news,
-    log,
-  }: Pick<PlatformDeps, 'records' | 'tokens' | 'guestKeys' | 'clock' | 'news' | 'log'>,
+  { records, tokens, guestKeys, clock, news, activity, log }: Omit<PlatformDeps, 'metrics' | 'folder'>,
 ): Promise<Platform> {
   const access = await clusterAccess();
   const client = createKubernetesClient({ access, now: () => clock.now() });
@@ -76,7 +70,7 @@ export async function openKubernetesPlatform(
       channel: channel === undefined ? NO_CHANNEL : serviceChannel(channel.url),
       log,
     });
-    const { provider } = tendProvider(own, { records, clock, news, introduce, images, log });
+    const { provider } = tendProvider(own, { records, clock, news, activity, introduce, images, log });
     const loopback = preview.enabled
       ? undefined
       : createLoopbackPlane({ maxTotal: preview.maxTotal, clock, provider });
@@ -98,6 +92,7 @@ export async function openKubernetesPlatform(
     return {
       provider,
       bare: own,
+      guests: withoutGuests(own.name),
       mounter: unsupportedMounter(NO_BUCKETS),
       introduce,
       openChannels: () => Promise.resolve(),

@@ -3,6 +3,7 @@ import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { localPlace } from '#adapters/mounts/local-place.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
 import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
+import { withoutGuests } from '#adapters/guest/guests.ts';
 import type { Channel } from '#core/ports/channel.ts';
 import { createIntroduce } from './channel/create-introduce.ts';
 import type { Config } from './config/config.ts';
@@ -17,7 +18,7 @@ const DRAIN_MS = 5_000;
 
 /** One machine: sandboxes as processes, previews of this process's own. */
 export async function openLocalPlatform(config: Config, deps: OneMachineDeps): Promise<Platform> {
-  const { folder, records, tokens, clock, news, log } = deps;
+  const { folder, records, tokens, clock, news, activity, log } = deps;
   const local = createLocalProvider({ dataDir: folder, ...config.local });
   const channel: Channel = {
     async address(id) {
@@ -36,6 +37,7 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
     records,
     clock,
     news,
+    activity,
     introduce,
     images: config.images,
     log,
@@ -52,6 +54,7 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
   return {
     provider,
     bare,
+    guests: withoutGuests('local'),
     mounter,
     introduce,
     place,

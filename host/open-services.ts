@@ -11,6 +11,7 @@ import { systemClock } from '#adapters/system/system-clock.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
 import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import { GuessLimit } from '#core/use-cases/guess-limit.ts';
+import { SandboxActivity } from '#core/use-cases/sandbox-activity.ts';
 import { sandboxNews } from '#core/use-cases/sandbox-news.ts';
 import { tellingPlane } from '#core/use-cases/telling-plane.ts';
 import { keptPool } from '#core/use-cases/warm-pool/kept-pool.ts';
@@ -89,11 +90,14 @@ export async function openServices({
       failed: (err) => log.warn({ err }, 'events of a sandbox not told'),
     });
     opened.defer(() => news.settled());
+    const activity = new SandboxActivity({ records, clock });
+    opened.defer(() => activity.close());
     const platform = await openPlatform(config, {
       records,
       tokens,
       guestKeys: createGuestKeys(keys, () => clock.now()),
       news,
+      activity,
       clock,
       log,
       metrics,
@@ -134,6 +138,8 @@ export async function openServices({
       records,
       plane,
       provider,
+      guests: platform.guests,
+      activity,
       pool,
       probe: appProbe,
       place,

@@ -2,12 +2,14 @@ import type { Server } from 'node:net';
 import type { PreviewProxy } from '#proxy/preview-proxy.ts';
 import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
 import type { Clock } from '#core/ports/clock.ts';
+import type { Guests } from '#core/ports/guest.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { Tokens } from '#core/ports/tokens.ts';
 import type { WarmPool } from '#core/ports/warm-pool.ts';
 import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
+import type { SandboxActivity } from '#core/use-cases/sandbox-activity.ts';
 import type { SandboxNews } from '#core/use-cases/sandbox-news.ts';
 import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
 import type { Logger } from '#handlers/services.ts';
@@ -23,6 +25,7 @@ export interface Platform {
   /** Its own; without it, one of the provider's sandboxes is kept by this very process. */
   readonly pool?: WarmPool | undefined;
   readonly plane: PreviewPlane;
+  readonly guests: Guests;
   readonly mounter: BucketMounter;
   /** Puts what the runs of a sandbox need to call back inside it. */
   readonly introduce: Introduce;
@@ -57,6 +60,7 @@ export interface PlatformDeps {
   readonly guestKeys: GuestKeys;
   /** Told of what becomes of a sandbox. */
   readonly news: SandboxNews;
+  readonly activity: SandboxActivity;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: PreviewMetrics;

@@ -42,6 +42,8 @@ export const runnable = {
   cwd: z.optional(absolutePath),
   /** Added to the sandbox's environment. */
   env: z.optional(environment),
+  /** The sandbox's environment, which the host keeps: it is below `env`, and is never written into the workspace. */
+  sandbox_env: z.optional(environment),
 };
 export const oneRunnable = z.refine<{ argv?: unknown; command?: unknown }>(
   ({ argv, command }) => (argv === undefined) !== (command === undefined),
