@@ -3,7 +3,7 @@ import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { localPlace } from '#adapters/mounts/local-place.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
 import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
-import { withoutGuests } from '#adapters/guest/guests.ts';
+import { guestsOf } from '#adapters/guest/guests.ts';
 import type { Channel } from '#core/ports/channel.ts';
 import { createIntroduce } from './channel/create-introduce.ts';
 import type { Config } from './config/config.ts';
@@ -54,7 +54,7 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
   return {
     provider,
     bare,
-    guests: withoutGuests('local'),
+    guests: guestsOf(local),
     mounter,
     introduce,
     place,

@@ -76,10 +76,21 @@ export class GuestClient {
 
   /** @throws PortholeError as the guest refuses; `exec_transport_error` for an answer that does not fit the schema */
   async json<T>(method: string, path: string, schema: Schema<T>, options: GuestRequest = {}): Promise<T> {
+    return (await this.call(method, path, schema, options)).value;
+  }
+
+  /** The same with the status. An answer without a body is `undefined` to the schema. */
+  async call<T>(
+    method: string,
+    path: string,
+    schema: Schema<T>,
+    options: GuestRequest = {},
+  ): Promise<{ readonly status: number; readonly value: T }> {
     const response = await this.request(method, path, options);
     const text = await this.#readAll(response, MAX_JSON);
     try {
-      return schema.parse(JSON.parse(text));
+      const value = schema.parse(text === '' ? undefined : JSON.parse(text));
+      return { status: response.statusCode ?? 500, value };
     } catch (error) {
       throw guestFailure(this.#address.sandboxId, 'its guest breaks the protocol', error);
     }

@@ -1,9 +1,10 @@
 /** The first exchange on a connection to a guest: an HTTP request that becomes a stream of its own (RFC 9110 §7.8). */
 import type { Duplex } from 'node:stream';
 import { nothingListens } from '#adapters/sandboxes/sandbox-errors.ts';
-import { PortholeError } from '#core/errors.ts';
+import { type ErrorCode, PortholeError } from '#core/errors.ts';
 import { FILE_REFUSALS } from '#guest/protocol/files.ts';
 import { guestErrorBody } from '#guest/protocol/http.ts';
+import { refusalDetails } from '#guest/protocol/processes.ts';
 
 /** How long a guest may take to answer, in ms. It answers within one; a busy machine may need a second to start one. */
 export const ANSWER_WITHIN = 10_000;
@@ -47,18 +48,27 @@ export function guestRefusal(
   const parsed = guestErrorBody.safeParse(value);
   if (!parsed.success) return guestFailure(sandboxId, `its guest answered ${status}`);
   const { code, error } = parsed.data;
-  const fileCode = isAboutFiles ? FILE_REFUSALS.find((known) => known === code) : undefined;
+  const fileCode = isAboutFiles ? FILE_REFUSALS.find((file) => file === code) : undefined;
   if (fileCode !== undefined) return new PortholeError(fileCode, error);
-  const message = `Sandbox ${sandboxId}: ${error}`;
-  switch (code) {
-    case 'invalid_request':
-    case 'not_found':
-    case 'payload_too_large':
-      return new PortholeError(code, message);
-    default:
-      return guestFailure(sandboxId, `its guest refused: ${error}`);
-  }
+  const known = REFUSALS.get(code);
+  if (known === undefined) return guestFailure(sandboxId, `its guest refused: ${error}`);
+  // Only what is valid: an answer of the API must not repeat what a hostile guest makes up.
+  const { success, data } = refusalDetails.safeParse(value);
+  const { exit, existing } = success ? data : {};
+  const details = { ...(exit !== undefined && { exit }), ...(existing !== undefined && { existing }) };
+  return new PortholeError(known, `Sandbox ${sandboxId}: ${error}`, { details });
 }
+
+/** What the guest refuses for its caller's sake, and as what the API does. */
+const REFUSALS: ReadonlyMap<string, ErrorCode> = new Map([
+  ['invalid_request', 'invalid_request'],
+  ['not_found', 'not_found'],
+  ['payload_too_large', 'payload_too_large'],
+  ['conflict', 'conflict'],
+  ['process_exited', 'process_exited'],
+  ['timed_out', 'wait_timed_out'],
+  ['too_many', 'too_many_processes'],
+]);
 
 /** Connects. @throws PortholeError `exec_transport_error`, or what `connect` says */
 export async function connectToGuest(address: GuestAddress, signal?: AbortSignal): Promise<Duplex> {

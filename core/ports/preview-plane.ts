@@ -40,6 +40,13 @@ export interface PreviewSpec {
 
 export type Readiness =
   | { readonly ready: true }
+  /** The declared server of the port ended, or was not ready in time: its name, and what it printed last. */
+  | {
+      readonly ready: false;
+      readonly reason: 'server_failed';
+      readonly server: string;
+      readonly log: readonly string[];
+    }
   | {
       readonly ready: false;
       readonly reason:
