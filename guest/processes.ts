@@ -75,11 +75,12 @@ export class GuestProcess {
 
   async run(starter: CommandStarter, request: ProcessRequest, tee?: Tee): Promise<void> {
     this.#save();
-    const { cwd, env, stdin, tty } = request;
+    const { cwd, stdin, tty } = request;
+    const env = { ...request.sandbox_env, ...request.env };
     const started = await starter.start({
       argv: argvOf(request),
       ...(cwd === undefined ? {} : { cwd }),
-      ...(env === undefined ? {} : { env }),
+      env,
       ...(stdin === undefined ? {} : { stdin }),
       ...(tty === undefined ? {} : { tty }),
     });

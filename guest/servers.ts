@@ -1,3 +1,4 @@
+import { environment } from './protocol/exec.ts';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { dirname, join } from 'node:path';
@@ -43,6 +44,8 @@ class DeclaredServer {
   readonly ring: OutputRing;
   readonly #processes: Processes;
   readonly #publish: (server: DeclaredServer) => void;
+  /** The sandbox's own. Never part of the declaration, which lies in the workspace. */
+  environment: Readonly<Record<string, string>> = {};
   state: State = 'stopped';
   stateAt = new Date().toISOString();
   reason: string | null = null;
@@ -137,6 +140,7 @@ class DeclaredServer {
         {
           argv: argvOf(declaration),
           name: this.name,
+          sandbox_env: this.environment,
           env: { ...(port === undefined ? {} : { PORT: String(port) }), ...declaration.env },
           started_by: { kind: 'server', id: this.name },
           ...(cwd === undefined ? {} : { cwd }),
@@ -268,7 +272,10 @@ export class Servers {
   }
 
   /** @throws GuestError `conflict` for another declaration of the name */
-  async declare(name: string, declaration: ServerRequest): Promise<{ info: ServerInfo; isNew: boolean }> {
+  async declare(
+    name: string,
+    { sandbox_env, ...declaration }: ServerRequest,
+  ): Promise<{ info: ServerInfo; isNew: boolean }> {
     const before = this.#all.get(name);
     if (before !== undefined && !isSame(before.declaration, declaration)) {
       throw new GuestError(
@@ -285,6 +292,7 @@ export class Servers {
     }
     const server =
       before ?? this.#add(name, { declaration, declared_at: new Date().toISOString(), stopped: false });
+    if (sandbox_env !== undefined) this.#keepEnvironment(server, sandbox_env);
     await this.start(server);
     return { info: server.info, isNew: before === undefined };
   }
@@ -312,6 +320,7 @@ export class Servers {
     await server.stop();
     server.close();
     rmSync(join(this.#rings, server.name), { recursive: true, force: true });
+    rmSync(this.#environmentFile(server.name), { force: true });
   }
 
   /** The server whose process that is. */
@@ -323,8 +332,25 @@ export class Servers {
     const publish = ({ state, reason, stateAt: at }: DeclaredServer): void =>
       this.#events.publish({ name: 'server', data: { name, state, reason, at } });
     const server = new DeclaredServer(name, entry, join(this.#rings, name), this.#processes, publish);
+    try {
+      const text = readFileSync(this.#environmentFile(name), 'utf8');
+      server.environment = z.parse(environment, JSON.parse(text));
+    } catch {
+      // None is kept, or the sandbox's code has changed it.
+    }
     this.#all.set(name, server);
     return server;
+  }
+
+  /** Beside the rings, not in the workspace: it may hold secrets, which no archive and no reader of files should get. */
+  #keepEnvironment(server: DeclaredServer, given: Readonly<Record<string, string>>): void {
+    server.environment = given;
+    mkdirSync(this.#rings, { recursive: true, mode: 0o700 });
+    writeFileSync(this.#environmentFile(server.name), JSON.stringify(given), { mode: 0o600 });
+  }
+
+  #environmentFile(name: string): string {
+    return join(this.#rings, `${name}.environment.json`);
   }
 
   /** @throws GuestError `internal_error` where the workspace takes no file */

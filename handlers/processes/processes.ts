@@ -210,7 +210,7 @@ export const sendProcessInputRoute = defineRoute({
   responses: {
     200: { description: 'Taken', schema: z.object({ bytes: z.int() }).meta({ id: 'InputTaken' }) },
   },
-  errors: [...NOT_FOUND, 'process_exited', 'conflict', 'payload_too_large'],
+  errors: [...NOT_FOUND, 'process_exited', 'payload_too_large'],
   async handle(request, services) {
     const body = limitedStream(request.stream(), {
       bytes: MOST_INPUT,
@@ -249,7 +249,7 @@ export const resizeProcessRoute = defineRoute({
   params: ProcessPath,
   body: TerminalSizeDto,
   responses: { 200: { description: 'The process', schema: ProcessDto } },
-  errors: [...NOT_FOUND, 'conflict'],
+  errors: NOT_FOUND,
   async handle(request, services) {
     return json(200, await resizeProcess(services, refOf(request), request.body));
   },
