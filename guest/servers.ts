@@ -1,4 +1,3 @@
-import { environment } from './protocol/exec.ts';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { dirname, join } from 'node:path';
@@ -7,6 +6,7 @@ import { connectLoopback } from './dial.ts';
 import type { GuestEvents } from './event-stream.ts';
 import { OutputRing } from './output-ring.ts';
 import { argvOf, type GuestProcess, type Processes } from './processes.ts';
+import { environment } from './protocol/exec.ts';
 import { instant, type ProcessExit } from './protocol/processes.ts';
 import { serverName, type ServerInfo, serverRequest, type ServerRequest } from './protocol/servers.ts';
 import { GuestError } from './router.ts';

@@ -66,8 +66,49 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     };
   }
 
+  /** One that waits for its input. */
+  const withProcess =
+    (more: Omit<Probe, 'params'> = {}, request: object = { argv: ['cat'], tty: { cols: 80, rows: 24 } }) =>
+    async ({ sandboxId }: MadeRun): Promise<Probe> => {
+      const path = `/v1/sandbox/${sandboxId}/processes`;
+      const made = await porthole.call('POST', path, { token: ALICE, body: request });
+      return { params: { id: sandboxId, pid: made.json<{ id: string }>().id }, ...more };
+    };
+
+  const declaration = { argv: ['sleep', '600'], restart: 'never' };
+  let declared = 0;
+  async function withServer({ sandboxId }: MadeRun): Promise<Probe> {
+    declared += 1;
+    const name = `s${declared}`;
+    const path = `/v1/sandbox/${sandboxId}/servers/${name}`;
+    await porthole.call('PUT', path, { token: ALICE, body: declaration });
+    return { params: { id: sandboxId, name } };
+  }
+
   return {
     ...editorProbes(porthole),
+    createProcess: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { argv: ['true'] } }),
+    getProcess: withProcess(),
+    deleteProcess: withProcess(),
+    followProcess: withProcess(),
+    sendProcessInput: withProcess({ body: 'a' }),
+    signalProcess: withProcess({ body: {} }),
+    resizeProcess: withProcess({ body: { cols: 100, rows: 30 } }),
+    waitForProcess: withProcess({ body: {} }, { argv: ['true'] }),
+    putServer: async ({ sandboxId }) => {
+      declared += 1;
+      return { params: { id: sandboxId, name: `s${declared}` }, body: declaration };
+    },
+    getServer: withServer,
+    deleteServer: withServer,
+    startServer: withServer,
+    stopServer: withServer,
+    restartServer: withServer,
+    followServer: withServer,
+    waitForPort: async ({ sandboxId }) => ({
+      params: { id: sandboxId, port: '9' },
+      body: { state: 'closed' },
+    }),
     signIn: async () => ({ body: { key: ALICE } }),
     startPortForward: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),
     startAgentPreview: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),
