@@ -6,7 +6,6 @@ import { addressText } from '#adapters/docker/engine/engine-address.ts';
 import { containerPlace } from '#adapters/mounts/container-place.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
 import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
-import { withoutGuests } from '#adapters/guest/guests.ts';
 import type { Channel } from '#core/ports/channel.ts';
 import { createIntroduce } from './channel/create-introduce.ts';
 import { type Config, ConfigError, type DockerOptions } from './config/config.ts';
@@ -55,7 +54,7 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
   return {
     provider,
     bare,
-    guests: withoutGuests('docker'),
+    guests: { of: (id) => docker.guestOf(id) },
     introduce,
     place,
     plane,

@@ -14,6 +14,9 @@ export interface Probe {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** Servers declared so far: each call gets a name of its own. */
+let declared = 0;
+
 /** What is asked about of alice's, and the run whose agent is the own one, by route: where a call needs more than the id of the run, or of its sandbox, in its path. */
 export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: MadeRun) => Promise<Probe>>> {
   async function ask({ runId }: MadeRun): Promise<string> {
@@ -76,7 +79,6 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     };
 
   const declaration = { argv: ['sleep', '600'], restart: 'never' };
-  let declared = 0;
   async function withServer({ sandboxId }: MadeRun): Promise<Probe> {
     declared += 1;
     const name = `s${declared}`;
