@@ -239,7 +239,7 @@ describe('servers and ports', () => {
     expect(ofRun).toEqual(
       expect.arrayContaining([
         { type: 'server.changed', data: { ...state, state: 'starting' } },
-        { type: 'server.changed', data: { ...state, state: 'ready' } },
+        { type: 'server.changed', data: { ...state, state: 'stopped' } },
         { type: 'port.listening', data: expect.objectContaining({ port: 3300, server: 'seen' }) },
         { type: 'port.closed', data: { port: 3300 } },
       ]),
