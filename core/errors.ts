@@ -76,7 +76,6 @@ export const ERROR_CATALOGUE = {
   too_many_delegations: { status: 429, retryable: true },
   headers_too_large: { status: 431, retryable: false },
   internal_error: { status: 500, retryable: true },
-  processes_not_supported: { status: 501, retryable: false },
   not_streamable: { status: 501, retryable: false },
   guest_required: { status: 501, retryable: false },
   network_not_supported: { status: 501, retryable: false },

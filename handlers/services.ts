@@ -3,7 +3,7 @@ import type { ArchiveStore } from '#core/ports/archive-store.ts';
 import type { Authenticator } from '#core/ports/authenticator.ts';
 import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
-import type { Guests } from '#core/ports/guest.ts';
+import type { Guests } from '#core/use-cases/guest.ts';
 import type { Ids } from '#core/ports/ids.ts';
 import type { CatalogueImage } from '#core/ports/images.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';

@@ -54,7 +54,6 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
   return {
     provider,
     bare,
-    guests: { of: (id) => docker.guestOf(id) },
     introduce,
     place,
     plane,

@@ -18,7 +18,6 @@ import type { KubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernet
 import { find } from '#adapters/kubernetes/sandboxes/cluster/await-object.ts';
 import type { Pod } from '#adapters/kubernetes/sandboxes/pods/pod.ts';
 import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
-import { withoutGuests } from '#adapters/guest/guests.ts';
 import type { Channel } from '#core/ports/channel.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
@@ -92,7 +91,6 @@ export async function openKubernetesPlatform(
     return {
       provider,
       bare: own,
-      guests: withoutGuests(own.name),
       mounter: unsupportedMounter(NO_BUCKETS),
       introduce,
       openChannels: () => Promise.resolve(),

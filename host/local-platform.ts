@@ -3,7 +3,6 @@ import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { localPlace } from '#adapters/mounts/local-place.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
 import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
-import { guestsOf } from '#adapters/guest/guests.ts';
 import type { Channel } from '#core/ports/channel.ts';
 import { createIntroduce } from './channel/create-introduce.ts';
 import type { Config } from './config/config.ts';
@@ -54,7 +53,6 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
   return {
     provider,
     bare,
-    guests: guestsOf(local),
     mounter,
     introduce,
     place,

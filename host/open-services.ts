@@ -11,6 +11,7 @@ import { systemClock } from '#adapters/system/system-clock.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
 import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import { GuessLimit } from '#core/use-cases/guess-limit.ts';
+import { guestsOf } from '#core/use-cases/guest.ts';
 import { SandboxActivity } from '#core/use-cases/sandbox-activity.ts';
 import { sandboxNews } from '#core/use-cases/sandbox-news.ts';
 import { tellingPlane } from '#core/use-cases/telling-plane.ts';
@@ -138,7 +139,7 @@ export async function openServices({
       records,
       plane,
       provider,
-      guests: platform.guests,
+      guests: guestsOf(bare),
       activity,
       pool,
       probe: appProbe,

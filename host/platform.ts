@@ -2,7 +2,6 @@ import type { Server } from 'node:net';
 import type { PreviewProxy } from '#proxy/preview-proxy.ts';
 import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
 import type { Clock } from '#core/ports/clock.ts';
-import type { Guests } from '#core/ports/guest.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
@@ -25,7 +24,6 @@ export interface Platform {
   /** Its own; without it, one of the provider's sandboxes is kept by this very process. */
   readonly pool?: WarmPool | undefined;
   readonly plane: PreviewPlane;
-  readonly guests: Guests;
   readonly mounter: BucketMounter;
   /** Puts what the runs of a sandbox need to call back inside it. */
   readonly introduce: Introduce;

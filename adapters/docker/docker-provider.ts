@@ -16,7 +16,6 @@ import { sandboxNotFound } from '#adapters/sandboxes/sandbox-errors.ts';
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { Serial } from '#adapters/sandboxes/serial.ts';
 import { checkAtMost } from '#adapters/sandboxes/unsupported-spec.ts';
-import type { Guest } from '#core/ports/guest.ts';
 import type {
   Enforcement,
   ExecCommand,
@@ -62,8 +61,6 @@ export interface DockerProviderOptions {
 }
 
 export interface DockerProvider extends SandboxProvider {
-  /** The program inside; does not connect yet. */
-  guestOf(id: string): Guest;
   readonly name: 'docker';
   /** What the engine is and enforces. @throws EngineError where it cannot be reached */
   probe(): Promise<EngineProbe>;
@@ -251,10 +248,6 @@ class ContainerProvider implements DockerProvider {
         this.#channels.remove(this.#names.objectName(id));
       }),
     );
-  }
-
-  guestOf(id: string): Guest {
-    return this.#guest(id);
   }
 
   exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {

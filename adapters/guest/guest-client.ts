@@ -2,31 +2,21 @@ import { type IncomingMessage, request as httpRequest } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import { checkPort } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { ExecCommand, ExecProcess, GuestAnswer, GuestCall } from '#core/ports/sandbox-provider.ts';
-import {
-  DIAL_UPGRADE,
-  guestHealth,
-  type GuestHealth,
-  MAX_JSON,
-  PROTOCOL_VERSION,
-} from '#guest/protocol/http.ts';
 import {
   ANSWER_WITHIN,
-  connectToGuest,
-  type GuestAddress,
+  type AnswerSchema,
+  eventsAnswer,
   guestFailure,
-  guestRefusal,
-  upgradeConnection,
-} from './guest-connection.ts';
+  jsonAnswer,
+  type ServerSentEvent,
+  textAnswer,
+} from '#core/use-cases/guest-answers.ts';
+import type { ExecCommand, ExecProcess, GuestAnswer, GuestCall } from '#core/ports/sandbox-provider.ts';
+import { DIAL_UPGRADE, guestHealth, type GuestHealth, PROTOCOL_VERSION } from '#guest/protocol/http.ts';
+import { connectToGuest, type GuestAddress, guestRefusal, upgradeConnection } from './guest-connection.ts';
 import { startGuestCommand } from './guest-exec.ts';
-import { readEvents, type ServerSentEvent } from './server-sent-events.ts';
 
 export type { GuestAddress } from './guest-connection.ts';
-
-/** Validates what a guest says: any schema of `guest/protocol`. */
-interface Schema<T> {
-  parse(value: unknown): T;
-}
 
 export interface GuestRequest {
   /** Sent as JSON, or streamed where it is a stream. */
@@ -35,8 +25,6 @@ export interface GuestRequest {
   readonly signal?: AbortSignal | undefined;
   /** How long the guest may take until its answer begins, in ms. @default that of the address */
   readonly answerWithin?: number | undefined;
-  /** Whether it works on files: a refusal speaks to their user then. @default false */
-  readonly isAboutFiles?: boolean;
 }
 
 /** Talks to the guest of one sandbox. Nothing that the guest says is trusted: answers are bounded and validated. */
@@ -75,44 +63,25 @@ export class GuestClient {
   }
 
   /** @throws PortholeError as the guest refuses; `exec_transport_error` for an answer that does not fit the schema */
-  async json<T>(method: string, path: string, schema: Schema<T>, options: GuestRequest = {}): Promise<T> {
-    return (await this.call(method, path, schema, options)).value;
-  }
-
-  /** The same with the status. An answer without a body is `undefined` to the schema. */
-  async call<T>(
+  async json<T>(
     method: string,
     path: string,
-    schema: Schema<T>,
+    schema: AnswerSchema<T>,
     options: GuestRequest = {},
-  ): Promise<{ readonly status: number; readonly value: T }> {
-    const response = await this.request(method, path, options);
-    const text = await this.#readAll(response, MAX_JSON);
-    try {
-      const value = schema.parse(text === '' ? undefined : JSON.parse(text));
-      return { status: response.statusCode ?? 500, value };
-    } catch (error) {
-      throw guestFailure(this.#address.sandboxId, 'its guest breaks the protocol', error);
-    }
+  ): Promise<T> {
+    const { sandboxId, answerWithin } = this.#address;
+    return jsonAnswer(await this.request(method, path, options), sandboxId, schema, answerWithin);
   }
 
   /** Server-sent events, until the guest or the signal ends them. */
   async *events(path: string, options: GuestRequest = {}): AsyncGenerator<ServerSentEvent> {
-    const response = await this.request('GET', path, options);
-    try {
-      yield* readEvents(response);
-      if (!response.complete) throw new Error('the stream was cut');
-    } catch (error) {
-      options.signal?.throwIfAborted();
-      throw guestFailure(this.#address.sandboxId, 'the connection to its guest was lost', error);
-    } finally {
-      response.destroy();
-    }
+    const answer = await this.request('GET', path, options);
+    yield* eventsAnswer(answer, this.#address.sandboxId, options.signal);
   }
 
   /** @see SandboxProvider.callGuest for what it promises */
   call({ method, path, ...rest }: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
-    return this.request(method, path, { ...rest, signal, isAboutFiles: true });
+    return this.request(method, path, { ...rest, signal });
   }
 
   /**
@@ -123,8 +92,9 @@ export class GuestClient {
     const response = await this.send(method, path, options);
     const { statusCode = 500 } = response;
     if (statusCode < 400) return response;
-    const refusal = await this.#readAll(response, MAX_REFUSAL);
-    throw guestRefusal(this.#address.sandboxId, statusCode, refusal, options.isAboutFiles);
+    const { sandboxId, answerWithin: within = ANSWER_WITHIN } = this.#address;
+    const refusal = await textAnswer(response, sandboxId, { limit: MAX_REFUSAL, within });
+    throw guestRefusal(sandboxId, statusCode, refusal);
   }
 
   /** Like `request`, and hands a refusal over as any other answer. @throws PortholeError `exec_transport_error` */
@@ -179,25 +149,6 @@ export class GuestClient {
       // What a streamed body fails with is its sender's own.
       if (error instanceof PortholeError) throw error;
       throw guestFailure(sandboxId, 'the connection to its guest was lost', error);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  async #readAll(response: IncomingMessage, limit: number): Promise<string> {
-    const { sandboxId, answerWithin = ANSWER_WITHIN } = this.#address;
-    const chunks: Buffer[] = [];
-    let length = 0;
-    const timer = setTimeout(() => response.destroy(new Error('too slow')), answerWithin);
-    try {
-      for await (const chunk of response as AsyncIterable<Buffer>) {
-        length += chunk.length;
-        if (length > limit) throw new Error(`an answer of over ${limit} bytes`);
-        chunks.push(chunk);
-      }
-      return Buffer.concat(chunks).toString();
-    } catch (error) {
-      throw guestFailure(sandboxId, 'the answer of its guest was cut', error);
     } finally {
       clearTimeout(timer);
     }

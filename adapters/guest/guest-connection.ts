@@ -2,12 +2,10 @@
 import type { Duplex } from 'node:stream';
 import { nothingListens } from '#adapters/sandboxes/sandbox-errors.ts';
 import { type ErrorCode, PortholeError } from '#core/errors.ts';
+import { ANSWER_WITHIN, guestFailure } from '#core/use-cases/guest-answers.ts';
 import { FILE_REFUSALS } from '#guest/protocol/files.ts';
 import { guestErrorBody } from '#guest/protocol/http.ts';
 import { refusalDetails } from '#guest/protocol/processes.ts';
-
-/** How long a guest may take to answer, in ms. It answers within one; a busy machine may need a second to start one. */
-export const ANSWER_WITHIN = 10_000;
 
 /** What the head of an answer may take, and the body of a refusal. */
 const MAX_HEAD = 16 * 1024;
@@ -23,22 +21,8 @@ export interface GuestAddress {
   readonly answerWithin?: number | undefined;
 }
 
-/** The connection to the guest does not do what it must. */
-export function guestFailure(sandboxId: string, what: string, cause?: unknown): PortholeError {
-  return new PortholeError(
-    'exec_transport_error',
-    `Sandbox ${sandboxId}: ${what}. Try again; if it stays so, stop and resume the sandbox.`,
-    { cause },
-  );
-}
-
-/** A guest's refusal in the words of the API. `body` is what the guest answered, in whole; about files it speaks of paths, to their caller. */
-export function guestRefusal(
-  sandboxId: string,
-  status: number,
-  body: string,
-  isAboutFiles = false,
-): PortholeError {
+/** A guest's refusal in the words of the API. `body` is the whole answer; about files it speaks of paths, to their caller. */
+export function guestRefusal(sandboxId: string, status: number, body: string): PortholeError {
   let value: unknown;
   try {
     value = JSON.parse(body);
@@ -48,8 +32,8 @@ export function guestRefusal(
   const parsed = guestErrorBody.safeParse(value);
   if (!parsed.success) return guestFailure(sandboxId, `its guest answered ${status}`);
   const { code, error } = parsed.data;
-  const fileCode = isAboutFiles ? FILE_REFUSALS.find((file) => file === code) : undefined;
-  if (fileCode !== undefined) return new PortholeError(fileCode, error);
+  const ofFiles = FILE_REFUSALS.find((refusal) => refusal === code);
+  if (ofFiles !== undefined) return new PortholeError(ofFiles, error);
   const known = REFUSALS.get(code);
   if (known === undefined) return guestFailure(sandboxId, `its guest refused: ${error}`);
   // Only what is valid: an answer of the API must not repeat what a hostile guest makes up.
@@ -61,7 +45,6 @@ export function guestRefusal(
 
 /** What the guest refuses for its caller's sake, and as what the API does. */
 const REFUSALS: ReadonlyMap<string, ErrorCode> = new Map([
-  ['invalid_request', 'invalid_request'],
   ['not_found', 'not_found'],
   ['payload_too_large', 'payload_too_large'],
   ['conflict', 'conflict'],

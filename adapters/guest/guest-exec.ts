@@ -4,7 +4,8 @@ import { checkCommand } from '#adapters/sandboxes/shell/check-command.ts';
 import type { ExecCommand, ExecExit, ExecProcess } from '#core/ports/sandbox-provider.ts';
 import { commandExit, EXEC, type ExecRequest, STDIN_WINDOW } from '#guest/protocol/exec.ts';
 import { type WebSocketMessage, WebSocketReader, WebSocketWriter } from '#guest/protocol/web-socket.ts';
-import { ANSWER_WITHIN, type GuestAddress, guestFailure, upgradeConnection } from './guest-connection.ts';
+import { ANSWER_WITHIN, guestFailure } from '#core/use-cases/guest-answers.ts';
+import { type GuestAddress, upgradeConnection } from './guest-connection.ts';
 
 /** Read ahead of the reader, in bytes, for each stream: some pieces, as to stop and start at each costs more. */
 const AHEAD = 256 * 1024;

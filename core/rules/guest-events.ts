@@ -33,6 +33,8 @@ export function guestNews(change: Change, redact: (text: string) => string): Gue
     }
     case 'process':
       return change.data.started_by.kind === 'server' ? undefined : processExited(change.data, redact);
+    default:
+      return undefined;
   }
 }
 

@@ -33,7 +33,11 @@ export function callGuest(
   signal?: AbortSignal,
 ): Promise<GuestAnswer> {
   if (provider.callGuest !== undefined) return provider.callGuest(id, call, signal);
-  throw new PortholeError(
+  throw guestRequired();
+}
+
+export function guestRequired(): PortholeError {
+  return new PortholeError(
     'guest_required',
     'The sandboxes of this Porthole have no guest program, which this needs: use a command instead.',
   );

@@ -14,14 +14,13 @@ import {
   MAX_UPLOAD_FRAME,
 } from '#guest/protocol/files.ts';
 import { PortholeError } from '../errors.ts';
-import type { GuestAnswer, GuestCall, SandboxProvider } from '../ports/sandbox-provider.ts';
+import type { GuestCall, SandboxProvider } from '../ports/sandbox-provider.ts';
 import { callGuest } from './changed-provider.ts';
+import { jsonAnswer } from './guest-answers.ts';
 
 /** A provider whose sandboxes have a guest, or have none. */
-export type Guests = Pick<SandboxProvider, 'callGuest'>;
+export type GuestProvider = Pick<SandboxProvider, 'callGuest'>;
 
-/** Of a JSON answer, in bytes. */
-const MAX_ANSWER = 1_048_576;
 /** To move 100,000 files of an archive to their places, in ms; a busy disk needs minutes. */
 const UNPACKS_WITHIN_MS = 600_000;
 
@@ -46,7 +45,7 @@ export interface GuestFile {
 
 /** Opens a file and skips its first bytes. */
 export async function openGuestFile(
-  provider: Guests,
+  provider: GuestProvider,
   sandboxId: string,
   absolute: string,
   from: number,
@@ -73,7 +72,7 @@ export async function openGuestFile(
 
 /** Sends contents to the guest. Of two failures, that of the contents is the reason. */
 async function send<T>(
-  provider: Guests,
+  provider: GuestProvider,
   sandboxId: string,
   call: Omit<GuestCall, 'body'>,
   content: Readable,
@@ -91,7 +90,7 @@ async function send<T>(
       { ...call, body: content, headers: { 'content-type': 'application/octet-stream' } },
       signal,
     );
-    return await jsonOf(answer, sandboxId, schema);
+    return await jsonAnswer(answer, sandboxId, schema);
   } catch (error) {
     signal?.throwIfAborted();
     throw failed ?? error;
@@ -100,25 +99,10 @@ async function send<T>(
   }
 }
 
-async function jsonOf<T>(answer: GuestAnswer, sandboxId: string, schema: z.ZodMiniType<T>): Promise<T> {
-  try {
-    const parts: Buffer[] = [];
-    let length = 0;
-    for await (const part of answer as AsyncIterable<Buffer>) {
-      length += part.length;
-      if (length > MAX_ANSWER) throw new Error(`an answer of over ${MAX_ANSWER} bytes`);
-      parts.push(part);
-    }
-    return z.parse(schema, JSON.parse(Buffer.concat(parts).toString()));
-  } catch (error) {
-    throw connectionLost(sandboxId, error);
-  }
-}
-
 const done = z.object({ ok: z.literal(true) });
 
 export async function writeGuestFile(
-  provider: Guests,
+  provider: GuestProvider,
   sandboxId: string,
   absolute: string,
   content: Readable,
@@ -129,7 +113,7 @@ export async function writeGuestFile(
 }
 
 export function unpackInGuest(
-  provider: Guests,
+  provider: GuestProvider,
   sandboxId: string,
   content: Readable,
   remembers: 'all' | 'folders',
@@ -142,7 +126,7 @@ export function unpackInGuest(
 
 /** @param files each with its path below the folder */
 export async function uploadToGuest(
-  provider: Guests,
+  provider: GuestProvider,
   sandboxId: string,
   folder: string,
   files: AsyncIterable<{ readonly name: string; readonly stream: AsyncIterable<Buffer> }>,
@@ -184,7 +168,7 @@ export interface GuestTarOptions {
 
 /** A folder as a tar. `leftOut`, asked at its end: how many files are not in it. */
 export async function tarOfGuest(
-  provider: Guests,
+  provider: GuestProvider,
   sandboxId: string,
   folder: string,
   { excludes, copiesHardLinks }: GuestTarOptions,
@@ -218,7 +202,7 @@ export async function tarOfGuest(
 
 /** The lines of a list, up to `most` bytes. */
 export async function listInGuest(
-  provider: Guests,
+  provider: GuestProvider,
   sandboxId: string,
   folder: string,
   depth: number,
@@ -272,7 +256,7 @@ function jsonOrUndefined(line: string): unknown {
 
 /** @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`, `forbidden`, `guest_required`, `workspace_archive_write_error` */
 export async function deleteWorkspaceFile(
-  provider: Guests,
+  provider: GuestProvider,
   sandboxId: string,
   absolute: string,
   recursive: boolean,
@@ -280,18 +264,18 @@ export async function deleteWorkspaceFile(
 ): Promise<void> {
   const path = `/v1/files?${query({ path: absolute, recursive: String(recursive) })}`;
   const call = { method: 'DELETE', path, answerWithin: UNPACKS_WITHIN_MS } as const;
-  await jsonOf(await callGuest(provider, sandboxId, call, signal), sandboxId, done);
+  await jsonAnswer(await callGuest(provider, sandboxId, call, signal), sandboxId, done);
 }
 
 /** @throws as `deleteWorkspaceFile` does, and `file_exists` */
 export async function moveWorkspaceFile(
-  provider: Guests,
+  provider: GuestProvider,
   sandboxId: string,
   body: { readonly from: string; readonly to: string; readonly overwrite: boolean },
   signal?: AbortSignal,
 ): Promise<void> {
   const call = { method: 'POST', path: '/v1/move', body } as const;
-  await jsonOf(await callGuest(provider, sandboxId, call, signal), sandboxId, done);
+  await jsonAnswer(await callGuest(provider, sandboxId, call, signal), sandboxId, done);
 }
 
 /** More than any event has. */
@@ -299,7 +283,7 @@ const MAX_EVENT = 65_536;
 
 /** What changes below a folder; undefined now and then, where nothing does. It ends with the folder. */
 export async function* watchWorkspace(
-  provider: Guests,
+  provider: GuestProvider,
   sandboxId: string,
   folder: string,
   recursive: boolean,

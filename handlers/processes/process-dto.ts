@@ -87,6 +87,6 @@ export const timeout = (longest: number) =>
 export const GUEST_ERRORS: readonly ErrorCode[] = [
   'sandbox_not_found',
   'sandbox_not_running',
-  'processes_not_supported',
+  'guest_required',
   'exec_transport_error',
 ];

@@ -38,7 +38,7 @@ const events = (text: string): Line[] =>
     .split('\n\n')
     .map((block) => Object.fromEntries(block.split('\n').map((line) => line.split(/: (.*)/s, 2))))
     .filter((fields) => fields['event'] !== undefined)
-    .map(({ event, data, id }) => ({ event, data, id }) as Line);
+    .map(({ event, data, id }) => ({ event, data, id }));
 const printed = (lines: readonly Line[], stream = 'stdout'): string =>
   lines
     .filter(({ event }) => event === stream)

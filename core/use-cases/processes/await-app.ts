@@ -1,7 +1,8 @@
 import { type GuestEvent, guestEvents } from '#guest/protocol/ports.ts';
 import { processList } from '#guest/protocol/processes.ts';
 import { type ServerInfo, serverList } from '#guest/protocol/servers.ts';
-import type { Guest, Guests, GuestStreamEvent } from '../../ports/guest.ts';
+import type { Guest, Guests } from '../guest.ts';
+import type { ServerSentEvent } from '../guest-answers.ts';
 import type { PreviewPlane, Readiness } from '../../ports/preview-plane.ts';
 import type { PreviewOptions } from '../../preview-options.ts';
 import type { StartedPreview } from '../start-preview.ts';
@@ -75,7 +76,7 @@ async function awaitServer(
 ): Promise<Readiness | 'listens' | undefined> {
   if (state === 'ready') return undefined;
   if (HAS_ENDED.has(state)) return failed(guest, name, until);
-  for await (const event of guest.events('/v1/events', { signal: until })) {
+  for await (const event of guest.events('/v1/events', until)) {
     const now = stateIn(event, name);
     if (now === 'ready') return 'listens';
     if (now !== undefined && HAS_ENDED.has(now)) return failed(guest, name, until);
@@ -85,7 +86,7 @@ async function awaitServer(
 
 const HAS_ENDED: ReadonlySet<ServerInfo['state']> = new Set(['failed', 'exited', 'stopped']);
 
-function stateIn({ event, data }: GuestStreamEvent, name: string): ServerInfo['state'] | undefined {
+function stateIn({ event, data }: ServerSentEvent, name: string): ServerInfo['state'] | undefined {
   if (event === 'snapshot') {
     const { servers } = guestEvents.snapshot.parse(JSON.parse(data));
     return servers.find((server) => server.name === name)?.state;
@@ -108,7 +109,7 @@ export async function lastLines(
   const chunks: Buffer[] = [];
   let length = 0;
   const path = `/v1/servers/${server}/logs?tail=${LOG.lines}&follow=false`;
-  for await (const { event, data } of guest.events(path, { signal })) {
+  for await (const { event, data } of guest.events(path, signal)) {
     if (event !== 'stdout' && event !== 'stderr') continue;
     const chunk = Buffer.from(data, 'base64');
     chunks.push(chunk);

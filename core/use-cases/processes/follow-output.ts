@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { OUTPUT_EVENTS, outputCut, type OutputEventName, processExit } from '#guest/protocol/processes.ts';
 import { PortholeError } from '../../errors.ts';
-import type { GuestStreamEvent } from '../../ports/guest.ts';
+import type { ServerSentEvent } from '../guest-answers.ts';
 import { getProcess, type ProcessRef } from './processes.ts';
 import { type GuestDeps, type ReachedGuest, reachGuest } from './reach-guest.ts';
 import { getServer, type ServerRef } from './servers.ts';
@@ -60,7 +60,7 @@ async function* follow(
   // Whoever reads output uses the sandbox.
   const end = activity.begin(sandbox.id);
   try {
-    for await (const event of guest.events(path, { signal })) yield validOutput(sandbox.id, event);
+    for await (const event of guest.events(path, signal)) yield validOutput(sandbox.id, event);
   } finally {
     end();
   }
@@ -71,7 +71,7 @@ const cursor = z.optional(z.string().check(z.regex(/^\d{1,16}$/)));
 const base64 = z.string().check(z.regex(/^[A-Za-z0-9+/]*={0,2}$/));
 
 /** @throws PortholeError `exec_transport_error` for what the protocol does not have */
-function validOutput(sandboxId: string, { event, data, id }: GuestStreamEvent): OutputEvent {
+function validOutput(sandboxId: string, { event, data, id }: ServerSentEvent): OutputEvent {
   try {
     const name = eventName.parse(event);
     const json = name === 'cut' ? outputCut : name === 'exit' ? processExit : undefined;

@@ -1,6 +1,6 @@
 import { type PortInfo, portList, portState, type PortState } from '#guest/protocol/ports.ts';
 import type { Caller } from '../../callers.ts';
-import type { Guest } from '../../ports/guest.ts';
+import type { Guest } from '../guest.ts';
 import { type GuestDeps, reachGuest } from './reach-guest.ts';
 
 /** Beyond the time that a wait may take, in ms. */

@@ -9,7 +9,9 @@ import {
 import type { TerminalSize } from '#guest/protocol/exec.ts';
 import type { Caller } from '../../callers.ts';
 import { PortholeError } from '../../errors.ts';
-import type { AnswerSchema, GuestCallOptions } from '../../ports/guest.ts';
+import type { GuestCall } from '../../ports/sandbox-provider.ts';
+import type { GuestCallOptions } from '../guest.ts';
+import type { AnswerSchema } from '../guest-answers.ts';
 import {
   type GuestDeps,
   mayUseStarted,
@@ -118,7 +120,7 @@ export async function waitForProcess(
 async function callProcess<T>(
   deps: GuestDeps,
   ref: ProcessRef,
-  method: string,
+  method: GuestCall['method'],
   path: string,
   schema: AnswerSchema<T>,
   options: GuestCallOptions = {},

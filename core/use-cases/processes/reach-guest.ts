@@ -1,7 +1,7 @@
 import type { ProcessInfo, StartedBy } from '#guest/protocol/processes.ts';
 import type { Caller } from '../../callers.ts';
 import { type ErrorCode, PortholeError } from '../../errors.ts';
-import type { Guest, Guests } from '../../ports/guest.ts';
+import type { Guest, Guests } from '../guest.ts';
 import type { SandboxRecord } from '../../ports/sandbox-records.ts';
 import { findSandbox } from '../find-sandbox.ts';
 import type { SandboxActivity } from '../sandbox-activity.ts';
@@ -19,7 +19,7 @@ export interface ReachedGuest {
 
 /**
  * For what starts something: a stopped sandbox is resumed, and one that died by itself as well. It counts as use.
- * @throws PortholeError `processes_not_supported`, and what `useSandbox` and the guest throw
+ * @throws PortholeError `guest_required`, and what `useSandbox` and the guest throw
  */
 export async function startInGuest<T>(
   deps: GuestDeps,
@@ -43,7 +43,7 @@ export async function startInGuest<T>(
 
 /**
  * For what reads or changes something that exists: nothing is resumed, and it is no use by itself.
- * @throws PortholeError `sandbox_not_found`, `sandbox_not_running`, `processes_not_supported`
+ * @throws PortholeError `sandbox_not_found`, `sandbox_not_running`, `guest_required`
  */
 export async function reachGuest(
   deps: Pick<GuestDeps, 'records' | 'guests'>,

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type GuestEvent, type GuestEventName, guestEvents } from '#guest/protocol/ports.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Guests, GuestStreamEvent } from '../../ports/guest.ts';
+import type { Guests } from '../guest.ts';
+import type { ServerSentEvent } from '../guest-answers.ts';
 import type { Records } from '../../ports/records.ts';
 import type { SandboxProvider } from '../../ports/sandbox-provider.ts';
 import { changesSince, guestNews, type PortSeen } from '../../rules/guest-events.ts';
@@ -63,7 +64,7 @@ export class GuestWatcher {
     let pause: number = AGAIN_MS.first;
     while (!signal.aborted) {
       try {
-        for await (const event of guests.of(id).events('/v1/events', { signal })) {
+        for await (const event of guests.of(id).events('/v1/events', signal)) {
           pause = AGAIN_MS.first;
           await sandbox.take(event);
         }
@@ -98,7 +99,7 @@ class WatchedSandbox {
     this.#refilledAt = deps.clock.now().getTime();
   }
 
-  async take(received: GuestStreamEvent): Promise<void> {
+  async take(received: ServerSentEvent): Promise<void> {
     const event = validEvent(received);
     if (event === undefined) return;
     if (event.name === 'snapshot') {
@@ -147,7 +148,7 @@ class WatchedSandbox {
 }
 
 /** Undefined for an event of a later version. @throws an error for one that is not valid */
-function validEvent({ event, data }: GuestStreamEvent): GuestEvent | undefined {
+function validEvent({ event, data }: ServerSentEvent): GuestEvent | undefined {
   if (!Object.hasOwn(guestEvents, event)) return undefined;
   const name = event as GuestEventName;
   return { name, data: guestEvents[name].parse(JSON.parse(data)) } as GuestEvent;

@@ -66,7 +66,8 @@ export const serverLogsTool = defineTool({
   output: ServerSummary.extend({ log: z.array(z.string()) }),
   annotations: { readOnlyHint: true },
   async run({ run_id, name: server }, context) {
-    const { services, signal = AbortSignal.timeout(LOG_MS) } = context;
+    const { services } = context;
+    const signal = AbortSignal.any([context.signal, AbortSignal.timeout(LOG_MS)]);
     const ref = await refOf(context, run_id);
     const info = await getServer(services, { ...ref, name: server });
     const log = await lastLines(services.guests.of(ref.sandboxId), server, signal);
