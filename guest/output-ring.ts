@@ -74,7 +74,9 @@ export class OutputRing {
   }
 
   append(kind: RecordKind, bytes: Buffer): void {
-    for (let at = 0; at < bytes.length; at += MOST) this.#append(kind, bytes.subarray(at, at + MOST));
+    // A record larger than a segment would take the ring beyond its limit.
+    const most = kind === 'exit' ? MOST : Math.min(MOST, this.#segmentLimit - HEAD);
+    for (let at = 0; at < bytes.length; at += most) this.#append(kind, bytes.subarray(at, at + most));
     for (const wake of this.#waiting) wake();
   }
 
@@ -118,15 +120,19 @@ export class OutputRing {
 
   #append(kind: RecordKind, bytes: Buffer): void {
     let segment = this.#segments.at(-1);
-    if (segment === undefined || this.#file === undefined || segment.size >= this.#limit / SEGMENTS) {
-      segment = this.#nextSegment();
-    }
+    const size = HEAD + bytes.length;
+    const fits = segment !== undefined && (segment.size === 0 || segment.size + size <= this.#segmentLimit);
+    if (segment === undefined || this.#file === undefined || !fits) segment = this.#nextSegment();
     const head = Buffer.alloc(HEAD);
     head[0] = KINDS.indexOf(kind);
     head.writeUInt32BE(bytes.length, 1);
     writevSync(this.#file as number, [head, bytes]);
     segment.end += bytes.length;
-    segment.size += HEAD + bytes.length;
+    segment.size += size;
+  }
+
+  get #segmentLimit(): number {
+    return this.#limit / SEGMENTS;
   }
 
   /** Begins a file, and removes the oldest beyond the limit. */
@@ -138,7 +144,7 @@ export class OutputRing {
     this.#segments.push(segment);
     this.#file = openSync(this.#path(segment.start), 'w', 0o600);
     const sum = () => this.#segments.reduce((total, { size }) => total + size, 0);
-    while (this.#segments.length > 1 && sum() > this.#limit - this.#limit / SEGMENTS) {
+    while (this.#segments.length > 1 && sum() > this.#limit - this.#segmentLimit) {
       rmSync(this.#path((this.#segments.shift() as Segment).start), { force: true });
     }
     return segment;

@@ -33,6 +33,8 @@ export interface WatchGuestsDeps {
 export class GuestWatcher {
   readonly #deps: WatchGuestsDeps;
   readonly #watched = new Map<string, Promise<void>>();
+  /** Started again while the end of their last run was still being published. */
+  readonly #again = new Set<string>();
   readonly #over = new AbortController();
   readonly #since: string;
 
@@ -41,14 +43,21 @@ export class GuestWatcher {
     this.#since = deps.clock.now().toISOString();
   }
 
-  /** Until the sandbox no longer runs. Does nothing for one that is watched. */
+  /** Until the sandbox no longer runs. One that is watched is looked at once more at its end: it may just have started again. */
   watch(id: string): void {
-    if (this.#watched.has(id) || this.#over.signal.aborted) return;
+    if (this.#over.signal.aborted) return;
+    if (this.#watched.has(id)) {
+      this.#again.add(id);
+      return;
+    }
     const watching = this.#follow(id)
       .catch((error: unknown) => {
         if (!this.#over.signal.aborted) this.#deps.failed(id, error);
       })
-      .finally(() => this.#watched.delete(id));
+      .finally(() => {
+        this.#watched.delete(id);
+        if (this.#again.delete(id)) this.watch(id);
+      });
     this.#watched.set(id, watching);
   }
 
