@@ -20,7 +20,7 @@ export const moveFileRoute = defineRoute({
   agents: true,
   delegates: { scope: 'fs:write', enforces: 'paths' },
   params: SandboxPath,
-  body: z.object({
+  body: z.strictObject({
     from: path.describe('Relative to /workspace, or absolute below it').meta({ example: 'draft.md' }),
     to: path.describe('Its new path').meta({ example: 'docs/final.md' }),
     overwrite: z.boolean().default(false).describe('Whether a file at `to` is replaced; a folder never is'),

@@ -92,7 +92,7 @@ export const listProcessesTool = defineTool({
     servers: z.array(ServerSummary),
     processes: z.array(
       z.object({
-        id: z.string(),
+        process_id: z.string(),
         command: z.string(),
         state: z.enum(['running', 'exited']),
         exit_code: z.number().int().nullable(),
@@ -115,7 +115,7 @@ export const listProcessesTool = defineTool({
         reason,
       })),
       processes: processes.slice(0, MOST_LISTED).map(({ id, argv, state, exit }) => ({
-        id,
+        process_id: id,
         command: plainText(argv.join(' '), 200),
         state,
         exit_code: exit?.code ?? null,
@@ -124,7 +124,7 @@ export const listProcessesTool = defineTool({
     };
     const lines = [
       ...data.servers.map((each) => `server ${each.name}: ${each.state}`),
-      ...data.processes.map((each) => `${each.id} ${each.state}: ${each.command}`),
+      ...data.processes.map((each) => `${each.process_id} ${each.state}: ${each.command}`),
     ];
     return { data, text: lines.length === 0 ? 'Nothing runs.' : lines.join('\n') };
   },

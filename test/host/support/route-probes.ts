@@ -14,7 +14,7 @@ export interface Probe {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Servers declared so far: each call gets a name of its own. */
+/** Servers and files made so far: each call gets another name. */
 let declared = 0;
 
 /** What is asked about of alice's, and the run whose agent is the own one, by route: where a call needs more than the id of the run, or of its sandbox, in its path. */
@@ -67,6 +67,14 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     return {
       params: { id: sandboxId, delegation_id: made.json<{ delegation_id: string }>().delegation_id },
     };
+  }
+
+  /** The path of a new file. */
+  async function written(sandboxId: string): Promise<string> {
+    declared += 1;
+    const path = `workspace/written-${declared}.txt`;
+    await porthole.call('PUT', `/v1/sandbox/${sandboxId}/file/${path}`, { token: ALICE, body: 'a' });
+    return path;
   }
 
   /** One that waits for its input. */
@@ -153,6 +161,11 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     }),
     readFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/a.txt' } }),
     writeFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/b.txt' }, body: 'b' }),
+    deleteFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: await written(sandboxId) } }),
+    moveFile: async ({ sandboxId }) => {
+      const from = `/${await written(sandboxId)}`;
+      return { params: { id: sandboxId }, body: { from, to: `${from}.moved` } };
+    },
     deleteArchive: async ({ sandboxId }) => {
       const { records } = porthole.host.services;
       const sandbox = await records.sandboxes.get(sandboxId);
