@@ -72,12 +72,13 @@ export function openFolder(path: string): void {
   }
 }
 
-/** Sends a signal to a process group; one that is gone already is no error. */
-export function signalGroup(pid: number, signal: NodeJS.Signals): void {
+/** Sends a signal to a process group; one that is gone already is no error. @returns whether it was there */
+export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
   try {
-    process.kill(-pid, signal);
+    return process.kill(-pid, signal);
   } catch {
     // ESRCH: the group has ended in the meantime.
+    return false;
   }
 }
 

@@ -74,7 +74,13 @@ export function startTerminal(
     exited: promise,
     ticks: promise.then(() => times.ended()),
     signal: (name) => {
-      if (running) signalGroup(pid, name);
+      if (!running || signalGroup(pid, name)) return;
+      try {
+        // Just forked: it has no group until it has called setsid.
+        process.kill(pid, name);
+      } catch {
+        // ESRCH: it has ended in the meantime.
+      }
     },
     resize: ({ cols, rows }) => {
       if (open) native.resize(fd, cols, rows);
