@@ -13,5 +13,4 @@ export default {
   testTimeout: 60_000,
   reporters: ['default', '<rootDir>/test/support/tally-reporter.js'],
   maxWorkers: 2,
-  testSequencer: '<rootDir>/test/support/cheap-first.js',
 };

@@ -1,6 +1,10 @@
-/** `npm run build`: the console in dist/console; the functions as bundles, with it, in dist/functions, or in the folder that is given; and the client, in its own folder. */
+/**
+ * `npm run build`: the console in dist/console; the guest in dist/guest; the functions as bundles, with
+ * the console, in dist/functions or the folder that is given; and the client, in its own folder.
+ */
 import { statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
+import { writeBuiltGuest } from '../adapters/guest/guest-bundle.ts';
 import { buildClient, CLIENT_MODULES } from './build-client.ts';
 import { buildConsole, isConsoleStale } from './build-console.ts';
 import { bundleFunctions, MANIFEST } from './bundle-functions.ts';
@@ -9,6 +13,7 @@ import { ROOT } from './function-entries.ts';
 const folder = resolve(process.argv[2] ?? join(ROOT, 'dist/functions'));
 if (await isConsoleStale()) await buildConsole();
 process.stdout.write('The console in dist/console.\n');
+process.stdout.write(`The guest in ${relative('', await writeBuiltGuest())}.\n`);
 const functions = await bundleFunctions(folder);
 const kilobytes = (files: readonly string[]) =>
   Math.round(files.reduce((sum, file) => sum + statSync(join(folder, file)).size, 0) / 1_000);

@@ -1,5 +1,6 @@
 import { ApiObject, App, Chart } from 'cdk8s';
 import { Construct } from 'constructs';
+import { GUEST_PREVIEW_PORT, PREVIEW_PORT_HEADER } from '../guest/protocol/previews.ts';
 import {
   ANNOTATIONS,
   formatTime,
@@ -52,6 +53,12 @@ export interface PreviewProps {
    * @default 'headless'
    */
   readonly serviceKind?: 'headless' | 'clusterip';
+  /**
+   * `guest`: the Service leads to the sandbox's guest, which rewrites headers and reaches the app on loopback. `direct`: it
+   * leads to the app's own port, and the route rewrites what a route can.
+   * @default 'direct'
+   */
+  readonly upstream?: 'guest' | 'direct';
 }
 
 /** The Service that a route stands on, as the API server stored it. */
@@ -75,6 +82,7 @@ const FORWARDED = ['X-Forwarded-Host', 'X-Forwarded-Port', 'X-Forwarded-Proto'];
 export class Preview extends Construct {
   readonly service: ApiObject;
   readonly serviceKind: 'headless' | 'clusterip';
+  readonly upstream: 'guest' | 'direct';
   readonly #props: PreviewProps;
 
   /** @throws Error that names the property whose value cannot be used */
@@ -83,6 +91,8 @@ export class Preview extends Construct {
     check(props);
     this.#props = props;
     this.serviceKind = props.serviceKind ?? 'headless';
+    this.upstream = props.upstream ?? 'direct';
+    const targetPort = this.upstream === 'guest' ? GUEST_PREVIEW_PORT : props.targetPort;
     this.service = new ApiObject(this, 'service', {
       apiVersion: 'v1',
       kind: 'Service',
@@ -95,7 +105,7 @@ export class Preview extends Construct {
       spec: {
         ...(this.serviceKind === 'headless' && { clusterIP: 'None' }),
         selector: sandboxIdLabels(props.sandboxId),
-        ports: [{ name: 'http', protocol: 'TCP', port: 80, targetPort: props.targetPort }],
+        ports: [{ name: 'http', protocol: 'TCP', port: 80, targetPort }],
       },
     });
   }
@@ -104,7 +114,6 @@ export class Preview extends Construct {
   route(service: RouteOwner): ApiObject {
     const props = this.#props;
     const { name, namespace, gateway, hostname, publicPort = 443 } = props;
-    const publicHost = publicPort === 443 ? hostname : `${hostname}:${publicPort}`;
     return new ApiObject(this, 'route', {
       apiVersion: 'gateway.networking.k8s.io/v1',
       kind: 'HTTPRoute',
@@ -136,34 +145,55 @@ export class Preview extends Construct {
           },
         ],
         hostnames: [hostname],
-        rules: [
-          // Frameworks compare Origin with Host (CSRF), some with X-Forwarded-Host and -Proto
-          // instead: all of them name localhost, or the app answers 403.
-          // Only the preview's own Origin is rewritten: a foreign one must stay foreign.
-          this.#rule(
-            { set: [{ name: 'Origin', value: UPSTREAM_ORIGIN }], remove: FORWARDED },
-            {
-              path: { type: 'PathPrefix', value: '/' },
-              headers: [{ type: 'Exact', name: 'Origin', value: `https://${publicHost}` }],
-            },
-          ),
-          this.#rule({
-            set: [
-              { name: 'X-Forwarded-Host', value: publicHost },
-              { name: 'X-Forwarded-Proto', value: 'https' },
-            ],
-          }),
-        ],
+        rules: this.upstream === 'guest' ? this.#toGuest() : this.#toApp(publicPort),
       },
     });
   }
 
-  #rule(requestHeaderModifier: object, match?: object): object {
+  /** The guest needs the app's port: `set`, so that a client's own header is lost. It rewrites everything else. */
+  #toGuest(): object[] {
+    return [
+      this.#rule([
+        requestHeaders({ set: [{ name: PREVIEW_PORT_HEADER, value: String(this.#props.targetPort) }] }),
+      ]),
+    ];
+  }
+
+  #toApp(publicPort: number): object[] {
+    const { hostname } = this.#props;
+    const publicHost = publicPort === 443 ? hostname : `${hostname}:${publicPort}`;
+    const rewriteHost = { type: 'URLRewrite', urlRewrite: { hostname: UPSTREAM_HOST } };
+    return [
+      // Frameworks compare Origin with Host (CSRF), some with X-Forwarded-Host and -Proto
+      // instead: all of them name localhost, or the app answers 403.
+      // Only the preview's own Origin is rewritten: a foreign one must stay foreign.
+      this.#rule(
+        [
+          rewriteHost,
+          requestHeaders({ set: [{ name: 'Origin', value: UPSTREAM_ORIGIN }], remove: FORWARDED }),
+        ],
+        {
+          path: { type: 'PathPrefix', value: '/' },
+          headers: [{ type: 'Exact', name: 'Origin', value: `https://${publicHost}` }],
+        },
+      ),
+      this.#rule([
+        rewriteHost,
+        requestHeaders({
+          set: [
+            { name: 'X-Forwarded-Host', value: publicHost },
+            { name: 'X-Forwarded-Proto', value: 'https' },
+          ],
+        }),
+      ]),
+    ];
+  }
+
+  #rule(requestFilters: readonly object[], match?: object): object {
     return {
       ...(match !== undefined && { matches: [match] }),
       filters: [
-        { type: 'URLRewrite', urlRewrite: { hostname: UPSTREAM_HOST } },
-        { type: 'RequestHeaderModifier', requestHeaderModifier },
+        ...requestFilters,
         {
           type: 'ResponseHeaderModifier',
           responseHeaderModifier: {
@@ -178,6 +208,10 @@ export class Preview extends Construct {
       backendRefs: [{ name: this.#props.name, port: 80 }],
     };
   }
+}
+
+function requestHeaders(requestHeaderModifier: object): object {
+  return { type: 'RequestHeaderModifier', requestHeaderModifier };
 }
 
 /** Both manifests of a preview, without an app around them. */

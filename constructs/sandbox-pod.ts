@@ -1,6 +1,7 @@
 import { ApiObject, App, Chart, Duration, JsonPatch, Size } from 'cdk8s';
 import * as kplus from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import { GUEST_STATE, guestPod } from '../guest/protocol/guest-pod.ts';
 import {
   NETWORK_LABELS,
   SANDBOX_LABELS,
@@ -19,6 +20,11 @@ export interface SandboxPodProps {
    * @default ['sleep', 'infinity']
    */
   readonly command?: readonly string[];
+  /**
+   * Public keys of those who may call the guest, separated by commas. The image must have it in /porthole, and `command` is not used.
+   * @default - it runs no guest
+   */
+  readonly guestKeys?: string;
   /**
    * Most CPU it may use, in thousandths of a core.
    * @default 2000
@@ -95,6 +101,7 @@ export class SandboxPod extends Construct {
       namespace,
       image,
       command = ['sleep', 'infinity'],
+      guestKeys,
       cpuLimitMillis = SANDBOX_SIZE.cpuLimitMillis,
       cpuRequestMillis = Math.min(100, cpuLimitMillis),
       memoryMebibytes = SANDBOX_SIZE.memoryMebibytes,
@@ -194,12 +201,21 @@ export class SandboxPod extends Construct {
     container.mount('/tmp', scratch('tmp'));
     container.mount(HOME, scratch('home'));
 
+    const variables = { HOME, WORKSPACE: '/workspace', SANDBOX_ID: sandboxId };
+    const guest = guestKeys === undefined ? undefined : guestPod(guestKeys, variables);
+    if (guest !== undefined) container.mount(GUEST_STATE, scratch('guest'));
     this.pod = ApiObject.of(pod);
     this.pod.addJsonPatch(
       // The pause process becomes the parent of what commands leave behind, and buries it.
       JsonPatch.add('/spec/shareProcessNamespace', true),
       // Other Services of the namespace are none of its business.
       JsonPatch.add('/spec/enableServiceLinks', false),
+      ...(guest === undefined
+        ? []
+        : [
+            JsonPatch.replace('/spec/containers/0/command', guest.command),
+            ...guest.env.map((each) => JsonPatch.add('/spec/containers/0/env/-', each)),
+          ]),
       // The library takes a Secret of this very app alone.
       ...(runtimeClassName === undefined ? [] : [JsonPatch.add('/spec/runtimeClassName', runtimeClassName)]),
       ...(hostUsers ? [] : [JsonPatch.add('/spec/hostUsers', false)]),

@@ -30,9 +30,13 @@ export const ERROR_CATALOGUE = {
   skill_not_found: { status: 404, retryable: false },
   image_not_found: { status: 404, retryable: false },
   delegation_not_found: { status: 404, retryable: false },
+  process_not_found: { status: 404, retryable: false },
+  server_not_found: { status: 404, retryable: false },
+  port_not_found: { status: 404, retryable: true },
   workspace_read_not_found: { status: 404, retryable: false },
   method_not_allowed: { status: 405, retryable: false },
   request_timeout: { status: 408, retryable: true },
+  wait_timed_out: { status: 408, retryable: true },
   no_bound_sandbox: { status: 409, retryable: true },
   preview_not_enabled: { status: 409, retryable: false },
   run_ended: { status: 409, retryable: false },
@@ -41,12 +45,16 @@ export const ERROR_CATALOGUE = {
   sandbox_exists: { status: 409, retryable: false },
   approval_decided: { status: 409, retryable: false },
   draft_conflict: { status: 409, retryable: false },
+  process_exited: { status: 409, retryable: false },
+  server_exists: { status: 409, retryable: false },
+  conflict: { status: 409, retryable: false },
   snapshot_mismatch: { status: 409, retryable: false },
   snapshot_busy: { status: 409, retryable: true },
   snapshot_expired: { status: 410, retryable: false },
   preview_expired: { status: 410, retryable: false },
   image_configured: { status: 409, retryable: false },
   delegation_not_renewable: { status: 409, retryable: false },
+  file_exists: { status: 409, retryable: false },
   sandboxes_kept: { status: 409, retryable: false },
   payload_too_large: { status: 413, retryable: false },
   uri_too_long: { status: 414, retryable: false },
@@ -63,11 +71,13 @@ export const ERROR_CATALOGUE = {
   too_many_previews: { status: 429, retryable: true },
   too_many_approvals: { status: 429, retryable: true },
   too_many_terminals: { status: 429, retryable: true },
+  too_many_processes: { status: 429, retryable: true },
   too_many_tool_runs: { status: 429, retryable: true },
   too_many_delegations: { status: 429, retryable: true },
   headers_too_large: { status: 431, retryable: false },
   internal_error: { status: 500, retryable: true },
   not_streamable: { status: 501, retryable: false },
+  guest_required: { status: 501, retryable: false },
   network_not_supported: { status: 501, retryable: false },
   resources_not_supported: { status: 501, retryable: false },
   exec_transport_error: { status: 502, retryable: true },
@@ -86,7 +96,9 @@ export const ERROR_CATALOGUE = {
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;
 
 /** More fields of an error's answer, by their names there. */
-export type ErrorDetails = Readonly<Record<string, string | number | readonly string[]>>;
+export type ErrorDetails = Readonly<
+  Record<string, string | number | readonly string[] | Readonly<Record<string, string | number | null>>>
+>;
 
 /**
  * The one error class of Porthole. `message` says what is wrong, the offending value and the remedy; it is shown

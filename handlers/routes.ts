@@ -49,6 +49,28 @@ import { startPortForwardRoute } from './previews/start-port-forward.ts';
 import { stopPortForwardRoute } from './previews/stop-port-forward.ts';
 import { getQuotaRoute } from './quota/get-quota.ts';
 import type { Route } from './route.ts';
+import { listPortsRoute, waitForPortRoute } from './processes/ports.ts';
+import {
+  createProcessRoute,
+  deleteProcessRoute,
+  followProcessRoute,
+  getProcessRoute,
+  listProcessesRoute,
+  resizeProcessRoute,
+  sendProcessInputRoute,
+  signalProcessRoute,
+  waitForProcessRoute,
+} from './processes/processes.ts';
+import {
+  deleteServerRoute,
+  followServerRoute,
+  getServerRoute,
+  listServersRoute,
+  putServerRoute,
+  restartServerRoute,
+  startServerRoute,
+  stopServerRoute,
+} from './processes/servers.ts';
 import { deleteSkillRoute } from './skills/delete-skill.ts';
 import { getSkillRoute } from './skills/get-skill.ts';
 import { oidcCallbackRoute, startOidcRoute } from './session/oidc-sign-in.ts';
@@ -75,6 +97,9 @@ import { getSandboxRoute } from './sandboxes/get-sandbox.ts';
 import { heartbeatRoute } from './sandboxes/heartbeat.ts';
 import { hydrateWorkspaceRoute } from './sandboxes/hydrate-workspace.ts';
 import { isSandboxRunningRoute } from './sandboxes/is-sandbox-running.ts';
+import { deleteFileRoute } from './sandboxes/delete-file.ts';
+import { moveFileRoute } from './sandboxes/move-file.ts';
+import { watchFilesRoute } from './sandboxes/watch-files.ts';
 import { listFilesRoute } from './sandboxes/list-files.ts';
 import { listSandboxesRoute } from './sandboxes/list-sandboxes.ts';
 import { ptyTerminalRoute } from './sandboxes/pty-terminal.ts';
@@ -115,6 +140,9 @@ export const ROUTES: readonly Route[] = [
   ptyTerminalRoute,
   readFileRoute,
   writeFileRoute,
+  deleteFileRoute,
+  moveFileRoute,
+  watchFilesRoute,
   listFilesRoute,
   uploadFilesRoute,
   downloadFolderRoute,
@@ -126,6 +154,25 @@ export const ROUTES: readonly Route[] = [
   deleteSessionRoute,
   createTunnelRoute,
   deleteTunnelRoute,
+  createProcessRoute,
+  listProcessesRoute,
+  getProcessRoute,
+  deleteProcessRoute,
+  followProcessRoute,
+  sendProcessInputRoute,
+  signalProcessRoute,
+  resizeProcessRoute,
+  waitForProcessRoute,
+  putServerRoute,
+  listServersRoute,
+  getServerRoute,
+  deleteServerRoute,
+  startServerRoute,
+  stopServerRoute,
+  restartServerRoute,
+  followServerRoute,
+  listPortsRoute,
+  waitForPortRoute,
   stopSandboxRoute,
   resumeSandboxRoute,
   heartbeatRoute,

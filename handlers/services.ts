@@ -3,6 +3,7 @@ import type { ArchiveStore } from '#core/ports/archive-store.ts';
 import type { Authenticator } from '#core/ports/authenticator.ts';
 import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
+import type { Guests } from '#core/use-cases/guest.ts';
 import type { Ids } from '#core/ports/ids.ts';
 import type { CatalogueImage } from '#core/ports/images.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
@@ -19,6 +20,7 @@ import type { Quotas } from '#core/rules/quotas.ts';
 import type { BucketOptions } from '#core/rules/resolve-mount.ts';
 import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
 import type { GuessLimit } from '#core/use-cases/guess-limit.ts';
+import type { SandboxActivity } from '#core/use-cases/sandbox-activity.ts';
 import type { SandboxNews } from '#core/use-cases/sandbox-news.ts';
 import type { Admission } from './middleware/admit.ts';
 import type { WaitingBoard } from '#core/use-cases/waiting-board.ts';
@@ -37,6 +39,10 @@ export interface Services {
   readonly records: Records;
   readonly plane: PreviewPlane;
   readonly provider: SandboxProvider;
+  /** The programs inside sandboxes that keep processes and servers. */
+  readonly guests: Guests;
+  /** Records that sandboxes are in use. */
+  readonly activity: SandboxActivity;
   readonly pool: WarmPool;
   /** Asks the servers in sandboxes how they are. */
   readonly probe: AppProbe;

@@ -22,7 +22,7 @@ const DRAIN_MS = 5_000;
  * @throws ConfigError where the engine cannot be reached
  */
 export async function openDockerPlatform(config: Config, deps: OneMachineDeps): Promise<Platform> {
-  const { folder, records, tokens, clock, news, log } = deps;
+  const { folder, records, tokens, clock, news, activity, log } = deps;
   const { docker: options } = config;
   if (options === undefined) throw new Error('no configuration of the docker provider');
   const place = `docker:${hostname()}:${folder}`;
@@ -44,6 +44,7 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
     records,
     clock,
     news,
+    activity,
     introduce,
     images: config.images,
     log,

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, RequestListener, Server } from 'node:http';
-import { createStrictServer } from '#adapters/gateway/front/strict-server.ts';
-import type { PreviewProxy } from '#adapters/gateway/preview-proxy.ts';
+import { createStrictServer } from '#proxy/front/strict-server.ts';
+import type { PreviewProxy } from '#proxy/preview-proxy.ts';
 import { PortholeError } from '#core/errors.ts';
 import { parsePreviewHost } from '#core/rules/preview-token.ts';
 import { checkOrigin } from '#handlers/middleware/guard-origin.ts';

@@ -2,7 +2,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import { type Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { dropRest } from '#adapters/gateway/status-answer.ts';
+import { dropRest } from '#proxy/status-answer.ts';
 import { PortholeError } from '#core/errors.ts';
 import { missingPage } from '#handlers/console/console-page.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http-event.ts';

@@ -1,7 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { endWith } from '#adapters/gateway/front/raw-answer.ts';
-import { isWebSocketKey } from '#adapters/gateway/websocket-handshake.ts';
+import { endWith } from '#proxy/front/raw-answer.ts';
+import { isWebSocketKey } from '#proxy/websocket-handshake.ts';
 import { PortholeError } from '#core/errors.ts';
 
 /** What Node hands over with a WebSocket's handshake. */

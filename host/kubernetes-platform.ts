@@ -14,11 +14,13 @@ import {
   type GatewayFailure,
   type GatewayProbe,
 } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
+import type { KubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import { find } from '#adapters/kubernetes/sandboxes/cluster/await-object.ts';
 import type { Pod } from '#adapters/kubernetes/sandboxes/pods/pod.ts';
 import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
 import type { Channel } from '#core/ports/channel.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
 import { createIntroduce } from './channel/create-introduce.ts';
 import { serviceChannel } from './channel/service-channel.ts';
 import {
@@ -28,6 +30,7 @@ import {
   NEEDS_IMAGE,
   NEEDS_WARM_POOL,
 } from './config/config.ts';
+import { consoleOrigins } from './known-hosts.ts';
 import { openClusterPool } from './open-cluster-pool.ts';
 import type { PlatformDeps } from './platform.ts';
 import type { Platform } from './platform.ts';
@@ -45,15 +48,20 @@ const TERMINAL_DRAIN_MS = 5_000;
 
 /** A cluster: sandboxes as pods or claims, previews as routes of its Gateway. In a pod as its service account, elsewhere by `KUBECONFIG`. */
 export async function openKubernetesPlatform(
-  { preview, cluster, channel, pool, images }: Config,
+  { preview, cluster, channel, pool, images, ...config }: Config,
   wanted: ClusterProvider,
-  { records, tokens, clock, news, log }: Pick<PlatformDeps, 'records' | 'tokens' | 'clock' | 'news' | 'log'>,
+  { records, tokens, guestKeys, clock, news, activity, log }: Omit<PlatformDeps, 'metrics' | 'folder'>,
 ): Promise<Platform> {
   const access = await clusterAccess();
   const client = createKubernetesClient({ access, now: () => clock.now() });
   try {
     const probe = await gatewayProbe(cluster, log);
-    const own = await openProvider(cluster, wanted, pool, { client, access, namespace: preview.namespace });
+    const own = await openProvider(cluster, wanted, pool, {
+      client,
+      access,
+      namespace: preview.namespace,
+      guestKeys,
+    });
     const introduce = createIntroduce({
       records,
       tokens,
@@ -61,7 +69,7 @@ export async function openKubernetesPlatform(
       channel: channel === undefined ? NO_CHANNEL : serviceChannel(channel.url),
       log,
     });
-    const { provider } = tendProvider(own, { records, clock, news, introduce, images, log });
+    const { provider } = tendProvider(own, { records, clock, news, activity, introduce, images, log });
     const loopback = preview.enabled
       ? undefined
       : createLoopbackPlane({ maxTotal: preview.maxTotal, clock, provider });
@@ -70,12 +78,15 @@ export async function openKubernetesPlatform(
       createKubernetesPlane({
         client,
         preview,
+        frameAncestors: consoleOrigins({ ...config, listenHost: config.host }, config.port),
         clock,
         provider,
         probe,
         listener: cluster.listener,
         serviceKind: cluster.serviceKind,
         publicPort: cluster.publicPort,
+        guestOf:
+          'guestOf' in own ? (id, signal) => (own as KubernetesProvider).guestOf(id, signal) : undefined,
       });
     return {
       provider,
@@ -134,10 +145,27 @@ async function clusterAccess(): Promise<ClusterAccess> {
 
 /** @throws ConfigError when it lacks what this provider needs */
 async function openProvider(
-  { sandboxImage, storageClass, pullSecret, runtimeClass, hostUsers, size, ...cluster }: ClusterOptions,
+  {
+    sandboxImage,
+    storageClass,
+    pullSecret,
+    runtimeClass,
+    hostUsers,
+    guest,
+    size,
+    ...cluster
+  }: ClusterOptions,
   wanted: ClusterProvider,
   config: Config['pool'],
-  own: { readonly client: KubernetesClient; readonly access: ClusterAccess; readonly namespace: string },
+  {
+    guestKeys,
+    ...own
+  }: {
+    readonly client: KubernetesClient;
+    readonly access: ClusterAccess;
+    readonly namespace: string;
+    readonly guestKeys: GuestKeys;
+  },
 ): Promise<SandboxProvider> {
   let name = wanted;
   if (name === 'auto') {
@@ -161,6 +189,8 @@ async function openProvider(
   return createKubernetesProvider({
     ...own,
     image: sandboxImage,
+    // Pods' addresses lead nowhere outside of their cluster.
+    ...(guest && { guest: { keys: guestKeys, reach: isInCluster() ? 'address' : 'forward' } }),
     pod: {
       cpuLimitMillis: Math.round(size.cpu * 1_000),
       memoryMebibytes: size.memoryMb,

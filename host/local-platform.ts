@@ -17,7 +17,7 @@ const DRAIN_MS = 5_000;
 
 /** One machine: sandboxes as processes, previews of this process's own. */
 export async function openLocalPlatform(config: Config, deps: OneMachineDeps): Promise<Platform> {
-  const { folder, records, tokens, clock, news, log } = deps;
+  const { folder, records, tokens, clock, news, activity, log } = deps;
   const local = createLocalProvider({ dataDir: folder, ...config.local });
   const channel: Channel = {
     async address(id) {
@@ -36,6 +36,7 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
     records,
     clock,
     news,
+    activity,
     introduce,
     images: config.images,
     log,

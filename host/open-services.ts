@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { appProbe } from '#adapters/gateway/app-probe.ts';
 import { createAuthenticator } from '#adapters/auth/configured-authenticator.ts';
 import { workerSchemaJudge } from '#adapters/schemas/worker-schema-judge.ts';
-import { deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
+import { createGuestKeys, deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
 import { createSealedTexts } from '#adapters/keys/sealed-texts.ts';
 import { createSeals } from '#adapters/keys/seals.ts';
 import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
@@ -11,6 +11,8 @@ import { systemClock } from '#adapters/system/system-clock.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
 import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import { GuessLimit } from '#core/use-cases/guess-limit.ts';
+import { guestsOf } from '#core/use-cases/guest.ts';
+import { SandboxActivity } from '#core/use-cases/sandbox-activity.ts';
 import { sandboxNews } from '#core/use-cases/sandbox-news.ts';
 import { tellingPlane } from '#core/use-cases/telling-plane.ts';
 import { keptPool } from '#core/use-cases/warm-pool/kept-pool.ts';
@@ -89,10 +91,14 @@ export async function openServices({
       failed: (err) => log.warn({ err }, 'events of a sandbox not told'),
     });
     opened.defer(() => news.settled());
+    const activity = new SandboxActivity({ records, clock });
+    opened.defer(() => activity.close());
     const platform = await openPlatform(config, {
       records,
       tokens,
+      guestKeys: createGuestKeys(keys, () => clock.now()),
       news,
+      activity,
       clock,
       log,
       metrics,
@@ -133,6 +139,8 @@ export async function openServices({
       records,
       plane,
       provider,
+      guests: guestsOf(bare),
+      activity,
       pool,
       probe: appProbe,
       place,

@@ -1,5 +1,5 @@
 import type { Server } from 'node:net';
-import type { PreviewProxy } from '#adapters/gateway/preview-proxy.ts';
+import type { PreviewProxy } from '#proxy/preview-proxy.ts';
 import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
 import type { Clock } from '#core/ports/clock.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
@@ -8,7 +8,9 @@ import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { Tokens } from '#core/ports/tokens.ts';
 import type { WarmPool } from '#core/ports/warm-pool.ts';
 import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
+import type { SandboxActivity } from '#core/use-cases/sandbox-activity.ts';
 import type { SandboxNews } from '#core/use-cases/sandbox-news.ts';
+import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
 import type { Logger } from '#handlers/services.ts';
 import type { PreviewMetrics } from './metrics.ts';
 
@@ -52,8 +54,11 @@ export interface Platform {
 export interface PlatformDeps {
   readonly records: Records;
   readonly tokens: Tokens;
+  /** What signs calls of the guests in a cluster. */
+  readonly guestKeys: GuestKeys;
   /** Told of what becomes of a sandbox. */
   readonly news: SandboxNews;
+  readonly activity: SandboxActivity;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: PreviewMetrics;

@@ -1,15 +1,22 @@
-import { createPreviewProxy, type PreviewProxy } from '#adapters/gateway/preview-proxy.ts';
+import { dialFailure } from '#adapters/gateway/dial-failure.ts';
 import type { LocalPlane } from '#adapters/gateway/plane/local-plane.ts';
-import type { PreviewLookup, PreviewTarget } from '#adapters/gateway/preview-target.ts';
 import type { Clock } from '#core/ports/clock.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import { previewKept } from '#core/rules/preview-events.ts';
 import { slidingExpiry } from '#core/rules/preview-lifetime.ts';
-import { isPreviewToken, tokenSha256 } from '#core/rules/preview-token.ts';
+import {
+  isPreviewToken,
+  parsePreviewHost,
+  tokenFingerprint,
+  tokenSha256,
+} from '#core/rules/preview-token.ts';
 import type { GuessLimit } from '#core/use-cases/guess-limit.ts';
 import type { Logger } from '#handlers/services.ts';
+import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
+import { clientAddress } from '#proxy/preview-proxy-deps.ts';
+import type { PreviewLookup, PreviewTarget } from '#proxy/preview-target.ts';
 import type { PreviewMetrics } from './metrics.ts';
 
 export interface PreviewGatewayDeps {
@@ -48,8 +55,6 @@ export function createPreviewGateway({
     if (kept !== undefined) await records.timeline.append(runId, previewKept(kept, 'traffic'), clock.now());
   };
   const proxy = createPreviewProxy({
-    zone: preview.zoneSuffix,
-    scheme,
     lookup(token, address): PreviewLookup | Promise<PreviewLookup> {
       const live = plane.lookup(token);
       if (live !== undefined) return { kind: 'live', target: live };
@@ -61,6 +66,9 @@ export function createPreviewGateway({
       });
     },
     dial: (target, signal) => provider.dial(target.sandboxId, target.targetPort, signal),
+    dialFailure,
+    visitor: (req) => ({ scheme, host: req.headers.host ?? '', client: clientAddress(req) }),
+    fingerprint: tokenFingerprint,
     touched(target) {
       const live = plane.lookup(target.token);
       if (live?.expiresAt === undefined) return;
@@ -70,7 +78,10 @@ export function createPreviewGateway({
         log.error({ err: error, run_id: target.runId }, 'traffic did not keep a preview alive'),
       );
     },
-    siblingOf: (target: PreviewTarget, token) => plane.lookup(token)?.runId === target.runId,
+    isSibling(target, hostname) {
+      const named = parsePreviewHost(hostname, preview.zoneSuffix);
+      return named.kind === 'token' && plane.lookup(named.token)?.runId === target.runId;
+    },
     frameAncestors,
     log,
     metrics: {

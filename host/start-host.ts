@@ -7,6 +7,7 @@ import { systemClock } from '#adapters/system/system-clock.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
 import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import type { CleaningReport } from '#core/use-cases/editor/clean-snapshots.ts';
+import { GuestWatcher } from '#core/use-cases/processes/watch-guests.ts';
 import { keepLives, type LifecycleReport } from '#handlers/lifecycle.ts';
 import { reap } from '#handlers/reaper.ts';
 import { cleanEditorSnapshots } from '#handlers/snapshots-clean.ts';
@@ -102,7 +103,21 @@ export async function startHost(
       redact: secretRedactor(secretsOf(config)),
     });
     opened.defer(() => channels.close(platform.drainMs));
-    await platform.openChannels((id) => channels.serverFor((sandboxId) => sandboxId === id));
+    const watcher = new GuestWatcher({
+      guests: services.guests,
+      provider: platform.bare,
+      records: services.records,
+      news: services.news,
+      clock,
+      redact: secretRedactor(secretsOf(config)),
+      failed: (id, err) => log.warn({ err, sandbox_id: id }, 'events of a sandbox not followed'),
+    });
+    opened.defer(() => watcher.close());
+    // A channel is opened in each sandbox that runs, and whenever one starts.
+    await platform.openChannels((id) => {
+      watcher.watch(id);
+      return channels.serverFor((sandboxId) => sandboxId === id);
+    });
     if (config.channel !== undefined) {
       const server = channels.serverFor(platform.isAtAddress);
       limitPeers(server);

@@ -6,6 +6,7 @@ import { activeProvider } from '#core/use-cases/active-provider.ts';
 import { type Introduce, introducingProvider } from '#core/use-cases/agent-access/introducing-provider.ts';
 import { cataloguedProvider } from '#core/use-cases/images/catalogued-provider.ts';
 import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
+import type { SandboxActivity } from '#core/use-cases/sandbox-activity.ts';
 import type { SandboxNews } from '#core/use-cases/sandbox-news.ts';
 import { skilledProvider } from '#core/use-cases/skills/skilled-provider.ts';
 import { tellingProvider } from '#core/use-cases/telling-provider.ts';
@@ -25,6 +26,7 @@ export function tendProvider(
     records,
     clock,
     news,
+    activity,
     introduce,
     images,
     log,
@@ -32,6 +34,7 @@ export function tendProvider(
     readonly records: Records;
     readonly clock: Clock;
     readonly news: SandboxNews;
+    readonly activity: SandboxActivity;
     readonly introduce: Introduce;
     readonly images: readonly CatalogueImage[];
     readonly log: Logger;
@@ -44,5 +47,5 @@ export function tendProvider(
       log.error({ err, sandbox_id: id }, 'skills not refreshed: the sandbox has those that it had'),
   });
   const told = introducingProvider(tellingProvider(skilled, { records, clock, news }), introduce);
-  return { told, provider: activeProvider(revivingProvider(told, records), { records, clock }) };
+  return { told, provider: activeProvider(revivingProvider(told, records), activity) };
 }

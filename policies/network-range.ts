@@ -8,6 +8,9 @@ interface Port {
   readonly endPort?: number;
 }
 
+/** The guest's own port for previews; the program lets the gateway in where `preview.upstream` is `guest`. */
+const GUEST_PORT = 2791;
+
 export const networkRange: StackValidationPolicy = {
   name: 'network-range',
   description: 'Sandboxes are let in to on exactly the ports that previews may expose.',
@@ -16,7 +19,10 @@ export const networkRange: StackValidationPolicy = {
   validateStack({ resources }, report) {
     const settings = settingsOf(resources);
     if (settings === undefined) return;
-    const wanted = `TCP ${settings['Sandbox__Preview__AllowedPortMin']} to ${settings['Sandbox__Preview__AllowedPortMax']}`;
+    const wanted = [
+      `TCP ${settings['Sandbox__Preview__AllowedPortMin']} to ${settings['Sandbox__Preview__AllowedPortMax']}`,
+      ...(settings['Sandbox__Preview__Upstream'] === 'guest' ? [`TCP ${GUEST_PORT} to ${GUEST_PORT}`] : []),
+    ].join(', ');
     let found = false;
     for (const { type, props, urn } of resources) {
       if (!isNetworkPolicy(type)) continue;
@@ -33,7 +39,7 @@ export const networkRange: StackValidationPolicy = {
         const range = ports.map(
           (each) => `${each.protocol ?? 'TCP'} ${each.port} to ${each.endPort ?? each.port}`,
         );
-        if (range.join() !== wanted) {
+        if (range.join(', ') !== wanted) {
           report(`It lets in ${range.join(', ') || 'every port'}; previews may expose ${wanted}.`, urn);
         }
         if (from.length === 0) report('It lets everybody in.', urn);

@@ -1,13 +1,16 @@
 /**
- * `npm test`: jest on every suite this machine is ready for. Arguments go on to jest. The suites of the test cluster come along
- * once it is up (`npm run cluster:up`), or when they are asked for by name; one at a time, for they share the one cluster. So do those of the container engine.
+ * `npm test`: jest on every suite this machine is ready for. Arguments go on to jest. The suites of
+ * the test cluster come along once it is up (`npm run cluster:up`), or when they are named; they and
+ * those of the container engine share one of each, so they run one at a time.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { finished } from 'node:stream/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { missing } from './cluster/bed/cluster.ts';
 
 /** One line a suite and try, as the reporter writes it. */
@@ -23,24 +26,89 @@ interface Tally {
 
 const CLUSTER = '/test/cluster/';
 const ENGINE = '/test/docker/';
+/** Suites that start no process: most mistakes show in them, within minutes. */
+const CHEAP = /\/test\/(?:core|console|constructs|infra|policies|handlers|client|build)\//;
 
 const folder = mkdtempSync(join(tmpdir(), 'porthole-tally-'));
 const tallyFile = join(folder, 'tally');
 const jest = createRequire(import.meta.url).resolve('jest/bin/jest');
 
 /** Ends with jest's own exit code. */
-async function run(...options: readonly string[]): Promise<number> {
+async function run(options: readonly string[], isLane = false): Promise<number> {
   const child = spawn(
     process.execPath,
     ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', jest, ...options],
-    { stdio: 'inherit', env: { ...process.env, TALLY_FILE: tallyFile } },
+    {
+      stdio: isLane ? ['ignore', 'pipe', 'pipe'] : 'inherit',
+      env: { ...process.env, TALLY_FILE: tallyFile, ...(isLane && { TEST_LANE: '1' }) },
+    },
   );
+  const { stdout, stderr } = child;
+  stdout?.pipe(process.stdout, { end: false });
+  stderr?.pipe(process.stderr, { end: false });
   // A Ctrl-C reaches both; this one waits for what the suites clean up.
   const ignore = (): void => undefined;
   process.on('SIGINT', ignore).on('SIGTERM', ignore);
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+  if (stdout !== null && stderr !== null) {
+    // Its last lines; a process that a suite has left behind may hold the pipes for longer.
+    await Promise.race([
+      Promise.all([finished(stdout), finished(stderr)]),
+      pause(2_000, undefined, { ref: false }),
+    ]);
+    stdout.destroy();
+    stderr.destroy();
+  }
   process.off('SIGINT', ignore).off('SIGTERM', ignore);
   return code ?? (signal === null ? 0 : 1);
+}
+
+/** Two suites at a time: more keep two cores busy until browsers run into their time-outs. */
+const LANES = 2;
+/** Suites of one jest process: few enough that no lane is left with many at the end. */
+const CHUNK = { cheap: 40, other: 6 };
+const IN_LANE = ['--runInBand', `--reporters=${join(import.meta.dirname, 'support/tally-reporter.js')}`];
+
+/** Every suite in an order that fits two lanes: what must run one at a time is the first chunk, and mostly waits for pods and containers. */
+function chunksOfAll(withCluster: boolean): string[][] {
+  const files = globSync('**/*.test.ts', { cwd: import.meta.dirname }).map((file) =>
+    join(import.meta.dirname, file),
+  );
+  // The longest first, as jest has it where it knows no durations.
+  const suites = files.toSorted((a, b) => statSync(b).size - statSync(a).size);
+  const isInBand = (file: string) => file.includes(CLUSTER) || file.includes(ENGINE);
+  const others = suites.filter((file) => !isInBand(file));
+  const inBand = suites.filter((file) => isInBand(file) && (withCluster || !file.includes(CLUSTER)));
+  const chunked = (all: readonly string[], size: number): string[][] =>
+    Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));
+  return [
+    inBand,
+    ...chunked(
+      others.filter((file) => CHEAP.test(file)),
+      CHUNK.cheap,
+    ),
+    ...chunked(
+      others.filter((file) => !CHEAP.test(file)),
+      CHUNK.other,
+    ),
+  ];
+}
+
+/** Each lane takes the next chunk once it is done with one. A suite that leaves no tally has failed: its process has ended. */
+async function runInLanes(options: readonly string[], chunks: readonly string[][]): Promise<void> {
+  const left = [...chunks];
+  const lane = async (): Promise<void> => {
+    for (let chunk = left.shift(); chunk !== undefined; chunk = left.shift())
+      codes.push(await run([...options, ...IN_LANE, '--runTestsByPath', ...chunk], true));
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+  const counted = new Set(readTallies().map(({ file }) => file));
+  const lost = chunks.flat().filter((file) => !counted.has(file));
+  for (const file of lost) {
+    const tally: Tally = { file, passed: 0, failed: 1, skipped: 0, reasons: [], ms: 0 };
+    appendFileSync(tallyFile, `${JSON.stringify(tally)}\n`);
+    codes.push(1);
+  }
 }
 
 /** What each suite came to at its last try. */
@@ -59,7 +127,7 @@ async function runFailedAgain(): Promise<void> {
   if (process.env['PORTHOLE_TEST_TRIES'] !== '2' || failed.length === 0 || failed.length > MOST_RUN_AGAIN)
     return;
   const files = failed.map(({ file }) => file);
-  codes.splice(0, codes.length, await run('--runInBand', '--runTestsByPath', ...files));
+  codes.splice(0, codes.length, await run(['--runInBand', '--runTestsByPath', ...files]));
   const still = new Set(readTallies().flatMap((tally) => (tally.failed > 0 ? [tally.file] : [])));
   for (const file of files) {
     process.stdout.write(
@@ -74,16 +142,13 @@ const namesSome = wanted.some((argument) => !argument.startsWith('-'));
 const namesInBand = wanted.some((argument) => /cluster|test\/docker/.test(argument));
 const codes: number[] = [];
 try {
-  if (namesInBand) codes.push(await run(...wanted, '--runInBand'));
+  if (namesInBand) codes.push(await run([...wanted, '--runInBand']));
   else if (namesSome)
     codes.push(
-      await run(...wanted, ...(isUp ? [] : ['--testPathIgnorePatterns', '/node_modules/', CLUSTER])),
+      await run([...wanted, ...(isUp ? [] : ['--testPathIgnorePatterns', '/node_modules/', CLUSTER])]),
     );
   else {
-    const inBand = isUp ? `${CLUSTER}|${ENGINE}` : ENGINE;
-    // One after the other: side by side they keep two cores busy, and browsers run into their time-outs.
-    codes.push(await run(...wanted, '--testPathIgnorePatterns', '/node_modules/', CLUSTER, ENGINE));
-    codes.push(await run(...wanted, '--runInBand', '--testPathPatterns', inBand));
+    await runInLanes(wanted, chunksOfAll(isUp));
     if (!isUp)
       process.stdout.write('Without the suites of the test cluster: npm run cluster:up brings it up.\n');
   }

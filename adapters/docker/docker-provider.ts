@@ -9,8 +9,10 @@
  */
 import type { Duplex } from 'node:stream';
 import type { ProcessIdentity } from '#adapters/local/process-identity.ts';
+import { GuestClient } from '#adapters/guest/guest-client.ts';
+import { buildGuestRuntime, guestCache } from '#adapters/guest/guest-runtime.ts';
 import type { ServeChannel } from '#adapters/sandboxes/channel/sandbox-channels.ts';
-import { checkPort, sandboxNotFound } from '#adapters/sandboxes/sandbox-errors.ts';
+import { sandboxNotFound } from '#adapters/sandboxes/sandbox-errors.ts';
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { Serial } from '#adapters/sandboxes/serial.ts';
 import { checkAtMost } from '#adapters/sandboxes/unsupported-spec.ts';
@@ -18,6 +20,8 @@ import type {
   Enforcement,
   ExecCommand,
   ExecProcess,
+  GuestAnswer,
+  GuestCall,
   SandboxObservation,
   SandboxProvider,
   SandboxSize,
@@ -34,7 +38,8 @@ import { type FoundVolume, SandboxVolumes } from './containers/sandbox-volume.ts
 import { Engine, type EngineOptions } from './engine/engine.ts';
 import { type EngineFacts, engineFacts } from './engine/engine-facts.ts';
 import { type EngineProbe, probeEngine } from './engine-probe.ts';
-import { ContainerShell } from './exec/container-shell.ts';
+import { GuestRelays } from './guest-relays.ts';
+import { GuestVolume } from './guest-volume.ts';
 import { portError } from './provider-errors.ts';
 import { RunningContainers } from './running-containers.ts';
 import { SandboxNames, specOf } from './sandbox-names.ts';
@@ -70,6 +75,9 @@ export interface DockerProvider extends SandboxProvider {
   firstProcess(id: string, signal?: AbortSignal): Promise<ProcessIdentity | undefined>;
 }
 
+/** Longest time for a guest to start, in milliseconds. */
+const START_MS = 30_000;
+
 /** @throws Error where a certificate of the engine's cannot be read */
 export function createDockerProvider(options: DockerProviderOptions): DockerProvider {
   return new ContainerProvider(options);
@@ -84,7 +92,7 @@ class ContainerProvider implements DockerProvider {
   readonly #names: SandboxNames;
   readonly #volumes: SandboxVolumes;
   readonly #life: ContainerLife;
-  readonly #shell: ContainerShell;
+  readonly #relays: GuestRelays;
   readonly #serial = new Serial();
   readonly #channels: ContainerChannels;
   readonly #running: RunningContainers;
@@ -128,9 +136,10 @@ class ContainerProvider implements DockerProvider {
       },
       channelFolder: (name) => this.#channels.folder(name),
       channelsUnseen: () => this.#channels.giveUp(),
+      guest: new GuestVolume(this.#engine, () => buildGuestRuntime(guestCache(process.env))),
     });
     this.#running = new RunningContainers(this.#life);
-    this.#shell = new ContainerShell(this.#engine);
+    this.#relays = new GuestRelays(this.#engine);
   }
 
   async probe(): Promise<EngineProbe> {
@@ -244,18 +253,21 @@ class ContainerProvider implements DockerProvider {
   exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
     return this.#told(id, () => {
       signal?.throwIfAborted();
-      const isUp = (container: RunningContainer) => this.#running.isUp(id, container);
-      return this.#running.use(id, signal, (container) =>
-        this.#shell.exec(id, container, command, isUp, signal),
-      );
+      return this.#guest(id).exec(command, signal);
+    });
+  }
+
+  callGuest(id: string, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
+    return this.#told(id, () => {
+      signal?.throwIfAborted();
+      return this.#guest(id).call(call, signal);
     });
   }
 
   dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
     return this.#told(id, () => {
       signal?.throwIfAborted();
-      checkPort(port);
-      return this.#running.use(id, signal, (container) => this.#shell.dial(id, container, port, signal));
+      return this.#guest(id).dial(port, signal);
     });
   }
 
@@ -289,7 +301,7 @@ class ContainerProvider implements DockerProvider {
 
   async close(): Promise<void> {
     this.#channels.closeAll();
-    await this.#shell.close();
+    this.#relays.closeAll();
     this.#engine.close();
   }
 
@@ -328,14 +340,34 @@ class ContainerProvider implements DockerProvider {
     signal: AbortSignal = new AbortController().signal,
   ): Promise<void> {
     if (specOf(volume.Labels).network === true) await this.#egress.open(container.containerId, signal);
-    if (await this.#shell.prepare(id, container, signal)) return;
+    const guest = this.#guest(id, container);
+    // It says more of a container that has ended than that its guest does not answer.
+    const health = await guest.health(signal).catch(async (error: unknown) => {
+      await this.#running.look(id, signal);
+      throw error;
+    });
+    if (health.workspace !== false) return;
     await this.#life.giveWorkspace(id, volume, signal);
-    await this.#shell.prepare(id, container, signal);
+    await guest.health(signal);
+  }
+
+  /** @param starting the container, where it has just been started */
+  #guest(id: string, starting?: RunningContainer): GuestClient {
+    const way = { id, name: this.#names.objectName(id), check: () => this.#running.look(id, undefined) };
+    return new GuestClient({
+      sandboxId: id,
+      connect: (signal) =>
+        starting === undefined
+          ? this.#running.use(id, signal, (container) => this.#relays.connect(way, container, signal))
+          : this.#relays.connect(way, starting, signal),
+      answerWithin: starting === undefined ? undefined : START_MS,
+    });
   }
 
   async #end(id: string, end: () => Promise<void>): Promise<void> {
     this.#prepared.delete(id);
     this.#channels.close(id);
+    this.#relays.end(id);
     await this.#running.ending(id, end);
   }
 

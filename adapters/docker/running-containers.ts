@@ -1,12 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import type { ContainerLife } from './containers/container-life.ts';
 import { containerState, type RunningContainer } from './containers/container-state.ts';
 import { isStatus } from './engine/engine-error.ts';
-
-/** Between the looks at a container whose command was killed, in milliseconds: the engine learns of the command's end before it learns of the container's. */
-const LOOKS_MS = [0, 200];
 
 /** Finds the container that a command is to run in. One that was seen running is not looked at before each: where it runs no more, the engine says so. */
 export class RunningContainers {
@@ -60,19 +56,6 @@ export class RunningContainers {
       if (isGone(error)) throw sandboxNotRunning(id, 'it has just stopped', error);
       throw error;
     }
-  }
-
-  /** Whether this very start of the container still runs. */
-  async isUp(id: string, { containerId, startedAt }: RunningContainer): Promise<boolean> {
-    for (const wait of LOOKS_MS) {
-      await pause(wait);
-      if (this.#ending.has(id)) return false;
-      const found = await this.#life.container(id);
-      const now = found === undefined ? undefined : containerState(found);
-      if (now?.state !== 'running') return false;
-      if (now.container.containerId !== containerId || now.container.startedAt !== startedAt) return false;
-    }
-    return true;
   }
 
   /** @throws PortholeError `sandbox_not_found`, `sandbox_not_running` */

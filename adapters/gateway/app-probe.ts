@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import type { AppProbe, HttpFinding } from '#core/ports/app-probe.ts';
-import { RESPONSE_FAULTS, type ResponseFault } from './upstream/response-fault.ts';
-import type { ResponseHead } from './upstream/response-head.ts';
-import { ResponseParser } from './upstream/response-parser.ts';
-import { acceptsWebSocket } from './websocket-handshake.ts';
+import { RESPONSE_FAULTS, type ResponseFault } from '#proxy/upstream/response-fault.ts';
+import type { ResponseHead } from '#proxy/upstream/response-head.ts';
+import { ResponseParser } from '#proxy/upstream/response-parser.ts';
+import { acceptsWebSocket } from '#proxy/websocket-handshake.ts';
 
 /** Dev servers compile a page when it is first asked for; what takes longer is told as such. In milliseconds, as the next. */
 const GET_MS = 5_000;

@@ -1,5 +1,5 @@
 import { PortholeError } from '#core/errors.ts';
-import type { PreviewStatus } from './status-page.ts';
+import type { PreviewStatus } from '#proxy/status-page.ts';
 
 /** The page that explains why no connection to the app could be made. */
 export function dialFailure(error: unknown): PreviewStatus {

@@ -1,6 +1,14 @@
-import { createHmac, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
+import {
+  createHmac,
+  createPrivateKey,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
 import { link, open, readFile, rm } from 'node:fs/promises';
 import { z } from 'zod';
+import { type GuestKeys, publicKeyText, signGuestToken } from '#guest/protocol/guest-pod.ts';
 
 /** A JSON Web Key Set (RFC 7517) of symmetric keys; the first one signs, all of them verify. */
 export const JwksSchema = z.strictObject({
@@ -37,6 +45,8 @@ export interface SigningKey {
   readonly session: KeyObject;
   /** AES-256-GCM for secrets among the records. */
   readonly record: KeyObject;
+  /** Ed25519 for what guests of a cluster are asked; they know its public half alone. */
+  readonly guest: KeyObject;
 }
 
 export interface KeySet {
@@ -59,9 +69,32 @@ export function deriveKeySet(jwks: Jwks): KeySet {
       sandbox: createSecretKey(derive('sandbox')),
       session: createSecretKey(derive('session')),
       record: createSecretKey(derive('record')),
+      guest: ed25519Key(derive('guest')),
     };
   });
   return { current: keys[0] as SigningKey, byKid: new Map(keys.map((key) => [key.kid, key])) };
+}
+
+/** What comes before the 32 bytes of a private key in PKCS #8 (RFC 8410 §7). */
+const ED25519_PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+function ed25519Key(seed: Buffer): KeyObject {
+  return createPrivateKey({ key: Buffer.concat([ED25519_PKCS8, seed]), format: 'der', type: 'pkcs8' });
+}
+
+/** Signs what guests are asked, with a key that the guest's pod was given; the current one goes to new pods. */
+export function createGuestKeys({ byKid }: KeySet, now: () => Date): GuestKeys {
+  const keys = new Map([...byKid.values()].map(({ guest }) => [publicKeyText(guest), guest]));
+  return {
+    publicKeys: [...keys.keys()].join(','),
+    sign(known, claims) {
+      const key = known
+        .split(',')
+        .map((each) => keys.get(each))
+        .find((each) => each !== undefined);
+      return key === undefined ? undefined : signGuestToken(key, claims, now());
+    },
+  };
 }
 
 /**

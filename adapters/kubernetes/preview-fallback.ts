@@ -1,7 +1,7 @@
-import { endWith } from '#adapters/gateway/front/raw-answer.ts';
-import type { PreviewProxy } from '#adapters/gateway/preview-proxy.ts';
-import { answerWithPage, rawPageAnswer } from '#adapters/gateway/status-answer.ts';
-import type { PreviewStatus, StatusPageContext } from '#adapters/gateway/status-page.ts';
+import { endWith } from '#proxy/front/raw-answer.ts';
+import type { PreviewProxy } from '#proxy/preview-proxy.ts';
+import { answerWithPage, rawPageAnswer } from '#proxy/status-answer.ts';
+import type { PreviewStatus, StatusPageContext } from '#proxy/status-page.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { PreviewRecords } from '#core/ports/preview-records.ts';
 import { isPreviewToken, tokenFingerprint, tokenSha256 } from '#core/rules/preview-token.ts';

@@ -8,6 +8,7 @@ import { gate } from './client/gate.ts';
 import type { KubernetesClient } from './client/kubernetes-client.ts';
 import { isReason, KubernetesError } from './client/kubernetes-error.ts';
 import { closePreview } from './previews/close-preview.ts';
+import { createGuestUpstream, type GuestOf } from './previews/guest-upstream.ts';
 import { keepPreview } from './previews/keep-preview.ts';
 import { isAmongFirst } from './previews/is-among-first.ts';
 import { listPreviews } from './previews/list-previews.ts';
@@ -24,6 +25,13 @@ export interface KubernetesPlaneOptions {
   readonly preview: PreviewOptions;
   readonly clock: Clock;
   readonly provider: Pick<SandboxProvider, 'dial'>;
+  /** The guests, where `preview.upstream` is `guest`. */
+  readonly guestOf?: GuestOf | undefined;
+  /**
+   * Origins that may show previews in a frame: the console's.
+   * @default none
+   */
+  readonly frameAncestors?: readonly string[] | undefined;
   /** How the gateway is asked whether it serves; undefined where it cannot be reached from here. */
   readonly probe: GatewayProbe | undefined;
   /**
@@ -71,6 +79,16 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
     clock,
     urlOf: (host) => `https://${host}${publicPort === 443 ? '' : `:${publicPort}`}`,
   });
+  const guest =
+    options.guestOf === undefined || config.upstream === 'direct'
+      ? undefined
+      : createGuestUpstream({
+          guestOf: options.guestOf,
+          zone,
+          publicPort,
+          frameAncestors: options.frameAncestors ?? [],
+          now: () => clock.now(),
+        });
   const times = createProbeTimes();
   /** What a start has seen of its run; for the start alone, because it ages. */
   const seen = new WeakMap<Preview, Promise<readonly StoredService[]>>();
@@ -92,11 +110,15 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
 
   return {
     hasUrls: true,
-    needsOpenAddress: true,
+    needsOpenAddress: guest === undefined,
+    seesTraffic: false,
 
     open: (spec, signal) =>
       inPorthole(async () => {
-        const { openPreview } = await makingPreviews();
+        const [{ openPreview }, upstream] = await Promise.all([
+          makingPreviews(),
+          guest === undefined ? ('direct' as const) : guest.open(spec, signal),
+        ]);
         const opened = await openPreview(
           {
             store,
@@ -104,6 +126,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
             zone,
             gateway,
             publicPort,
+            upstream,
             serviceKind: options.serviceKind ?? 'headless',
             maxTotal: config.maxTotal,
             timeoutMs: options.startTimeoutMs,
@@ -147,7 +170,15 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
       }),
 
     close: (preview, precondition, signal) =>
-      inPorthole(() => oneOfFew(() => closePreview(store, preview, precondition, signal))),
+      inPorthole(() =>
+        oneOfFew(async () => {
+          const isGone = await closePreview(store, preview, precondition, signal);
+          if (isGone) await guest?.close(preview);
+          return isGone;
+        }),
+      ),
+
+    lastUsed: async (preview, signal) => guest?.lastUsed(preview, signal),
 
     async *list(filter = {}, signal) {
       try {

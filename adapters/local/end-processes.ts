@@ -60,7 +60,7 @@ function marked(id: string): ProcessIdentity[] {
 
 /**
  * Ends everything that runs in a sandbox, and resolves when it is gone. With namespaces the end of pid 1 is the end of all; without,
- * the init ends its groups, and what has left them is found by its environment.
+ * the guest ends its groups, and what has left them is found by its environment.
  */
 export async function endProcesses(id: string, started: StartRecord): Promise<void> {
   const chain = started.isolation === 'none' ? [started.process] : chainOf(started.process);

@@ -37,7 +37,7 @@ exec setpriv --ambient-caps=-all --inh-caps=-all -- "$@"`;
 
 /**
  * Two bubblewraps, one in the other. The outer one owns the network namespace and shows the whole host; only the inner one is the
- * sandbox. The inner one's parent process stays between the two, out of the sandbox's reach, and lets the dialer in. As
+ * sandbox. The inner one's parent process stays between the two, out of the sandbox's reach. As
  * the network belongs to the outer user namespace, nothing inside can change it. The inner one takes its flags from a descriptor, so
  * that its command line, which shows inside as that of pid 1, stays short. Where things lie on the host is no secret:
  * /proc/self/mountinfo tells it all the same.
@@ -72,7 +72,6 @@ export const launchBubblewrap: Launcher = (plan) => {
     argv,
     input: inner.map((flag) => `${flag}\0`).join(''),
     ...(filter === undefined ? {} : { filter }),
-    dialer: { node: sources.node, runtime: sources.runtime },
     ...(shared === undefined ? {} : { shared }),
   };
 };

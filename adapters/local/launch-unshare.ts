@@ -7,7 +7,7 @@ import { systemCallFilter } from './system-call-filter.ts';
 
 /**
  * In the outer user namespace, which owns the network: shares the folders, brings `lo` up with whatever the machine has, then starts the sandbox and
- * ends with it. The descriptor of the init's socket is for the init alone, or connecting to a dead one would hang.
+ * ends with it. The descriptor of the guest's socket is for the guest alone, or connecting to a dead one would hang.
  */
 const OUTER = `${SHARE}
 ip link set lo up 2>/dev/null ||
@@ -75,7 +75,7 @@ exec setpriv --no-new-privs --bounding-set=-all,+setfcap --inh-caps=-all -- "$@"
  */
 const NO_USER_NAMESPACES = 'echo 1 2>/dev/null >/proc/sys/user/max_user_namespaces\n';
 
-/** The shell that stays pid 1 reaps orphans; killing the sandbox's init ends it, and with it everything. */
+/** The shell that stays pid 1 reaps orphans; killing the guest ends it, and with it everything. */
 const FIRST = '"$@"; exit $?';
 
 function line(entry: ViewEntry): string[] {
@@ -126,7 +126,6 @@ export const launchUnshare: Launcher = (plan) => {
   return {
     argv,
     ...(filter === undefined ? {} : { filter }),
-    dialer: { node: sources.node, runtime: sources.runtime },
     ...(shared === undefined ? {} : { shared }),
   };
 };

@@ -6,7 +6,7 @@ export interface LaunchPlan {
   readonly sources: Sources;
   /** The uid and gid that it runs with where the host is root. */
   readonly owner: number | undefined;
-  /** What runs inside; the init, or a trial. */
+  /** What runs inside: the guest, or a trial. */
   readonly command: readonly string[];
   /** What filters its packets where it is to have a way out; undefined: it has no network but its loopback. */
   readonly egress?: string | undefined;
@@ -31,8 +31,6 @@ export type Launcher = (plan: LaunchPlan) => {
   readonly input?: string;
   /** What it reads from descriptor 5, where given. */
   readonly filter?: Uint8Array;
-  /** Node and our runtime as a process that joins the sandbox's network finds them. */
-  readonly dialer: { readonly node: string; readonly runtime: string };
   /** Where buckets can be mounted, as the same process finds it; absent: nowhere. */
   readonly shared?: SharedFolders;
 };

@@ -8,35 +8,35 @@
  * with the same `dataDir` finds them running. `close()` ends only what this process started for itself.
  */
 import { mkdirSync, readdirSync } from 'node:fs';
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { dirname, join, resolve } from 'node:path';
 import {
   CHANNEL_SOCKET,
   SandboxChannels,
   type ServeChannel,
 } from '#adapters/sandboxes/channel/sandbox-channels.ts';
-import { checkPort, nothingListens, sandboxNotFound } from '#adapters/sandboxes/sandbox-errors.ts';
+import { sandboxNotFound } from '#adapters/sandboxes/sandbox-errors.ts';
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { Serial } from '#adapters/sandboxes/serial.ts';
 import { PortholeError } from '#core/errors.ts';
+import { GuestClient } from '#adapters/guest/guest-client.ts';
 import type { KeptSpec } from '#adapters/sandboxes/kept-spec.ts';
 import { networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
 import type {
   Enforcement,
   ExecCommand,
   ExecProcess,
+  GuestAnswer,
+  GuestCall,
   SandboxObservation,
   SandboxProvider,
   SandboxSize,
   SandboxSpec,
 } from '#core/ports/sandbox-provider.ts';
-import { dialLoopback } from './dial-loopback.ts';
-import { dialThroughInit } from './dial-through-init.ts';
+import { PROTOCOL_VERSION } from '#guest/protocol/http.ts';
 import { ownerOf } from './drop-root.ts';
 import { type Carrier, findCarrier } from './egress/carriers.ts';
 import { endProcesses } from './end-processes.ts';
-import { readCommand } from './exec-request.ts';
-import { startCommand } from './exec-process.ts';
 import {
   filtersSystemCalls,
   findIsolation,
@@ -45,15 +45,13 @@ import {
   withoutIsolation,
 } from './isolation.ts';
 import { type MountPlace, mountPlace } from './mount-place.ts';
-import { OutputPipes } from './output-pipes.ts';
 import { isAlive } from './process-identity.ts';
 import { limitsProcesses } from './process-limit.ts';
 import { removeFolder } from './remove-folder.ts';
 import { type Controller, findCgroups } from './sandbox-cgroup.ts';
-import { SandboxDialers } from './sandbox-dialers.ts';
 import { SandboxFolder, type StartRecord } from './sandbox-folder.ts';
 import { INSIDE_PATHS } from './sandbox-view.ts';
-import { SandboxStarter } from './start-sandbox.ts';
+import { connectToGuestIn, SandboxStarter } from './start-sandbox.ts';
 
 export interface LocalProviderOptions {
   /** Holds all sandboxes; made if it is not there. */
@@ -77,6 +75,8 @@ export interface LocalProviderOptions {
 
 export interface LocalProvider extends SandboxProvider {
   readonly name: 'local';
+  /** A byte stream to the guest of a running sandbox. */
+  connect(id: string, signal?: AbortSignal): Promise<Duplex>;
   /** How sandboxes are isolated here, and what to warn of. Found once, by starting one; never rejects. */
   probe(): Promise<Isolation>;
   /** Opens a socket to this process in each running sandbox, and in each that is started from here on; served by what `serve` makes. */
@@ -94,6 +94,11 @@ export function createLocalProvider(options: LocalProviderOptions): LocalProvide
   return new FolderProvider(root, options);
 }
 
+/** Whether the sandbox's guest is of our version: one of another is started afresh by `resume`. */
+function speaksOurs({ guest }: StartRecord): boolean {
+  return guest === PROTOCOL_VERSION;
+}
+
 /** As much as a container gets. */
 const DEFAULT_SIZE: SandboxSize = { cpu: 2, memoryMb: 2_048, diskMb: 10_240 };
 
@@ -104,9 +109,7 @@ class FolderProvider implements LocalProvider {
   readonly #starter: SandboxStarter;
   readonly #isolation: Promise<Isolation>;
   readonly #serial = new Serial();
-  readonly #dialers = new SandboxDialers();
   readonly #channels = new SandboxChannels();
-  readonly #pipes: OutputPipes;
   readonly #answerWithin: number | undefined;
 
   constructor(root: string, options: LocalProviderOptions) {
@@ -114,7 +117,6 @@ class FolderProvider implements LocalProvider {
     this.defaultSize = options.defaultSize ?? DEFAULT_SIZE;
     this.#answerWithin = options.answerWithin;
     this.#root = root;
-    this.#pipes = new OutputPipes(join(dirname(root), 'pipes'));
     this.#starter = new SandboxStarter(dirname(root), options);
     this.#isolation =
       isolation === undefined
@@ -216,34 +218,21 @@ class FolderProvider implements LocalProvider {
     });
   }
 
-  async exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
+  async connect(id: string, signal?: AbortSignal): Promise<Duplex> {
     signal?.throwIfAborted();
-    const { folder, started } = this.#running(id);
-    const place = {
-      folder: folder.channel,
-      inside: started.isolation === 'none' ? folder.channel : INSIDE_PATHS.channel,
-      owner: started.isolation === 'none' ? undefined : ownerOf(id),
-    };
-    return startCommand(id, folder.path, readCommand(command), {
-      signal,
-      answerWithin: this.#answerWithin,
-      pipes: started.direct === true ? () => this.#pipes.take(place) : undefined,
-    });
+    return connectToGuestIn(this.#running(id).path);
   }
 
-  async dial(id: string, port: number, signal?: AbortSignal): Promise<Socket> {
-    signal?.throwIfAborted();
-    checkPort(port);
-    const { folder, started } = this.#running(id);
-    let socket: Socket | undefined;
-    if (started.isolation === 'none') socket = await dialLoopback(port, signal);
-    else {
-      const dialer = await this.#dialers.get(id, started);
-      if (dialer === undefined) return dialThroughInit(id, folder.path, port, signal);
-      socket = await dialer.dial(port, signal);
-    }
-    if (socket === undefined) throw nothingListens(id, port);
-    return socket;
+  async exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
+    return this.#guest(id, signal).exec(command, signal);
+  }
+
+  async dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
+    return this.#guest(id, signal).dial(port, signal);
+  }
+
+  async callGuest(id: string, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
+    return this.#guest(id, signal).call(call, signal);
   }
 
   async *list(signal?: AbortSignal): AsyncIterable<string> {
@@ -256,8 +245,6 @@ class FolderProvider implements LocalProvider {
   async close(): Promise<void> {
     await this.#isolation;
     this.#channels.closeAll();
-    await this.#pipes.close();
-    await this.#dialers.close();
   }
 
   #observe(id: string): Omit<SandboxObservation, 'podName'> {
@@ -267,9 +254,10 @@ class FolderProvider implements LocalProvider {
     if (!folder.has('made')) return { state: 'creating' };
     const started = folder.started();
     if (started === undefined) return { state: 'stopped' };
-    return isAlive(started.process)
+    if (!isAlive(started.process)) return { state: 'stopped', reason: 'its processes have ended' };
+    return speaksOurs(started)
       ? { state: 'running' }
-      : { state: 'stopped', reason: 'its processes have ended' };
+      : { state: 'stopped', reason: 'another version of Porthole started it' };
   }
 
   #known(id: string): SandboxFolder {
@@ -278,10 +266,19 @@ class FolderProvider implements LocalProvider {
     throw sandboxNotFound(id);
   }
 
-  #running(id: string): { folder: SandboxFolder; started: StartRecord } {
+  #guest(id: string, signal?: AbortSignal): GuestClient {
+    signal?.throwIfAborted();
+    const { path } = this.#running(id);
+    return new GuestClient({
+      sandboxId: id,
+      connect: () => connectToGuestIn(path),
+      answerWithin: this.#answerWithin,
+    });
+  }
+
+  #running(id: string): SandboxFolder {
     const folder = this.#known(id);
-    const started = folder.started();
-    if (started !== undefined && isAlive(started.process) && folder.has('made')) return { folder, started };
+    if (this.#observe(id).state === 'running') return folder;
     const state = folder.has('made') ? 'is stopped. Resume it first.' : 'is still being created. Try again.';
     throw new PortholeError('sandbox_not_running', `Sandbox ${id} ${state}`);
   }
@@ -309,11 +306,10 @@ class FolderProvider implements LocalProvider {
     signal?.throwIfAborted();
     const started = folder.exists() ? folder.started() : undefined;
     if (started !== undefined && isAlive(started.process)) {
-      if (folder.has('made')) return;
-      // A host died while this one was coming up: nobody has used it yet.
+      if (folder.has('made') && speaksOurs(started)) return;
+      // A host died while this one came up, or another version of Porthole started it.
       await this.#end(id, folder);
     }
-    this.#pipes.prepare();
     folder.make(isolation === 'none' ? undefined : ownerOf(id));
     if (fresh !== undefined && !folder.has('made')) folder.keepSpec(fresh);
     const { network = false, resources } = folder.spec();
@@ -329,7 +325,6 @@ class FolderProvider implements LocalProvider {
   }
 
   async #end(id: string, folder: SandboxFolder): Promise<void> {
-    this.#dialers.drop(id);
     this.#channels.close(id);
     const started = folder.started();
     if (started !== undefined) await endProcesses(id, started);

@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   lchownSync,
   lstatSync,
   mkdirSync,
@@ -10,7 +11,6 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type KeptSpec, keptSpecText, readKeptSpec } from '#adapters/sandboxes/kept-spec.ts';
-import { openFolder } from './init/open-folder.ts';
 import type { IsolationKind } from './isolation.ts';
 import type { SharedFolders } from './launch.ts';
 import type { ProcessIdentity } from './process-identity.ts';
@@ -19,14 +19,12 @@ import type { ProcessIdentity } from './process-identity.ts';
 export interface StartRecord {
   readonly isolation: IsolationKind;
   readonly process: ProcessIdentity;
-  /** Node and the runtime's folder as seen from where the dialer runs. */
-  readonly dialer: { readonly node: string; readonly runtime: string };
   /** Where the process beside the sandbox finds the folders that buckets can be mounted on. */
   readonly shared?: SharedFolders | undefined;
   /** The folders of its cgroup. */
   readonly cgroup?: readonly string[] | undefined;
-  /** Its init gives commands the host's own connections and pipes; one that an earlier version started carries every byte itself. */
-  readonly direct?: true | undefined;
+  /** The version of the protocol that its guest speaks; absent for the init that versions before the guest started. */
+  readonly guest?: number | undefined;
 }
 
 /**
@@ -45,11 +43,29 @@ function makeOwned(path: string, owner: number | undefined): void {
   if (owner !== undefined && lstatSync(path).isDirectory()) lchownSync(path, owner, owner);
 }
 
-/** A sandbox's folder on the host: `workspace/` is shown inside, `channel/` and `mounts/` are shown read-only, all else never is. */
+/** What the user of a folder needs to work in it. */
+const OWN = 0o700;
+
+/** Gives a folder that the sandbox's user has shut, as by `chmod 000 .`, back to its user. */
+function openFolder(path: string): void {
+  try {
+    const { mode } = statSync(path);
+    if ((mode & OWN) !== OWN) chmodSync(path, (mode & 0o777) | OWN);
+  } catch {
+    // Gone, or another user's: it stays, and fails as it does.
+  }
+}
+
+/**
+ * A sandbox's folder on the host: `workspace/` and `state/` are shown inside, `channel/` and `mounts/` are shown
+ * read-only, all else never is.
+ */
 export class SandboxFolder {
   readonly path: string;
   readonly workspace: string;
   readonly home: string;
+  /** Where the guest keeps what processes have printed; outlives a stop. */
+  readonly state: string;
   /** Holds the socket of the sandbox's channel to the host. */
   readonly channel: string;
   /** Its folders are where buckets are mounted, within the sandbox's namespaces: here they are always empty. */
@@ -59,6 +75,7 @@ export class SandboxFolder {
     this.path = join(root, id);
     this.workspace = join(this.path, 'workspace');
     this.home = join(this.path, 'home');
+    this.state = join(this.path, 'state');
     this.channel = join(this.path, 'channel');
     this.mounts = join(this.path, 'mounts');
   }
@@ -74,6 +91,8 @@ export class SandboxFolder {
     // Stays the host's, so that nothing but the host makes a socket in it; the folders around it keep everybody else out.
     mkdirSync(this.channel, { recursive: true, mode: 0o711 });
     mkdirSync(this.mounts, { recursive: true, mode: 0o755 });
+    makeOwned(this.state, owner);
+    openFolder(this.state);
     makeOwned(this.workspace, owner);
     // Its own user may have shut it.
     openFolder(this.workspace);

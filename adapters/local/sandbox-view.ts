@@ -9,6 +9,8 @@ export interface Sources {
   readonly node: string;
   readonly runtime: string;
   readonly workspace: string;
+  /** Where the guest keeps what processes have printed. */
+  readonly state?: string;
   /** The folder of the socket on which the sandbox reaches the host. */
   readonly channel?: string;
   /** The folder whose own folders buckets are mounted on; shown as /mnt. */
@@ -67,8 +69,9 @@ const OURS = '/opt/porthole';
 /** Where things are inside. */
 export const INSIDE_PATHS = {
   node: '/opt/node/bin/node',
-  init: `${OURS}/js/main.js`,
+  guest: `${OURS}/guest/guest.js`,
   pty: `${OURS}/pty`,
+  state: '/var/lib/porthole',
   channel: '/run/porthole',
 } as const;
 
@@ -105,13 +108,14 @@ export function sandboxView(sources: Sources, network = false, memoryMb = Infini
   }
   entries.push(
     show(sources.node, INSIDE_PATHS.node),
-    show(join(sources.runtime, 'js'), `${OURS}/js`),
+    show(join(sources.runtime, 'guest'), `${OURS}/guest`),
     { kind: 'memory', at: '/tmp', mode: '1777', mebibytes: memory.tmp },
     { kind: 'memory', at: '/var/tmp', mode: '1777', mebibytes: memory.varTmp },
     { kind: 'memory', at: '/dev/shm', mode: '1777', mebibytes: memory.shm },
     { kind: 'memory', at: INSIDE.home, mode: '0755', mebibytes: memory.home },
     show(sources.workspace, '/workspace', true),
   );
+  if (sources.state !== undefined) entries.push(show(sources.state, INSIDE_PATHS.state, true));
   if (sources.mounts !== undefined) entries.push(show(sources.mounts, '/mnt'));
   if (sources.channel !== undefined) entries.push(show(sources.channel, INSIDE_PATHS.channel));
   if (sources.pty !== undefined) entries.push(show(sources.pty, INSIDE_PATHS.pty));

@@ -1,18 +1,20 @@
 import { lchownSync, mkdtempSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
+import { GuestClient } from '#adapters/guest/guest-client.ts';
+import { connectInFolder, listenInFolder } from '#adapters/sandboxes/channel/folder-socket.ts';
 import { networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
 import { AGENT_FOLDER } from '#core/rules/agent-access.ts';
+import { PROTOCOL_VERSION } from '#guest/protocol/http.ts';
+import type { GuestSettingsInput } from '#guest/protocol/settings.ts';
 import { ownerOf } from './drop-root.ts';
 import type { Carrier } from './egress/carriers.ts';
 import { egressRules } from './egress/egress-rules.ts';
 import { machineNetworks, startEgress } from './egress/start-egress.ts';
 import { endProcesses, holderOf } from './end-processes.ts';
-import type { InitSettings } from './init/main.ts';
-import { request } from './init-client.ts';
-import { openInitSocket } from './init-socket.ts';
 import { type IsolationKind, LAUNCHERS } from './isolation.ts';
 import { NO_FILTER } from './launch.ts';
 import type { LocalProviderOptions } from './local-provider.ts';
@@ -24,7 +26,7 @@ import type { SandboxFolder, StartRecord } from './sandbox-folder.ts';
 import { findNpm, findPty, INSIDE_PATHS, insideEnvironment, type Sources } from './sandbox-view.ts';
 import { spawnSandbox } from './spawn-sandbox.ts';
 
-/** Keeps an init small: 24 to 29 MiB of private memory after 200 MB of output instead of several times that. */
+/** Keeps a guest small: 24 to 29 MiB of private memory after 200 MB of output instead of several times that. */
 const SMALL = ['--max-semi-space-size=1', '--max-old-space-size=24'];
 
 /** Processes that start a sandbox and stay around it. */
@@ -39,7 +41,8 @@ export class SandboxStarter {
   readonly #nodeModules: string | undefined;
   readonly #alsoReachable: readonly string[];
   readonly #userNamespaces: boolean;
-  #shared: Omit<Sources, 'workspace' | 'channel' | 'mounts'> | undefined;
+  #runtime: Promise<string> | undefined;
+  #shared: Omit<Sources, 'workspace' | 'state' | 'channel' | 'mounts'> | undefined;
 
   constructor(
     dataDir: string,
@@ -55,7 +58,7 @@ export class SandboxStarter {
     this.#userNamespaces = userNamespaces;
   }
 
-  /** Starts the init in a folder that `make` has prepared, and resolves once it answers. */
+  /** Starts the guest in a folder that `make` has prepared, and resolves once it answers. */
   async start(
     id: string,
     folder: SandboxFolder,
@@ -63,8 +66,9 @@ export class SandboxStarter {
     { carrier, size }: { readonly carrier: Carrier | undefined; readonly size: SandboxSize },
     signal?: AbortSignal,
   ): Promise<StartRecord> {
-    const sources = this.#sources(folder.workspace, folder.mounts, folder.channel);
-    const command = isolation === 'none' ? plainInit(id, sources) : isolatedInit(id, sources);
+    const { workspace, mounts, channel, state } = folder;
+    const sources = { ...(await this.#sources(workspace, mounts)), channel, state };
+    const command = isolation === 'none' ? plainGuest(id, sources, state) : isolatedGuest(id, sources);
     const owner = ownerOf(id);
     const egress =
       carrier !== undefined
@@ -81,7 +85,7 @@ export class SandboxStarter {
       memoryMb,
       userNamespaces: this.#userNamespaces,
     });
-    const listener = await openInitSocket(folder.path);
+    const listener = await openGuestSocket(folder.path);
     const argv = [...(cgroup?.prefix ?? []), ...launch.argv];
     const spawned = await spawnSandbox({ ...launch, argv }, listener).finally(() => listener.close());
     // Before it is let go: children are born into the cgroup of their parent.
@@ -89,24 +93,18 @@ export class SandboxStarter {
     const started: StartRecord = {
       isolation,
       process: spawned.process,
-      dialer: launch.dialer,
       shared: launch.shared,
       cgroup: cgroup?.folders,
-      direct: true,
+      guest: PROTOCOL_VERSION,
     };
     folder.record(started);
     const ended = new AbortController();
-    const answer = request(
-      id,
-      folder.path,
-      { op: 'ping' },
-      AbortSignal.any([ended.signal, ...(signal === undefined ? [] : [signal])]),
-    );
+    const client = new GuestClient({ sandboxId: id, connect: () => connectToGuestIn(folder.path) });
+    const answer = client.health(AbortSignal.any([ended.signal, ...(signal === undefined ? [] : [signal])]));
     spawned.go();
     void spawned.ended.finally(() => ended.abort());
     try {
-      const { socket } = await answer;
-      socket.destroy();
+      await answer;
       if (carrier !== undefined) {
         await startEgress({ carrier, holder: holderOf(started), joinsUser: true, owner }, signal);
       }
@@ -140,7 +138,7 @@ export class SandboxStarter {
       // Of its own, as another host with the same data may be trying too.
       workspace = mkdtempSync(join(this.#dataDir, 'trial-'));
       if (owner !== undefined) lchownSync(workspace, owner, owner);
-      const sources = this.#sources(workspace, workspace);
+      const sources = await this.#sources(workspace, workspace);
       const command = [INSIDE_PATHS.node, '--version'];
       const launch = LAUNCHERS[kind]({
         id: 'trial',
@@ -154,11 +152,7 @@ export class SandboxStarter {
       const late = after(TRIAL, { code: null, said: `no end after ${TRIAL} ms` }, { ref: false });
       const { code, said } = await Promise.race([spawned.ended, late]);
       if (code === 0) return undefined;
-      await endProcesses('trial', {
-        isolation: kind,
-        process: spawned.process,
-        dialer: { node: '', runtime: '' },
-      });
+      await endProcesses('trial', { isolation: kind, process: spawned.process });
       return said === '' ? `exit code ${code}` : said;
     } catch (error) {
       return (error as Error).message;
@@ -167,17 +161,19 @@ export class SandboxStarter {
     }
   }
 
-  #sources(workspace: string, mounts: string, channel?: string): Sources {
+  async #sources(workspace: string, mounts: string): Promise<Sources> {
     const npm = findNpm();
     const pty = findPty();
+    this.#runtime ??= writeRuntimeFiles(this.#dataDir);
+    const runtime = await this.#runtime;
     this.#shared ??= {
       node: process.execPath,
-      runtime: writeRuntimeFiles(this.#dataDir),
+      runtime,
       ...(npm === undefined ? {} : { npm }),
       ...(pty === undefined ? {} : { pty }),
       ...(this.#nodeModules === undefined ? {} : { nodeModules: this.#nodeModules }),
     };
-    return { ...this.#shared, workspace, mounts, ...(channel === undefined ? {} : { channel }) };
+    return { ...this.#shared, workspace, mounts };
   }
 }
 
@@ -201,29 +197,52 @@ async function makeCgroup(
   }
 }
 
-function initCommand(node: string, script: string, settings: InitSettings): string[] {
-  return [node, ...SMALL, script, JSON.stringify(settings)];
+/** The name of the guest's socket in a sandbox's folder. */
+const SOCKET = 'guest.sock';
+
+/**
+ * Opens the socket that a guest will listen on. It lies in a folder that is never shown inside a sandbox, and the guest
+ * gets its descriptor: nothing inside can put another file, or a link to another socket of the host, in its place.
+ */
+async function openGuestSocket(folder: string): Promise<Server> {
+  const server = createServer();
+  await listenInFolder(server, folder, SOCKET);
+  return server;
 }
 
-function isolatedInit(id: string, sources: Sources): string[] {
+/** Connects to a sandbox's guest. @throws the system's error when nothing listens */
+export function connectToGuestIn(folder: string): Promise<Socket> {
+  return connectInFolder(folder, SOCKET);
+}
+
+/** The descriptor of the socket on which the guest listens. */
+const LISTENER = 3;
+
+function guestCommand(
+  node: string,
+  script: string,
+  settings: Omit<GuestSettingsInput, 'listen' | 'version'>,
+): string[] {
+  const whole: GuestSettingsInput = { ...settings, listen: { fd: LISTENER } };
+  return [node, ...SMALL, script, JSON.stringify(whole)];
+}
+
+function isolatedGuest(id: string, sources: Sources): string[] {
   const env = insideEnvironment(id);
   const pty = sources.pty === undefined ? {} : { pty: INSIDE_PATHS.pty };
-  return limitProcesses(initCommand(INSIDE_PATHS.node, INSIDE_PATHS.init, { env, ...pty }));
+  const { node, guest, state } = INSIDE_PATHS;
+  return limitProcesses(guestCommand(node, guest, { env, state, ...pty }));
 }
 
-/** Without isolation commands find their programs and temporary files where the host does; HOME is the sandbox's own all the same. */
-function plainInit(id: string, sources: Sources): string[] {
-  const home = join(dirname(sources.workspace), 'home');
+/** Without isolation commands find their programs and temporary files where the host does; HOME is the sandbox's own. */
+function plainGuest(id: string, { workspace, runtime, node, pty }: Sources, state: string): string[] {
+  const home = join(dirname(workspace), 'home');
   const env = {
     ...insideEnvironment(id),
-    PATH: `${dirname(sources.node)}:${process.env['PATH'] ?? ''}:${join(home, AGENT_FOLDER, 'bin')}`,
+    PATH: `${dirname(node)}:${process.env['PATH'] ?? ''}:${join(home, AGENT_FOLDER, 'bin')}`,
     HOME: home,
-    WORKSPACE: sources.workspace,
+    WORKSPACE: workspace,
   };
-  const pty = sources.pty === undefined ? {} : { pty: sources.pty };
-  return initCommand(sources.node, join(sources.runtime, 'js', 'main.js'), {
-    env,
-    workspace: sources.workspace,
-    ...pty,
-  });
+  const settings = { env, workspace, state, ...(pty === undefined ? {} : { pty }) };
+  return guestCommand(node, join(runtime, 'guest', 'guest.js'), settings);
 }

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { SchemaJudge, SchemaVerdict } from '#core/ports/schema-judge.ts';
-import { fairTurns } from './fair-turns.ts';
+import { FairQueue } from '#core/use-cases/fair-queue.ts';
 import type { SchemaCase } from './schema-worker.ts';
 
 /** Threads at a time: hostile schemas must not take every core. */
@@ -11,13 +11,18 @@ const JUDGED_WITHIN_MS = 1_000;
 const STARTS_WITHIN_MS = 30_000;
 const MEMORY = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
 
-/** A thread for each case, which ends with it, in time or not. Where many wait, each person's cases come in turn with those of the others. */
+/** A thread for each case, which ends with it, in time or not. Free threads go to owners in fair turns. */
 export function workerSchemaJudge(): SchemaJudge {
-  const inTurn = fairTurns(MOST_THREADS);
+  const queue = new FairQueue({ perOwner: MOST_THREADS, total: MOST_THREADS, waiting: Infinity });
   return {
     async judge(whose, schemas, value) {
       if (Object.keys(schemas).length === 0) return { kind: 'fits' };
-      return inTurn(whose, () => judgeInThread({ schemas, value }));
+      const place = await queue.enter(whose);
+      try {
+        return await judgeInThread({ schemas, value });
+      } finally {
+        place?.end();
+      }
     },
   };
 }

@@ -7,7 +7,7 @@ import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
 import { createAuthenticator } from '#adapters/auth/configured-authenticator.ts';
-import { createStrictServer } from '#adapters/gateway/front/strict-server.ts';
+import { createStrictServer } from '#proxy/front/strict-server.ts';
 import { deriveKeySet } from '#adapters/keys/key-set.ts';
 import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';

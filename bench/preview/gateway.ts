@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createStrictServer } from '#adapters/gateway/front/strict-server.ts';
-import { createPreviewProxy } from '#adapters/gateway/preview-proxy.ts';
-import type { PreviewTarget } from '#adapters/gateway/preview-target.ts';
+import { createStrictServer } from '#proxy/front/strict-server.ts';
+import { createPreviewProxy } from '#proxy/preview-proxy.ts';
+import { clientAddress } from '#proxy/preview-proxy-deps.ts';
+import type { PreviewTarget } from '#proxy/preview-target.ts';
 import { parsePreviewHost } from '#core/rules/preview-token.ts';
 
 const nothing = (): void => undefined;
@@ -13,8 +14,6 @@ const nothing = (): void => undefined;
 export async function serveGateway(targetPort: number, dial: () => Promise<Duplex>): Promise<Server> {
   const targets = new Map<string, PreviewTarget>();
   const proxy = createPreviewProxy({
-    zone: 'localhost',
-    scheme: 'http',
     lookup(token) {
       let target = targets.get(token);
       if (target === undefined) {
@@ -24,8 +23,11 @@ export async function serveGateway(targetPort: number, dial: () => Promise<Duple
       return { kind: 'live', target };
     },
     dial,
+    dialFailure: () => 'unreachable',
+    visitor: (req) => ({ scheme: 'http', host: req.headers.host ?? '', client: clientAddress(req) }),
+    fingerprint: () => 'bench',
     touched: nothing,
-    siblingOf: () => false,
+    isSibling: () => false,
     frameAncestors: () => [],
     log: { debug: nothing, warn: nothing },
     metrics: { answered: nothing, bytes: nothing, upgrades: nothing },

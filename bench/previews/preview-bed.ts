@@ -91,6 +91,7 @@ function optionsOf(namespace: string): PreviewOptions {
     gatewayName: 'none',
     gatewayNamespace: namespace,
     namespace,
+    upstream: 'direct',
     idleTimeoutMinutes: 30,
     maxLifetimeHours: 8,
     keepAfterRun: true,

@@ -34,6 +34,16 @@ export interface ListFilesOptions extends CallOptions {
   readonly depth?: number | undefined;
 }
 
+export interface DeleteOptions extends CallOptions {
+  /** Whether a folder is deleted with what is in it. @default false */
+  readonly recursive?: boolean | undefined;
+}
+
+export interface MoveOptions extends CallOptions {
+  /** Whether a file that is there is replaced. @default false */
+  readonly overwrite?: boolean | undefined;
+}
+
 export interface UploadOptions extends CallOptions {
   /** The folder that the names are below. @default /workspace */
   readonly to?: string | undefined;
@@ -79,6 +89,26 @@ export class Files {
       path: `${this.#path}/file/${encodePath(path)}`,
       content,
       timeoutMs: 0,
+      signal,
+    });
+  }
+
+  /** Deletes a file, a link itself, or a folder; one that is not empty needs `recursive`. @throws PortholeError `workspace_read_not_found` */
+  async delete(path: string, { recursive, signal }: DeleteOptions = {}): Promise<void> {
+    await this.#http.done({
+      method: 'DELETE',
+      path: `${this.#path}/file/${encodePath(path)}`,
+      query: { recursive: recursive === true ? 'true' : undefined },
+      signal,
+    });
+  }
+
+  /** Moves or renames a file or a folder. @throws PortholeError `file_exists`, `workspace_read_not_found` */
+  async move(from: string, to: string, { overwrite, signal }: MoveOptions = {}): Promise<void> {
+    await this.#http.done({
+      method: 'POST',
+      path: `${this.#path}/move`,
+      json: { from, to, overwrite },
       signal,
     });
   }

@@ -40,6 +40,13 @@ export interface PreviewSpec {
 
 export type Readiness =
   | { readonly ready: true }
+  /** The declared server of the port ended, or was not ready in time: its name, and what it printed last. */
+  | {
+      readonly ready: false;
+      readonly reason: 'server_failed';
+      readonly server: string;
+      readonly log: readonly string[];
+    }
   | {
       readonly ready: false;
       readonly reason:
@@ -81,6 +88,9 @@ export interface PreviewPlane {
    */
   readonly needsOpenAddress: boolean;
 
+  /** True where requests pass this process, which moves expiries with them; else `lastUsed` tells of traffic. */
+  readonly seesTraffic: boolean;
+
   /**
    * Makes the preview, or returns the one that already stands under the token, as it is.
    * @throws PortholeError `too_many_previews` when all previews together are at their cap
@@ -101,9 +111,15 @@ export interface PreviewPlane {
    */
   touch(token: string, runId: string, expiresAt: Date, signal?: AbortSignal): Promise<Preview | undefined>;
 
+  /**
+   * When a visitor last sent something, where traffic does not pass this process. Undefined where nothing is known of it.
+   * Costs a request to the sandbox, takes two seconds at most, and fails only when the signal aborts.
+   */
+  lastUsed(preview: Preview, signal?: AbortSignal): Promise<Date | undefined>;
+
   /** Deletes it. False when it was gone already or a precondition no longer holds. */
   close(
-    preview: Pick<Preview, 'name'>,
+    preview: Pick<Preview, 'name'> & Partial<Preview>,
     precondition?: ClosePrecondition,
     signal?: AbortSignal,
   ): Promise<boolean>;

@@ -1,7 +1,16 @@
 import type { EventData } from './timeline.ts';
 
 /** What is told of a sandbox to whoever follows it. */
-export type SandboxEventType = 'file_written' | 'exec' | 'stopped' | 'resumed' | 'preview_opened';
+export type SandboxEventType =
+  | 'file_written'
+  | 'exec'
+  | 'stopped'
+  | 'resumed'
+  | 'preview_opened'
+  | 'port_listening'
+  | 'port_closed'
+  | 'server'
+  | 'process_exited';
 
 export interface NewSandboxEvent {
   readonly type: SandboxEventType;

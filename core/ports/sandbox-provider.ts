@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Duplex, Readable, Writable } from 'node:stream';
 
 /** How large a sandbox is. */
@@ -80,6 +81,20 @@ export interface ExecProcess {
   resize(cols: number, rows: number): void;
 }
 
+/** A request to the guest of a sandbox (`guest/protocol`). */
+export interface GuestCall {
+  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Sent as JSON, or streamed where it is a stream. */
+  readonly body?: unknown;
+  /** How long the answer may take once the request is sent, in ms. */
+  readonly answerWithin?: number | undefined;
+}
+
+/** Of a guest: any code may be in its place, so all of it is bounded and validated by its reader, who reads it to its end or destroys it. */
+export type GuestAnswer = IncomingMessage;
+
 /**
  * Where sandboxes live. Every method is idempotent, and safe to repeat after a crash in the middle. Files, archives,
  * listings and sessions are written once, on `exec`: an image with a shell and tar is enough. A sandbox keeps what it was made from: `resume` takes nothing but its id.
@@ -129,6 +144,14 @@ export interface SandboxProvider {
    * @throws PortholeError `nothing_listens` when both refuse
    */
   dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex>;
+
+  /**
+   * Asks the sandbox's guest, and resolves when its answer begins. Undefined where sandboxes have no guest.
+   * @throws PortholeError as the guest refuses (any status from 400 on), `exec_transport_error` where the connection is lost
+   */
+  readonly callGuest?:
+    | ((id: string, call: GuestCall, signal?: AbortSignal) => Promise<GuestAnswer>)
+    | undefined;
 
   /** The ids of every sandbox that bears our mark, running or not; used to find strays. */
   list(signal?: AbortSignal): AsyncIterable<string>;

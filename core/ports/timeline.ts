@@ -14,7 +14,11 @@ export type RunEventType =
   | 'tool.approved'
   | 'tool.denied'
   | 'tool.timed_out'
-  | 'tool.withdrawn';
+  | 'tool.withdrawn'
+  | 'port.listening'
+  | 'port.closed'
+  | 'server.changed'
+  | 'process.exited';
 
 /** The run's agent reads it too: never a token, a URL or a key. */
 export type EventData = Readonly<Record<string, string | number | boolean | null>>;

@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import type { FileStat } from '#guest/protocol/files.ts';
 
 /** What is known of one file, whatever its kind; links are not followed. */
 export interface FileEntry {
@@ -20,6 +21,18 @@ const TYPES: Readonly<Record<number, FileEntry['type']>> = {
   0o040000: 'directory',
   0o120000: 'symlink',
 };
+
+/** What the guest says of an entry. */
+export function fileEntryOf({ path, type, size, mtime, mode }: FileStat): FileEntry {
+  return {
+    path,
+    name: path.slice(path.lastIndexOf('/') + 1),
+    type,
+    size: type === 'file' ? size : undefined,
+    mtime: mtime >= FIRST_SECOND && mtime <= LAST_SECOND ? new Date(mtime * 1_000) : undefined,
+    mode,
+  };
+}
 
 /** The seconds that RFC 3339 can tell: those of the years 0000 to 9999. */
 const FIRST_SECOND = -62_167_219_200;

@@ -5,6 +5,7 @@ import { PortholeError } from '../errors.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { leavesWorkspace, type Remembered } from '../rules/archive/archive-tree.ts';
 import type { TarHeader } from '../rules/archive/tar-header.ts';
+import { unpackInGuest } from './guest-files.ts';
 import { judgedBytes } from './judged-tar.ts';
 import { feedScript, IN_WORKSPACE } from './workspace-script.ts';
 
@@ -105,13 +106,16 @@ const MOST_LINK_BYTES = 262_144;
  *   `workspace_archive_write_error`, or the stream's own error
  */
 export async function hydrateWorkspace(
-  { provider }: { readonly provider: Pick<SandboxProvider, 'exec'> },
+  { provider }: { readonly provider: Pick<SandboxProvider, 'exec' | 'callGuest'> },
   sandboxId: string,
   content: Readable,
   { remembers = 'all', pieces = '' }: HydrateOptions = {},
   signal?: AbortSignal,
 ): Promise<OutsideLinks> {
   signal?.throwIfAborted();
+  if (provider.callGuest !== undefined) {
+    return (await unpackInGuest(provider, sandboxId, content, remembers, signal)).outside_links;
+  }
   const names = [randomBytes(8).toString('hex'), randomBytes(8).toString('hex')];
   // Without the signal: it would kill the script before its trap has removed the file.
   const process = await provider.exec(sandboxId, {

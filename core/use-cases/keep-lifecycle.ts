@@ -43,7 +43,7 @@ async function previewsInUse(
   signal: AbortSignal | undefined,
 ): Promise<ReadonlyMap<string, Date>> {
   const until = new Map<string, Date>();
-  if (!plane.needsOpenAddress) return until;
+  if (plane.seesTraffic) return until;
   for await (const { sandboxId, expiresAt } of plane.list({}, signal)) {
     const known = until.get(sandboxId);
     if (expiresAt !== undefined && (known === undefined || expiresAt > known))

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { ExecProcess, SandboxProvider } from '../ports/sandbox-provider.ts';
-import { type FileEntry, readFileListing } from '../rules/file-listing.ts';
+import { type FileEntry, fileEntryOf, readFileListing } from '../rules/file-listing.ts';
 import { belowWorkspace, resolveWorkspacePath } from '../rules/workspace-path.ts';
+import { listInGuest, readGuestList } from './guest-files.ts';
 import { readAgain } from './read-again.ts';
 import { IN_FOLDER, UNDER_WAY, watchScript } from './workspace-script.ts';
 
@@ -33,7 +34,8 @@ export interface ListOptions {
 /** What the sandbox said of a folder: not parsed yet, because that takes a while for many files. */
 export interface Listing {
   readonly said: Uint8Array;
-  readonly mark: string;
+  /** Before each entry; undefined: the guest's lines. */
+  readonly mark: string | undefined;
   readonly folder: string;
   /** It had more to say. */
   readonly isTooMuch: boolean;
@@ -44,7 +46,7 @@ export interface Listing {
  * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`, `workspace_archive_read_error`, and what `exec` refuses
  */
 export async function listWorkspaceFiles(
-  deps: { readonly provider: Pick<SandboxProvider, 'exec'> },
+  deps: { readonly provider: Pick<SandboxProvider, 'exec' | 'callGuest'> },
   sandboxId: string,
   path: string,
   { depth, most }: ListOptions,
@@ -58,19 +60,30 @@ export function filesOfListing(
   most: number,
 ): { readonly entries: readonly FileEntry[]; readonly isCut: boolean } {
   const bytes = Buffer.from(said.buffer, said.byteOffset, said.byteLength);
+  if (mark === undefined) {
+    const { entries, isWhole } = readGuestList(bytes, folder);
+    return { entries: entries.slice(0, most).map(fileEntryOf), isCut: !isWhole || entries.length > most };
+  }
   const entries = readFileListing(bytes, mark, folder);
   return { entries: entries.slice(0, most), isCut: isTooMuch || entries.length > most };
 }
 
 /** @throws as `listWorkspaceFiles` does */
 export async function readListing(
-  { provider }: { readonly provider: Pick<SandboxProvider, 'exec'> },
+  { provider }: { readonly provider: Pick<SandboxProvider, 'exec' | 'callGuest'> },
   sandboxId: string,
   path: string,
   { depth }: Pick<ListOptions, 'depth'>,
   signal?: AbortSignal,
 ): Promise<Listing> {
   const folder = resolveWorkspacePath(path, 'path');
+  if (provider.callGuest !== undefined) {
+    const { listing, isTooMuch } = await readAgain(
+      () => listInGuest(provider, sandboxId, folder, depth, MOST_OUTPUT, signal),
+      signal,
+    );
+    return { said: listing, mark: undefined, folder, isTooMuch };
+  }
   const mark = `${randomBytes(16).toString('hex')} `;
   const command = { argv: ['sh', '-c', LIST, 'sh', belowWorkspace(folder), String(depth), mark] } as const;
   const { listing, isTooMuch } = await readAgain(

@@ -5,6 +5,7 @@ import { PortholeError } from '../errors.ts';
 import type { ExecProcess, SandboxProvider } from '../ports/sandbox-provider.ts';
 import { type Note, SENTINEL, TarWords } from '../rules/archive/tar-words.ts';
 import { belowWorkspace, resolveWorkspacePath } from '../rules/workspace-path.ts';
+import { tarOfGuest } from './guest-files.ts';
 import { outputOf } from './output-of.ts';
 import { readAgain } from './read-again.ts';
 import { IN_FOLDER, knownFailure, UNDER_WAY } from './workspace-script.ts';
@@ -77,7 +78,7 @@ export interface PersistOptions {
 export interface PersistedFolder {
   /** As tar makes it. */
   readonly tar: Readable;
-  /** Tells what is not in it, because the sandbox's own user may not read it; to be asked once the tar has ended. Undefined where nothing is missing. */
+  /** Tells what is not in it and not named there, because the sandbox's own user may not read it; to be asked once the tar has ended. Undefined where nothing is missing. */
   readonly note: () => Note | undefined;
   /** How many files and folders are not in it for that reason; to be asked as well. */
   readonly leftOut: () => number;
@@ -88,7 +89,7 @@ export interface PersistedFolder {
  * @throws PortholeError `invalid_request`, `path_outside_workspace`, `workspace_read_not_found`, `workspace_archive_read_error`, and what `exec` refuses
  */
 export async function persistWorkspace(
-  { provider }: { readonly provider: Pick<SandboxProvider, 'exec'> },
+  { provider }: { readonly provider: Pick<SandboxProvider, 'exec' | 'callGuest'> },
   sandboxId: string,
   { path = '/workspace', excludes = [], copiesHardLinks = false }: PersistOptions = {},
   signal?: AbortSignal,
@@ -100,6 +101,12 @@ export async function persistWorkspace(
     argv: ['sh', '-c', PERSIST, 'sh', belowWorkspace(folder), copies, ...patterns],
   } as const;
   // Until the first byte nothing has been handed on.
+  if (provider.callGuest !== undefined) {
+    const options = { excludes, copiesHardLinks };
+    const persisted = await readAgain(() => tarOfGuest(provider, sandboxId, folder, options, signal), signal);
+    // The guest itself names in the last entry what is missing.
+    return { ...persisted, note: () => undefined };
+  }
   return readAgain(async () => tarOf(await provider.exec(sandboxId, command, signal), folder), signal);
 }
 

@@ -3,7 +3,8 @@ import type { Preview, PreviewPlane } from '../ports/preview-plane.ts';
 import type { EndReason } from '../ports/preview-records.ts';
 import type { Records } from '../ports/records.ts';
 import type { PreviewOptions } from '../preview-options.ts';
-import { previewReaped, previewStopped } from '../rules/preview-events.ts';
+import { previewKept, previewReaped, previewStopped } from '../rules/preview-events.ts';
+import { slidingExpiry } from '../rules/preview-lifetime.ts';
 import { tokenSha256 } from '../rules/preview-token.ts';
 import { type PreviewVerdict, previewVerdict } from '../rules/preview-verdict.ts';
 import { isFullPass } from '../rules/reaper-pass.ts';
@@ -20,6 +21,8 @@ export interface ReapPreviewsDeps {
 export interface ReapReport {
   /** Looked at: all that live, or those that may be due. */
   readonly seen: number;
+  /** Idle by their expiry, but in use by what their sandbox says: kept alive. */
+  readonly kept: number;
   /** Deleted by this pass. */
   readonly reaped: number;
   /** Judged dead, but kept alive (or deleted by somebody else) before our delete arrived. */
@@ -28,6 +31,8 @@ export interface ReapReport {
   readonly swept: number;
 }
 
+/** Sandboxes that are asked at once when a preview was last used. */
+const ASKED_AT_ONCE = 32;
 /** How many previews are judged with one query each for tombstones, sandboxes and runs. */
 const BATCH = 500;
 /** Ended previews answer 410 this long. */
@@ -48,12 +53,13 @@ const END_REASON: Record<Exclude<PreviewVerdict, 'alive'>, EndReason> = {
  */
 export async function reapPreviews(deps: ReapPreviewsDeps, signal?: AbortSignal): Promise<ReapReport> {
   const { plane, records, clock } = deps;
-  const total = { seen: 0, reaped: 0, lost: 0 };
+  const total = { seen: 0, kept: 0, reaped: 0, lost: 0 };
   const failures: unknown[] = [];
   let batch: Preview[] = [];
   const judge = async () => {
     const result = await reapBatch(deps, batch, signal);
     total.seen += batch.length;
+    total.kept += result.kept;
     total.reaped += result.reaped;
     total.lost += result.lost;
     failures.push(...result.failures);
@@ -76,11 +82,18 @@ export async function reapPreviews(deps: ReapPreviewsDeps, signal?: AbortSignal)
   return { ...total, swept };
 }
 
+interface Due {
+  readonly preview: Preview;
+  readonly verdict: Exclude<PreviewVerdict, 'alive'>;
+  readonly hash: string;
+}
+
 async function reapBatch(
-  { plane, records, clock, preview: options, reaped }: ReapPreviewsDeps,
+  deps: ReapPreviewsDeps,
   batch: readonly Preview[],
   signal: AbortSignal | undefined,
-): Promise<{ reaped: number; lost: number; failures: readonly unknown[] }> {
+): Promise<{ kept: number; reaped: number; lost: number; failures: readonly unknown[] }> {
+  const { plane, records, clock, preview: options, reaped } = deps;
   const hashes = new Map(batch.map((preview) => [preview, tokenSha256(preview.token)]));
   const [stopped, destroyed, completed] = await Promise.all([
     records.previews.stoppedAmong([...hashes.values()]),
@@ -90,7 +103,7 @@ async function reapBatch(
       : records.runs.completedAmong([...new Set(batch.map((preview) => preview.runId))]),
   ]);
   const now = clock.now();
-  const dead: { preview: Preview; verdict: Exclude<PreviewVerdict, 'alive'>; hash: string }[] = [];
+  const due: Due[] = [];
   for (const [preview, hash] of hashes) {
     const verdict = previewVerdict(
       {
@@ -106,9 +119,10 @@ async function reapBatch(
     );
     // Loopback sessions do not expire; but one whose sandbox is gone would hold its place for as long as the host runs.
     if (!plane.hasUrls && verdict !== 'orphaned') continue;
-    if (verdict !== 'alive') dead.push({ preview, verdict, hash });
+    if (verdict !== 'alive') due.push({ preview, verdict, hash });
   }
-  if (dead.length === 0) return { reaped: 0, lost: 0, failures: [] };
+  const { dead, kept, failures } = await withoutUsed(deps, due, signal);
+  if (dead.length === 0) return { kept, reaped: 0, lost: 0, failures };
   // First the tombstones: only `stopped` ones bind, so one that is written for a preview that a keepalive then saves does no harm.
   await records.previews.bury(
     dead.map(({ preview, verdict, hash }) => ({
@@ -131,11 +145,59 @@ async function reapBatch(
       return true;
     }),
   );
-  const result = { reaped: 0, lost: 0, failures: [] as unknown[] };
+  const result = { kept, reaped: 0, lost: 0, failures: [...failures] };
   for (const close of closed) {
     if (close.status === 'rejected') result.failures.push(close.reason);
     else if (close.value) result.reaped += 1;
     else result.lost += 1;
   }
   return result;
+}
+
+/**
+ * Those whose time has really come: traffic that does not pass this process moves no expiry, so the sandbox of an idle one is
+ * asked. One that cannot be asked ends at its expiry.
+ */
+async function withoutUsed(
+  deps: ReapPreviewsDeps,
+  due: readonly Due[],
+  signal: AbortSignal | undefined,
+): Promise<{ dead: readonly Due[]; kept: number; failures: readonly unknown[] }> {
+  if (deps.plane.seesTraffic) return { dead: due, kept: 0, failures: [] };
+  const dead: Due[] = [];
+  const failures: unknown[] = [];
+  let kept = 0;
+  const left = [...due];
+  const ask = async (): Promise<void> => {
+    for (let next = left.pop(); next !== undefined; next = left.pop()) {
+      try {
+        if (next.verdict === 'idle' && (await keptByTraffic(deps, next.preview, signal))) kept += 1;
+        else dead.push(next);
+      } catch (error) {
+        // In use, but its expiry did not move: the next pass finds it again.
+        failures.push(error);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: ASKED_AT_ONCE }, ask));
+  return { dead, kept, failures };
+}
+
+/** Moves the expiry of a preview that was used within its idle window, as a keepalive at that instant would have. */
+async function keptByTraffic(
+  { plane, records, clock, preview: options }: ReapPreviewsDeps,
+  preview: Preview,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const usedAt = await plane.lastUsed(preview, signal);
+  if (usedAt === undefined) return false;
+  const expiry = slidingExpiry(usedAt, preview.maxUntil, options);
+  const now = clock.now();
+  if (expiry <= now) return false;
+  const kept = await plane.touch(preview.token, preview.runId, expiry, signal);
+  if (kept === undefined) return false;
+  const sandbox = await records.sandboxes.get(preview.sandboxId);
+  if (sandbox !== undefined) await records.sandboxes.touch(sandbox, usedAt);
+  await records.timeline.append(preview.runId, previewKept(kept, 'traffic'), now);
+  return true;
 }

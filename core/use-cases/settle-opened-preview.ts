@@ -74,8 +74,9 @@ async function mayStay(
 }
 
 /** Only as it was opened: whoever has confirmed or kept it since judged by what stands now, and counts on it. */
-function withdraw({ plane }: SettleOpenedDeps, { name, uid, version }: Preview): Promise<boolean> {
-  return plane.close({ name }, { uid, version });
+function withdraw({ plane }: SettleOpenedDeps, preview: Preview): Promise<boolean> {
+  const { uid, version } = preview;
+  return plane.close(preview, { uid, version });
 }
 
 export function tooManyPreviews(

@@ -5,6 +5,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { tarMember, tarPadding } from '../rules/archive/tar-writer.ts';
 import { belowWorkspace, resolveWorkspacePath } from '../rules/workspace-path.ts';
+import { uploadToGuest } from './guest-files.ts';
 import { hydrateWorkspace } from './hydrate-workspace.ts';
 
 /** A file on its way into the sandbox. */
@@ -31,19 +32,46 @@ const PIECE = 1_048_576;
  * @throws PortholeError `invalid_request`, `path_outside_workspace`, `workspace_archive_write_error`, or what the files' own streams fail with
  */
 export async function uploadFiles(
-  deps: { readonly provider: Pick<SandboxProvider, 'exec'>; readonly clock: Clock },
+  deps: { readonly provider: Pick<SandboxProvider, 'exec' | 'callGuest'>; readonly clock: Clock },
   sandboxId: string,
   path: string,
   files: AsyncIterable<UploadedFile>,
   signal?: AbortSignal,
 ): Promise<readonly WrittenFile[]> {
   const folder = resolveWorkspacePath(path, 'path');
+  if (deps.provider.callGuest !== undefined) {
+    const written: WrittenFile[] = [];
+    await uploadToGuest(deps.provider, sandboxId, folder, placed(files, folder, written), signal);
+    return written;
+  }
   const pieces = randomBytes(8).toString('hex');
   const written: WrittenFile[] = [];
   const mtime = Math.floor(deps.clock.now().getTime() / 1_000);
   const tar = Readable.from(uploadTar(files, folder, `.porthole-${pieces}`, mtime, written));
   await hydrateWorkspace(deps, sandboxId, tar, { pieces }, signal);
   return written;
+}
+
+/** Each with its path below the folder; counts what has gone by. */
+async function* placed(
+  files: AsyncIterable<UploadedFile>,
+  folder: string,
+  written: WrittenFile[],
+): AsyncGenerator<{ readonly name: string; readonly stream: AsyncIterable<Buffer> }, void, undefined> {
+  const paths = new Set<string>();
+  for await (const { filename, stream } of files) {
+    const path = newDestination(folder, filename, paths);
+    let size = 0;
+    async function* counted(): AsyncGenerator<Buffer, void, undefined> {
+      for await (const chunk of stream) {
+        size += chunk.length;
+        yield chunk;
+      }
+    }
+    yield { name: path.slice(folder.length + 1), stream: counted() };
+    written.push({ path, size });
+  }
+  if (paths.size === 0) throw noFiles();
 }
 
 /** A file of several pieces is its first one; the others lie in a folder of their own, beside a hard link to it that they are appended to. */
@@ -56,10 +84,7 @@ async function* uploadTar(
 ): AsyncGenerator<Buffer, void, undefined> {
   const paths = new Set<string>();
   for await (const { filename, stream } of files) {
-    const path = destination(folder, filename);
-    if (paths.has(path))
-      throw new PortholeError('invalid_request', `${path} is there twice: name each file once.`);
-    paths.add(path);
+    const path = newDestination(folder, filename, paths);
     const name = belowWorkspace(path);
     const aside = `${pieces}/${paths.size}`;
     let size = 0;
@@ -77,9 +102,20 @@ async function* uploadTar(
     }
     written.push({ path, size });
   }
-  if (paths.size === 0) {
-    throw new PortholeError('invalid_request', 'There is no file in the form: add parts with a filename.');
-  }
+  if (paths.size === 0) throw noFiles();
+}
+
+function noFiles(): PortholeError {
+  return new PortholeError('invalid_request', 'There is no file in the form: add parts with a filename.');
+}
+
+/** @throws PortholeError as `destination` does, and for a path that is among those known already */
+function newDestination(folder: string, filename: string, paths: Set<string>): string {
+  const path = destination(folder, filename);
+  if (paths.has(path))
+    throw new PortholeError('invalid_request', `${path} is there twice: name each file once.`);
+  paths.add(path);
+  return path;
 }
 
 /** @throws PortholeError `path_outside_workspace` for a name that leaves the folder, `invalid_request` for one that is none of a file */

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { belowWorkspace, resolveWorkspacePath } from '../rules/workspace-path.ts';
+import { openGuestFile, writeGuestFile } from './guest-files.ts';
 import { outputOf, takeLine } from './output-of.ts';
 import { isConnectionLost, readAgain } from './read-again.ts';
 import { feedScript, IN_WORKSPACE, opensInTime, watchScript } from './workspace-script.ts';
@@ -130,13 +131,14 @@ export async function readWorkspaceFile(
         );
       } catch (error) {
         if (at === size) return;
-        if (size === undefined || resumedAt === at || !isConnectionLost(error) || file.bytes.readableEnded)
-          throw error;
+        const failed = file.lost?.(error) ?? error;
+        if (size === undefined || resumedAt === at || !isConnectionLost(failed) || file.bytes.readableEnded)
+          throw failed;
         resumedAt = at;
         file = await open(at);
         if (content.destroyed || file.version !== version) {
           file.bytes.destroy();
-          throw error;
+          throw failed;
         }
       }
     }
@@ -155,6 +157,8 @@ interface OpenedFile {
   readonly size: number | undefined;
   /** Unchanged as long as the file is not written to. */
   readonly version: string;
+  /** What a failure of `bytes` means. */
+  readonly lost?: (cause: unknown) => PortholeError;
 }
 
 /**
@@ -171,6 +175,9 @@ async function openFile(
   | { readonly file: OpenedFile; readonly refused?: undefined }
   | { readonly file?: undefined; readonly refused: Error }
 > {
+  if (provider.callGuest !== undefined) {
+    return { file: await openGuestFile(provider, sandboxId, absolute, from, signal) };
+  }
   const process = await provider.exec(
     sandboxId,
     { argv: ['sh', '-c', READ, 'sh', belowWorkspace(absolute), String(from)] },
@@ -211,6 +218,9 @@ export async function writeWorkspaceFile(
 ): Promise<void> {
   const absolute = resolveWorkspacePath(path, 'path');
   signal?.throwIfAborted();
+  if (provider.callGuest !== undefined) {
+    return writeGuestFile(provider, sandboxId, absolute, content, signal);
+  }
   // Without the signal: it would kill the script before its trap has removed the temporary file.
   const process = await provider.exec(sandboxId, {
     argv: ['sh', '-c', WRITE, 'sh', belowWorkspace(absolute), randomBytes(8).toString('hex')],

@@ -46,6 +46,7 @@ const ErrorSchema: Json = {
     error: { type: 'string', description: 'What is wrong, the value, and the remedy' },
     code: { type: 'string', enum: Object.keys(ERROR_CATALOGUE) },
     retryable: { type: 'boolean', description: 'Whether the same call may succeed later' },
+    existing: { type: 'array', items: { type: 'string' }, description: 'What exists instead, in some 404' },
     request_id: { type: 'string', description: 'Under which the log has the cause (5xx only)' },
   },
 };
@@ -244,7 +245,7 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output', components: Record<
   };
   for (const [id, definition] of Object.entries(relinked.$defs ?? {})) components[id] = withoutId(definition);
   const { $defs: _moved, ...own } = relinked;
-  const id = schema.meta()?.id;
+  const id = z.globalRegistry.get(schema)?.id;
   // One that stands among its own definitions has moved already, and is nothing but a reference to there.
   if (id === undefined || own['$ref'] !== undefined) return own;
   components[id] = withoutId(own);

@@ -5,6 +5,7 @@ import { listPreviewsTool } from './tools/list-previews.ts';
 import { readFileTool } from './tools/read-file.ts';
 import { runCommandTool } from './tools/run-command.ts';
 import { startPreviewTool } from './tools/start-preview.ts';
+import { listProcessesTool, serverLogsTool, startServerTool } from './tools/servers.ts';
 import { stopPreviewTool } from './tools/stop-preview.ts';
 import { writeFileTool } from './tools/write-file.ts';
 
@@ -15,6 +16,9 @@ export const TOOLS: readonly McpTool[] = [
   listPreviewsTool,
   doctorTool,
   runCommandTool,
+  startServerTool,
+  serverLogsTool,
+  listProcessesTool,
   readFileTool,
   writeFileTool,
   listFilesTool,

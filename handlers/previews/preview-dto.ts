@@ -36,11 +36,14 @@ export const StartedPreviewDto = PreviewDto.extend({
       'sandbox_stopped',
       'gateway_untrusted',
       'gateway_unreachable',
+      'server_failed',
     ])
     .optional()
     .describe(
-      'Why it is not ready. `not_http`: the server speaks TLS or another protocol; `gateway_untrusted`: TLS from Porthole to the gateway fails; `gateway_unreachable`: the gateway accepts no connection. The log has the reason of both',
+      'Why it is not ready. `not_http`: the server speaks TLS or another protocol; `gateway_untrusted`: TLS from Porthole to the gateway fails; `gateway_unreachable`: the gateway accepts no connection. The log has the reason of both. `server_failed`: the declared server of the port ended or was not ready in time',
     ),
+  server: z.string().optional().describe('With `server_failed`: its name'),
+  log: z.array(z.string()).readonly().optional().describe('With `server_failed`: what it printed last'),
 }).meta({ id: 'StartedPortForwardSession' });
 
 export function toPreviewDto(preview: Preview): z.infer<typeof PreviewDto> {

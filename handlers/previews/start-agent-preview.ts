@@ -1,5 +1,6 @@
 import { actorOn } from '#core/callers.ts';
 import { findRun } from '#core/use-cases/find-run.ts';
+import { awaitApp } from '#core/use-cases/processes/await-app.ts';
 import { startAgentPreview } from '#core/use-cases/start-agent-preview.ts';
 import { defineRoute, json } from '../route.ts';
 import { RunPath } from '../runs/run-dto.ts';
@@ -38,7 +39,7 @@ export const startAgentPreviewRoute = defineRoute({
   async handle({ params, body, caller, signal }, services) {
     const run = await findRun(services, caller, params.id, { agents: true });
     const start = { run, ...body, by: actorOn(run, caller) };
-    const { preview, readiness } = await startAgentPreview(services, start, { signal });
-    return json(200, toStartedPreviewDto(preview, readiness));
+    const started = await startAgentPreview(services, start, { signal });
+    return json(200, toStartedPreviewDto(started.preview, await awaitApp(services, started, signal)));
   },
 });

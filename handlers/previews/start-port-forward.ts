@@ -1,5 +1,6 @@
 import { actorOn } from '#core/callers.ts';
 import { findRun } from '#core/use-cases/find-run.ts';
+import { awaitApp } from '#core/use-cases/processes/await-app.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';
 import { defineRoute, json } from '../route.ts';
 import { RunPath } from '../runs/run-dto.ts';
@@ -31,11 +32,7 @@ export const startPortForwardRoute = defineRoute({
   ],
   async handle({ params, body, caller, signal }, services) {
     const run = await findRun(services, caller, params.id);
-    const { preview, readiness } = await startPreview(
-      services,
-      { run, ...body, by: actorOn(run, caller) },
-      signal,
-    );
-    return json(200, toStartedPreviewDto(preview, readiness));
+    const started = await startPreview(services, { run, ...body, by: actorOn(run, caller) }, signal);
+    return json(200, toStartedPreviewDto(started.preview, await awaitApp(services, started, signal)));
   },
 });

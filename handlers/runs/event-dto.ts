@@ -17,6 +17,10 @@ const TYPES = [
   'tool.denied',
   'tool.timed_out',
   'tool.withdrawn',
+  'port.listening',
+  'port.closed',
+  'server.changed',
+  'process.exited',
 ] as const satisfies readonly RunEventType[];
 
 /** One event of a run's timeline. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
-import { createStrictServer, strictServerOptions } from '#adapters/gateway/front/strict-server.ts';
-import { dropRest } from '#adapters/gateway/status-answer.ts';
+import { createStrictServer, strictServerOptions } from '#proxy/front/strict-server.ts';
+import { dropRest } from '#proxy/status-answer.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Authenticator } from '#core/ports/authenticator.ts';
 import type { Route } from '#handlers/route.ts';

@@ -43,6 +43,8 @@ export interface ClusterOptions {
   readonly runtimeClass: string | undefined;
   /** Whether sandboxes share the node's user namespace (kubernetes). */
   readonly hostUsers: boolean;
+  /** Whether sandboxes run the guest (kubernetes). */
+  readonly guest: boolean;
   /** How large a sandbox is that asks for no size; agent-sandbox: any. */
   readonly size: SandboxSize;
   /** SandboxWarmPool of sandboxes that ask for no image (agent-sandbox). */
@@ -153,6 +155,7 @@ function shape(env: Environment): Config {
       pullSecret: env.PORTHOLE_SANDBOX_PULL_SECRET,
       runtimeClass: env.PORTHOLE_SANDBOX_RUNTIME_CLASS,
       hostUsers: env.PORTHOLE_SANDBOX_HOST_USERS,
+      guest: env.PORTHOLE_SANDBOX_GUEST,
       size: {
         cpu: env.PORTHOLE_SANDBOX_CPUS,
         memoryMb: env.PORTHOLE_SANDBOX_MEMORY_MIB,
@@ -218,6 +221,7 @@ function shape(env: Environment): Config {
       gatewayName: env.Sandbox__Preview__GatewayName,
       gatewayNamespace: env.Sandbox__Preview__GatewayNamespace,
       namespace: env.Sandbox__Preview__Namespace,
+      upstream: env.Sandbox__Preview__Upstream,
       idleTimeoutMinutes: env.Sandbox__Preview__IdleTimeoutMinutes,
       maxLifetimeHours: env.Sandbox__Preview__MaxLifetimeHours,
       keepAfterRun: env.Sandbox__Preview__KeepAfterRun,

@@ -214,6 +214,11 @@ export const EnvironmentSchema = z.object({
     .describe(
       "kubernetes: whether sandboxes share the node's user namespace; false needs Kubernetes 1.33 and a runtime with user namespaces (containerd 2)",
     ),
+  PORTHOLE_SANDBOX_GUEST: flag
+    .default(false)
+    .describe(
+      'kubernetes: whether sandboxes run the guest, which their images must have in /porthole; commands and previews go to it at the pod instead of through the API server',
+    ),
   PORTHOLE_WARM_POOL: text
     .optional()
     .describe('agent-sandbox: SandboxWarmPool of sandboxes that ask for no image; required there'),
@@ -393,6 +398,12 @@ export const EnvironmentSchema = z.object({
     .describe('Gateway that preview routes attach to'),
   Sandbox__Preview__GatewayNamespace: text.default('agentweaver').describe('Namespace of that Gateway'),
   Sandbox__Preview__Namespace: text.default('agentweaver').describe('Namespace of previews and sandboxes'),
+  Sandbox__Preview__Upstream: z
+    .enum(['guest', 'direct'], 'must be guest or direct')
+    .default('direct')
+    .describe(
+      "In a cluster, where the Service of a preview leads: `guest` (the sandbox's guest, which reaches servers on loopback too), or `direct` (the server's own port)",
+    ),
   Sandbox__Preview__IdleTimeoutMinutes: whole(1, 10_080)
     .default(30)
     .describe('A preview that is not kept alive this long ends'),

@@ -1,5 +1,6 @@
 import { ANNOTATIONS, PREVIEW_LABELS, UPSTREAM_ORIGIN } from '../../constructs/names.ts';
 import { PREVIEW_TOKEN_PATTERN } from '../../core/rules/preview-token.ts';
+import { PREVIEW_PORT_HEADER } from '../../guest/protocol/previews.ts';
 import { LISTENERS } from '../gateway/gateway.plan.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { hasLabels, inPreviewsNamespace, isNamed, isOurs, policyMetadata, quote } from './expressions.ts';
@@ -55,6 +56,25 @@ function setsOnly(rule: 0 | 1, isAllowed: string): string {
 }
 
 /**
+ * A rule to the guest sets the app's port, over what a client sends, and nothing else: another port would be one that the
+ * preview's route was not checked for.
+ */
+function guestRule(targetPort: string) {
+  const isPort = `h.name == ${quote(PREVIEW_PORT_HEADER)} && h.value == ${targetPort}`;
+  const filters = 'variables.rules[0].?filters.orValue([])';
+  const sets = (f: string) => `${f}.?requestHeaderModifier.?set.orValue([])`;
+  return {
+    expression: `request.operation == 'UPDATE' || size(variables.rules) != 1 || (${[
+      `variables.rules[0].?matches.orValue([]).all(m, ${isWhole} && size(m.?headers.orValue([])) == 0)`,
+      setsOnly(0, isPort),
+      `${filters}.exists(f, f.type == 'RequestHeaderModifier' && ${sets('f')}.exists(h, ${isPort}))`,
+      `${filters}.all(f, f.type in ['RequestHeaderModifier', 'ResponseHeaderModifier'])`,
+    ].join(' && ')})`,
+    message: `foreign rule: a preview's one rule sets ${PREVIEW_PORT_HEADER} to its port, for every request, and nothing else`,
+  };
+}
+
+/**
  * What the API server refuses of preview routes, whoever sends them: so that a bug in a function, or its stolen
  * credentials, cannot publish another host, reach another port, outlive the hard cap or ride on another Gateway.
  */
@@ -68,7 +88,8 @@ export function previewRoutesPlan({
     `variables.notes[?${quote(ANNOTATIONS[id])}].orValue('')`;
   const before = (id: keyof typeof ANNOTATIONS) =>
     `oldObject.?metadata.?annotations[?${quote(ANNOTATIONS[id])}].orValue('')`;
-  const { allowedPortMin, allowedPortMax, maxLifetimeHours } = preview;
+  const { allowedPortMin, allowedPortMax, maxLifetimeHours, upstream } = preview;
+  const isGuest = upstream === 'guest';
   const host = `-preview.${zone}`;
   const listener = LISTENERS.previews;
   const isParent = [
@@ -156,8 +177,10 @@ export function previewRoutesPlan({
         },
         {
           expression: [
-            // One rule alone: of a version before the second one came; its spec cannot change.
-            `(size(variables.rules) == 2 || (request.operation == 'UPDATE' && size(variables.rules) == 1))`,
+            // One rule alone: to the guest, or of a version before the second one came; its spec cannot change.
+            isGuest
+              ? 'size(variables.rules) in [1, 2]'
+              : `(size(variables.rules) == 2 || (request.operation == 'UPDATE' && size(variables.rules) == 1))`,
             `variables.rules.all(r, size(r.?backendRefs.orValue([])) == 1 && r.backendRefs.all(b, ${[
               `b.?group.orValue('') == ''`,
               `b.?kind.orValue('Service') == 'Service'`,
@@ -172,7 +195,7 @@ export function previewRoutesPlan({
         {
           // Only the preview's own Origin may be rewritten: else pages of other sites could pass
           // for the preview's (CSRF, WebSocket hijacking).
-          expression: `request.operation == 'UPDATE' || size(variables.rules) != 2 || size(variables.hosts) != 1 || (${[
+          expression: `request.operation == 'UPDATE' || size(variables.rules) ${isGuest ? '< 2' : '!= 2'} || size(variables.hosts) != 1 || (${[
             'size(variables.rules[0].?matches.orValue([])) == 1',
             `variables.rules[0].matches.all(m, ${isWhole} && size(m.?headers.orValue([])) == 1 && m.headers.all(h, ${isOwnOrigin}))`,
             `variables.rules[1].?matches.orValue([]).all(m, ${isWhole} && size(m.?headers.orValue([])) == 0)`,
@@ -181,6 +204,7 @@ export function previewRoutesPlan({
           ].join(' && ')})`,
           message: "foreign rule: a preview rewrites its own Origin, https://{host}, and no other request's",
         },
+        ...(isGuest ? [guestRule(annotation('targetPort'))] : []),
         {
           expression: `variables.rules.all(r, r.?filters.orValue([]).all(f, f.type in ['URLRewrite', 'RequestHeaderModifier', 'ResponseHeaderModifier']))`,
           message:

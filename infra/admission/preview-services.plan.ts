@@ -1,11 +1,20 @@
 import { LABELS, PREVIEW_LABELS } from '../../constructs/names.ts';
+import { GUEST_PREVIEW_PORT } from '../../guest/protocol/previews.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { PREVIEW_NAME } from './preview-routes.plan.ts';
 import { hasLabels, inPreviewsNamespace, isNamed, isOurs, policyMetadata, quote } from './expressions.ts';
 
-/** What the API server refuses of previews' Services: they lead to a sandbox's allowed ports, from inside the cluster, and nowhere else. */
+/**
+ * What the API server refuses of previews' Services: they lead to a sandbox's allowed ports, or to its guest where that
+ * serves previews, from inside the cluster, and nowhere else.
+ */
 export function previewServicesPlan({ namespaces, preview }: Pick<StackConfig, 'namespaces' | 'preview'>) {
-  const { allowedPortMin, allowedPortMax } = preview;
+  const { allowedPortMin, allowedPortMax, upstream } = preview;
+  const inRange = `int(p.targetPort) >= ${allowedPortMin} && int(p.targetPort) <= ${allowedPortMax}`;
+  // Sandboxes without a guest, and functions of before a change of the setting, keep to the range.
+  const isTarget =
+    upstream === 'guest' ? `(int(p.targetPort) == ${GUEST_PREVIEW_PORT} || (${inRange}))` : inRange;
+  const guestPort = upstream === 'guest' ? `, or to the guest's ${GUEST_PREVIEW_PORT}` : '';
   return {
     metadata: policyMetadata(namespaces, 'preview-services'),
     spec: {
@@ -40,8 +49,8 @@ export function previewServicesPlan({ namespaces, preview }: Pick<StackConfig, '
           message: `foreign selector: a preview's Service selects one sandbox, by ${LABELS.sandbox}`,
         },
         {
-          expression: `size(object.spec.?ports.orValue([])) == 1 && object.spec.ports.all(p, p.port == 80 && p.?protocol.orValue('TCP') == 'TCP' && type(p.targetPort) == int && int(p.targetPort) >= ${allowedPortMin} && int(p.targetPort) <= ${allowedPortMax})`,
-          message: `port out of range: a preview's Service leads from 80 to ${allowedPortMin} to ${allowedPortMax}`,
+          expression: `size(object.spec.?ports.orValue([])) == 1 && object.spec.ports.all(p, p.port == 80 && p.?protocol.orValue('TCP') == 'TCP' && type(p.targetPort) == int && ${isTarget})`,
+          message: `port out of range: a preview's Service leads from 80 to ${allowedPortMin} to ${allowedPortMax}${guestPort}`,
         },
         {
           expression: `request.operation == 'CREATE' || object.spec == oldObject.spec`,

@@ -57,6 +57,7 @@ export function environmentPlan(
     Sandbox__Preview__GatewayName: gateway.name,
     Sandbox__Preview__GatewayNamespace: namespaces.gateway,
     Sandbox__Preview__Namespace: namespaces.previews,
+    Sandbox__Preview__Upstream: preview.upstream,
     Sandbox__Preview__IdleTimeoutMinutes: String(preview.idleTimeoutMinutes),
     Sandbox__Preview__MaxLifetimeHours: String(preview.maxLifetimeHours),
     Sandbox__Preview__KeepAfterRun: String(preview.keepAfterRun),

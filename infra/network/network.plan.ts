@@ -1,4 +1,6 @@
 import { NETWORK_LABELS, SANDBOX_POD_LABELS } from '../../constructs/names.ts';
+import { GUEST_PORT } from '../../guest/protocol/guest-pod.ts';
+import { GUEST_PREVIEW_PORT } from '../../guest/protocol/previews.ts';
 import { CHANNEL_PORT, FUNCTIONS_PORT } from '../functions/environment.plan.ts';
 import { componentLabels, NAMESPACE_NAME, STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
@@ -24,7 +26,7 @@ export function closedPlan(config: NetworkConfig) {
   return policy(config, 'porthole-sandboxes-closed', { policyTypes: ['Ingress', 'Egress'] });
 }
 
-/** The gateway's own pods reach the ports that previews may expose, the very range that the API checks. */
+/** The gateway's own pods reach the ports that previews may expose, the very range that the API checks, and the guest where it serves previews. */
 export function fromGatewayPlan(config: NetworkConfig) {
   const { gateway, preview } = config;
   return policy(config, 'porthole-previews-from-gateway', {
@@ -32,7 +34,24 @@ export function fromGatewayPlan(config: NetworkConfig) {
     ingress: [
       {
         from: [podsOf(gateway.podNamespace, gateway.podLabels)],
-        ports: [{ protocol: 'TCP', port: preview.allowedPortMin, endPort: preview.allowedPortMax }],
+        ports: [
+          { protocol: 'TCP', port: preview.allowedPortMin, endPort: preview.allowedPortMax },
+          ...(preview.upstream === 'guest' ? [{ protocol: 'TCP', port: GUEST_PREVIEW_PORT }] : []),
+        ],
+      },
+    ],
+  });
+}
+
+/** The functions' own pods, and what runs each minute, call the guests; undefined where sandboxes run none. */
+export function toGuestPlan(config: NetworkConfig) {
+  if (!config.sandboxes.guest) return undefined;
+  return policy(config, 'porthole-guests-from-functions', {
+    policyTypes: ['Ingress'],
+    ingress: [
+      {
+        from: [podsOf(config.namespaces.functions, STACK_LABELS)],
+        ports: [{ protocol: 'TCP', port: GUEST_PORT }],
       },
     ],
   });

@@ -8,6 +8,7 @@ import {
   fromGatewayPlan,
   functionsPlan,
   internetPlan,
+  toGuestPlan,
 } from './network.plan.ts';
 
 /** What goes in and out of sandboxes, and who reaches the functions. */
@@ -24,11 +25,13 @@ export class Network extends pulumi.ComponentResource {
     const opening = { parent: this, dependsOn: [closed] };
     const egress = egressPlan(args);
     const channel = channelPlan(args);
+    const guests = toGuestPlan(args);
     const opened = [
       new NetworkPolicy(`${name}-functions`, functionsPlan(args), { parent: this }),
       new NetworkPolicy(`${name}-from-gateway`, fromGatewayPlan(args), opening),
       new NetworkPolicy(`${name}-internet`, internetPlan(args), opening),
       ...(egress === undefined ? [] : [new NetworkPolicy(`${name}-egress`, egress, opening)]),
+      ...(guests === undefined ? [] : [new NetworkPolicy(`${name}-guests`, guests, opening)]),
       ...(channel === undefined ? [] : [new NetworkPolicy(`${name}-channel`, channel, opening)]),
     ];
     this.registerOutputs({ policies: [closed, ...opened].map(({ id }) => id) });

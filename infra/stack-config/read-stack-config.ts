@@ -1,6 +1,7 @@
 import { archiveProblems } from '../archives/archives.plan.ts';
 import { sandboxProblems } from '../functions/sandbox-provider.plan.ts';
 import { contains } from '../../core/rules/address-range.ts';
+import { GUEST_PREVIEW_PORT } from '../../guest/protocol/previews.ts';
 import {
   FUNCTIONS_SECRET_KEYS,
   SECRET_KEYS,
@@ -85,6 +86,14 @@ function contradictions(config: StackConfig): string[] {
     problem(
       'preview.allowedPortMin',
       `${preview.allowedPortMin} is above allowedPortMax (${preview.allowedPortMax})`,
+    );
+  }
+  const isGuestPort =
+    preview.allowedPortMin <= GUEST_PREVIEW_PORT && GUEST_PREVIEW_PORT <= preview.allowedPortMax;
+  if (preview.upstream === 'guest' && isGuestPort) {
+    problem(
+      'preview.allowedPortMin',
+      `port ${GUEST_PREVIEW_PORT} is the guest's, so previews may not expose ${preview.allowedPortMin} to ${preview.allowedPortMax}: begin above it, or set preview.upstream to direct`,
     );
   }
   if (functions.replicas > functions.maxReplicas) {

@@ -111,6 +111,12 @@ const Certificates = {
 
 /** The reference's own keys in lower camel case; the defaults are those of the functions. */
 const Preview = {
+  upstream: z
+    .enum(['guest', 'direct'])
+    .default('direct')
+    .describe(
+      "Where the Service of a preview leads: `guest` (the sandbox's guest, which reaches servers on loopback too), or `direct` (the server's own port)",
+    ),
   idleTimeoutMinutes: whole(1, 10_080)
     .default(30)
     .describe('A preview that is not kept alive this long ends'),
@@ -259,6 +265,12 @@ const Sandboxes = {
     .default(true)
     .describe(
       "Whether sandboxes share the node's user namespace; `false` needs Kubernetes 1.33 and a runtime with user namespaces (containerd 2)",
+    ),
+  guest: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether sandboxes that are pods run the guest, which their images must have in `/porthole`: commands go to it at the pod instead of through the API server',
     ),
   priorityClassName: label
     .optional()

@@ -26,6 +26,8 @@ const SOURCES = [
   'adapters',
   'agent',
   'constructs',
+  'guest',
+  'proxy',
   'handlers',
   'host',
   'build',

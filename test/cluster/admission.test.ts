@@ -27,7 +27,7 @@ import { type Actor, saidAgainst } from './guards/actor.ts';
 import { badRoutes } from './guards/bad-routes.ts';
 import { BAD_CLAIMS, BAD_PODS, BAD_VOLUMES } from './guards/bad-sandboxes.ts';
 import { BAD_SERVICES } from './guards/bad-services.ts';
-import { at, unlabelled } from './guards/change.ts';
+import { at, each, unlabelled } from './guards/change.ts';
 import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
 import { newSpec } from './guards/new-spec.ts';
 
@@ -50,7 +50,7 @@ suite('admission', missing(), () => {
 
   const of = (kind: Kind) => collection(kind, stack.config.namespaces.previews);
 
-  function manifests(spec: PreviewSpec) {
+  function manifests(spec: PreviewSpec, upstream: 'guest' | 'direct' = 'direct') {
     const { namespaces, gateway, zone } = stack.config;
     return previewManifests({
       ...spec,
@@ -59,6 +59,7 @@ suite('admission', missing(), () => {
       gateway: { name: gateway.name, namespace: namespaces.gateway, sectionName: 'previews' },
       hostname: previewHost(spec.token, zone),
       attempt: 'one',
+      upstream,
     });
   }
   const service = (spec = newSpec()) => manifests(spec).service as Properties;
@@ -127,6 +128,74 @@ suite('admission', missing(), () => {
     expect(await admin.refusal('httproutes', shop)).toBeUndefined();
     expect(await admin.refusal('services', unlabelled(at('spec.selector', {})(service())))).toBeUndefined();
     expect(await admin.refusal('pods', unlabelled(sandbox().pod))).toBeUndefined();
+  });
+
+  test.each(['services', 'httproutes'])(
+    'refuses the functions previews by way of the guest: %s',
+    async (plural) => {
+      const { service, route } = manifests(newSpec(), 'guest');
+      const made = plural === 'services' ? service : route({ uid: '0', resourceVersion: '1' });
+      const reason = plural === 'services' ? 'port out of range' : 'foreign backend';
+      expect(await functions.refusal(plural, made as Properties)).toContain(reason);
+    },
+  );
+
+  describe('where previews go by way of the guest', () => {
+    let outer: GuardedStack;
+    let guarded: Actor;
+    const made = (upstream: 'guest' | 'direct') => {
+      const { service, route } = manifests(newSpec(), upstream);
+      return {
+        service: service as Properties,
+        route: route({ uid: '0', resourceVersion: '1' }) as Properties,
+      };
+    };
+
+    beforeAll(async () => {
+      outer = stack;
+      stack = await openGuardedStack(bed, { image: 'sandbox' }, undefined, { upstream: 'guest' });
+      guarded = await stack.as('porthole');
+    }, 60_000);
+    afterAll(async () => {
+      await stack.close();
+      stack = outer;
+    });
+
+    test.each(['guest', 'direct'] as const)('accepts a preview by %s', async (upstream) => {
+      const { service, route } = made(upstream);
+      expect(await guarded.refusal('services', service)).toBeUndefined();
+      expect(await guarded.refusal('httproutes', route)).toBeUndefined();
+    });
+
+    const set = (name: string, value: string) => ({ name, value });
+    const headers = (modifier: object) => ({
+      filters: [{ type: 'RequestHeaderModifier', requestHeaderModifier: modifier }],
+    });
+    const own = set('X-Porthole-Port', '3000');
+    test.each<[string, object]>([
+      ['another port', headers({ set: [set('X-Porthole-Port', '3001')] })],
+      ['no port', { filters: [] }],
+      ['a port that is added to the client’s', headers({ add: [own] })],
+      ['one more header', headers({ set: [own, set('Authorization', 'x')] })],
+      [
+        'a Host that the guest does not know',
+        {
+          filters: [
+            { type: 'URLRewrite', urlRewrite: { hostname: 'localhost' } },
+            ...headers({ set: [own] }).filters,
+          ],
+        },
+      ],
+      ['some paths alone', { matches: [{ path: { type: 'PathPrefix', value: '/a' } }] }],
+    ])('refuses a route with %s', async (_, change) => {
+      const spoil = each('rules', (rule) => ({ ...rule, ...change }));
+      expect(await guarded.refusal('httproutes', spoil(made('guest').route))).toContain('foreign rule');
+    });
+
+    test.each([2790, 2792, 9001])('refuses a Service that leads to port %i', async (targetPort) => {
+      const spoil = at('spec.ports', [{ port: 80, targetPort }]);
+      expect(await guarded.refusal('services', spoil(made('guest').service))).toContain('port out of range');
+    });
   });
 
   describe('of a standing preview', () => {

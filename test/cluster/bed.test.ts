@@ -25,7 +25,7 @@ import { isAlive, machineProcesses } from './bed/machine-processes.ts';
 import { BED_GATEWAY, STORAGE_CLASS } from './bed/objects.ts';
 import { buildName, cacheFolder, isBuilt } from './bed/program-cache.ts';
 import { type Program, PROGRAMS } from './bed/programs.ts';
-import { bedProcesses, traces } from './bed/traces.ts';
+import { bedProcesses, type Traces, traces } from './bed/traces.ts';
 
 const MINUTE = 60_000;
 const cache = cacheFolder();
@@ -176,7 +176,9 @@ const inPod = async (...argv: string[]): Promise<string> => cluster.kubectl(['ex
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 suite('the test cluster, once it is up', missing(), () => {
+  let before: Traces;
   beforeAll(async () => {
+    before = await traces();
     expect(await script('up')).toMatchObject({ status: 0 });
     await startWeb();
   }, 3 * MINUTE);
@@ -186,10 +188,10 @@ suite('the test cluster, once it is up', missing(), () => {
   }, MINUTE);
 
   it('is left as it is by another up', async () => {
-    const before = ours();
+    const carriers = ours();
     expect(await script('up')).toMatchObject({ status: 0, output: expect.stringContaining('is up') });
-    expect(ours()).toEqual(before);
-    expect(before).toHaveLength(3);
+    expect(ours()).toEqual(carriers);
+    expect(carriers).toHaveLength(3);
   });
 
   it('serves a pod over HTTPS under the host name of its route, and nothing under another', async () => {
@@ -287,21 +289,11 @@ suite('the test cluster, once it is up', missing(), () => {
     };
     expect(await refusal()).toContain('no namespace of this name');
   });
-});
-
-suite('taking the test cluster down', missing(), () => {
-  afterAll(async () => {
-    await script('down');
-  }, MINUTE);
 
   it(
-    'leaves no process, link, route, mount, cgroup, folder or kernel setting, pods and volumes included',
+    'taken down leaves no process, link, route, mount, cgroup, folder or kernel setting, pods and volumes included',
     async () => {
-      const before = await traces();
-      expect(await script('up')).toMatchObject({ status: 0 });
-      await startWeb();
-      const during = await traces();
-      expect(during.links).not.toEqual(before.links);
+      expect((await traces()).links).not.toEqual(before.links);
       const processes = bedProcesses(ours(), bed.cgroup);
       expect(processes.length).toBeGreaterThan(12);
       expect(await script('down')).toMatchObject({ status: 0 });
@@ -310,8 +302,14 @@ suite('taking the test cluster down', missing(), () => {
       expect(await traces()).toEqual(before);
       expect(() => readFileSync(place.runFolder)).toThrow('ENOENT');
     },
-    3 * MINUTE,
+    2 * MINUTE,
   );
+});
+
+suite('taking the test cluster down', missing(), () => {
+  afterAll(async () => {
+    await script('down');
+  }, MINUTE);
 
   describe.each(['writing keys', 'starting the components', 'containerd', 'kubelet', 'the node is ready'])(
     'after up was killed at “%s”',

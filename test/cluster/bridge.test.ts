@@ -16,6 +16,8 @@ suite('on pods', missing(), () => {
   bridgeContract(async () => bridge(await openOnPods({ environment })));
 });
 
+// Commands, files and streams reach the pod of a claim as they reach any pod: the provider's contract
+// shows that on claims, and what the bridge makes of them stands above.
 suite('on claims of agent-sandbox', missing() ?? definitionsMissing(), () => {
-  bridgeContract(async () => bridge(await openOnClaims({ environment })));
+  bridgeContract(async () => bridge(await openOnClaims({ environment })), 'life');
 });

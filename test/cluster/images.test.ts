@@ -77,10 +77,12 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
         'constructs',
         'core',
         'dist',
+        'guest',
         'handlers',
         'host',
         'node_modules',
         'package.json',
+        'proxy',
       ]);
       const packages = (await inside('ls', '/opt/porthole/node_modules')).trim().split('\n');
       expect(packages).toEqual(expect.arrayContaining(['cdk8s', 'fastify', 'undici', 'zod']));

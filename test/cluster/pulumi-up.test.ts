@@ -279,6 +279,7 @@ suite('pulumi up on a real cluster', missing(), () => {
           gatewayName: 'agentweaver-preview-gateway',
           gatewayNamespace: NAMESPACES.gateway,
           namespace: NAMESPACES.previews,
+          upstream: 'direct',
           idleTimeoutMinutes: 30,
           maxLifetimeHours: 8,
           keepAfterRun: true,

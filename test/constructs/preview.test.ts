@@ -159,6 +159,43 @@ describe('the route of a preview', () => {
   });
 });
 
+describe('a preview by way of the guest', () => {
+  const manifests = previewManifests({ ...PROPS, upstream: 'guest' });
+  const route = manifests.route(STORED) as { spec: { rules: { filters: unknown[] }[] } };
+
+  test('leads to the port of the sandbox’s guest', () => {
+    expect(manifests.service).toMatchObject({
+      spec: { clusterIP: 'None', ports: [{ port: 80, targetPort: 2791, protocol: 'TCP' }] },
+    });
+  });
+
+  test('sets the app’s port on every request, never adds it, and leaves the rest to the guest', () => {
+    const [rule, ...more] = route.spec.rules;
+    expect(more).toEqual([]);
+    expect(rule).toMatchObject({
+      timeouts: { request: '0s' },
+      backendRefs: [{ name: 'preview-0123456789abcdef0123', port: 80 }],
+    });
+    expect(rule).not.toHaveProperty('matches');
+    expect(rule?.filters).toEqual([
+      {
+        type: 'RequestHeaderModifier',
+        requestHeaderModifier: { set: [{ name: 'X-Porthole-Port', value: '3000' }] },
+      },
+      {
+        type: 'ResponseHeaderModifier',
+        responseHeaderModifier: {
+          set: [
+            { name: 'Referrer-Policy', value: 'same-origin' },
+            { name: 'X-Robots-Tag', value: 'noindex, nofollow' },
+          ],
+          remove: ['Clear-Site-Data'],
+        },
+      },
+    ]);
+  });
+});
+
 describe('a preview that cannot be', () => {
   test.each<[string, Partial<PreviewProps>, string]>([
     ['a name that is no DNS label', { name: 'Preview' }, 'Preview.name must be a lower-case DNS label'],

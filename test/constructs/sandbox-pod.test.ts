@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { guestKeysOf } from '#guest/protocol/guest-pod.ts';
 import { sandboxPodManifests, type SandboxPodProps } from '#constructs/sandbox-pod.ts';
 
 const PROPS: SandboxPodProps = { namespace: 'previews', sandboxId: 'box', image: 'registry.test/sandbox:1' };
@@ -55,6 +56,26 @@ describe('the pod of a sandbox', () => {
       metadata: { name: 'sandbox-box' },
       spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '10240Mi' } } },
     });
+  });
+
+  test('runs the guest where it is given keys: with its UID, a volume for output, and no variables of an image', () => {
+    const { pod: made } = sandboxPodManifests({ ...PROPS, guestKeys: 'a,b' }) as { pod: typeof pod };
+    const [one] = made.spec.containers;
+    const command = one['command'] as string[];
+    expect(command.slice(0, -1)).toEqual(expect.arrayContaining(['/porthole/node', '/porthole/guest.js']));
+    expect(guestKeysOf(command)).toBe('a,b');
+    expect(JSON.parse(command.at(-1) ?? '')).toMatchObject({
+      env: { HOME: '/home/sandbox', WORKSPACE: '/workspace', SANDBOX_ID: 'box' },
+      listen: { port: 2790, audience: '$(PORTHOLE_POD_UID)' },
+    });
+    expect(one['env']).toEqual(
+      expect.arrayContaining([
+        { name: 'PORTHOLE_POD_UID', valueFrom: { fieldRef: { fieldPath: 'metadata.uid' } } },
+        { name: 'NODE_OPTIONS', value: '' },
+        { name: 'LD_PRELOAD', value: '' },
+      ]),
+    );
+    expect(one['volumeMounts']).toContainEqual({ name: 'guest', mountPath: '/run/porthole-guest' });
   });
 
   test('is found by the labels that previews and network policies select', () => {

@@ -21,8 +21,12 @@ export interface BridgeUnderTest extends Bridge {
 /** What a suite is given: the bridge, once it is open. */
 export type UnderTest = () => Bridge;
 
-/** The sandbox bridge over HTTP, as its clients see it, on whatever sandboxes `open` gives it. */
-export function bridgeContract(open: () => Promise<BridgeUnderTest>): void {
+/**
+ * The sandbox bridge over HTTP, as its clients see it, on whatever sandboxes `open` gives it.
+ * `life`: how sandboxes come and go alone, where commands and files go the way of another provider
+ * that has the whole contract.
+ */
+export function bridgeContract(open: () => Promise<BridgeUnderTest>, part: 'all' | 'life' = 'all'): void {
   describe('the sandbox bridge', () => {
     let opened: BridgeUnderTest | undefined;
     const bridge: UnderTest = () => {
@@ -34,8 +38,10 @@ export function bridgeContract(open: () => Promise<BridgeUnderTest>): void {
     }, 300_000);
     afterAll(() => opened?.end(), 120_000);
 
-    surfaceContract(bridge);
     lifecycleContract(bridge);
+    poolContract(bridge);
+    if (part === 'life') return;
+    surfaceContract(bridge);
     execContract(bridge);
     sessionsContract(bridge);
     filesContract(bridge);
@@ -45,7 +51,6 @@ export function bridgeContract(open: () => Promise<BridgeUnderTest>): void {
     lentContract(bridge);
     ptyContract(bridge);
     tunnelsContract(bridge);
-    poolContract(bridge);
     clientContract(bridge);
   });
 }

@@ -82,7 +82,7 @@ for (const [name, kind] of JSON.parse(process.argv[1])) make[kind](Buffer.from(n
 Promise.all(listening).then(() => { try { fs.chmodSync(root, 0); } catch {} });
 `;
 
-type Sandboxes = Pick<SandboxProvider, 'inspect' | 'stop' | 'resume' | 'exec'>;
+type Sandboxes = Pick<SandboxProvider, 'inspect' | 'stop' | 'resume' | 'exec' | 'callGuest'>;
 
 /**
  * Makes each tree, stops and resumes the sandbox, and reads and writes in it. The sandboxes `ids`

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -16,7 +17,6 @@ import {
   sandboxId,
   sandboxProviderContract,
   serve,
-  talk,
   until,
 } from '#test/contracts/sandbox-provider.contract.ts';
 import { command } from '#test/cluster/bed/command.ts';
@@ -91,23 +91,6 @@ suite('docker provider', engineMissing(), () => {
     ])('an image is refused and nothing is left where %s', async (_title, image, code) => {
       const id = fresh();
       expect(await codeOf(provider.create({ id, image }))).toBe(code);
-      expect(await provider.inspect(id)).toMatchObject({ state: 'absent' });
-    });
-
-    test('an image that cannot start a shell is named as the cause, and may be destroyed', async () => {
-      const { docker } = engine;
-      const base = await docker.createContainer({ Image: engine.plainImage, Cmd: ['true'] });
-      const noShell = 'porthole.test/no-shell:1';
-      await base.commit({ repo: 'porthole.test/no-shell', tag: '1', changes: 'ENV PATH=/nowhere' });
-      await base.remove();
-      const id = fresh();
-      const failure = await provider.create({ id, image: noShell }).catch((error: unknown) => error);
-      expect(failure).toMatchObject({
-        code: 'sandbox_not_running',
-        message: expect.stringContaining('Its image must bring sh'),
-      });
-      expect(await provider.inspect(id)).toMatchObject({ state: 'stopped' });
-      await provider.destroy(id);
       expect(await provider.inspect(id)).toMatchObject({ state: 'absent' });
     });
 
@@ -373,39 +356,144 @@ suite('docker provider', engineMissing(), () => {
       await process.exited;
     });
 
-    test('a stream to a port is cut off when the sandbox stops, and its relay ends when the stream does', async () => {
-      const port = await serve(provider, id, 'here');
-      const relays = async () => Number((await sh("cat /proc/[0-9]*/comm | grep -c '^perl$'")).stdout);
-      const first = await provider.dial(id, port);
-      expect(await talk(first, 'ping')).toBe('here:ping');
-      expect(await eventually(async () => (await relays()) === 0)).toBe(true);
-      const second = await provider.dial(id, port);
-      await until(second, 'here:');
-      const lost = once(second, 'error');
+    test('a stream to a port is cut off when the sandbox stops', async () => {
+      const stream = await provider.dial(id, await serve(provider, id, 'here'));
+      await until(stream, 'here:');
+      const lost = once(stream, 'error');
       await provider.stop(id);
       expect(await lost).toMatchObject([{ code: 'exec_transport_error' }]);
       await provider.resume(id);
     });
+
+    test('a relay that code in the sandbox kills costs its streams, and the next command gets another', async () => {
+      const killed = await run(provider, id, [
+        'sh',
+        '-c',
+        'for p in /proc/[0-9]*; do grep -qa "rela[y]" "$p/cmdline" && kill -9 "${p#/proc/}"; done; sleep 5',
+      ]).catch((error: unknown) => error);
+      expect(killed).toMatchObject({ code: 'exec_transport_error' });
+      expect((await sh('echo up')).stdout).toBe('up\n');
+    });
+
+    test('nothing in it can take the guest’s socket, or its place as the first process', async () => {
+      const script = `const { createServer } = require('node:net');
+        const name = require('node:fs').readFileSync('/proc/net/unix', 'utf8').match(/@(porthole-\\S+)/)[1];
+        createServer().on('error', (error) => console.log(error.code)).listen('\\0' + name);
+        try { process.kill(1, 'SIGKILL'); } catch {}`;
+      expect((await run(provider, id, ['node', '-e', script])).stdout).toBe('EADDRINUSE\n');
+      expect((await sh('tr "\\0" " " </proc/1/comm')).stdout).toContain('porthole-guest');
+    });
+  });
+
+  describe.each<[string, () => Promise<string>, readonly [string, ...string[]]]>([
+    ['a shell and busybox', async () => engine.plainImage, ['busybox']],
+    [
+      'one program, without a shell, a libc or a folder of its own',
+      () => engine.loadProgram('static', []),
+      ['/busybox'],
+    ],
+    [
+      'variables for another Node and another loader',
+      () =>
+        engine.loadProgram('variables', [
+          'NODE_OPTIONS=--require=/none',
+          'LD_PRELOAD=/none.so',
+          'LD_LIBRARY_PATH=/x',
+        ]),
+      ['/busybox'],
+    ],
+  ])('with an image of %s', (_title, load, program) => {
+    let provider: DockerProvider;
+    const id = sandboxId();
+
+    beforeAll(async () => {
+      provider = engine.openProvider({ image: await load() });
+      await provider.create({ id });
+    });
+    afterAll(async () => {
+      await provider.destroy(id);
+      await provider.close();
+    });
+
+    test('commands run as the user, and /workspace is the user’s', async () => {
+      expect(await run(provider, id, [...program, 'id', '-u'])).toEqual({
+        exit: { code: 0 },
+        stdout: '1000\n',
+        stderr: '',
+      });
+      await run(provider, id, [...program, 'touch', 'mark']);
+      expect((await run(provider, id, [...program, 'ls'])).stdout).toBe('mark\noutputs\n');
+    });
+
+    test('terminals have their size', async () => {
+      const tty = { cols: 91, rows: 31 };
+      expect((await run(provider, id, [...program, 'stty', 'size'], { tty })).stdout).toBe('31 91\r\n');
+    });
+
+    test('streams reach a port, and one where nothing listens is named', async () => {
+      const argv = [...program, 'httpd', '-f', '-p', '127.0.0.1:4000', '-h', '/workspace'] as const;
+      const server = await provider.exec(id, { argv });
+      server.stdout.resume();
+      server.stderr.resume();
+      let stream: Duplex | undefined;
+      const dialled = async (): Promise<boolean> => {
+        stream = await provider.dial(id, 4000).catch(() => undefined);
+        return stream !== undefined;
+      };
+      expect(await eventually(dialled)).toBe(true);
+      stream?.write('GET /mark HTTP/1.0\r\n\r\n');
+      expect((await bytes(stream as Duplex)).toString()).toMatch(/^HTTP\/1\.\d 200 OK\r\n/);
+      expect(await codeOf(provider.dial(id, 4001))).toBe('nothing_listens');
+    });
+
+    test('orphans are buried', async () => {
+      const processes = async (): Promise<number> =>
+        (await run(provider, id, [...program, 'ps'])).stdout.split('\n').length;
+      const before = await processes();
+      await run(provider, id, [...program, 'sh', '-c', `${program.join(' ')} sleep 0.3 &`]);
+      expect(await processes()).toBeGreaterThan(before);
+      expect(await eventually(async () => (await processes()) <= before)).toBe(true);
+    });
   });
 
   describe('with an image of a shell and busybox', () => {
-    test('commands run, /workspace is the user’s, an archive goes on behind what may not be read, and a port that no program can reach says what is missing', async () => {
+    test('an archive goes on behind what may not be read', async () => {
       const provider = engine.openProvider({ image: engine.plainImage });
       const id = sandboxId();
       await provider.create({ id });
-      const { stdout } = await run(provider, id, ['sh', '-c', 'id -u; touch mark && ls']);
-      expect(stdout).toBe('1000\nmark\noutputs\n');
-      await run(provider, id, ['sh', '-c', 'touch shut; chmod 0 shut']);
+      await run(provider, id, ['sh', '-c', 'touch mark shut; chmod 0 shut']);
       const { tar, leftOut } = await persistWorkspace({ provider }, id);
       expect((await bytes(tar)).toString()).toContain('./mark');
       expect(leftOut()).toBe(1);
-      const failure = await provider.dial(id, 3000).catch((error: unknown) => error);
-      expect(failure).toMatchObject({
-        code: 'exec_transport_error',
-        message: expect.stringContaining('its image brings neither perl, python3, node nor bash'),
-      });
       await provider.destroy(id);
       await provider.close();
+    });
+  });
+
+  describe('the volume of the guest', () => {
+    test('is made once, is shared by hosts that start at the same time, and is read-only', async () => {
+      for (const { Id } of await engine.docker.listContainers({ all: true })) {
+        await engine.docker.getContainer(Id).remove({ force: true });
+      }
+      const guests = async () =>
+        (
+          await engine.docker.listVolumes({ filters: { label: ['porthole.sandbox.users.io/guest'] } })
+        ).Volumes.map(({ Name }) => Name);
+      for (const name of await guests()) await engine.docker.getVolume(name).remove();
+      const providers = [engine.openProvider(), engine.openProvider()];
+      const ids = [sandboxId(), sandboxId()];
+      await Promise.all(providers.map((each, at) => each.create({ id: ids[at] ?? '' })));
+      expect((await guests()).toSorted()).toEqual([
+        expect.stringMatching(/^porthole-guest-[0-9a-f]{16}$/),
+        expect.stringMatching(/^porthole-guest-[0-9a-f]{16}-whole$/),
+      ]);
+      const [provider] = providers as [DockerProvider];
+      const { stderr } = await run(provider, ids[0] ?? '', ['sh', '-c', 'echo x >/porthole/guest.js']);
+      expect(stderr).toMatch(/read-only/i);
+      for (const [at, each] of providers.entries()) {
+        await each.destroy(ids[at] ?? '');
+        await each.close();
+      }
     });
   });
 });

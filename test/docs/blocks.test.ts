@@ -193,7 +193,7 @@ const outputWith = ({ blocks, outputs }: Page, part: string): string =>
 /** What a page says of its own commands. */
 const EXPECTED: Readonly<Record<string, (page: Page) => Promise<void> | void>> = {
   async 'README.md'(page) {
-    expect(outputWith(page, 'http.server')).toMatch(/^\{"ok":true\}event: exit\ndata: \{"exit_code":0\}$/);
+    expect(outputWith(page, 'http.server')).toMatch(/^\{"ok":true\}\{"name":"web",.*"port":3000,/);
     expect(outputWith(page, 'curl -s $URL/')).toBe('Hello through the porthole');
     expect(outputWith(page, 'DELETE')).toMatch(/"stopped":true/);
     const preview = JSON.parse(await readFile(join(page.folder, 'preview.json'), 'utf8')) as {

@@ -9,7 +9,9 @@ export type Turn = (label: string) => Promise<void>;
 /**
  * A plane as it is met across a network: others may act between the call and its effect, and between the effect and its answer. */
 export function interleavedPlane(plane: PreviewPlane, turn: Turn): PreviewPlane {
-  const around = <M extends Exclude<keyof PreviewPlane, 'hasUrls' | 'needsOpenAddress' | 'list'>>(
+  const around = <
+    M extends Exclude<keyof PreviewPlane, 'hasUrls' | 'needsOpenAddress' | 'seesTraffic' | 'list'>,
+  >(
     method: M,
   ): PreviewPlane[M] => {
     const call = async (...args: unknown[]): Promise<unknown> => {
@@ -23,10 +25,12 @@ export function interleavedPlane(plane: PreviewPlane, turn: Turn): PreviewPlane 
   return {
     hasUrls: plane.hasUrls,
     needsOpenAddress: plane.needsOpenAddress,
+    seesTraffic: plane.seesTraffic,
     open: around('open'),
     serves: around('serves'),
     find: around('find'),
     touch: around('touch'),
+    lastUsed: around('lastUsed'),
     close: around('close'),
     isAmongFirst: around('isAmongFirst'),
     sweep: around('sweep'),

@@ -48,6 +48,8 @@ export function memoryPreviewPlane({
   return {
     hasUrls: true,
     needsOpenAddress: false,
+    seesTraffic: true,
+    lastUsed: () => Promise.resolve(undefined),
     stored,
     halfMade,
     reaches: (token) => byToken(token) !== undefined,

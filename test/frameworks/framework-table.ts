@@ -318,9 +318,9 @@ export const FRAMEWORKS: readonly Framework[] = [
       ],
     },
     socket: /^\//,
-    // `vsda` is not part of the package. The editor's own log names what a visit to another page
-    // interrupted.
-    noise: /vsda|color: #f33/,
+    // `vsda` is not part of the package, GitHub cannot be reached from here, and a visit to another
+    // page cancels what the one before had begun.
+    noise: /vsda|authentication provider 'github' to register|ERR color: #f33 (?:Error: )?Canceled/,
     live: {
       how: 'same document',
       stays: true,

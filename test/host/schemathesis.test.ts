@@ -6,7 +6,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { call } from '#test/support/in-process-host.ts';
 import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
-import { suite } from '#test/support/suite.ts';
+import { repetitions, suite } from '#test/support/suite.ts';
 
 const VERSION = '4.32.5';
 const CACHE =
@@ -46,7 +46,7 @@ suite('the OpenAPI document, tried by schemathesis', missing, () => {
       '--checks=not_our_failure,status_code_conformance',
       ...ENDLESS.map((id) => `--exclude-operation-id=${id}`),
       '--phases=examples,coverage,fuzzing',
-      '--max-examples=150',
+      `--max-examples=${repetitions(150, 40)}`,
       '--continue-on-failure',
       '--workers=1',
       '--request-timeout=30',

@@ -121,7 +121,9 @@ suite('hostile paths', missing, () => {
       ]),
     );
     await inLanes(tried, LANES, ([method, tail, allowed]) => look(method, tail, allowed));
-    await inLanes(OUTSIDE_LINKS, LANES, async (cwd) => {
+    // A command enters its folder itself: for it /proc/self/cwd is the workspace.
+    const folders = OUTSIDE_LINKS.filter((name) => name !== 'proc-cwd');
+    await inLanes(folders, LANES, async (cwd) => {
       const answer = await house.api('POST', 'exec', { json: { argv: ['cat', 'secret'], cwd } });
       const text = answer.body.toString();
       const isRefused =
@@ -130,7 +132,7 @@ suite('hostile paths', missing, () => {
     });
     expect(wrong).toEqual([]);
     expect(tried.length).toBeGreaterThan(200);
-    for (const name of ['inside/file', 'chain/file', 'to-file', 'proc-cwd/real/file']) {
+    for (const name of ['inside/file', 'chain/file', 'to-file']) {
       expect([name, (await ask(house, 'GET', target(`workspace/${name}`))).body.toString()]).toEqual([
         name,
         'fine',
@@ -194,7 +196,7 @@ const OUTSIDE_LINKS = [
   'out secret rel rel-secret l1 l2 l3 deep/up dots dots2 slashes root above new-out dangling-out',
   'proc-root environ fd0 fd1 fds fd3 stdin stderr one-root mem exe task thread',
   'zero full random tty ptmx loop loop-a self c1 c30 c50',
-  'root/tmp/canary proc-root/tmp/canary above/tmp/canary deep/../deep/up',
+  'proc-cwd proc-cwd/real/file root/tmp/canary proc-root/tmp/canary above/tmp/canary deep/../deep/up',
 ].flatMap((names) => names.split(' '));
 /** Files that are no folders, and folders that are no files. */
 const STUCK = ['plain/in', 'real', 'real/file/in', 'to-file/in', 'pipe/in', 'inside'];

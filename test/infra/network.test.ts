@@ -1,3 +1,4 @@
+import { STACK_LABELS } from '../../infra/labels.ts';
 import { describe, expect, test } from '@jest/globals';
 import { contains, exceptionsOf, reachesMetadataOnly } from '#core/rules/address-range.ts';
 import {
@@ -5,6 +6,7 @@ import {
   closedPlan,
   egressPlan,
   fromGatewayPlan,
+  toGuestPlan,
   functionsPlan,
   internetPlan,
 } from '../../infra/network/network.plan.ts';
@@ -96,6 +98,39 @@ describe('the network of sandboxes', () => {
             },
           ],
           ports: [{ protocol: 'TCP', port: 4000, endPort: 4999 }],
+        },
+      ],
+    });
+  });
+
+  test("lets the gateway's pods in to the guest's port, too, where it serves previews", () => {
+    const { spec } = fromGatewayPlan(config({ 'porthole:preview': { upstream: 'guest' } }));
+    expect(spec).toMatchObject({
+      ingress: [
+        {
+          ports: [
+            { protocol: 'TCP', port: 3000, endPort: 9000 },
+            { protocol: 'TCP', port: 2791 },
+          ],
+        },
+      ],
+    });
+  });
+
+  test("lets the functions' own pods in to the guests where sandboxes run them, and nobody else", () => {
+    expect(toGuestPlan(config())).toBeUndefined();
+    expect(toGuestPlan(config({ 'porthole:sandboxes': { image: 'debian', guest: true } }))?.spec).toEqual({
+      podSelector: { matchLabels: { 'porthole.sandbox.users.io/role': 'sandbox' } },
+      policyTypes: ['Ingress'],
+      ingress: [
+        {
+          from: [
+            {
+              namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': expect.any(String) } },
+              podSelector: { matchLabels: STACK_LABELS },
+            },
+          ],
+          ports: [{ protocol: 'TCP', port: 2790 }],
         },
       ],
     });

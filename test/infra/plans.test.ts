@@ -235,6 +235,27 @@ describe('images of a registry that asks who is there', () => {
   });
 });
 
+describe('the admission of previews', () => {
+  const messages = (upstream: 'guest' | 'direct', id: 'preview-routes' | 'preview-services') =>
+    admissionPlan(config({ 'porthole:preview': { upstream } }))[id].spec.validations;
+
+  test('knows no route and no Service by way of the guest where the stack has none', () => {
+    const all = [...messages('direct', 'preview-routes'), ...messages('direct', 'preview-services')];
+    expect(JSON.stringify(all)).not.toMatch(/X-Porthole-Port|2791/);
+  });
+
+  test('lets Services lead to the guest, and one rule set its own port for it', () => {
+    const [port] = messages('guest', 'preview-services').filter(({ message }) => message.includes('2791'));
+    expect(port?.expression).toContain('int(p.targetPort) == 2791 || (int(p.targetPort) >= 3000');
+    const rule = messages('guest', 'preview-routes').find(({ message }) =>
+      message.includes('X-Porthole-Port'),
+    );
+    expect(rule?.expression).toContain(
+      "h.name == 'X-Porthole-Port' && h.value == variables.notes[?'porthole.sandbox.users.io/target-port'].orValue('')",
+    );
+  });
+});
+
 describe('the admission of pods', () => {
   const pods = (sandboxes: object) => {
     const given = config({ 'porthole:sandboxes': { image: 'x', ...sandboxes } });

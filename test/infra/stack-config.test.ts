@@ -84,6 +84,11 @@ describe('a stack file', () => {
       'porthole:preview.allowedPortMin: 9000 is above allowedPortMax (3000)',
     ],
     [
+      'a range around the port of the guest',
+      withKey('preview', { upstream: 'guest', allowedPortMin: 2000 }),
+      "porthole:preview.allowedPortMin: port 2791 is the guest's, so previews may not expose 2000 to 9000: begin above it, or set preview.upstream to direct",
+    ],
+    [
       'more replicas than the most',
       withKey('functions', { image: 'x', replicas: 3, maxReplicas: 2 }),
       'porthole:functions.replicas: 3 is above maxReplicas (2)',
@@ -279,6 +284,7 @@ describe("the functions' environment", () => {
       pullSecret: undefined,
       runtimeClass: undefined,
       hostUsers: true,
+      guest: false,
       size: { cpu: 2, memoryMb: 2_048, diskMb: 10_240 },
       warmPool: undefined,
       warmPoolsByImage: {},
@@ -352,6 +358,7 @@ describe("the functions' environment", () => {
       { image: 'debian', runtimeClassName: 'gvisor', hostUsers: false },
       { runtimeClass: 'gvisor', hostUsers: false },
     ],
+    ['pods that run the guest', { image: 'debian', guest: true }, { guest: true }],
     [
       'whatever the cluster has, where the stack leaves it open',
       { provider: 'auto', image: 'debian', warmPool: 'theirs' },

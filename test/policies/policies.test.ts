@@ -1,3 +1,4 @@
+import { GUEST_PREVIEW_PORT } from '#guest/protocol/previews.ts';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -295,6 +296,15 @@ describe('a stack', () => {
       },
     });
     expect(await pack.judgeStack([...complies, functions])).toEqual([]);
+  });
+
+  test('whose previews go by way of the guest lets the gateway in to that, too', async () => {
+    const guest = [changed(settings, 'data.Sandbox__Preview__Upstream', 'guest'), gateway, route];
+    const range = { protocol: 'TCP', port: 3000, endPort: 9000 };
+    const withGuest = ports(range, { protocol: 'TCP', port: GUEST_PREVIEW_PORT });
+    expect(await pack.judgeStack([...guest, changed(networkPolicy, 'spec.ingress', withGuest)])).toEqual([]);
+    const found = await pack.judgeStack([...guest, changed(networkPolicy, 'spec.ingress', ports(range))]);
+    expect(found.map(({ policy }) => policy)).toEqual(['network-range']);
   });
 
   test('that is nothing of ours passes', async () => {

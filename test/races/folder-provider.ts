@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { PassThrough } from 'node:stream';
+import { memorySandboxes } from '#test/doubles/memory-sandboxes.ts';
 
 /** Sandboxes that are nothing but folders, made in two steps, so that a crash can come in between. They outlive the process, as real ones do. */
 export function folderProvider(
@@ -10,19 +11,9 @@ export function folderProvider(
 ): SandboxProvider {
   mkdirSync(root, { recursive: true });
   const path = (id: string) => join(root, id);
-  const refuse = () => Promise.reject(new Error('these sandboxes run no commands'));
+  const refuse = () => Promise.reject(new Error('these sandboxes neither stop nor resume'));
   return {
-    name: 'local',
-    defaultSize: { cpu: 1, memoryMb: 1_024, diskMb: 1_024 },
-    enforcement: async () => ({
-      cpu: null,
-      memoryMb: null,
-      diskMb: null,
-      network: null,
-      processes: null,
-      systemCalls: null,
-    }),
-    runsImage: async () => true,
+    ...memorySandboxes().provider,
     async create({ id }) {
       mkdirSync(path(id), { recursive: true });
       await between();
@@ -39,11 +30,9 @@ export function folderProvider(
       await between();
       rmSync(path(id), { recursive: true, force: true });
     },
-    exec: refuse,
     dial: async () => new PassThrough(),
     async *list() {
       yield* readdirSync(root);
     },
-    close: async () => undefined,
   };
 }

@@ -7,6 +7,7 @@ export const OPTIONS: PreviewOptions = {
   gatewayName: 'gateway',
   gatewayNamespace: 'porthole',
   namespace: 'porthole',
+  upstream: 'direct',
   idleTimeoutMinutes: 30,
   maxLifetimeHours: 8,
   keepAfterRun: true,

@@ -1,26 +1,24 @@
 import { appendFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+/** In a lane of test/run.ts it prints a line a suite as well; a summary of each would be noise. */
+const Lines = process.env.TEST_LANE
+  ? createRequire(import.meta.resolve('jest'))('@jest/reporters').DefaultReporter
+  : Object;
 
 /** Leaves what a run of jest has counted in each file, how long it took, and why suites were skipped, to test/run.ts. */
-export default class TallyReporter {
-  onTestResult(
-    { path },
-    {
-      numPassingTests,
-      numFailingTests,
-      numPendingTests,
-      numTodoTests,
-      perfStats,
-      testExecError,
-      testResults,
-    },
-  ) {
+export default class TallyReporter extends Lines {
+  onTestResult(test, result, aggregated) {
+    super.onTestResult?.(test, result, aggregated);
+    const { numPassingTests, numFailingTests, numPendingTests, numTodoTests } = result;
+    const { perfStats, testExecError, testResults } = result;
     const reasons = new Set();
     for (const { status, fullName } of testResults) {
       const reason = /\[skipped: (.*?)\]/.exec(fullName)?.[1];
       if (status === 'pending' && reason) reasons.add(reason);
     }
     const tally = {
-      file: path,
+      file: test.path,
       passed: numPassingTests,
       // A suite that fails to load has no tests to count, and is a failure all the same.
       failed: numFailingTests + (testExecError && numFailingTests === 0 ? 1 : 0),

@@ -10,6 +10,7 @@ import type { SandboxSpec } from '#core/ports/sandbox-provider.ts';
 import { giverName, giveWorkspace } from './give-workspace.ts';
 import { removeContainer } from './remove-container.ts';
 import { containerState, type FoundContainer, type RunningContainer } from './container-state.ts';
+import type { GuestVolume } from '../guest-volume.ts';
 import { supplyImage } from './image-supply.ts';
 import { sandboxContainer } from './sandbox-container.ts';
 import type { SandboxLimits } from './sandbox-limits.ts';
@@ -28,6 +29,7 @@ export interface ContainerLifeOptions {
   readonly channelFolder: (name: string) => string | undefined;
   /** The engine does not see those folders: it runs on another machine, or this process in a container. */
   readonly channelsUnseen: () => void;
+  readonly guest: GuestVolume;
 }
 
 /** Others may be at work on the same sandbox: what they have changed is looked at again, this often and with this pause in milliseconds. */
@@ -143,10 +145,11 @@ export class ContainerLife {
   }
 
   async #make(id: string, { Name: name, Labels }: FoundVolume, signal?: AbortSignal): Promise<void> {
-    const { engine, names, image: ownImage, network, channelFolder } = this.#options;
+    const { engine, names, image: ownImage, network, channelFolder, guest } = this.#options;
     const image = imageOf(Labels ?? {}) ?? ownImage;
     // It may have gone since the sandbox was made.
-    await supplyImage(engine, id, image, signal);
+    const { env: imageEnv } = await supplyImage(engine, id, image, signal);
+    const guestVolume = await guest.name(image);
     const spec = specOf(Labels);
     const limits = await this.#options.limits(spec.resources);
     const labels = names.labels(id, image);
@@ -160,6 +163,8 @@ export class ContainerLife {
       ...(spec.network === true && { nameServer: EGRESS.nameServer }),
       channelFolder: channelFolder(name),
       hasIpv6: this.#hasIpv6,
+      guestVolume,
+      imageEnv,
     };
     try {
       await engine.call(
@@ -218,7 +223,5 @@ function says(error: unknown, words: RegExp): boolean {
 /** What an engine says of a container that it cannot make or start is the sandbox's own trouble; anything else is a trouble of the engine's. */
 function refused(id: string, error: unknown): unknown {
   if (!(error instanceof EngineError) || error.status === undefined) return error;
-  const isImage = /executable file not found|no such file or directory/i.test(error.message);
-  const remedy = isImage ? '. Its image must bring sh, bash, tar and the usual small programs' : '';
-  return sandboxNotRunning(id, `${error.message}${remedy}`, error);
+  return sandboxNotRunning(id, error.message, error);
 }

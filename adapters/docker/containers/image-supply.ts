@@ -19,7 +19,7 @@ export function findImage(engine: Engine, image: string, signal?: AbortSignal) {
 }
 
 /**
- * Sees to it that the engine has an image: pulls it where it has not. Pulls are anonymous; an image of a registry that asks who one is has to be pulled beforehand.
+ * Sees to it that the engine has an image: pulls it where it has not, and tells what the image sets in the environment. Pulls are anonymous; an image of a registry that asks who one is has to be pulled beforehand.
  * @throws PortholeError `invalid_request` for what names no image, `sandbox_not_running` where it cannot be had
  */
 export async function supplyImage(
@@ -27,10 +27,11 @@ export async function supplyImage(
   id: string,
   image: string,
   signal?: AbortSignal,
-): Promise<void> {
+): Promise<{ readonly env: readonly string[] }> {
   if (!REFERENCE.test(image)) throw noImageName(id, image);
   try {
-    if ((await findImage(engine, image, signal)) !== undefined) return;
+    const present = await findImage(engine, image, signal);
+    if (present !== undefined) return { env: present.Config?.Env ?? [] };
     await engine.call(
       `pull ${image}`,
       async (docker, abortSignal) => {
@@ -40,6 +41,7 @@ export async function supplyImage(
       signal,
       PULL_MS,
     );
+    return { env: (await findImage(engine, image, signal))?.Config?.Env ?? [] };
   } catch (error) {
     signal?.throwIfAborted();
     if (isStatus(error, 400)) throw noImageName(id, image, error);

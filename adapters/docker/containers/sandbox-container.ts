@@ -1,4 +1,8 @@
 import type Docker from 'dockerode';
+import { GUEST_COMMAND, GUEST_FOLDER } from '#adapters/guest/guest-runtime.ts';
+import { AGENT_FOLDER } from '#core/rules/agent-access.ts';
+import type { GuestSettingsInput } from '#guest/protocol/settings.ts';
+import { guestSocket } from '../guest-relays.ts';
 import type { SandboxLimits } from './sandbox-limits.ts';
 
 export const WORKSPACE = '/workspace';
@@ -17,16 +21,23 @@ export const IPV6_SWITCH = 'net.ipv6.conf.all.disable_ipv6';
 
 const HOME = '/home/sandbox';
 
+/** Where the guest keeps what processes have printed. */
+const STATE = '/run/porthole-guest';
+
+/** Variables that would change how the guest itself runs. */
+const FOR_RUNTIMES = /^(?:NODE_|LD_|GLIBC_|MALLOC_|OPENSSL_|SSL_|UV_)/;
+
+/** Where engines look for programs in an image that does not say. */
+const SYSTEM_PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
 const MIB = 1024 * 1024;
 
 /** The share of the memory that /tmp and the home folder may each fill, and their most in MiB: what a build's temporary files and npm's caches need. */
-const SCRATCH = { tmp: { share: 2, most: 1_024 }, home: { share: 4, most: 512 } } as const;
-
-/**
- * Keeps the container running, and buries what commands leave behind; commands come later, by exec. Whatever it waits for may be killed from within: only an image without
- * `sleep` ends it.
- */
-const WAIT = 'while :; do sleep 2147483647 & wait "$!"; [ "$?" = 127 ] && exit 127; done';
+const SCRATCH = {
+  tmp: { share: 2, most: 1_024 },
+  home: { share: 4, most: 512 },
+  state: { share: 8, most: 256 },
+} as const;
 
 export interface SandboxContainerOptions {
   readonly id: string;
@@ -43,6 +54,10 @@ export interface SandboxContainerOptions {
   readonly channelFolder: string | undefined;
   /** Whether the engine's kernel knows IPv6. */
   readonly hasIpv6: boolean;
+  /** Name of the volume that holds the guest's folder. */
+  readonly guestVolume: string;
+  /** What the image sets for every process, each as `NAME=value`. */
+  readonly imageEnv: readonly string[];
 }
 
 /**
@@ -59,18 +74,25 @@ export function sandboxContainer({
   nameServer,
   channelFolder,
   hasIpv6,
+  guestVolume,
+  imageEnv,
 }: SandboxContainerOptions): Docker.ContainerCreateOptions & { name: string } {
   const memory = limits.memoryMebibytes * MIB;
   const largestFile = limits.diskMebibytes * MIB;
+  const own = [`HOME=${HOME}`, `WORKSPACE=${WORKSPACE}`, `SANDBOX_ID=${id}`];
   return {
     name,
     Image: image,
-    Entrypoint: ['sh', '-c', WAIT],
-    Cmd: [],
+    Entrypoint: [...GUEST_COMMAND],
+    Cmd: [JSON.stringify(guestSettings(name, [...imageEnv, ...own]))],
     User: `${USER}:${USER}`,
     // An engine starts nothing in a folder that its user has shut.
     WorkingDir: '/',
-    Env: [`HOME=${HOME}`, `WORKSPACE=${WORKSPACE}`, `SANDBOX_ID=${id}`],
+    // What an image sets for its own Node and loader is for commands, not for the guest.
+    Env: [
+      ...own,
+      ...imageEnv.filter((each) => FOR_RUNTIMES.test(each)).map((each) => each.replace(/=.*/s, '=')),
+    ],
     Labels: labels,
     // An image's own health check would run in it.
     Healthcheck: { Test: ['NONE'] },
@@ -99,9 +121,11 @@ export function sandboxContainer({
         [HOME]: `${scratch(limits, SCRATCH.home)},mode=0755,uid=${USER},gid=${USER}`,
         // For folders that buckets are mounted on: root's, so that nothing in the sandbox can put something else in their place.
         [MOUNTS]: 'rw,noexec,nosuid,nodev,size=64k,mode=0755',
+        [STATE]: `${scratch(limits, SCRATCH.state).replace('exec', 'noexec')},mode=0700,uid=${USER},gid=${USER}`,
       },
       Mounts: [
         { Type: 'volume', Source: name, Target: WORKSPACE, ReadOnly: false },
+        { Type: 'volume', Source: guestVolume, Target: GUEST_FOLDER, ReadOnly: true },
         ...(channelFolder === undefined
           ? []
           : [{ Type: 'bind' as const, Source: channelFolder, Target: CHANNEL_FOLDER, ReadOnly: true }]),
@@ -109,6 +133,23 @@ export function sandboxContainer({
       LogConfig: { Type: 'none', Config: {} },
       RestartPolicy: { Name: 'no' },
     },
+  };
+}
+
+/** @param env each as `NAME=value`; of two with one name the later counts */
+function guestSettings(containerName: string, env: readonly string[]): GuestSettingsInput {
+  const pairs = [SYSTEM_PATH, ...env].map((each) => {
+    const at = each.indexOf('=');
+    return at < 1 ? [each, ''] : [each.slice(0, at), each.slice(at + 1)];
+  });
+  const variables = Object.fromEntries(pairs.filter(([name]) => name !== '')) as Record<string, string>;
+  // Our own command comes last.
+  const path = `${variables['PATH'] ?? ''}:${HOME}/${AGENT_FOLDER}/bin`;
+  return {
+    env: { ...variables, PATH: path },
+    state: STATE,
+    listen: { path: guestSocket(containerName) },
+    pty: GUEST_FOLDER,
   };
 }
 

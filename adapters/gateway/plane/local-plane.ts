@@ -80,6 +80,8 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
   return {
     hasUrls: true,
     needsOpenAddress: false,
+    seesTraffic: true,
+    lastUsed: () => Promise.resolve(undefined),
 
     lookup: (token) => {
       const stored = serving(token);

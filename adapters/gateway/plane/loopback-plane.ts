@@ -7,9 +7,11 @@ import type { Clock } from '#core/ports/clock.ts';
 import type { Preview, PreviewPlane, PreviewSpec } from '#core/ports/preview-plane.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { isAmongFirst } from '#core/rules/preview-cap.ts';
-import { previewName } from '#core/rules/preview-token.ts';
-import { createStrictServer } from '../front/strict-server.ts';
-import { createPreviewProxy, type PreviewProxy } from '../preview-proxy.ts';
+import { previewName, tokenFingerprint } from '#core/rules/preview-token.ts';
+import { createStrictServer } from '#proxy/front/strict-server.ts';
+import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
+import { clientAddress } from '#proxy/preview-proxy-deps.ts';
+import { dialFailure } from '../dial-failure.ts';
 import { creationTimes } from './creation-times.ts';
 import { probeApp } from './probe-app.ts';
 
@@ -51,16 +53,17 @@ export function createLoopbackPlane({
   const nextCreation = creationTimes(clock);
 
   const proxy = createPreviewProxy({
-    zone: 'localhost',
-    scheme: 'http',
     lookup(token) {
       const preview = sessions.get(previewName(token))?.preview;
       return preview === undefined ? { kind: 'unknown' } : { kind: 'live', target: preview };
     },
     dial: (target, signal) => provider.dial(target.sandboxId, target.targetPort, signal),
+    dialFailure,
+    visitor: (req) => ({ scheme: 'http', host: req.headers.host ?? '', client: clientAddress(req) }),
+    fingerprint: tokenFingerprint,
     touched: nothing,
     frameAncestors: () => [],
-    siblingOf: () => false,
+    isSibling: () => false,
     log: { debug: nothing, warn: nothing },
     metrics: { answered: nothing, bytes: nothing, upgrades: nothing },
   });
@@ -100,6 +103,8 @@ export function createLoopbackPlane({
   return {
     hasUrls: false,
     needsOpenAddress: false,
+    seesTraffic: true,
+    lastUsed: () => Promise.resolve(undefined),
 
     async open(spec) {
       const name = previewName(spec.token);

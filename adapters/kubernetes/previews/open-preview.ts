@@ -5,6 +5,7 @@ import { type PreviewGateway, type PreviewProps, previewManifests } from '#const
 import { PortholeError } from '#core/errors.ts';
 import type { PreviewSpec } from '#core/ports/preview-plane.ts';
 import { previewHost, previewName } from '#core/rules/preview-token.ts';
+import { GUEST_PREVIEW_PORT } from '#guest/protocol/previews.ts';
 import { isReason, KubernetesError } from '../client/kubernetes-error.ts';
 import { type JsonPatchOperation, type KubernetesObject, pointer } from '../client/kubernetes-object.ts';
 import { retryDelay } from '../client/retry-delay.ts';
@@ -22,6 +23,8 @@ export interface OpenPreviewOptions {
   readonly gateway: PreviewGateway;
   readonly serviceKind: 'headless' | 'clusterip';
   readonly publicPort: number;
+  /** Where the Service leads that this start makes. */
+  readonly upstream: 'guest' | 'direct';
   /** For the message: how many previews may live at once. */
   readonly maxTotal: number;
   /** Longest time for a start, in milliseconds: well below the age at which what it has left is swept. @default 30,000 */
@@ -142,7 +145,7 @@ class Start {
   }
 
   /** Times by the API server's clock, which the first answer tells. */
-  #manifests() {
+  #manifests(upstream = this.#options.upstream) {
     const { store, namespace, zone, gateway, serviceKind, publicPort } = this.#options;
     const { token, startedAt, expiresAt, maxUntil, ...rest } = this.#spec;
     const props: PreviewProps = {
@@ -157,6 +160,7 @@ class Start {
       maxUntil: store.toStore(maxUntil),
       attempt: this.#attempt,
       serviceKind,
+      upstream,
     };
     return previewManifests(props);
   }
@@ -236,7 +240,11 @@ class Start {
   async #createRoute(service: StoredService): Promise<StoredRoute> {
     const { client, routes } = this.#options.store;
     const { uid, resourceVersion } = service.metadata;
-    const manifest = this.#manifests().route({ uid, resourceVersion, isClaimed: isClaimed(service) });
+    const manifest = this.#manifests(upstreamOf(service)).route({
+      uid,
+      resourceVersion,
+      isClaimed: isClaimed(service),
+    });
     for (let refusals = 0; ; refusals += 1) {
       try {
         return await client.create<StoredRoute>(routes, manifest, this.#signal);
@@ -285,6 +293,11 @@ class Start {
       // What cannot be removed now is swept.
       .catch(() => false);
   }
+}
+
+/** Where a stored Service leads: a start of another setting may have made it, and the route must fit. */
+function upstreamOf({ spec }: StoredService): 'guest' | 'direct' {
+  return spec?.ports?.[0]?.targetPort === GUEST_PREVIEW_PORT ? 'guest' : 'direct';
 }
 
 /** The Service has gone, or its attempt has moved: another start's doing, or our own by a patch whose answer was lost. */

@@ -1,7 +1,9 @@
 import type { KubernetesObject } from '../client/kubernetes-object.ts';
 
 /** What is read of a preview's Service. */
-export type StoredService = KubernetesObject;
+export interface StoredService extends KubernetesObject {
+  readonly spec?: { readonly ports?: readonly { readonly targetPort?: number | string }[] };
+}
 
 export interface Condition {
   readonly type: string;

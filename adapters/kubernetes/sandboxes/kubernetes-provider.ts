@@ -3,6 +3,7 @@
  * The claim comes first and is marked for deletion first: where there is none, or one on its way out, there is no sandbox.
  */
 import type { Duplex } from 'node:stream';
+import type { GuestClient } from '#adapters/guest/guest-client.ts';
 import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { SANDBOX_SIZE } from '#constructs/sandbox-size.ts';
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
@@ -25,6 +26,7 @@ import { find } from './cluster/await-object.ts';
 import { CLUSTER_ENFORCEMENT } from './cluster/cluster-enforcement.ts';
 import { openClusterStreams } from './cluster/cluster-streams.ts';
 import type { RunningPod } from './exec/running-pod.ts';
+import type { GuestAccess } from './guest/pod-guests.ts';
 import { NODE_WITHIN_MS } from './pods/await-pod.ts';
 import { PodLife, type SandboxPodSettings, sizeOf } from './pods/pod-life.ts';
 import { PodShell } from './pods/pod-shell.ts';
@@ -44,6 +46,8 @@ export interface KubernetesProviderOptions {
   readonly image: string;
   /** Limits, user, storage class. */
   readonly pod?: SandboxPodSettings | undefined;
+  /** Pods run the guest, which their image must have, and everything goes through it. @default none: shells by the API server */
+  readonly guest?: GuestAccess | undefined;
   /** Longest time for a sandbox to come up or to go, in milliseconds. @default 180,000 */
   readonly settleWithinMs?: number | undefined;
   /** Longest time for the scheduler to find a node, in milliseconds. @default 20,000 */
@@ -52,7 +56,12 @@ export interface KubernetesProviderOptions {
   readonly openWithinMs?: number | undefined;
 }
 
-export function createKubernetesProvider(options: KubernetesProviderOptions): SandboxProvider {
+/** A provider whose sandboxes may run the guest. */
+export interface KubernetesProvider extends SandboxProvider {
+  guestOf(id: string, signal?: AbortSignal): Promise<GuestClient | undefined>;
+}
+
+export function createKubernetesProvider(options: KubernetesProviderOptions): KubernetesProvider {
   return new PodProvider(options);
 }
 
@@ -81,6 +90,7 @@ class PodProvider implements SandboxProvider {
     settleWithinMs = 180_000,
     nodeWithinMs = NODE_WITHIN_MS,
     openWithinMs,
+    guest,
   }: KubernetesProviderOptions) {
     const streams = openClusterStreams(access, openWithinMs);
     this.defaultSize = sizeOf(pod);
@@ -92,8 +102,15 @@ class PodProvider implements SandboxProvider {
     this.#client = client;
     this.#pods = collection(PODS, namespace);
     this.#volumes = collection(VOLUME_CLAIMS, namespace);
-    this.#life = new PodLife({ client, streams }, namespace, image, pod, settleWithinMs, nodeWithinMs);
-    this.#shell = new PodShell(client, streams, this.#pods);
+    this.#life = new PodLife(
+      { client, streams },
+      namespace,
+      image,
+      { ...pod, ...(guest !== undefined && { guestKeys: guest.keys.publicKeys }) },
+      settleWithinMs,
+      nodeWithinMs,
+    );
+    this.#shell = new PodShell(client, streams, this.#pods, guest);
   }
 
   /** A node tells only when it pulls. */
@@ -163,6 +180,11 @@ class PodProvider implements SandboxProvider {
 
   dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
     return this.#told(id, () => this.#shell.dial(id, () => this.#running(id, signal), port, signal));
+  }
+
+  /** The guest of a sandbox; undefined where its pod runs none. */
+  guestOf(id: string, signal?: AbortSignal): Promise<GuestClient | undefined> {
+    return this.#told(id, () => this.#shell.guestOf(id, () => this.#running(id, signal)));
   }
 
   async *list(signal?: AbortSignal): AsyncIterable<string> {

@@ -353,6 +353,67 @@ export interface Api {
     body: null;
     answer: WriteResponse;
   };
+  'DELETE /v1/sandbox/{id}/file/{path}': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Absolute path without its leading slash, each segment percent-encoded, e.g. `workspace/a.txt`
+       */
+      path: string;
+    };
+    query: {
+      recursive?: 'true' | 'false';
+    };
+    body: null;
+    answer: DeleteFileResponse;
+  };
+  'POST /v1/sandbox/{id}/move': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: {
+      /**
+       * Relative to /workspace, or absolute below it
+       */
+      from: string;
+      /**
+       * Its new path
+       */
+      to: string;
+      /**
+       * Whether a file at `to` is replaced; a folder never is
+       */
+      overwrite?: boolean;
+    };
+    answer: MoveResponse;
+  };
+  'GET /v1/sandbox/{id}/watch': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {
+      /**
+       * Within /workspace, the default; relative ones count from there
+       */
+      path?: string;
+      /**
+       * Whether folders below are watched
+       */
+      recursive?: 'true' | 'false';
+    };
+    body: null;
+    answer: null;
+  };
   'GET /v1/sandbox/{id}/files': {
     path: {
       /**
@@ -510,6 +571,296 @@ export interface Api {
     query: {};
     body: null;
     answer: null;
+  };
+  'POST /v1/sandbox/{id}/processes': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: ProcessRequest;
+    answer: Process;
+  };
+  'GET /v1/sandbox/{id}/processes': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: ProcessList;
+  };
+  'GET /v1/sandbox/{id}/processes/{pid}': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Process id, as POST …/processes answers it
+       */
+      pid: string;
+    };
+    query: {};
+    body: null;
+    answer: Process;
+  };
+  'DELETE /v1/sandbox/{id}/processes/{pid}': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Process id, as POST …/processes answers it
+       */
+      pid: string;
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'GET /v1/sandbox/{id}/processes/{pid}/output': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Process id, as POST …/processes answers it
+       */
+      pid: string;
+    };
+    query: {
+      /**
+       * A cursor: output begins behind it. `Last-Event-ID` wins
+       */
+      since?: string;
+      /**
+       * Goes on with what comes, until the exit
+       */
+      follow?: 'true' | 'false';
+    };
+    body: null;
+    answer: null;
+  };
+  'POST /v1/sandbox/{id}/processes/{pid}/input': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Process id, as POST …/processes answers it
+       */
+      pid: string;
+    };
+    query: {
+      eof?: 'true' | 'false';
+    };
+    body: null;
+    answer: InputTaken;
+  };
+  'POST /v1/sandbox/{id}/processes/{pid}/signal': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Process id, as POST …/processes answers it
+       */
+      pid: string;
+    };
+    query: {};
+    body: SignalRequest;
+    answer: Process;
+  };
+  'POST /v1/sandbox/{id}/processes/{pid}/resize': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Process id, as POST …/processes answers it
+       */
+      pid: string;
+    };
+    query: {};
+    body: TerminalSize;
+    answer: Process;
+  };
+  'POST /v1/sandbox/{id}/processes/{pid}/wait': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Process id, as POST …/processes answers it
+       */
+      pid: string;
+    };
+    query: {};
+    body: ProcessWait;
+    answer: Process;
+  };
+  'PUT /v1/sandbox/{id}/servers/{name}': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Name of a declared server
+       */
+      name: string;
+    };
+    query: {};
+    body: ServerRequest;
+    answer: Server;
+  };
+  'GET /v1/sandbox/{id}/servers/{name}': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Name of a declared server
+       */
+      name: string;
+    };
+    query: {};
+    body: null;
+    answer: Server;
+  };
+  'DELETE /v1/sandbox/{id}/servers/{name}': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Name of a declared server
+       */
+      name: string;
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'GET /v1/sandbox/{id}/servers': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: ServerList;
+  };
+  'POST /v1/sandbox/{id}/servers/{name}/start': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Name of a declared server
+       */
+      name: string;
+    };
+    query: {};
+    body: null;
+    answer: Server;
+  };
+  'POST /v1/sandbox/{id}/servers/{name}/stop': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Name of a declared server
+       */
+      name: string;
+    };
+    query: {};
+    body: null;
+    answer: Server;
+  };
+  'POST /v1/sandbox/{id}/servers/{name}/restart': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Name of a declared server
+       */
+      name: string;
+    };
+    query: {};
+    body: null;
+    answer: Server;
+  };
+  'GET /v1/sandbox/{id}/servers/{name}/logs': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      /**
+       * Name of a declared server
+       */
+      name: string;
+    };
+    query: {
+      /**
+       * A cursor: output begins behind it. `Last-Event-ID` wins
+       */
+      since?: string;
+      /**
+       * Goes on with what comes, until the exit
+       */
+      follow?: 'true' | 'false';
+      /**
+       * Begins so many lines before the end
+       */
+      tail?: string;
+    };
+    body: null;
+    answer: null;
+  };
+  'GET /v1/sandbox/{id}/ports': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: PortList;
+  };
+  'POST /v1/sandbox/{id}/ports/{port}/wait': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+      port: string;
+    };
+    query: {};
+    body: PortWait;
+    answer: PortState;
   };
   'POST /v1/sandbox/{id}/stop': {
     path: {
@@ -1135,7 +1486,11 @@ export interface RunEvent {
     | 'tool.approved'
     | 'tool.denied'
     | 'tool.timed_out'
-    | 'tool.withdrawn';
+    | 'tool.withdrawn'
+    | 'port.listening'
+    | 'port.closed'
+    | 'server.changed'
+    | 'process.exited';
   at: string;
   /**
    * What the type says; never a token or a URL
@@ -1186,7 +1541,7 @@ export interface StartedPortForwardSession {
    */
   max_until: string | null;
   /**
-   * Why it is not ready. `not_http`: the server speaks TLS or another protocol; `gateway_untrusted`: TLS from Porthole to the gateway fails; `gateway_unreachable`: the gateway accepts no connection. The log has the reason of both
+   * Why it is not ready. `not_http`: the server speaks TLS or another protocol; `gateway_untrusted`: TLS from Porthole to the gateway fails; `gateway_unreachable`: the gateway accepts no connection. The log has the reason of both. `server_failed`: the declared server of the port ended or was not ready in time
    */
   reason?:
     | 'nothing_listens'
@@ -1194,8 +1549,17 @@ export interface StartedPortForwardSession {
     | 'starting'
     | 'sandbox_stopped'
     | 'gateway_untrusted'
-    | 'gateway_unreachable';
+    | 'gateway_unreachable'
+    | 'server_failed';
   ready: boolean;
+  /**
+   * With `server_failed`: its name
+   */
+  server?: string;
+  /**
+   * With `server_failed`: what it printed last
+   */
+  log?: string[];
 }
 export interface PortForwardSession {
   /**
@@ -1682,6 +2046,15 @@ export interface ExecResult {
 export interface WriteResponse {
   ok: true;
 }
+export interface DeleteFileResponse {
+  ok: true;
+}
+export interface MoveResponse {
+  /**
+   * Where it is now, absolute
+   */
+  path: string;
+}
 export interface FileList {
   entries: FileEntry[];
   truncated: boolean;
@@ -1807,6 +2180,212 @@ export interface Tunnel {
   hostname: string;
   createdAt: string;
   name?: string;
+}
+export interface ProcessRequest {
+  /**
+   * Runs directly, without a shell
+   */
+  argv?: string[];
+  /**
+   * A line for the shell, instead of argv
+   */
+  command?: string;
+  /**
+   * Within /workspace, the default
+   */
+  cwd?: string;
+  /**
+   * Added to the sandbox's own variables
+   */
+  env?: {
+    [k: string]: string;
+  };
+  /**
+   * For people
+   */
+  name?: string;
+  /**
+   * Whether stdin is a pipe; a terminal always has one
+   */
+  stdin?: boolean;
+  tty?: TerminalSize;
+  /**
+   * SIGTERM after so long, SIGKILL 4 s later; none: no limit
+   */
+  timeout_ms?: number;
+  /**
+   * How much output is kept, both streams together; 4194304 without it
+   */
+  output_bytes?: number;
+}
+export interface TerminalSize {
+  cols: number;
+  rows: number;
+}
+/**
+ * A process that outlives its request. `exit.reason`: `exited`, `killed`, `timed_out`, `out_of_memory`, `sandbox_stopped`, `expired`. `output` has the cursors of the first byte that is kept and of the one behind the last.
+ */
+export interface Process {
+  id: string;
+  name: string | null;
+  argv: string[];
+  cwd: string;
+  state: 'running' | 'exited';
+  pid: number | null;
+  stdin: boolean;
+  tty: {
+    cols: number;
+    rows: number;
+  } | null;
+  timeout_ms: number | null;
+  started_by: {
+    kind: 'person' | 'agent' | 'delegate' | 'sandbox' | 'server';
+    id: string | null;
+  };
+  started_at: string;
+  exit: {
+    code: number | null;
+    signal: string | null;
+    reason: 'exited' | 'killed' | 'timed_out' | 'out_of_memory' | 'sandbox_stopped' | 'expired';
+    at: string;
+    duration_ms: number;
+    cpu_ms: number | null;
+    peak_memory_bytes: number | null;
+  } | null;
+  output: {
+    first: number;
+    next: number;
+  };
+}
+/**
+ * Those that run and the last 100 that exited, newest first
+ */
+export interface ProcessList {
+  processes: Process[];
+}
+export interface InputTaken {
+  bytes: number;
+}
+export interface SignalRequest {
+  signal?: 'SIGTERM' | 'SIGKILL' | 'SIGINT' | 'SIGHUP' | 'SIGQUIT' | 'SIGUSR1' | 'SIGUSR2';
+}
+export interface ProcessWait {
+  timeout_ms?: number;
+}
+export interface ServerRequest {
+  /**
+   * Runs directly, without a shell
+   */
+  argv?: string[];
+  /**
+   * A line for the shell, instead of argv
+   */
+  command?: string;
+  /**
+   * Within /workspace, the default
+   */
+  cwd?: string;
+  /**
+   * Added to the sandbox's own variables
+   */
+  env?: {
+    [k: string]: string;
+  };
+  /**
+   * Where it listens; it gets it as PORT
+   */
+  port?: number;
+  /**
+   * on-failure without it
+   */
+  restart?: 'always' | 'on-failure' | 'never';
+  readiness?: Readiness;
+}
+/**
+ * Without it: its port listens; without a port: it runs
+ */
+export interface Readiness {
+  /**
+   * A path on the port that answers below 400
+   */
+  http?: string;
+  /**
+   * A line of its output contains this
+   */
+  log?: string;
+  /**
+   * Then it is failed; 60000 without it. It keeps running, and may become ready
+   */
+  timeout_ms?: number;
+}
+/**
+ * A declared server. `state`: `starting`, `ready`, `waiting` (it ended and starts again after a delay), `failed`, `exited`, `stopped`.
+ */
+export interface Server {
+  name: string;
+  argv: string[];
+  cwd: string;
+  port: number | null;
+  restart: 'always' | 'on-failure' | 'never';
+  readiness: {
+    http?: string;
+    log?: string;
+    timeout_ms?: number;
+  } | null;
+  state: 'starting' | 'ready' | 'waiting' | 'failed' | 'exited' | 'stopped';
+  reason: string | null;
+  process_id: string | null;
+  pid: number | null;
+  restarts: number;
+  started_by: {
+    kind: 'person' | 'agent' | 'delegate' | 'sandbox' | 'server';
+    id: string | null;
+  };
+  declared_at: string;
+  started_at: string | null;
+  ready_at: string | null;
+  exit: {
+    code: number | null;
+    signal: string | null;
+    reason: 'exited' | 'killed' | 'timed_out' | 'out_of_memory' | 'sandbox_stopped' | 'expired';
+    at: string;
+    duration_ms: number;
+    cpu_ms: number | null;
+    peak_memory_bytes: number | null;
+  } | null;
+}
+/**
+ * By name
+ */
+export interface ServerList {
+  servers: Server[];
+}
+export interface PortList {
+  ports: Port[];
+}
+/**
+ * A port on which something listens
+ */
+export interface Port {
+  port: number;
+  address: string;
+  pid: number | null;
+  program: string | null;
+  process_id: string | null;
+  server: string | null;
+  since: string;
+}
+export interface PortWait {
+  state?: 'listening' | 'closed';
+  timeout_ms?: number;
+}
+/**
+ * Who listens; null when it is closed
+ */
+export interface PortState {
+  port: number;
+  state: 'listening' | 'closed';
+  listener: Port | null;
 }
 export interface Heartbeat {
   /**

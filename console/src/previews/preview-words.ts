@@ -13,6 +13,7 @@ export const REASONS: Readonly<Record<PreviewReason, string>> = {
   gateway_untrusted:
     "Porthole doesn't trust the gateway's certificate, so it can't tell whether the preview works. Ask your administrator.",
   gateway_unreachable: "Porthole can't reach the gateway. Ask your administrator.",
+  server_failed: 'The declared server of this port failed. Read its logs, and start it again.',
   sandbox_stopped:
     'The sandbox is stopped. Resume it and start the server again: the link is still the same.',
 };

@@ -20,6 +20,10 @@ export const EVENT_TITLES: Readonly<Record<RunEvent['type'], string>> = {
   'tool.denied': 'Denied',
   'tool.timed_out': 'Nobody decided in time',
   'tool.withdrawn': 'Request withdrawn',
+  'port.listening': 'Port listens',
+  'port.closed': 'Port closed',
+  'server.changed': 'Server',
+  'process.exited': 'Process ended',
 };
 
 const REAPED: Readonly<Record<string, string>> = {
@@ -27,6 +31,14 @@ const REAPED: Readonly<Record<string, string>> = {
   max_lifetime: 'its longest life was over',
   orphaned: 'its sandbox or its run was over',
   over_cap: 'the run had too many',
+};
+
+/** Why a process ended, where its exit code or signal does not say it. */
+const EXITS: Readonly<Record<string, string>> = {
+  timed_out: 'its time limit was over',
+  out_of_memory: 'out of memory',
+  sandbox_stopped: 'its sandbox stopped',
+  expired: 'its sandbox expired',
 };
 
 const SOURCES: Readonly<Record<string, string>> = {
@@ -56,16 +68,27 @@ export function eventDetail({ type, data }: RunEvent): string {
   const source = text('source');
   const scope = text('scope');
   const tool = text('tool');
-  const port = data['target_port'];
+  const port = data['target_port'] ?? data['port'];
+  const exitCode = data['exit_code'];
   const parts = [
     typeof port === 'number' ? `port ${port}` : type.startsWith('tool.') ? tool : undefined,
+    text('server'),
+    type === 'server.changed' ? text('state') : undefined,
+    type === 'process.exited' ? (text('name') ?? text('command')) : undefined,
+    typeof exitCode === 'number' ? `exit code ${exitCode}` : text('signal'),
     type === 'run.created' && text('owner') !== undefined ? `by ${text('owner')}` : undefined,
     type === 'sandbox.created' ? text('image') : undefined,
     text('decided_by') === undefined ? undefined : `by ${text('decided_by')}`,
     by === undefined ? undefined : (ACTORS[by] ?? `by the ${by}`),
     source === undefined ? undefined : SOURCES[source],
     scope === undefined ? undefined : SCOPES[scope],
-    reason === undefined ? undefined : type === 'preview.reaped' ? (REAPED[reason] ?? reason) : `“${reason}”`,
+    reason === undefined
+      ? undefined
+      : type === 'preview.reaped'
+        ? (REAPED[reason] ?? reason)
+        : type === 'process.exited'
+          ? EXITS[reason]
+          : `“${reason}”`,
   ];
   return parts.filter((part) => part !== undefined).join(', ');
 }

@@ -42,7 +42,7 @@ function longName(type: 'L' | 'K', name: string, mtime: number): Buffer {
 /** In the old GNU format, which is what goes with long names (GNU tar manual, "Basic Tar Format"). */
 function header(name: string, type: string, size: number, linkName: string, mtime: number): Buffer {
   // Cut, where one is too long: the true one stands before.
-  const cut = (text: string) => Buffer.from(text).subarray(0, MAX_NAME - 1);
+  const cut = (text: string) => Buffer.from(text).toString('latin1', 0, MAX_NAME - 1);
   return headerBlock({
     name: cut(name),
     mode: 0o644,

@@ -29,15 +29,20 @@ export function tarEntry({ path, isExecutable, content }: TarFile): Buffer {
   const names = cut(path);
   if (names === undefined) throw new RangeError(`the path ${JSON.stringify(path)} does not fit a tar header`);
   const header = headerBlock({
-    name: Buffer.from(names.name),
+    name: latin1(names.name),
     mode: isExecutable ? 0o755 : 0o644,
     size: content.length,
     mtime: 0,
     type: '0',
     magic: 'ustar\x0000',
-    prefix: names.prefix,
+    prefix: latin1(names.prefix),
   });
   return Buffer.concat([header, content, tarPadding(content.length)]);
+}
+
+/** Headers take bytes as Latin-1. */
+function latin1(text: string): string {
+  return Buffer.from(text).toString('latin1');
 }
 
 /** At a slash, so that both parts fit; the name is as long as can be. */

@@ -12,7 +12,7 @@ import { persistWorkspace } from '../persist-workspace.ts';
 export interface ArchiveSandboxDeps {
   readonly records: Pick<Records, 'sandboxes' | 'archives'>;
   /** The bare one: to archive a sandbox is no use of it, and nothing is put into it. */
-  readonly provider: Pick<SandboxProvider, 'inspect' | 'resume' | 'stop' | 'exec'>;
+  readonly provider: Pick<SandboxProvider, 'inspect' | 'resume' | 'stop' | 'exec' | 'callGuest'>;
   readonly store: ArchiveStore;
   readonly clock: Clock;
   readonly place: string;

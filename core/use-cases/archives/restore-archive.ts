@@ -14,7 +14,7 @@ export async function restoreArchive(
     provider,
     archives,
   }: {
-    readonly provider: Pick<SandboxProvider, 'exec'>;
+    readonly provider: Pick<SandboxProvider, 'exec' | 'callGuest'>;
     readonly archives: { readonly store: Pick<ArchiveStore, 'get'> } | undefined;
   },
   archive: ArchiveRecord,

@@ -1,8 +1,9 @@
+import { PATHS_HEADER } from '#guest/protocol/files.ts';
 import type { Caller } from '../../callers.ts';
 import type { SandboxProvider } from '../../ports/sandbox-provider.ts';
 import { checkPath } from '../../rules/grant.ts';
 import { resolveWorkspacePath } from '../../rules/workspace-path.ts';
-import { changedProvider } from '../changed-provider.ts';
+import { callGuest, changedProvider } from '../changed-provider.ts';
 import { LENT_PATHS } from '../workspace-script.ts';
 
 /**
@@ -15,7 +16,22 @@ export function lentProvider(provider: SandboxProvider, caller: Caller, path: st
   if (paths === null) return provider;
   checkPath(paths, resolveWorkspacePath(path, 'path'));
   return changedProvider(provider, {
+    callGuest:
+      provider.callGuest &&
+      ((id, call, signal) =>
+        callGuest(
+          provider,
+          id,
+          { ...call, headers: { ...call.headers, [PATHS_HEADER]: headerOf(paths) } },
+          signal,
+        )),
     exec: (id, command, signal) =>
       provider.exec(id, { ...command, env: { ...command.env, [LENT_PATHS]: paths.join('\n') } }, signal),
   });
+}
+
+/** JSON in UTF-8: headers take bytes, but DEL (RFC 9110 §5.5). */
+function headerOf(paths: readonly string[]): string {
+  const json = JSON.stringify(paths).replaceAll('\x7f', '\\u007f');
+  return Buffer.from(json).toString('latin1');
 }

@@ -13,7 +13,7 @@ export const runCommandTool = defineTool({
   title: 'Run a command',
   description:
     'Run a shell command in the sandbox of a run and return its exit code and output (of long output the beginning and the end). There is no network. ' +
-    'Start servers in the background: `nohup npm run dev >server.log 2>&1 &`; they run on when the command has ended.',
+    'Start servers with start_server, not in the background of a command.',
   input: z.strictObject({
     run_id: runId,
     command: z.string().min(1).max(100_000).describe('A command line for sh'),

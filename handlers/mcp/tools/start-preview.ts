@@ -3,6 +3,8 @@ import { actorOn } from '#core/callers.ts';
 import type { ApprovalRecord } from '#core/ports/approvals.ts';
 import { displayId } from '#core/rules/approval-events.ts';
 import { diagnoseSandbox } from '#core/use-cases/doctor/diagnose-sandbox.ts';
+import { plainText } from '#core/rules/plain-text.ts';
+import { awaitApp } from '#core/use-cases/processes/await-app.ts';
 import { startAgentPreview } from '#core/use-cases/start-agent-preview.ts';
 import { StartedPreviewDto, toStartedPreviewDto } from '../../previews/preview-dto.ts';
 import { defineTool, type ToolContext } from '../mcp-tool.ts';
@@ -27,14 +29,20 @@ export const startPreviewTool = defineTool({
     const run = await runOf(context, run_id);
     const waiting = tellOfWaiting(context);
     try {
-      const { preview, readiness } = await startAgentPreview(
+      const started = await startAgentPreview(
         services,
         { run, targetPort: port, by: actorOn(run, caller) },
         { signal, onWaiting: (approval) => waiting.began(approval) },
       );
+      const { preview } = started;
+      const readiness = await awaitApp(services, started, signal);
       const live = `The preview of port ${port} is live at ${addressOf(preview)}`;
       const data = toStartedPreviewDto(preview, readiness);
       if (readiness.ready) return { data, text: `${live}.` };
+      if (readiness.reason === 'server_failed') {
+        const log = readiness.log.map((line) => plainText(line, 400)).join('\n');
+        return { data, text: `${live}, but the server ${readiness.server} failed. It printed last:\n${log}` };
+      }
       const { advice } = await diagnoseSandbox(services, { run, port }, signal);
       return { data, text: `${live}, but does not show the app yet. ${advice}` };
     } finally {

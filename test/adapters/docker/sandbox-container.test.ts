@@ -12,6 +12,8 @@ const OPTIONS = {
   network: 'none',
   channelFolder: undefined,
   hasIpv6: true,
+  guestVolume: 'porthole-guest-1',
+  imageEnv: [],
 };
 
 describe('the container of a sandbox', () => {
@@ -32,8 +34,12 @@ describe('the container of a sandbox', () => {
       Tmpfs: {
         '/tmp': 'rw,exec,nosuid,nodev,size=1024m,mode=1777',
         '/home/sandbox': 'rw,exec,nosuid,nodev,size=512m,mode=0755,uid=1000,gid=1000',
+        '/run/porthole-guest': 'rw,noexec,nosuid,nodev,size=256m,mode=0700,uid=1000,gid=1000',
       },
-      Mounts: [{ Type: 'volume', Source: 'porthole-box', Target: '/workspace', ReadOnly: false }],
+      Mounts: [
+        { Type: 'volume', Source: 'porthole-box', Target: '/workspace', ReadOnly: false },
+        { Type: 'volume', Source: 'porthole-guest-1', Target: '/porthole', ReadOnly: true },
+      ],
     });
     expect(HostConfig).not.toHaveProperty('Binds');
     expect(HostConfig).not.toHaveProperty('PortBindings');
@@ -42,7 +48,7 @@ describe('the container of a sandbox', () => {
   test('joins the network that is asked for, and is shown its channel read-only', () => {
     const { HostConfig } = sandboxContainer({ ...OPTIONS, network: 'build', channelFolder: '/var/channel' });
     expect(HostConfig?.NetworkMode).toBe('build');
-    expect(HostConfig?.Mounts?.[1]).toEqual({
+    expect(HostConfig?.Mounts?.[2]).toEqual({
       Type: 'bind',
       Source: '/var/channel',
       Target: '/run/porthole',
@@ -55,15 +61,50 @@ describe('the container of a sandbox', () => {
     expect(sandboxContainer({ ...OPTIONS, hasIpv6: false }).HostConfig).not.toHaveProperty('Sysctls');
   });
 
-  test('leaves half of a small memory to /tmp and a quarter to the home folder', () => {
+  test('leaves half of a small memory to /tmp, a quarter to the home folder and an eighth to output', () => {
     const { HostConfig } = sandboxContainer({
       ...OPTIONS,
       limits: { ...DEFAULT_LIMITS, memoryMebibytes: 64 },
     });
-    expect(Object.values(HostConfig?.Tmpfs ?? {}).map((text) => /size=(\d+)m/.exec(text)?.[1])).toEqual([
-      '32',
-      '16',
-    ]);
+    const sizes = Object.values(HostConfig?.Tmpfs ?? {}).map((text) => /size=(\d+)m/.exec(text)?.[1]);
+    expect(sizes).toEqual(['32', '16', undefined, '8']);
+  });
+});
+
+describe('the guest of a sandbox', () => {
+  const settings = (imageEnv: readonly string[]) => {
+    const { Entrypoint, Cmd, Env } = sandboxContainer({ ...OPTIONS, imageEnv });
+    const text = (Cmd as string[])[0] ?? '';
+    return { Entrypoint, Env, settings: JSON.parse(text) as { env: Record<string, string>; listen: object } };
+  };
+
+  test('is the first process, and listens where no file can be removed', () => {
+    const { Entrypoint, settings: own } = settings([]);
+    expect(Entrypoint).toEqual(expect.arrayContaining(['/porthole/node', '/porthole/guest.js']));
+    expect(own.listen).toEqual({ path: '\0porthole-porthole-box' });
+  });
+
+  test('gives commands what the image sets, and runs without what would change its Node and loader', () => {
+    const image = [
+      'NODE_OPTIONS=--inspect=1',
+      'LD_PRELOAD=/lib/a.so',
+      'LANG=C',
+      'PATH=/opt',
+      'A=b=c',
+      'HOME=/',
+    ];
+    const { Env, settings: own } = settings(image);
+    expect(Env).toEqual(expect.arrayContaining(['NODE_OPTIONS=', 'LD_PRELOAD=', 'SANDBOX_ID=box']));
+    expect(own.env).toEqual({
+      NODE_OPTIONS: '--inspect=1',
+      LD_PRELOAD: '/lib/a.so',
+      LANG: 'C',
+      PATH: '/opt:/home/sandbox/.porthole/bin',
+      A: 'b=c',
+      HOME: '/home/sandbox',
+      WORKSPACE: '/workspace',
+      SANDBOX_ID: 'box',
+    });
   });
 });
 

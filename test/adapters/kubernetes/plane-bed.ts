@@ -24,6 +24,7 @@ export const PREVIEW: PreviewOptions = {
   gatewayName: 'gateway',
   gatewayNamespace: 'gateways',
   namespace: NAMESPACE,
+  upstream: 'direct',
   idleTimeoutMinutes: 30,
   maxLifetimeHours: 8,
   keepAfterRun: true,
@@ -75,6 +76,8 @@ export interface PlaneBedOptions {
   readonly callTimeoutMs?: number;
   readonly probe?: (server: FakeApiServer) => GatewayProbe | undefined;
   readonly preview?: Partial<PreviewOptions>;
+  readonly guestOf?: Parameters<typeof createKubernetesPlane>[0]['guestOf'];
+  readonly frameAncestors?: readonly string[];
   readonly admit?: Parameters<typeof startFakeApiServer>[0]['admit'];
 }
 
@@ -102,6 +105,8 @@ export async function planeBed(options: PlaneBedOptions = {}): Promise<PlaneBed>
       provider: { dial },
       probe: probe(server),
       listener: 'previews',
+      guestOf: options.guestOf,
+      frameAncestors: options.frameAncestors,
       preview: { ...PREVIEW, maxTotal, ...options.preview },
     });
     return { plane, client };

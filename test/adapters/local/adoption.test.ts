@@ -24,10 +24,10 @@ for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
       return host;
     };
 
-    beforeAll(() => {
+    beforeAll(async () => {
       folder = mkdtempSync(join(tmpdir(), 'porthole-adopt-'));
       place = { folder, isolation, as: 'root' };
-      prepare(place);
+      await prepare(place);
     });
     afterEach(async () => {
       for (const host of hosts.splice(0)) await host.kill();
@@ -110,7 +110,6 @@ for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
         const record = {
           isolation,
           process: { pid: bystander.pid, start: '1@another-boot' },
-          dialer: { node: '', runtime: '' },
         };
         writeFileSync(join(folder, 'data', 'sandboxes', id, 'process.json'), JSON.stringify(record));
         expect(await first.inspect(id)).toMatchObject({

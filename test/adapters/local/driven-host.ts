@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, constants, copyFileSync, cpSync, mkdirSync } from 'node:fs';
+import { chmodSync, chownSync, constants, copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { bundleGuest } from '#adapters/guest/guest-bundle.ts';
 import type { IsolationKind } from '#adapters/local/isolation.ts';
 import type { ExecCommand, ExecExit, SandboxObservation } from '#core/ports/sandbox-provider.ts';
 
@@ -23,11 +24,17 @@ export interface HostPlace {
 }
 
 /** Puts the code where the host's user can read it, and gives it a data folder and a home. */
-export function prepare({ folder, as }: HostPlace): void {
+export async function prepare({ folder, as }: HostPlace): Promise<void> {
   chmodSync(folder, 0o755);
   const code = join(folder, 'code');
-  for (const part of ['core', 'adapters/local', 'adapters/sandboxes', 'test/adapters/local']) {
+  const adapters = ['guest', 'local', 'sandboxes'].map((name) => `adapters/${name}`);
+  for (const part of ['core', 'guest', ...adapters, 'test/adapters/local', 'node_modules/zod']) {
     cpSync(join(REPO, part), join(code, part), { recursive: true });
+  }
+  // As installed without development packages: the guest comes built.
+  mkdirSync(join(code, 'dist/guest'), { recursive: true });
+  for (const [name, text] of Object.entries(await bundleGuest())) {
+    writeFileSync(join(code, 'dist/guest', name), text);
   }
   const trees = 'test/contracts/hostile-trees.ts';
   cpSync(join(REPO, trees), join(code, trees));

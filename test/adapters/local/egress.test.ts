@@ -46,7 +46,7 @@ for (const [isolation, as] of CASES) {
     beforeAll(async () => {
       folder = mkdtempSync(join(tmpdir(), 'porthole-egress-'));
       const place: HostPlace = { folder, isolation, as };
-      prepare(place);
+      await prepare(place);
       networks = await TwoNetworks.open();
       host = await DrivenHost.start({
         ...place,

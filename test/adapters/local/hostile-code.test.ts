@@ -52,7 +52,7 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         folder = mkdtempSync(join(tmpdir(), 'porthole-hostile-'));
         victim = join(folder, 'victim');
         const place = { folder, isolation, as, within: login(secret) };
-        prepare(place);
+        await prepare(place);
         writeFileSync(join(folder, 'home', 'secret'), secret);
         mkdirSync(victim);
         writeFileSync(join(victim, 'file'), secret);
@@ -154,7 +154,7 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
       test.each([
         '/usr',
         '/etc',
-        '/opt/porthole/js',
+        '/opt/porthole/guest',
         '/opt/node/bin',
         '/',
         '/etc/passwd',
@@ -222,8 +222,8 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
 
       test('is killed before the host where memory runs out', async () => {
         expect(Number(await host.shell(attacker, 'cat /proc/self/oom_score_adj'))).toBe(800);
-        const init = 'until [ "$(cat /proc/$PPID/oom_score_adj)" = 500 ]; do sleep 0.01; done; echo lower';
-        expect(await host.shell(attacker, init)).toBe('lower\n');
+        const guest = 'until [ "$(cat /proc/$PPID/oom_score_adj)" = 500 ]; do sleep 0.01; done; echo lower';
+        expect(await host.shell(attacker, guest)).toBe('lower\n');
       });
 
       test('cannot use up the inotify instances of other sandboxes', async () => {
@@ -272,13 +272,6 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         expect((await host.run(attacker, 'bash', '-c', script)).stdout).toBe('4096\n4096\nrefused\n');
       });
 
-      test('cannot see the process that dials into it', async () => {
-        await serve(attacker, 3100);
-        expect(await host.talk(attacker, 3100, 'ping')).toBe(`${attacker}:ping`);
-        expect(processesWith('dialer.js').length).toBeGreaterThan(0);
-        expect(await host.shell(attacker, 'cat /proc/*/cmdline')).not.toContain('dialer.js');
-      });
-
       test('cannot outlive its sandbox by double fork, setsid and nohup', async () => {
         const mark = `outlive-${attacker}`;
         await host.shell(
@@ -305,11 +298,11 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         await serve(attacker, 3200);
         expect(await host.run(attacker, 'pkill', '-f', 'node')).toMatchObject({ exit: { code: 0 } });
         const gone = "while pgrep -f '[c]reateServer' >/dev/null; do sleep 0.01; done";
-        expect(await host.shell(attacker, `${gone}; cat /proc/$PPID/comm`)).toBe('porthole-init\n');
+        expect(await host.shell(attacker, `${gone}; cat /proc/$PPID/comm`)).toBe('porthole-guest\n');
         expect(await connect(attacker, "3200, '127.0.0.1'")).toBe('ECONNREFUSED');
       });
 
-      test('gets a bounded error, and holds nobody up, when it freezes its init', async () => {
+      test('gets a bounded error, and holds nobody up, when it freezes its guest', async () => {
         // The quotes are gone from the command line that says that the freezing is done.
         const frozen = host.shell(attacker, "kill -STOP $PPID; exec sleep 10''43");
         expect(await comesTrue(() => processesWith('sleep\x001043').length > 0)).toBe(true);

@@ -1,4 +1,4 @@
-/** What is particular to this machine: long paths, the view, the trial, the slower way to a port. */
+/** What is particular to this machine: long paths, the view, the trial. */
 import {
   existsSync,
   mkdirSync,
@@ -11,19 +11,14 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { dialThroughInit } from '#adapters/local/dial-through-init.ts';
-import { Dialer } from '#adapters/local/dialer.ts';
+import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { createLocalProvider, type LocalProvider } from '#adapters/local/local-provider.ts';
+import { portState } from '#guest/protocol/ports.ts';
+import { serverInfo } from '#guest/protocol/servers.ts';
+import { guestProcessesOf } from '#test/guest/support/guest-processes.ts';
 import { comesTrue, processesWith } from '#test/adapters/local/host-processes.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
-import {
-  codeOf,
-  eventually,
-  run,
-  sandboxId,
-  serve,
-  talk,
-} from '#test/contracts/sandbox-provider.contract.ts';
+import { bytes, codeOf, eventually, run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('local provider on this machine', missingFor('bubblewrap'), () => {
@@ -53,7 +48,7 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
 
   test('leaves nothing of trying behind', async () => {
     await provider.probe();
-    expect(readdirSync(dataDir).toSorted()).toEqual(['pipes', 'runtime', 'sandboxes']);
+    expect(readdirSync(dataDir).toSorted()).toEqual(['runtime', 'sandboxes']);
   });
 
   test('works in a folder whose path is longer than a socket’s address', async () => {
@@ -78,21 +73,51 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
     expect(new Set(all.map(({ stderr }) => stderr))).toEqual(new Set(['late\n']));
   });
 
-  test('what commands print goes by no name that stays', async () => {
-    await run(provider, id, ['echo', 'hello']);
-    expect(readdirSync(join(dataDir, 'sandboxes', id, 'channel'))).toEqual([]);
+  test('resumes a sandbox afresh that another version of Porthole started', async () => {
+    const other = sandboxId();
+    await provider.create({ id: other });
+    const file = join(dataDir, 'sandboxes', other, 'process.json');
+    const { guest, ...earlier } = JSON.parse(readFileSync(file, 'utf8')) as { guest: number };
+    expect(guest).toBe(1);
+    writeFileSync(file, JSON.stringify(earlier));
+    expect(await provider.inspect(other)).toMatchObject({
+      state: 'stopped',
+      reason: 'another version of Porthole started it',
+    });
+    expect(await codeOf(provider.exec(other, { argv: ['true'] }))).toBe('sandbox_not_running');
+    await provider.resume(other);
+    expect((await run(provider, other, ['echo', 'back'])).stdout).toBe('back\n');
+    await provider.destroy(other);
   });
 
-  test('carries commands of a sandbox whose init an earlier version started', async () => {
-    const file = join(dataDir, 'sandboxes', id, 'process.json');
-    const record = readFileSync(file, 'utf8');
-    const { direct, ...earlier } = JSON.parse(record) as { direct: boolean };
-    expect(direct).toBe(true);
-    writeFileSync(file, JSON.stringify(earlier));
-    expect((await run(provider, id, ['sh', '-c', 'echo out; echo err >&2; exit 4'])).exit).toEqual({
-      code: 4,
+  test('connects to the guest, which speaks HTTP', async () => {
+    const stream = await provider.connect(id);
+    stream.write('GET /v1/health HTTP/1.1\r\nHost: guest\r\nConnection: close\r\n\r\n');
+    expect((await bytes(stream)).toString()).toMatch(/^HTTP\/1\.1 200 OK\r\n.*"protocol":1/s);
+  });
+
+  test('keeps processes’ output and declared servers over stop and resume', async () => {
+    const other = sandboxId();
+    await provider.create({ id: other });
+    const guest = new GuestClient({ sandboxId: other, connect: () => provider.connect(other) });
+    const api = guestProcessesOf(guest);
+    const { id: loud } = await api.start({ argv: ['sh', '-c', 'echo kept; exec sleep 1000'] });
+    for await (const { event } of guest.events(`/v1/processes/${loud}/output?follow=true`)) {
+      if (event === 'stdout') break;
+    }
+    const script = "require('http').createServer((_, r) => r.end('hi')).listen(process.env.PORT)";
+    await guest.json('PUT', '/v1/servers/web', serverInfo, {
+      body: { argv: ['node', '-e', script], port: 3000, readiness: { http: '/' } },
     });
-    writeFileSync(file, record);
+    for (let round = 0; round < 3; round += 1) {
+      const wait = await guest.json('POST', '/v1/ports/3000/wait', portState, { body: {} });
+      expect(wait).toMatchObject({ state: 'listening', listener: { server: 'web', program: 'node' } });
+      await provider.stop(other);
+      await provider.resume(other);
+    }
+    expect((await api.get(loud)).exit).toMatchObject({ reason: 'sandbox_stopped' });
+    expect((await api.output(loud)).stdout.toString()).toBe('kept\n');
+    await provider.destroy(other);
   });
 
   test('refuses an image', async () => {
@@ -129,18 +154,6 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
       "Object.keys(require('os').networkInterfaces()).join()",
     ]);
     expect(stdout).toBe('lo\n');
-  });
-
-  test('reaches a port through the init as well, where sockets cannot be handed over', async () => {
-    const port = await serve(provider, id, 'slow');
-    const folder = join(dataDir, 'sandboxes', id);
-    expect(await talk(await dialThroughInit(id, folder, port), 'ping')).toBe('slow:ping');
-    expect(await codeOf(dialThroughInit(id, folder, 1))).toBe('nothing_listens');
-  });
-
-  test('has no dialer where its namespace cannot be entered, so that the slower way is taken', async () => {
-    const place = { id, node: process.execPath, runtime: dataDir, owner: undefined };
-    expect(await Dialer.start({ ...place, holder: { pid: 2 ** 30, start: '' } })).toBeUndefined();
   });
 
   test('says as a shell would that an argument is too long for the system', async () => {

@@ -30,7 +30,7 @@ for (const [isolation, as] of KINDS) {
     beforeAll(async () => {
       folder = mkdtempSync(join(tmpdir(), 'porthole-channel-'));
       place = { folder, isolation, as };
-      prepare(place);
+      await prepare(place);
       host = await DrivenHost.start(place);
       await Promise.all([host.create(id), host.create(neighbour)]);
       socket = (await host.channelPath(id)) ?? '';

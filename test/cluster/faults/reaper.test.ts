@@ -54,7 +54,7 @@ suite('a reaper on a real API server', missing(), () => {
         }
         return outcomes;
       });
-      const report = { seen: 2, reaped: 2, lost: 0, swept: 1 };
+      const report = { seen: 2, kept: 0, reaped: 2, lost: 0, swept: 1 };
       expect((await Promise.all(cells)).flat()).toEqual(
         Object.keys(FAULTS).flatMap((title) =>
           CALLS.map((call) => ({ cell: `${call}: ${title}`, report, hits: 1, impatient: [], left: [] })),

@@ -46,11 +46,13 @@ const RBAC = 'rbac.authorization.k8s.io';
 /**
  * @param sandboxes as in a stack file
  * @param archives the same. @default nothing is archived
+ * @param preview the same. @default what a stack has that says nothing of previews
  */
 export async function openGuardedStack(
   bed: Cluster,
   sandboxes: object,
   archives?: object,
+  preview: object = {},
 ): Promise<GuardedStack> {
   const name = `guarded-${randomBytes(4).toString('hex')}`;
   const namespaces = {
@@ -69,6 +71,7 @@ export async function openGuardedStack(
       podLabels: { app: 'gateway' },
     },
     'porthole:sandboxes': sandboxes,
+    'porthole:preview': preview,
     ...(archives !== undefined && { 'porthole:archives': archives }),
   });
   const config = readStackConfig(values(file), () => true);

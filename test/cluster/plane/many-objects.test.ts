@@ -100,6 +100,7 @@ suite('two reapers at once among 10,000 objects on a real API server', missing()
       reports.reduce((all, report) => all + count(report), 0);
     return {
       seen: sum(({ seen }) => seen),
+      kept: sum(({ kept }) => kept),
       reaped: sum(({ reaped }) => reaped),
       lost: sum(({ lost }) => lost),
       swept: sum(({ swept }) => swept),

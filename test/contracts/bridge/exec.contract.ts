@@ -52,6 +52,7 @@ export function execContract(bridge: UnderTest): void {
       ['nothing', ''],
       ['history and comments', '!x #y ~z'],
       ['an underscore', '_a'],
+      ['operators of a shell', '; && | {a,b} ~'],
     ])('a word with %s arrives as it is', async (_what, word) => {
       const { stdout } = await exec(['printf', '%s|', word]);
       expect(stdout.toString()).toBe(`${word}|`);

@@ -2,9 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { tokenSha256 } from '#core/rules/preview-token.ts';
 import { reapPreviews } from '#core/use-cases/reap-previews.ts';
 import { stopPreview } from '#core/use-cases/stop-preview.ts';
+import type { MemoryPlane } from '#test/doubles/memory-preview-plane.ts';
 import { HOUR, MINUTE, NOON, previewHouse } from './preview-house.ts';
 
-const REST = { lost: 0, swept: 0 };
+const REST = { kept: 0, lost: 0, swept: 0 };
 
 describe('reaping previews', () => {
   let house: Awaited<ReturnType<typeof previewHouse>>;
@@ -61,6 +62,60 @@ describe('reaping previews', () => {
       true,
     ]);
     expect(await reasonOf(orphan.token)).toBe('orphaned');
+  });
+
+  describe('whose traffic passes elsewhere', () => {
+    const reapAsking = (lastUsed: MemoryPlane['lastUsed']) =>
+      reapPreviews({ ...house.deps, plane: { ...house.plane, seesTraffic: false, lastUsed } });
+
+    test('keeps one that was used within its idle window, and its sandbox, until a window after that use', async () => {
+      const run = await house.makeRun();
+      const { preview } = await house.start(run);
+      house.clock.advance(20 * MINUTE);
+      const used = house.clock.now();
+      house.clock.advance(10 * MINUTE);
+      expect(await reapAsking(async () => used)).toEqual({ ...REST, seen: 1, kept: 1, reaped: 0 });
+      const kept = await house.plane.find(preview.token);
+      expect(kept?.expiresAt).toEqual(new Date(used.getTime() + 30 * MINUTE));
+      expect((await house.records.sandboxes.get(run.sandboxId))?.lastActiveAt).toEqual(used);
+      house.clock.advance(20 * MINUTE);
+      expect(await reapAsking(async () => used)).toEqual({ ...REST, seen: 1, reaped: 1 });
+    });
+
+    test('asks once for each that is due, and for no other', async () => {
+      const [idle, lively] = [await house.makeRun(), await house.makeRun()];
+      const { preview } = await house.start(idle);
+      const { preview: other } = await house.start(lively);
+      house.clock.advance(20 * MINUTE);
+      await house.keep(lively, other.token);
+      house.clock.advance(10 * MINUTE);
+      const asked: string[] = [];
+      await reapAsking(async ({ token }) => void asked.push(token));
+      expect(asked).toEqual([preview.token]);
+    });
+
+    test('never keeps one past its maximum, nor one that was stopped', async () => {
+      const run = await house.makeRun();
+      await house.start(run);
+      house.clock.advance(8 * HOUR);
+      const lastUsed = async () => house.clock.now();
+      expect(await reapAsking(lastUsed)).toEqual({ ...REST, seen: 1, reaped: 1 });
+    });
+
+    test('leaves one to the next pass whose expiry cannot be moved', async () => {
+      const run = await house.makeRun();
+      const { preview } = await house.start(run);
+      house.clock.advance(30 * MINUTE);
+      const down = new Error('the store is away');
+      const plane = {
+        ...house.plane,
+        seesTraffic: false,
+        lastUsed: async () => house.clock.now(),
+        touch: () => Promise.reject(down),
+      };
+      await expect(reapPreviews({ ...house.deps, plane })).rejects.toMatchObject({ errors: [down] });
+      expect(house.plane.reaches(preview.token)).toBe(true);
+    });
   });
 
   test('ends nothing when the records cannot be asked', async () => {
@@ -161,6 +216,7 @@ describe('reaping previews', () => {
     };
     expect(await reapPreviews({ ...house.deps, records })).toEqual({
       seen: 1,
+      kept: 0,
       reaped: 0,
       lost: 1,
       swept: 0,

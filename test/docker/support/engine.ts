@@ -10,7 +10,8 @@ import {
   type DockerProviderOptions,
 } from '#adapters/docker/docker-provider.ts';
 import { sandboxImage } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
-import { BUSYBOX_IMAGE, bedImages } from '#test/cluster/bed/bed-images.ts';
+import { BUSYBOX, BUSYBOX_IMAGE, bedImages } from '#test/cluster/bed/bed-images.ts';
+import { image } from '#test/cluster/bed/image.ts';
 import { exclusive } from '#test/cluster/bed/exclusive.ts';
 import { cacheFolder } from '#test/cluster/bed/program-cache.ts';
 import { startDockerEngine } from '#test/cluster/images/docker-engine.ts';
@@ -37,6 +38,8 @@ export interface TestEngine {
   readonly image: string;
   /** A shell and busybox's programs: no bash, no perl, no /workspace. */
   readonly plainImage: string;
+  /** Makes an image of busybox, in its root folder, and nothing else; gives its name. */
+  loadProgram(name: string, env: readonly string[]): Promise<string>;
   /** A provider with an installation and a folder of its own; whoever opens it closes it. */
   openProvider(options?: Partial<DockerProviderOptions>): DockerProvider;
   /** Takes an image from a file, as `docker save` writes it. */
@@ -70,6 +73,12 @@ export async function openTestEngine(): Promise<TestEngine> {
         docker,
         image: IMAGE,
         plainImage: BUSYBOX_IMAGE,
+        loadProgram: async (name, env) => {
+          const reference = `porthole.test/program-${name}:1`;
+          const app = { kind: 'file', path: 'busybox', mode: 0o755, content: readFileSync(BUSYBOX) } as const;
+          await load(docker, image({ reference, root: [app], env }));
+          return reference;
+        },
         openProvider: (options = {}) => {
           const channels = mkdtempSync(join(folders, 'installation-'));
           return createDockerProvider({

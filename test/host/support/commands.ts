@@ -14,11 +14,12 @@ export interface CommandResult {
   readonly events: readonly ExecEvent[];
 }
 
-/** Reads a whole exec stream; throws on a byte that is not of the form `event: x\ndata: y\n\n`. */
+/** Reads a whole exec stream; throws on a byte that is neither of the form `event: x\ndata: y\n\n` nor the comment of an idle stream. */
 export function readEvents(text: string): ExecEvent[] {
   const frames = text.split('\n\n');
   if (frames.pop() !== '') throw new Error(`the stream ends in the middle of an event: ${text.slice(-80)}`);
-  return frames.map((frame) => {
+  const events = frames.filter((frame) => frame !== ':');
+  return events.map((frame) => {
     const parts = /^event: ([a-z]+)\ndata: ([^\n]*)$/.exec(frame);
     if (parts === null) throw new Error(`not an event: ${JSON.stringify(frame.slice(0, 200))}`);
     return { event: parts[1] ?? '', data: parts[2] ?? '' };

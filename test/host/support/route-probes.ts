@@ -14,6 +14,9 @@ export interface Probe {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** Servers and files made so far: each call gets another name. */
+let declared = 0;
+
 /** What is asked about of alice's, and the run whose agent is the own one, by route: where a call needs more than the id of the run, or of its sandbox, in its path. */
 export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: MadeRun) => Promise<Probe>>> {
   async function ask({ runId }: MadeRun): Promise<string> {
@@ -66,8 +69,56 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     };
   }
 
+  /** The path of a new file. */
+  async function written(sandboxId: string): Promise<string> {
+    declared += 1;
+    const path = `workspace/written-${declared}.txt`;
+    await porthole.call('PUT', `/v1/sandbox/${sandboxId}/file/${path}`, { token: ALICE, body: 'a' });
+    return path;
+  }
+
+  /** One that waits for its input. */
+  const withProcess =
+    (more: Omit<Probe, 'params'> = {}, request: object = { argv: ['cat'], tty: { cols: 80, rows: 24 } }) =>
+    async ({ sandboxId }: MadeRun): Promise<Probe> => {
+      const path = `/v1/sandbox/${sandboxId}/processes`;
+      const made = await porthole.call('POST', path, { token: ALICE, body: request });
+      return { params: { id: sandboxId, pid: made.json<{ id: string }>().id }, ...more };
+    };
+
+  const declaration = { argv: ['sleep', '600'], restart: 'never' };
+  async function withServer({ sandboxId }: MadeRun): Promise<Probe> {
+    declared += 1;
+    const name = `s${declared}`;
+    const path = `/v1/sandbox/${sandboxId}/servers/${name}`;
+    await porthole.call('PUT', path, { token: ALICE, body: declaration });
+    return { params: { id: sandboxId, name } };
+  }
+
   return {
     ...editorProbes(porthole),
+    createProcess: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { argv: ['true'] } }),
+    getProcess: withProcess(),
+    deleteProcess: withProcess(),
+    followProcess: withProcess(),
+    sendProcessInput: withProcess({ body: 'a' }),
+    signalProcess: withProcess({ body: {} }),
+    resizeProcess: withProcess({ body: { cols: 100, rows: 30 } }),
+    waitForProcess: withProcess({ body: {} }, { argv: ['true'] }),
+    putServer: async ({ sandboxId }) => {
+      declared += 1;
+      return { params: { id: sandboxId, name: `s${declared}` }, body: declaration };
+    },
+    getServer: withServer,
+    deleteServer: withServer,
+    startServer: withServer,
+    stopServer: withServer,
+    restartServer: withServer,
+    followServer: withServer,
+    waitForPort: async ({ sandboxId }) => ({
+      params: { id: sandboxId, port: '9' },
+      body: { state: 'closed' },
+    }),
     signIn: async () => ({ body: { key: ALICE } }),
     startPortForward: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),
     startAgentPreview: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),
@@ -110,6 +161,11 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     }),
     readFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/a.txt' } }),
     writeFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: 'workspace/b.txt' }, body: 'b' }),
+    deleteFile: async ({ sandboxId }) => ({ params: { id: sandboxId, path: await written(sandboxId) } }),
+    moveFile: async ({ sandboxId }) => {
+      const from = `/${await written(sandboxId)}`;
+      return { params: { id: sandboxId }, body: { from, to: `${from}.moved` } };
+    },
     deleteArchive: async ({ sandboxId }) => {
       const { records } = porthole.host.services;
       const sandbox = await records.sandboxes.get(sandboxId);

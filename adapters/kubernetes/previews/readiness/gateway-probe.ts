@@ -106,12 +106,14 @@ export function answerer({
   statusCode = 0,
   headers,
 }: Pick<IncomingMessage, 'statusCode' | 'headers'>): Answerer {
-  if (headers['x-porthole-status'] !== undefined) return 'nothing';
+  const isOurPage = headers['x-porthole-status'] !== undefined;
   const isGatewayError = statusCode === 502 || statusCode === 503 || statusCode === 504;
   const cameThroughRoute = Object.entries(ROUTE_RESPONSE_HEADERS).every(
     ([name, value]) => headers[name.toLowerCase()] === value,
   );
-  if (cameThroughRoute) return isGatewayError ? 'route' : 'app';
+  // A page of ours behind the route is the guest's: nothing listens.
+  if (cameThroughRoute) return isGatewayError || isOurPage ? 'route' : 'app';
+  if (isOurPage) return 'nothing';
   if (isGatewayError) return 'gateway';
   return statusCode === 404 ? 'nothing' : 'app';
 }

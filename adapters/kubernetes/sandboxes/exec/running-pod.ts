@@ -7,6 +7,10 @@ export interface RunningPod {
   /** The container that is the sandbox, and which start of it this is. */
   readonly container: string;
   readonly containerId: string;
+  /** In the cluster's network. */
+  readonly address?: string | undefined;
+  /** The public keys that its guest knows; undefined where it runs none. */
+  readonly guestKeys?: string | undefined;
 }
 
 export interface ExecStreams {

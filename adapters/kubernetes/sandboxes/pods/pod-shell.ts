@@ -22,6 +22,8 @@ import { EXEC_SUBPROTOCOL } from '../exec/channel-frames.ts';
 import { ExecChannel } from '../exec/exec-channel.ts';
 import { runPlain } from '../exec/run-plain.ts';
 import { execPath, type RunningPod } from '../exec/running-pod.ts';
+import type { GuestClient } from '#adapters/guest/guest-client.ts';
+import { type GuestAccess, PodGuests } from '../guest/pod-guests.ts';
 import type { Pod } from './pod.ts';
 import { podState } from './pod-state.ts';
 
@@ -46,8 +48,10 @@ export class PodShell {
   readonly #pods: Collection;
   readonly #dialer: PodDialer;
   readonly #kills = new Set<Promise<void>>();
+  readonly #guests: PodGuests | undefined;
 
-  constructor(client: KubernetesClient, streams: ClusterStreams, pods: Collection) {
+  constructor(client: KubernetesClient, streams: ClusterStreams, pods: Collection, guest?: GuestAccess) {
+    this.#guests = guest && new PodGuests({ ...guest, streams, pods });
     this.#client = client;
     this.#streams = streams;
     this.#pods = pods;
@@ -58,6 +62,8 @@ export class PodShell {
     signal?.throwIfAborted();
     const command = checkCommand(exec);
     const pod = await locate();
+    const guest = this.#guest(id, pod);
+    if (guest !== undefined) return guest.exec(exec, signal);
     const script = commandScript(command, { WORKSPACE, SANDBOX_ID: id });
     const path = execPath(this.#pods, pod, script.argv, { stdin: true, tty: command.tty !== null });
     const socket = await this.#streams.socket(
@@ -81,11 +87,24 @@ export class PodShell {
   async dial(id: string, locate: Locate, port: number, signal?: AbortSignal): Promise<Duplex> {
     signal?.throwIfAborted();
     checkPort(port);
-    return this.#dialer.dial(id, await locate(), port, signal);
+    const pod = await locate();
+    const guest = this.#guest(id, pod);
+    return guest === undefined ? this.#dialer.dial(id, pod, port, signal) : guest.dial(port, signal);
+  }
+
+  /** The guest of a pod; undefined where it runs none, or is not called. */
+  #guest(id: string, pod: RunningPod): GuestClient | undefined {
+    return pod.guestKeys === undefined ? undefined : this.#guests?.client(id, pod);
+  }
+
+  /** The guest of a sandbox; undefined where its pod runs none. */
+  async guestOf(id: string, locate: Locate): Promise<GuestClient | undefined> {
+    return this.#guest(id, await locate());
   }
 
   /** Resolves once a command has run. */
   async prepare(id: string, pod: RunningPod, signal: AbortSignal): Promise<void> {
+    if (pod.guestKeys !== undefined && this.#guests !== undefined) return this.#guests.ready(id, pod, signal);
     for (let tries = 1; ; tries += 1) {
       try {
         const { code } = await runPlain(this.#streams, this.#pods, pod, PREPARE_WORKSPACE, signal);
@@ -105,6 +124,7 @@ export class PodShell {
   /** Waits for signals that are on their way, and lets go of everything else. */
   async close(): Promise<void> {
     await Promise.all(this.#kills);
+    this.#guests?.close();
     this.#streams.close();
   }
 

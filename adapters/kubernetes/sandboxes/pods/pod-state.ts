@@ -1,4 +1,5 @@
 import type { RunningPod } from '../exec/running-pod.ts';
+import { guestKeysOf } from '#guest/protocol/guest-pod.ts';
 import type { Pod } from './pod.ts';
 
 /** What a pod is to its sandbox. */
@@ -25,6 +26,10 @@ const HOPELESS = new Set(['InvalidImageName', 'ErrImageNeverPull']);
 /** Nor of such an image, which it takes for one that may yet come: the words of the library that container runtimes read names with. */
 const NO_IMAGE = 'invalid reference format';
 
+/** For a pod whose image lacks it. */
+const NO_GUEST =
+  "its image has no /porthole: add the line `COPY --from=porthole/guest /porthole /porthole` to its Dockerfile, with the name of your image that holds the guest's folder";
+
 export function podState(pod: Pod | undefined): PodState {
   if (pod === undefined) return { state: 'absent' };
   const { metadata, spec, status = {} } = pod;
@@ -39,7 +44,19 @@ export function podState(pod: Pod | undefined): PodState {
   const ready = condition('Ready');
   if (ready?.status === 'True' && container !== undefined && found?.state?.running !== undefined) {
     const { name, uid } = metadata;
-    return { state: 'running', pod: { name, uid, container, containerId: found.containerID ?? '' } };
+    const address = status.podIPs?.[0]?.ip;
+    const guestKeys = guestKeysOf(spec?.containers?.find((each) => each.name === container)?.command);
+    return {
+      state: 'running',
+      pod: {
+        name,
+        uid,
+        container,
+        containerId: found.containerID ?? '',
+        ...(address !== undefined && { address }),
+        ...(guestKeys !== undefined && { guestKeys }),
+      },
+    };
   }
   const scheduled = condition('PodScheduled');
   if (scheduled?.status === 'False') {
@@ -48,10 +65,13 @@ export function podState(pod: Pod | undefined): PodState {
     return { state: 'creating', reason, isHopeless: false, ...(hasNoNode && { hasNoNode }) };
   }
   const held = found?.state?.waiting ?? found?.state?.terminated;
+  // The runtimes' own words: "exec: \"/porthole/node\": stat /porthole/node: no such file or directory".
+  const hasNoGuest = /\/porthole\/node.*(?:no such file|not found)/s.test(held?.message ?? '');
   return {
     state: 'creating',
-    reason: told(held ?? ready ?? {}, 'its pod is coming up'),
-    isHopeless: HOPELESS.has(held?.reason ?? '') || (held?.message?.includes(NO_IMAGE) ?? false),
+    reason: hasNoGuest ? NO_GUEST : told(held ?? ready ?? {}, 'its pod is coming up'),
+    isHopeless:
+      hasNoGuest || HOPELESS.has(held?.reason ?? '') || (held?.message?.includes(NO_IMAGE) ?? false),
   };
 }
 

@@ -2,7 +2,9 @@ import type { KubernetesObject } from '../../client/kubernetes-object.ts';
 
 /** What is read of a pod. */
 export interface Pod extends KubernetesObject {
-  readonly spec?: { readonly containers?: readonly { readonly name: string }[] };
+  readonly spec?: {
+    readonly containers?: readonly { readonly name: string; readonly command?: readonly string[] }[];
+  };
   readonly status?: {
     readonly phase?: string;
     readonly reason?: string;

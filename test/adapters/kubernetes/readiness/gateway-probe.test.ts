@@ -37,10 +37,12 @@ test.each<[string, number, Record<string, string>, string]>([
   [
     'Porthole’s page for a preview that is starting',
     503,
-    { ...OURS, 'x-porthole-status': 'starting' },
+    { 'referrer-policy': 'no-referrer', 'x-porthole-status': 'starting' },
     'nothing',
   ],
-  ['Porthole’s page, whatever its status', 200, { ...OURS, 'x-porthole-status': 'unknown' }, 'nothing'],
+  ['Porthole’s page, whatever its status', 200, { 'x-porthole-status': 'unknown' }, 'nothing'],
+  ['the guest’s page, through the route', 502, { ...OURS, 'x-porthole-status': 'nothing_listens' }, 'route'],
+  ['the guest’s page for a host that is not open', 404, { ...OURS, 'x-porthole-status': 'unknown' }, 'route'],
 ])('%s comes from who it comes from', (_name, statusCode, headers, from) => {
   expect(answerer({ statusCode, headers })).toBe(from);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { Pod } from '#adapters/kubernetes/sandboxes/pods/pod.ts';
+import { guestPod } from '#guest/protocol/guest-pod.ts';
 import { podState } from '#adapters/kubernetes/sandboxes/pods/pod-state.ts';
 
 const metadata = { name: 'box', uid: 'u1', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
@@ -32,6 +33,33 @@ test.each<[string, Pod | undefined, object]>([
       { spec: { containers: [{ name: 'main' }] } },
     ),
     { state: 'running', pod: { name: 'box', uid: 'u1', container: 'main', containerId: 'containerd://1' } },
+  ],
+  [
+    'a pod that runs the guest',
+    pod(
+      { conditions: ready, containerStatuses: [running], podIPs: [{ ip: '10.0.0.1' }] },
+      { spec: { containers: [{ name: 'sandbox', command: guestPod('key', {}).command }] } },
+    ),
+    {
+      state: 'running',
+      pod: {
+        name: 'box',
+        uid: 'u1',
+        container: 'sandbox',
+        containerId: 'containerd://1',
+        address: '10.0.0.1',
+        guestKeys: 'key',
+      },
+    },
+  ],
+  [
+    'a pod whose image lacks the guest',
+    waiting('RunContainerError', 'exec: "/porthole/node": stat /porthole/node: no such file or directory'),
+    {
+      state: 'creating',
+      reason: expect.stringContaining('COPY --from=porthole/guest /porthole /porthole'),
+      isHopeless: true,
+    },
   ],
   [
     'a pod on its way out, ready as it may be',

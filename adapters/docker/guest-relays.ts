@@ -1,0 +1,186 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, connect as openHttp2 } from 'node:http2';
+import type { Duplex } from 'node:stream';
+import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
+import { RELAY_SETTINGS, RELAY_WINDOW } from '#guest/protocol/http.ts';
+import { GUEST_FOLDER } from '#adapters/guest/guest-runtime.ts';
+import type { RunningContainer } from './containers/container-state.ts';
+import type { Engine } from './engine/engine.ts';
+import { attachExec } from './exec/attached-exec.ts';
+import { RelayDuplex } from './exec/relay-duplex.ts';
+
+/** A relay without connections is kept for this long, in milliseconds: it costs 15 MiB in the sandbox, and 200 ms to start. */
+const IDLE_MS = 60_000;
+
+/** A guest that has not answered for this long, in milliseconds, may be in a container that does not run any more. */
+const SLOW_MS = 1_000;
+
+/** The guest's socket: an abstract one (unix(7)) is no file that code in the sandbox could remove or replace. */
+export function guestSocket(containerName: string): string {
+  return `\0porthole-${containerName}`;
+}
+
+/** A sandbox whose guest is called. */
+export interface GuestWay {
+  readonly id: string;
+  /** Of its container. */
+  readonly name: string;
+  /** Rejects where the container does not run, with the reason. */
+  readonly check: () => Promise<unknown>;
+}
+
+interface OpenRelay {
+  readonly container: RunningContainer;
+  readonly relay: Promise<Relay>;
+}
+
+/**
+ * Connections to the guests in containers, through one relay a container, which an exec of the engine carries: so the way is
+ * the same for an engine on this machine, on another, and in a virtual machine, where no socket file would be shared.
+ */
+export class GuestRelays {
+  readonly #engine: Engine;
+  /** By sandbox. */
+  readonly #open = new Map<string, OpenRelay>();
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /**
+   * @throws EngineError 404 and 409 where the container does not run, PortholeError `exec_transport_error` where its guest
+   * does not answer, and what the check of the way says
+   */
+  async connect(way: GuestWay, container: RunningContainer, signal?: AbortSignal): Promise<Duplex> {
+    signal?.throwIfAborted();
+    const present = this.#find(way.id, container);
+    const relay = await present?.relay.catch(() => undefined);
+    if (present !== undefined && relay?.isOpen === true) {
+      try {
+        return await relay.connect(way, signal);
+      } catch (error) {
+        signal?.throwIfAborted();
+        // Nothing was sent: one that has just broken is replaced, once.
+        if (relay.isOpen) throw error;
+      }
+    }
+    if (present !== undefined) this.#forget(way.id, present);
+    const fresh = this.#find(way.id, container) ?? this.#start(way, container);
+    return (await fresh.relay).connect(way, signal);
+  }
+
+  /** Ends every connection to a sandbox. */
+  end(id: string): void {
+    const ending = this.#open.get(id);
+    this.#open.delete(id);
+    ending?.relay.then(
+      (relay) => relay.close(),
+      () => {},
+    );
+  }
+
+  closeAll(): void {
+    for (const id of this.#open.keys()) this.end(id);
+  }
+
+  #find(id: string, { containerId, startedAt }: RunningContainer): OpenRelay | undefined {
+    const found = this.#open.get(id);
+    const isSame = found?.container.containerId === containerId && found.container.startedAt === startedAt;
+    return isSame ? found : undefined;
+  }
+
+  #start({ id, name }: GuestWay, container: RunningContainer): OpenRelay {
+    const argv = [`${GUEST_FOLDER}/porthole`, 'relay', guestSocket(name).replace('\0', '@')];
+    const { containerId } = container;
+    const attached = attachExec(this.#engine, { containerId, argv, stdin: true, tty: false });
+    const opened: OpenRelay = { container, relay: attached.then(({ socket }) => new Relay(id, socket)) };
+    this.#open.set(id, opened);
+    const forget = (): void => this.#forget(id, opened);
+    opened.relay.then((relay) => void relay.closed.then(forget), forget);
+    return opened;
+  }
+
+  #forget(id: string, relay: OpenRelay): void {
+    if (this.#open.get(id) === relay) this.#open.delete(id);
+  }
+}
+
+class Relay {
+  /** Resolves once nothing can be connected through it any more. */
+  readonly closed: Promise<void>;
+  readonly #id: string;
+  readonly #session: ClientHttp2Session;
+  readonly #duplex: RelayDuplex;
+  readonly #streams = new Set<ClientHttp2Stream>();
+  #idle: NodeJS.Timeout | undefined;
+
+  constructor(id: string, socket: Duplex) {
+    this.#id = id;
+    this.#duplex = new RelayDuplex(socket, (said, cause) =>
+      this.#lost(`the connection to its guest was lost${said && ` (${said})`}`, cause),
+    );
+    const session = openHttp2('http://guest', {
+      createConnection: () => this.#duplex,
+      settings: RELAY_SETTINGS,
+    });
+    this.#session = session;
+    session.on('error', () => {});
+    session.once('connect', () => session.setLocalWindowSize(RELAY_WINDOW));
+    const closed = Promise.withResolvers<void>();
+    this.closed = closed.promise;
+    session.once('close', () => {
+      clearTimeout(this.#idle);
+      this.#duplex.destroy();
+      closed.resolve();
+    });
+  }
+
+  get isOpen(): boolean {
+    return !this.#session.closed && !this.#session.destroyed && !this.#duplex.destroyed;
+  }
+
+  connect({ check }: GuestWay, signal?: AbortSignal): Promise<Duplex> {
+    clearTimeout(this.#idle);
+    const stream = this.#session.request({ ':method': 'CONNECT', ':authority': 'guest' });
+    this.#streams.add(stream);
+    stream.once('close', () => {
+      this.#streams.delete(stream);
+      if (this.#streams.size > 0 || !this.isOpen) return;
+      this.#idle = setTimeout(() => this.#session.close(), IDLE_MS).unref();
+    });
+    return new Promise<Duplex>((resolve, reject) => {
+      // A container that is paused says nothing at all.
+      const slow = setInterval(() => void check().catch(failed), SLOW_MS);
+      const settle = (): void => {
+        clearInterval(slow);
+        stream.off('error', failed).off('close', closed);
+        signal?.removeEventListener('abort', abort);
+      };
+      const failed = (error: unknown): void => {
+        settle();
+        // Without a listener a late error would end the host.
+        stream.on('error', () => {});
+        stream.destroy();
+        reject(error);
+      };
+      const closed = (): void => failed(transportError(this.#id, 'the connection to its guest was lost'));
+      const abort = (): void => failed(signal?.reason);
+      stream.once('error', failed).once('close', closed);
+      stream.once('response', ({ ':status': status }) => {
+        if (status !== 200) return failed(transportError(this.#id, 'its guest does not listen'));
+        settle();
+        resolve(stream);
+      });
+      if (signal?.aborted) abort();
+      else signal?.addEventListener('abort', abort, { once: true });
+    });
+  }
+
+  close(): void {
+    this.#lost('the connection to its guest was closed');
+    this.#session.destroy();
+  }
+
+  #lost(what: string, cause?: unknown): void {
+    for (const stream of this.#streams) stream.destroy(transportError(this.#id, what, cause));
+  }
+}

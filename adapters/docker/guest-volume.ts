@@ -1,0 +1,143 @@
+import { createReadStream } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import { pack } from 'tar-stream';
+import { GUEST_FOLDER } from '#adapters/guest/guest-runtime.ts';
+import { DOMAIN } from '#constructs/names.ts';
+import type { Engine } from './engine/engine.ts';
+import { isStatus } from './engine/engine-error.ts';
+import { removeContainer } from './containers/remove-container.ts';
+
+/** On volumes: which version of the guest is in it. */
+const VERSION = `${DOMAIN}/guest`;
+
+/** Longest time for the engine to take 110 MB, in milliseconds. */
+const FILL_MS = 300_000;
+
+/** Another host that fills the volume may take this long until it is taken to be dead; it is looked at this often. */
+const OTHER_MS = 60_000;
+const LOOK_MS = 250;
+
+/**
+ * The volume that holds the guest's folder, read-only in every sandbox: made once per version, by the engine's archive API,
+ * so that no image is pulled and nothing runs. All sandboxes map the same files, so their memory is shared.
+ */
+export class GuestVolume {
+  readonly #engine: Engine;
+  readonly #folder: () => Promise<string>;
+  #made: Promise<string> | undefined;
+
+  /** @param folder of this machine, whose last part is the version */
+  constructor(engine: Engine, folder: () => Promise<string>) {
+    this.#engine = engine;
+    this.#folder = folder;
+  }
+
+  /**
+   * The volume's name, once it is whole.
+   * @param image any that the engine has: a container of it is made for the volume to be filled, and never started
+   */
+  name(image: string): Promise<string> {
+    this.#made ??= this.#make(image).catch((error: unknown) => {
+      this.#made = undefined;
+      throw error;
+    });
+    return this.#made;
+  }
+
+  /** It was removed behind our back. */
+  forget(): void {
+    this.#made = undefined;
+  }
+
+  async #make(image: string): Promise<string> {
+    const folder = await this.#folder();
+    const name = `porthole-guest-${basename(folder)}`;
+    // Volumes cannot be renamed: a second, empty one says that the first is whole.
+    const whole = `${name}-whole`;
+    for (const until = performance.now() + OTHER_MS; ; await pause(LOOK_MS)) {
+      if ((await this.#has(name)) && (await this.#has(whole))) return name;
+      const isLate = performance.now() > until;
+      if (isLate) await removeContainer(this.#engine, `${name}-filler`);
+      if (await this.#fill(folder, name, image)) break;
+      if (isLate) throw new Error(`Volume ${name} is filled by another host again and again.`);
+    }
+    await this.#create(whole, basename(folder));
+    return name;
+  }
+
+  /** False where another host fills it: the container's name is the lock. */
+  async #fill(folder: string, name: string, image: string): Promise<boolean> {
+    const filler = `${name}-filler`;
+    await this.#create(name, basename(folder));
+    try {
+      await this.#engine.call('prepare the guest', (docker, abortSignal) =>
+        docker.createContainer({
+          name: filler,
+          Image: image,
+          Entrypoint: ['false'],
+          Labels: { [VERSION]: basename(folder) },
+          HostConfig: {
+            NetworkMode: 'none',
+            Mounts: [{ Type: 'volume', Source: name, Target: GUEST_FOLDER, ReadOnly: false }],
+          },
+          abortSignal,
+        }),
+      );
+    } catch (error) {
+      if (isStatus(error, 409)) return false;
+      throw error;
+    }
+    try {
+      await this.#engine.call(
+        'copy the guest to the engine',
+        (docker, abortSignal) =>
+          docker.getContainer(filler).putArchive(archiveOf(folder), { path: '/', abortSignal }),
+        undefined,
+        FILL_MS,
+      );
+    } finally {
+      await removeContainer(this.#engine, filler);
+    }
+    return true;
+  }
+
+  async #has(name: string): Promise<boolean> {
+    const found = await this.#engine.find(`inspect volume ${name}`, (docker, abortSignal) =>
+      docker.getVolume(name).inspect({ abortSignal }),
+    );
+    return found !== undefined;
+  }
+
+  #create(name: string, version: string): Promise<unknown> {
+    return this.#engine.call(`create volume ${name}`, (docker, abortSignal) =>
+      docker.createVolume({ Name: name, Driver: 'local', Labels: { [VERSION]: version }, abortSignal }),
+    );
+  }
+}
+
+/** The folder as a tar archive, root's, below the path at which sandboxes see it. */
+function archiveOf(folder: string): Readable {
+  const archive = pack();
+  const prefix = GUEST_FOLDER.slice(1);
+  const fill = async (): Promise<void> => {
+    archive.entry({ name: `${prefix}/`, type: 'directory', mode: 0o755 });
+    const names = await readdir(folder, { recursive: true });
+    for (const each of names.toSorted()) {
+      const path = join(folder, each);
+      const name = `${prefix}/${each}`;
+      const found = await stat(path);
+      if (found.isDirectory()) archive.entry({ name: `${name}/`, type: 'directory', mode: 0o755 });
+      else {
+        const mode = (found.mode & 0o111) === 0 ? 0o644 : 0o755;
+        await pipeline(createReadStream(path), archive.entry({ name, size: found.size, mode }));
+      }
+    }
+    archive.finalize();
+  };
+  fill().catch((error: Error) => archive.destroy(error));
+  return Readable.from(archive);
+}

@@ -1,0 +1,167 @@
+/** The first exchange on a connection to a guest: an HTTP request that becomes a stream of its own (RFC 9110 §7.8). */
+import type { Duplex } from 'node:stream';
+import { nothingListens } from '#adapters/sandboxes/sandbox-errors.ts';
+import { type ErrorCode, PortholeError } from '#core/errors.ts';
+import { ANSWER_WITHIN, guestFailure } from '#core/use-cases/guest-answers.ts';
+import { FILE_REFUSALS } from '#guest/protocol/files.ts';
+import { guestErrorBody } from '#guest/protocol/http.ts';
+import { refusalDetails } from '#guest/protocol/processes.ts';
+
+/** What the head of an answer may take, and the body of a refusal. */
+const MAX_HEAD = 16 * 1024;
+const MAX_REFUSAL = 64 * 1024;
+
+export interface GuestAddress {
+  readonly sandboxId: string;
+  /** A byte stream to the guest, fresh for each call. */
+  connect(signal?: AbortSignal): Promise<Duplex>;
+  /** The value of `Authorization` for an operation, where the guest asks for one. */
+  authorization?: ((operation: string) => string | Promise<string>) | undefined;
+  /** In ms. @default ANSWER_WITHIN */
+  readonly answerWithin?: number | undefined;
+}
+
+/** A guest's refusal in the words of the API. `body` is the whole answer; about files it speaks of paths, to their caller. */
+export function guestRefusal(sandboxId: string, status: number, body: string): PortholeError {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    return guestFailure(sandboxId, `its guest answered ${status}`);
+  }
+  const parsed = guestErrorBody.safeParse(value);
+  if (!parsed.success) return guestFailure(sandboxId, `its guest answered ${status}`);
+  const { code, error } = parsed.data;
+  const ofFiles = FILE_REFUSALS.find((refusal) => refusal === code);
+  if (ofFiles !== undefined) return new PortholeError(ofFiles, error);
+  const known = REFUSALS.get(code);
+  if (known === undefined) return guestFailure(sandboxId, `its guest refused: ${error}`);
+  // Only what is valid: an answer of the API must not repeat what a hostile guest makes up.
+  const { success, data } = refusalDetails.safeParse(value);
+  const { exit, existing } = success ? data : {};
+  const details = { ...(exit !== undefined && { exit }), ...(existing !== undefined && { existing }) };
+  return new PortholeError(known, `Sandbox ${sandboxId}: ${error}`, { details });
+}
+
+/** What the guest refuses for its caller's sake, and as what the API does. */
+const REFUSALS: ReadonlyMap<string, ErrorCode> = new Map([
+  ['not_found', 'not_found'],
+  ['payload_too_large', 'payload_too_large'],
+  ['conflict', 'conflict'],
+  ['process_exited', 'process_exited'],
+  ['timed_out', 'wait_timed_out'],
+  ['too_many', 'too_many_processes'],
+]);
+
+/** Connects. @throws PortholeError `exec_transport_error`, or what `connect` says */
+export async function connectToGuest(address: GuestAddress, signal?: AbortSignal): Promise<Duplex> {
+  try {
+    const stream = await address.connect(signal);
+    stream.on('error', () => {});
+    return stream;
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof PortholeError) throw error;
+    throw guestFailure(address.sandboxId, 'its guest does not listen', error);
+  }
+}
+
+export interface UpgradeRequest {
+  readonly path: string;
+  readonly headers: readonly string[];
+  /** Goes out right behind the request, without waiting for the answer. */
+  readonly first?: Buffer | undefined;
+  /** Of a dial: becomes the error `nothing_listens`. */
+  readonly port?: number | undefined;
+}
+
+/**
+ * Sends a request with `Upgrade`, and resolves once the guest has switched protocols. The stream does not flow yet;
+ * `rest` is what came right behind the answer.
+ * @throws PortholeError as the guest refuses, or `exec_transport_error`
+ */
+export async function upgradeConnection(
+  address: GuestAddress,
+  { path, headers, first, port }: UpgradeRequest,
+  signal?: AbortSignal,
+): Promise<{ readonly stream: Duplex; readonly rest: Buffer }> {
+  signal?.throwIfAborted();
+  const { sandboxId, answerWithin = ANSWER_WITHIN } = address;
+  const authorization = await address.authorization?.(`GET ${path}`);
+  const stream = await connectToGuest(address, signal);
+  const lines = [`GET ${path} HTTP/1.1`, 'Host: guest', 'Connection: Upgrade', ...headers];
+  if (authorization !== undefined) lines.push(`Authorization: ${authorization}`);
+  const request = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`);
+  return new Promise((resolve, reject) => {
+    const answer = new AnswerHead();
+    const settle = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+      stream.off('readable', take).off('close', lost).off('end', lost);
+    };
+    const fail = (error: unknown): void => {
+      settle();
+      stream.destroy();
+      reject(error);
+    };
+    const abort = (): void => fail(signal?.reason);
+    const lost = (): void => fail(guestFailure(sandboxId, 'its guest hung up'));
+    const take = (): void => {
+      const chunk = stream.read() as Buffer | null;
+      if (chunk === null) return;
+      try {
+        answer.add(chunk);
+      } catch (error) {
+        return fail(guestFailure(sandboxId, 'its guest breaks the protocol', error));
+      }
+      if (answer.status === undefined) return;
+      if (answer.status === 101) {
+        settle();
+        resolve({ stream, rest: answer.rest });
+      } else if (answer.isComplete) {
+        const refused = guestRefusal(sandboxId, answer.status, answer.rest.toString());
+        const listensNot = port !== undefined && answer.status === 502;
+        fail(listensNot ? nothingListens(sandboxId, port) : refused);
+      }
+    };
+    const timer = setTimeout(() => fail(guestFailure(sandboxId, 'its guest does not answer')), answerWithin);
+    // Not by 'data': a stream that was paused stays so when its next owner listens for data.
+    stream.on('close', lost).on('end', lost).on('readable', take);
+    if (signal?.aborted) return abort();
+    signal?.addEventListener('abort', abort);
+    stream.write(first === undefined ? request : Buffer.concat([request, first]));
+  });
+}
+
+/** Collects the head of an HTTP answer, and the body of one that is not 101. */
+class AnswerHead {
+  /** Undefined until the whole head is there. */
+  status: number | undefined;
+  rest: Buffer = Buffer.alloc(0);
+  #bodyLength = 0;
+
+  /** @throws Error on what is no HTTP/1.1, or too long */
+  add(chunk: Buffer): void {
+    this.rest = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
+    if (this.status === undefined) {
+      const start = this.rest.subarray(0, 9).toString('latin1');
+      if (!'HTTP/1.1 '.startsWith(start)) throw new Error('no HTTP/1.1 answer');
+      const end = this.rest.indexOf('\r\n\r\n');
+      if (end < 0 || end > MAX_HEAD) {
+        if (this.rest.length > MAX_HEAD) throw new Error('the head of the answer is too long');
+        return;
+      }
+      const head = this.rest.subarray(0, end).toString('latin1');
+      const status = /^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1];
+      if (status === undefined) throw new Error('no status');
+      this.status = Number(status);
+      this.#bodyLength = Number(/^content-length: *(\d{1,9})$/im.exec(head)?.[1] ?? 0);
+      this.rest = this.rest.subarray(end + 4);
+      if (this.status !== 101 && this.#bodyLength > MAX_REFUSAL) throw new Error('a refusal is too long');
+    }
+  }
+
+  get isComplete(): boolean {
+    return this.rest.length >= this.#bodyLength;
+  }
+}

@@ -1,0 +1,239 @@
+import { randomBytes } from 'node:crypto';
+import { type Duplex, Readable, Writable } from 'node:stream';
+import { checkCommand } from '#adapters/sandboxes/shell/check-command.ts';
+import type { ExecCommand, ExecExit, ExecProcess } from '#core/ports/sandbox-provider.ts';
+import { commandExit, EXEC, type ExecRequest, STDIN_WINDOW } from '#guest/protocol/exec.ts';
+import { type WebSocketMessage, WebSocketReader, WebSocketWriter } from '#guest/protocol/web-socket.ts';
+import { ANSWER_WITHIN, guestFailure } from '#core/use-cases/guest-answers.ts';
+import { type GuestAddress, upgradeConnection } from './guest-connection.ts';
+
+/** Read ahead of the reader, in bytes, for each stream: some pieces, as to stop and start at each costs more. */
+const AHEAD = 256 * 1024;
+
+/** Of stdin, in one message. */
+const PIECE = 64 * 1024;
+
+/**
+ * Starts a command in a guest. The request goes out with the handshake, so that a command costs one round trip.
+ * @throws PortholeError `invalid_request`, `exec_transport_error`
+ */
+export async function startGuestCommand(
+  address: GuestAddress,
+  command: ExecCommand,
+  signal?: AbortSignal,
+): Promise<ExecProcess> {
+  const { argv, cwd, env, stdin, tty } = checkCommand(command);
+  const request: ExecRequest = { argv: [...argv], cwd, env, stdin, ...(tty === null ? {} : { tty }) };
+  const { stream, rest } = await upgradeConnection(
+    address,
+    {
+      path: '/v1/exec',
+      headers: [
+        'Upgrade: websocket',
+        'Sec-WebSocket-Version: 13',
+        `Sec-WebSocket-Key: ${randomBytes(16).toString('base64')}`,
+      ],
+      first: WRITER.text(JSON.stringify(request)),
+    },
+    signal,
+  );
+  const started = new GuestCommand(address, stream, stdin || tty !== null, tty !== null, signal);
+  started.begin(rest);
+  await started.started;
+  return started;
+}
+
+const WRITER = new WebSocketWriter('client');
+
+class GuestCommand implements ExecProcess {
+  readonly stdin: GuestStdin | null;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly exited: Promise<ExecExit>;
+  /** Resolves once the command runs, or is refused by its exit. */
+  readonly started: Promise<void>;
+  readonly #address: GuestAddress;
+  readonly #stream: Duplex;
+  readonly #reader = new WebSocketReader('client');
+  readonly #isTerminal: boolean;
+  readonly #full = new Set<Readable>();
+  readonly #signal: AbortSignal | undefined;
+  readonly #exit = Promise.withResolvers<ExecExit>();
+  readonly #start = Promise.withResolvers<void>();
+  readonly #late: NodeJS.Timeout;
+  #isOver = false;
+
+  constructor(
+    address: GuestAddress,
+    stream: Duplex,
+    takesInput: boolean,
+    isTerminal: boolean,
+    signal: AbortSignal | undefined,
+  ) {
+    this.#address = address;
+    this.#stream = stream;
+    this.#isTerminal = isTerminal;
+    this.#signal = signal;
+    this.stdout = this.#output();
+    this.stderr = this.#output();
+    if (isTerminal) this.stderr.push(null);
+    this.stdin = takesInput ? new GuestStdin(stream) : null;
+    this.exited = this.#exit.promise;
+    this.started = this.#start.promise;
+    // A caller that only reads the output meets a loss there; an unhandled rejection would end the host.
+    this.exited.catch(() => {});
+    this.#late = setTimeout(
+      () => this.#lost('its guest does not start the command'),
+      address.answerWithin ?? ANSWER_WITHIN,
+    );
+  }
+
+  /** @param rest what came behind the handshake */
+  begin(rest: Buffer): void {
+    const lost = (): void => this.#lost('the connection to the command was lost');
+    this.#stream.on('data', (chunk: Buffer) => this.#read(chunk));
+    this.#stream.on('end', lost).on('close', lost);
+    this.#signal?.addEventListener('abort', this.#abort);
+    if (this.#signal?.aborted) return this.#abort();
+    if (rest.length > 0) this.#read(rest);
+    if (this.#full.size === 0) this.#stream.resume();
+  }
+
+  kill(signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT' | 'SIGHUP'): void {
+    this.#send(EXEC.signal, signal);
+  }
+
+  resize(cols: number, rows: number): void {
+    const within = (size: number): number => Math.min(Math.max(Math.trunc(size), 1), 65_535);
+    this.#send(EXEC.resize, JSON.stringify({ cols: within(cols), rows: within(rows) }));
+  }
+
+  #send(type: number, payload: string): void {
+    if (!this.#isOver) this.#stream.write(WRITER.binary(type, payload));
+  }
+
+  #output(): Readable {
+    const release = (): void => {
+      if (this.#full.delete(stream) && this.#full.size === 0) this.#stream.resume();
+    };
+    const stream: Readable = new Readable({ highWaterMark: AHEAD, read: release });
+    stream.on('close', release);
+    // Without a listener an error would end the host; a reader gets it all the same.
+    stream.on('error', () => {});
+    return stream;
+  }
+
+  #read(chunk: Buffer): void {
+    if (this.#isOver) return;
+    try {
+      for (const message of this.#reader.read(chunk)) {
+        this.#take(message);
+        // Nothing counts that comes after the exit.
+        if (this.#isOver) return;
+      }
+    } catch (error) {
+      this.#lost('its guest breaks the protocol', error);
+    }
+  }
+
+  #take(message: WebSocketMessage): void {
+    if (message.kind !== 'binary') throw new Error(`an unexpected message: ${message.kind}`);
+    const { type, payload } = message;
+    if (type === EXEC.stdout || type === EXEC.stderr) {
+      const stream = type === EXEC.stderr && !this.#isTerminal ? this.stderr : this.stdout;
+      if (stream.destroyed || stream.push(payload)) return;
+      this.#full.add(stream);
+      this.#stream.pause();
+    } else if (type === EXEC.window && payload.length === 4) {
+      this.stdin?.acknowledge(payload.readUInt32BE(0));
+    } else if (type === EXEC.started) {
+      clearTimeout(this.#late);
+      this.#start.resolve();
+    } else if (type === EXEC.exit) {
+      this.#finish(commandExit.parse(JSON.parse(payload.toString())));
+    } else throw new Error(`an unexpected message of type ${type}`);
+  }
+
+  #finish(exit: ExecExit): void {
+    this.#end();
+    if (!this.stdout.destroyed) this.stdout.push(null);
+    if (!this.#isTerminal && !this.stderr.destroyed) this.stderr.push(null);
+    this.#exit.resolve(exit);
+    this.#start.resolve();
+  }
+
+  #lost(what: string, cause?: unknown): void {
+    this.#fail(guestFailure(this.#address.sandboxId, what, cause));
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isOver) return;
+    this.#end();
+    const { sandboxId } = this.#address;
+    const reason =
+      error instanceof Error ? error : new Error(`Sandbox ${sandboxId}: aborted`, { cause: error });
+    this.stdout.destroy(reason);
+    this.stderr.destroy(reason);
+    this.#exit.reject(error);
+    this.#start.reject(error);
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    clearTimeout(this.#late);
+    this.#signal?.removeEventListener('abort', this.#abort);
+    this.stdin?.destroy();
+    this.#stream.destroy();
+  }
+
+  /** The guest kills the group when the connection ends. */
+  readonly #abort = (): void => this.#fail(this.#signal?.reason);
+}
+
+/**
+ * No more than a window of input is on its way unacknowledged, so that the guest never has to stop reading from the
+ * connection, and sees at once when it closes, whatever the command does with its input.
+ */
+class GuestStdin extends Writable {
+  readonly #stream: Duplex;
+  #window = STDIN_WINDOW;
+  #rest: Buffer = Buffer.alloc(0);
+  #written: ((error?: Error | null) => void) | undefined;
+
+  constructor(stream: Duplex) {
+    super({ decodeStrings: true });
+    this.#stream = stream;
+    // A command that ends without reading everything is no error of the writer's.
+    this.on('error', () => {});
+  }
+
+  acknowledge(bytes: number): void {
+    this.#window = Math.min(STDIN_WINDOW, this.#window + bytes);
+    this.#pump();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#rest = chunk;
+    this.#written = done;
+    this.#pump();
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.#stream.write(WRITER.binary(EXEC.stdinEnd));
+    done();
+  }
+
+  #pump(): void {
+    while (this.#rest.length > 0 && this.#window > 0) {
+      const piece = this.#rest.subarray(0, Math.min(PIECE, this.#window));
+      this.#rest = this.#rest.subarray(piece.length);
+      this.#window -= piece.length;
+      this.#stream.write(WRITER.binaryHead(EXEC.stdin, piece.length));
+      this.#stream.write(piece);
+    }
+    if (this.#rest.length > 0) return;
+    const done = this.#written;
+    this.#written = undefined;
+    done?.();
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * The folder that sandboxes see as `/porthole`: the guest, and all that it needs to run in any image, one without a libc
+ * included. It is made once per version, from what this machine and the project have, and never changes afterwards.
+ *
+ *     const folder = await buildGuestRuntime(guestCache(process.env));
+ */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { homedir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { loaderOf, relocateProgram } from './elf-file.ts';
+import { bundleGuest } from './guest-bundle.ts';
+
+/** Where sandboxes see the folder. Short: both paths must fit into the place of the loader's path, 27 bytes on arm64. */
+export const GUEST_FOLDER = '/porthole';
+const PLACES = { loader: `${GUEST_FOLDER}/ld`, libraries: `${GUEST_FOLDER}/lib` } as const;
+
+/** Flags of the guest's Node: few threads, and a young generation that stays small. */
+export const GUEST_NODE_FLAGS = ['--v8-pool-size=1', '--max-semi-space-size=1'];
+
+/** What starts the guest inside, but for its settings. */
+export const GUEST_COMMAND = [
+  `${GUEST_FOLDER}/node`,
+  ...GUEST_NODE_FLAGS,
+  `${GUEST_FOLDER}/guest.js`,
+] as const;
+
+/** Native parts beside Node: terminals, and the calls that Node lacks. */
+const ADDONS = [
+  ['pty.node', `@lydell/node-pty-linux-${process.arch}/pty.node`],
+  ['calls.node', `@koromix/koffi-linux-${process.arch}/linux_${process.arch}/koffi.node`],
+] as const;
+
+const require = createRequire(import.meta.url);
+
+/** Why this machine cannot make the folder, with the remedy. */
+export function guestRuntimeMissing(): string | undefined {
+  if (process.platform === 'linux') return undefined;
+  return `the guest is made on Linux, not on ${process.platform}: run Porthole on Linux for sandboxes in containers`;
+}
+
+/** Where such folders are kept: `PORTHOLE_CACHE_DIR`, else `porthole` in the user's cache folder. */
+export function guestCache(env: NodeJS.ProcessEnv): string {
+  const own = env['PORTHOLE_CACHE_DIR'];
+  if (own) return join(resolve(own), 'guest');
+  return join(resolve(env['XDG_CACHE_HOME'] || join(homedir(), '.cache')), 'porthole', 'guest');
+}
+
+/**
+ * Makes the folder below `cache` and resolves to its path; its last part is the version, 16 hex digits.
+ * @throws Error with what is missing
+ */
+export async function buildGuestRuntime(cache: string): Promise<string> {
+  const missing = guestRuntimeMissing();
+  if (missing !== undefined) throw new Error(missing);
+  const node = nodeProgram();
+  const addons = ADDONS.map(([name, path]) => [name, optional(path)] as const).filter(
+    ([, path]) => path !== undefined,
+  );
+  const programs = await bundleGuest();
+  const program = readFileSync(node);
+  const loader = loaderOf(program);
+  const libraries = await librariesOf(loader, [node, ...addons.map(([, path]) => path as string)]);
+  const files = [node, loader, ...libraries, ...addons.map(([, path]) => path as string)];
+  const digest = createHash('sha256').update(JSON.stringify([PLACES, programs]));
+  for (const file of files) digest.update(file).update(file === node ? program : readFileSync(file));
+  const folder = join(cache, digest.digest('hex').slice(0, 16));
+  if (existsSync(folder)) return folder;
+
+  const fresh = `${folder}.${process.pid}`;
+  mkdirSync(join(fresh, 'lib'), { recursive: true, mode: 0o755 });
+  writeFileSync(join(fresh, 'node'), relocateProgram(program, PLACES), { mode: 0o755 });
+  for (const [from, to] of [
+    [loader, 'ld'],
+    ...libraries.map((path) => [path, join('lib', basename(path))]),
+    ...addons.map(([name, path]) => [path, name]),
+  ] as [string, string][]) {
+    copyFileSync(from, join(fresh, to), constants.COPYFILE_FICLONE);
+  }
+  for (const [name, text] of Object.entries(programs)) {
+    writeFileSync(join(fresh, name), text, { mode: text.startsWith('#!') ? 0o755 : 0o644 });
+  }
+  try {
+    renameSync(fresh, folder);
+  } catch (error) {
+    // Another process was quicker, with the same content.
+    rmSync(fresh, { recursive: true, force: true });
+    if (!existsSync(folder)) throw error;
+  }
+  return folder;
+}
+
+/** The project's own Node where its package is installed, which runs on every glibc since 2.28; else the one that runs this. */
+function nodeProgram(): string {
+  const own = optional(`node-linux-${process.arch}/package.json`);
+  return own === undefined ? process.execPath : join(dirname(own), 'bin/node');
+}
+
+function optional(path: string): string | undefined {
+  try {
+    return require.resolve(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The shared libraries that these files need, as their own loader finds them on this machine.
+ * @throws Error that names the library that is missing
+ */
+async function librariesOf(loader: string, files: readonly string[]): Promise<string[]> {
+  const found = new Set<string>();
+  for (const file of files) {
+    const { stdout } = await promisify(execFile)(loader, ['--list', file], { env: {} });
+    const [, absent] = /^\s*(\S+) => not found/m.exec(stdout) ?? [];
+    if (absent !== undefined) throw new Error(`${basename(file)} needs ${absent}, which this machine lacks`);
+    for (const [, path = ''] of stdout.matchAll(/ => (\/\S+)/g)) found.add(path);
+  }
+  found.delete(loader);
+  return [...found].toSorted();
+}

@@ -1,0 +1,93 @@
+import type { GuestClient } from '#adapters/guest/guest-client.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { Preview, PreviewSpec } from '#core/ports/preview-plane.ts';
+import { previewHost } from '#core/rules/preview-token.ts';
+import { type OpenPreviewRequest, openPreviewsAnswer } from '#guest/protocol/previews.ts';
+import { within } from '../client/within.ts';
+
+/**
+ * The guest of a sandbox; undefined where its image has none.
+ * @throws PortholeError `sandbox_not_running`, `sandbox_not_found`, `exec_transport_error`
+ */
+export type GuestOf = (
+  sandboxId: string,
+  signal: AbortSignal,
+) => Promise<Pick<GuestClient, 'json'> | undefined>;
+
+export interface GuestUpstreamOptions {
+  readonly guestOf: GuestOf;
+  readonly zone: string;
+  readonly publicPort: number;
+  /** Origins that may show previews in a frame: the console's. */
+  readonly frameAncestors: readonly string[];
+  readonly now: () => Date;
+}
+
+/** The guests as the upstream of previews. */
+export interface GuestUpstream {
+  /** Where the Service of a preview is to lead. Resolves once the guest serves it. */
+  open(spec: PreviewSpec, signal?: AbortSignal): Promise<'guest' | 'direct'>;
+  /** The guest ends what visitors have open. Never rejects: without a route nothing new comes. */
+  close(preview: Partial<Preview>): Promise<void>;
+  /** @see PreviewPlane.lastUsed */
+  lastUsed(preview: Preview, signal?: AbortSignal): Promise<Date | undefined>;
+}
+
+/** In milliseconds. A guest answers within 20; one that does not must not hold up a start, or a pass of the reaper. */
+const OPEN_MS = 5_000;
+const ASK_MS = 2_000;
+
+export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstream {
+  const { guestOf, zone, publicPort, frameAncestors, now } = options;
+  const hostOf = (token: string): string =>
+    previewHost(token, zone) + (publicPort === 443 ? '' : `:${publicPort}`);
+
+  return {
+    async open({ sandboxId, targetPort, token, runId, maxUntil }, signal) {
+      const body: OpenPreviewRequest = {
+        host: hostOf(token),
+        run: runId,
+        expires_at: maxUntil.toISOString(),
+        frame_ancestors: [...frameAncestors],
+      };
+      try {
+        return await within(OPEN_MS, signal, async (limit) => {
+          const guest = await guestOf(sandboxId, limit);
+          if (guest === undefined) return 'direct';
+          await guest.json('PUT', `/v1/previews/${targetPort}`, openPreviewsAnswer, { body, signal: limit });
+          return 'guest';
+        });
+      } catch (error) {
+        signal?.throwIfAborted();
+        // The start goes on and says that the sandbox is stopped, as on every plane.
+        const code = error instanceof PortholeError ? error.code : undefined;
+        if (code === 'sandbox_not_running' || code === 'sandbox_not_found') return 'guest';
+        throw error;
+      }
+    },
+
+    async close({ sandboxId, targetPort, token }) {
+      if (sandboxId === undefined || targetPort === undefined || token === undefined) return;
+      const path = `/v1/previews/${targetPort}?host=${encodeURIComponent(hostOf(token))}`;
+      await within(ASK_MS, undefined, async (limit) => {
+        const guest = await guestOf(sandboxId, limit);
+        await guest?.json('DELETE', path, openPreviewsAnswer, { signal: limit });
+      }).catch(() => undefined);
+    },
+
+    async lastUsed({ sandboxId, targetPort, token }, signal) {
+      try {
+        return await within(ASK_MS, signal, async (limit) => {
+          const guest = await guestOf(sandboxId, limit);
+          const open = await guest?.json('GET', '/v1/previews', openPreviewsAnswer, { signal: limit });
+          const host = hostOf(token);
+          const own = open?.previews.find((each) => each.host === host && each.port === targetPort);
+          return typeof own?.idle_ms === 'number' ? new Date(now().getTime() - own.idle_ms) : undefined;
+        });
+      } catch {
+        signal?.throwIfAborted();
+        return undefined;
+      }
+    },
+  };
+}

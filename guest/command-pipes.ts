@@ -1,0 +1,119 @@
+import { spawn } from 'node:child_process';
+import { closeSync, constants, mkdirSync, openSync, readdirSync, rmSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+
+/** Made at a time: enough for 64 commands. To start mkfifo takes longer than mkfifo does. */
+const BATCH = 128;
+/** With fewer than these the next batch is made. */
+const FEW = 32;
+
+/** One stream of a command's output. */
+export interface CommandPipe {
+  readonly source: Readable;
+  /** The command's end, which blocks, as programs expect; to be closed once the command has it. */
+  readonly theirs: number;
+}
+
+/**
+ * Named pipes for what commands print. Node gives its children sockets, and a socket cannot be opened a second time:
+ * `echo oops > /dev/stderr` fails on one. Not for stdin: opening /dev/stdin again would wait for ever once all input is
+ * written.
+ */
+export class CommandPipes {
+  readonly #folder: string;
+  readonly #spare: string[] = [];
+  #filling: Promise<void> | undefined;
+  /** mkfifo is not installed, or the folder takes no pipes. */
+  #unavailable = process.platform !== 'linux';
+  #next = 0;
+
+  /** @param folder a folder that holds nothing else */
+  constructor(folder: string) {
+    this.#folder = folder;
+    try {
+      rmSync(folder, { recursive: true, force: true });
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+    } catch {
+      this.#unavailable = true;
+    }
+  }
+
+  /** Makes some ahead, so that no command waits for them. Never rejects. */
+  prepare(): Promise<void> {
+    if (this.#unavailable || this.#spare.length >= FEW) return Promise.resolve();
+    this.#filling ??= this.#fill().finally(() => {
+      this.#filling = undefined;
+    });
+    return this.#filling;
+  }
+
+  /** Two pipes if they are made already; `wait()` says whether more may come. */
+  take(): readonly [CommandPipe, CommandPipe] | undefined {
+    const stdout = this.#open();
+    const stderr = this.#open();
+    void this.prepare();
+    if (stdout !== undefined && stderr !== undefined) return [stdout, stderr];
+    for (const pipe of [stdout, stderr]) if (pipe !== undefined) discard(pipe);
+    return undefined;
+  }
+
+  /** Like `take`, but waits until pipes are made. Undefined where none can be had. */
+  async takeLater(): Promise<readonly [CommandPipe, CommandPipe] | undefined> {
+    for (let pair = this.take(); ; pair = this.take()) {
+      if (pair !== undefined || this.#unavailable) return pair;
+      await this.prepare();
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#spare.length < 2 && !this.#unavailable;
+  }
+
+  #open(): CommandPipe | undefined {
+    for (let name = this.#spare.pop(); name !== undefined; name = this.#spare.pop()) {
+      const path = join(this.#folder, name);
+      try {
+        const ours = openSync(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+        try {
+          // Through the open descriptor it is the same pipe for certain, and has a reader: opening it never blocks.
+          const theirs = openSync(`/proc/self/fd/${ours}`, O_WRONLY);
+          return { source: new Socket({ fd: ours, writable: false }), theirs };
+        } catch (error) {
+          closeSync(ours);
+          throw error;
+        }
+      } catch {
+        // Code in the sandbox may have removed it.
+      } finally {
+        rmSync(path, { force: true });
+      }
+    }
+    return undefined;
+  }
+
+  async #fill(): Promise<void> {
+    const names = Array.from({ length: BATCH }, () => String(this.#next++));
+    const made = spawn('mkfifo', ['-m', '600', '--', ...names], { stdio: 'ignore', cwd: this.#folder });
+    const code = await new Promise((resolve) => {
+      made.once('exit', resolve);
+      made.once('error', resolve);
+    });
+    let there: string[] = [];
+    try {
+      there = readdirSync(this.#folder).filter((name) => names.includes(name));
+    } catch {
+      // The folder is gone: no pipes.
+    }
+    this.#spare.push(...there);
+    if (code !== 0 && there.length < 2) this.#unavailable = true;
+  }
+}
+
+export function discard({ source, theirs }: CommandPipe): void {
+  closeSync(theirs);
+  source.destroy();
+}

@@ -1,0 +1,215 @@
+import { closeSync } from 'node:fs';
+import { PortholeError } from '../../core/errors.ts';
+import { resolveWorkspacePath } from '../../core/rules/workspace-path.ts';
+import { at, type Calls, Descent, errno, FOLDER, lstatIfThere, Slices } from './descriptors.ts';
+import { failure, notFound } from './failures.ts';
+import type { Place, Workspace } from './workspace.ts';
+
+/**
+ * Makes a folder and those above it. One that is there stays as it is.
+ * @throws PortholeError `path_outside_workspace`, `invalid_request`, `workspace_archive_write_error`
+ */
+export async function makeFolder(workspace: Workspace, path: string): Promise<void> {
+  const absolute = resolveWorkspacePath(path, 'path');
+  let place: Place | undefined;
+  try {
+    place = await workspace.walk(path, { makesFolders: true });
+    const { directory, name, stat, calls } = place;
+    if (stat?.isDirectory() === true) return;
+    if (stat !== undefined) {
+      throw new PortholeError('invalid_request', `${absolute} is a file: name a folder beside it.`);
+    }
+    await calls.mkdir(at(directory, name), 0o755);
+  } catch (error) {
+    if (errno(error) !== 'EEXIST') throw failure(error, path, 'write');
+  } finally {
+    if (place !== undefined) closeSync(place.directory);
+  }
+}
+
+/**
+ * Renames a file, a folder or a link. Missing folders on the way are made.
+ * @param overwrite whether a file that is there is replaced; a folder never is
+ * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `file_exists`, `invalid_request`, `workspace_archive_write_error`
+ */
+export async function moveFile(
+  workspace: Workspace,
+  from: string,
+  to: string,
+  overwrite: boolean,
+): Promise<void> {
+  const [source, target] = [resolveWorkspacePath(from, 'path'), resolveWorkspacePath(to, 'path')];
+  let origin: Place | undefined;
+  let place: Place | undefined;
+  try {
+    origin = await workspace.walk(from, { last: 'keep' }).catch((error: unknown) => {
+      throw failure(error, from, 'entry');
+    });
+    if (origin.stat === undefined) throw notFound(source, 'entry');
+    if (origin.name === '.') throw wholeWorkspace('moved');
+    place = await workspace.walk(to, { last: 'keep', makesFolders: true }).catch((error: unknown) => {
+      throw failure(error, to, 'write');
+    });
+    if (place.name === '.') throw exists(target);
+    if (place.names.join('/') === origin.names.join('/')) return;
+    const isFolder = place.stat?.isDirectory() === true;
+    if (place.stat !== undefined && (!overwrite || isFolder)) throw exists(target);
+    const paths = [at(origin.directory, origin.name), at(place.directory, place.name)] as const;
+    if (overwrite || origin.stat.isDirectory()) await origin.calls.rename(...paths);
+    else await renameToNew(origin.calls, ...paths);
+  } catch (error) {
+    const why = errno(error);
+    if (why === 'EEXIST' || why === 'ENOTEMPTY' || why === 'EISDIR' || why === 'ENOTDIR')
+      throw exists(target);
+    if (why === 'ENOENT') throw notFound(source, 'entry');
+    if (why === 'EINVAL') {
+      throw new PortholeError(
+        'invalid_request',
+        `${target} lies in ${source}: a folder cannot move into itself.`,
+      );
+    }
+    if (why === 'EXDEV') {
+      throw new PortholeError(
+        'invalid_request',
+        `${source} and ${target} are on different file systems, as in a mounted bucket: write the one and delete the other.`,
+      );
+    }
+    throw failure(error, to, 'write');
+  } finally {
+    for (const each of [origin, place]) if (each !== undefined) closeSync(each.directory);
+  }
+}
+
+/** Never replaces what appears meanwhile: rename(2) would. Where the file system has no hard links, it may. */
+async function renameToNew(calls: Calls, from: string | Buffer, to: string | Buffer): Promise<void> {
+  try {
+    await calls.link(from, to);
+  } catch (error) {
+    if (!['EPERM', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EACCES'].includes(errno(error))) throw error;
+    if ((await lstatIfThere(calls, to)) !== undefined) throw error;
+    return calls.rename(from, to);
+  }
+  await calls.unlink(from);
+}
+
+/** Of one request. */
+const MOST_DELETED = 1_000_000;
+
+/**
+ * Deletes a file, a link or a folder; a link's target stays. A file that appears in a folder meanwhile ends it.
+ * @param recursive whether a folder may have something in it
+ * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`, `workspace_archive_write_error`
+ */
+export async function deleteFile(workspace: Workspace, path: string, recursive: boolean): Promise<void> {
+  const absolute = resolveWorkspacePath(path, 'path');
+  let place: Place | undefined;
+  try {
+    place = await workspace.walk(path, { last: 'keep' });
+    const { directory, name, names, stat, calls } = place;
+    if (stat === undefined) throw notFound(absolute, 'entry');
+    if (name === '.') throw wholeWorkspace('deleted');
+    if (!stat.isDirectory()) await calls.unlink(at(directory, name));
+    else {
+      if (recursive) {
+        await emptyFolder(calls, directory, name, (below) => workspace.isMounted([...names, ...below]));
+      }
+      await calls.rmdir(at(directory, name));
+    }
+  } catch (error) {
+    const why = errno(error);
+    if (why === 'ENOENT') throw notFound(absolute, 'entry');
+    if (why === 'EBUSY') {
+      throw new PortholeError('invalid_request', `${absolute} holds a mounted bucket: unmount it first.`);
+    }
+    if (why === 'ENOTEMPTY' || why === 'EEXIST') {
+      throw new PortholeError(
+        'invalid_request',
+        recursive
+          ? `${absolute} was written to while it was deleted: delete it again.`
+          : `${absolute} is not empty: ask with recursive=true to delete what is in it.`,
+      );
+    }
+    throw failure(error, path, 'entry');
+  } finally {
+    if (place !== undefined) closeSync(place.directory);
+  }
+}
+
+/**
+ * Deletes what is in a folder, links but not their targets. It makes folders writable on its way.
+ * @param isMounted whether something is mounted on a folder: that is an error of its own (EBUSY), and nothing of it is deleted
+ */
+export async function emptyFolder(
+  calls: Calls,
+  directory: number,
+  name: string,
+  isMounted: (below: readonly string[]) => boolean = () => false,
+): Promise<void> {
+  const descent = await Descent.from(calls, await calls.open(at(directory, name), FOLDER));
+  const slices = new Slices();
+  let count = 0;
+  /** Names of folders that are left, by level. */
+  const left: string[][] = [];
+  const empty = async () => {
+    const folders: string[] = [];
+    if (isMounted(descent.names))
+      throw Object.assign(new Error('EBUSY: mounted'), { code: 'EBUSY', syscall: 'rmdir' });
+    await makeWritable(calls, descent.directory);
+    for (const entry of await calls.readdir(at(descent.directory, '.'))) {
+      await slices.pause();
+      count += 1;
+      if (count > MOST_DELETED) {
+        throw new PortholeError(
+          'invalid_request',
+          `The folder has more than ${MOST_DELETED} entries: delete it with a command.`,
+        );
+      }
+      if (entry.isDirectory()) folders.push(entry.name);
+      else await unlinkIfThere(calls, at(descent.directory, entry.name));
+    }
+    left.push(folders);
+  };
+  try {
+    await empty();
+    for (;;) {
+      const next = left.at(-1)?.pop();
+      if (next !== undefined) {
+        await descent.enter(next);
+        await empty();
+        continue;
+      }
+      left.pop();
+      const done = descent.names.at(-1);
+      if (done === undefined) return;
+      await descent.leave();
+      await calls.rmdir(at(descent.directory, done));
+    }
+  } finally {
+    await descent.close();
+  }
+}
+
+async function unlinkIfThere(calls: Calls, path: string | Buffer): Promise<void> {
+  try {
+    await calls.unlink(path);
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error;
+  }
+}
+
+async function makeWritable(calls: Calls, directory: number): Promise<void> {
+  const { mode } = await calls.fstat(directory);
+  // A descriptor for the way alone (O_PATH) takes no fchmod(2); the path by which it is known does.
+  if ((mode & 0o700) !== 0o700) await calls.chmod(`/proc/self/fd/${directory}`, mode | 0o700);
+}
+
+function exists(absolute: string): PortholeError {
+  return new PortholeError(
+    'file_exists',
+    `${absolute} exists: choose another name, or delete it. overwrite replaces a file, never a folder.`,
+  );
+}
+
+function wholeWorkspace(what: string): PortholeError {
+  return new PortholeError('invalid_request', `/workspace itself cannot be ${what}: name something in it.`);
+}

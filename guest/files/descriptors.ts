@@ -1,0 +1,188 @@
+/**
+ * Files by directory descriptor. `/proc/self/fd/N/name` with `O_NOFOLLOW` is openat(2) with what Node has: a folder that
+ * is swapped for a link between two calls changes nothing (TOCTOU).
+ */
+import fs from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { promisify } from 'node:util';
+
+/** The same on x64 and arm64 (fcntl.h); Node has no name for it. */
+const O_PATH = 0o10000000;
+
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = fs.constants;
+
+/** A folder to go through: needs no permission to read it. */
+export const FOLDER = O_PATH | O_DIRECTORY | O_NOFOLLOW;
+/** Without waiting for the writer of a FIFO, or for the holder of a lease. */
+export const READ = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
+export const CREATE = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+
+const NOT_ASCII = /[\x80-\xff]/;
+
+/** A name (bytes as Latin-1) in a folder that is open. */
+export function at(directory: number, name: string): string | Buffer {
+  const path = `/proc/self/fd/${directory}/${name}`;
+  return NOT_ASCII.test(name) ? Buffer.from(path, 'latin1') : path;
+}
+
+export const bytesOf = (name: string): string | Buffer =>
+  NOT_ASCII.test(name) ? Buffer.from(name, 'latin1') : name;
+
+type Path = string | Buffer;
+type Now<T> = T | Promise<T>;
+
+/** The system calls of this folder, made at once or in the thread pool. */
+export interface Calls {
+  open(path: Path, flags: number, mode?: number): Now<number>;
+  close(descriptor: number): Now<void>;
+  fstat(descriptor: number): Now<fs.Stats>;
+  lstat(path: Path): Now<fs.Stats>;
+  readlink(path: Path): Now<string>;
+  readdir(path: Path): Now<fs.Dirent[]>;
+  mkdir(path: Path, mode: number): Now<unknown>;
+  rename(from: Path, to: Path): Now<void>;
+  link(from: Path, to: Path): Now<void>;
+  symlink(target: Path, path: Path): Now<void>;
+  unlink(path: Path): Now<void>;
+  rmdir(path: Path): Now<void>;
+  chmod(path: Path, mode: number): Now<void>;
+}
+
+/** A call of a local disk takes microseconds, the way to the thread pool and back ten times as long. */
+export const direct: Calls = {
+  open: fs.openSync,
+  close: fs.closeSync,
+  fstat: (descriptor) => fs.fstatSync(descriptor),
+  lstat: (path) => fs.lstatSync(path),
+  readlink: (path) => fs.readlinkSync(path, 'latin1'),
+  readdir: (path) => fs.readdirSync(path, { withFileTypes: true, encoding: 'latin1' }),
+  mkdir: fs.mkdirSync,
+  rename: fs.renameSync,
+  link: fs.linkSync,
+  symlink: (target, path) => fs.symlinkSync(target, path),
+  unlink: fs.unlinkSync,
+  rmdir: (path) => fs.rmdirSync(path),
+  chmod: fs.chmodSync,
+};
+
+/** For mounted buckets, whose calls may take seconds: nothing else waits for them. */
+export const pooled: Calls = {
+  open: promisify(fs.open),
+  close: promisify(fs.close),
+  fstat: (descriptor) => promisify(fs.fstat)(descriptor),
+  lstat: (path) => promisify(fs.lstat)(path),
+  readlink: (path) => promisify(fs.readlink)(path, 'latin1'),
+  readdir: (path) => promisify(fs.readdir)(path, { withFileTypes: true, encoding: 'latin1' }),
+  mkdir: (path, mode) => promisify(fs.mkdir)(path, mode),
+  rename: promisify(fs.rename),
+  link: promisify(fs.link),
+  symlink: (target, path) => promisify(fs.symlink)(target, path),
+  unlink: promisify(fs.unlink),
+  rmdir: (path) => promisify(fs.rmdir)(path),
+  chmod: promisify(fs.chmod),
+};
+
+/** Of a failed system call: `ENOENT`. Empty for any other error. */
+export function errno(error: unknown): string {
+  const { syscall, code } = (error ?? {}) as { readonly syscall?: unknown; readonly code?: unknown };
+  return syscall === undefined || typeof code !== 'string' ? '' : code;
+}
+
+/** Undefined where nothing has that name. */
+export async function lstatIfThere(calls: Calls, path: Path): Promise<fs.Stats | undefined> {
+  try {
+    return await calls.lstat(path);
+  } catch (error) {
+    if (errno(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** For what is undone after a failure, which is what the caller learns of. */
+export async function quietly(call: () => unknown): Promise<void> {
+  try {
+    await call();
+  } catch {}
+}
+
+/** How long calls are made one after the other before others have their turn, in milliseconds. */
+const SLICE_MS = 8;
+
+/** Lets connections and processes have their turn between the calls of a long operation. */
+export class Slices {
+  #began = performance.now();
+
+  async pause(): Promise<void> {
+    if (performance.now() - this.#began < SLICE_MS) return;
+    await nextTurn();
+    this.#began = performance.now();
+  }
+}
+
+interface Level {
+  descriptor: number | undefined;
+  readonly dev: number;
+  readonly ino: number;
+}
+
+/** Descriptors that are held of a deep tree; the rest is found again. */
+const MOST_HELD = 32;
+
+/**
+ * Where in a tree a walk is, however deep. It goes back up by `..`, and verifies by device and inode that this is the
+ * folder from which it came.
+ */
+export class Descent {
+  readonly names: string[] = [];
+  readonly #calls: Calls;
+  readonly #levels: Level[];
+
+  /** @param descriptor of the folder at the top, closed with the rest */
+  private constructor(calls: Calls, descriptor: number, { dev, ino }: fs.Stats) {
+    this.#calls = calls;
+    this.#levels = [{ descriptor, dev, ino }];
+  }
+
+  static async from(calls: Calls, descriptor: number): Promise<Descent> {
+    return new Descent(calls, descriptor, await calls.fstat(descriptor));
+  }
+
+  get directory(): number {
+    return this.#levels.at(-1)?.descriptor as number;
+  }
+
+  async enter(name: string): Promise<fs.Stats> {
+    const descriptor = await this.#calls.open(at(this.directory, name), FOLDER);
+    const stat = await this.#calls.fstat(descriptor);
+    this.#levels.push({ descriptor, dev: stat.dev, ino: stat.ino });
+    this.names.push(name);
+    const far = this.#levels.at(-1 - MOST_HELD);
+    if (far?.descriptor !== undefined) {
+      await this.#calls.close(far.descriptor);
+      far.descriptor = undefined;
+    }
+    return stat;
+  }
+
+  /** @throws Error where the folder was moved meanwhile */
+  async leave(): Promise<void> {
+    const left = this.#levels.pop()?.descriptor as number;
+    this.names.pop();
+    const level = this.#levels.at(-1);
+    try {
+      if (level === undefined || level.descriptor !== undefined) return;
+      const descriptor = await this.#calls.open(at(left, '..'), FOLDER);
+      level.descriptor = descriptor;
+      const { dev, ino } = await this.#calls.fstat(descriptor);
+      if (dev !== level.dev || ino !== level.ino) throw new Error('a folder was moved meanwhile');
+    } finally {
+      await this.#calls.close(left);
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const { descriptor } of this.#levels.splice(0)) {
+      if (descriptor !== undefined) await this.#calls.close(descriptor);
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import { type ErrorCode, PortholeError } from '../../core/errors.ts';
+import { resolveWorkspacePath } from '../../core/rules/workspace-path.ts';
+import { errno } from './descriptors.ts';
+import { WalkError } from './workspace.ts';
+
+/** What an operation needs a path for: it decides what a path that leads nowhere means. */
+export type Purpose = 'read' | 'write' | 'folder' | 'entry';
+
+/** What fails while an operation works on a path, for a caller. */
+export function failure(error: unknown, path: string, purpose: Purpose): PortholeError {
+  if (error instanceof PortholeError) return error;
+  const absolute = resolveWorkspacePath(path, 'path');
+  if (error instanceof WalkError) return walkFailure(error, absolute, purpose);
+  const [code, what] = (
+    {
+      read: ['exec_transport_error', 'read failed'],
+      entry: ['workspace_archive_write_error', 'change failed'],
+      folder: ['workspace_archive_read_error', 'read failed'],
+      write: ['workspace_archive_write_error', 'write failed'],
+    } as const
+  )[purpose];
+  return new PortholeError(code, `${what}: ${absolute}: ${reasonOf(error)}`, { cause: error });
+}
+
+function walkFailure({ why }: WalkError, absolute: string, purpose: Purpose): PortholeError {
+  if (purpose === 'write') {
+    return why === 'too many links'
+      ? new PortholeError('path_outside_workspace', 'path must resolve to a location within /workspace')
+      : new PortholeError('invalid_request', `${absolute} lies in a file: files lie in folders only.`);
+  }
+  return notFound(absolute, purpose);
+}
+
+export function notFound(absolute: string, purpose: Purpose): PortholeError {
+  return new PortholeError(
+    'workspace_read_not_found',
+    `${purpose === 'folder' ? 'Folder' : 'File'} not found: ${absolute}`,
+  );
+}
+
+export function isFolder(absolute: string): PortholeError {
+  return new PortholeError('invalid_request', `${absolute} is a directory: name a file in it.`);
+}
+
+/** In the system's words: `No space left on device`. */
+export function reasonOf(error: unknown): string {
+  const { message = String(error) } = (error ?? {}) as { readonly message?: string };
+  // Of a system call: `ENOSPC: no space left on device, write`. What follows may name a descriptor.
+  const reason = errno(error) === '' ? message : (/^[A-Z0-9]+: (.*?)(?:, |$)/.exec(message)?.[1] ?? message);
+  return `${reason.charAt(0).toUpperCase()}${reason.slice(1, 200)}`;
+}
+
+/** Of what fails while contents are on their way: the system's own errors become failures, others stay. */
+export function systemFailure(error: unknown, code: ErrorCode, what: string): unknown {
+  return errno(error) === ''
+    ? error
+    : new PortholeError(code, `${what}: ${reasonOf(error)}`, { cause: error });
+}

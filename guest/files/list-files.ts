@@ -1,0 +1,159 @@
+import { closeSync, type Stats } from 'node:fs';
+import { PortholeError } from '../../core/errors.ts';
+import { resolveWorkspacePath } from '../../core/rules/workspace-path.ts';
+import type { FileStat } from '../protocol/files.ts';
+import { at, type Calls, Descent, errno, FOLDER, pooled, Slices } from './descriptors.ts';
+import { failure, notFound } from './failures.ts';
+import type { Place, Workspace } from './workspace.ts';
+import { PARTIAL } from './write-file.ts';
+
+/** What is known of one entry; links are not followed. @param path as its caller knows it */
+export function statOf(path: string, stat: Stats): FileStat {
+  return {
+    path,
+    type: stat.isFile()
+      ? 'file'
+      : stat.isDirectory()
+        ? 'directory'
+        : stat.isSymbolicLink()
+          ? 'symlink'
+          : 'other',
+    size: stat.size,
+    mtime: Math.floor(stat.mtimeMs / 1_000),
+    mode: stat.mode & 0o7777,
+  };
+}
+
+/** @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request` */
+export async function statFile(workspace: Workspace, path: string): Promise<FileStat> {
+  const absolute = resolveWorkspacePath(path, 'path');
+  let place: Place | undefined;
+  try {
+    place = await workspace.walk(path, { last: 'keep' });
+    if (place.stat === undefined) throw notFound(absolute, 'entry');
+    return statOf(absolute, place.stat);
+  } catch (error) {
+    throw failure(error, path, 'read');
+  } finally {
+    if (place !== undefined) closeSync(place.directory);
+  }
+}
+
+/** A folder that is open, and where it really is. */
+export interface Folder {
+  /** Closed by the receiver. */
+  readonly descent: Descent;
+  readonly names: readonly string[];
+  readonly calls: Calls;
+}
+
+/**
+ * @param crossesMounts whether the folders below are entered on which something is mounted
+ * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`, `workspace_archive_read_error`
+ */
+export async function openFolder(
+  workspace: Workspace,
+  path: string,
+  crossesMounts: boolean,
+): Promise<Folder> {
+  const absolute = resolveWorkspacePath(path, 'path');
+  let directory: number | undefined;
+  try {
+    const place = await workspace.walk(path);
+    ({ directory } = place);
+    const { name, names, stat } = place;
+    if (stat === undefined) throw notFound(absolute, 'folder');
+    if (!stat.isDirectory()) {
+      throw new PortholeError('invalid_request', `${absolute} is no directory: read it as a file.`);
+    }
+    const calls = crossesMounts && workspace.hasMounts() ? pooled : place.calls;
+    const descriptor = await calls.open(at(directory, name), FOLDER);
+    return { descent: await Descent.from(calls, descriptor), names, calls };
+  } catch (error) {
+    throw failure(error, path, 'folder');
+  } finally {
+    if (directory !== undefined) closeSync(directory);
+  }
+}
+
+export interface ListOptions {
+  /** 1: what is in the folder itself. */
+  readonly depth: number;
+  /** Entries beyond are left out. */
+  readonly most: number;
+}
+
+/**
+ * What is below a folder, as it is found. What disappears meanwhile, and what is in folders that may not be read, is not
+ * in it.
+ * @returns whether there is more
+ * @throws as `openFolder` does
+ */
+export async function* listFiles(
+  workspace: Workspace,
+  path: string,
+  { depth, most }: ListOptions,
+): AsyncGenerator<FileStat, boolean, undefined> {
+  const { descent, calls } = await openFolder(workspace, path, true);
+  const folder = resolveWorkspacePath(path, 'path');
+  const slices = new Slices();
+  let count = 0;
+
+  async function* below(): AsyncGenerator<FileStat, boolean, undefined> {
+    const { directory } = descent;
+    const folders: string[] = [];
+    for (const name of (await namesIn(calls, directory)).sort()) {
+      if (PARTIAL.test(name)) continue;
+      await slices.pause();
+      let stat: Stats;
+      try {
+        stat = await calls.lstat(at(directory, name));
+      } catch (error) {
+        if (isGoneOrShut(error)) continue;
+        throw error;
+      }
+      if (count === most) return true;
+      count += 1;
+      yield statOf(pathBelow(folder, [...descent.names, name]), stat);
+      if (stat.isDirectory()) folders.push(name);
+    }
+    if (descent.names.length + 1 === depth) return false;
+    for (const name of folders) {
+      try {
+        await descent.enter(name);
+      } catch (error) {
+        if (isGoneOrShut(error)) continue;
+        throw error;
+      }
+      try {
+        if (yield* below()) return true;
+      } catch (error) {
+        if (!isGoneOrShut(error)) throw error;
+      } finally {
+        await descent.leave();
+      }
+    }
+    return false;
+  }
+
+  try {
+    return yield* below();
+  } catch (error) {
+    throw failure(error, path, 'folder');
+  } finally {
+    await descent.close();
+  }
+}
+
+/** @param names bytes as Latin-1; what is no UTF-8 becomes U+FFFD */
+export function pathBelow(folder: string, names: readonly string[]): string {
+  return [folder, ...names.map((name) => Buffer.from(name, 'latin1').toString('utf8'))].join('/');
+}
+
+async function namesIn(calls: Calls, directory: number): Promise<string[]> {
+  return (await calls.readdir(at(directory, '.'))).map(({ name }) => name);
+}
+
+function isGoneOrShut(error: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM'].includes(errno(error));
+}

@@ -1,0 +1,227 @@
+import fs, { type Stats } from 'node:fs';
+import { promisify } from 'node:util';
+import { PortholeError } from '../../core/errors.ts';
+import {
+  at,
+  bytesOf,
+  type Calls,
+  CREATE,
+  Descent,
+  direct,
+  errno,
+  FOLDER,
+  lstatIfThere,
+  pooled,
+  quietly,
+  READ,
+  Slices,
+} from './descriptors.ts';
+import type { Stage } from './stage.ts';
+import { type Workspace, WalkError } from './workspace.ts';
+import { partialName } from './write-file.ts';
+
+export interface PlaceOptions {
+  /** Whether a file that is there makes way for a folder, as with tar. Otherwise nothing is written. */
+  readonly replacesFiles: boolean;
+}
+
+/** A folder of the workspace that exists already. */
+interface Destination {
+  readonly descent: Descent;
+  /** Of the folder where `descent` began, really. */
+  readonly start: readonly string[];
+  readonly calls: Calls;
+}
+
+/**
+ * Moves what is in a stage to its places in the workspace. First it looks at all of them: what cannot be placed, or would
+ * leave the workspace through a link, is found before anything has changed. A folder that is new is moved as a whole, one
+ * that is there keeps its mode.
+ * @throws PortholeError `path_outside_workspace`, `forbidden`, `invalid_request`, `workspace_archive_write_error`
+ */
+export async function placeFiles(workspace: Workspace, stage: Stage, options: PlaceOptions): Promise<void> {
+  const fresh = new Set<string>();
+  await new Placing(workspace, options, fresh, 'look').all(stage);
+  await stage.shutFolders((path) => isBelow(path, fresh));
+  stage.forgetFolders();
+  await new Placing(workspace, options, fresh, 'move').all(stage);
+}
+
+class Placing {
+  readonly #workspace: Workspace;
+  readonly #options: PlaceOptions;
+  /** Folders of the stage that are to be moved as a whole. */
+  readonly #fresh: Set<string>;
+  readonly #pass: 'look' | 'move';
+  readonly #slices = new Slices();
+  #stage!: Descent;
+  #device = 0;
+
+  constructor(workspace: Workspace, options: PlaceOptions, fresh: Set<string>, pass: 'look' | 'move') {
+    this.#workspace = workspace;
+    this.#options = options;
+    this.#fresh = fresh;
+    this.#pass = pass;
+  }
+
+  async all(stage: Stage): Promise<void> {
+    this.#stage = await Descent.from(direct, fs.openSync(at(stage.directory, '.'), FOLDER));
+    this.#device = fs.fstatSync(stage.directory).dev;
+    const { directory } = await this.#workspace.walkTop();
+    const top = { descent: await Descent.from(direct, directory), start: [], calls: direct };
+    try {
+      await this.#folder(top);
+    } finally {
+      await top.descent.close();
+      await this.#stage.close();
+    }
+  }
+
+  /** What is in the stage's folder, into the one of the workspace. */
+  async #folder(to: Destination): Promise<void> {
+    const from = this.#stage.directory;
+    const into = to.descent.directory;
+    const isFar = this.#pass === 'move' && (await to.calls.fstat(into)).dev !== this.#device;
+    for (const entry of fs.readdirSync(at(from, '.'), { withFileTypes: true, encoding: 'latin1' })) {
+      await this.#slices.pause();
+      const { name } = entry;
+      const stat = await lstatIfThere(to.calls, at(into, name));
+      if (entry.isDirectory()) await this.#subfolder(to, name, stat, isFar);
+      else {
+        this.#workspace.check([...to.start, ...to.descent.names, name]);
+        if (stat?.isDirectory() === true) throw this.#taken(name);
+        if (this.#pass === 'look') continue;
+        if (isFar) await this.#copy(at(from, name), into, name, to.calls);
+        else fs.renameSync(at(from, name), at(into, name));
+      }
+    }
+  }
+
+  async #subfolder(to: Destination, name: string, stat: Stats | undefined, isFar: boolean): Promise<void> {
+    const path = at(to.descent.directory, name);
+    const known = stat === undefined ? undefined : await this.#enter(to, name, stat);
+    if (known === undefined) {
+      if (stat !== undefined && !this.#options.replacesFiles) throw this.#taken(name);
+      if (this.#pass === 'look') {
+        this.#workspace.check([...to.start, ...to.descent.names, name]);
+        this.#fresh.add([...this.#stage.names, name].join('/'));
+        return;
+      }
+      if (stat !== undefined) await to.calls.unlink(path);
+      if (!isFar) return this.#moveFolder(name, path);
+      await to.calls.mkdir(path, 0o755);
+      return this.#subfolder(to, name, await to.calls.lstat(path), isFar);
+    }
+    await this.#stage.enter(name);
+    try {
+      await this.#folder(known);
+    } finally {
+      await this.#stage.leave();
+      if (known === to) await to.descent.leave();
+      else await known.descent.close();
+    }
+  }
+
+  /** Undefined for what is no folder, and no link to one. */
+  async #enter(to: Destination, name: string, stat: Stats): Promise<Destination | undefined> {
+    const names = [...to.start, ...to.descent.names];
+    if (stat.isDirectory() && !(this.#workspace.isMounted(names, name) && to.calls === direct)) {
+      await to.descent.enter(name);
+      return to;
+    }
+    if (!stat.isDirectory() && !(await leadsToFolder(at(to.descent.directory, name)))) return undefined;
+    try {
+      const place = await this.#workspace.walkBelow(names, `${name}/.`);
+      // What is below may be on another disk, or on a bucket.
+      const calls = this.#workspace.hasMounts() ? pooled : place.calls;
+      return { descent: await Descent.from(calls, place.directory), start: place.names, calls };
+    } catch (error) {
+      if (error instanceof WalkError) return undefined;
+      throw error;
+    }
+  }
+
+  /** One that may not be written to cannot be moved either (rename(2): `..` changes). */
+  #moveFolder(name: string, path: string | Buffer): void {
+    const from = at(this.#stage.directory, name);
+    const descriptor = fs.openSync(from, FOLDER);
+    try {
+      const mode = fs.fstatSync(descriptor).mode & 0o7777;
+      const isShut = (mode & 0o200) === 0;
+      if (isShut) fs.chmodSync(`/proc/self/fd/${descriptor}`, mode | 0o200);
+      fs.renameSync(from, path);
+      if (isShut) fs.chmodSync(`/proc/self/fd/${descriptor}`, mode);
+    } finally {
+      fs.closeSync(descriptor);
+    }
+  }
+
+  /** To another file system, where nothing can be renamed to: complete, or not at all. */
+  async #copy(from: string | Buffer, into: number, name: string, calls: Calls): Promise<void> {
+    const partial = at(into, partialName());
+    const stat = fs.lstatSync(from);
+    try {
+      if (stat.isSymbolicLink()) await calls.symlink(bytesOf(fs.readlinkSync(from, 'latin1')), partial);
+      else if (stat.isFile()) await copyFile(from, partial, stat.mode, calls);
+      else return;
+      await calls.rename(partial, at(into, name));
+    } catch (error) {
+      await quietly(() => calls.unlink(partial));
+      throw error;
+    }
+  }
+
+  #taken(name: string): PortholeError {
+    if (!this.#options.replacesFiles) {
+      return new PortholeError(
+        'invalid_request',
+        'A file would replace a folder that is there, or lie in a file: remove that first.',
+      );
+    }
+    const shown = Buffer.from(name, 'latin1').toString('utf8');
+    return new PortholeError('workspace_archive_write_error', `./${shown}: a folder is there already`);
+  }
+}
+
+/** Whether a link's target is a folder, in the workspace or not: that is decided by a walk. */
+async function leadsToFolder(path: string | Buffer): Promise<boolean> {
+  try {
+    return (await promisify(fs.stat)(path)).isDirectory();
+  } catch (error) {
+    if (errno(error) === '') throw error;
+    return false;
+  }
+}
+
+async function copyFile(
+  from: string | Buffer,
+  to: string | Buffer,
+  mode: number,
+  calls: Calls,
+): Promise<void> {
+  const source = fs.openSync(from, READ);
+  let target: number | undefined;
+  try {
+    target = await calls.open(to, CREATE, mode & 0o777);
+    const buffer = Buffer.allocUnsafe(128 * 1024);
+    for (;;) {
+      const { bytesRead } = await promisify(fs.read)(source, buffer, 0, buffer.length, null);
+      if (bytesRead === 0) break;
+      for (let at = 0; at < bytesRead; ) {
+        at += (await promisify(fs.write)(target, buffer, at, bytesRead - at)).bytesWritten;
+      }
+    }
+  } finally {
+    fs.closeSync(source);
+    if (target !== undefined) await calls.close(target);
+  }
+}
+
+/** Whether a path is one of them, or below one. */
+function isBelow(path: string, tops: ReadonlySet<string>): boolean {
+  if (tops.has(path)) return true;
+  for (let end = path.lastIndexOf('/'); end !== -1; end = path.lastIndexOf('/', end - 1)) {
+    if (tops.has(path.slice(0, end))) return true;
+  }
+  return false;
+}

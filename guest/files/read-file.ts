@@ -1,0 +1,80 @@
+import fs from 'node:fs';
+import { promisify } from 'node:util';
+import { PortholeError } from '../../core/errors.ts';
+import { resolveWorkspacePath } from '../../core/rules/workspace-path.ts';
+import { at, direct, errno, READ } from './descriptors.ts';
+import { failure, isFolder, notFound } from './failures.ts';
+import type { Workspace } from './workspace.ts';
+
+const readPooled = promisify(fs.read);
+const fstatPooled = promisify(fs.fstat);
+
+/** A regular file that is open for reading. */
+export interface OpenedFile {
+  readonly descriptor: number;
+  readonly size: number;
+  /** The same as long as the file is not written to: fit for an entity tag (RFC 9110 §8.8.3). */
+  readonly version: string;
+}
+
+/**
+ * Opens a file. What was opened is checked, not its name.
+ * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`, `exec_transport_error`
+ */
+export async function openFile(workspace: Workspace, path: string): Promise<OpenedFile> {
+  const absolute = resolveWorkspacePath(path, 'path');
+  let directory: number | undefined;
+  let descriptor: number | undefined;
+  try {
+    const place = await workspace.walk(path);
+    ({ directory } = place);
+    if (place.stat === undefined) throw notFound(absolute, 'read');
+    if (place.stat.isDirectory()) throw isFolder(absolute);
+    if (!place.stat.isFile()) throw irregular(absolute);
+    descriptor = await place.calls.open(at(directory, place.name), READ);
+    const stat =
+      place.calls === direct
+        ? fs.fstatSync(descriptor, { bigint: true })
+        : await fstatPooled(descriptor, { bigint: true });
+    if (!stat.isFile()) throw irregular(absolute);
+    const { dev, ino, mtimeNs, ctimeNs, size } = stat;
+    const version = [dev, ino, mtimeNs, ctimeNs, size].map((part) => part.toString(36)).join('-');
+    return { descriptor, size: Number(size), version };
+  } catch (error) {
+    if (descriptor !== undefined) fs.closeSync(descriptor);
+    // Swapped for a link, or taken away, since it was looked at.
+    if (errno(error) === 'ELOOP' || errno(error) === 'ENOENT') throw notFound(absolute, 'read');
+    throw failure(error, path, 'read');
+  } finally {
+    if (directory !== undefined) fs.closeSync(directory);
+  }
+}
+
+/** In bytes: few calls, and little memory where many files are read at once. */
+const PIECE = 128 * 1024;
+
+/**
+ * The bytes from `from` to `to`, and closes the file.
+ * @throws Error where the file has become shorter
+ */
+export async function* readPieces(
+  { descriptor }: OpenedFile,
+  from: number,
+  to: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  try {
+    for (let position = from; position < to; ) {
+      const buffer = Buffer.allocUnsafe(Math.min(PIECE, to - position));
+      const { bytesRead } = await readPooled(descriptor, buffer, 0, buffer.length, position);
+      if (bytesRead === 0) throw new Error(`the file became shorter than ${to} bytes while it was read`);
+      position += bytesRead;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+function irregular(absolute: string): PortholeError {
+  return new PortholeError('invalid_request', `${absolute} is no regular file: only those can be read.`);
+}

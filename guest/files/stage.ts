@@ -1,0 +1,209 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import { PortholeError } from '../../core/errors.ts';
+import { emptyFolder } from './change-files.ts';
+import { at, bytesOf, CREATE, direct, errno, FOLDER, quietly, Slices } from './descriptors.ts';
+import { MASKED, partialName } from './write-file.ts';
+
+/** Folders that are held open: archives come folder by folder. */
+const MOST_OPEN = 32;
+/** What umask(2) takes by default, and the bits above permissions: nobody brings a set-user-id program. */
+const KEPT_MODE = 0o755;
+/** Arguments of one program, so that they fit. */
+const MOST_ARGUMENTS = 400;
+
+export interface FolderTimes {
+  readonly mode: number;
+  readonly mtime: number;
+}
+
+/**
+ * A new folder in the workspace in which files are made before they are moved to their places: until then nothing has
+ * changed, and there is no link on the way of anything. On the workspace's own disk, so calls are made at once.
+ */
+export class Stage {
+  readonly directory: number;
+  /** Of folders that an archive has an entry for, by path. */
+  readonly folders = new Map<string, FolderTimes>();
+  readonly #root: number;
+  readonly #name: string;
+  readonly #open = new Map<string, number>();
+  readonly #fifos = new Map<string, number>();
+  #file: { readonly descriptor: number; readonly mtime: number | undefined } | undefined;
+
+  /** @param root of the workspace, open */
+  constructor(root: number) {
+    this.#root = root;
+    this.#name = partialName();
+    fs.mkdirSync(at(root, this.#name), 0o700);
+    this.directory = fs.openSync(at(root, this.#name), FOLDER);
+  }
+
+  /** Paths are relative, without `.` and `..`; bytes as Latin-1. */
+  folder(path: string, times?: FolderTimes): void {
+    this.#descriptorOf(path);
+    if (times !== undefined && path !== '') this.folders.set(path, times);
+  }
+
+  /** Begins a file; one of that name is replaced. @param mtime undefined: now */
+  file(path: string, mode: number, mtime?: number): void {
+    this.endFile();
+    const target = this.#place(path);
+    const kept = mode & KEPT_MODE;
+    const descriptor = replacing(target, () => fs.openSync(target, CREATE, kept));
+    if (MASKED) fs.fchmodSync(descriptor, kept);
+    this.#file = { descriptor, mtime };
+  }
+
+  write(bytes: Buffer): void {
+    const { descriptor } = this.#file ?? {};
+    if (descriptor === undefined) return;
+    for (let from = 0; from < bytes.length; ) from += fs.writeSync(descriptor, bytes, from);
+  }
+
+  endFile(): void {
+    if (this.#file === undefined) return;
+    const { descriptor, mtime } = this.#file;
+    this.#file = undefined;
+    try {
+      if (mtime !== undefined) fs.futimesSync(descriptor, mtime, mtime);
+    } finally {
+      fs.closeSync(descriptor);
+    }
+  }
+
+  symlink(path: string, target: string, mtime: number): void {
+    const link = this.#place(path);
+    replacing(link, () => fs.symlinkSync(bytesOf(target), link));
+    fs.lutimesSync(link, mtime, mtime);
+  }
+
+  hardLink(path: string, target: string): void {
+    this.endFile();
+    const slash = target.lastIndexOf('/');
+    // A descriptor for this call alone: those of the cache may be closed on the way to the other folder.
+    const above = fs.openSync(at(this.#descriptorOf(target.slice(0, Math.max(slash, 0))), '.'), FOLDER);
+    try {
+      const [from, to] = [at(above, target.slice(slash + 1)), this.#place(path)];
+      replacing(to, () => fs.linkSync(from, to));
+    } finally {
+      fs.closeSync(above);
+    }
+  }
+
+  fifo(path: string, mode: number): void {
+    const place = this.#place(path);
+    quietlyNow(() => fs.unlinkSync(place));
+    this.#fifos.set(path, mode & KEPT_MODE);
+  }
+
+  /** Once all entries are there. @throws PortholeError where FIFOs are wanted and the image has no `mkfifo` */
+  async finish(): Promise<void> {
+    this.endFile();
+    const byMode = Map.groupBy(this.#fifos, ([, mode]) => mode);
+    for (const [mode, fifos] of byMode) {
+      for (let from = 0; from < fifos.length; from += MOST_ARGUMENTS) {
+        const paths = fifos
+          .slice(from, from + MOST_ARGUMENTS)
+          .map(([path]) => `./${Buffer.from(path, 'latin1').toString('utf8')}`);
+        await this.#makeFifos(mode, paths);
+      }
+    }
+  }
+
+  /** What folders are as an archive has them: those of `chosen`. Deepest first, because one may be closed then. */
+  async shutFolders(chosen: (path: string) => boolean): Promise<void> {
+    const slices = new Slices();
+    const paths = [...this.folders.keys()].filter(chosen).sort((one, other) => other.length - one.length);
+    for (const path of paths) {
+      await slices.pause();
+      const { mode, mtime } = this.folders.get(path) as FolderTimes;
+      const folder = `/proc/self/fd/${this.#descriptorOf(path)}`;
+      fs.chmodSync(folder, mode & KEPT_MODE);
+      fs.utimesSync(folder, mtime, mtime);
+    }
+  }
+
+  /** Removes what is still in it. */
+  async close(): Promise<void> {
+    await quietly(() => this.endFile());
+    for (const descriptor of this.#open.values()) fs.closeSync(descriptor);
+    this.#open.clear();
+    fs.closeSync(this.directory);
+    await quietly(() => emptyFolder(direct, this.#root, this.#name));
+    await quietly(() => fs.rmdirSync(at(this.#root, this.#name)));
+  }
+
+  /** What is open of the folders is closed: from now on they are moved. */
+  forgetFolders(): void {
+    for (const descriptor of this.#open.values()) fs.closeSync(descriptor);
+    this.#open.clear();
+  }
+
+  #place(path: string): string | Buffer {
+    if (this.#fifos.size > 0) this.#fifos.delete(path);
+    const slash = path.lastIndexOf('/');
+    const directory = slash === -1 ? this.directory : this.#descriptorOf(path.slice(0, slash));
+    return at(directory, path.slice(slash + 1));
+  }
+
+  #descriptorOf(path: string): number {
+    if (path === '') return this.directory;
+    const known = this.#open.get(path);
+    if (known !== undefined) {
+      // The one that was used last is closed last.
+      this.#open.delete(path);
+      this.#open.set(path, known);
+      return known;
+    }
+    const slash = path.lastIndexOf('/');
+    const above = slash === -1 ? this.directory : this.#descriptorOf(path.slice(0, slash));
+    const folder = at(above, path.slice(slash + 1));
+    let descriptor: number;
+    try {
+      descriptor = fs.openSync(folder, FOLDER);
+    } catch (error) {
+      if (errno(error) !== 'ENOENT') throw error;
+      fs.mkdirSync(folder, 0o755);
+      descriptor = fs.openSync(folder, FOLDER);
+    }
+    this.#open.set(path, descriptor);
+    if (this.#open.size > MOST_OPEN) {
+      const [oldest, unused] = this.#open.entries().next().value as [string, number];
+      fs.closeSync(unused);
+      this.#open.delete(oldest);
+    }
+    return descriptor;
+  }
+
+  /** Node has no call for it. */
+  async #makeFifos(mode: number, paths: readonly string[]): Promise<void> {
+    const child = spawn('mkfifo', ['-m', mode.toString(8), '--', ...paths], {
+      cwd: `/proc/self/fd/${this.directory}`,
+      stdio: 'ignore',
+    });
+    const [code] = (await once(child, 'close').catch(() => [undefined])) as [number | undefined];
+    if (code === 0) return;
+    throw new PortholeError(
+      'workspace_archive_write_error',
+      'tar extract failed: the archive has a FIFO, and mkfifo fails in this image. Leave it out of the archive.',
+    );
+  }
+}
+
+function replacing<T>(path: string | Buffer, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (errno(error) !== 'EEXIST') throw error;
+    fs.unlinkSync(path);
+    return make();
+  }
+}
+
+function quietlyNow(call: () => void): void {
+  try {
+    call();
+  } catch {}
+}

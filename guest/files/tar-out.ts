@@ -1,0 +1,333 @@
+import fs, { type Stats } from 'node:fs';
+import { promisify } from 'node:util';
+import { PortholeError } from '../../core/errors.ts';
+import { putHeader } from '../../core/rules/archive/header-block.ts';
+import { BLOCK } from '../../core/rules/archive/tar-header.ts';
+import { at, type Calls, type Descent, direct, errno, READ, Slices } from './descriptors.ts';
+import { reasonOf } from './failures.ts';
+import { openFolder } from './list-files.ts';
+import type { Workspace } from './workspace.ts';
+import { PARTIAL } from './write-file.ts';
+
+const readPooled = promisify(fs.read);
+
+export interface TarOutOptions {
+  /** Paths below the folder to leave out, each the very name. */
+  readonly excludes: readonly string[];
+  /** Whether each name of a file with several has the contents; otherwise all but the first are hard links. */
+  readonly copiesHardLinks: boolean;
+}
+
+/** Takes a piece of the archive, and resolves once its buffer may be written to again. */
+export type Sink = (piece: Buffer) => Promise<void>;
+
+/** In bytes, twice: one is filled while the other is on its way. */
+const BUFFER = 256 * 1024;
+/** Room for a header with the longest names. */
+const HEADERS = 16 * 1024;
+/** Longer paths are refused on their way back (`ArchiveTree`). */
+const MAX_PATH = 4_000;
+/** Of a name in a header, in bytes. */
+const MAX_NAME = 100;
+/** Names of files with several names, in bytes; contents of those beyond are written again. */
+const MAX_LINK_BYTES = 4_194_304;
+const GNU = 'ustar  \0';
+
+/**
+ * A folder as a tar with members `./…`: without what other file systems have mounted there, devices, sockets and writes
+ * under way. What may not be read is left out, and named in the last member. Of a file that changes meanwhile, as many
+ * bytes are in it as it had when it was opened.
+ * @returns how many files and folders were left out
+ * @throws PortholeError as `openFolder` does; `workspace_archive_read_error`, also half-way: the archive is broken then
+ */
+export async function tarOut(
+  workspace: Workspace,
+  path: string,
+  { excludes, copiesHardLinks }: TarOutOptions,
+  sink: Sink,
+): Promise<number> {
+  const left = new Set(excludes.flatMap(excludedPath));
+  const { descent, names, calls } = await openFolder(workspace, path, false);
+  try {
+    const writer = new TarWriter(descent, calls, sink, copiesHardLinks);
+    await writer.folder((below, name) => {
+      if (PARTIAL.test(name)) return 'left out';
+      if (left.size > 0 && left.has([...below, name].join('/'))) return 'left out';
+      return workspace.hasMounts() && workspace.isMounted([...names, ...below], name) ? 'mounted' : 'taken';
+    });
+    await writer.end();
+    return writer.unreadable;
+  } catch (error) {
+    if (error instanceof PortholeError) throw error;
+    throw new PortholeError('workspace_archive_read_error', `tar failed: ${reasonOf(error)}`, {
+      cause: error,
+    });
+  } finally {
+    await descent.close();
+  }
+}
+
+type Choice = (below: readonly string[], name: string) => 'taken' | 'left out' | 'mounted';
+
+class TarWriter {
+  unreadable = 0;
+  readonly #descent: Descent;
+  readonly #calls: Calls;
+  readonly #sink: Sink;
+  readonly #slices = new Slices();
+  /** The path of each file with several names that was written; undefined: they are copied. */
+  readonly #linked: Map<string, string> | undefined;
+  #linkBytes = 0;
+  readonly #named: string[] = [];
+  #buffer = Buffer.allocUnsafeSlow(BUFFER);
+  #spare = Buffer.allocUnsafeSlow(BUFFER);
+  #used = 0;
+  #sent: Promise<void> = Promise.resolve();
+  /** Of the folder that is being read: `./a/b/`. */
+  #prefix = './';
+
+  constructor(descent: Descent, calls: Calls, sink: Sink, copiesHardLinks: boolean) {
+    this.#descent = descent;
+    this.#calls = calls;
+    this.#sink = sink;
+    this.#linked = copiesHardLinks ? undefined : new Map();
+  }
+
+  /** The folder in which the walk is, and what is below it. */
+  async folder(choose: Choice, stat?: Stats): Promise<void> {
+    const { directory } = this.#descent;
+    let entries: fs.Dirent[];
+    try {
+      entries = await this.#calls.readdir(at(directory, '.'));
+    } catch (error) {
+      if (this.#descent.names.length === 0 || !this.#isLeftOut(error, this.#prefix.slice(0, -1))) throw error;
+      return;
+    }
+    await this.#header(this.#prefix, '5', stat ?? (await this.#calls.fstat(directory)));
+    const folders: string[] = [];
+    for (const entry of entries) {
+      const { name } = entry;
+      const choice = choose(this.#descent.names, name);
+      if (choice === 'left out') continue;
+      await this.#slices.pause();
+      if (this.#prefix.length + name.length > MAX_PATH) this.#leaveOut(`${this.#prefix}${name}`);
+      else if (choice === 'mounted') await this.#mountPoint(entry);
+      else if (entry.isDirectory()) folders.push(name);
+      else await this.#entry(entry, directory);
+    }
+    const prefix = this.#prefix;
+    for (const name of folders) {
+      let stat: Stats;
+      try {
+        stat = await this.#descent.enter(name);
+      } catch (error) {
+        if (this.#isLeftOut(error, `${prefix}${name}`)) continue;
+        throw error;
+      }
+      this.#prefix = `${prefix}${name}/`;
+      await this.folder(choose, stat);
+      this.#prefix = prefix;
+      await this.#descent.leave();
+    }
+  }
+
+  /** What is missing, as a file that says so; then the end of the archive. */
+  async end(): Promise<void> {
+    if (this.unreadable > 0) {
+      const more = this.unreadable - this.#named.length;
+      const lines = [
+        'Not in this archive, because the user of the sandbox may not read it:',
+        ...this.#named,
+        ...(more === 0 ? [] : [`and ${more} more`]),
+      ];
+      const note = Buffer.from(`${lines.join('\n')}\n`, 'latin1');
+      await this.#headerOf('./.porthole-unreadable-files', '0', {
+        mode: 0o644,
+        uid: 0,
+        gid: 0,
+        size: note.length,
+        mtime: 0,
+      });
+      for (let from = 0; from < note.length; ) {
+        if (this.#used === BUFFER) await this.#flush();
+        const copied = note.copy(this.#buffer, this.#used, from);
+        this.#used += copied;
+        from += copied;
+      }
+      await this.#pad(note.length);
+    }
+    await this.#room(2 * BLOCK);
+    this.#buffer.fill(0, this.#used, this.#used + 2 * BLOCK);
+    this.#used += 2 * BLOCK;
+    await this.#flush();
+    await this.#sent;
+  }
+
+  async #entry(entry: fs.Dirent, directory: number): Promise<void> {
+    const { name } = entry;
+    const path = `${this.#prefix}${name}`;
+    try {
+      if (entry.isFile()) await this.#file(path, at(directory, name));
+      else if (entry.isSymbolicLink()) {
+        const target = await this.#calls.readlink(at(directory, name));
+        await this.#header(path, '2', await this.#calls.lstat(at(directory, name)), target);
+      } else if (entry.isFIFO()) await this.#header(path, '6', await this.#calls.lstat(at(directory, name)));
+    } catch (error) {
+      if (!this.#isLeftOut(error, path)) throw error;
+    }
+  }
+
+  async #file(path: string, source: string | Buffer): Promise<void> {
+    const descriptor = await this.#calls.open(source, READ);
+    try {
+      const stat = await this.#calls.fstat(descriptor);
+      if (!stat.isFile()) return;
+      if (stat.nlink > 1 && this.#linked !== undefined) {
+        const key = `${stat.dev}:${stat.ino}`;
+        const first = this.#linked.get(key);
+        if (first !== undefined) return await this.#header(path, '1', stat, first);
+        if (this.#linkBytes < MAX_LINK_BYTES) {
+          this.#linkBytes += path.length;
+          this.#linked.set(key, path);
+        }
+      }
+      await this.#header(path, '0', stat);
+      await this.#contents(descriptor, stat.size);
+    } finally {
+      await this.#calls.close(descriptor);
+    }
+  }
+
+  async #contents(descriptor: number, size: number): Promise<void> {
+    let hasEnded = false;
+    for (let position = 0; position < size; ) {
+      if (this.#used === BUFFER || (size <= BUFFER && size > BUFFER - this.#used)) await this.#flush();
+      const wanted = Math.min(BUFFER - this.#used, size - position);
+      const read = hasEnded
+        ? 0
+        : this.#calls === direct && size <= BUFFER
+          ? fs.readSync(descriptor, this.#buffer, this.#used, wanted, null)
+          : (await readPooled(descriptor, this.#buffer, this.#used, wanted, null)).bytesRead;
+      if (read === 0) {
+        // It became shorter; its size is said already.
+        hasEnded = true;
+        this.#buffer.fill(0, this.#used, this.#used + wanted);
+      }
+      const filled = read === 0 ? wanted : read;
+      this.#used += filled;
+      position += filled;
+    }
+    await this.#pad(size);
+  }
+
+  async #pad(size: number): Promise<void> {
+    const padding = (BLOCK - (size % BLOCK)) % BLOCK;
+    await this.#room(padding);
+    this.#buffer.fill(0, this.#used, this.#used + padding);
+    this.#used += padding;
+  }
+
+  async #header(path: string, type: string, stat: Stats, linkName = ''): Promise<void> {
+    const { mode, uid, gid, mtimeMs } = stat;
+    const size = type === '0' ? stat.size : 0;
+    await this.#headerOf(
+      path,
+      type,
+      { mode: mode & 0o7777, uid, gid, size, mtime: mtimeMs / 1_000 },
+      linkName,
+    );
+  }
+
+  async #headerOf(
+    name: string,
+    type: string,
+    rest: { mode: number; uid: number; gid: number; size: number; mtime: number },
+    linkName = '',
+  ): Promise<void> {
+    await this.#room(HEADERS);
+    this.#long('L', name);
+    this.#long('K', linkName);
+    // A name that is cut short must not end like a folder's.
+    const cut = (text: string) =>
+      text.length > MAX_NAME ? text.slice(0, MAX_NAME - 1).replace(/\/$/, '_') : text;
+    putHeader(this.#buffer, this.#used, {
+      ...rest,
+      name: cut(name),
+      type,
+      linkName: cut(linkName),
+      magic: GNU,
+    });
+    this.#used += BLOCK;
+  }
+
+  /** GNU's header for a name that is too long for its field. */
+  #long(type: 'L' | 'K', name: string): void {
+    if (name.length <= MAX_NAME) return;
+    const size = name.length + 1;
+    putHeader(this.#buffer, this.#used, {
+      name: '././@LongLink',
+      mode: 0o644,
+      size,
+      mtime: 0,
+      type,
+      magic: GNU,
+    });
+    this.#used += BLOCK;
+    const padded = Math.ceil(size / BLOCK) * BLOCK;
+    this.#buffer.fill(0, this.#used, this.#used + padded);
+    this.#buffer.write(name, this.#used, 'latin1');
+    this.#used += padded;
+  }
+
+  /** An empty folder; to look at what is mounted there may take seconds. */
+  async #mountPoint(entry: fs.Dirent): Promise<void> {
+    if (!entry.isDirectory()) return;
+    const rest = { mode: 0o755, uid: 0, gid: 0, size: 0, mtime: 0 };
+    await this.#headerOf(`${this.#prefix}${entry.name}/`, '5', rest);
+  }
+
+  async #room(bytes: number): Promise<void> {
+    if (BUFFER - this.#used < bytes) await this.#flush();
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#used === 0) return;
+    await this.#sent;
+    this.#sent = this.#sink(this.#buffer.subarray(0, this.#used));
+    // It is awaited before the next one; a failure must not count as unhandled until then.
+    this.#sent.catch(() => undefined);
+    [this.#buffer, this.#spare] = [this.#spare, this.#buffer];
+    this.#used = 0;
+  }
+
+  /** False for what breaks the archive. What has just gone was never there. */
+  #isLeftOut(error: unknown, path: string): boolean {
+    const why = errno(error);
+    if (why === 'ENOENT' || why === 'ELOOP' || why === 'ENOTDIR' || why === 'ENXIO') return true;
+    if (why !== 'EACCES' && why !== 'EPERM' && why !== 'EAGAIN' && why !== 'ENAMETOOLONG') return false;
+    this.#leaveOut(path);
+    return true;
+  }
+
+  #leaveOut(path: string): void {
+    this.unreadable += 1;
+    if (this.#named.length < 1_000) this.#named.push(printable(path));
+  }
+}
+
+/** Bytes as they are, but for what would end or hide a line. */
+function printable(path: string): string {
+  return path.replace(/\\|[^\x20-\x7e\x80-\xff]/g, (char) =>
+    char === '\\' ? '\\\\' : char === '\n' ? '\\n' : `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`,
+  );
+}
+
+/** None for what means the folder itself. */
+function excludedPath(path: string): string[] {
+  if (path.includes('..')) throw new PortholeError('invalid_request', 'exclude paths must not contain ".."');
+  if (path.includes('\0')) {
+    throw new PortholeError('invalid_request', 'exclude paths must not contain a NUL character');
+  }
+  const below = path.replace(/^(?:\.?\/)+/, '').replace(/\/+$/, '');
+  return below === '' || below === '.' ? [] : [Buffer.from(below).toString('latin1')];
+}

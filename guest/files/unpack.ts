@@ -1,0 +1,203 @@
+import { closeSync } from 'node:fs';
+import { posix } from 'node:path';
+import { PortholeError } from '../../core/errors.ts';
+import { leavesWorkspace, type Remembered } from '../../core/rules/archive/archive-tree.ts';
+import type { TarHeader } from '../../core/rules/archive/tar-header.ts';
+import { TarJudge } from '../../core/rules/archive/tar-judge.ts';
+import { MAX_UPLOAD_FRAME, MAX_UPLOAD_PATH, UPLOAD, type Unpacked } from '../protocol/files.ts';
+import { errno, Slices } from './descriptors.ts';
+import { failure, systemFailure } from './failures.ts';
+import { placeFiles } from './place-files.ts';
+import { Stage } from './stage.ts';
+import type { Workspace } from './workspace.ts';
+
+/** Of the links that are named: how many, and how many bytes of names. */
+const MOST_LINKS = 1_000;
+const MOST_LINK_BYTES = 262_144;
+
+/** Makes a stage, lets `fill` fill it, moves what is in it to its places, and leaves nothing else behind. */
+async function staged(
+  workspace: Workspace,
+  replacesFiles: boolean,
+  fill: (stage: Stage) => Promise<void>,
+): Promise<void> {
+  const { directory } = await workspace.walkTop();
+  let stage: Stage | undefined;
+  try {
+    stage = new Stage(directory);
+    await fill(stage);
+    await stage.finish();
+    await placeFiles(workspace, stage, { replacesFiles });
+  } catch (error) {
+    throw errno(error) === '' ? error : failure(error, '/workspace', 'write');
+  } finally {
+    await stage?.close();
+    closeSync(directory);
+  }
+}
+
+/**
+ * Unpacks a plain tar over the workspace, all or nothing: files that are there are replaced, others stay. Each entry is
+ * validated before it is made.
+ * @throws PortholeError `invalid_request` for one that is refused, `path_outside_workspace` where it would go through a
+ *   link of the workspace that leaves it, `workspace_archive_write_error`, or what `content` fails with
+ */
+export async function unpackTar(
+  workspace: Workspace,
+  content: AsyncIterable<Buffer>,
+  remembers: Remembered,
+): Promise<Unpacked> {
+  const outside: Unpacked['outside_links'] = { total: 0, links: [] };
+  let bytes = 0;
+  const see = (entry: TarHeader) => {
+    if (entry.type !== 'symlink' || !leavesWorkspace(entry)) return;
+    outside.total += 1;
+    bytes += entry.name.length + entry.linkName.length;
+    if (outside.links.length === MOST_LINKS || bytes > MOST_LINK_BYTES) return;
+    const [path = '', target = ''] = [posix.join('/workspace', entry.name), entry.linkName].map((name) =>
+      Buffer.from(name, 'latin1').toString('utf8'),
+    );
+    outside.links.push({ path, target });
+  };
+  await staged(workspace, true, async (stage) => {
+    const slices = new Slices();
+    const judge = new TarJudge({
+      remembers,
+      visitor: {
+        entry(entry) {
+          see(entry);
+          makeEntry(stage, entry);
+        },
+        contents: (piece) => stage.write(piece),
+        padding: () => undefined,
+      },
+    });
+    let isEmpty = true;
+    for await (const chunk of content) {
+      isEmpty &&= chunk.length === 0;
+      try {
+        judge.push(chunk);
+      } catch (error) {
+        throw systemFailure(error, 'workspace_archive_write_error', 'tar extract failed');
+      }
+      await slices.pause();
+    }
+    if (isEmpty) throw new PortholeError('invalid_request', 'Empty tar payload');
+    judge.end();
+  });
+  return { outside_links: outside };
+}
+
+function makeEntry(stage: Stage, { name, linkName, type, mode, mtime }: TarHeader): void {
+  stage.endFile();
+  const path = plain(name);
+  if (type === 'file') stage.file(path, mode, mtime);
+  else if (type === 'directory') stage.folder(path, { mode, mtime });
+  else if (type === 'symlink') stage.symlink(path, linkName, mtime);
+  else if (type === 'hardlink') stage.hardLink(path, plain(linkName));
+  else if (type === 'fifo') stage.fifo(path, mode);
+}
+
+/** Without `.` and empty parts; `..` has been refused. */
+function plain(name: string): string {
+  return name
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .join('/');
+}
+
+/** Type and length. */
+const FRAME_HEAD = 5;
+
+/**
+ * Writes many files into a folder, all or none, from frames (`UPLOAD`). Missing folders are made.
+ * @param folder below the workspace, bytes as Latin-1
+ * @throws PortholeError `path_outside_workspace`, `invalid_request`, `workspace_archive_write_error`, or what `content` fails with
+ */
+export async function uploadFiles(
+  workspace: Workspace,
+  folder: string,
+  content: AsyncIterable<Buffer>,
+): Promise<void> {
+  await staged(workspace, false, async (stage) => {
+    const slices = new Slices();
+    let isWhole = false;
+    for await (const { type, payload, isFirst } of frames(content)) {
+      if (isWhole) throw malformed();
+      if (type === UPLOAD.contents) stage.write(payload);
+      else if (!isFirst) throw malformed();
+      else if (type === UPLOAD.file) {
+        const name = plain(`${folder}/${payload.toString('latin1')}`);
+        if (name.split('/').includes('..') || name.includes('\0')) throw malformed();
+        beginFile(stage, name);
+      } else if (type === UPLOAD.end) isWhole = true;
+      else throw malformed();
+      await slices.pause();
+    }
+    if (!isWhole) throw malformed();
+  });
+}
+
+/** One file may be where another one has its folder. */
+function beginFile(stage: Stage, name: string): void {
+  try {
+    stage.file(name, 0o644);
+  } catch (error) {
+    if (!['ENOTDIR', 'EISDIR', 'EPERM', 'ELOOP'].includes(errno(error))) throw error;
+    throw new PortholeError(
+      'invalid_request',
+      'A file would replace a folder that is there, or lie in a file: remove that first.',
+    );
+  }
+}
+
+interface Frame {
+  readonly type: number;
+  readonly payload: Buffer;
+  /** False for the second and later pieces of one frame's contents. */
+  readonly isFirst: boolean;
+}
+
+/** Contents come in the pieces in which they arrive; names come whole. */
+async function* frames(content: AsyncIterable<Buffer>): AsyncGenerator<Frame, void, undefined> {
+  let held: Buffer = Buffer.alloc(0);
+  let type = 0;
+  let left = 0;
+  let isFirst = true;
+  for await (const chunk of content) {
+    let rest = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+    held = Buffer.alloc(0);
+    while (rest.length > 0) {
+      if (left > 0 && type === UPLOAD.contents) {
+        const payload = rest.subarray(0, left);
+        left -= payload.length;
+        rest = rest.subarray(payload.length);
+        yield { type, payload, isFirst };
+        isFirst = false;
+        continue;
+      }
+      if (rest.length < FRAME_HEAD) break;
+      const length = rest.readUInt32BE(1);
+      const next = rest[0] as number;
+      if (length > (next === UPLOAD.contents ? MAX_UPLOAD_FRAME : MAX_UPLOAD_PATH)) throw malformed();
+      if (next !== UPLOAD.contents && rest.length < FRAME_HEAD + length) break;
+      type = next;
+      isFirst = true;
+      rest = rest.subarray(FRAME_HEAD);
+      if (type === UPLOAD.contents) left = length;
+      else {
+        yield { type, payload: rest.subarray(0, length), isFirst };
+        rest = rest.subarray(length);
+      }
+    }
+    held = rest;
+  }
+  if (held.length > 0 || left > 0) throw malformed();
+}
+
+function malformed(): PortholeError {
+  return new PortholeError(
+    'invalid_request',
+    'The frames of an upload are cut off or out of order: each file is its path, its contents, and the end follows all.',
+  );
+}

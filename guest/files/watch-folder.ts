@@ -1,0 +1,178 @@
+import { closeSync, type FSWatcher, watch } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { resolveWorkspacePath } from '../../core/rules/workspace-path.ts';
+import type { WatchEvent } from '../protocol/files.ts';
+import { at, errno, Slices } from './descriptors.ts';
+import { openFolder, pathBelow, statOf } from './list-files.ts';
+import { type Place, WalkError, type Workspace } from './workspace.ts';
+import { PARTIAL } from './write-file.ts';
+
+/** Of one watch; inotify(7) needs kernel memory for each. */
+const MOST_FOLDERS = 1_024;
+/** Paths of one batch: with more, the list is read again. */
+const MOST_CHANGES = 4_096;
+/** How long changes are gathered, in milliseconds: an editor makes several of one save. */
+const GATHER_MS = 50;
+
+/**
+ * What changes in a folder, until `signal` aborts or the folder is gone. First comes `ready`: what changes from then on is
+ * reported. A path is `changed` as it is now, or `deleted`; several changes of one path may be reported as one.
+ * @param recursive whether folders below are watched: at most 1,024
+ * @throws PortholeError as `openFolder` does
+ */
+export async function* watchFolder(
+  workspace: Workspace,
+  path: string,
+  recursive: boolean,
+  signal: AbortSignal,
+): AsyncGenerator<WatchEvent, void, undefined> {
+  const { descent, names } = await openFolder(workspace, path, false);
+  await descent.close();
+  const folder = resolveWorkspacePath(path, 'path');
+  const watcher = new FolderWatcher(workspace, folder, names, recursive);
+  try {
+    await watcher.add([]);
+    yield { type: 'ready', path: folder };
+    while (!signal.aborted) {
+      await watcher.changed(signal);
+      if (watcher.takeLimited()) yield { type: 'limited', path: folder };
+      await pause(GATHER_MS, undefined, { signal });
+      const changes = watcher.take();
+      if (changes === undefined) yield { type: 'overflow', path: folder };
+      for (const [below, isRenamed] of changes ?? []) {
+        const event = await watcher.look(below, isRenamed);
+        if (event !== undefined) yield event;
+        if (below === '' && event?.type === 'deleted') return;
+      }
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    watcher.close();
+  }
+}
+
+class FolderWatcher {
+  readonly #workspace: Workspace;
+  readonly #folder: string;
+  /** Where the folder really is. */
+  readonly #start: readonly string[];
+  readonly #recursive: boolean;
+  /** By path below the start. */
+  readonly #watchers = new Map<string, FSWatcher>();
+  /** Paths that changed; whether the name came or went. */
+  #changes = new Map<string, boolean>();
+  #isOverflown = false;
+  #isLimited = false;
+  #wasLimited = false;
+  #wake: (() => void) | undefined;
+
+  constructor(workspace: Workspace, folder: string, start: readonly string[], recursive: boolean) {
+    this.#workspace = workspace;
+    this.#folder = folder;
+    this.#start = start;
+    this.#recursive = recursive;
+  }
+
+  /** Watches a folder, and those below it. @param reports whether what is in it already counts as changed */
+  async add(below: readonly string[], reports = false, slices = new Slices()): Promise<void> {
+    const key = below.join('/');
+    if (this.#watchers.has(key)) return;
+    if (this.#watchers.size >= MOST_FOLDERS) {
+      this.#isLimited = true;
+      return;
+    }
+    let place: Place | undefined;
+    try {
+      await slices.pause();
+      place = await this.#workspace.walkBelow([...this.#start, ...below], '.');
+      // `/.`, because of itself a folder reports the last part of this path.
+      const watcher = watch(at(place.directory, '.'), { encoding: 'latin1', persistent: false });
+      watcher.on('change', (type, name) => this.#note(key, String(name), type === 'rename'));
+      watcher.on('error', () => watcher.close());
+      this.#watchers.set(key, watcher);
+      if (!this.#recursive && !reports) return;
+      for (const entry of await place.calls.readdir(at(place.directory, '.'))) {
+        if (reports) this.#note(key, entry.name, false);
+        if (!this.#recursive || !entry.isDirectory() || PARTIAL.test(entry.name)) continue;
+        if (this.#workspace.isMounted([...this.#start, ...below], entry.name)) continue;
+        await this.add([...below, entry.name], reports, slices);
+      }
+    } catch (error) {
+      const why = errno(error);
+      if (why === 'ENOSPC' || why === 'EMFILE' || why === 'ENFILE') this.#isLimited = true;
+      // Anything else is a folder that is gone, or may not be read.
+      else if (why === '' && !(error instanceof WalkError)) throw error;
+    } finally {
+      if (place !== undefined) closeSync(place.directory);
+    }
+  }
+
+  async changed(signal: AbortSignal): Promise<void> {
+    if (this.#changes.size > 0 || this.#isOverflown || this.#isLimited !== this.#wasLimited) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    await promise;
+    signal.throwIfAborted();
+  }
+
+  /** Undefined where there were too many. */
+  take(): Map<string, boolean> | undefined {
+    const taken = this.#changes;
+    const isOverflown = this.#isOverflown;
+    this.#changes = new Map();
+    this.#isOverflown = false;
+    return isOverflown ? undefined : taken;
+  }
+
+  /** True once, when not all is watched any more. */
+  takeLimited(): boolean {
+    if (this.#isLimited === this.#wasLimited) return false;
+    this.#wasLimited = true;
+    return true;
+  }
+
+  /** What has become of a path. */
+  async look(below: string, isRenamed: boolean): Promise<WatchEvent | undefined> {
+    const path = pathBelow(this.#folder, below === '' ? [] : below.split('/'));
+    let place: Place | undefined;
+    try {
+      place = await this.#workspace.walkBelow(this.#start, below, { last: 'keep' });
+      if (place.stat === undefined) throw new WalkError('missing');
+      if (place.stat.isDirectory() && isRenamed && below !== '' && this.#recursive) {
+        this.#drop(below);
+        await this.add(below.split('/'), true);
+      }
+      return below === '' ? undefined : { type: 'changed', path, stat: statOf(path, place.stat) };
+    } catch (error) {
+      if (!(error instanceof WalkError) && errno(error) === '') throw error;
+      this.#drop(below);
+      return { type: 'deleted', path };
+    } finally {
+      if (place !== undefined) closeSync(place.directory);
+    }
+  }
+
+  close(): void {
+    for (const watcher of this.#watchers.values()) watcher.close();
+    this.#watchers.clear();
+  }
+
+  #note(folder: string, name: string, isRenamed: boolean): void {
+    if (PARTIAL.test(name)) return;
+    const path = name === '.' ? folder : folder === '' ? name : `${folder}/${name}`;
+    if (this.#changes.size >= MOST_CHANGES && !this.#changes.has(path)) this.#isOverflown = true;
+    else this.#changes.set(path, isRenamed || this.#changes.get(path) === true);
+    this.#wake?.();
+  }
+
+  /** A folder that is gone, or is another one by now, with those below it. */
+  #drop(below: string): void {
+    for (const [path, watcher] of this.#watchers) {
+      if (path !== below && !path.startsWith(`${below}/`)) continue;
+      watcher.close();
+      this.#watchers.delete(path);
+    }
+  }
+}

@@ -1,0 +1,293 @@
+import { closeSync, fstatSync, openSync, readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { PortholeError } from '../../core/errors.ts';
+import { belowWorkspace, resolveWorkspacePath } from '../../core/rules/workspace-path.ts';
+import { at, type Calls, direct, errno, FOLDER, lstatIfThere, pooled } from './descriptors.ts';
+
+/** As many as Linux follows (path_resolution(7)). */
+const MOST_LINKS = 40;
+
+/** A name in a folder that is open, where no link is on the way. */
+export interface Place {
+  /** Open, and closed by the receiver. */
+  readonly directory: number;
+  /** `.`: the folder itself. */
+  readonly name: string;
+  /** Of the entry, below the workspace, without links; bytes as Latin-1. */
+  readonly names: readonly string[];
+  /** Undefined: nothing has that name. */
+  readonly stat: Stats | undefined;
+  readonly calls: Calls;
+}
+
+export interface WalkOptions {
+  /** What a link at the end is: followed, or the entry itself. @default follow */
+  readonly last?: 'follow' | 'keep';
+  /** Whether missing folders on the way are made. @default false */
+  readonly makesFolders?: boolean;
+}
+
+/** Why a path leads nowhere, without a word about what leaves the workspace. */
+export class WalkError extends Error {
+  readonly why: 'missing' | 'in a file' | 'too many links';
+
+  constructor(why: WalkError['why']) {
+    super(why);
+    this.why = why;
+  }
+}
+
+/** How long a list of mounts is taken for true, in milliseconds. */
+const MOUNTS_FOR_MS = 1_000;
+
+/**
+ * The workspace, and what a request may reach of it. Paths are walked one descriptor after the other, links followed by
+ * this code alone: so a path cannot leave, whatever changes meanwhile.
+ */
+export class Workspace {
+  readonly #root: string;
+  readonly #parts: readonly string[];
+  readonly #limits: readonly (readonly string[])[] | undefined;
+  #mounts: ReadonlySet<string> = new Set();
+  #mountsUntil = 0;
+
+  /** @param limits absolute paths below /workspace; undefined: all of it */
+  constructor(root: string, limits?: readonly string[]) {
+    this.#root = realpathSync(root);
+    this.#parts = partsOf(Buffer.from(this.#root).toString('latin1')).filter((part) => part !== '');
+    this.#limits = limits?.map((path) => partsOf(bytesBelow(path)).filter((part) => part !== ''));
+  }
+
+  limitedTo(paths: readonly string[]): Workspace {
+    return new Workspace(this.#root, paths);
+  }
+
+  /**
+   * @param path as a caller wrote it
+   * @throws WalkError, PortholeError `path_outside_workspace`, `forbidden`, `invalid_request`, or what a system call fails with
+   */
+  async walk(path: string, options: WalkOptions = {}): Promise<Place> {
+    return this.walkBelow([], bytesBelow(path), options);
+  }
+
+  /** From a folder of the workspace on, whose names hold no link. */
+  async walkBelow(
+    start: readonly string[],
+    below: string,
+    { last = 'follow', makesFolders = false }: WalkOptions = {},
+  ): Promise<Place> {
+    const rest = partsOf(below);
+    const names: string[] = [...start];
+    // Outside the only way is through the folders above the workspace: so many of them. Undefined: inside.
+    let above: number | undefined;
+    let links = 0;
+    let ofLink = 0;
+    let directory = await this.#reopen(names);
+    const go = async (to: readonly string[]) => {
+      names.splice(0, names.length, ...to);
+      closeSync(directory);
+      directory = -1;
+      directory = await this.#reopen(names);
+    };
+    const follow = (target: string) => {
+      links += 1;
+      if (links > MOST_LINKS) throw new WalkError('too many links');
+      const parts = partsOf(target);
+      rest.unshift(...parts);
+      ofLink += parts.length;
+      if (target.startsWith('/')) above = 0;
+    };
+    try {
+      for (;;) {
+        if (above === this.#parts.length) {
+          above = undefined;
+          await go([]);
+        }
+        const part = rest.shift();
+        if (part === undefined) break;
+        const isOfLink = ofLink > 0;
+        if (isOfLink) ofLink -= 1;
+        if (part === '' || part === '.') continue;
+        if (part === '..') {
+          if (above !== undefined) above = Math.max(above - 1, 0);
+          else if (names.length > 0) await go(names.slice(0, -1));
+          else above = Math.max(this.#parts.length - 1, 0);
+          continue;
+        }
+        if (above !== undefined) {
+          if (part !== this.#parts[above]) throw outside();
+          above += 1;
+          continue;
+        }
+        const calls = this.#callsFor(names, part);
+        const path = at(directory, part);
+        if (rest.length === 0) {
+          const stat = await lstatIfThere(calls, path);
+          if (stat?.isSymbolicLink() === true && last === 'follow') {
+            follow(await calls.readlink(path));
+            continue;
+          }
+          this.#check([...names, part], false);
+          return { directory, name: part, names: [...names, part], stat, calls };
+        }
+        let next: number | undefined;
+        try {
+          next = await calls.open(path, FOLDER);
+        } catch (error) {
+          const why = errno(error);
+          if (why === 'ENOENT') {
+            if (!makesFolders || isOfLink) throw new WalkError('missing');
+            this.#check([...names, part], true);
+            await makeFolder(calls, path);
+            next = await calls.open(path, FOLDER);
+          } else if (why !== 'ENOTDIR' && why !== 'ELOOP') throw error;
+        }
+        if (next === undefined) {
+          const target = await readlinkIfLink(calls, path);
+          if (target === undefined) throw new WalkError('in a file');
+          follow(target);
+          continue;
+        }
+        closeSync(directory);
+        directory = next;
+        names.push(part);
+        this.#check(names, true);
+      }
+      if (above !== undefined) throw outside();
+      this.#check(names, false);
+      return { directory, name: '.', names, stat: fstatSync(directory), calls: this.#callsFor(names) };
+    } catch (error) {
+      if (directory >= 0) closeSync(directory);
+      throw error;
+    }
+  }
+
+  /** The workspace itself, whatever the limits are. */
+  async walkTop(): Promise<{ readonly directory: number }> {
+    return { directory: await this.#reopen([]) };
+  }
+
+  /** @throws PortholeError `forbidden` for a path beyond the limits */
+  check(names: readonly string[]): void {
+    this.#check(names, false);
+  }
+
+  hasMounts(): boolean {
+    const now = performance.now();
+    if (now > this.#mountsUntil) {
+      this.#mounts = mountsBelow(this.#root);
+      this.#mountsUntil = now + MOUNTS_FOR_MS;
+    }
+    return this.#mounts.size > 0;
+  }
+
+  /** Whether something is mounted on a folder, or on one above it. */
+  isMounted(names: readonly string[], name?: string): boolean {
+    if (!this.hasMounts()) return false;
+    let path = '';
+    for (const part of name === undefined ? names : [...names, name]) {
+      path += `/${part}`;
+      if (this.#mounts.has(path)) return true;
+    }
+    return false;
+  }
+
+  #callsFor(names: readonly string[], name?: string): Calls {
+    return this.isMounted(names, name) ? pooled : direct;
+  }
+
+  async #reopen(names: readonly string[]): Promise<number> {
+    let directory = openSync(this.#root, FOLDER);
+    try {
+      checkProc(directory);
+      const walked: string[] = [];
+      for (const name of names) {
+        const next = await this.#callsFor(walked, name).open(at(directory, name), FOLDER);
+        closeSync(directory);
+        directory = next;
+        walked.push(name);
+      }
+      return directory;
+    } catch (error) {
+      closeSync(directory);
+      throw error;
+    }
+  }
+
+  /** @param onTheWay whether a folder above a path of the limits will do */
+  #check(names: readonly string[], onTheWay: boolean): void {
+    const limits = this.#limits;
+    if (limits === undefined) return;
+    const allowed = limits.some(
+      (limit) => startsWith(names, limit) || (onTheWay && startsWith(limit, names)),
+    );
+    if (allowed) return;
+    throw new PortholeError('forbidden', 'path resolves to a location that this credential does not reach');
+  }
+}
+
+function startsWith(names: readonly string[], start: readonly string[]): boolean {
+  return start.length <= names.length && start.every((name, index) => names[index] === name);
+}
+
+function partsOf(path: string): string[] {
+  return path.split('/');
+}
+
+/** Of a caller's path, below the workspace; bytes as Latin-1. */
+function bytesBelow(path: string): string {
+  return Buffer.from(belowWorkspace(resolveWorkspacePath(path, 'path'))).toString('latin1');
+}
+
+function outside(): PortholeError {
+  return new PortholeError('path_outside_workspace', 'path must resolve to a location within /workspace');
+}
+
+async function makeFolder(calls: Calls, path: string | Buffer): Promise<void> {
+  try {
+    await calls.mkdir(path, 0o755);
+  } catch (error) {
+    if (errno(error) !== 'EEXIST') throw error;
+  }
+}
+
+/** Undefined for what is no link. */
+async function readlinkIfLink(calls: Calls, path: string | Buffer): Promise<string | undefined> {
+  try {
+    return await calls.readlink(path);
+  } catch (error) {
+    if (errno(error) === 'EINVAL') return undefined;
+    throw error;
+  }
+}
+
+let isProcChecked = false;
+
+/** Without /proc there is no way to a file by its folder's descriptor, and no safe other one. */
+function checkProc(directory: number): void {
+  if (isProcChecked) return;
+  const [{ dev, ino }, seen] = [
+    fstatSync(directory),
+    statSync(`/proc/self/fd/${directory}`, { throwIfNoEntry: false }),
+  ];
+  if (seen?.dev !== dev || seen.ino !== ino) {
+    throw new PortholeError(
+      'service_unavailable',
+      'Files cannot be reached: /proc is not mounted in this sandbox. Mount it (type proc) and try again.',
+    );
+  }
+  isProcChecked = true;
+}
+
+/** Where something is mounted below a folder, as `/names`; bytes as Latin-1 (proc_pid_mountinfo(5)). */
+function mountsBelow(root: string): ReadonlySet<string> {
+  const above = root === '/' ? '' : Buffer.from(root).toString('latin1');
+  const mounts = new Set<string>();
+  for (const line of readFileSync('/proc/self/mountinfo', 'latin1').split('\n')) {
+    const point = (line.split(' ')[4] ?? '').replace(/\\([0-7]{3})/g, (_, octal: string) =>
+      String.fromCharCode(Number.parseInt(octal, 8)),
+    );
+    if (point.startsWith(`${above}/`) && point.length > above.length + 1)
+      mounts.add(point.slice(above.length));
+  }
+  return mounts;
+}

@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto';
+import fs from 'node:fs';
+import { promisify } from 'node:util';
+import { resolveWorkspacePath } from '../../core/rules/workspace-path.ts';
+import { at, CREATE, errno, quietly } from './descriptors.ts';
+import { failure, isFolder } from './failures.ts';
+import type { Workspace } from './workspace.ts';
+
+const writePooled = promisify(fs.write);
+
+const EXECUTABLE = 0o111;
+/** Whether the umask takes bits away that files of ours have. */
+export const MASKED = (process.umask() & 0o755) !== 0;
+
+/** How files are named that are not complete yet. Listings and archives leave them out. */
+export const PARTIAL = /^\.porthole-[\x21-\x7e]{16}$/;
+
+export function partialName(): string {
+  return `.porthole-${randomBytes(8).toString('hex')}`;
+}
+
+/**
+ * Writes a file, complete or not at all: into a temporary file beside it, renamed at the end. A file that could be
+ * executed stays executable. Missing folders are made.
+ * @throws PortholeError `path_outside_workspace`, `invalid_request`, `workspace_archive_write_error`, or what `content` fails with
+ */
+export async function writeFile(
+  workspace: Workspace,
+  path: string,
+  content: AsyncIterable<Buffer>,
+): Promise<void> {
+  const absolute = resolveWorkspacePath(path, 'path');
+  const asFailure = (error: unknown) => failure(error, path, 'write');
+  const { directory, name, stat, calls } = await workspace
+    .walk(path, { makesFolders: true })
+    .catch((error: unknown) => Promise.reject(asFailure(error)));
+  const partial = at(directory, partialName());
+  let descriptor: number | undefined;
+  let isPartial = false;
+  const attempt = async <T>(call: () => T | Promise<T>): Promise<T> => {
+    try {
+      return await call();
+    } catch (error) {
+      throw errno(error) === 'EISDIR' ? isFolder(absolute) : asFailure(error);
+    }
+  };
+  try {
+    if (name === '.' || stat?.isDirectory() === true) throw isFolder(absolute);
+    const file = (descriptor = await attempt(() => calls.open(partial, CREATE, 0o644)));
+    isPartial = true;
+    for await (const chunk of content) await attempt(() => writeWhole(file, chunk));
+    const isExecutable = stat !== undefined && (stat.mode & EXECUTABLE) !== 0;
+    if (isExecutable || MASKED) await attempt(() => fs.fchmodSync(file, isExecutable ? 0o755 : 0o644));
+    descriptor = undefined;
+    // A bucket takes the contents as the file is closed, and may refuse them then.
+    await attempt(() => calls.close(file));
+    await attempt(() => calls.rename(partial, at(directory, name)));
+    isPartial = false;
+  } finally {
+    if (descriptor !== undefined) await calls.close(descriptor);
+    if (isPartial) await quietly(() => calls.unlink(partial));
+    fs.closeSync(directory);
+  }
+}
+
+async function writeWhole(descriptor: number, chunk: Buffer): Promise<void> {
+  for (let written = 0; written < chunk.length; ) {
+    const { bytesWritten } = await writePooled(descriptor, chunk, written, chunk.length - written);
+    written += bytesWritten;
+  }
+}

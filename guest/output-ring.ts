@@ -1,0 +1,263 @@
+import { closeSync, mkdirSync, openSync, readdirSync, readSync, rmSync, statSync, writevSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ServerResponse } from 'node:http';
+import type { OutputKind } from './command-output.ts';
+import { EventStream } from './event-stream.ts';
+import { OUTPUT_BYTES } from './protocol/processes.ts';
+
+/** The oldest part goes at once: this much of the ring. */
+const SEGMENTS = 16;
+
+/** A record is the stream (1 byte), the length (4) and the bytes, at most these. */
+const HEAD = 5;
+const MOST = 64 * 1024;
+
+/** `exit`: a server's process has ended; its bytes are JSON. They count, so that every event has a cursor of its own. */
+export type RecordKind = OutputKind | 'exit';
+const KINDS: readonly RecordKind[] = ['stdout', 'stderr', 'exit'];
+
+/** One file, named after the cursor at which it begins. */
+interface Segment {
+  readonly start: number;
+  end: number;
+  /** Of the file. */
+  size: number;
+}
+
+export interface OutputPiece {
+  readonly kind: RecordKind;
+  readonly bytes: Buffer;
+  /** The cursor behind the bytes. */
+  readonly cursor: number;
+}
+
+/** What a read finds: the pieces from a cursor on, and how many bytes before them are gone. */
+export interface RingRead {
+  readonly cut: number;
+  readonly pieces: readonly OutputPiece[];
+  readonly cursor: number;
+}
+
+/**
+ * The latest output of one process on disk, so that it survives the guest. A cursor counts the bytes of both streams in
+ * the order in which they arrived. All calls are synchronous: a write that has returned is in the file.
+ */
+export class OutputRing {
+  readonly #folder: string;
+  readonly #limit: number;
+  readonly #segments: Segment[];
+  #file: number | undefined;
+  readonly #waiting = new Set<() => void>();
+  #isClosed = false;
+
+  /** Opens what a former guest wrote, or begins afresh. */
+  constructor(folder: string, limit: number = OUTPUT_BYTES.usual) {
+    this.#folder = folder;
+    this.#limit = limit;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    this.#segments = readdirSync(folder)
+      .filter((name) => /^\d{16}\.out$/.test(name))
+      .toSorted()
+      .map((name) => {
+        const start = Number.parseInt(name, 10);
+        const bytes = this.#payloadBytes(start);
+        return { start, end: start + bytes, size: statSync(join(folder, name)).size };
+      });
+  }
+
+  get from(): number {
+    return this.#segments[0]?.start ?? 0;
+  }
+
+  get to(): number {
+    return this.#segments.at(-1)?.end ?? 0;
+  }
+
+  append(kind: RecordKind, bytes: Buffer): void {
+    // A record larger than a segment would take the ring beyond its limit.
+    const most = kind === 'exit' ? MOST : Math.min(MOST, this.#segmentLimit - HEAD);
+    for (let at = 0; at < bytes.length; at += most) this.#append(kind, bytes.subarray(at, at + most));
+    for (const wake of this.#waiting) wake();
+  }
+
+  /** Of the files, about. */
+  get bytes(): number {
+    return this.to - this.from;
+  }
+
+  /** No more comes. */
+  close(): void {
+    this.#isClosed = true;
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
+    for (const wake of this.#waiting) wake();
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Calls `wake` after each append, until what is returned is called. */
+  onChange(wake: () => void): () => void {
+    this.#waiting.add(wake);
+    return () => this.#waiting.delete(wake);
+  }
+
+  /** The next pieces, at most some 128 KiB; neighbours of one stream come as one. Empty at the end. */
+  read(since: number): RingRead {
+    const cursor = Math.max(since, this.from);
+    const cut = cursor - since;
+    const segment = this.#segments.findLast(({ start }) => start <= cursor);
+    if (segment === undefined || cursor >= this.to) return { cut, pieces: [], cursor };
+    const next = this.#segments[this.#segments.indexOf(segment) + 1]?.start ?? this.to;
+    if (cursor >= segment.end) return { cut: cut + next - cursor, pieces: [], cursor: next };
+    const pieces = this.#readSegment(segment, cursor);
+    const last = pieces.at(-1);
+    if (last !== undefined) return { cut, pieces, cursor: last.cursor };
+    // Code in the sandbox has removed or changed the file: its bytes are gone.
+    return { cut: cut + next - cursor, pieces: [], cursor: next };
+  }
+
+  #append(kind: RecordKind, bytes: Buffer): void {
+    let segment = this.#segments.at(-1);
+    const size = HEAD + bytes.length;
+    const fits = segment !== undefined && (segment.size === 0 || segment.size + size <= this.#segmentLimit);
+    if (segment === undefined || this.#file === undefined || !fits) segment = this.#nextSegment();
+    const head = Buffer.alloc(HEAD);
+    head[0] = KINDS.indexOf(kind);
+    head.writeUInt32BE(bytes.length, 1);
+    writevSync(this.#file as number, [head, bytes]);
+    segment.end += bytes.length;
+    segment.size += size;
+  }
+
+  get #segmentLimit(): number {
+    return this.#limit / SEGMENTS;
+  }
+
+  /** Begins a file, and removes the oldest beyond the limit. */
+  #nextSegment(): Segment {
+    if (this.#file !== undefined) closeSync(this.#file);
+    const segment = { start: this.to, end: this.to, size: 0 };
+    // A former guest may have begun a file at this cursor without a whole record in it.
+    if (this.#segments.at(-1)?.start === segment.start) this.#segments.pop();
+    this.#segments.push(segment);
+    this.#file = openSync(this.#path(segment.start), 'w', 0o600);
+    const sum = () => this.#segments.reduce((total, { size }) => total + size, 0);
+    while (this.#segments.length > 1 && sum() > this.#limit - this.#segmentLimit) {
+      rmSync(this.#path((this.#segments.shift() as Segment).start), { force: true });
+    }
+    return segment;
+  }
+
+  #readSegment(segment: Segment, cursor: number): OutputPiece[] {
+    const pieces: { kind: RecordKind; parts: Buffer[]; length: number; cursor: number }[] = [];
+    let total = 0;
+    for (const { kind, bytes, start } of this.#records(segment)) {
+      const end = start + bytes.length;
+      if (end <= cursor) continue;
+      // An exit is whole or not at all.
+      if (kind === 'exit' && start < cursor) continue;
+      const fresh = bytes.subarray(Math.max(0, cursor - start));
+      const last = pieces.at(-1);
+      if (last?.kind === kind && kind !== 'exit' && last.length + fresh.length <= MOST) {
+        last.parts.push(fresh);
+        last.length += fresh.length;
+        last.cursor = end;
+      } else {
+        if (total >= 2 * MOST) break;
+        pieces.push({ kind, parts: [fresh], length: fresh.length, cursor: end });
+      }
+      total += fresh.length;
+    }
+    return pieces.map(({ kind, parts, length, cursor }) => ({
+      kind,
+      bytes: Buffer.concat(parts, length),
+      cursor,
+    }));
+  }
+
+  /** The whole records of a segment; one that a dying guest wrote in part is left out. */
+  *#records({
+    start,
+  }: Pick<Segment, 'start'>): Generator<{ kind: RecordKind; bytes: Buffer; start: number }> {
+    const content = readWhole(this.#path(start), 2 * this.#limit);
+    let at = 0;
+    let cursor = start;
+    while (at + HEAD <= content.length) {
+      const kind = KINDS[content[at] as number];
+      const length = content.readUInt32BE(at + 1);
+      if (kind === undefined || length > MOST || at + HEAD + length > content.length) return;
+      yield { kind, bytes: content.subarray(at + HEAD, at + HEAD + length), start: cursor };
+      at += HEAD + length;
+      cursor += length;
+    }
+  }
+
+  #payloadBytes(start: number): number {
+    let bytes = 0;
+    for (const record of this.#records({ start })) bytes += record.bytes.length;
+    return bytes;
+  }
+
+  #path(start: number): string {
+    return join(this.#folder, `${String(start).padStart(16, '0')}.out`);
+  }
+}
+
+/** Empty where the file cannot be read. */
+function readWhole(path: string, most: number): Buffer {
+  try {
+    const file = openSync(path, 'r');
+    try {
+      const content = Buffer.allocUnsafe(Math.min(statSync(path).size, most));
+      return content.subarray(0, readSync(file, content, 0, content.length, 0));
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return Buffer.alloc(0);
+  }
+}
+
+/**
+ * Sends output from a cursor on as server-sent events: to its end, or for as long as the ring is open. The ring is read
+ * again and again, so that a slow reader takes no memory.
+ * @param last data of the `exit` event behind everything, once the ring is closed
+ */
+export async function streamOutput(
+  ring: OutputRing,
+  response: ServerResponse,
+  { since, follow }: { readonly since: number; readonly follow: boolean },
+  last?: () => unknown,
+): Promise<void> {
+  const stream = new EventStream(response);
+  let cursor = since;
+  while (!stream.isClosed) {
+    const read = ring.read(cursor);
+    if (read.cut > 0) stream.send('cut', JSON.stringify({ bytes: read.cut }), cursor + read.cut);
+    for (const { kind, bytes, cursor: behind } of read.pieces) {
+      stream.send(kind, kind === 'exit' ? bytes.toString() : bytes.toString('base64'), behind);
+    }
+    cursor = read.cursor;
+    if (read.cut > 0 || read.pieces.length > 0) await stream.drained();
+    else if (ring.isClosed || !follow) break;
+    else await changed(ring, response);
+  }
+  const exit = ring.isClosed ? last?.() : undefined;
+  if (exit !== undefined) stream.send('exit', JSON.stringify(exit), cursor);
+  stream.end();
+}
+
+/** Resolves with the next append, or when the reader is gone. */
+async function changed(ring: OutputRing, response: ServerResponse): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      stop();
+      response.off('close', done);
+      resolve();
+    };
+    const stop = ring.onChange(done);
+    response.once('close', done);
+  });
+}

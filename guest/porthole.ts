@@ -1,0 +1,56 @@
+/** `/porthole/porthole`: the command in sandboxes, and what hosts start in them beside the guest. */
+import { createServer, type ServerHttp2Stream } from 'node:http2';
+import { connect } from 'node:net';
+import { Duplex } from 'node:stream';
+import { RELAY_SETTINGS, RELAY_WINDOW } from './protocol/http.ts';
+
+/** The guest may start at the same time: as long as nothing listens, it is tried again, with this pause in milliseconds. */
+const TRIES = 500;
+const PAUSE_MS = 20;
+
+/**
+ * Carries connections to the guest over this process's stdin and stdout, where the host has no socket to it: an engine runs
+ * it in the container. HTTP/2 on both: each CONNECT is a connection, with its own flow control and half-close. Ends when
+ * the host does.
+ * @param path of the guest's socket
+ */
+export function relayGuest(path: string): void {
+  const server = createServer({ settings: RELAY_SETTINGS });
+  server.on('session', (session) => {
+    session.setLocalWindowSize(RELAY_WINDOW);
+    session.on('error', () => {});
+    session.once('close', () => process.exit(0));
+  });
+  server.on('stream', (stream) => {
+    stream.on('error', () => {});
+    carry(stream, path, TRIES);
+  });
+  server.emit('connection', Duplex.from({ readable: process.stdin, writable: process.stdout }));
+}
+
+function carry(stream: ServerHttp2Stream, path: string, tries: number): void {
+  const socket = connect({ path, allowHalfOpen: true });
+  const failed = (): void => {
+    if (stream.destroyed) return;
+    if (tries > 1) setTimeout(() => carry(stream, path, tries - 1), PAUSE_MS);
+    else stream.respond({ ':status': 502 }, { endStream: true });
+  };
+  socket.once('error', failed);
+  socket.once('connect', () => {
+    socket.off('error', failed);
+    socket.once('error', () => stream.destroy());
+    if (stream.destroyed) socket.destroy();
+    else {
+      stream.respond({ ':status': 200 });
+      stream.once('close', () => socket.destroy());
+      stream.pipe(socket).pipe(stream);
+    }
+  });
+}
+
+const [command, argument] = process.argv.slice(2);
+if (command === 'relay' && argument !== undefined) relayGuest(argument.replace(/^@/, '\0'));
+else {
+  process.stderr.write(`porthole ${command ?? ''}: no such command.\n`);
+  process.exitCode = 64;
+}

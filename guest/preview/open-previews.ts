@@ -1,0 +1,164 @@
+import { constants } from 'node:fs';
+import { mkdir, open, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import * as z from 'zod/mini';
+import {
+  MAX_OPEN_PREVIEWS,
+  type OpenPreviewRequest,
+  openPreviewRequest,
+  type OpenPreviewsAnswer,
+} from '../protocol/previews.ts';
+
+/** One preview that the functions have opened. */
+export interface OpenPreview {
+  readonly port: number;
+  readonly request: OpenPreviewRequest;
+  /** Closed since: its visitors get the page that says so. */
+  closed: boolean;
+  /** By `performance.now()`. */
+  lastUsedAt: number | undefined;
+  bytesIn: number;
+  bytesOut: number;
+}
+
+const storedPreviews = z.array(z.object({ port: z.int(), closed: z.boolean(), request: openPreviewRequest }));
+
+export interface OpenPreviewsOptions {
+  /**
+   * File that keeps them, so that previews outlive a replaced pod as the workspace does. Its content proves nothing:
+   * who writes to it can also answer in the guest's place. It opens no way in, because routes are made by the functions.
+   */
+  readonly file: string;
+  /** @default console.warn */
+  readonly warn?: (message: string) => void;
+}
+
+/** The previews that the guest serves, by the name of their public host. */
+export class OpenPreviews {
+  readonly #file: string;
+  readonly #warn: (message: string) => void;
+  readonly #byHost = new Map<string, OpenPreview>();
+  #saving: Promise<void> | undefined;
+
+  constructor({ file, warn = (message) => process.stderr.write(`${message}\n`) }: OpenPreviewsOptions) {
+    this.#file = file;
+    this.#warn = warn;
+  }
+
+  /** Reads what an earlier guest has served. What cannot be read is left out: the next start of a preview opens it again. */
+  async load(): Promise<void> {
+    try {
+      const { success, data } = z.safeParse(storedPreviews, JSON.parse(await readText(this.#file)));
+      if (!success) throw new Error('it has another shape');
+      for (const { port, request, closed } of data.slice(-MAX_OPEN_PREVIEWS)) {
+        if (!this.#byHost.has(hostnameOf(request.host))) this.#put(port, request, closed);
+      }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+      this.#warn(`${this.#file} is not read (${String(error)}): previews open again when they are started.`);
+    }
+  }
+
+  /** Opens a preview, or changes what is known of it. Resolves once it is kept, as far as that is possible. */
+  open(port: number, request: OpenPreviewRequest): Promise<void> {
+    const known = this.#byHost.get(hostnameOf(request.host));
+    const opened = this.#put(port, request, false);
+    if (known?.port === port) Object.assign(opened, usageOf(known));
+    return this.#save();
+  }
+
+  /** False where no such preview is open. */
+  async close(port: number, host: string): Promise<boolean> {
+    const known = this.#byHost.get(hostnameOf(host));
+    if (known === undefined || known.port !== port || known.closed) return false;
+    known.closed = true;
+    await this.#save();
+    return true;
+  }
+
+  /** By a Host header or its name alone. */
+  find(host: string): OpenPreview | undefined {
+    return this.#byHost.get(hostnameOf(host));
+  }
+
+  answer(): OpenPreviewsAnswer {
+    const now = performance.now();
+    const open = [...this.#byHost.values()].filter((preview) => !preview.closed);
+    return {
+      previews: open.map(({ port, request: { host }, lastUsedAt, bytesIn, bytesOut }) => ({
+        port,
+        host,
+        idle_ms: lastUsedAt === undefined ? null : Math.round(now - lastUsedAt),
+        bytes_in: bytesIn,
+        bytes_out: bytesOut,
+      })),
+    };
+  }
+
+  /** The most recently opened last. */
+  #put(port: number, request: OpenPreviewRequest, closed: boolean): OpenPreview {
+    const name = hostnameOf(request.host);
+    const preview = { port, request, closed, lastUsedAt: undefined, bytesIn: 0, bytesOut: 0 };
+    this.#byHost.delete(name);
+    this.#byHost.set(name, preview);
+    for (const [oldest] of this.#byHost) {
+      if (this.#byHost.size <= MAX_OPEN_PREVIEWS) break;
+      this.#byHost.delete(oldest);
+    }
+    return preview;
+  }
+
+  #save(): Promise<void> {
+    const before = this.#saving;
+    const save = async (): Promise<void> => {
+      await before;
+      const previews = [...this.#byHost.values()].map(({ port, closed, request }) => ({
+        port,
+        closed,
+        request,
+      }));
+      try {
+        await mkdir(dirname(this.#file), { recursive: true });
+        await writeText(`${this.#file}.new`, JSON.stringify(previews));
+        await rename(`${this.#file}.new`, this.#file);
+      } catch (error) {
+        this.#warn(`${this.#file} is not written (${String(error)}): previews end with this guest.`);
+      }
+    };
+    this.#saving = save();
+    return this.#saving;
+  }
+}
+
+/** Whether it has reached the end of its life. */
+export function isExpired({ request }: OpenPreview, now = Date.now()): boolean {
+  return now >= Date.parse(request.expires_at);
+}
+
+function usageOf({ lastUsedAt, bytesIn, bytesOut }: OpenPreview) {
+  return { lastUsedAt, bytesIn, bytesOut };
+}
+
+function hostnameOf(host: string): string {
+  return host.replace(/:\d{1,5}$/, '').toLowerCase();
+}
+
+/** The sandbox may put anything there: a FIFO must not hold the guest up, and a link not lead it elsewhere. */
+const SAFELY = constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const MAX_BYTES = 1024 * 1024;
+
+async function readText(file: string): Promise<string> {
+  await using handle = await open(file, constants.O_RDONLY | SAFELY);
+  const found = await handle.stat();
+  if (!found.isFile() || found.size > MAX_BYTES) throw new Error('it is no file of ours');
+  return handle.readFile('utf8');
+}
+
+async function writeText(file: string, text: string): Promise<void> {
+  await using handle = await open(
+    file,
+    constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | SAFELY,
+    0o600,
+  );
+  await handle.writeFile(text);
+}

@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { FrontHandlers } from '#proxy/front/strict-server.ts';
+import { createPreviewProxy } from '#proxy/preview-proxy.ts';
+import { clientAddress } from '#proxy/preview-proxy-deps.ts';
+import type { PreviewLookup } from '#proxy/preview-target.ts';
+import type { PreviewStatus } from '#proxy/status-page.ts';
+import { PREVIEW_PORT_HEADER } from '../protocol/previews.ts';
+import { isExpired, type OpenPreviews } from './open-previews.ts';
+
+/** Behind the strict front. */
+export interface PreviewListener extends FrontHandlers {
+  /** Ends every connection of a preview that was closed. */
+  revoke(port: number, host: string): void;
+  /** Lets requests end for up to `drainMs`, then destroys everything. */
+  close(drainMs?: number): Promise<void>;
+}
+
+export interface PreviewListenerOptions {
+  readonly previews: OpenPreviews;
+  /** A byte stream to 127.0.0.1 or ::1; rejects with the system's error. */
+  readonly dial: (port: number) => Promise<Duplex>;
+}
+
+const PORT_HEADER = PREVIEW_PORT_HEADER.toLowerCase();
+/** The addresses that a gateway lists in X-Forwarded-For. */
+const ADDRESSES = /^[\da-f.:, [\]]{2,300}$/i;
+
+const nothing = (): void => undefined;
+
+/**
+ * Serves what the gateway sends for previews with the proxy of the local gateway. A request is served where its Host is
+ * that of a preview which the functions have opened, and its route has set the port of that very preview.
+ */
+export function createPreviewListener({ previews, dial }: PreviewListenerOptions): PreviewListener {
+  const proxy = createPreviewProxy({
+    lookup: (key) => lookUp(previews, key),
+    async dial({ targetPort }, signal) {
+      const stream = await dial(targetPort);
+      if (!signal.aborted) return stream;
+      stream.destroy();
+      throw signal.reason;
+    },
+    dialFailure,
+    visitor(req, { token }) {
+      const host = previews.find(hostOf(token))?.request.host ?? '';
+      return { scheme: 'https', host, client: visitorAddress(req) };
+    },
+    touched({ token }) {
+      const preview = previews.find(hostOf(token));
+      if (preview !== undefined) preview.lastUsedAt = performance.now();
+    },
+    frameAncestors: ({ token }) => previews.find(hostOf(token))?.request.frame_ancestors ?? [],
+    isSibling({ runId }, hostname) {
+      const other = previews.find(hostname);
+      return other !== undefined && !other.closed && other.request.run === runId;
+    },
+    fingerprint: (key) => createHash('sha256').update(key).digest('hex').slice(0, 8),
+    log: { debug: nothing, warn: nothing },
+    metrics: {
+      answered: nothing,
+      upgrades: nothing,
+      bytes(fromClient, toClient, { token }) {
+        const preview = previews.find(hostOf(token));
+        if (preview === undefined) return;
+        preview.bytesIn += fromClient;
+        preview.bytesOut += toClient;
+      },
+    },
+  });
+  return {
+    request: (req, res, expectsContinue) => proxy.handleRequest(req, res, keyOf(req), expectsContinue),
+    upgrade: (req, socket, head) => proxy.handleUpgrade(req, socket, head, keyOf(req)),
+    revoke: (port, host) => proxy.revoke({ token: `${port} ${nameOf(host)}` }),
+    close: (drainMs) => proxy.close(drainMs),
+  };
+}
+
+/** `{port} {host name}`: what the proxy knows a preview by. */
+function keyOf({ headers }: IncomingMessage): string {
+  return `${String(headers[PORT_HEADER] ?? '')} ${nameOf(headers.host ?? '')}`;
+}
+
+function hostOf(key: string): string {
+  return key.slice(key.indexOf(' ') + 1);
+}
+
+function nameOf(host: string): string {
+  return host.replace(/:\d{1,5}$/, '').toLowerCase();
+}
+
+function lookUp(previews: OpenPreviews, key: string): PreviewLookup {
+  const preview = previews.find(hostOf(key));
+  if (preview === undefined || !key.startsWith(`${preview.port} `)) return { kind: 'unknown' };
+  if (preview.closed) return { kind: 'ended', reason: 'stopped' };
+  if (isExpired(preview)) return { kind: 'ended', reason: 'expired' };
+  const { port: targetPort, request } = preview;
+  return { kind: 'live', target: { token: key, runId: request.run, sandboxId: '', targetPort } };
+}
+
+function dialFailure(error: unknown): PreviewStatus {
+  return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED' ? 'nothing_listens' : 'unreachable';
+}
+
+/** The gateway's own list where it sends one: only the gateway reaches this port. */
+function visitorAddress(req: IncomingMessage): string {
+  const forwarded = String(req.headers['x-forwarded-for'] ?? '');
+  return ADDRESSES.test(forwarded) ? forwarded : clientAddress(req);
+}

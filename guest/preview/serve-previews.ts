@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import { join } from 'node:path';
+import * as z from 'zod/mini';
+import { createStrictServer, strictServerOptions } from '#proxy/front/strict-server.ts';
+import { connectLoopback, readPort } from '../dial.ts';
+import { openPreviewRequest } from '../protocol/previews.ts';
+import { GuestError, type Handler, parse, readJson, type Routes, sendJson } from '../router.ts';
+import { OpenPreviews } from './open-previews.ts';
+import { createPreviewListener, type PreviewListener } from './preview-listener.ts';
+
+/**
+ * Longer than gateways keep an idle connection (Envoy an hour, Traefik 90 s): the side that sends requests must be the one
+ * that closes, or a request meets a connection that is closing.
+ */
+const KEEP_ALIVE_MS = 3_900_000;
+
+/** The guest as the upstream of previews: its listener runs, and the routes open and close what it serves. */
+export async function servePreviews(
+  { port, host }: { readonly port: number; readonly host?: string | undefined },
+  workspace: string,
+): Promise<{ readonly routes: Routes<Handler>; readonly previews: OpenPreviews }> {
+  const previews = new OpenPreviews({ file: join(workspace, '.porthole', 'previews.json') });
+  const listener = createPreviewListener({ previews, dial: connectLoopback });
+  const server = createStrictServer(listener, { ...strictServerOptions, keepAliveTimeout: KEEP_ALIVE_MS });
+  await previews.load();
+  server.listen(port, host);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    // Commands and files must not depend on it.
+    process.stderr.write(`Port ${port} is taken, so no preview is served: ${String(error)}\n`);
+  }
+  return { previews, routes: previewRoutes(previews, listener, port) };
+}
+
+const host = z.string().check(z.minLength(1), z.maxLength(260));
+
+/** `PUT /v1/previews/{port}`, `DELETE /v1/previews/{port}?host=`, `GET /v1/previews`: each answers what is open by then. */
+function previewRoutes(
+  previews: OpenPreviews,
+  listener: Pick<PreviewListener, 'revoke'>,
+  ownPort: number,
+): Routes<Handler> {
+  return {
+    'GET /v1/previews': (_request, response) => sendJson(response, 200, previews.answer()),
+
+    async 'PUT /v1/previews/{port}'(request, response, { params }) {
+      const port = readPort(params['port']);
+      if (port === ownPort) {
+        throw new GuestError('invalid_request', `Port ${port} is the guest's. Open the port of an app.`);
+      }
+      await previews.open(port, await readJson(request, openPreviewRequest));
+      sendJson(response, 200, previews.answer());
+    },
+
+    async 'DELETE /v1/previews/{port}'(_request, response, { params, url }) {
+      const port = readPort(params['port']);
+      const name = parse(url.searchParams.get('host'), host);
+      if (!(await previews.close(port, name))) {
+        const open = previews.answer().previews.map((each) => each.port);
+        throw new GuestError('not_found', `No preview of port ${port} is open for this host.`, { open });
+      }
+      listener.revoke(port, name);
+      sendJson(response, 200, previews.answer());
+    },
+  };
+}

@@ -1,0 +1,124 @@
+/** What a process costs, read from /proc while it lives: Node has no wait4(2), and its children are reaped at once. */
+import { readFileSync } from 'node:fs';
+
+/** USER_HZ: the unit of times in /proc, 100 on all machines that Node runs on. */
+const TICK_MS = 10;
+
+/** In ms after the start: often at first, as most processes are short. */
+const SAMPLES = [30, 100, 300, 1_000];
+const EVERY = 2_000;
+
+export interface Usage {
+  readonly cpuMs: number | null;
+  readonly peakMemoryBytes: number | null;
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch {
+    return undefined;
+  }
+}
+
+/** Ticks of a process, and of the children it waited for; the name in field 2 may hold anything but is in brackets. */
+function ticksOf(pid: number | 'self'): { own: number; children: number } | undefined {
+  const stat = read(`/proc/${pid}/stat`);
+  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
+  if (fields === undefined) return undefined;
+  const [user, system, childUser, childSystem] = fields.slice(11, 15).map(Number);
+  return {
+    own: (user as number) + (system as number),
+    children: (childUser as number) + (childSystem as number),
+  };
+}
+
+/** A process and its living descendants, at most a thousand. */
+function treeOf(pid: number): number[] {
+  const tree = [pid];
+  for (let index = 0; index < tree.length && tree.length < 1_000; index += 1) {
+    const children = read(`/proc/${tree[index]}/task/${tree[index]}/children`) ?? '';
+    tree.push(...children.split(' ').filter(Boolean).map(Number));
+  }
+  return tree;
+}
+
+/** How often memory ran out for the sandbox; for the machine where its cgroup is not shown. */
+export function outOfMemoryKills(): number {
+  const own = /^oom_kill (\d+)$/m.exec(read('/sys/fs/cgroup/memory.events') ?? '')?.[1];
+  return Number(own ?? /^oom_kill (\d+)$/m.exec(read('/proc/vmstat') ?? '')?.[1] ?? 0);
+}
+
+/**
+ * Ticks that the guest's ended children have used. The kernel keeps one sum for all, so what one used is known when no
+ * other was reaped in the same turn.
+ */
+export class ChildTimes {
+  #sum = ticksOf('self')?.children ?? 0;
+  #waiting: ((ticks: number | undefined) => void)[] = [];
+
+  /** To be called in the turn of a child's exit. Undefined where several ended at once. */
+  ended(): Promise<number | undefined> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      if (this.#waiting.length === 1) setImmediate(() => this.#settle());
+    });
+  }
+
+  #settle(): void {
+    const sum = ticksOf('self')?.children ?? this.#sum;
+    const used = this.#waiting.length === 1 ? sum - this.#sum : undefined;
+    this.#sum = sum;
+    for (const resolve of this.#waiting.splice(0)) resolve(used);
+  }
+}
+
+/** Follows one process from its start to its exit. */
+export class ProcessUsage {
+  readonly #pid: number;
+  #ticks = 0;
+  #peak = 0;
+  #kills = outOfMemoryKills();
+  #timer: NodeJS.Timeout | undefined;
+  #sample = 0;
+
+  constructor(pid: number) {
+    this.#pid = pid;
+    this.#schedule();
+  }
+
+  /** After the exit. @param exact its ticks, where they are known */
+  finish(exact: number | undefined): Usage & { readonly ranOutOfMemory: boolean } {
+    clearTimeout(this.#timer);
+    const ticks = Math.max(this.#ticks, exact ?? 0);
+    return {
+      cpuMs: exact === undefined && ticks === 0 ? null : ticks * TICK_MS,
+      peakMemoryBytes: this.#peak === 0 ? null : this.#peak,
+      ranOutOfMemory: outOfMemoryKills() > this.#kills,
+    };
+  }
+
+  #schedule(): void {
+    const delay = SAMPLES[this.#sample] ?? EVERY;
+    this.#sample += 1;
+    this.#timer = setTimeout(() => {
+      this.#take();
+      this.#schedule();
+    }, delay);
+    this.#timer.unref();
+  }
+
+  #take(): void {
+    let ticks = 0;
+    let memory = 0;
+    for (const pid of treeOf(this.#pid)) {
+      const used = ticksOf(pid);
+      if (used !== undefined) ticks += used.own + used.children;
+      const resident = /^VmRSS:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? '')?.[1];
+      memory += Number(resident ?? 0) * 1024;
+    }
+    this.#ticks = Math.max(this.#ticks, ticks);
+    this.#peak = Math.max(this.#peak, memory);
+    this.#kills = outOfMemoryKills();
+  }
+}

@@ -1,0 +1,135 @@
+/** How a guest is run in a pod, and how it knows who may call it. */
+import { createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { GUEST_PREVIEW_PORT } from './previews.ts';
+import type { GuestSettingsInput } from './settings.ts';
+
+/** The port of its pod on which it is called. */
+export const GUEST_PORT = 2790;
+
+/** Where the guest's folder is in every sandbox, whatever its image. */
+const FOLDER = '/porthole';
+
+/** Volume of its pod for what processes have printed. */
+export const GUEST_STATE = '/run/porthole-guest';
+
+/** Flags of the guest's Node: few threads, and a young generation that stays small. */
+const NODE_FLAGS = ['--v8-pool-size=1', '--max-semi-space-size=1'];
+
+/** Set empty for the guest's process: an image's own would change how its Node and its loader run. */
+const NEUTRALIZED = ['NODE_OPTIONS', 'LD_PRELOAD'] as const;
+
+const POD_UID = 'PORTHOLE_POD_UID';
+
+/** What runs the guest in a pod. @param publicKeys of those who may call it, separated by commas */
+export function guestPod(publicKeys: string, env: Readonly<Record<string, string>>) {
+  const settings: GuestSettingsInput = {
+    env: { ...env },
+    inherit: true,
+    state: GUEST_STATE,
+    // The kubelet puts the UID in.
+    listen: { port: GUEST_PORT, key: publicKeys, audience: `$(${POD_UID})` },
+    previews: { port: GUEST_PREVIEW_PORT },
+    pty: FOLDER,
+  };
+  return {
+    command: [`${FOLDER}/node`, ...NODE_FLAGS, `${FOLDER}/guest.js`, JSON.stringify(settings)],
+    env: [
+      { name: POD_UID, valueFrom: { fieldRef: { fieldPath: 'metadata.uid' } } },
+      ...NEUTRALIZED.map((name) => ({ name, value: '' })),
+    ],
+  };
+}
+
+/** The keys that a pod was given; undefined where it does not run the guest. */
+export function guestKeysOf(command: readonly string[] | undefined): string | undefined {
+  if (command?.at(-2) !== `${FOLDER}/guest.js`) return undefined;
+  try {
+    const { key } = (JSON.parse(command.at(-1) ?? '') as { listen: { key?: unknown } }).listen;
+    return typeof key === 'string' ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What of its own environment a guest in a pod gives to commands. */
+export function inheritedEnvironment(env: NodeJS.ProcessEnv): Record<string, string> {
+  const own = new Set<string>([POD_UID, ...NEUTRALIZED]);
+  return Object.fromEntries(
+    Object.entries(env).filter(
+      (entry): entry is [string, string] => !own.has(entry[0]) && entry[1] !== undefined,
+    ),
+  );
+}
+
+/** How long a token is valid, in seconds. */
+const LIFETIME_S = 60;
+
+/** Clocks of nodes differ by this much at most, in seconds. */
+const SKEW_S = 30;
+
+const HEADER = Buffer.from('{"alg":"EdDSA","typ":"porthole-guest+jwt"}').toString('base64url');
+
+/** Longer than any of ours. */
+const MAX_TOKEN = 2_048;
+
+export interface GuestTokenClaims {
+  /** The pod's UID: a token for one sandbox opens no other. */
+  readonly audience: string;
+  /** Method and path, without a query: a token that lists files runs no command. */
+  readonly operation: string;
+}
+
+/** An operation as tokens name it. */
+export function operationOf(method: string, path: string): string {
+  return `${method} ${path.replace(/[?#].*$/s, '')}`;
+}
+
+/** A JWT (RFC 7519, RFC 8037) for one operation of one guest. */
+export function signGuestToken(key: KeyObject, { audience, operation }: GuestTokenClaims, now: Date): string {
+  const seconds = Math.floor(now.getTime() / 1_000);
+  const payload = { aud: audience, op: operation, iat: seconds, exp: seconds + LIFETIME_S };
+  const text = `${HEADER}.${Buffer.from(JSON.stringify(payload)).toString('base64url')}`;
+  return `${text}.${sign(null, Buffer.from(text), key).toString('base64url')}`;
+}
+
+/** Whether the token, signed by one of these keys, is valid for this operation now. */
+export function verifyGuestToken(
+  token: string,
+  keys: readonly KeyObject[],
+  { audience, operation }: GuestTokenClaims,
+  now: Date,
+): boolean {
+  const [header, payload = '', signature = '', ...more] = token.split('.');
+  if (token.length > MAX_TOKEN || header !== HEADER || more.length > 0) return false;
+  const signed = Buffer.from(`${header}.${payload}`);
+  const bytes = Buffer.from(signature, 'base64url');
+  if (!keys.some((key) => verify(null, signed, key, bytes))) return false;
+  const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, unknown>;
+  const seconds = now.getTime() / 1_000;
+  return (
+    claims['aud'] === audience &&
+    claims['op'] === operation &&
+    typeof claims['iat'] === 'number' &&
+    typeof claims['exp'] === 'number' &&
+    claims['iat'] - SKEW_S <= seconds &&
+    seconds < claims['exp'] + SKEW_S
+  );
+}
+
+/** A public key as configuration has it: the 32 bytes of an Ed25519 key, in base64url. */
+export function publicKeyText(key: KeyObject): string {
+  return createPublicKey(key).export({ format: 'jwk' }).x as string;
+}
+
+/** The reverse. @throws Error for what is no key */
+export function readPublicKey(text: string): KeyObject {
+  return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: text }, format: 'jwk' });
+}
+
+/** Signs what the functions ask of guests. */
+export interface GuestKeys {
+  /** For the configuration of pods, the current one first, separated by commas. */
+  readonly publicKeys: string;
+  /** A token for one operation of one guest. @returns undefined where the guest knows none of these keys */
+  sign(publicKeys: string, claims: GuestTokenClaims): string | undefined;
+}

@@ -1,0 +1,126 @@
+import { EventStream, type GuestEvents } from './event-stream.ts';
+import { readPort } from './dial.ts';
+import { type OutputRing, streamOutput } from './output-ring.ts';
+import type { Ports } from './ports.ts';
+import { checkCursor, queryOf, within } from './process-routes.ts';
+import type { GuestEvent } from './protocol/ports.ts';
+import { portWaitRequest } from './protocol/ports.ts';
+import { logsQuery, serverName, serverRequest } from './protocol/servers.ts';
+import { GuestError, type Handler, parse, readJson, type Routes, sendJson } from './router.ts';
+import type { Servers } from './servers.ts';
+
+/** `/v1/servers` */
+export function serverRoutes(servers: Servers): Routes<Handler> {
+  const find = (params: Readonly<Record<string, string>>) => servers.get(params['name'] ?? '');
+  const act = (action: 'start' | 'stop' | 'restart'): Handler => {
+    return async (_request, response, { params }) => {
+      const server = find(params);
+      await servers[action](server);
+      sendJson(response, 200, server.info);
+    };
+  };
+  return {
+    'GET /v1/servers': (_request, response) =>
+      sendJson(response, 200, { servers: servers.list().map(({ info }) => info) }),
+    'GET /v1/servers/{name}': (_request, response, { params }) => sendJson(response, 200, find(params).info),
+    'PUT /v1/servers/{name}': async (request, response, { params }) => {
+      const name = parse(params['name'], serverName);
+      const { info, isNew } = await servers.declare(name, await readJson(request, serverRequest));
+      sendJson(response, isNew ? 201 : 200, info);
+    },
+    'DELETE /v1/servers/{name}': async (_request, response, { params }) => {
+      await servers.remove(find(params));
+      response.writeHead(204).end();
+    },
+    'POST /v1/servers/{name}/start': act('start'),
+    'POST /v1/servers/{name}/stop': act('stop'),
+    'POST /v1/servers/{name}/restart': act('restart'),
+    'GET /v1/servers/{name}/logs': async ({ headers }, response, { params, url }) => {
+      const { ring } = find(params);
+      const last = headers['last-event-id'];
+      const { since, follow, tail } = parse(
+        { ...(last === undefined ? {} : { since: last }), ...queryOf(url) },
+        logsQuery,
+      );
+      checkCursor(since ?? 0, ring.to);
+      const begin = since ?? (tail === undefined ? ring.from : cursorOfTail(ring, tail));
+      await streamOutput(ring, response, { since: begin, follow });
+    },
+  };
+}
+
+const NEWLINE = 10;
+
+/** Where the last lines begin: one that is not ended yet counts. */
+function cursorOfTail(ring: OutputRing, lines: number): number {
+  const starts: number[] = [ring.from];
+  let end = ring.from;
+  for (let cursor = ring.from; cursor < ring.to; ) {
+    const read = ring.read(cursor);
+    for (const { kind, bytes, cursor: behind } of read.pieces) {
+      if (kind === 'exit') continue;
+      const begin = behind - bytes.length;
+      for (let at = bytes.indexOf(NEWLINE); at >= 0; at = bytes.indexOf(NEWLINE, at + 1)) {
+        starts.push(begin + at + 1);
+      }
+      end = behind;
+      starts.splice(0, starts.length - lines - 2);
+    }
+    cursor = read.cursor;
+  }
+  // Behind the last newline no line has begun.
+  if (starts.at(-1) === end) starts.pop();
+  return lines === 0 ? ring.to : (starts.at(-lines) ?? starts[0] ?? ring.from);
+}
+
+/** Ports in one answer. */
+const MOST_PORTS = 2_000;
+
+/** `/v1/ports` and `/v1/events` */
+export function portRoutes(
+  ports: Ports,
+  servers: Servers,
+  events: GuestEvents,
+  startedAt: string,
+): Routes<Handler> {
+  return {
+    'GET /v1/ports': (_request, response) =>
+      sendJson(response, 200, { ports: ports.list().slice(0, MOST_PORTS) }),
+    'POST /v1/ports/{port}/wait': async (request, response, { params, signal }) => {
+      const port = readPort(params['port']);
+      const { state, timeout_ms } = await readJson(request, portWaitRequest);
+      const late = new AbortController();
+      const either = AbortSignal.any([signal, late.signal]);
+      const reached = await within(timeout_ms, ports.reach(port, state, either), signal);
+      late.abort();
+      if (!reached) {
+        const existing = ports.list().map((one) => String(one.port));
+        throw new GuestError('timed_out', `Port ${port} is not ${state} after ${timeout_ms} ms.`, {
+          existing: existing.slice(0, 100),
+        });
+      }
+      sendJson(response, 200, { port, state, listener: ports.find(port) ?? null });
+    },
+    'GET /v1/events': (_request, response) => {
+      const stream = new EventStream(response);
+      const send = ({ name, data }: GuestEvent): void => {
+        if (stream.isBehind) stream.cut();
+        else stream.send(name, JSON.stringify(data));
+      };
+      const stopWatching = ports.watch();
+      send({
+        name: 'snapshot',
+        data: {
+          started_at: startedAt,
+          ports: ports.list().slice(0, MOST_PORTS),
+          servers: servers.list().map(({ name, state, stateAt: at }) => ({ name, state, at })),
+        },
+      });
+      const stopListening = events.subscribe(send);
+      response.on('close', () => {
+        stopListening();
+        stopWatching();
+      });
+    },
+  };
+}

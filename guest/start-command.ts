@@ -1,0 +1,212 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { accessSync, closeSync, constants, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { CommandOutput } from './command-output.ts';
+import { type CommandPipes, discard } from './command-pipes.ts';
+import { expendable, Groups, openFolder, signalGroup } from './protect-guest.ts';
+import { ChildTimes } from './process-usage.ts';
+import type { CommandExit, ExecRequest, TerminalSize } from './protocol/exec.ts';
+import { type GuestSettings, locate } from './protocol/settings.ts';
+
+/** Where a command's input goes. */
+export interface CommandInput {
+  /** Calls `taken` once the command's pipe or terminal has the bytes, or never will. */
+  write(bytes: Buffer, taken: () => void): void;
+  end(): void;
+}
+
+/** A command in a session and process group of its own. */
+export interface StartedCommand {
+  readonly pid: number;
+  readonly output: CommandOutput;
+  readonly input: CommandInput | undefined;
+  /** Resolves at the exit; output may still be on its way. Never rejects. */
+  readonly exited: Promise<CommandExit>;
+  /** Ticks of CPU time; settles right behind `exited`. Undefined where they are not known. */
+  readonly ticks: Promise<number | undefined>;
+  /** To the whole group; after the exit it does nothing. */
+  signal(name: NodeJS.Signals): void;
+  /** Does nothing without a terminal. */
+  resize(size: TerminalSize): void;
+}
+
+/** What a shell would say of a program that cannot be started: 127 not found, 126 not executable. */
+export interface RefusedCommand {
+  readonly code: 126 | 127;
+  readonly reason: string;
+}
+
+type Starting = StartedCommand | RefusedCommand | Promise<StartedCommand | RefusedCommand>;
+
+/** A command whose program is found. */
+export interface PreparedCommand {
+  readonly file: string;
+  readonly argv: readonly [string, ...string[]];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly stdin: boolean;
+}
+
+/** Starts commands as the sandbox's user. */
+export class CommandStarter {
+  readonly #times = new ChildTimes();
+  readonly #settings: GuestSettings;
+  readonly #pipes: CommandPipes;
+  readonly #groups = new Groups();
+
+  constructor(settings: GuestSettings, pipes: CommandPipes) {
+    this.#settings = settings;
+    this.#pipes = pipes;
+  }
+
+  /** Mostly starts within the turn; only a terminal, or a wait for pipes, takes longer. Never rejects. */
+  start(request: ExecRequest): Starting {
+    const { workspace, env, pty } = this.#settings;
+    openFolder(workspace);
+    const cwd = locate(this.#settings, request.cwd ?? '/workspace');
+    const merged = { ...env, ...request.env };
+    if (request.tty !== undefined && pty === undefined) {
+      return { code: 126, reason: 'no terminals: node-pty is not installed for this platform' };
+    }
+    const found = findProgram(request.argv[0], merged['PATH'] ?? '', cwd);
+    if ('code' in found) return found;
+    const { argv } = request;
+    const prepared = { file: found.file, argv, cwd, env: merged, stdin: request.stdin ?? false };
+    if (request.tty !== undefined) return this.#startTerminal(prepared, request.tty, pty as string);
+    const track = (started: StartedCommand | RefusedCommand): StartedCommand | RefusedCommand => {
+      if ('pid' in started && workspace !== '/workspace') this.#groups.add(started.pid);
+      return started;
+    };
+    const pipes = this.#pipes.isEmpty ? this.#pipes.takeLater() : this.#pipes.take();
+    if (pipes instanceof Promise)
+      return pipes.then((made) => startPiped(prepared, made, this.#times)).then(track);
+    const started = startPiped(prepared, pipes, this.#times);
+    return started instanceof Promise ? started : track(started);
+  }
+
+  /** Kills every command, where no pid namespace does it at the guest's end. */
+  endAll(): void {
+    this.#groups.end();
+  }
+
+  async #startTerminal(
+    command: PreparedCommand,
+    size: TerminalSize,
+    pty: string,
+  ): Promise<StartedCommand | RefusedCommand> {
+    // Its modules are loaded with the first terminal.
+    const { startTerminal } = await import('./terminal.ts');
+    try {
+      const started = expendable(() => startTerminal(command, size, pty, this.#times));
+      if (this.#settings.workspace !== '/workspace') this.#groups.add(started.pid);
+      return started;
+    } catch (error) {
+      return refusal(command, error as Error);
+    }
+  }
+}
+
+function refusal({ argv: [name] }: PreparedCommand, error: Error): RefusedCommand {
+  return { code: 126, reason: `${name}: ${error.message}` };
+}
+
+/** Without pipes output goes by sockets, which programs cannot open a second time. */
+function startPiped(
+  command: PreparedCommand,
+  pipes: ReturnType<CommandPipes['take']>,
+  times: ChildTimes,
+): Starting {
+  const [out, err] = pipes ?? [];
+  let child: ChildProcess;
+  try {
+    child = expendable(() =>
+      spawn(command.file, command.argv.slice(1), {
+        argv0: command.argv[0],
+        cwd: command.cwd,
+        env: command.env,
+        detached: true,
+        stdio: [command.stdin ? 'pipe' : 'ignore', out?.theirs ?? 'pipe', err?.theirs ?? 'pipe'],
+      }),
+    );
+  } catch (error) {
+    // Node throws some refusals of the system, and reports others by an event.
+    for (const pipe of pipes ?? []) discard(pipe);
+    return refusal(command, error as Error);
+  }
+  const { pid } = child;
+  if (pid === undefined) {
+    for (const pipe of pipes ?? []) discard(pipe);
+    return new Promise((resolve) => {
+      child.once('error', (error) => resolve(refusal(command, error)));
+    });
+  }
+  child.on('error', () => {});
+  for (const pipe of pipes ?? []) closeSync(pipe.theirs);
+  let running = true;
+  const exited = new Promise<CommandExit>((resolve) => {
+    child.once('exit', (code, signal) => {
+      running = false;
+      resolve(signal === null ? { code: code ?? 0 } : { signal });
+    });
+  });
+  const ticks = exited.then(() => times.ended());
+  const stdin = child.stdin ?? undefined;
+  // A command that ends without reading everything is no error.
+  stdin?.on('error', () => {});
+  const stdout = out?.source ?? child.stdout;
+  const stderr = err?.source ?? child.stderr;
+  if (stdout === null || stderr === null) throw new Error('a command without output');
+  return {
+    pid,
+    output: new CommandOutput([
+      ['stdout', stdout],
+      ['stderr', stderr],
+    ]),
+    input: stdin && {
+      write: (bytes, taken) => {
+        stdin.write(bytes, taken);
+      },
+      end: () => {
+        stdin.end();
+      },
+    },
+    exited,
+    ticks,
+    signal: (name) => {
+      if (running) signalGroup(pid, name);
+    },
+    resize: () => {},
+  };
+}
+
+/** Looks a program up as execvp would, from `cwd` and on `path`, so that pipes and terminals fail alike. */
+export function findProgram(
+  name: string,
+  path: string,
+  cwd: string,
+): { readonly file: string } | RefusedCommand {
+  try {
+    if (!statSync(cwd).isDirectory()) return { code: 126, reason: `${cwd}: not a directory` };
+    accessSync(cwd, constants.X_OK);
+  } catch {
+    return { code: 126, reason: `${cwd}: no such directory, or it cannot be entered` };
+  }
+  const candidates = name.includes('/')
+    ? [name.startsWith('/') ? name : join(cwd, name)]
+    : path.split(':').map((folder) => join(folder === '' ? cwd : folder, name));
+  let exists = false;
+  for (const file of candidates) {
+    try {
+      const isFile = statSync(file).isFile();
+      exists = true;
+      if (!isFile) continue;
+      accessSync(file, constants.X_OK);
+      return { file };
+    } catch {
+      // Missing, or not accessible: the next folder may have it.
+    }
+  }
+  return exists && name !== ''
+    ? { code: 126, reason: `${name}: not executable` }
+    : { code: 127, reason: `${name}: not found` };
+}

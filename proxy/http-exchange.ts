@@ -1,0 +1,288 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { asksForScript, HotReloadPort, isPlainScript } from './hot-reload-port.ts';
+import type { OpenExchange, PreviewBackend } from './preview-backend.ts';
+import { type BodyFraming, bodyFraming, requestHead, responseHeaders } from './preview-headers.ts';
+import type { AdmittedRequest, PreviewProxyDeps } from './preview-proxy-deps.ts';
+import { answerWithPage, dropRest } from './status-answer.ts';
+import type { PreviewStatus, StatusPageContext } from './status-page.ts';
+import { RESPONSE_FAULTS, type ResponseFault } from './upstream/response-fault.ts';
+import type { ResponseHead } from './upstream/response-head.ts';
+import type { ResponseEvents } from './upstream/response-parser.ts';
+import type { ConnectionUser, UpstreamConnection } from './upstream/upstream-connection.ts';
+
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+const CRLF = '\r\n';
+
+/** One request and its response, streamed both ways. Ends with the response's `close`, however that comes about. */
+export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvents {
+  readonly isUpgrade = false;
+  readonly #deps: PreviewProxyDeps;
+  readonly #backend: PreviewBackend;
+  readonly #req: IncomingMessage;
+  readonly #res: ServerResponse;
+  readonly #expectsContinue: boolean;
+  readonly #admitted: AdmittedRequest;
+  readonly #framing: BodyFraming;
+  readonly #isScript: boolean;
+  #hotReload: HotReloadPort | undefined;
+  /** May be sent again when a kept connection turns out to be dead: safe, and nothing of it is used up. */
+  readonly #repeatable: boolean;
+  #connection: UpstreamConnection | undefined;
+  #dialling: AbortController | undefined;
+  /** The connection had carried a request before. */
+  #reused = false;
+  /** The app has sent something. */
+  #answered = false;
+  #requestSent = false;
+  #headSent = false;
+  #flushed = false;
+  /** The client is slower than the app: the app’s connection is paused. */
+  #held = false;
+  /** The client has its whole answer, or has gone. */
+  #over = false;
+  #fromClient = 0;
+  #toClient = 0;
+
+  constructor(
+    deps: PreviewProxyDeps,
+    backend: PreviewBackend,
+    request: {
+      readonly req: IncomingMessage;
+      readonly res: ServerResponse;
+      readonly expectsContinue: boolean;
+      readonly admitted: AdmittedRequest;
+    },
+  ) {
+    this.#deps = deps;
+    this.#backend = backend;
+    this.#req = request.req;
+    this.#res = request.res;
+    this.#expectsContinue = request.expectsContinue;
+    this.#admitted = request.admitted;
+    this.#framing = bodyFraming(request.req);
+    this.#isScript = asksForScript(request.req);
+    this.#repeatable = !this.#hasBody && SAFE_METHODS.has(request.req.method ?? '');
+  }
+
+  start(): void {
+    this.#backend.add(this);
+    this.#res.on('close', () => this.#clientDone());
+    const kept = this.#backend.pool.take(this.#repeatable);
+    if (kept === undefined) void this.#dial();
+    else {
+      this.#reused = true;
+      this.#send(kept);
+    }
+  }
+
+  abort(): void {
+    this.#res.destroy();
+  }
+
+  get #hasBody(): boolean {
+    return this.#framing === 'chunked' || (this.#framing !== 'none' && this.#framing > 0);
+  }
+
+  async #dial(): Promise<void> {
+    const dialling = new AbortController();
+    this.#dialling = dialling;
+    this.#reused = false;
+    try {
+      const connection = await this.#backend.pool.open(dialling.signal);
+      if (this.#over) this.#backend.pool.give(connection);
+      else this.#send(connection);
+    } catch (error) {
+      if (!this.#over) this.#answer(this.#deps.dialFailure(error));
+    }
+    this.#dialling = undefined;
+  }
+
+  #send(connection: UpstreamConnection): void {
+    this.#connection = connection;
+    connection.use(this);
+    connection.parser.expect(this.#req.method ?? '', this);
+    this.#backend.touch();
+    const head = requestHead(this.#req, this.#admitted.view, {
+      origin: this.#admitted.origin,
+      upgrade: false,
+      plain: this.#isScript,
+      client: this.#admitted.client,
+    });
+    connection.socket.write(head, 'latin1');
+    if (this.#hasBody) this.#sendBody();
+    else this.#requestSent = true;
+  }
+
+  #sendBody(): void {
+    if (this.#expectsContinue) this.#res.writeContinue();
+    this.#req.on('data', this.#onRequestData);
+    this.#req.on('end', this.#onRequestEnd);
+  }
+
+  readonly #onRequestData = (part: Buffer): void => {
+    const socket = this.#connection?.socket;
+    if (socket === undefined) return;
+    this.#fromClient += part.length;
+    this.#backend.touch();
+    let more: boolean;
+    if (this.#framing === 'chunked') {
+      socket.cork();
+      socket.write(part.length.toString(16) + CRLF, 'latin1');
+      socket.write(part);
+      more = socket.write(CRLF, 'latin1');
+      socket.uncork();
+    } else more = socket.write(part);
+    if (!more) this.#req.pause();
+  };
+
+  readonly #onRequestEnd = (): void => {
+    this.#requestSent = true;
+    if (this.#framing === 'chunked') this.#connection?.socket.write(`0${CRLF}${CRLF}`, 'latin1');
+  };
+
+  // What the connection to the app reports.
+
+  received(bytes: Buffer): void {
+    this.#answered = true;
+    this.#connection?.parser.push(bytes);
+    if (this.#headSent && !this.#flushed && !this.#over) {
+      // An event stream may stay silent for long after its head: let the client have it now.
+      this.#flushed = true;
+      this.#res.flushHeaders();
+    }
+  }
+
+  drained(): void {
+    if (!this.#requestSent) this.#req.resume();
+  }
+
+  ended(): void {
+    this.#connection?.parser.finish();
+  }
+
+  closed(): void {
+    if (this.#connection === undefined) return;
+    this.#connection.parser.reset();
+    this.fault(this.#headSent ? 'truncated' : 'closed_early');
+  }
+
+  // What the parser makes of it.
+
+  informational(head: ResponseHead): void {
+    if (head.status !== 103 || this.#req.httpVersion !== '1.1') return;
+    const links: string[] = [];
+    for (let at = 0; at < head.rawHeaders.length; at += 2) {
+      if (head.rawHeaders[at]?.toLowerCase() === 'link') links.push(head.rawHeaders[at + 1] as string);
+    }
+    try {
+      if (links.length > 0) this.#res.writeEarlyHints({ link: links });
+    } catch {
+      // Node takes well-formed Link values alone. A hint is only a hint.
+    }
+  }
+
+  head(head: ResponseHead): void {
+    this.#headSent = true;
+    const { view } = this.#admitted;
+    const headers = responseHeaders(head, view, this.#deps.frameAncestors(this.#backend.target));
+    if (this.#isScript && isPlainScript(head)) this.#hotReload = new HotReloadPort(view.targetPort);
+    this.#res.writeHead(head.status, head.reason, headers);
+    this.#deps.metrics.answered(head.status, 'app');
+  }
+
+  body(sent: Buffer): void {
+    const part = this.#hotReload?.push(sent) ?? sent;
+    if (part.length === 0) return;
+    this.#toClient += part.length;
+    const { socket } = this.#res;
+    if (socket === null) return;
+    // A body with a length needs nothing of `res` once the head is out; its bookkeeping would cost a third more CPU.
+    const out = this.#res.chunkedEncoding ? this.#res : socket;
+    const first = !this.#flushed;
+    if (first) {
+      this.#flushed = true;
+      socket.cork();
+      this.#res.flushHeaders();
+    }
+    const more = out.write(part);
+    if (first) socket.uncork();
+    if (more || this.#held) return;
+    this.#held = true;
+    this.#connection?.socket.pause();
+    out.once('drain', this.#onClientDrain);
+  }
+
+  readonly #onClientDrain = (): void => {
+    this.#held = false;
+    this.#connection?.socket.resume();
+  };
+
+  end(sent: Buffer | undefined, reusable: boolean): void {
+    this.#over = true;
+    const connection = this.#release();
+    const last = this.#hotReload?.finish(sent) ?? sent;
+    if (last === undefined || last.length === 0) this.#res.end();
+    else {
+      this.#toClient += last.length;
+      this.#res.end(last);
+    }
+    if (connection === undefined) return;
+    if (reusable && this.#requestSent) this.#backend.pool.give(connection);
+    else connection.destroy();
+    this.#dropRequest();
+  }
+
+  upgraded(): void {
+    this.fault('unasked_upgrade');
+  }
+
+  fault(fault: ResponseFault): void {
+    this.#release()?.destroy();
+    if (this.#over) return;
+    if (this.#headSent) {
+      // A clean end would pass off half an answer as a whole one.
+      this.#res.destroy();
+    } else if (this.#reused && this.#repeatable && !this.#answered) {
+      void this.#dial();
+    } else {
+      this.#deps.log.debug(
+        { preview: this.#deps.fingerprint(this.#backend.target.token), fault },
+        'a preview’s server did not answer properly',
+      );
+      this.#answer('bad_response', { detail: RESPONSE_FAULTS[fault] });
+    }
+  }
+
+  #release(): UpstreamConnection | undefined {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    connection?.use(undefined);
+    return connection;
+  }
+
+  #answer(status: PreviewStatus, context: StatusPageContext = {}): void {
+    this.#over = true;
+    // A client that was never told to go on may or may not send its body: only closing is unambiguous.
+    const close = this.#expectsContinue && !this.#requestSent;
+    const { targetPort } = this.#backend.target;
+    answerWithPage(this.#req, this.#res, status, { targetPort, ...context }, close);
+    this.#deps.metrics.answered(this.#res.statusCode, status);
+    this.#dropRequest();
+  }
+
+  #dropRequest(): void {
+    if (this.#requestSent || !this.#hasBody) return;
+    this.#req.off('data', this.#onRequestData);
+    this.#req.off('end', this.#onRequestEnd);
+    dropRest(this.#req);
+  }
+
+  /** The response is out, or the client has gone. */
+  #clientDone(): void {
+    this.#over = true;
+    this.#dialling?.abort();
+    this.#release()?.destroy();
+    this.#backend.remove(this);
+    this.#deps.metrics.bytes(this.#fromClient, this.#toClient, this.#backend.target);
+  }
+}

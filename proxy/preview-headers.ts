@@ -1,0 +1,327 @@
+/**
+ * How the headers of a preview change on their way: the app sees a browser on
+ * `http://localhost:{port}`, the browser sees the preview's own origin. No I/O:
+ * the local gateway uses it, and so does the guest inside a pod.
+ */
+import type { ResponseHead } from './upstream/response-head.ts';
+
+export type Scheme = 'http' | 'https';
+
+/** One preview as its visitor reaches it. */
+export interface PreviewView {
+  readonly scheme: Scheme;
+  /** The Host header of the request. */
+  readonly host: string;
+  /** The app's port inside the sandbox. */
+  readonly targetPort: number;
+}
+
+/**
+ * The part of a request that the rewriting reads; an `IncomingMessage` fits. The strict front has
+ * accepted its head.
+ */
+export interface ReceivedHead {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly rawHeaders: readonly string[];
+  readonly headers: Readonly<
+    Partial<Record<'origin' | 'connection' | 'transfer-encoding' | 'content-length', string | undefined>>
+  >;
+}
+
+/** `rewrite`: the app's own origin takes its place. `refuse`: the app must not get the request. */
+export type OriginDecision = 'keep' | 'rewrite' | 'refuse';
+
+/** The Origin and framing of one request, decided. */
+export interface RequestRewrite {
+  readonly origin: OriginDecision;
+  /** Ask for a WebSocket. */
+  readonly upgrade: boolean;
+  /** Ask for a body without Content-Encoding, because it is rewritten. */
+  readonly plain: boolean;
+  /** Address of the client, for X-Forwarded-For. */
+  readonly client: string;
+}
+
+/** How the body of a request is framed. */
+export type BodyFraming = 'none' | 'chunked' | number;
+
+/** Connection-specific headers (RFC 9110 section 7.6.1), and those that only a gateway may set. */
+const REQUEST_ENDS_HERE: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'forwarded',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  // CGI programs read this one as the address of a proxy to go through (CVE-2016-5385).
+  'proxy',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'x-real-ip',
+]);
+
+const RESPONSE_ENDS_HERE: ReadonlySet<string> = new Set([
+  // Its "cookies" are those of the whole registrable domain: a preview could sign people out of the
+  // rest of it.
+  'clear-site-data',
+  'connection',
+  'content-length',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-connection',
+  'referrer-policy',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'x-robots-tag',
+]);
+
+/**
+ * The console's own cookies. Browsers keep cookies by host and not by port, so an app on another
+ * port of that host gets them.
+ */
+const OWN_COOKIE = /^(?:__Host-)?porthole-(?:session|sign-in)=/;
+/** Names by which a server knows the machine it runs on. */
+const LOCAL_NAME = /^(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\])$/i;
+const ABSOLUTE_URL = /^(?:https?:)?\/\/([^/?#@\\]+?)(?::(\d{1,5}))?(?=[/?#]|$)/i;
+const DOMAIN_ATTRIBUTE = /;[ \t]*domain[ \t]*(?:=|;|$)/i;
+
+/** The origin that a browser sees when it talks to this Host. */
+export function originOf({ scheme, host }: Pick<PreviewView, 'scheme' | 'host'>): string {
+  return `${scheme}://${host.toLowerCase()}`;
+}
+
+/** `:8787`, or the empty string. */
+function portOf(host: string): string {
+  return /:\d+$/.exec(host)?.[0] ?? '';
+}
+
+/**
+ * Rewrites the preview's own Origin always: frameworks compare Origin with Host (CSRF) and answer
+ * 403 when they differ. An Origin of another preview of the same
+ * run (`isSibling`) is rewritten only for WebSockets and under `/_next/`, where dev servers refuse
+ * every foreign Origin; there any other Origin is refused, because
+ * WebSockets know no CORS. Elsewhere a foreign Origin stays, for the app's own CORS. The path is
+ * compared as sent: another spelling is not rewritten.
+ * @param isSibling of a host without its port
+ */
+export function decideOrigin(
+  { url = '', headers: { origin } }: Pick<ReceivedHead, 'url' | 'headers'>,
+  at: { readonly scheme: Scheme; readonly host: string },
+  isUpgrade: boolean,
+  isSibling: (hostname: string) => boolean,
+): OriginDecision {
+  if (origin === undefined) return 'keep';
+  if (origin === originOf(at)) return 'rewrite';
+  if (!isUpgrade && !url.startsWith('/_next/')) return 'keep';
+  const prefix = `${at.scheme}://`;
+  const host = origin.startsWith(prefix) ? origin.slice(prefix.length) : '';
+  const port = portOf(host);
+  if (host === '' || port !== portOf(at.host)) return 'refuse';
+  return isSibling(host.slice(0, host.length - port.length)) ? 'rewrite' : 'refuse';
+}
+
+export function bodyFraming({ headers }: Pick<ReceivedHead, 'headers'>): BodyFraming {
+  if (headers['transfer-encoding'] !== undefined) return 'chunked';
+  const length = headers['content-length'];
+  return length === undefined ? 'none' : Number(length);
+}
+
+/**
+ * The request head for the app (Latin-1). Framing and `X-Forwarded-*` are written anew, never
+ * copied. A request with a rewritten Origin carries nothing that names
+ * the public origin: apps that trust `X-Forwarded-Host` or `-Proto` would compare it with the
+ * Origin and refuse.
+ */
+export function requestHead(req: ReceivedHead, view: PreviewView, rewrite: RequestRewrite): string {
+  const { scheme, host, targetPort } = view;
+  const { rawHeaders } = req;
+  const dropped = namedInConnection(req.headers.connection);
+  const publicOrigin = originOf(view);
+  const localOrigin = `http://localhost:${targetPort}`;
+  const isLocal = rewrite.origin === 'rewrite';
+  let head = `${req.method} ${req.url} HTTP/1.1\r\nHost: localhost:${targetPort}\r\n`;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    const lower = name.toLowerCase();
+    if (!requestHeaderPasses(lower) || dropped?.has(lower)) continue;
+    const sent = rawHeaders[at + 1] as string;
+    let value: string | undefined = sent;
+    if (lower === 'origin' && isLocal) value = localOrigin;
+    else if (lower === 'referer') value = localReferer(sent, publicOrigin, localOrigin);
+    else if (lower === 'cookie') value = withoutOwnCookies(sent);
+    else if (lower === 'accept-encoding' && rewrite.plain) value = 'identity';
+    if (value !== undefined) head += `${name}: ${value}\r\n`;
+  }
+  if (rewrite.upgrade) head += 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
+  else {
+    const framing = bodyFraming(req);
+    if (framing === 'chunked') head += 'Transfer-Encoding: chunked\r\n';
+    else if (framing !== 'none') head += `Content-Length: ${framing}\r\n`;
+  }
+  if (!isLocal) {
+    const port = portOf(host).slice(1) || (scheme === 'https' ? '443' : '80');
+    head += `X-Forwarded-Host: ${host}\r\nX-Forwarded-Port: ${port}\r\n`;
+  }
+  if (!isLocal || scheme === 'http') head += `X-Forwarded-Proto: ${scheme}\r\n`;
+  return `${head}X-Forwarded-For: ${rewrite.client}\r\n\r\n`;
+}
+
+/**
+ * The app's response headers for the client: name, value, name, value … Cookies lose `Domain=`,
+ * URLs of the app's own address lead to the preview, and the headers
+ * that keep the URL secret are ours. Framing is left out, the Content-Length apart: the writer of
+ * the response decides it.
+ * @param frameAncestors origins that may show the app in a frame even where the app forbids frames:
+ * the console's
+ */
+export function responseHeaders(
+  head: ResponseHead,
+  view: PreviewView,
+  frameAncestors: readonly string[],
+): string[] {
+  const out: string[] = [];
+  const dropped = namedInConnection(head.connection.slice(1));
+  const { rawHeaders } = head;
+  const frameOptions: string[] = [];
+  let limitsFrames = false;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    const value = rawHeaders[at + 1] as string;
+    const lower = name.toLowerCase();
+    if (!responseHeaderPasses(lower) || dropped?.has(lower)) continue;
+    if (lower === 'set-cookie') {
+      if (!OWN_COOKIE.test(value.trimStart())) out.push(name, withoutDomain(value));
+    } else if (lower === 'location') out.push(name, publicUrl(value, view));
+    else if (lower === 'refresh') out.push(name, publicRefresh(value, view));
+    else if (lower === 'x-frame-options') frameOptions.push(value);
+    else if (lower === 'content-security-policy') {
+      const policies = withFrameAncestors(value, frameAncestors);
+      limitsFrames ||= policies.limitsFrames;
+      out.push(name, policies.value);
+    } else out.push(name, value);
+  }
+  // Browsers ignore X-Frame-Options beside frame-ancestors (CSP 3 section 6.4.2.2), and it cannot
+  // name the console.
+  if (frameOptions.length > 0 && !limitsFrames) out.push(...framing(frameOptions, frameAncestors));
+  if (head.contentLength !== undefined && head.status !== 204) {
+    out.push('Content-Length', String(head.contentLength));
+  }
+  // Not `no-referrer`: browsers then send `Origin: null` with forms, and frameworks refuse them.
+  out.push('Referrer-Policy', 'same-origin', 'X-Robots-Tag', 'noindex, nofollow');
+  return out;
+}
+
+/** A Set-Cookie value without its Domain: a preview sets cookies for itself, never for the zone. */
+export function withoutDomain(cookie: string): string {
+  if (!DOMAIN_ATTRIBUTE.test(cookie)) return cookie;
+  const [pair = '', ...attributes] = cookie.split(';');
+  return [pair, ...attributes.filter((attribute) => !/^\s*domain\s*(?:=|$)/i.test(attribute))].join(';');
+}
+
+/**
+ * A URL of the app's own address (`http://localhost:3000/x`), or of the preview's host under
+ * another scheme or port, as the preview's own origin has it.
+ */
+export function publicUrl(url: string, view: PreviewView): string {
+  const [prefix, name = '', port] = ABSOLUTE_URL.exec(url) ?? [];
+  if (prefix === undefined) return url;
+  const isApp = LOCAL_NAME.test(name) && Number(port) === view.targetPort;
+  const isPreview = name.toLowerCase() === view.host.toLowerCase().replace(/:\d+$/, '');
+  return isApp || isPreview ? originOf(view) + url.slice(prefix.length) : url;
+}
+
+/**
+ * `5; url=http://localhost:3000/x`: the same for the URL of a Refresh header, which may be quoted.
+ */
+function publicRefresh(value: string, view: PreviewView): string {
+  return value.replace(
+    /^([ \t]*[\d.]*[ \t]*[;,]?[ \t]*(?:url[ \t]*=[ \t]*)?["']?)([^"']*)/i,
+    (_, before: string, url: string) => before + publicUrl(url, view),
+  );
+}
+
+/**
+ * Adds the ancestors to each `frame-ancestors` of a Content-Security-Policy value: a page must
+ * satisfy every policy.
+ */
+export function withFrameAncestors(
+  value: string,
+  ancestors: readonly string[],
+): { readonly value: string; readonly limitsFrames: boolean } {
+  if (ancestors.length === 0 || !/frame-ancestors/i.test(value)) return { value, limitsFrames: false };
+  let limitsFrames = false;
+  const policies = value.split(',').map((policy) => {
+    const directives = policy.split(';');
+    // Browsers take the first of a name.
+    const at = directives.findIndex((each) => /^\s*frame-ancestors(?=\s|$)/i.test(each));
+    if (at < 0) return policy;
+    limitsFrames = true;
+    const [name = '', ...sources] = (directives[at] as string).trim().split(/\s+/);
+    const allowed = sources.filter((source) => source.toLowerCase() !== "'none'");
+    directives[at] = `${at === 0 ? '' : ' '}${[name, ...allowed, ...ancestors].join(' ')}`;
+    return directives.join(';');
+  });
+  return { value: policies.join(','), limitsFrames };
+}
+
+/**
+ * What X-Frame-Options says, as `frame-ancestors` with the ancestors added; unchanged where
+ * browsers do not understand it.
+ */
+function framing(options: readonly string[], ancestors: readonly string[]): string[] {
+  const unchanged = options.flatMap((value) => ['X-Frame-Options', value]);
+  if (ancestors.length === 0) return unchanged;
+  const values = options.flatMap((value) => value.split(',')).map((value) => value.trim().toLowerCase());
+  const isSame = values.every((value) => value === 'sameorigin');
+  if (!isSame && !values.includes('deny')) return unchanged;
+  return [
+    'Content-Security-Policy',
+    ['frame-ancestors', ...(isSame ? ["'self'"] : []), ...ancestors].join(' '),
+  ];
+}
+
+function localReferer(referer: string, publicOrigin: string, localOrigin: string): string {
+  const isOwn = referer === publicOrigin || referer.startsWith(`${publicOrigin}/`);
+  return isOwn ? localOrigin + referer.slice(publicOrigin.length) : referer;
+}
+
+/** A Cookie value without the console's cookies; undefined when nothing is left. */
+function withoutOwnCookies(value: string): string | undefined {
+  if (!value.includes('porthole-')) return value;
+  const kept = value.split(';').filter((cookie) => !OWN_COOKIE.test(cookie.trim()));
+  const rest = kept.join(';').trim();
+  return rest === '' ? undefined : rest;
+}
+
+/** Whether a request header (lower case) goes on to the app. */
+function requestHeaderPasses(lowerName: string): boolean {
+  // CGI and WSGI read `_` and `-` alike: `X_Forwarded_Host` would slip past and pass for the real
+  // one.
+  const name = lowerName.includes('_') ? lowerName.replaceAll('_', '-') : lowerName;
+  return !REQUEST_ENDS_HERE.has(name) && !name.startsWith('x-forwarded-') && !name.startsWith('x-porthole-');
+}
+
+/** Whether a response header (lower case) goes on to the client. */
+function responseHeaderPasses(lowerName: string): boolean {
+  return !RESPONSE_ENDS_HERE.has(lowerName) && !lowerName.startsWith('x-porthole-');
+}
+
+/**
+ * The headers (lower case) that a Connection value declares to concern one connection only;
+ * undefined if it declares no header.
+ */
+function namedInConnection(connection: string | undefined): ReadonlySet<string> | undefined {
+  if (connection === undefined || connection === '') return undefined;
+  const lower = connection.toLowerCase();
+  if (lower === 'keep-alive' || lower === 'close') return undefined;
+  return new Set(lower.split(',').map((name) => name.trim()));
+}

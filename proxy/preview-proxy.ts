@@ -1,0 +1,151 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { endWith } from './front/raw-answer.ts';
+import { HttpExchange } from './http-exchange.ts';
+import { PreviewBackend } from './preview-backend.ts';
+import { decideOrigin } from './preview-headers.ts';
+import type { AdmittedRequest, PreviewProxyDeps } from './preview-proxy-deps.ts';
+import type { PreviewLookup, PreviewTarget } from './preview-target.ts';
+import { answerWithPage, rawPageAnswer } from './status-answer.ts';
+import type { PreviewStatus, StatusPageContext } from './status-page.ts';
+import { UpstreamPool } from './upstream/upstream-pool.ts';
+import { WebSocketExchange } from './websocket-exchange.ts';
+import { isWebSocketKey } from './websocket-handshake.ts';
+
+/** How long requests under way may take to end when the proxy closes, in milliseconds. */
+const DRAIN_MS = 5_000;
+
+export interface PreviewProxy {
+  /**
+   * Serves a request for the preview `token`. The head must have passed the strict front.
+   * `expectsContinue`: the client holds its body back until told to go on.
+   */
+  handleRequest(req: IncomingMessage, res: ServerResponse, token: string, expectsContinue?: boolean): void;
+  /** Serves a WebSocket handshake for the preview `token`; `head` is what the client sent behind it. */
+  handleUpgrade(req: IncomingMessage, socket: Duplex, head: Buffer, token: string): void;
+  /** Destroys every connection of a preview that has ended, idle or open, WebSockets included. */
+  revoke(target: Pick<PreviewTarget, 'token'>): void;
+  /** Lets requests end for up to `drainMs` (5 s by default), then destroys everything. WebSockets end at once. */
+  close(drainMs?: number): Promise<void>;
+}
+
+/** What decides a request: the page it gets, or the backend that serves it. */
+type Decision =
+  | { readonly page: PreviewStatus; readonly context?: StatusPageContext }
+  | { readonly backend: PreviewBackend; readonly admitted: AdmittedRequest };
+
+/** The data path of the preview gateway: streaming, strict on both sides, nothing stored. */
+export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
+  const backends = new Map<string, PreviewBackend>();
+  const touched = (target: PreviewTarget): void => deps.touched(target);
+  let onRemoved: (() => void) | undefined;
+  let closing = false;
+
+  const backendOf = (target: PreviewTarget): PreviewBackend => {
+    const known = backends.get(target.token);
+    if (known !== undefined) {
+      const { sandboxId, targetPort } = known.target;
+      if (sandboxId === target.sandboxId && targetPort === target.targetPort) return known;
+      known.destroy();
+    }
+    const pool = new UpstreamPool(target, (to, signal) => deps.dial(to, signal));
+    const backend = new PreviewBackend(target, pool, touched, () => onRemoved?.());
+    backends.set(target.token, backend);
+    return backend;
+  };
+
+  const decide = (found: PreviewLookup, req: IncomingMessage, isUpgrade: boolean): Decision => {
+    if (found.kind === 'unknown') return { page: 'unknown' };
+    if (found.kind === 'ended') return { page: found.reason };
+    if (found.kind === 'limited') return { page: 'too_many_requests', context: found };
+    const { target } = found;
+    if (closing) return { page: 'starting', context: target };
+    const { scheme, host, client } = deps.visitor(req, target);
+    const view = { scheme, host, targetPort: target.targetPort };
+    const origin = decideOrigin(req, view, isUpgrade, (hostname) => deps.isSibling(target, hostname));
+    if (origin === 'refuse') return { page: 'foreign_origin', context: target };
+    const backend = backendOf(target);
+    if (backend.full) return { page: 'busy', context: target };
+    return { backend, admitted: { view, origin, client } };
+  };
+
+  /** Calls back at once for a live preview, later where the store has to look further. */
+  const lookUp = (
+    token: string,
+    req: IncomingMessage,
+    found: (lookup: PreviewLookup) => void,
+    failed: () => void,
+  ): void => {
+    const fail = (cause: unknown): void => {
+      deps.log.warn({ preview: deps.fingerprint(token), err: cause }, 'a preview could not be looked up');
+      failed();
+    };
+    let lookup: PreviewLookup | Promise<PreviewLookup>;
+    try {
+      lookup = deps.lookup(token, req.socket.remoteAddress);
+    } catch (error) {
+      return fail(error);
+    }
+    if (lookup instanceof Promise) lookup.then(found, fail);
+    else found(lookup);
+  };
+
+  return {
+    handleRequest(req, res, token, expectsContinue = false) {
+      const answer = (page: PreviewStatus, context?: StatusPageContext): void => {
+        answerWithPage(req, res, page, context, expectsContinue);
+        deps.metrics.answered(res.statusCode, page);
+      };
+      const serve = (found: PreviewLookup): void => {
+        if (res.destroyed) return;
+        const decision = decide(found, req, false);
+        if ('page' in decision) return answer(decision.page, decision.context);
+        const { backend, admitted } = decision;
+        new HttpExchange(deps, backend, { req, res, expectsContinue, admitted }).start();
+      };
+      lookUp(token, req, serve, () => answer('unreachable'));
+    },
+
+    handleUpgrade(req, socket, head, token) {
+      const answer = (page: PreviewStatus, context?: StatusPageContext): void => {
+        const { statusCode, bytes } = rawPageAnswer(req, page, context);
+        endWith(socket, bytes);
+        deps.metrics.answered(statusCode, page);
+      };
+      const serve = (found: PreviewLookup): void => {
+        if (socket.destroyed) return;
+        const decision = decide(found, req, true);
+        const key = req.headers['sec-websocket-key'];
+        if ('page' in decision) return answer(decision.page, decision.context);
+        if (!isWebSocketKey(key)) return answer('bad_handshake');
+        const { backend, admitted } = decision;
+        new WebSocketExchange(deps, backend, { req, socket, early: head, key, admitted }).start();
+      };
+      lookUp(token, req, serve, () => answer('unreachable'));
+    },
+
+    revoke({ token }) {
+      backends.get(token)?.destroy();
+      backends.delete(token);
+    },
+
+    async close(drainMs = DRAIN_MS) {
+      closing = true;
+      const all = [...backends.values()];
+      for (const backend of all) backend.destroyUpgrades();
+      const busy = (): boolean => all.some((backend) => backend.open > 0);
+      if (busy() && drainMs > 0) {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const timer = setTimeout(resolve, drainMs);
+        onRemoved = () => {
+          if (!busy()) resolve();
+        };
+        await promise;
+        clearTimeout(timer);
+        onRemoved = undefined;
+      }
+      for (const backend of backends.values()) backend.destroy();
+      backends.clear();
+    },
+  };
+}

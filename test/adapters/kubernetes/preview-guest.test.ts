@@ -1,0 +1,159 @@
+import { createServer, type Server } from 'node:http';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { GuestClient } from '#adapters/guest/guest-client.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { OpenPreviewsAnswer } from '#guest/protocol/previews.ts';
+import { BOX, NOON, planeBed, type PlaneBed } from './plane-bed.ts';
+
+const CONSOLE = 'https://console.example.test';
+
+/** What a guest of another mind answers; undefined: as a guest does. */
+type Answer = (method: string, url: string, body: string) => OpenPreviewsAnswer | undefined;
+
+describe('a preview by way of the guest', () => {
+  let bed: PlaneBed;
+  let server: Server;
+  let folder: string;
+  let answer: Answer;
+  let hasGuest: boolean;
+  let seen: string[];
+  let failure: PortholeError | undefined;
+
+  beforeEach(async () => {
+    seen = [];
+    hasGuest = true;
+    failure = undefined;
+    answer = () => ({ previews: [] });
+    folder = mkdtempSync(join(tmpdir(), 'preview-guest-'));
+    server = createServer((req, res) => {
+      let body = '';
+      req.on('data', (part: Buffer) => (body += part.toString()));
+      req.on('end', () => {
+        seen.push(`${req.method} ${req.url} ${body}`.trim());
+        const said = answer(req.method ?? '', req.url ?? '', body);
+        if (said !== undefined) res.setHeader('content-type', 'application/json').end(JSON.stringify(said));
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const client = new GuestClient({
+      sandboxId: BOX.id,
+      async connect() {
+        if (failure !== undefined) throw failure;
+        const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+        await once(socket, 'connect');
+        return socket;
+      },
+    });
+    bed = await planeBed({
+      preview: { upstream: 'guest' },
+      guestOf: async () => (hasGuest ? client : undefined),
+      frameAncestors: [CONSOLE],
+    });
+  });
+  afterEach(async () => {
+    await bed.close();
+    server.closeAllConnections();
+    server.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const stored = (kind: string) => bed.server.store.all(kind)[0] as { spec: Record<string, unknown> };
+  const hostOf = (token: string) => `${token}-preview.preview.test`;
+
+  test('is opened at the guest before anything leads there', async () => {
+    answer = () => {
+      seen.push(`${bed.server.store.all('services').length} Services`);
+      return { previews: [] };
+    };
+    const spec = bed.spec();
+    await bed.plane.open(spec);
+    const request = {
+      host: hostOf(spec.token),
+      run: 'run_1',
+      expires_at: spec.maxUntil.toISOString(),
+      frame_ancestors: [CONSOLE],
+    };
+    expect(seen).toEqual([`PUT /v1/previews/3000 ${JSON.stringify(request)}`, '0 Services']);
+    expect(stored('services').spec).toMatchObject({ ports: [{ port: 80, targetPort: 2791 }] });
+    expect(JSON.stringify(stored('httproutes').spec['rules'])).toContain('"X-Porthole-Port","value":"3000"');
+  });
+
+  test('shows servers that listen on loopback alone, and says so', () => {
+    expect(bed.plane.needsOpenAddress).toBe(false);
+    expect(bed.plane.seesTraffic).toBe(false);
+  });
+
+  test('leads to the app’s own port where the image has no guest', async () => {
+    hasGuest = false;
+    await bed.plane.open(bed.spec());
+    expect(stored('services').spec).toMatchObject({ ports: [{ port: 80, targetPort: 3000 }] });
+    expect(stored('httproutes').spec['rules']).toHaveLength(2);
+  });
+
+  test('has the route that fits the Service which an earlier start of another setting left', async () => {
+    const spec = bed.spec();
+    hasGuest = false;
+    await bed.plane.open(spec);
+    const [route] = bed.server.store.all('httproutes') as { metadata: { name: string } }[];
+    bed.server.store.delete('httproutes', route?.metadata.name ?? '', {});
+    hasGuest = true;
+    await bed.plane.open(spec);
+    expect(stored('httproutes').spec['rules']).toHaveLength(2);
+  });
+
+  test('fails to start, and leaves nothing, where the guest cannot be reached', async () => {
+    failure = new PortholeError('exec_transport_error', 'The pod does not answer.');
+    await expect(bed.plane.open(bed.spec())).rejects.toMatchObject({ code: 'exec_transport_error' });
+    expect(bed.server.store.all('services')).toEqual([]);
+  });
+
+  test('starts all the same, and says so, where the sandbox is stopped', async () => {
+    failure = new PortholeError('sandbox_not_running', 'It is stopped.');
+    const { preview } = await bed.plane.open(bed.spec({ sandboxId: 'asleep' }));
+    expect(await bed.plane.serves(preview)).toEqual({ ready: false, reason: 'sandbox_stopped' });
+  });
+
+  test('is closed at the guest once its route is gone', async () => {
+    const { preview } = await bed.plane.open(bed.spec());
+    seen.length = 0;
+    expect(await bed.plane.close(preview)).toBe(true);
+    expect(seen).toEqual([`DELETE /v1/previews/3000?host=${hostOf(preview.token)}`]);
+    expect(await bed.plane.close(preview)).toBe(false);
+    expect(seen).toHaveLength(1);
+  });
+
+  test('was last used when its guest says', async () => {
+    const { preview } = await bed.plane.open(bed.spec());
+    const host = hostOf(preview.token);
+    const usage = { port: 3000, bytes_in: 1, bytes_out: 2 };
+    answer = () => ({
+      previews: [
+        { ...usage, host: 'another.preview.test', idle_ms: 1 },
+        { ...usage, host, idle_ms: 90_000 },
+      ],
+    });
+    expect(await bed.plane.lastUsed(preview)).toEqual(new Date(NOON.getTime() - 90_000));
+    answer = () => ({ previews: [{ ...usage, host, idle_ms: null }] });
+    expect(await bed.plane.lastUsed(preview)).toBeUndefined();
+  });
+
+  test.each<[string, Answer]>([
+    [
+      'lies about the past',
+      () => ({ previews: [{ port: 3000, host: 'x', idle_ms: -1, bytes_in: 0, bytes_out: 0 }] }),
+    ],
+    ['speaks another protocol', () => ({ previews: 'none' }) as unknown as OpenPreviewsAnswer],
+    ['knows nothing of it', () => ({ previews: [] })],
+    ['never answers', () => undefined],
+  ])('tells nothing of its use where the guest %s', async (_, says) => {
+    const { preview } = await bed.plane.open(bed.spec());
+    answer = says;
+    expect(await bed.plane.lastUsed(preview)).toBeUndefined();
+  });
+});

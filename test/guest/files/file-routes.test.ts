@@ -1,0 +1,140 @@
+/** Files over the guest's HTTP, in a real guest. */
+import { once } from 'node:events';
+import fs from 'node:fs';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { watchEvent } from '#guest/protocol/files.ts';
+import { GuestProcess } from '../support/guest-process.ts';
+
+let guest: GuestProcess;
+const here = (path: string) => join(guest.workspace, path);
+beforeAll(async () => {
+  guest = await GuestProcess.start();
+});
+afterAll(() => guest.stop());
+
+interface Answer {
+  readonly status: number | undefined;
+  readonly headers: IncomingMessage['headers'];
+  readonly text: string;
+}
+
+async function ask(
+  method: string,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+  body?: string | Buffer,
+): Promise<Answer> {
+  const socket = await guest.connect();
+  const outgoing = httpRequest({
+    method,
+    path,
+    headers: { host: 'guest', ...headers },
+    createConnection: () => socket,
+  });
+  outgoing.end(body);
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+  let text = '';
+  for await (const chunk of response as AsyncIterable<Buffer>) text += chunk.toString('latin1');
+  socket.destroy();
+  return { status: response.statusCode, headers: response.headers, text };
+}
+
+describe('a file', () => {
+  test('is written and read, in whole or in part, and tells when it has changed', async () => {
+    expect((await ask('PUT', '/v1/files?path=a/file', {}, '0123456789')).status).toBe(200);
+    const whole = await ask('GET', '/v1/files?path=/workspace/a/file');
+    expect([whole.status, whole.text, whole.headers['content-length']]).toEqual([200, '0123456789', '10']);
+    const { etag = '' } = whole.headers;
+    const some = await ask('GET', '/v1/files?path=a/file', { range: 'bytes=4-', 'if-match': etag });
+    expect([some.status, some.text, some.headers['content-range']]).toEqual([206, '456789', 'bytes 4-9/10']);
+    const few = await ask('GET', '/v1/files?path=a/file', { range: 'bytes=2-3' });
+    expect([few.status, few.text]).toEqual([206, '23']);
+    expect((await ask('GET', '/v1/files?path=a/file', { range: 'bytes=11-' })).status).toBe(416);
+    fs.appendFileSync(here('a/file'), 'x');
+    expect((await ask('GET', '/v1/files?path=a/file', { range: 'bytes=4-', 'if-match': etag })).status).toBe(
+      412,
+    );
+  });
+
+  test('that is refused while it comes is refused in words, and leaves nothing', async () => {
+    fs.mkdirSync(here('folder'));
+    const answer = await ask('PUT', '/v1/files?path=folder', {}, Buffer.alloc(8_000_000));
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([
+      400,
+      { error: '/workspace/folder is a directory: name a file in it.', code: 'invalid_request' },
+    ]);
+    expect((await ask('PUT', '/v1/files?path=../x', {}, 'x')).status).toBe(403);
+    expect(fs.readdirSync(guest.workspace).sort()).toEqual(['a', 'folder']);
+  });
+
+  test('whose sender goes leaves nothing behind', async () => {
+    const socket = await guest.connect();
+    socket.write('PUT /v1/files?path=cut HTTP/1.1\r\nHost: guest\r\nContent-Length: 1000000\r\n\r\nbegins');
+    const isPartial = () => fs.readdirSync(guest.workspace).some((name) => name.startsWith('.porthole-'));
+    while (!isPartial()) await after(5);
+    socket.destroy();
+    while (isPartial()) await after(5);
+    expect(fs.readdirSync(guest.workspace).sort()).toEqual(['a', 'folder']);
+  });
+
+  test('is moved and deleted, and stays within the limits of the request', async () => {
+    const json = { 'content-type': 'application/json' };
+    const limits = { 'porthole-paths': '["/workspace/a"]' };
+    const move = (headers: Record<string, string>, to: string) =>
+      ask('POST', '/v1/move', { ...json, ...headers }, JSON.stringify({ from: 'a/file', to }));
+    expect((await move(limits, 'folder/file')).status).toBe(403);
+    expect((await move({}, 'folder/file')).status).toBe(200);
+    expect((await ask('DELETE', '/v1/files?path=folder', limits)).status).toBe(403);
+    expect((await ask('DELETE', '/v1/files?path=folder')).status).toBe(400);
+    expect((await ask('DELETE', '/v1/files?path=folder&recursive=true')).status).toBe(200);
+    expect((await ask('GET', '/v1/stat?path=folder')).status).toBe(404);
+    expect((await ask('GET', '/v1/list?path=a', { 'porthole-paths': 'none' })).status).toBe(400);
+  });
+});
+
+test('a folder is listed by lines, the last of which says that it is complete', async () => {
+  fs.mkdirSync(here('list/in'), { recursive: true });
+  fs.writeFileSync(here('list/é'), 'x');
+  const { text } = await ask('GET', '/v1/list?path=list&depth=2');
+  const lines = Buffer.from(text, 'latin1')
+    .toString()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as object);
+  expect(lines).toEqual([
+    expect.objectContaining({ path: '/workspace/list/in', type: 'directory' }),
+    expect.objectContaining({ path: '/workspace/list/é', type: 'file', size: 1 }),
+    { truncated: false },
+  ]);
+});
+
+test('a folder is watched, with those that are made in it', async () => {
+  fs.mkdirSync(here('seen/old'), { recursive: true });
+  const leave = new AbortController();
+  const events = guest.client.events('/v1/watch?path=seen&recursive=true', { signal: leave.signal });
+  const seen = new Set<string>();
+  const until = async (...wanted: readonly string[]) => {
+    while (!wanted.every((each) => seen.has(each))) {
+      const { value } = await events.next();
+      const { type, path, stat } = watchEvent.parse(JSON.parse((value as { data: string }).data));
+      seen.add(`${type} ${path.slice('/workspace/'.length)}${stat?.type === 'directory' ? '/' : ''}`);
+    }
+  };
+  await until('ready seen');
+  fs.writeFileSync(here('seen/file'), 'x');
+  fs.writeFileSync(here('seen/old/file'), 'x');
+  await until('changed seen/file', 'changed seen/old/file');
+  fs.mkdirSync(here('seen/new/deep'), { recursive: true });
+  fs.writeFileSync(here('seen/new/deep/file'), 'x');
+  await until('changed seen/new/', 'changed seen/new/deep/', 'changed seen/new/deep/file');
+  fs.renameSync(here('seen/new'), here('seen/other'));
+  await until('deleted seen/new', 'changed seen/other/', 'changed seen/other/deep/file');
+  fs.writeFileSync(here('seen/other/deep/late'), 'x');
+  await until('changed seen/other/deep/late');
+  fs.rmSync(here('seen'), { recursive: true });
+  await until('deleted seen');
+  leave.abort();
+});

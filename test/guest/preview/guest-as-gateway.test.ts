@@ -1,0 +1,11 @@
+import { hostileAppContract } from '#test/proxy/hostile-app.contract.ts';
+import { previewProxyContract } from '#test/proxy/preview-proxy.contract.ts';
+import { requestSmugglingContract } from '#test/proxy/request-smuggling.contract.ts';
+import { webSocketContract } from '#test/proxy/websocket.contract.ts';
+import { startGuestGateway } from './guest-gateway.ts';
+
+// The guest keeps what the local gateway promises, test by test.
+previewProxyContract(startGuestGateway);
+webSocketContract(startGuestGateway);
+hostileAppContract(startGuestGateway);
+requestSmugglingContract(startGuestGateway, 1);

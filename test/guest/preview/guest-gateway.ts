@@ -1,0 +1,69 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { OpenPreviews } from '#guest/preview/open-previews.ts';
+import { createPreviewListener } from '#guest/preview/preview-listener.ts';
+import { PREVIEW_PORT_HEADER } from '#guest/protocol/previews.ts';
+import { createStrictServer } from '#proxy/front/strict-server.ts';
+import {
+  CONSOLE_ORIGIN,
+  dialLoopback,
+  type GatewayBed,
+  listen,
+  SIBLING_TOKEN,
+  type StartGateway,
+  TOKEN,
+} from '#test/proxy/gateway-bed.ts';
+
+/** The guest's listener as a gateway reaches it: the route has set the app's port and the visitor's address. */
+export const startGuestGateway: StartGateway = async (upstreamPort, overrides = {}): Promise<GatewayBed> => {
+  const folder = await mkdtemp(join(tmpdir(), 'guest-previews-'));
+  const previews = new OpenPreviews({ file: join(folder, 'previews.json') });
+  let dials = 0;
+  const listener = createPreviewListener({
+    previews,
+    dial(port) {
+      dials += 1;
+      return (overrides.dial ?? dialLoopback)({ targetPort: port });
+    },
+  });
+  const server = createStrictServer({
+    request: (req, res, expectsContinue) =>
+      listener.request(asRouted(req, upstreamPort), res, expectsContinue),
+    upgrade: (req, socket, head) => listener.upgrade(asRouted(req, upstreamPort), socket, head),
+  });
+  const listening = await listen(server);
+  const hostOf = (token: string) => `${token}-preview.localhost:${listening.port}`;
+  const open = (token: string, run: string) =>
+    previews.open(upstreamPort, {
+      host: hostOf(token),
+      run,
+      expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+      frame_ancestors: [CONSOLE_ORIGIN],
+    });
+  await Promise.all([open(TOKEN, 'run_1'), open(SIBLING_TOKEN, 'run_1')]);
+  return {
+    ...listening,
+    scheme: 'https',
+    previewHost: hostOf(TOKEN),
+    apiHost: 'localhost',
+    apiRequests: [],
+    dials: () => dials,
+    uses: () => (previews.find(hostOf(TOKEN))?.lastUsedAt === undefined ? 0 : 1),
+    revoke: () => listener.revoke(upstreamPort, hostOf(TOKEN)),
+    drain: (drainMs) => listener.close(drainMs),
+    async close() {
+      await listener.close(0);
+      await listening.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+};
+
+/** As a gateway sends it: what the client says of these two is lost. */
+function asRouted(req: IncomingMessage, port: number): IncomingMessage {
+  req.headers[PREVIEW_PORT_HEADER.toLowerCase()] = String(port);
+  req.headers['x-forwarded-for'] = '127.0.0.1';
+  return req;
+}

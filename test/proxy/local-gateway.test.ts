@@ -1,0 +1,130 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { WebSocket, WebSocketServer } from 'ws';
+import { PortholeError } from '#core/errors.ts';
+import {
+  dialLoopback,
+  fetchRaw,
+  type Listener,
+  type LocalBed,
+  sendRaw,
+  startApp,
+  startGateway,
+  statusesOf,
+  TOKEN,
+} from './gateway-bed.ts';
+import { hostileAppContract } from './hostile-app.contract.ts';
+import { previewProxyContract } from './preview-proxy.contract.ts';
+import { requestSmugglingContract } from './request-smuggling.contract.ts';
+import { webSocketContract } from './websocket.contract.ts';
+
+previewProxyContract(startGateway);
+webSocketContract(startGateway);
+hostileAppContract(startGateway);
+requestSmugglingContract(startGateway, 2);
+
+let open: Listener[] = [];
+afterEach(async () => {
+  for (const listener of open.toReversed()) await listener.close();
+  open = [];
+});
+
+const echo = (req: IncomingMessage, res: ServerResponse): void => void res.end(req.url);
+
+async function gateway(
+  app: typeof echo,
+  overrides: Parameters<typeof startGateway>[1] = {},
+): Promise<LocalBed> {
+  const listener = await startApp(app);
+  const bed = await startGateway(listener.port, overrides);
+  open.push(listener, bed);
+  return bed;
+}
+
+describe('where the app does not answer', () => {
+  test.each([
+    ['nothing_listens', 502, 'nothing_listens'],
+    ['sandbox_not_running', 503, 'sandbox_stopped'],
+    ['sandbox_not_found', 503, 'sandbox_stopped'],
+    ['exec_transport_error', 502, 'unreachable'],
+  ] as const)('a dial that fails with %s is a %i page', async (code, status, name) => {
+    const bed = await gateway(echo, { dial: () => Promise.reject(new PortholeError(code, 'no')) });
+    const answer = await fetchRaw(bed.port, bed.previewHost, '/', { Accept: 'text/html' });
+    expect([answer.status, answer.headers['x-porthole-status']]).toEqual([status, name]);
+    expect(answer.headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(answer.raw).not.toContain(TOKEN);
+    expect(bed.answered).toEqual([`${status} ${name}`]);
+  });
+
+  test.each(['stopped', 'expired', 'orphaned'] as const)(
+    'a preview that has ended as %s is 410',
+    async (reason) => {
+      const bed = await gateway(echo, { lookup: () => ({ kind: 'ended', reason }) });
+      const answer = await fetchRaw(bed.port, bed.previewHost);
+      expect([answer.status, answer.headers['x-porthole-status']]).toEqual([410, reason]);
+    },
+  );
+
+  test('a token that nobody knows is 404, also after a look further afield', async () => {
+    const bed = await gateway(echo, { lookup: async () => ({ kind: 'unknown' }) });
+    expect((await fetchRaw(bed.port, bed.previewHost)).status).toBe(404);
+  });
+
+  test('a store that fails is a page too, and a line in the log without the token', async () => {
+    const bed = await gateway(echo, { lookup: () => Promise.reject(new Error('disk')) });
+    expect((await fetchRaw(bed.port, bed.previewHost)).headers['x-porthole-status']).toBe('unreachable');
+    expect(bed.logged).toHaveLength(1);
+    expect(bed.logged.join()).not.toContain(TOKEN);
+  });
+
+  test('the rest of an upload is dropped, and the connection stays good', async () => {
+    const bed = await gateway(echo, { lookup: () => ({ kind: 'unknown' }) });
+    const post = `POST / HTTP/1.1\r\nHost: ${bed.previewHost}\r\nContent-Length: 5\r\n\r\nhello`;
+    const raw = await sendRaw(
+      bed.port,
+      `${post}GET / HTTP/1.1\r\nHost: ${bed.previewHost}\r\nConnection: close\r\n\r\n`,
+    );
+    expect(statusesOf(raw)).toEqual([404, 404]);
+  });
+
+  test('a HEAD gets the page’s head alone', async () => {
+    const bed = await gateway(echo, { lookup: () => ({ kind: 'unknown' }) });
+    const answer = await fetchRaw(bed.port, bed.previewHost, '/', {}, 'HEAD');
+    expect([answer.status, answer.body]).toEqual([404, '']);
+  });
+});
+
+describe('use of a preview', () => {
+  test('is told once a second at most, and only when the app was reached', async () => {
+    let failing = true;
+    const app = await startApp(echo);
+    const bed = await startGateway(app.port, {
+      dial: async (target) => {
+        if (failing) throw new PortholeError('nothing_listens', 'no');
+        return dialLoopback(target);
+      },
+    });
+    open.push(app, bed);
+    await fetchRaw(bed.port, bed.previewHost);
+    expect(bed.touched).toEqual([]);
+    failing = false;
+    for (let at = 0; at < 5; at += 1) await fetchRaw(bed.port, bed.previewHost);
+    expect(bed.touched).toEqual([{ runId: 'run_1', sandboxId: 's1', targetPort: app.port, token: TOKEN }]);
+  });
+});
+
+test('a WebSocket is counted while it is open', async () => {
+  const app = await startApp(echo);
+  const server = new WebSocketServer({ server: app.server });
+  const bed = await startGateway(app.port);
+  open.push(app, bed);
+  const socket = new WebSocket(`ws://127.0.0.1:${bed.port}/`, { headers: { Host: bed.previewHost } });
+  await once(socket, 'open');
+  expect(bed.upgrades()).toBe(1);
+  const closed = once(socket, 'close');
+  bed.revoke();
+  await closed;
+  expect(bed.upgrades()).toBe(0);
+  server.close();
+});

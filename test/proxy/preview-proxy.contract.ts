@@ -1,0 +1,458 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { duplexPair } from 'node:stream';
+import {
+  FOREIGN_TOKEN,
+  fetchRaw,
+  type GatewayBed,
+  type Listener,
+  openRaw,
+  SIBLING_TOKEN,
+  sendRaw,
+  standsStill,
+  startApp,
+  startCanned,
+  startTcp,
+  statusesOf,
+  type StartGateway,
+} from './gateway-bed.ts';
+
+/** The data path of a preview, wherever its proxy runs. */
+export function previewProxyContract(startGateway: StartGateway): void {
+  let open: Listener[] = [];
+  afterEach(async () => {
+    for (const listener of open.toReversed()) await listener.close();
+    open = [];
+  });
+
+  type Handler = (req: IncomingMessage, res: ServerResponse) => void;
+
+  async function gateway(
+    app: Handler,
+    overrides: Parameters<StartGateway>[1] = {},
+  ): Promise<GatewayBed & { appPort: number }> {
+    const listener = await startApp(app);
+    const bed = await startGateway(listener.port, overrides);
+    open.push(listener, bed);
+    return { ...bed, appPort: listener.port };
+  }
+
+  const echo: Handler = (req, res) => res.end(JSON.stringify({ url: req.url, headers: req.rawHeaders }));
+
+  /** The headers that the app saw, by lower-case name. */
+  async function seenBy(
+    bed: GatewayBed,
+    headers: Record<string, string>,
+    path = '/',
+    method = 'GET',
+  ): Promise<Record<string, string>> {
+    const answer = await fetchRaw(bed.port, bed.previewHost, path, headers, method);
+    const body = Buffer.from(answer.body, 'latin1').toString();
+    const raw = (JSON.parse(body) as { headers: string[] }).headers;
+    const seen: Record<string, string> = {};
+    for (let at = 0; at < raw.length; at += 2) {
+      const name = (raw[at] as string).toLowerCase();
+      seen[name] = seen[name] === undefined ? (raw[at + 1] as string) : `${seen[name]}, ${raw[at + 1]}`;
+    }
+    return seen;
+  }
+
+  describe('the request that the app gets', () => {
+    test('comes to localhost, with what the gateway knows said once', async () => {
+      const bed = await gateway(echo);
+      const seen = await seenBy(bed, {
+        'X-Forwarded-Host': 'evil.example',
+        'X-Forwarded-For': '6.6.6.6',
+        'X-Forwarded-Proto': 'https',
+        'X-Forwarded-Prefix': '/evil',
+        X_Forwarded_Host: 'evil.example',
+        Forwarded: 'for=6.6.6.6',
+        'X-Real-IP': '6.6.6.6',
+        'X-Porthole-Run': 'run_2',
+        Proxy: 'http://6.6.6.6/',
+      });
+      expect(seen).toEqual({
+        host: `localhost:${bed.appPort}`,
+        'x-forwarded-host': bed.previewHost,
+        'x-forwarded-proto': bed.scheme,
+        'x-forwarded-for': '127.0.0.1',
+        'x-forwarded-port': String(bed.port),
+      });
+    });
+
+    test('keeps the app’s own Authorization and cookies, and loses what concerns one connection', async () => {
+      const bed = await gateway(echo);
+      const seen = await seenBy(bed, {
+        Connection: 'close, X-Hop',
+        'X-Hop': '1',
+        'Keep-Alive': 'timeout=5',
+        TE: 'trailers',
+        'Proxy-Authorization': 'Basic x',
+        Authorization: 'Bearer theirs',
+        Cookie: 'a=b; c=d',
+        'X-Caf': 'caf\xe9',
+      });
+      expect(seen).toMatchObject({ authorization: 'Bearer theirs', cookie: 'a=b; c=d', 'x-caf': 'café' });
+      expect(Object.keys(seen)).not.toEqual(
+        expect.arrayContaining([expect.stringMatching(/^(connection|keep-alive|te|x-hop|proxy-.*)$/)]),
+      );
+    });
+
+    test.each(['/', '/login?next=/', '/_next/x'])(
+      'has the app’s own Origin when a page of the preview sends it (%s)',
+      async (path) => {
+        const bed = await gateway(echo);
+        const own = `${bed.scheme}://${bed.previewHost}`;
+        const seen = await seenBy(bed, { Origin: own, Referer: `${own}/login?a=b` }, path, 'POST');
+        // What compares Origin, Referer, Host and X-Forwarded-Host with each other finds them equal.
+        expect(seen).toEqual({
+          host: `localhost:${bed.appPort}`,
+          origin: `http://localhost:${bed.appPort}`,
+          referer: `http://localhost:${bed.appPort}/login?a=b`,
+          ...(bed.scheme === 'http' && { 'x-forwarded-proto': 'http' }),
+          'x-forwarded-for': '127.0.0.1',
+        });
+      },
+    );
+
+    test('keeps X-Forwarded-Host where no Origin is sent, and has the app’s own Referer', async () => {
+      const bed = await gateway(echo);
+      const seen = await seenBy(bed, { Referer: `${bed.scheme}://${bed.previewHost}/` });
+      expect(seen['x-forwarded-host']).toBe(bed.previewHost);
+      expect(seen['referer']).toBe(`http://localhost:${bed.appPort}/`);
+    });
+
+    test.each(['https://evil.example', 'null', `http://${FOREIGN_TOKEN}-preview.localhost`])(
+      'keeps a foreign Origin and Referer (%s)',
+      async (Origin) => {
+        const bed = await gateway(echo);
+        const seen = await seenBy(bed, { Origin, Referer: `${Origin}/a` }, '/api', 'POST');
+        expect(seen).toMatchObject({
+          origin: Origin,
+          referer: `${Origin}/a`,
+          'x-forwarded-host': bed.previewHost,
+        });
+      },
+    );
+
+    test('has a sibling’s Origin rewritten under /_next/ and nowhere else', async () => {
+      const bed = await gateway(echo);
+      const sibling = `${bed.scheme}://${SIBLING_TOKEN}-preview.localhost:${bed.port}`;
+      expect((await seenBy(bed, { Origin: sibling }, '/_next/x'))['origin']).toBe(
+        `http://localhost:${bed.appPort}`,
+      );
+      expect((await seenBy(bed, { Origin: sibling }, '/api'))['origin']).toBe(sibling);
+    });
+
+    test('never carries the console’s cookies', async () => {
+      const bed = await gateway(echo);
+      const Cookie = 'a=b; porthole-session=secret; __Host-porthole-sign-in=secret;c=porthole-session=d';
+      expect((await seenBy(bed, { Cookie }))['cookie']).toBe('a=b;c=porthole-session=d');
+      expect(await seenBy(bed, { Cookie: '__Host-porthole-session=secret' })).not.toHaveProperty('cookie');
+    });
+
+    test('is not sent under /_next/ for a page of another site', async () => {
+      const bed = await gateway(echo);
+      for (const origin of [
+        'https://evil.example',
+        'null',
+        `http://${FOREIGN_TOKEN}-preview.localhost:${bed.port}`,
+      ]) {
+        const { status, headers } = await fetchRaw(bed.port, bed.previewHost, '/_next/x', { Origin: origin });
+        expect([status, headers['x-porthole-status']]).toEqual([403, 'foreign_origin']);
+      }
+      expect(bed.dials()).toBe(0);
+    });
+  });
+
+  describe('the response that the client gets', () => {
+    test('has cookies without Domain, redirects to itself and the headers that keep the URL secret', async () => {
+      const bed = await gateway((req, res) => {
+        res.writeHead(302, {
+          Location: `http://${req.headers.host}/next`,
+          'Set-Cookie': ['a=b; Domain=localhost; Path=/', 'c=d'],
+          'Referrer-Policy': 'unsafe-url',
+          'X-Robots-Tag': 'all',
+        });
+        res.end();
+      });
+      const { raw, headers } = await fetchRaw(bed.port, bed.previewHost);
+      expect(headers['location']).toBe(`${bed.scheme}://${bed.previewHost}/next`);
+      expect(raw.match(/^Set-Cookie: .*$/gm)).toEqual(
+        ['Set-Cookie: a=b; Path=/\r', 'Set-Cookie: c=d\r'].map((l) => l.trim()),
+      );
+      expect(raw.match(/^referrer-policy: .*$/gim)).toEqual(['Referrer-Policy: same-origin']);
+      expect(raw.match(/^x-robots-tag: .*$/gim)).toEqual(['X-Robots-Tag: noindex, nofollow']);
+    });
+
+    test.each([
+      ['HEAD', 200],
+      ['GET', 204],
+      ['GET', 304],
+    ])('has no body where there is none (%s, %i)', async (method, status) => {
+      const bed = await gateway((_, res) => res.writeHead(status, { ETag: '"x"' }).end());
+      const answer = await fetchRaw(bed.port, bed.previewHost, '/', {}, method);
+      expect([answer.status, answer.body, answer.headers['etag']]).toEqual([status, '', '"x"']);
+    });
+
+    test('carries early hints ahead of it', async () => {
+      const app = await startCanned(
+        'HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload; as=style\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok',
+      );
+      const bed = await startGateway(app.port);
+      open.push(app, bed);
+      const { raw } = await fetchRaw(bed.port, bed.previewHost);
+      expect(statusesOf(raw)).toEqual([103, 200]);
+      expect(raw).toContain('Link: </a.css>; rel=preload; as=style\r\n');
+    });
+
+    test('of an HTTP/1.0 server lasts until that closes', async () => {
+      const app = await startCanned('HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nold but good', true);
+      const bed = await startGateway(app.port);
+      open.push(app, bed);
+      const { raw } = await fetchRaw(bed.port, bed.previewHost);
+      expect(raw).toMatch(/\r\n\r\nc\r\nold but good\r\n0\r\n\r\n$/);
+    });
+
+    test('to an HTTP/1.0 client is not chunked', async () => {
+      const bed = await gateway((_, res) => {
+        res.write('a');
+        res.end('b');
+      });
+      const raw = await sendRaw(bed.port, `GET / HTTP/1.0\r\nHost: ${bed.previewHost}\r\n\r\n`);
+      expect(raw).not.toMatch(/transfer-encoding/i);
+      expect(raw.endsWith('\r\n\r\nab')).toBe(true);
+    });
+  });
+
+  describe('bodies stream', () => {
+    test('an event reaches the client before the next one is sent', async () => {
+      let stream: ServerResponse | undefined;
+      const bed = await gateway((_, res) => {
+        stream = res.writeHead(200, { 'Content-Type': 'text/event-stream' });
+        res.flushHeaders();
+      });
+      const client = await openRaw(bed.port);
+      client.send(`GET / HTTP/1.1\r\nHost: ${bed.previewHost}\r\n\r\n`);
+      await client.until('text/event-stream');
+      stream?.write('data: 1\n\n');
+      await client.until('data: 1\n\n');
+      stream?.write('data: 2\n\n');
+      await client.until('data: 2\n\n');
+      client.socket.destroy();
+      await once(stream as ServerResponse, 'close');
+    });
+
+    test('up and down at once', async () => {
+      const bed = await gateway((req, res) => req.pipe(res));
+      const client = await openRaw(bed.port);
+      client.send(
+        `POST / HTTP/1.1\r\nHost: ${bed.previewHost}\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      );
+      client.send('5\r\nfirst\r\n');
+      await client.until('first');
+      client.send('6\r\nsecond\r\n0\r\n\r\n');
+      expect((await client.closed).endsWith('\r\n6\r\nsecond\r\n0\r\n\r\n')).toBe(true);
+    });
+
+    const MB = 1024 * 1024;
+    test.each([
+      ['with a length', { 'Content-Length': String(24 * MB) }],
+      ['in chunks', {}],
+    ])('%s, a slow client slows the app down and misses nothing', async (_, headers) => {
+      let sent = 0;
+      const bed = await gateway((_req, res) => {
+        res.writeHead(200, headers);
+        const block = Buffer.alloc(64 * 1024, 'Z');
+        const more = (): void => {
+          while (sent < 24 * MB) {
+            sent += block.length;
+            if (!res.write(block)) return;
+          }
+          res.end();
+        };
+        res.on('drain', more);
+        more();
+      });
+      const client = await openRaw(bed.port);
+      client.socket.pause();
+      client.send(`GET / HTTP/1.1\r\nHost: ${bed.previewHost}\r\nConnection: close\r\n\r\n`);
+      expect(await standsStill(() => sent)).toBeLessThan(24 * MB);
+      client.socket.resume();
+      const received = await client.closed;
+      expect(received.split('Z').length - 1).toBe(24 * MB);
+    });
+
+    test('a slow app slows the upload down and gets all of it', async () => {
+      let received = 0;
+      let request: IncomingMessage | undefined;
+      const bed = await gateway((req, res) => {
+        request = req.pause();
+        req.on('data', (part: Buffer) => {
+          received += part.length;
+        });
+        req.on('end', () => res.end(`got ${received}`));
+        req.pause();
+      });
+      const client = await openRaw(bed.port);
+      client.send(
+        `POST / HTTP/1.1\r\nHost: ${bed.previewHost}\r\nConnection: close\r\nContent-Length: ${24 * MB}\r\n\r\n`,
+      );
+      client.send(Buffer.alloc(24 * MB));
+      await standsStill(() => (request === undefined ? 0 : client.socket.bytesWritten));
+      await standsStill(() => client.socket.writableLength);
+      request?.resume();
+      expect(await client.closed).toContain(`got ${24 * MB}`);
+    });
+
+    test('a client that waits to be told to go on is told so once the app is there', async () => {
+      const bed = await gateway((req, res) => {
+        req.on('data', (part: Buffer) => res.end(`got ${part.toString()}`));
+      });
+      const client = await openRaw(bed.port);
+      client.send(
+        `PUT / HTTP/1.1\r\nHost: ${bed.previewHost}\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n`,
+      );
+      await client.until('HTTP/1.1 100 Continue\r\n\r\n');
+      client.send('body');
+      expect(statusesOf(await client.closed)).toEqual([100, 200]);
+    });
+
+    test('a client that waits to be told to go on is not told so where nothing listens', async () => {
+      const app = await startApp(echo);
+      await app.close();
+      const bed = await startGateway(app.port);
+      open.push(bed);
+      const raw = await sendRaw(
+        bed.port,
+        `PUT / HTTP/1.1\r\nHost: ${bed.previewHost}\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n`,
+      );
+      expect(statusesOf(raw)).toEqual([502]);
+    });
+  });
+
+  describe('connections to the app', () => {
+    test('are kept for the next request', async () => {
+      const bed = await gateway(echo);
+      for (let at = 0; at < 3; at += 1) await fetchRaw(bed.port, bed.previewHost);
+      expect(bed.dials()).toBe(1);
+    });
+
+    test('that turn out to be closed are replaced for a request that can be repeated', async () => {
+      let connections = 0;
+      const app = await startTcp((socket) => {
+        connections += 1;
+        socket.once('data', () => {
+          socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+          // The second request on a connection finds it closing.
+          socket.once('data', () => socket.destroy());
+        });
+      });
+      const bed = await startGateway(app.port);
+      open.push(app, bed);
+      expect((await fetchRaw(bed.port, bed.previewHost)).status).toBe(200);
+      expect((await fetchRaw(bed.port, bed.previewHost)).status).toBe(200);
+      expect(connections).toBe(2);
+      expect((await fetchRaw(bed.port, bed.previewHost, '/', {}, 'POST')).headers['x-porthole-status']).toBe(
+        'bad_response',
+      );
+      expect(connections).toBe(2);
+    });
+
+    test('end when the client goes away', async () => {
+      const closed = Promise.withResolvers<void>();
+      const asked = Promise.withResolvers<void>();
+      const bed = await gateway((_, res) => {
+        res.on('close', closed.resolve);
+        asked.resolve();
+      });
+      const client = await openRaw(bed.port);
+      client.send(`GET / HTTP/1.1\r\nHost: ${bed.previewHost}\r\n\r\n`);
+      await asked.promise;
+      client.socket.destroy();
+      await closed.promise;
+    });
+
+    test('end when the client goes away in the middle of its upload', async () => {
+      const aborted = Promise.withResolvers<void>();
+      const begun = Promise.withResolvers<void>();
+      const bed = await gateway((req) => {
+        req.on('data', () => begun.resolve());
+        req.on('error', () => aborted.resolve());
+      });
+      const client = await openRaw(bed.port);
+      client.send(`POST / HTTP/1.1\r\nHost: ${bed.previewHost}\r\nContent-Length: 100\r\n\r\nhalf`);
+      await begun.promise;
+      client.socket.destroy();
+      await aborted.promise;
+    });
+
+    test('may be any byte stream', async () => {
+      const bed = await gateway(echo, {
+        dial: async () => {
+          const [near, far] = duplexPair();
+          far.once('data', () => far.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npair'));
+          return near;
+        },
+      });
+      expect((await fetchRaw(bed.port, bed.previewHost)).body).toBe('pair');
+    });
+  });
+
+  describe('the end of a preview', () => {
+    test('closes its requests and its idle connections', async () => {
+      const closed = Promise.withResolvers<void>();
+      const bed = await gateway((req, res) => {
+        if (req.url === '/idle') {
+          req.socket.once('close', closed.resolve);
+          res.end();
+        }
+      });
+      await fetchRaw(bed.port, bed.previewHost, '/idle');
+      const client = await openRaw(bed.port);
+      const asked = once(client.socket, 'close');
+      client.send(`GET /hangs HTTP/1.1\r\nHost: ${bed.previewHost}\r\n\r\n`);
+      bed.revoke();
+      await closed.promise;
+      client.socket.destroy();
+      await asked;
+    });
+
+    test('cuts a response off', async () => {
+      const bed = await gateway((_, res) => void res.writeHead(200).write('begun'));
+      const client = await openRaw(bed.port);
+      client.send(`GET / HTTP/1.1\r\nHost: ${bed.previewHost}\r\n\r\n`);
+      await client.until('begun');
+      bed.revoke();
+      expect((await client.closed).endsWith('0\r\n\r\n')).toBe(false);
+    });
+  });
+
+  describe('closing the proxy', () => {
+    test('lets a request under way end', async () => {
+      let answer: (() => void) | undefined;
+      const asked = Promise.withResolvers<void>();
+      const bed = await gateway((_, res) => {
+        answer = () => res.end('done');
+        asked.resolve();
+      });
+      const waiting = fetchRaw(bed.port, bed.previewHost);
+      await asked.promise;
+      const closing = bed.drain();
+      expect((await fetchRaw(bed.port, bed.previewHost)).headers['x-porthole-status']).toBe('starting');
+      answer?.();
+      expect((await waiting).status).toBe(200);
+      await closing;
+    });
+
+    test('ends what does not end by itself', async () => {
+      const bed = await gateway((_, res) => void res.writeHead(200).write('endless'));
+      const client = await openRaw(bed.port);
+      client.send(`GET / HTTP/1.1\r\nHost: ${bed.previewHost}\r\n\r\n`);
+      await client.until('endless');
+      await bed.drain(10);
+      await client.closed;
+    });
+  });
+}
