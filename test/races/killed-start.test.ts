@@ -16,7 +16,7 @@ import { openHouse } from './data-folder-house.ts';
 import { repetitions } from '#test/support/suite.ts';
 
 const SCRIPT = join(import.meta.dirname, 'killed-start-process.ts');
-const KILLS = repetitions(200, 40);
+const KILLS = repetitions(200);
 /** Kills of one folder, one after the other: each next process starts on what the last one left. */
 const IN_A_ROW = 10;
 
