@@ -376,7 +376,12 @@ describe('an MCP client', () => {
       [
         'list_files',
         { run_id, path: 'odd/link' },
-        ['invalid_request', '/workspace/odd/link is no directory: read it as a file.'],
+        ['invalid_request', 'path must resolve to a location within /workspace'],
+      ],
+      [
+        'list_files',
+        { run_id, path: 'odd/-dash' },
+        ['invalid_request', '/workspace/odd/-dash is no directory: read it as a file.'],
       ],
       [
         'start_preview',
