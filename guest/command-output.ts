@@ -1,9 +1,23 @@
+import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 
 export type OutputKind = 'stdout' | 'stderr';
 
+/**
+ * Takes a piece of output, whose memory is used again once it returns. Returns false to hold output back until
+ * `release`.
+ */
+export type TakeOutput = (kind: OutputKind, chunk: Buffer) => boolean;
+
 /** More than the two pipes of a command can hold: Linux lets it make each as large as 1 MiB. */
 const MOST_LEFT = 2 * 1024 * 1024;
+
+/**
+ * What pipes are read into. All commands share it, as each piece is handed on before the next one is read: fresh memory
+ * for each piece keeps the garbage collector busier than all else. With a message's head a piece makes 64 KiB, so that
+ * the reader at the other end, which takes 64 KiB at a time, finds whole messages.
+ */
+const LANDING = Buffer.allocUnsafeSlow(64 * 1024 - 5);
 
 /**
  * Hands a command's output on, no faster than it is taken. Once discarded it reads on and throws away, so that what a
@@ -13,27 +27,28 @@ export class CommandOutput {
   #bytes = 0;
   /** Also until it begins. */
   #held = true;
-  #take: ((kind: OutputKind, chunk: Buffer) => boolean) | undefined;
+  #take: TakeOutput | undefined;
   #released: (() => void) | undefined;
   #ended: (() => void) | undefined;
   readonly #open = new Set<Readable>();
 
-  constructor(sources: readonly (readonly [OutputKind, Readable])[]) {
-    for (const [kind, source] of sources) {
+  /** @param sources streams, or descriptors of pipes that do not block, which are closed at their end */
+  constructor(sources: readonly (readonly [OutputKind, Readable | number])[]) {
+    for (const [kind, from] of sources) {
+      const source = typeof from === 'number' ? this.#pipe(kind, from) : from;
       this.#open.add(source);
       source.pause();
-      source.on('data', (chunk: Buffer) => this.#came(kind, chunk));
+      if (source === from) source.on('data', (chunk: Buffer) => this.#came(kind, chunk));
       // A pipe or terminal that breaks has ended; the command's exit says the rest.
       source.on('error', () => {});
-      source.on('close', () => {
-        this.#open.delete(source);
-        if (this.#open.size === 0) this.#ended?.();
-      });
+      const over = (): void => {
+        if (this.#open.delete(source) && this.#open.size === 0) this.#ended?.();
+      };
+      source.on('end', over).on('close', over);
     }
   }
 
-  /** @param take returns false to hold output back until `release` */
-  begin(take: (kind: OutputKind, chunk: Buffer) => boolean): void {
+  begin(take: TakeOutput): void {
     this.#take = take;
     this.release();
   }
@@ -85,6 +100,14 @@ export class CommandOutput {
       else setImmediate(turn);
     };
     setImmediate(turn);
+  }
+
+  #pipe(kind: OutputKind, fd: number): Socket {
+    const callback = (bytes: number, buffer: Uint8Array): boolean => {
+      this.#came(kind, (buffer as Buffer).subarray(0, bytes));
+      return !this.#held;
+    };
+    return new Socket({ fd, writable: false, onread: { buffer: LANDING, callback } });
   }
 
   #came(kind: OutputKind, chunk: Buffer): void {

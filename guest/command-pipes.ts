@@ -1,8 +1,6 @@
 import { spawn } from 'node:child_process';
-import { closeSync, constants, mkdirSync, openSync, readdirSync, rmSync } from 'node:fs';
-import { Socket } from 'node:net';
+import { closeSync, constants, mkdirSync, openSync, readdirSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 
@@ -13,7 +11,8 @@ const FEW = 32;
 
 /** One stream of a command's output. */
 export interface CommandPipe {
-  readonly source: Readable;
+  /** The guest's end, which does not block. */
+  readonly ours: number;
   /** The command's end, which blocks, as programs expect; to be closed once the command has it. */
   readonly theirs: number;
 }
@@ -26,6 +25,8 @@ export interface CommandPipe {
 export class CommandPipes {
   readonly #folder: string;
   readonly #spare: string[] = [];
+  /** Opened while the guest had nothing else to do: the next command does not wait for it. */
+  #ready: readonly [CommandPipe, CommandPipe] | undefined;
   #filling: Promise<void> | undefined;
   /** mkfifo is not installed, or the folder takes no pipes. */
   #unavailable = process.platform !== 'linux';
@@ -53,9 +54,18 @@ export class CommandPipes {
 
   /** Two pipes if they are made already; `wait()` says whether more may come. */
   take(): readonly [CommandPipe, CommandPipe] | undefined {
+    const pair = this.#ready ?? this.#openPair();
+    this.#ready = undefined;
+    setImmediate(() => {
+      this.#ready ??= this.#openPair();
+      void this.prepare();
+    });
+    return pair;
+  }
+
+  #openPair(): readonly [CommandPipe, CommandPipe] | undefined {
     const stdout = this.#open();
     const stderr = this.#open();
-    void this.prepare();
     if (stdout !== undefined && stderr !== undefined) return [stdout, stderr];
     for (const pipe of [stdout, stderr]) if (pipe !== undefined) discard(pipe);
     return undefined;
@@ -70,7 +80,7 @@ export class CommandPipes {
   }
 
   get isEmpty(): boolean {
-    return this.#spare.length < 2 && !this.#unavailable;
+    return this.#ready === undefined && this.#spare.length < 2 && !this.#unavailable;
   }
 
   #open(): CommandPipe | undefined {
@@ -81,7 +91,7 @@ export class CommandPipes {
         try {
           // Through the open descriptor it is the same pipe for certain, and has a reader: opening it never blocks.
           const theirs = openSync(`/proc/self/fd/${ours}`, O_WRONLY);
-          return { source: new Socket({ fd: ours, writable: false }), theirs };
+          return { ours, theirs };
         } catch (error) {
           closeSync(ours);
           throw error;
@@ -89,7 +99,7 @@ export class CommandPipes {
       } catch {
         // Code in the sandbox may have removed it.
       } finally {
-        rmSync(path, { force: true });
+        remove(path);
       }
     }
     return undefined;
@@ -113,7 +123,15 @@ export class CommandPipes {
   }
 }
 
-export function discard({ source, theirs }: CommandPipe): void {
+function remove(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // Code in the sandbox was quicker.
+  }
+}
+
+export function discard({ ours, theirs }: CommandPipe): void {
   closeSync(theirs);
-  source.destroy();
+  closeSync(ours);
 }

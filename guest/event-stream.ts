@@ -1,5 +1,8 @@
 import type { ServerResponse } from 'node:http';
+import type { Ports } from './ports.ts';
 import type { GuestEvent } from './protocol/ports.ts';
+
+type SnapshotEvent = Extract<GuestEvent, { name: 'snapshot' }>['data'];
 
 /** A comment so often, in ms, so that nothing in between takes the connection for dead. */
 const HEARTBEAT = 15_000;
@@ -70,4 +73,25 @@ export class GuestEvents {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
+}
+
+/** `GET /v1/events`: what there is, and from then on each change. */
+export function serveEvents(
+  response: ServerResponse,
+  events: GuestEvents,
+  ports: Ports,
+  rest: Omit<SnapshotEvent, 'ports'>,
+): void {
+  const stream = new EventStream(response);
+  const send = ({ name, data }: GuestEvent): void => {
+    if (stream.isBehind) stream.cut();
+    else stream.send(name, JSON.stringify(data));
+  };
+  const stopWatching = ports.watch();
+  send({ name: 'snapshot', data: { ...rest, ports: ports.list() } });
+  const stopListening = events.subscribe(send);
+  response.on('close', () => {
+    stopListening();
+    stopWatching();
+  });
 }

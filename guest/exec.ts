@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type CommandExit, EXEC, execRequest, signalName, terminalSize } from './protocol/exec.ts';
 import { acceptKey, type WebSocketMessage, WebSocketReader, WebSocketWriter } from './protocol/web-socket.ts';
-import { asGuestError, GuestError, parse, parseJson } from './router.ts';
+import { parse, parseJson } from './read-json.ts';
+import { asGuestError, GuestError } from './router.ts';
 import type { CommandStarter, RefusedCommand, StartedCommand } from './start-command.ts';
 
 /** Answers a WebSocket handshake. @throws GuestError `invalid_request` */
@@ -43,6 +44,12 @@ export function serveExec(
  */
 const MOST_WAITING = 256 * 1024;
 
+/** Smaller messages are not worth a buffer that is kept. */
+const LARGE = 8 * 1024;
+
+/** Of a buffer that is kept: a piece of output and the head of its message. */
+const BUFFER = 64 * 1024 + 16;
+
 class AttachedCommand {
   readonly #starter: CommandStarter;
   readonly #socket: Duplex;
@@ -52,6 +59,12 @@ class AttachedCommand {
   #early: WebSocketMessage[] = [];
   #command: StartedCommand | undefined;
   #isOver = false;
+  /** Buffers of large messages, used again: those on their way, the oldest first, and the others. */
+  readonly #sending: Buffer[] = [];
+  readonly #spare: Buffer[] = [];
+  readonly #sent = (): void => {
+    this.#spare.push(this.#sending.shift() as Buffer);
+  };
 
   constructor(starter: CommandStarter, socket: Duplex) {
     this.#starter = starter;
@@ -114,10 +127,16 @@ class AttachedCommand {
 
   #output(type: number, chunk: Buffer): boolean {
     if (this.#isOver) return true;
-    this.#socket.cork();
-    this.#socket.write(this.#writer.binaryHead(type, chunk.length));
-    this.#socket.write(chunk);
-    this.#socket.uncork();
+    if (chunk.length < LARGE || chunk.length > BUFFER - 16) {
+      this.#socket.write(this.#writer.binary(type, chunk));
+    } else {
+      const buffer = this.#spare.pop() ?? Buffer.allocUnsafeSlow(BUFFER);
+      const head = this.#writer.binaryHead(type, chunk.length);
+      buffer.set(head);
+      buffer.set(chunk, head.length);
+      this.#sending.push(buffer);
+      this.#socket.write(buffer.subarray(0, head.length + chunk.length), this.#sent);
+    }
     return this.#socket.writableLength < MOST_WAITING;
   }
 
@@ -148,11 +167,12 @@ class AttachedCommand {
   /** The last message; from here on output is read and thrown away. */
   #finish(exit: CommandExit, reason?: string): void {
     if (this.#isOver) return;
+    this.#socket.cork();
     if (reason !== undefined) this.#send(this.#writer.binary(EXEC.stderr, reason));
     this.#send(this.#writer.binary(EXEC.exit, JSON.stringify(exit)));
     this.#isOver = true;
-    this.#command?.output.discard();
     this.#socket.end(this.#writer.close());
+    this.#command?.output.discard();
   }
 
   /** The other side is gone, or has all: an attached command does not outlive its connection. */

@@ -1,4 +1,4 @@
-import { accessSync, chmodSync, constants, mkdirSync, statSync } from 'node:fs';
+import { accessSync, chmodSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 const { R_OK, W_OK, X_OK } = constants;
@@ -23,4 +23,11 @@ export function prepareWorkspace(folder: string): boolean {
   if (!mayUse()) attempt(() => chmodSync(folder, (statSync(folder).mode & 0o777) | OWN));
   attempt(() => mkdirSync(join(folder, 'outputs')));
   return mayUse();
+}
+
+/** Where a workspace keeps its declared servers. */
+export const SERVERS_FILE = '.porthole/servers.json';
+
+export function areServersDeclared(workspace: string): boolean {
+  return existsSync(join(workspace, SERVERS_FILE));
 }

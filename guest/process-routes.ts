@@ -3,7 +3,8 @@ import { streamOutput } from './output-ring.ts';
 import type { Processes } from './processes.ts';
 import { terminalSize } from './protocol/exec.ts';
 import { outputQuery, processRequest, signalRequest, waitRequest } from './protocol/processes.ts';
-import { GuestError, type Handler, parse, readJson, type Routes, sendJson } from './router.ts';
+import { parse, readJson } from './read-json.ts';
+import { GuestError, type Handler, type Routes, sendJson } from './router.ts';
 
 /** The query of a request as an object. */
 export function queryOf(url: URL): Record<string, string> {

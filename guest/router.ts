@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import * as z from 'zod/mini';
-import { GUEST_ERRORS, type GuestErrorCode, MAX_JSON } from './protocol/http.ts';
+import { GUEST_ERRORS, type GuestErrorCode } from './protocol/http.ts';
 
 /** What the guest answers instead of what it was asked for. */
 export class GuestError extends Error {
@@ -56,24 +55,23 @@ interface Route<H> {
   readonly handler: H;
 }
 
-/** Finds the handler of a request by method and path. */
-export class Router<H> {
-  readonly #routes: readonly Route<H>[];
+/** The part of a path behind the version → its routes, or what loads them with the first request for one. */
+export type Areas<H> = Readonly<Record<string, Routes<H> | (() => Promise<Routes<H>>)>>;
 
-  constructor(...tables: readonly Routes<H>[]) {
-    this.#routes = tables
-      .flatMap((table) => Object.entries(table))
-      .map(([name, handler]) => {
-        const [method = '', path = ''] = name.split(' ');
-        return { method, parts: path.split('/'), handler };
-      });
+/** Finds the handler of a request by method and path. What is not asked for is not loaded: it takes memory. */
+export class Router<H> {
+  readonly #areas: Areas<H>;
+  readonly #loaded = new Map<string, Promise<readonly Route<H>[]>>();
+
+  constructor(areas: Areas<H>) {
+    this.#areas = areas;
   }
 
   /** @throws GuestError `not_found`, `method_not_allowed` */
-  find(method: string, path: string): { readonly handler: H; readonly params: Record<string, string> } {
+  async find(method: string, path: string): Promise<{ handler: H; params: Record<string, string> }> {
     const parts = path.split('/');
     const allowed: string[] = [];
-    for (const route of this.#routes) {
+    for (const route of await this.#routesOf(parts[2] ?? '')) {
       const params = matchParts(route.parts, parts);
       if (params === undefined) continue;
       if (route.method === method) return { handler: route.handler, params };
@@ -82,6 +80,25 @@ export class Router<H> {
     if (allowed.length === 0) throw new GuestError('not_found', `${method} ${path}: no such route.`);
     throw new GuestError('method_not_allowed', `${method} ${path}: use ${allowed.join(' or ')}.`);
   }
+
+  async #routesOf(name: string): Promise<readonly Route<H>[]> {
+    const area = Object.hasOwn(this.#areas, name) ? this.#areas[name] : undefined;
+    if (area === undefined) return [];
+    let loaded = this.#loaded.get(name);
+    if (loaded === undefined) {
+      loaded = Promise.resolve(typeof area === 'function' ? area() : area).then(routesOf);
+      this.#loaded.set(name, loaded);
+      loaded.catch(() => this.#loaded.delete(name));
+    }
+    return loaded;
+  }
+}
+
+function routesOf<H>(table: Routes<H>): Route<H>[] {
+  return Object.entries(table).map(([name, handler]) => {
+    const [method = '', path = ''] = name.split(' ');
+    return { method, parts: path.split('/'), handler };
+  });
 }
 
 function matchParts(
@@ -129,39 +146,4 @@ export function asGuestError(error: unknown): GuestError {
   if (error instanceof GuestError) return error;
   const what = error instanceof Error ? error.message : String(error);
   return new GuestError('internal_error', `The guest failed: ${what}. Try again.`);
-}
-
-/** The body of a request as JSON that fits the schema. @throws GuestError `invalid_request`, `payload_too_large` */
-export async function readJson<T>(request: IncomingMessage, schema: z.ZodMiniType<T>): Promise<T> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > MAX_JSON) throw new GuestError('payload_too_large', `The body is over ${MAX_JSON} bytes.`);
-    chunks.push(chunk);
-  }
-  return parseJson(Buffer.concat(chunks).toString(), schema);
-}
-
-/** @throws GuestError `invalid_request` */
-export function parseJson<T>(text: string, schema: z.ZodMiniType<T>): T {
-  let value: unknown;
-  try {
-    value = JSON.parse(text === '' ? '{}' : text);
-  } catch {
-    throw new GuestError('invalid_request', 'The body is no JSON. Send a JSON object.');
-  }
-  return parse(value, schema);
-}
-
-/** @throws GuestError `invalid_request` that names the first field that is wrong */
-export function parse<T>(value: unknown, schema: z.ZodMiniType<T>): T {
-  const result = z.safeParse(schema, value);
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  const path = issue?.path.join('.') ?? '';
-  throw new GuestError(
-    'invalid_request',
-    `${path === '' ? 'The request' : path}: ${issue?.message ?? 'is wrong'}.`,
-  );
 }

@@ -1,20 +1,14 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { CommandPipes } from './command-pipes.ts';
-import { serveDial } from './dial.ts';
-import { GuestEvents } from './event-stream.ts';
-import { serveExec } from './exec.ts';
-import { fileRoutes } from './files/file-routes.ts';
-import { prepareWorkspace } from './prepare-workspace.ts';
-import { inheritedEnvironment, operationOf, readPublicKey, verifyGuestToken } from './protocol/guest-pod.ts';
+import { GuestEvents, serveEvents } from './event-stream.ts';
 import { Ports } from './ports.ts';
-import { processRoutes } from './process-routes.ts';
-import { Processes } from './processes.ts';
-import { portRoutes, serverRoutes } from './server-routes.ts';
-import { Servers } from './servers.ts';
+import { areServersDeclared, prepareWorkspace } from './prepare-workspace.ts';
+import type * as GuestPod from './protocol/guest-pod.ts';
 import { PROTOCOL_VERSION } from './protocol/http.ts';
+import type { GuestSettings } from './protocol/settings.ts';
 import {
   asGuestError,
   GuestError,
@@ -25,8 +19,6 @@ import {
   sendJson,
   type UpgradeHandler,
 } from './router.ts';
-import type { GuestSettings } from './protocol/settings.ts';
-import { CommandStarter } from './start-command.ts';
 
 export interface Guest {
   readonly server: Server;
@@ -34,57 +26,111 @@ export interface Guest {
   endCommands(): void;
 }
 
-/** Listens where the settings say, and resolves once connections are accepted. */
+/** Makes a value with its first use; `value` is undefined until then. */
+class Later<T> {
+  value: T | undefined;
+  readonly #make: () => Promise<T>;
+  #made: Promise<T> | undefined;
+
+  constructor(make: () => Promise<T>) {
+    this.#make = make;
+  }
+
+  get(): Promise<T> {
+    this.#made ??= this.#make().then(
+      (value) => (this.value = value),
+      (error: unknown) => {
+        // Without room on the disk it fails now, and may work later.
+        this.#made = undefined;
+        throw error;
+      },
+    );
+    return this.#made;
+  }
+}
+
+/**
+ * Listens where the settings say, and resolves once connections are accepted. All but health and events is loaded with its
+ * first use: most guests wait for work, and memory is what many of them cost.
+ */
 export async function serveGuest(settings: GuestSettings): Promise<Guest> {
+  const { workspace, state, listen } = settings;
   const startedAt = new Date().toISOString();
-  const pipes = new CommandPipes(join(settings.state, 'pipes'));
-  const env = settings.inherit ? { ...inheritedEnvironment(process.env), ...settings.env } : settings.env;
-  const starter = new CommandStarter({ ...settings, env }, pipes);
-  const previews = await startPreviews(settings);
+  const pipes = new CommandPipes(join(state, 'pipes'));
+  const pod = 'port' in listen || settings.inherit ? await import('./protocol/guest-pod.ts') : undefined;
+  const env = settings.inherit
+    ? { ...pod?.inheritedEnvironment(process.env), ...settings.env }
+    : settings.env;
   const events = new GuestEvents();
-  const processes = new Processes(join(settings.state, 'processes'), starter, events);
-  const rings = join(settings.state, 'servers');
-  const servers = new Servers(settings.workspace, rings, processes, events);
-  const ports = new Ports(events, (group) => {
-    const info = processes.byGroup(group)?.info;
-    return info && { processId: info.id, server: servers.ownerOf(info.id) };
+  const starter = new Later(async () => {
+    const { CommandStarter } = await import('./start-command.ts');
+    return new CommandStarter({ ...settings, env }, pipes);
   });
-  const health: Routes<Handler> = {
-    'GET /v1/health': (_request, response) =>
-      sendJson(response, 200, {
-        protocol: PROTOCOL_VERSION,
-        version: settings.version,
-        started_at: startedAt,
-        workspace: prepareWorkspace(settings.workspace),
-      }),
-  };
-  const upgrades: Routes<UpgradeHandler> = {
-    'GET /v1/exec': (request, socket, head) => serveExec(starter, request, socket, head),
-    'GET /v1/dial/{port}': ({ headers }, socket, head, { params }) =>
-      serveDial(headers.upgrade, params['port'], socket, head),
-  };
-  const { listen } = settings;
-  const server = createGuestServer(
-    new Router(
-      health,
-      previews?.routes ?? {},
-      processRoutes(processes),
-      serverRoutes(servers),
-      portRoutes(ports, servers, events, startedAt),
-      fileRoutes(settings.workspace),
-    ),
-    new Router(upgrades),
-    gatekeeper(listen),
-  );
+  const work = new Later(async () => {
+    const { Processes } = await import('./processes.ts');
+    const processes = new Processes(join(state, 'processes'), await starter.get(), events);
+    const { Servers } = await import('./servers.ts');
+    return { processes, servers: new Servers(workspace, join(state, 'servers'), processes, events) };
+  });
+  const ports = new Ports(events, (group) => {
+    const info = work.value?.processes.byGroup(group)?.info;
+    return info && { processId: info.id, server: work.value?.servers.ownerOf(info.id) ?? null };
+  });
+  const previews = await startPreviews(settings);
+  const files = async (): Promise<Routes<Handler>> =>
+    (await import('./files/file-routes.ts')).fileRoutes(workspace);
+  const routes = new Router<Handler>({
+    health: {
+      'GET /v1/health': (_request, response) =>
+        sendJson(response, 200, {
+          protocol: PROTOCOL_VERSION,
+          version: settings.version,
+          started_at: startedAt,
+          workspace: prepareWorkspace(workspace),
+        }),
+    },
+    events: {
+      'GET /v1/events': (_request, response) => {
+        const servers = work.value?.servers.list() ?? [];
+        serveEvents(response, events, ports, {
+          started_at: startedAt,
+          servers: servers.map(({ name, state: is, stateAt: at }) => ({ name, state: is, at })),
+        });
+      },
+    },
+    ports: async () => (await import('./server-routes.ts')).portRoutes(ports),
+    processes: async () => (await import('./process-routes.ts')).processRoutes((await work.get()).processes),
+    servers: async () => (await import('./server-routes.ts')).serverRoutes((await work.get()).servers),
+    previews: previews?.routes ?? {},
+    ...Object.fromEntries(FILE_AREAS.map((name) => [name, files])),
+  });
+  const upgrades = new Router<UpgradeHandler>({
+    exec: async () => {
+      const [{ serveExec }, commands] = [await import('./exec.ts'), await starter.get()];
+      return { 'GET /v1/exec': (request, socket, head) => serveExec(commands, request, socket, head) };
+    },
+    dial: async () => {
+      const { serveDial } = await import('./dial.ts');
+      return {
+        'GET /v1/dial/{port}': ({ headers }, socket, head, { params }) =>
+          serveDial(headers.upgrade, params['port'], socket, head),
+      };
+    },
+  });
+  const server = createGuestServer(routes, upgrades, gatekeeper(listen, pod));
+  // Before anyone is answered: what was declared is part of the first answer.
+  const declared = areServersDeclared(workspace) ? (await work.get()).servers : undefined;
   // The host's own socket file is in a folder that only the host may change.
   if ('fd' in listen) server.listen({ fd: listen.fd });
   else if ('path' in listen) server.listen(listen.path);
   else server.listen(listen.port, listen.host);
   await once(server, 'listening');
   void pipes.prepare();
-  servers.startDeclared();
-  return { server, endCommands: () => starter.endAll() };
+  declared?.startDeclared();
+  return { server, endCommands: () => starter.value?.endAll() };
 }
+
+const FILE_AREAS = ['files', 'stat', 'list', 'mkdir', 'move', 'watch', 'upload', 'tar'];
 
 /** The proxy is loaded only where the guest is the upstream of previews. */
 async function startPreviews({ previews, workspace }: GuestSettings) {
@@ -97,8 +143,9 @@ async function startPreviews({ previews, workspace }: GuestSettings) {
 type Gatekeeper = (request: IncomingMessage) => void;
 
 /** Where more than the host reaches the port, each request carries a token for its own operation. */
-function gatekeeper(listen: GuestSettings['listen']): Gatekeeper {
-  if (!('port' in listen) || listen.key === undefined) return () => {};
+function gatekeeper(listen: GuestSettings['listen'], pod: typeof GuestPod | undefined): Gatekeeper {
+  if (!('port' in listen) || listen.key === undefined || pod === undefined) return () => {};
+  const { operationOf, readPublicKey, verifyGuestToken } = pod;
   const { key, audience = '' } = listen;
   const keys = key.split(',').map(readPublicKey);
   return ({ headers, method = '', url = '' }) => {
@@ -123,7 +170,7 @@ function createGuestServer(
     const answer = async (): Promise<void> => {
       check(request);
       const url = urlOf(request);
-      const { handler, params } = routes.find(request.method ?? '', url.pathname);
+      const { handler, params } = await routes.find(request.method ?? '', url.pathname);
       await handler(request, response, { url, params, signal: ended.signal });
     };
     answer().catch((error: unknown) => sendError(response, error));
@@ -132,7 +179,7 @@ function createGuestServer(
     const take = async (): Promise<void> => {
       check(request);
       const url = urlOf(request);
-      const { handler, params } = upgrades.find(request.method ?? '', url.pathname);
+      const { handler, params } = await upgrades.find(request.method ?? '', url.pathname);
       await handler(request, socket, head, { url, params });
     };
     socket.on('error', () => {});

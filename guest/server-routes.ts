@@ -1,12 +1,11 @@
-import { EventStream, type GuestEvents } from './event-stream.ts';
 import { readPort } from './dial.ts';
 import { type OutputRing, streamOutput } from './output-ring.ts';
 import type { Ports } from './ports.ts';
 import { checkCursor, queryOf, within } from './process-routes.ts';
-import type { GuestEvent } from './protocol/ports.ts';
 import { portWaitRequest } from './protocol/ports.ts';
 import { logsQuery, serverName, serverRequest } from './protocol/servers.ts';
-import { GuestError, type Handler, parse, readJson, type Routes, sendJson } from './router.ts';
+import { parse, readJson } from './read-json.ts';
+import { GuestError, type Handler, type Routes, sendJson } from './router.ts';
 import type { Servers } from './servers.ts';
 
 /** `/v1/servers` */
@@ -73,19 +72,10 @@ function cursorOfTail(ring: OutputRing, lines: number): number {
   return lines === 0 ? ring.to : (starts.at(-lines) ?? starts[0] ?? ring.from);
 }
 
-/** Ports in one answer. */
-const MOST_PORTS = 2_000;
-
-/** `/v1/ports` and `/v1/events` */
-export function portRoutes(
-  ports: Ports,
-  servers: Servers,
-  events: GuestEvents,
-  startedAt: string,
-): Routes<Handler> {
+/** `/v1/ports` */
+export function portRoutes(ports: Ports): Routes<Handler> {
   return {
-    'GET /v1/ports': (_request, response) =>
-      sendJson(response, 200, { ports: ports.list().slice(0, MOST_PORTS) }),
+    'GET /v1/ports': (_request, response) => sendJson(response, 200, { ports: ports.list() }),
     'POST /v1/ports/{port}/wait': async (request, response, { params, signal }) => {
       const port = readPort(params['port']);
       const { state, timeout_ms } = await readJson(request, portWaitRequest);
@@ -100,27 +90,6 @@ export function portRoutes(
         });
       }
       sendJson(response, 200, { port, state, listener: ports.find(port) ?? null });
-    },
-    'GET /v1/events': (_request, response) => {
-      const stream = new EventStream(response);
-      const send = ({ name, data }: GuestEvent): void => {
-        if (stream.isBehind) stream.cut();
-        else stream.send(name, JSON.stringify(data));
-      };
-      const stopWatching = ports.watch();
-      send({
-        name: 'snapshot',
-        data: {
-          started_at: startedAt,
-          ports: ports.list().slice(0, MOST_PORTS),
-          servers: servers.list().map(({ name, state, stateAt: at }) => ({ name, state, at })),
-        },
-      });
-      const stopListening = events.subscribe(send);
-      response.on('close', () => {
-        stopListening();
-        stopWatching();
-      });
     },
   };
 }

@@ -6,6 +6,7 @@ import { connectLoopback } from './dial.ts';
 import type { GuestEvents } from './event-stream.ts';
 import { OutputRing } from './output-ring.ts';
 import { argvOf, type GuestProcess, type Processes } from './processes.ts';
+import { SERVERS_FILE } from './prepare-workspace.ts';
 import { environment } from './protocol/exec.ts';
 import { instant, type ProcessExit } from './protocol/processes.ts';
 import { serverName, type ServerInfo, serverRequest, type ServerRequest } from './protocol/servers.ts';
@@ -235,7 +236,7 @@ export class Servers {
 
   /** @param workspace as the guest sees it; @param rings the folder of their output */
   constructor(workspace: string, rings: string, processes: Processes, events: GuestEvents) {
-    this.#file = join(workspace, '.porthole', 'servers.json');
+    this.#file = join(workspace, SERVERS_FILE);
     this.#rings = rings;
     this.#processes = processes;
     this.#events = events;

@@ -153,8 +153,8 @@ function startPiped(
   const stdin = child.stdin ?? undefined;
   // A command that ends without reading everything is no error.
   stdin?.on('error', () => {});
-  const stdout = out?.source ?? child.stdout;
-  const stderr = err?.source ?? child.stderr;
+  const stdout = out?.ours ?? child.stdout;
+  const stderr = err?.ours ?? child.stderr;
   if (stdout === null || stderr === null) throw new Error('a command without output');
   return {
     pid,
@@ -197,13 +197,14 @@ export function findProgram(
   let exists = false;
   for (const file of candidates) {
     try {
-      const isFile = statSync(file).isFile();
+      const found = statSync(file, { throwIfNoEntry: false });
+      if (found === undefined) continue;
       exists = true;
-      if (!isFile) continue;
+      if (!found.isFile()) continue;
       accessSync(file, constants.X_OK);
       return { file };
     } catch {
-      // Missing, or not accessible: the next folder may have it.
+      // Not accessible: the next folder may have it.
     }
   }
   return exists && name !== ''

@@ -12,7 +12,8 @@ import {
   textAnswer,
 } from '#core/use-cases/guest-answers.ts';
 import type { ExecCommand, ExecProcess, GuestAnswer, GuestCall } from '#core/ports/sandbox-provider.ts';
-import { DIAL_UPGRADE, guestHealth, type GuestHealth, PROTOCOL_VERSION } from '#guest/protocol/http.ts';
+import { guestHealth, type GuestHealth } from '#guest/protocol/answers.ts';
+import { DIAL_UPGRADE, PROTOCOL_VERSION } from '#guest/protocol/http.ts';
 import { connectToGuest, type GuestAddress, guestRefusal, upgradeConnection } from './guest-connection.ts';
 import { startGuestCommand } from './guest-exec.ts';
 

@@ -4,8 +4,7 @@ import { nothingListens } from '#adapters/sandboxes/sandbox-errors.ts';
 import { type ErrorCode, PortholeError } from '#core/errors.ts';
 import { ANSWER_WITHIN, guestFailure } from '#core/use-cases/guest-answers.ts';
 import { FILE_REFUSALS } from '#guest/protocol/files.ts';
-import { guestErrorBody } from '#guest/protocol/http.ts';
-import { refusalDetails } from '#guest/protocol/processes.ts';
+import { guestErrorBody, refusalDetails } from '#guest/protocol/answers.ts';
 
 /** What the head of an answer may take, and the body of a refusal. */
 const MAX_HEAD = 16 * 1024;

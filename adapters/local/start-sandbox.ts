@@ -27,7 +27,7 @@ import { findNpm, findPty, INSIDE_PATHS, insideEnvironment, type Sources } from 
 import { spawnSandbox } from './spawn-sandbox.ts';
 
 /** Keeps a guest small: 24 to 29 MiB of private memory after 200 MB of output instead of several times that. */
-const SMALL = ['--max-semi-space-size=1', '--max-old-space-size=24'];
+const SMALL = ['--v8-pool-size=1', '--max-semi-space-size=1', '--max-old-space-size=24'];
 
 /** Processes that start a sandbox and stay around it. */
 const AROUND = 16;

@@ -10,15 +10,8 @@ import {
   PATHS_HEADER,
   UNREADABLE_TRAILER,
 } from '../protocol/files.ts';
-import {
-  GuestError,
-  type Handler,
-  parse,
-  readJson,
-  type RequestContext,
-  type Routes,
-  sendJson,
-} from '../router.ts';
+import { parse, readJson } from '../read-json.ts';
+import { GuestError, type Handler, type RequestContext, type Routes, sendJson } from '../router.ts';
 import { deleteFile, makeFolder, moveFile } from './change-files.ts';
 import { listFiles, statFile } from './list-files.ts';
 import { openFile, readPieces } from './read-file.ts';

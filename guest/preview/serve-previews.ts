@@ -4,7 +4,8 @@ import * as z from 'zod/mini';
 import { createStrictServer, strictServerOptions } from '#proxy/front/strict-server.ts';
 import { connectLoopback, readPort } from '../dial.ts';
 import { openPreviewRequest } from '../protocol/previews.ts';
-import { GuestError, type Handler, parse, readJson, type Routes, sendJson } from '../router.ts';
+import { parse, readJson } from '../read-json.ts';
+import { GuestError, type Handler, type Routes, sendJson } from '../router.ts';
 import { OpenPreviews } from './open-previews.ts';
 import { createPreviewListener, type PreviewListener } from './preview-listener.ts';
 

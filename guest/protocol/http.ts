@@ -1,17 +1,5 @@
-import * as z from 'zod/mini';
-
 /** Grows when a host of an older version can no longer talk to the guest, or the other way round. */
 export const PROTOCOL_VERSION = 1;
-
-/** `GET /v1/health` */
-export const guestHealth = z.object({
-  protocol: z.number(),
-  version: z.string().check(z.maxLength(64)),
-  started_at: z.string().check(z.maxLength(64)),
-  /** False where the workspace is another user's, who keeps the sandbox's out. */
-  workspace: z.optional(z.boolean()),
-});
-export type GuestHealth = z.infer<typeof guestHealth>;
 
 /** What the guest refuses, and with which status. */
 export const GUEST_ERRORS = {
@@ -29,13 +17,6 @@ export const GUEST_ERRORS = {
 } as const;
 
 export type GuestErrorCode = keyof typeof GUEST_ERRORS;
-
-/** The body of every refusal. More fields may follow: what a program can go on with. */
-export const guestErrorBody = z.looseObject({
-  error: z.string().check(z.maxLength(16_384)),
-  code: z.string().check(z.maxLength(64)),
-});
-export type GuestErrorBody = z.infer<typeof guestErrorBody>;
 
 /** Bytes of JSON that either side takes: 2 MiB of arguments and environment, which JSON may double. */
 export const MAX_JSON = 4 * 1024 * 1024;

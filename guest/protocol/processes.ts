@@ -136,10 +136,3 @@ export const signalRequest = z.object({ signal: z._default(signalName, 'SIGTERM'
 export const waitRequest = z.object({
   timeout_ms: z._default(z.int().check(z.gte(0), z.lte(WAIT_MS.longest)), WAIT_MS.usual),
 });
-
-/** A 409 `process_exited` and a 404 `not_found` carry these beside `error` and `code`. */
-export const refusalDetails = z.object({
-  exit: z.optional(processExit),
-  /** Ids, names or ports that exist. */
-  existing: z.optional(z.array(z.string().check(z.maxLength(128))).check(z.maxLength(100))),
-});

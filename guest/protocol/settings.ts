@@ -1,42 +1,43 @@
-import * as z from 'zod/mini';
-import { environment } from './exec.ts';
-
-const guestSettings = z.object({
+/** What the host tells a guest about its place: one argument, as JSON. The guest takes its word, so no schema is loaded. */
+export interface GuestSettings {
   /** The environment of every command; a request adds to it. */
-  env: environment,
+  readonly env: Readonly<Record<string, string>>;
   /** Whether commands get the guest's own environment as well: an image's, where the host does not know it. */
-  inherit: z._default(z.boolean(), false),
+  readonly inherit: boolean;
   /** The folder that `/workspace` stands for, where no file system of the sandbox shows it there. */
-  workspace: z._default(z.string(), '/workspace'),
+  readonly workspace: string;
   /** The folder of rings: what processes have printed. Outlives the guest. */
-  state: z.string(),
-  listen: z.union([
-    z.object({ fd: z.int() }),
-    z.object({ path: z.string() }),
+  readonly state: string;
+  readonly listen:
+    | { readonly fd: number }
+    | { readonly path: string }
     /** `key`: public keys of those who may call, separated by commas, where more than the host reaches the port; `audience`: whom their tokens name. */
-    z.object({
-      port: z.int(),
-      host: z.optional(z.string()),
-      key: z.optional(z.string()),
-      audience: z.optional(z.string()),
-    }),
-  ]),
+    | {
+        readonly port: number;
+        readonly host?: string | undefined;
+        readonly key?: string | undefined;
+        readonly audience?: string | undefined;
+      };
   /** Where the guest serves previews, in a cluster. */
-  previews: z.optional(z.object({ port: z.int(), host: z.optional(z.string()) })),
+  readonly previews?: { readonly port: number; readonly host?: string | undefined } | undefined;
   /** The folder of node-pty's native part; without it there are no terminals. */
-  pty: z.optional(z.string()),
-  version: z._default(z.string(), '0'),
-});
+  readonly pty?: string | undefined;
+  readonly version: string;
+}
 
-/** What the host tells a guest about its place. */
-export type GuestSettings = z.infer<typeof guestSettings>;
 /** The same, before defaults are filled in. */
-export type GuestSettingsInput = z.input<typeof guestSettings>;
+export type GuestSettingsInput = Pick<GuestSettings, 'env' | 'state' | 'listen'> & Partial<GuestSettings>;
 
-/** @throws Error that names the setting that is wrong */
+const DEFAULTS = { inherit: false, workspace: '/workspace', version: '0' } as const;
+
+/** @throws Error that names the setting that is missing */
 export function readSettings(text: string | undefined): GuestSettings {
   if (text === undefined) throw new Error('Usage: node guest.js <settings as JSON>');
-  return z.parse(guestSettings, JSON.parse(text));
+  const given = JSON.parse(text) as GuestSettingsInput;
+  for (const name of ['env', 'state', 'listen'] as const) {
+    if (given[name] === undefined) throw new Error(`The setting ${name} is missing.`);
+  }
+  return { ...DEFAULTS, ...given };
 }
 
 /** Where a path of the sandbox lies in the file system that the guest sees. */

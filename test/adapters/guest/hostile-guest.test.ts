@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { EXEC } from '#guest/protocol/exec.ts';
-import { guestHealth } from '#guest/protocol/http.ts';
+import { guestHealth } from '#guest/protocol/answers.ts';
 import { WebSocketReader, WebSocketWriter } from '#guest/protocol/web-socket.ts';
 import { bytes, codeOf } from '#test/contracts/sandbox-provider.contract.ts';
 

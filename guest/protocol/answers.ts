@@ -1,0 +1,27 @@
+/** Answers of the guest that the host validates; the guest itself, which takes no schemas for them, does not load this. */
+import * as z from 'zod/mini';
+import { processExit } from './processes.ts';
+
+/** `GET /v1/health` */
+export const guestHealth = z.object({
+  protocol: z.number(),
+  version: z.string().check(z.maxLength(64)),
+  started_at: z.string().check(z.maxLength(64)),
+  /** False where the workspace is another user's, who keeps the sandbox's out. */
+  workspace: z.optional(z.boolean()),
+});
+export type GuestHealth = z.infer<typeof guestHealth>;
+
+/** The body of every refusal. More fields may follow: what a program can go on with. */
+export const guestErrorBody = z.looseObject({
+  error: z.string().check(z.maxLength(16_384)),
+  code: z.string().check(z.maxLength(64)),
+});
+export type GuestErrorBody = z.infer<typeof guestErrorBody>;
+
+/** A 409 `process_exited` and a 404 `not_found` carry these beside `error` and `code`. */
+export const refusalDetails = z.object({
+  exit: z.optional(processExit),
+  /** Ids, names or ports that exist. */
+  existing: z.optional(z.array(z.string().check(z.maxLength(128))).check(z.maxLength(100))),
+});
