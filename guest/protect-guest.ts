@@ -35,27 +35,39 @@ export function protectGuest(endCommands: () => void): void {
 
 const OOM_SCORE = '/proc/self/oom_score_adj';
 
+/** That of commands. */
+const EXPENDABLE = 800;
+
+let ownScore: number | undefined;
+
+function setScore(score: number): void {
+  try {
+    writeFileSync(OOM_SCORE, String(score));
+  } catch {
+    // No /proc, or the value is below what this user may set.
+  }
+}
+
 /**
  * Starts a command that is killed before the guest where memory runs out: with the guest everything ends. A child
  * inherits the value at its birth; a later write would miss its first children.
  */
 export function expendable<T>(start: () => T): T {
-  const score = (value?: string): string => {
-    try {
-      if (value !== undefined) writeFileSync(OOM_SCORE, value);
-      return readFileSync(OOM_SCORE, 'latin1').trim();
-    } catch {
-      // No /proc, or the value is below what this user may set.
-      return '1000';
-    }
-  };
-  const own = score();
-  if (Number(own) >= 800) return start();
-  score('800');
+  ownScore ??= readScore();
+  if (ownScore >= EXPENDABLE) return start();
+  setScore(EXPENDABLE);
   try {
     return start();
   } finally {
-    score(own);
+    setScore(ownScore);
+  }
+}
+
+function readScore(): number {
+  try {
+    return Number(readFileSync(OOM_SCORE, 'latin1'));
+  } catch {
+    return EXPENDABLE;
   }
 }
 

@@ -62,6 +62,7 @@ class GuestCommand implements ExecProcess {
   readonly #start = Promise.withResolvers<void>();
   readonly #late: NodeJS.Timeout;
   #isOver = false;
+  #joined: (WebSocketMessage & { readonly kind: 'binary' }) | undefined;
 
   constructor(
     address: GuestAddress,
@@ -127,13 +128,35 @@ class GuestCommand implements ExecProcess {
     if (this.#isOver) return;
     try {
       for (const message of this.#reader.read(chunk)) {
+        if (this.#join(message)) continue;
+        this.#flush();
         this.#take(message);
         // Nothing counts that comes after the exit.
         if (this.#isOver) return;
       }
+      this.#flush();
     } catch (error) {
       this.#lost('its guest breaks the protocol', error);
     }
+  }
+
+  /** Takes a piece of output as a part of the one before: what a chunk holds goes on as a whole. */
+  #join(message: WebSocketMessage): boolean {
+    if (message.kind !== 'binary' || (message.type !== EXEC.stdout && message.type !== EXEC.stderr))
+      return false;
+    const before = this.#joined;
+    if (before?.type !== message.type) {
+      this.#flush();
+      this.#joined = message;
+    } else this.#joined = { ...message, payload: adjoin(before.payload, message.payload) };
+    return true;
+  }
+
+  #flush(): void {
+    const joined = this.#joined;
+    if (joined === undefined) return;
+    this.#joined = undefined;
+    this.#take(joined);
   }
 
   #take(message: WebSocketMessage): void {
@@ -188,6 +211,22 @@ class GuestCommand implements ExecProcess {
 
   /** The guest kills the group when the connection ends. */
   readonly #abort = (): void => this.#fail(this.#signal?.reason);
+}
+
+/** Two pieces of one chunk, the second right behind the first; the shorter one is moved. */
+function adjoin(first: Buffer, second: Buffer): Buffer {
+  const whole = Buffer.from(
+    first.buffer,
+    first.byteOffset,
+    second.byteOffset + second.length - first.byteOffset,
+  );
+  if (first.length < second.length) {
+    const start = whole.length - second.length - first.length;
+    return whole.copyWithin(start, 0, first.length).subarray(start);
+  }
+  return whole
+    .copyWithin(first.length, whole.length - second.length)
+    .subarray(0, first.length + second.length);
 }
 
 /**

@@ -277,8 +277,8 @@ class FolderProvider implements LocalProvider {
   }
 
   #running(id: string): SandboxFolder {
+    if (this.#observe(id).state === 'running') return new SandboxFolder(this.#root, id);
     const folder = this.#known(id);
-    if (this.#observe(id).state === 'running') return folder;
     const state = folder.has('made') ? 'is stopped. Resume it first.' : 'is still being created. Try again.';
     throw new PortholeError('sandbox_not_running', `Sandbox ${id} ${state}`);
   }

@@ -33,8 +33,8 @@ export function sandboxNews({ records, clock, redact, failed }: SandboxNewsDeps)
   let count = 0;
   let writing: Promise<void> | undefined;
   const write = async () => {
-    // A moment later: what happens at once goes into one write.
-    await Promise.resolve();
+    // After the answers of this turn: what happens at once goes into one write, and no caller waits for it.
+    await new Promise((resolve) => setImmediate(resolve));
     for (let next = waiting.entries().next(); next.done !== true; next = waiting.entries().next()) {
       const [sandboxId, events] = next.value;
       waiting.delete(sandboxId);
