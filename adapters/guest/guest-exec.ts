@@ -148,7 +148,10 @@ class GuestCommand implements ExecProcess {
     if (before?.type !== message.type) {
       this.#flush();
       this.#joined = message;
-    } else this.#joined = { ...message, payload: adjoin(before.payload, message.payload) };
+    } else {
+      const { kind, type } = message;
+      this.#joined = { kind, type, payload: adjoin(before.payload, message.payload) };
+    }
     return true;
   }
 
