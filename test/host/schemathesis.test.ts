@@ -19,7 +19,14 @@ const missing = existsSync(join(FOLDER, 'schemathesis'))
 
 const KEY = 'the-key-that-schemathesis-has';
 /** Streams that end only with their client. */
-const ENDLESS = ['followTimeline', 'followSandbox', 'followApprovals', 'ptyTerminal'];
+const ENDLESS = [
+  'followTimeline',
+  'followSandbox',
+  'followApprovals',
+  'followServer',
+  'watchFiles',
+  'ptyTerminal',
+];
 
 suite('the OpenAPI document, tried by schemathesis', missing, () => {
   let host: HostProcess;

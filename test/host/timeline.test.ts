@@ -117,9 +117,10 @@ describe("a run's timeline", () => {
     });
     clock.advance({ minutes: 2 });
     const stream = await follow(run.runId, { 'last-event-id': '2' });
+    expect(await take(stream, 1)).toEqual(['3 port.listening']);
     await porthole.call('GET', '/', { host: `${session_id}-preview.localhost:${porthole.host.port}` });
-    expect(await take(stream, 1)).toEqual(['3 preview.kept']);
-    expect((await read(run.runId, '?after=2')).events[0]?.data).toMatchObject({ by: 'traffic' });
+    expect(await take(stream, 1)).toEqual(['4 preview.kept']);
+    expect((await read(run.runId, '?after=3')).events[0]?.data).toMatchObject({ by: 'traffic' });
   });
 
   test('is read in pages', async () => {

@@ -11,6 +11,8 @@ import { fail, failUpgrade } from './fail.ts';
 export interface ProxiedCall extends ApiCall {
   /** What became of it instead of its answer. */
   readonly fault: Fault | undefined;
+  /** What it asked for beside the path: two lists of one kind are two calls. */
+  readonly query: string;
 }
 
 /** A real API server, as somebody on the way to it may spoil it: it signs in for whoever asks, and fails as it is told to. */
@@ -38,7 +40,7 @@ export async function startFaultProxy(access: ClusterAccess): Promise<FaultProxy
   const sockets = new Set<Duplex>();
 
   const arrived = (incoming: IncomingMessage, isUpgrade = false): ProxiedCall => {
-    const { pathname, searchParams } = new URL(incoming.url ?? '/', 'http://api');
+    const { pathname, search, searchParams } = new URL(incoming.url ?? '/', 'http://api');
     const [, plural = '', name] = PATH.exec(pathname) ?? [];
     const of = name === undefined ? 'list' : 'get';
     const verbs: Record<string, string> = { GET: of, POST: 'create', PATCH: 'patch', DELETE: 'delete' };
@@ -50,7 +52,7 @@ export async function startFaultProxy(access: ClusterAccess): Promise<FaultProxy
       at: performance.now(),
       status: 0,
     };
-    const recorded = Object.assign(call, { fault: proxy.fault?.(call) });
+    const recorded = Object.assign(call, { fault: proxy.fault?.(call), query: search });
     calls.push(recorded);
     return recorded;
   };

@@ -159,7 +159,7 @@ export function mostTries(calls: readonly ProxiedCall[]): number {
   const tries = new Map<string, number>();
   for (const call of calls) {
     if (call.fault === undefined) continue;
-    const key = `${callOf(call)} ${call.name ?? ''}`;
+    const key = `${callOf(call)} ${call.name ?? ''}${call.query}`;
     tries.set(key, (tries.get(key) ?? 0) + 1);
   }
   return Math.max(0, ...tries.values());

@@ -17,7 +17,8 @@ const MINUTE = 60_000;
 const AT_ONCE = 40;
 /** Waits long enough that a busy machine is not taken for a fault. */
 const PATIENT: Timeouts = { tryTimeoutMs: 1_500, callTimeoutMs: 10_000, startTimeoutMs: 20_000 };
-const HASTY: Timeouts = { tryTimeoutMs: 400, callTimeoutMs: 2_000, startTimeoutMs: 4_000 };
+/** A try outlasts what a busy machine takes for a call that is not at fault. */
+const HASTY: Timeouts = { tryTimeoutMs: 1_000, callTimeoutMs: 3_000, startTimeoutMs: 6_000 };
 /** For a server that fails whatever it is asked. */
 const RASH: Timeouts = { tryTimeoutMs: 150, callTimeoutMs: 600, startTimeoutMs: 1_200 };
 /** A step of a hasty function is a start, or up to four calls; and the machine may be busy. */

@@ -8,6 +8,7 @@ import schemathesis
 RUN = os.environ["PORTHOLE_TEST_RUN"]
 SANDBOX = os.environ["PORTHOLE_TEST_SANDBOX"]
 # What the bridge answers with 502 by its own contract; every other 5xx but 501 is a failure.
+LONGEST_WAIT_MS = 600_000
 TOLD_BY_CONTRACT = {"session_error", "mount_error", "unmount_error", "tunnel_error"}
 
 
@@ -22,6 +23,15 @@ def map_path_parameters(context, path_parameters):
     if "path" in parameters and chance.random() < 0.7:
         parameters["path"] = "workspace/" + str(parameters["path"])
     return parameters
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    # A wait that nothing ends is as good after 50 ms as after half a minute.
+    if case.operation.path.endswith("/wait") and isinstance(case.body, dict):
+        wanted = case.body.get("timeout_ms", 50)
+        if type(wanted) is int and 50 <= wanted <= LONGEST_WAIT_MS:
+            case.body = {**case.body, "timeout_ms": 50}
 
 
 @schemathesis.check
