@@ -25,3 +25,9 @@ export const refusalDetails = z.object({
   /** Ids, names or ports that exist. */
   existing: z.optional(z.array(z.string().check(z.maxLength(128))).check(z.maxLength(100))),
 });
+
+/** The event `cut` of output: so many bytes before the next event are gone. */
+export const outputCut = z.object({ bytes: z.int().check(z.gte(0)) });
+
+/** `POST …/input?eof=true` takes raw bytes, and answers once they are in the pipe. */
+export const inputTaken = z.object({ bytes: z.int().check(z.gte(0)) });

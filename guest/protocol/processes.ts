@@ -123,11 +123,6 @@ export const outputQuery = z.object({
 /** The events of output. Their `id` is the cursor behind them; `data` of the streams is base64. */
 export const OUTPUT_EVENTS = ['stdout', 'stderr', 'cut', 'exit'] as const;
 export type OutputEventName = (typeof OUTPUT_EVENTS)[number];
-/** `cut`: so many bytes before the next event are gone. */
-export const outputCut = z.object({ bytes: count });
-
-/** `POST …/input?eof=true` takes raw bytes, and answers once they are in the pipe. */
-export const inputTaken = z.object({ bytes: count });
 
 /** `POST …/signal`, to the process's whole group; nothing happens after the exit. */
 export const signalRequest = z.object({ signal: z._default(signalName, 'SIGTERM') });

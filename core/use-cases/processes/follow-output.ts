@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
-import { OUTPUT_EVENTS, outputCut, type OutputEventName, processExit } from '#guest/protocol/processes.ts';
+import { outputCut } from '#guest/protocol/answers.ts';
+import { OUTPUT_EVENTS, type OutputEventName, processExit } from '#guest/protocol/processes.ts';
 import { PortholeError } from '../../errors.ts';
 import type { ServerSentEvent } from '../guest-answers.ts';
 import { getProcess, type ProcessRef } from './processes.ts';

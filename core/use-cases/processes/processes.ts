@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
+import { inputTaken } from '#guest/protocol/answers.ts';
 import {
-  inputTaken,
   processInfo,
   type ProcessInfo,
   processList,

@@ -2,8 +2,8 @@
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { GuestClient } from '#adapters/guest/guest-client.ts';
+import { inputTaken } from '#guest/protocol/answers.ts';
 import {
-  inputTaken,
   type ProcessExit,
   processInfo,
   type ProcessInfo,
