@@ -1,4 +1,4 @@
-/** `/porthole/porthole`: the command in sandboxes, and what hosts start in them beside the guest. */
+/** `porthole`: the command in sandboxes (`command/`), and what hosts start in them beside the guest. */
 import { createServer, type ServerHttp2Stream } from 'node:http2';
 import { connect } from 'node:net';
 import { Duplex } from 'node:stream';
@@ -51,6 +51,7 @@ function carry(stream: ServerHttp2Stream, path: string, tries: number): void {
 const [command, argument] = process.argv.slice(2);
 if (command === 'relay' && argument !== undefined) relayGuest(argument.replace(/^@/, '\0'));
 else {
-  process.stderr.write(`porthole ${command ?? ''}: no such command.\n`);
-  process.exitCode = 64;
+  // A relay that stays loads none of it.
+  const { runCommand } = await import('./command/run-command.ts');
+  process.exitCode = await runCommand(process.argv.slice(2), process.env);
 }

@@ -2,7 +2,13 @@ import * as z from 'zod/mini';
 import { streamOutput } from './output-ring.ts';
 import type { Processes } from './processes.ts';
 import { terminalSize } from './protocol/exec.ts';
-import { outputQuery, processRequest, signalRequest, waitRequest } from './protocol/processes.ts';
+import {
+  outputQuery,
+  processRequest,
+  signalRequest,
+  type StartedBy,
+  waitRequest,
+} from './protocol/processes.ts';
 import { parse, readJson } from './read-json.ts';
 import { GuestError, type Handler, type Routes, sendJson } from './router.ts';
 
@@ -27,15 +33,20 @@ export async function within(ms: number, event: Promise<unknown>, signal: AbortS
 
 const inputQuery = z.object({ eof: z._default(z.stringbool(), false) });
 
-/** `/v1/processes` */
-export function processRoutes(processes: Processes): Routes<Handler> {
+/** `/v1/processes`. @param startedBy of all that is started; without it the host says who */
+export function processRoutes(processes: Processes, startedBy?: StartedBy): Routes<Handler> {
+  const by = startedBy && { started_by: startedBy };
   const find = (params: Readonly<Record<string, string>>) => processes.get(params['id'] ?? '');
   return {
     'POST /v1/processes': async (request, response) => {
-      const started = await processes.start(await readJson(request, processRequest));
+      const started = await processes.start({ ...(await readJson(request, processRequest)), ...by });
       sendJson(response, 201, started.info);
     },
     'GET /v1/processes': (_request, response) => sendJson(response, 200, { processes: processes.list() }),
+    'POST /v1/expire': (_request, response) => {
+      processes.expire();
+      sendJson(response, 200, { ok: true });
+    },
     'GET /v1/processes/{id}': (_request, response, { params }) => sendJson(response, 200, find(params).info),
     'DELETE /v1/processes/{id}': async (_request, response, { params }) => {
       await processes.remove(params['id'] ?? '');

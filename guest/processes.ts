@@ -1,5 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
@@ -204,6 +213,8 @@ export class GuestProcess {
 }
 
 const FILE = 'process.json';
+/** A file beside the processes. */
+const EXPIRED = 'expired';
 const facts = z.omit(processInfo, { output: true });
 
 /** All processes of the guest, and those of former guests that have ended. */
@@ -283,6 +294,11 @@ export class Processes {
     process.remove();
   }
 
+  /** The sandbox is stopped because its time is over: what runs ends with that reason. Kept for the next guest. */
+  expire(): void {
+    writeFileSync(join(this.#folder, EXPIRED), '');
+  }
+
   #ended({ info }: GuestProcess, exit: ProcessExit): void {
     this.#events.publish({
       name: 'process',
@@ -310,13 +326,14 @@ export class Processes {
 
   /** What a former guest started ended with it. */
   #recover(): void {
+    const reason = existsSync(join(this.#folder, EXPIRED)) ? 'expired' : 'sandbox_stopped';
     for (const id of readdirSync(this.#folder).toSorted()) {
       const folder = join(this.#folder, id);
       try {
         const file = join(folder, FILE);
         const known = z.parse(facts, JSON.parse(readFileSync(file, 'utf8')));
         if (known.id !== id) throw new Error('another id');
-        const exit = known.exit ?? stoppedExit(known, lastChange(folder));
+        const exit = known.exit ?? stoppedExit(known, lastChange(folder), reason);
         this.#all.set(id, new GuestProcess(folder, { ...known, exit }, new OutputRing(folder)));
       } catch {
         // Not a process, or one whose file was never whole.
@@ -332,11 +349,11 @@ function lastChange(folder: string): number {
   return Math.max(...readdirSync(folder).map((name) => statSync(join(folder, name)).mtimeMs));
 }
 
-function stoppedExit({ started_at }: Facts, at: number): ProcessExit {
+function stoppedExit({ started_at }: Facts, at: number, reason: ProcessExit['reason']): ProcessExit {
   return {
     code: null,
     signal: null,
-    reason: 'sandbox_stopped',
+    reason,
     at: new Date(at).toISOString(),
     duration_ms: Math.max(0, Math.round(at - Date.parse(started_at))),
     cpu_ms: null,

@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { CommandPipes } from './command-pipes.ts';
 import { GuestEvents, serveEvents } from './event-stream.ts';
+import { insideSocket, listenInside, SOCKET_VARIABLE } from './inside-socket.ts';
 import { Ports } from './ports.ts';
 import { areServersDeclared, prepareWorkspace } from './prepare-workspace.ts';
 import type * as GuestPod from './protocol/guest-pod.ts';
 import { PROTOCOL_VERSION } from './protocol/http.ts';
+import type { StartedBy } from './protocol/processes.ts';
 import type { GuestSettings } from './protocol/settings.ts';
 import {
   asGuestError,
@@ -58,9 +60,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const startedAt = new Date().toISOString();
   const pipes = new CommandPipes(join(state, 'pipes'));
   const pod = 'port' in listen || settings.inherit ? await import('./protocol/guest-pod.ts') : undefined;
-  const env = settings.inherit
-    ? { ...pod?.inheritedEnvironment(process.env), ...settings.env }
-    : settings.env;
+  const env = environmentOf(settings, pod);
   const events = new GuestEvents();
   const starter = new Later(async () => {
     const { CommandStarter } = await import('./start-command.ts');
@@ -79,28 +79,35 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const previews = await startPreviews(settings);
   const files = async (): Promise<Routes<Handler>> =>
     (await import('./files/file-routes.ts')).fileRoutes(workspace);
+  const health: Routes<Handler> = {
+    'GET /v1/health': (_request, response) =>
+      sendJson(response, 200, {
+        protocol: PROTOCOL_VERSION,
+        version: settings.version,
+        started_at: startedAt,
+        workspace: prepareWorkspace(workspace),
+      }),
+  };
+  const eventRoutes: Routes<Handler> = {
+    'GET /v1/events': (_request, response) => {
+      const servers = work.value?.servers.list() ?? [];
+      serveEvents(response, events, ports, {
+        started_at: startedAt,
+        servers: servers.map(({ name, state: is, stateAt: at }) => ({ name, state: is, at })),
+      });
+    },
+  };
+  const processRoutes = async (by?: StartedBy): Promise<Routes<Handler>> =>
+    (await import('./process-routes.ts')).processRoutes((await work.get()).processes, by);
+  const serverRoutes = async (by?: StartedBy): Promise<Routes<Handler>> =>
+    (await import('./server-routes.ts')).serverRoutes((await work.get()).servers, by);
   const routes = new Router<Handler>({
-    health: {
-      'GET /v1/health': (_request, response) =>
-        sendJson(response, 200, {
-          protocol: PROTOCOL_VERSION,
-          version: settings.version,
-          started_at: startedAt,
-          workspace: prepareWorkspace(workspace),
-        }),
-    },
-    events: {
-      'GET /v1/events': (_request, response) => {
-        const servers = work.value?.servers.list() ?? [];
-        serveEvents(response, events, ports, {
-          started_at: startedAt,
-          servers: servers.map(({ name, state: is, stateAt: at }) => ({ name, state: is, at })),
-        });
-      },
-    },
+    health,
+    events: eventRoutes,
     ports: async () => (await import('./server-routes.ts')).portRoutes(ports),
-    processes: async () => (await import('./process-routes.ts')).processRoutes((await work.get()).processes),
-    servers: async () => (await import('./server-routes.ts')).serverRoutes((await work.get()).servers),
+    processes: () => processRoutes(),
+    expire: () => processRoutes(),
+    servers: () => serverRoutes(),
     previews: previews?.routes ?? {},
     ...Object.fromEntries(FILE_AREAS.map((name) => [name, files])),
   });
@@ -127,10 +134,38 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   await once(server, 'listening');
   void pipes.prepare();
   declared?.startDeclared();
+  // Whoever opens previews and reads files from outside is checked there: commands inside get neither.
+  const inside = new Router<Handler>({
+    health,
+    events: eventRoutes,
+    ports: async () => (await import('./server-routes.ts')).portRoutes(ports),
+    processes: () => processRoutes(BY_SANDBOX),
+    servers: () => serverRoutes(BY_SANDBOX),
+  });
+  void listenInside(
+    createGuestServer(inside, new Router({}), () => {}),
+    insideSocket(state),
+  );
   return { server, endCommands: () => starter.value?.endAll() };
 }
 
 const FILE_AREAS = ['files', 'stat', 'list', 'mkdir', 'move', 'watch', 'upload', 'tar'];
+
+const BY_SANDBOX = { kind: 'sandbox', id: null } as const;
+
+/** Of every command. Our own command comes last: an image may have another one. */
+function environmentOf(
+  { env, inherit, state }: GuestSettings,
+  pod: typeof GuestPod | undefined,
+): Record<string, string> {
+  const all = inherit ? { ...pod?.inheritedEnvironment(process.env), ...env } : env;
+  const { PATH: path } = all;
+  return {
+    ...all,
+    ...(path !== undefined && { PATH: `${path}:${join(import.meta.dirname, 'bin')}` }),
+    [SOCKET_VARIABLE]: insideSocket(state),
+  };
+}
 
 /** The proxy is loaded only where the guest is the upstream of previews. */
 async function startPreviews({ previews, workspace }: GuestSettings) {

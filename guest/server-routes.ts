@@ -3,13 +3,15 @@ import { type OutputRing, streamOutput } from './output-ring.ts';
 import type { Ports } from './ports.ts';
 import { checkCursor, queryOf, within } from './process-routes.ts';
 import { portWaitRequest } from './protocol/ports.ts';
+import type { StartedBy } from './protocol/processes.ts';
 import { logsQuery, serverName, serverRequest } from './protocol/servers.ts';
 import { parse, readJson } from './read-json.ts';
 import { GuestError, type Handler, type Routes, sendJson } from './router.ts';
 import type { Servers } from './servers.ts';
 
-/** `/v1/servers` */
-export function serverRoutes(servers: Servers): Routes<Handler> {
+/** `/v1/servers`. @param startedBy of all that is declared; without it the host says who */
+export function serverRoutes(servers: Servers, startedBy?: StartedBy): Routes<Handler> {
+  const by = startedBy && { started_by: startedBy };
   const find = (params: Readonly<Record<string, string>>) => servers.get(params['name'] ?? '');
   const act = (action: 'start' | 'stop' | 'restart'): Handler => {
     return async (_request, response, { params }) => {
@@ -24,7 +26,8 @@ export function serverRoutes(servers: Servers): Routes<Handler> {
     'GET /v1/servers/{name}': (_request, response, { params }) => sendJson(response, 200, find(params).info),
     'PUT /v1/servers/{name}': async (request, response, { params }) => {
       const name = parse(params['name'], serverName);
-      const { info, isNew } = await servers.declare(name, await readJson(request, serverRequest));
+      const declaration = { ...(await readJson(request, serverRequest)), ...by };
+      const { info, isNew } = await servers.declare(name, declaration);
       sendJson(response, isNew ? 201 : 200, info);
     },
     'DELETE /v1/servers/{name}': async (_request, response, { params }) => {

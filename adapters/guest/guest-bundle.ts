@@ -18,7 +18,7 @@ const INGREDIENTS = [
   'core/rules/archive/*.ts',
   'proxy/**/*.ts',
   'adapters/guest/guest-bundle.ts',
-  'dist/guest/guest.js',
+  'dist/guest/*',
   'package-lock.json',
 ];
 

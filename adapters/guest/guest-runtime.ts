@@ -14,6 +14,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -26,6 +27,9 @@ import { bundleGuest } from './guest-bundle.ts';
 /** Where sandboxes see the folder. Short: both paths must fit into the place of the loader's path, 27 bytes on arm64. */
 export const GUEST_FOLDER = '/porthole';
 const PLACES = { loader: `${GUEST_FOLDER}/ld`, libraries: `${GUEST_FOLDER}/lib` } as const;
+
+/** Grows when files get other places in the folder. */
+const LAYOUT = 2;
 
 /** Flags of the guest's Node: few threads, and a young generation that stays small. */
 export const GUEST_NODE_FLAGS = ['--v8-pool-size=1', '--max-semi-space-size=1'];
@@ -74,7 +78,7 @@ export async function buildGuestRuntime(cache: string): Promise<string> {
   const loader = loaderOf(program);
   const libraries = await librariesOf(loader, [node, ...addons.map(([, path]) => path as string)]);
   const files = [node, loader, ...libraries, ...addons.map(([, path]) => path as string)];
-  const digest = createHash('sha256').update(JSON.stringify([PLACES, programs]));
+  const digest = createHash('sha256').update(JSON.stringify([PLACES, LAYOUT, programs]));
   for (const file of files) digest.update(file).update(file === node ? program : readFileSync(file));
   const folder = join(cache, digest.digest('hex').slice(0, 16));
   if (existsSync(folder)) return folder;
@@ -92,6 +96,9 @@ export async function buildGuestRuntime(cache: string): Promise<string> {
   for (const [name, text] of Object.entries(programs)) {
     writeFileSync(join(fresh, name), text, { mode: text.startsWith('#!') ? 0o755 : 0o644 });
   }
+  // On the PATH of every command, which must not find this Node there.
+  mkdirSync(join(fresh, 'bin'), { mode: 0o755 });
+  symlinkSync('../porthole', join(fresh, 'bin/porthole'));
   try {
     renameSync(fresh, folder);
   } catch (error) {

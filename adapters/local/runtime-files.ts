@@ -5,7 +5,12 @@ import { bundleGuest, guestDigest } from '#adapters/guest/guest-bundle.ts';
 import { EGRESS } from './egress/egress-network.ts';
 
 /** The user inside; on the host it is the host's own, or one that nobody else has. */
-export const INSIDE = { uid: 1000, gid: 1000, home: '/home/sandbox' } as const;
+export const INSIDE = {
+  uid: 1000,
+  gid: 1000,
+  home: '/home/sandbox',
+  node: '/opt/node/bin/node',
+} as const;
 
 const ETC = {
   passwd: `root:x:0:0:root:/:/usr/sbin/nologin\nsandbox:x:${INSIDE.uid}:${INSIDE.gid}:sandbox:${INSIDE.home}:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n`,
@@ -17,19 +22,21 @@ const ETC = {
 /** Writes what sandboxes read of ours, `guest/` and `etc/`, into a folder named after its content, and returns that folder. */
 export async function writeRuntimeFiles(dataDir: string): Promise<string> {
   const digest = createHash('sha256')
-    .update(JSON.stringify([guestDigest(), ETC]))
+    .update(JSON.stringify([guestDigest(), ETC, commandHead()]))
     .digest('hex')
     .slice(0, 16);
   const folder = join(dataDir, 'runtime', digest);
   if (existsSync(folder)) return folder;
   const fresh = `${folder}.${process.pid}`;
-  const programs = await bundleGuest();
-  for (const part of ['guest', 'etc']) mkdirSync(join(fresh, part), { recursive: true, mode: 0o755 });
+  const { porthole = '', ...programs } = await bundleGuest();
+  for (const part of ['guest/bin', 'etc']) mkdirSync(join(fresh, part), { recursive: true, mode: 0o755 });
   const files = [
     ...Object.entries(programs).map(([name, text]) => [`guest/${name}`, text] as const),
     ...Object.entries(ETC).map(([name, text]) => [`etc/${name}`, text] as const),
   ];
   for (const [name, text] of files) writeFileSync(join(fresh, name), text, { mode: 0o644 });
+  const command = porthole.replace(/^#!.*/, commandHead);
+  writeFileSync(join(fresh, 'guest/bin/porthole'), command, { mode: 0o755 });
   try {
     renameSync(fresh, folder);
   } catch (error) {
@@ -38,4 +45,13 @@ export async function writeRuntimeFiles(dataDir: string): Promise<string> {
     if (!existsSync(folder)) throw error;
   }
   return folder;
+}
+
+/**
+ * Makes a program of one for the shell: the Node of the sandbox has another path than that of a sandbox without isolation.
+ * Node reads the second line as a text with a comment behind it.
+ */
+function commandHead(): string {
+  const own = `'${process.execPath.replaceAll("'", "'\\''")}'`;
+  return `#!/bin/sh\n':' //; [ -x ${own} ] && exec ${own} "$0" "$@"; exec ${INSIDE.node} "$0" "$@"\n;`;
 }

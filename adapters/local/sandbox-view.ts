@@ -1,7 +1,6 @@
 import { existsSync, lstatSync, readFileSync, readlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { AGENT_FOLDER } from '#core/rules/agent-access.ts';
 import { INSIDE } from './runtime-files.ts';
 
 /** What of the host a sandbox is shown, by name, so that it can be shown from another place. */
@@ -68,7 +67,7 @@ const OURS = '/opt/porthole';
 
 /** Where things are inside. */
 export const INSIDE_PATHS = {
-  node: '/opt/node/bin/node',
+  node: INSIDE.node,
   guest: `${OURS}/guest/guest.js`,
   pty: `${OURS}/pty`,
   state: '/var/lib/porthole',
@@ -78,7 +77,7 @@ export const INSIDE_PATHS = {
 /** The environment of every command: nothing of the host's. */
 export function insideEnvironment(id: string): Record<string, string> {
   return {
-    PATH: `/opt/node/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:${INSIDE.home}/${AGENT_FOLDER}/bin`,
+    PATH: '/opt/node/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
     HOME: INSIDE.home,
     USER: 'sandbox',
     LANG: 'C.UTF-8',

@@ -7,7 +7,6 @@ import { connectInFolder, listenInFolder } from '#adapters/sandboxes/channel/fol
 import { networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
-import { AGENT_FOLDER } from '#core/rules/agent-access.ts';
 import { PROTOCOL_VERSION } from '#guest/protocol/http.ts';
 import type { GuestSettingsInput } from '#guest/protocol/settings.ts';
 import { ownerOf } from './drop-root.ts';
@@ -239,7 +238,7 @@ function plainGuest(id: string, { workspace, runtime, node, pty }: Sources, stat
   const home = join(dirname(workspace), 'home');
   const env = {
     ...insideEnvironment(id),
-    PATH: `${dirname(node)}:${process.env['PATH'] ?? ''}:${join(home, AGENT_FOLDER, 'bin')}`,
+    PATH: `${dirname(node)}:${process.env['PATH'] ?? ''}`,
     HOME: home,
     WORKSPACE: workspace,
   };

@@ -61,7 +61,8 @@ export function doctorContract(settings: () => Readonly<Record<string, string>>)
   test('says that nothing listens in a fresh sandbox', async () => {
     expect(await ask()).toEqual({
       sandbox: 'running',
-      advice: 'Nothing listens in this sandbox: start the server in the background, then ask again.',
+      advice:
+        'Nothing listens in this sandbox: start the server (e.g. porthole serve 3000 -- npm run dev), then ask again.',
       reached_by: 'loopback',
       allowed_port_min: 3000,
       allowed_port_max: 9000,

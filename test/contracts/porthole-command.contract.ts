@@ -54,6 +54,31 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
       expect(await inside('porthole status')).toMatchObject({ code: 0, stdout: '' });
     });
 
+    test('starts a server, lists it, prints its logs and stops it', async () => {
+      const page = `require('http').createServer((q, r) => r.end('served')).listen(process.env.PORT, () => console.log('up on', process.env.PORT, process.env.GREETING))`;
+      await inside(`cat >app.js <<'END'\n${page}\nEND`);
+      const started = await inside('GREETING=hello porthole serve 3200 -- node app.js');
+      expect(started).toEqual({
+        code: 0,
+        stdout: 'port-3200 is ready on port 3200. Its logs: porthole logs port-3200\n',
+        stderr: '',
+      });
+      const listed = await porthole.call('GET', `/v1/sandbox/${run.sandboxId}/servers/port-3200`, {
+        token: ALICE,
+      });
+      expect(listed.json()).toMatchObject({ state: 'ready', started_by: { kind: 'sandbox', id: null } });
+      expect((await inside('porthole ps')).stdout).toMatch(
+        /^port-3200 +ready +3200 +\d+ +\d+s +node app.js$/m,
+      );
+      expect(await inside('porthole logs 3200')).toEqual({
+        code: 0,
+        stdout: 'up on 3200 hello\n',
+        stderr: '',
+      });
+      expect(await inside('porthole stop port-3200 --remove')).toMatchObject({ code: 0 });
+      expect(await inside('porthole logs port-3200')).toMatchObject({ code: 1, stdout: '' });
+    });
+
     test('says why it opens none', async () => {
       expect(await inside('porthole preview 2999')).toEqual({
         code: 1,
@@ -110,7 +135,7 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
       // The next command brings it back.
       expect(await inside('porthole preview 3000 2>/dev/null', other)).toMatchObject({ code: 0 });
       await inside('rm -rf $HOME/.porthole', other);
-      expect((await inside('porthole status', other)).code).toBe(127);
+      expect((await inside('porthole status', other)).code).toBe(5);
       await stopSandbox(porthole, other.sandboxId);
       await porthole.host.services.provider.resume(other.sandboxId);
       expect(await inside('porthole status', other)).toMatchObject({ code: 0 });

@@ -204,7 +204,7 @@ const EXPECTED: Readonly<Record<string, (page: Page) => Promise<void> | void>> =
   },
   'docs/agents.md'(page) {
     expect(outputWith(page, 'createPreviewTools')).toBe(
-      '3 false Port 3000 has no live preview. Nothing listens on port 3000: start the server in the background (e.g. nohup npm run dev -- --port 3000 >server.log 2>&1 &), then ask again.',
+      '3 false Port 3000 has no live preview. Nothing listens on port 3000: start the server (e.g. porthole serve 3000 -- npm run dev -- --port 3000), then ask again.',
     );
     const { stdout, ...ended } = JSON.parse(outputWith(page, 'porthole preview')) as { stdout: string };
     expect(ended).toMatchObject({ exit_code: 0, stderr: '' });
@@ -242,10 +242,14 @@ test.each(withBlocks)('finds in %s only blocks that run, are validated, or are m
   expect(unknown.map(({ line, language }) => `${page}:${line}: ${language || 'no language'}`)).toEqual([]);
 });
 
-test('finds the npm scripts that the pages name', () => {
+test('finds the npm scripts that the pages name, beside those of the reader’s own project', () => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Values };
   const missing = pages.flatMap((page) =>
-    [...readFileSync(join(ROOT, page), 'utf8').matchAll(/\bnpm (?:run (?:--\S+ )*([\w:]+)|(start|test))\b/g)]
+    [
+      ...readFileSync(join(ROOT, page), 'utf8').matchAll(
+        /(?<!-- )\bnpm (?:run (?:--\S+ )*([\w:]+)|(start|test))\b/g,
+      ),
+    ]
       .map(([, run, own]) => run ?? own ?? '')
       .filter((name) => !(name in scripts))
       .map((name) => `${page}: npm run ${name}`),

@@ -1,6 +1,5 @@
 import type Docker from 'dockerode';
 import { GUEST_COMMAND, GUEST_FOLDER } from '#adapters/guest/guest-runtime.ts';
-import { AGENT_FOLDER } from '#core/rules/agent-access.ts';
 import type { GuestSettingsInput } from '#guest/protocol/settings.ts';
 import { guestSocket } from '../guest-relays.ts';
 import type { SandboxLimits } from './sandbox-limits.ts';
@@ -143,10 +142,8 @@ function guestSettings(containerName: string, env: readonly string[]): GuestSett
     return at < 1 ? [each, ''] : [each.slice(0, at), each.slice(at + 1)];
   });
   const variables = Object.fromEntries(pairs.filter(([name]) => name !== '')) as Record<string, string>;
-  // Our own command comes last.
-  const path = `${variables['PATH'] ?? ''}:${HOME}/${AGENT_FOLDER}/bin`;
   return {
-    env: { ...variables, PATH: path },
+    env: variables,
     state: STATE,
     listen: { path: guestSocket(containerName) },
     pty: GUEST_FOLDER,

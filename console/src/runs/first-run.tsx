@@ -21,10 +21,12 @@ const PAGE = `<!doctype html>
 
 /** What an agent would do: start a server, and ask for its preview. Whatever the image has serves the page. */
 const AGENT = `cd /workspace
-(python3 -m http.server 3000 --bind 127.0.0.1 ||
-  node -e 'require("http").createServer((_, r) => r.setHeader("content-type", "text/html").end(require("fs").readFileSync("index.html"))).listen(3000)') >server.log 2>&1 &
-sleep 1
-porthole preview 3000 >agent.log 2>&1`;
+cat >server.sh <<'END'
+python3 -m http.server 3000 --bind 127.0.0.1 ||
+  node -e 'require("http").createServer((_, r) => r.setHeader("content-type", "text/html").end(require("fs").readFileSync("index.html"))).listen(3000)'
+END
+porthole serve 3000 --name page -- sh server.sh >agent.log 2>&1
+porthole preview 3000 >>agent.log 2>&1`;
 
 /** Nothing has run yet: a first run shows what this is for, with a few lines of shell in the place of an agent. */
 export function FirstRun() {

@@ -49,11 +49,11 @@ function notListening(facts: PortFacts): string | undefined {
     const named = others.slice(0, 5).map((each) => each.port);
     return `Nothing listens on port ${port}, but something does on ${named.join(', ')}: open a preview of that, or start the server on ${port}.`;
   }
-  return `Nothing listens on port ${port}: start the server in the background (${startExample(port)}), then ask again.`;
+  return `Nothing listens on port ${port}: start the server (${startExample(port)}), then ask again.`;
 }
 
 function startExample(port: number): string {
-  return `e.g. nohup npm run dev -- --port ${port} >server.log 2>&1 &`;
+  return `e.g. porthole serve ${port} -- npm run dev -- --port ${port}`;
 }
 
 function unreachable({ port, needsOpenAddress, listeners, http, framework }: PortFacts): string | undefined {

@@ -23,7 +23,7 @@ const WITHIN_MS = 10_000;
 
 /**
  * Takes the command as its argument, and on its stdin a block for each run: `run <id>`, the lines of its access file, and an empty line; or just `over <id>`. The
- * command is copied in unless the image has it. Others may be doing the same: each file is put in place whole.
+ * command is copied in unless the sandbox has one: each guest brings it, and an image may. Others may be doing the same: each file is put in place whole.
  */
 const SCRIPT = `
 umask 077

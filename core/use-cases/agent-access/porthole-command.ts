@@ -1,6 +1,6 @@
 /**
  * `porthole`, the command in a sandbox: POSIX sh and curl. It reads where to call and as whom from the file that a run's start left for it, so that no token is in an
- * environment; curl gets it on its stdin, so that none is in a command line.
+ * environment; curl gets it on its stdin, so that none is in a command line. For sandboxes without a guest, which brings its own (`guest/command`).
  */
 export const PORTHOLE_COMMAND = `#!/bin/sh
 # porthole: shows servers of this sandbox to people.

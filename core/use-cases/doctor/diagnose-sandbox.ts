@@ -88,7 +88,7 @@ function summary(ports: readonly PortDiagnosis[], listeners: readonly Listener[]
   if (best !== undefined) return best.advice;
   if (listeners === undefined)
     return 'What listens in this sandbox cannot be told: name a port to have that one tried.';
-  return 'Nothing listens in this sandbox: start the server in the background, then ask again.';
+  return 'Nothing listens in this sandbox: start the server (e.g. porthole serve 3000 -- npm run dev), then ask again.';
 }
 
 async function diagnosePort(

@@ -99,7 +99,7 @@ describe('the guest of a sandbox', () => {
       NODE_OPTIONS: '--inspect=1',
       LD_PRELOAD: '/lib/a.so',
       LANG: 'C',
-      PATH: '/opt:/home/sandbox/.porthole/bin',
+      PATH: '/opt',
       A: 'b=c',
       HOME: '/home/sandbox',
       WORKSPACE: '/workspace',

@@ -144,7 +144,9 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
         .filter(Boolean)
         .map((line) => line.split('=')[0]),
     );
-    expect(names).toEqual(new Set(['HOME', 'LANG', 'PATH', 'SANDBOX_ID', 'USER', 'WORKSPACE']));
+    expect(names).toEqual(
+      new Set(['HOME', 'LANG', 'PATH', 'PORTHOLE_GUEST', 'SANDBOX_ID', 'USER', 'WORKSPACE']),
+    );
   });
 
   test('has lo and nothing else for a network', async () => {

@@ -74,7 +74,7 @@ describe('a preview of a port does not work', () => {
     [
       'where nothing listens at all',
       { listeners: [], http: { kind: 'refused' } },
-      'Nothing listens on port 3000: start the server in the background (e.g. nohup npm run dev -- --port 3000 >server.log 2>&1 &), then ask again.',
+      'Nothing listens on port 3000: start the server (e.g. porthole serve 3000 -- npm run dev -- --port 3000), then ask again.',
     ],
     [
       'where something listens elsewhere',

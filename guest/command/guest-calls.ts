@@ -1,0 +1,117 @@
+/** What `porthole` asks the guest of its own sandbox. */
+import { type IncomingMessage, request } from 'node:http';
+import { connect } from 'node:net';
+import { shortSocketPath, SOCKET_VARIABLE } from '../inside-socket.ts';
+
+/** Exit codes of `porthole`. */
+export const EXIT = { done: 0, failed: 1, usage: 2, denied: 3, undecided: 4, unreachable: 5 } as const;
+
+/** Ends the command: says why on stderr. */
+export class CommandError extends Error {
+  readonly exit: number;
+
+  constructor(exit: number, message: string) {
+    super(message);
+    this.exit = exit;
+  }
+}
+
+export interface OutputEvent {
+  readonly event: string;
+  readonly data: string;
+}
+
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** A refusal of the guest, which a command may expect. */
+export class Refusal extends CommandError {
+  readonly code: string;
+
+  constructor(message: string, code: string) {
+    super(EXIT.failed, message);
+    this.code = code;
+  }
+}
+
+export class GuestCalls {
+  readonly #socket: string;
+
+  /** @throws CommandError outside a sandbox */
+  constructor(env: NodeJS.ProcessEnv) {
+    const socket = env[SOCKET_VARIABLE];
+    if (socket === undefined || socket === '') {
+      throw new CommandError(
+        EXIT.unreachable,
+        `${SOCKET_VARIABLE} is not set. Run it in a sandbox, with the environment that its commands get.`,
+      );
+    }
+    this.#socket = socket;
+  }
+
+  /** The guest is of the same version, and code of this very user: its answers are taken as they are. */
+  async json<T>(method: Method, path: string, body?: unknown): Promise<T> {
+    const response = await this.#send(method, path, body);
+    const text = await readText(response);
+    return (text === '' ? undefined : JSON.parse(text)) as T;
+  }
+
+  async *events(path: string): AsyncGenerator<OutputEvent, void, undefined> {
+    const response = await this.#send('GET', path);
+    response.setEncoding('utf8');
+    let rest = '';
+    try {
+      for await (const chunk of response as AsyncIterable<string>) {
+        const frames = (rest + chunk).split('\n\n');
+        rest = frames.pop() ?? '';
+        for (const frame of frames) {
+          const event = /^event: (.*)$/m.exec(frame)?.[1];
+          const data = /^data: (.*)$/m.exec(frame)?.[1];
+          if (event !== undefined && data !== undefined) yield { event, data };
+        }
+      }
+    } catch {
+      throw unreachable('ended the connection');
+    } finally {
+      response.destroy();
+    }
+  }
+
+  async #send(method: Method, path: string, body?: unknown): Promise<IncomingMessage> {
+    const content = body === undefined ? undefined : JSON.stringify(body);
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const failed = (error: NodeJS.ErrnoException): void =>
+        reject(unreachable(`does not answer (${error.code ?? error.message})`));
+      let short: ReturnType<typeof shortSocketPath>;
+      try {
+        short = shortSocketPath(this.#socket);
+      } catch (error) {
+        failed(error as Error);
+        return;
+      }
+      const socket = connect(short.path);
+      socket.once('connect', short.done).once('error', short.done);
+      // With createConnection there is no agent, which would keep the connection, and this process.
+      request({ method, path, createConnection: () => socket, headers: { host: 'guest' } })
+        .once('response', resolve)
+        .once('error', failed)
+        .end(content);
+    });
+    const { statusCode = 500 } = response;
+    if (statusCode < 400) return response;
+    const { error, code } = JSON.parse(await readText(response)) as Record<string, string>;
+    throw new Refusal(error ?? `refused with status ${statusCode}`, code ?? '');
+  }
+}
+
+function unreachable(what: string): CommandError {
+  return new CommandError(
+    EXIT.unreachable,
+    `The guest of this sandbox ${what}. Stop and resume the sandbox.`,
+  );
+}
+
+export async function readText(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
