@@ -72,9 +72,14 @@ export function createPreviewTools({
         } as const;
         const reply = await call(request, signal);
         if (reply.kind !== 'answered') return failure(reply);
-        const preview = reply.data as Preview & { ready: boolean };
+        const preview = reply.data as StartedPreview;
         const where = `The preview of port ${port} is live at ${addressOf(preview)}`;
         if (preview.ready) return { text: `${where}.`, isError: false, data: preview };
+        if (preview.reason === 'server_failed') {
+          const log = (preview.log ?? []).map((line) => line.slice(0, 400)).join('\n');
+          const text = `${where}, but the server ${preview.server} failed. It printed last:\n${log}`;
+          return { text, isError: false, data: preview };
+        }
         return {
           text: `${where}, but does not show the app yet.${await advice(port, signal)}`,
           isError: false,
@@ -141,6 +146,13 @@ interface Preview {
   readonly local_port: number;
   readonly preview_url: string | null;
   readonly expires_at: string | null;
+}
+
+interface StartedPreview extends Preview {
+  readonly ready: boolean;
+  readonly reason?: string;
+  readonly server?: string;
+  readonly log?: readonly string[];
 }
 
 function addressOf({ preview_url, local_port }: Preview): string {

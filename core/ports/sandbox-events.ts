@@ -3,6 +3,7 @@ import type { EventData } from './timeline.ts';
 /** What is told of a sandbox to whoever follows it. */
 export type SandboxEventType =
   | 'file_written'
+  | 'file_deleted'
   | 'exec'
   | 'stopped'
   | 'resumed'

@@ -1,6 +1,8 @@
 import type { SandboxRecord } from '../ports/sandbox-records.ts';
+import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { judgeLife, type LifecycleLimits, type LifecycleVerdict } from '../rules/lifecycle.ts';
 import { isOfPool } from '../rules/pool-owner.ts';
+import { callGuest } from './changed-provider.ts';
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
 import { everyItem } from './every-item.ts';
 
@@ -67,6 +69,7 @@ async function carryOut(
     const won = await sandboxes.moveDesired(sandbox, 'running', 'stopped', now, sandbox);
     if (!won) return false;
   }
+  if (verdict === 'lapse') await expireProcesses(provider, sandbox.id);
   if (verdict === 'stop' || verdict === 'lapse' || verdict === 'finish_stop') {
     await provider.stop(sandbox.id);
     await sandboxes.setObserved(sandbox.id, 'stopped', sandbox.generation);
@@ -77,4 +80,17 @@ async function carryOut(
   }
   await endSandbox(deps, sandbox);
   return true;
+}
+
+/** A guest that does not answer must not keep its sandbox from stopping. In milliseconds. */
+const EXPIRES_WITHIN_MS = 2_000;
+
+/** Processes that end with the sandbox say `expired`, and not `sandbox_stopped`, where the guest's output outlives the stop. */
+async function expireProcesses(provider: SandboxProvider, id: string): Promise<void> {
+  try {
+    const call = { method: 'POST', path: '/v1/expire', answerWithin: EXPIRES_WITHIN_MS } as const;
+    (await callGuest(provider, id, call)).resume();
+  } catch {
+    // It has no guest, or does not run any more.
+  }
 }

@@ -39,7 +39,7 @@ export const deleteFileRoute = defineRoute({
     const provider = lentProvider(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     await deleteWorkspaceFile(provider, sandbox.id, path, query.recursive === 'true', signal);
-    services.news.tell(sandbox.id, 'file_written', { path });
+    services.news.tell(sandbox.id, 'file_deleted', { path });
     return json(200, { ok: true });
   },
 });

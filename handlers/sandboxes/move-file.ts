@@ -50,6 +50,7 @@ export const moveFileRoute = defineRoute({
     const provider = lentProvider(services.provider, caller, to);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     await moveWorkspaceFile(provider, sandbox.id, { from, to, overwrite: body.overwrite }, signal);
+    services.news.tell(sandbox.id, 'file_deleted', { path: from });
     services.news.tell(sandbox.id, 'file_written', { path: to });
     return json(200, { path: to });
   },

@@ -68,6 +68,23 @@ describe('what happens in a sandbox', () => {
     ).not.toContain(session_id);
   });
 
+  test('tells which files go and come', async () => {
+    const { id } = await make();
+    await asAlice('PUT', `/v1/sandbox/${id}/file/workspace/a.txt`, 'a');
+    await asAlice('POST', `/v1/sandbox/${id}/move`, { from: 'a.txt', to: 'b.txt' });
+    await asAlice('DELETE', `/v1/sandbox/${id}/file/workspace/b.txt`);
+    const stream = await follow(id, ALICE);
+    const told = [];
+    for (let event = await next(stream); event?.['id'] !== '4'; event = await next(stream)) told.push(event);
+    stream.leave();
+    expect(told).toEqual([
+      { type: 'connected', sandbox_id: id },
+      { type: 'file_written', path: '/workspace/a.txt', id: '1' },
+      { type: 'file_deleted', path: '/workspace/a.txt', id: '2' },
+      { type: 'file_written', path: '/workspace/b.txt', id: '3' },
+    ]);
+  });
+
   test('is told without the keys and credentials that a command holds', async () => {
     const run = await makeRun(porthole, ALICE);
     const { token } = (

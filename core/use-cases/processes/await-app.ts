@@ -21,8 +21,8 @@ const LOG = { lines: 20, characters: 8_000 } as const;
 
 /**
  * Waits for the app of a preview that was just started: for the readiness of a declared server of the port, else for the port
- * while a process that was just started runs; at most `ReadyTimeoutSeconds`. A server that fails is `server_failed` with its
- * last lines.
+ * while a process that was just started runs; at most `ReadyTimeoutSeconds`. A server that fails, or ends again and again,
+ * is `server_failed` with its last lines.
  */
 export async function awaitApp(
   { guests, plane, preview: { readyTimeoutSeconds } }: AwaitAppDeps,
@@ -33,7 +33,7 @@ export async function awaitApp(
   const until = signal === undefined ? limit : AbortSignal.any([signal, limit]);
   try {
     const guest = guests.of(preview.sandboxId);
-    const outcome = await awaitPort(guest, preview.targetPort, readiness, until);
+    const outcome = await awaitPort(guest, preview.targetPort, readiness, { until, signal });
     if (outcome === undefined) return readiness;
     return outcome === 'listens' ? await plane.serves(preview, signal) : outcome;
   } catch {
@@ -43,16 +43,24 @@ export async function awaitApp(
   }
 }
 
+interface Patience {
+  /** The end of the wait. */
+  readonly until: AbortSignal;
+  /** The caller's own. */
+  readonly signal: AbortSignal | undefined;
+}
+
 /** Undefined: there is nothing to wait for. */
 async function awaitPort(
   guest: Guest,
   port: number,
   first: Readiness,
-  until: AbortSignal,
+  patience: Patience,
 ): Promise<Readiness | 'listens' | undefined> {
+  const { until } = patience;
   const { value } = await guest.call('GET', '/v1/servers', serverList, { signal: until });
   const server = value.servers.find((each) => each.port === port);
-  if (server !== undefined) return awaitServer(guest, server, until);
+  if (server !== undefined) return awaitServer(guest, server, patience);
   if (first.ready || first.reason !== 'nothing_listens') return undefined;
   if (!(await hasFreshProcess(guest, until))) return undefined;
   await portReaches(guest, { port, state: 'listening', timeoutMs: FRESH_MS }, until);
@@ -69,19 +77,31 @@ async function hasFreshProcess(guest: Guest, signal: AbortSignal): Promise<boole
   );
 }
 
+/** So many ends in a row, and a server that starts again by itself counts as failed. */
+const MOST_ENDS = 2;
+
 async function awaitServer(
   guest: Guest,
   { name, state }: ServerInfo,
-  until: AbortSignal,
+  { until, signal }: Patience,
 ): Promise<Readiness | 'listens' | undefined> {
   if (state === 'ready') return undefined;
-  if (HAS_ENDED.has(state)) return failed(guest, name, until);
-  for await (const event of guest.events('/v1/events', until)) {
-    const now = stateIn(event, name);
-    if (now === 'ready') return 'listens';
-    if (now !== undefined && HAS_ENDED.has(now)) return failed(guest, name, until);
+  let last = state;
+  let ends = state === 'waiting' ? 1 : 0;
+  try {
+    if (HAS_ENDED.has(state)) return await failed(guest, name, signal);
+    for await (const event of guest.events('/v1/events', until)) {
+      const now = stateIn(event, name) ?? last;
+      if (now === 'ready') return 'listens';
+      if (now === 'waiting' && last !== 'waiting') ends += 1;
+      last = now;
+      if (HAS_ENDED.has(now) || ends >= MOST_ENDS) return await failed(guest, name, signal);
+    }
+  } catch (error) {
+    if (!until.aborted) throw error;
   }
-  return undefined;
+  signal?.throwIfAborted();
+  return ends > 0 ? failed(guest, name, signal) : { ready: false, reason: 'starting' };
 }
 
 const HAS_ENDED: ReadonlySet<ServerInfo['state']> = new Set(['failed', 'exited', 'stopped']);
@@ -96,8 +116,13 @@ function stateIn({ event, data }: ServerSentEvent, name: string): ServerInfo['st
   return change.name === name ? change.state : undefined;
 }
 
-async function failed(guest: Guest, server: string, signal: AbortSignal): Promise<Readiness> {
-  return { ready: false, reason: 'server_failed', server, log: await lastLines(guest, server, signal) };
+/** Beyond the time of the wait, in ms: what it printed is worth it. */
+const LOG_WITHIN_MS = 5_000;
+
+async function failed(guest: Guest, server: string, signal: AbortSignal | undefined): Promise<Readiness> {
+  const limit = AbortSignal.timeout(LOG_WITHIN_MS);
+  const log = await lastLines(guest, server, signal === undefined ? limit : AbortSignal.any([signal, limit]));
+  return { ready: false, reason: 'server_failed', server, log };
 }
 
 /** What a server printed last, for people. */
