@@ -18,12 +18,35 @@ export type {
   Delegations,
   Scope,
 } from './sandboxes/delegations.ts';
-export type { CallOptions, FileContent, FileEntry, FileListing, Files } from './sandboxes/files.ts';
+export type {
+  CallOptions,
+  FileChange,
+  FileContent,
+  FileEntry,
+  FileListing,
+  Files,
+  WatchOptions,
+} from './sandboxes/files.ts';
 export type { OpenSocket, Socket } from './sandboxes/open-socket.ts';
+export type { OutputEvent, OutputOptions } from './sandboxes/output.ts';
 export type { Prewarmed } from './sandboxes/prewarmed.ts';
+export type {
+  ExitReason,
+  PortInfo,
+  PortState,
+  ProcessExit,
+  ProcessInfo,
+  Readiness,
+  Restart,
+  ServerInfo,
+  ServerState,
+  StartedBy,
+} from './sandboxes/process-info.ts';
+export type { Process, Processes, Runnable, StartOptions, WaitOptions } from './sandboxes/processes.ts';
 export type { Sandbox } from './sandboxes/sandbox.ts';
 export type { CreateSandboxOptions, OnExit, Resources, SandboxInfo } from './sandboxes/sandbox-info.ts';
 export type { ListSandboxesOptions, Sandboxes } from './sandboxes/sandboxes.ts';
+export type { DeclareOptions, LogsOptions, Ports, Servers } from './sandboxes/servers.ts';
 export type { CreateSessionOptions, Sessions } from './sandboxes/sessions.ts';
 export type { Terminal, TerminalExit, TerminalOptions } from './sandboxes/terminal.ts';
 export type { Policies, PolicyInfo } from './runs/policies.ts';

@@ -1,9 +1,9 @@
-import type { HttpClient } from './http-client.ts';
+import type { Call, HttpClient } from './http-client.ts';
 import { parseObject } from './parse-object.ts';
 import { PortholeError } from './porthole-error.ts';
 import { wait } from './wait.ts';
 import { readEvents } from '../streams/read-events.ts';
-import { SseParser } from '../streams/sse-parser.ts';
+import { type ServerSentEvent, SseParser } from '../streams/sse-parser.ts';
 
 /** Something that has happened; `id` is what to go on after. */
 export interface FollowedEvent {
@@ -30,8 +30,20 @@ const MOST_FAILURES = 8;
 export async function* followEvents(
   http: HttpClient,
   path: string,
-  { after, signal }: FollowOptions = {},
+  options?: FollowOptions,
 ): AsyncGenerator<FollowedEvent, void> {
+  for await (const { id, event, data } of followStream(http, path, {}, options)) {
+    yield { type: event, ...parseObject(data), id };
+  }
+}
+
+/** The same for events that are no JSON. */
+export async function* followStream(
+  http: HttpClient,
+  path: string,
+  query: NonNullable<Call['query']>,
+  { after, signal }: FollowOptions = {},
+): AsyncGenerator<ServerSentEvent, void> {
   let last = after ?? '';
   let failures = 0;
   for (;;) {
@@ -39,13 +51,14 @@ export async function* followEvents(
     try {
       const response = await http.send({
         path,
+        query,
         headers: { accept: 'text/event-stream', 'last-event-id': last === '' ? undefined : last },
         signal,
       });
-      for await (const { id, event, data } of readEvents(response, { parser, signal })) {
+      for await (const event of readEvents(response, { parser, signal })) {
         failures = 0;
-        if (id !== '') last = id;
-        yield { type: event, ...parseObject(data), id };
+        if (event.id !== '') last = event.id;
+        yield event;
       }
     } catch (error) {
       signal?.throwIfAborted();

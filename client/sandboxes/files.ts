@@ -1,5 +1,7 @@
 import type { HttpClient } from '../http/http-client.ts';
+import { parseObject } from '../http/parse-object.ts';
 import { PortholeError } from '../http/porthole-error.ts';
+import { readEvents } from '../streams/read-events.ts';
 import { encodePath } from './workspace-path.ts';
 
 export interface CallOptions {
@@ -52,6 +54,23 @@ export interface UploadOptions extends CallOptions {
 export interface DownloadOptions extends CallOptions {
   /** @default tar */
   readonly format?: 'tar' | 'zip' | undefined;
+}
+
+export interface WatchOptions extends CallOptions {
+  /** Whether folders below are watched. @default true */
+  readonly recursive?: boolean | undefined;
+}
+
+/**
+ * What changes in a folder. `ready`: from here on; `limited`: not all folders below can be watched; `overflow`: changes were
+ * lost, so list it again.
+ */
+export interface FileChange {
+  readonly type: 'ready' | 'changed' | 'deleted' | 'limited' | 'overflow';
+  /** Absolute. */
+  readonly path: string;
+  /** With `changed`: as it is now. */
+  readonly file?: Pick<FileEntry, 'type' | 'size' | 'mode'> & { readonly mtime: number };
 }
 
 /** The files of a sandbox. Paths are absolute, or relative to /workspace. */
@@ -111,6 +130,22 @@ export class Files {
       json: { from, to, overwrite },
       signal,
     });
+  }
+
+  /** Changes of a folder as they come. Ends with the folder, and after an hour; it throws where the connection is lost: list it again then. */
+  async *watch(
+    path = '/workspace',
+    { recursive, signal }: WatchOptions = {},
+  ): AsyncGenerator<FileChange, void> {
+    const response = await this.#http.send({
+      path: `${this.#path}/watch`,
+      query: { path, recursive },
+      headers: { accept: 'text/event-stream' },
+      signal,
+    });
+    for await (const { data } of readEvents(response, { signal })) {
+      yield parseObject(data) as unknown as FileChange;
+    }
   }
 
   /** What is in a folder. */

@@ -9,7 +9,9 @@ import { type CallOptions, Files } from './files.ts';
 import { heartbeatEvery } from './heartbeat-every.ts';
 import type { OpenSocket } from './open-socket.ts';
 import { type FollowedEvent, followEvents, type FollowOptions } from '../http/follow-events.ts';
+import { Processes } from './processes.ts';
 import type { OnExit, SandboxInfo } from './sandbox-info.ts';
+import { Ports, Servers } from './servers.ts';
 import { Sessions } from './sessions.ts';
 import { Terminal, type TerminalOptions } from './terminal.ts';
 
@@ -29,6 +31,9 @@ export interface SandboxParts {
 export class Sandbox implements AsyncDisposable {
   readonly id: string;
   readonly files: Files;
+  readonly processes: Processes;
+  readonly servers: Servers;
+  readonly ports: Ports;
   readonly sessions: Sessions;
   readonly delegations: Delegations;
   readonly #http: HttpClient;
@@ -50,6 +55,9 @@ export class Sandbox implements AsyncDisposable {
     this.#token = token;
     this.#onExit = onExit;
     this.files = new Files(http, this.#path);
+    this.processes = new Processes(http, this.#path);
+    this.servers = new Servers(http, this.#path);
+    this.ports = new Ports(http, this.#path);
     this.sessions = new Sessions(http, this.#path);
     this.delegations = new Delegations(http, this.#path, { sandboxId: id, dataplaneUrl: this.dataplaneUrl });
   }
@@ -93,7 +101,7 @@ export class Sandbox implements AsyncDisposable {
     return new Terminal(open, { session, signal });
   }
 
-  /** What happens in it, by whomever: `connected`, `file_written`, `exec`, `stopped`, `resumed`, `preview_opened`, `port_listening`, `port_closed`, `server`, `process_exited`. Comes back by itself. */
+  /** What happens in it, by whomever: `connected`, `file_written`, `file_deleted`, `exec`, `stopped`, `resumed`, `preview_opened`, `port_listening`, `port_closed`, `server`, `process_exited`. Comes back by itself. */
   events(options?: FollowOptions): AsyncGenerator<FollowedEvent, void> {
     return followEvents(this.#http, `${this.#path}/events`, options);
   }

@@ -73,20 +73,24 @@ describe.each(Object.entries(runtimes))('on %s', (_runtime, prepare) => {
     expect(await run(scripts[0] as string)).toBe('console.log("hello from", process.cwd())\nended with 0\n');
   });
 
+  test('runs the example of a process and a server: what it says to its input, and who listens', async () => {
+    expect(await run(scripts[1] as string)).toBe('hello Ada\n\nended with 0\nweb\n');
+  });
+
   test('runs the example of a folder: all of it once, and then what has changed', async () => {
-    const stdout = await run(scripts[1] as string);
+    const stdout = await run(scripts[2] as string);
     expect(stdout).toMatch(/sent: 2,.*unchanged: 0,.*sent: 1,.*unchanged: 1,/s);
   });
 
   test('runs the example of a terminal: what is computed there, and how the shell ended', async () => {
-    const stdout = await run(scripts[2] as string);
+    const stdout = await run(scripts[3] as string);
     // The shell may print its prompt before or after it echoes the line.
     expect(stdout).toMatch(/(?:\r\n|\$ )42\r\n/);
     expect(stdout).toMatch(/\{ code: 3 \}\n$/);
   });
 
   test('runs the example of delegation: tools that work until they are revoked', async () => {
-    expect(await run(scripts[3] as string)).toBe(
+    expect(await run(scripts[4] as string)).toBe(
       [
         'read_file path',
         'write_file path content',
@@ -99,7 +103,7 @@ describe.each(Object.entries(runtimes))('on %s', (_runtime, prepare) => {
 });
 
 test('there is no other example of the library', () => {
-  expect(scripts).toHaveLength(4);
+  expect(scripts).toHaveLength(5);
 });
 
 test('the example of the command line runs as it stands', async () => {

@@ -1,0 +1,74 @@
+import { followStream } from '../http/follow-events.ts';
+import type { Call, HttpClient } from '../http/http-client.ts';
+import { parseObject } from '../http/parse-object.ts';
+import { PortholeError } from '../http/porthole-error.ts';
+import { fromBase64 } from '../streams/from-base64.ts';
+import { readEvents } from '../streams/read-events.ts';
+import type { ServerSentEvent } from '../streams/sse-parser.ts';
+import type { CallOptions } from './files.ts';
+import type { ProcessExit } from './process-info.ts';
+
+/** A piece of output. `cursor` is the place behind it: `since` goes on there. */
+export type OutputEvent =
+  | { readonly type: 'stdout' | 'stderr'; readonly data: Uint8Array; readonly cursor: number }
+  /** So many bytes before the next event are no longer kept. */
+  | { readonly type: 'cut'; readonly bytes: number; readonly cursor: number }
+  | { readonly type: 'exit'; readonly exit: ProcessExit; readonly cursor: number };
+
+export interface OutputOptions extends CallOptions {
+  /** A cursor of an earlier event. @default all that is kept */
+  readonly since?: number | undefined;
+  /** Goes on with what comes. @default true */
+  readonly follow?: boolean | undefined;
+}
+
+/**
+ * Output from a cursor on. With `follow` a connection that is lost is opened again at the last cursor: no byte is missing, and
+ * none comes twice.
+ */
+export async function* readOutput(
+  http: HttpClient,
+  path: string,
+  query: NonNullable<Call['query']>,
+  { since, follow = true, signal }: OutputOptions,
+): AsyncGenerator<OutputEvent, void> {
+  const asked = { ...query, follow };
+  if (follow) {
+    const after = since === undefined ? undefined : String(since);
+    for await (const event of followStream(http, path, asked, { after, signal })) yield read(event);
+    return;
+  }
+  const response = await http.send({
+    path,
+    query: { ...asked, since },
+    headers: { accept: 'text/event-stream' },
+    signal,
+  });
+  for await (const event of readEvents(response, { signal })) yield read(event);
+}
+
+function read({ event, data, id }: ServerSentEvent): OutputEvent {
+  const cursor = Number(id);
+  try {
+    if (event === 'stdout' || event === 'stderr') return { type: event, data: fromBase64(data), cursor };
+  } catch (cause) {
+    throw invalid('its output is not base64', cause);
+  }
+  const fields = parseObject(data);
+  if (event === 'cut' && typeof fields['bytes'] === 'number') {
+    return { type: 'cut', bytes: fields['bytes'], cursor };
+  }
+  if (event === 'exit' && typeof fields['reason'] === 'string') {
+    return { type: 'exit', exit: fields as unknown as ProcessExit, cursor };
+  }
+  throw invalid(`unknown event ${JSON.stringify(event.slice(0, 40))}`);
+}
+
+function invalid(why: string, cause?: unknown): PortholeError {
+  return new PortholeError(`The output of a process cannot be read: ${why}. Read it again.`, {
+    status: 200,
+    code: 'invalid_answer',
+    retryable: false,
+    cause,
+  });
+}

@@ -1,0 +1,184 @@
+import type { Content, HttpClient } from '../http/http-client.ts';
+import { PortholeError } from '../http/porthole-error.ts';
+import type { CallOptions } from './files.ts';
+import { type OutputEvent, type OutputOptions, readOutput } from './output.ts';
+import type { ProcessExit, ProcessInfo, TerminalSize } from './process-info.ts';
+
+/** What runs: words that no shell reads, or a line for the sandbox's shell. */
+export type Runnable = readonly [string, ...string[]] | string;
+
+export interface StartOptions extends CallOptions {
+  /** Within /workspace, the default. */
+  readonly cwd?: string | undefined;
+  /** Added to the sandbox's own variables. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** For people; several processes may have the same. */
+  readonly name?: string | undefined;
+  /** Whether it takes input. A terminal always does. */
+  readonly stdin?: boolean | undefined;
+  readonly tty?: TerminalSize | undefined;
+  /** SIGTERM after so long, SIGKILL 4 s later. Without it there is no limit. */
+  readonly timeoutMs?: number | undefined;
+  /** How much output is kept, both streams together. @default 4 MiB */
+  readonly outputBytes?: number | undefined;
+}
+
+export interface WaitOptions extends CallOptions {
+  /** Then it throws `wait_timed_out`. Without it there is no limit. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** One call waits this long at most, in milliseconds: below what proxies on the way allow. */
+const WAIT_MS = 60_000;
+/** Beyond the time that a wait may take. */
+const ANSWER_MS = 15_000;
+
+/** What a request calls `argv` or `command`. */
+export function runnableOf(what: Runnable): object {
+  return typeof what === 'string' ? { command: what } : { argv: what };
+}
+
+/** A process that outlives the connection that started it. */
+export class Process {
+  readonly id: string;
+  readonly #http: HttpClient;
+  readonly #path: string;
+  #info: ProcessInfo;
+
+  constructor(http: HttpClient, processesPath: string, info: ProcessInfo) {
+    this.id = info.id;
+    this.#http = http;
+    this.#path = `${processesPath}/${encodeURIComponent(info.id)}`;
+    this.#info = info;
+  }
+
+  /** What the API said of it last. */
+  get info(): ProcessInfo {
+    return this.#info;
+  }
+
+  async refresh({ signal }: CallOptions = {}): Promise<ProcessInfo> {
+    this.#info = await this.#http.json<ProcessInfo>({ path: this.#path, signal });
+    return this.#info;
+  }
+
+  /** What it prints, until its exit. Comes back by itself where the connection is lost. */
+  async *output(options: OutputOptions = {}): AsyncGenerator<OutputEvent, void> {
+    for await (const event of readOutput(this.#http, `${this.#path}/output`, {}, options)) {
+      yield event;
+      if (event.type === 'exit') return;
+    }
+  }
+
+  /** Resolves once the bytes are in its pipe. @throws PortholeError `process_exited` */
+  async input(
+    content: Content,
+    { eof, signal }: CallOptions & { readonly eof?: boolean | undefined } = {},
+  ): Promise<void> {
+    await this.#http.done({
+      method: 'POST',
+      path: `${this.#path}/input`,
+      query: { eof: eof === true ? true : undefined },
+      content,
+      timeoutMs: 0,
+      signal,
+    });
+  }
+
+  /** To its whole group; nothing happens after its exit. */
+  signal(name = 'SIGTERM', options?: CallOptions): Promise<ProcessInfo> {
+    return this.#post('signal', { signal: name }, options);
+  }
+
+  resize(size: TerminalSize, options?: CallOptions): Promise<ProcessInfo> {
+    return this.#post('resize', size, options);
+  }
+
+  /** Its exit. @throws PortholeError `wait_timed_out` */
+  async wait({ timeoutMs = Infinity, signal }: WaitOptions = {}): Promise<ProcessExit> {
+    const until = Date.now() + timeoutMs;
+    for (;;) {
+      const left = Math.max(0, Math.min(WAIT_MS, until - Date.now()));
+      try {
+        const { exit } = await this.#post(
+          'wait',
+          { timeout_ms: Math.ceil(left) },
+          { signal },
+          left + ANSWER_MS,
+        );
+        if (exit !== null) return exit;
+      } catch (error) {
+        const isLate = error instanceof PortholeError && error.code === 'wait_timed_out';
+        if (!isLate || Date.now() >= until) throw error;
+      }
+    }
+  }
+
+  /** Kills it if it runs, and removes its output. */
+  remove({ signal }: CallOptions = {}): Promise<void> {
+    return this.#http.done({ method: 'DELETE', path: this.#path, signal });
+  }
+
+  async #post(
+    what: string,
+    json: object,
+    { signal }: CallOptions = {},
+    timeoutMs?: number,
+  ): Promise<ProcessInfo> {
+    this.#info = await this.#http.json<ProcessInfo>({
+      method: 'POST',
+      path: `${this.#path}/${what}`,
+      json,
+      signal,
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    });
+    return this.#info;
+  }
+}
+
+/** The processes of a sandbox that outlive their connections. */
+export class Processes {
+  readonly #http: HttpClient;
+  readonly #path: string;
+
+  constructor(http: HttpClient, sandboxPath: string) {
+    this.#http = http;
+    this.#path = `${sandboxPath}/processes`;
+  }
+
+  /** A program that cannot be started is a process that exited with 126 or 127. */
+  async start(what: Runnable, options: StartOptions = {}): Promise<Process> {
+    const { cwd, env, name, stdin, tty, timeoutMs, outputBytes, signal } = options;
+    const info = await this.#http.json<ProcessInfo>({
+      method: 'POST',
+      path: this.#path,
+      json: {
+        ...runnableOf(what),
+        cwd,
+        env,
+        name,
+        stdin,
+        tty,
+        timeout_ms: timeoutMs,
+        output_bytes: outputBytes,
+      },
+      signal,
+    });
+    return new Process(this.#http, this.#path, info);
+  }
+
+  /** Those that run and the last 100 that exited, newest first. */
+  async list({ signal }: CallOptions = {}): Promise<readonly Process[]> {
+    const { processes } = await this.#http.json<{ readonly processes: readonly ProcessInfo[] }>({
+      path: this.#path,
+      signal,
+    });
+    return processes.map((info) => new Process(this.#http, this.#path, info));
+  }
+
+  /** @throws PortholeError `process_not_found` */
+  async get(id: string, { signal }: CallOptions = {}): Promise<Process> {
+    const path = `${this.#path}/${encodeURIComponent(id)}`;
+    return new Process(this.#http, this.#path, await this.#http.json<ProcessInfo>({ path, signal }));
+  }
+}
