@@ -442,6 +442,27 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       expect(await page.evaluate('document.activeElement.textContent')).toBe('Previews');
     });
 
+    test('are offered the moment that a server listens, and no longer once it is gone', async () => {
+      const servers = `/v1/sandbox/${run.sandbox_id}/servers`;
+      await go();
+      const offer = page.getByRole('button', { name: 'Start a preview of port 3102' });
+      const argv = ['node', '-e', "require('http').createServer((q, r) => r.end('hi')).listen(3102)"];
+      await porthole.call('PUT', `${servers}/web`, { body: { argv, port: 3102 } });
+      await offer.waitFor();
+      await page.getByText('Port listens').waitFor();
+      // The next look by the clock is a minute away.
+      await porthole.call('DELETE', `${servers}/web`);
+      await offer.waitFor({ state: 'detached' });
+      await page.getByText('Port closed').waitFor();
+      const command = 'echo no such module; exit 1';
+      await porthole.call('PUT', `${servers}/broken`, { body: { command, port: 3103, restart: 'never' } });
+      await page.getByRole('textbox', { name: 'Another port' }).fill('3103');
+      await page.getByRole('button', { name: 'Start', exact: true }).click();
+      await page.getByText('Server broken failed. It printed last:').waitFor();
+      await page.getByText('no such module', { exact: true }).waitFor();
+      expect(await violations(page)).toEqual([]);
+    });
+
     test('say that their sandbox is stopped, and resume it', async () => {
       await serve(3101);
       await open(3101);

@@ -770,6 +770,26 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       await page.getByText('Nothing of it is lent to anybody.').waitFor();
     });
 
+    test('lists its servers and processes as they come and go', async () => {
+      await page.goto(`${way.url}/sandboxes/${id}?tab=details`);
+      await page.getByRole('heading', { name: 'Lent' }).waitFor();
+      const body = { argv: ['sleep', '600'], name: 'long' };
+      const started = await porthole.call('POST', `/v1/sandbox/${id}/processes`, { body });
+      await porthole.call('PUT', `/v1/sandbox/${id}/servers/web`, { body: { argv: ['sleep', '601'] } });
+      const row = (name: string) => page.getByRole('row').filter({ hasText: name });
+      await row('web').getByText('ready').waitFor();
+      await row('long').getByText('running').waitFor();
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Stop web' }).click();
+      await row('web').getByText('stopped').waitFor();
+      await page.getByRole('button', { name: 'Start web' }).click();
+      await row('web').getByText('ready').waitFor();
+      await porthole.call('DELETE', `/v1/sandbox/${id}/servers/web`);
+      const process = started.json<{ id: string }>().id;
+      await porthole.call('DELETE', `/v1/sandbox/${id}/processes/${process}`);
+      await page.getByRole('heading', { name: 'Servers and processes' }).waitFor({ state: 'detached' });
+    });
+
     test('that is deleted meanwhile is said to be gone', async () => {
       const made = await porthole.call('POST', '/v1/sandbox', { body: { name: 'brief', ttl_seconds: 600 } });
       const brief = made.json<{ id: string }>().id;

@@ -7,12 +7,14 @@ import { Button } from '../parts/button.tsx';
 import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { Previews } from '../previews/previews.tsx';
+import { portChanges } from '../previews/use-doctor.ts';
 import { Timeline } from '../runs/timeline.tsx';
 import { useRunEvents } from '../runs/use-run-events.ts';
 
 /** One run: its previews, and its story as it goes on. */
 export function RunPage({ id }: { readonly id: string }) {
   const { events, last, live } = useRunEvents(id);
+  const ports = portChanges(events);
   const {
     value: run,
     problem,
@@ -76,7 +78,7 @@ export function RunPage({ id }: { readonly id: string }) {
         ) : null}
       </div>
       <div className="columns">
-        <Previews run={run} seen={last} />
+        <Previews run={run} seen={last} ports={ports} />
         <section aria-labelledby="timeline">
           <div className="section-head">
             <h2 id="timeline">Timeline</h2>

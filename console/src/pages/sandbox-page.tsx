@@ -7,19 +7,24 @@ import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';
 import { Files } from '../files/files.tsx';
 import { SandboxActions } from '../sandboxes/sandbox-actions.tsx';
 import { SandboxDetails } from '../sandboxes/sandbox-details.tsx';
+import { Started } from '../sandboxes/started.tsx';
 import '../sandboxes/sandboxes.css';
 import { Terminals } from '../sandboxes/terminals.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
+
+const CHANGES_FILES: ReadonlySet<string> = new Set(['file_written', 'file_deleted', 'exec']);
 
 /** One sandbox: its terminal and its files. */
 export function SandboxPage({ id }: { readonly id: string }) {
   const [, navigate] = useLocation();
   const [place, go] = usePlace();
   const [seen, setSeen] = useState('');
+  const [started, setStarted] = useState('');
   useEvents(addressOf('GET /v1/sandbox/{id}/events', { id }), ({ id: event, data }) => {
     const { type } = JSON.parse(data) as { type: string };
     if (type === 'stopped' || type === 'resumed') reload();
-    else if (type === 'file_written' || type === 'exec') setSeen(event);
+    else if (CHANGES_FILES.has(type)) setSeen(event);
+    else if (type === 'server' || type === 'process_exited' || type === 'port_listening') setStarted(event);
   });
   const asked = place.get('tab');
   const {
@@ -84,6 +89,7 @@ export function SandboxPage({ id }: { readonly id: string }) {
           <Files sandboxId={sandbox.id} seen={seen} />
         </TabPanel>
         <TabPanel id="details">
+          {runs ? <Started sandboxId={sandbox.id} seen={started} /> : null}
           <SandboxDetails sandbox={sandbox} onChange={reload} />
         </TabPanel>
       </Tabs>

@@ -1,7 +1,7 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef } from 'react';
 import { type Answer, call } from '../api/client.ts';
 import { timeLeft } from '../live/time-words.ts';
-import { useAnswer, useNow } from '../live/use-live.ts';
+import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { Icon } from '../parts/icon.tsx';
@@ -9,6 +9,7 @@ import { useAttempt } from '../parts/use-attempt.ts';
 import { previewStanding } from './preview-words.ts';
 import { ResumeButton } from './resume-button.tsx';
 import { SharePreview } from './share-preview.tsx';
+import { type PortChanges, useDoctor } from './use-doctor.ts';
 import { useFrame } from './use-frame.ts';
 import { useKeepalive } from './use-keepalive.ts';
 
@@ -17,6 +18,7 @@ type Preview = Answer<'GET /api/runs/{id}/sandbox/port-forward'>[number];
 export interface LivePreviewProps {
   readonly run: Answer<'GET /api/runs/{id}'>;
   readonly preview: Preview;
+  readonly ports: PortChanges;
   /** It was started from here just now: that is where somebody looks. */
   readonly fresh: boolean;
   readonly onEnd: () => void;
@@ -24,28 +26,23 @@ export interface LivePreviewProps {
 
 /** What a page in the frame may do, on its own origin; never lead the console elsewhere. */
 const SANDBOX = 'allow-scripts allow-forms allow-same-origin allow-popups allow-modals allow-downloads';
-/** How often it is looked at, once it serves and until it does, in milliseconds. */
-const LOOK_MS = 10_000;
-const LOOK_SOON_MS = 3_000;
 const TONES = { serves: 'good', 'not serving': 'busy', checking: 'off' } as const;
 
 /** The app of a sandbox as it is now, in a frame that is told nothing of the console. */
-export function LivePreview({ run, preview, fresh, onEnd }: LivePreviewProps) {
+export function LivePreview({ run, preview, ports, fresh, onEnd }: LivePreviewProps) {
   const { session_id: token, target_port: port, preview_url: url, local_port: localPort } = preview;
   // A host that the console is never at: cookies know no ports, so the app would get the console's.
   const localHost = `preview-${localPort}.localhost:${localPort}`;
   const { busy, problem, attempt } = useAttempt();
   const article = useRef<HTMLElement>(null);
   const { expiry, problem: notKept } = useKeepalive(run.run_id, preview);
-  const [serves, setServes] = useState(false);
-  const { value: found, problem: unseen } = useAnswer(
-    'GET /api/runs/{id}/sandbox/doctor',
-    { path: { id: run.run_id }, query: { port: String(port) } },
-    serves ? LOOK_MS : LOOK_SOON_MS,
-  );
+  const { value: found, problem: unseen } = useDoctor(run.run_id, ports, port);
   const { state, reason } = previewStanding(preview, found, unseen);
-  const { isShown, loads, reload } = useFrame(state, found);
-  useEffect(() => setServes(state === 'serves'), [state]);
+  const { isShown, loads, reload } = useFrame(
+    state,
+    found,
+    found?.ports.some(({ listener }) => listener !== null) === false,
+  );
   useEffect(() => {
     if (fresh) article.current?.focus();
   }, [fresh]);

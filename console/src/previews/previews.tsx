@@ -4,15 +4,17 @@ import { useAnswer } from '../live/use-live.ts';
 import { Empty, Problem } from '../parts/feedback.tsx';
 import { LivePreview } from './live-preview.tsx';
 import { StartPreview } from './start-preview.tsx';
+import type { PortChanges } from './use-doctor.ts';
 
 export interface PreviewsProps {
   readonly run: Answer<'GET /api/runs/{id}'>;
   /** The last event of the run that was told: after each, the previews may be others. */
   readonly seen: string;
+  readonly ports: PortChanges;
 }
 
 /** The live previews of a run, and what else could be one. */
-export function Previews({ run, seen }: PreviewsProps) {
+export function Previews({ run, seen, ports }: PreviewsProps) {
   const { value, problem, reload } = useAnswer(
     'GET /api/runs/{id}/sandbox/port-forward',
     { path: { id: run.run_id } },
@@ -35,6 +37,7 @@ export function Previews({ run, seen }: PreviewsProps) {
           key={preview.session_id}
           run={run}
           preview={preview}
+          ports={ports}
           fresh={preview.target_port === fresh}
           onEnd={() => {
             heading.current?.focus();
@@ -47,6 +50,7 @@ export function Previews({ run, seen }: PreviewsProps) {
         <StartPreview
           run={run}
           open={live.map((each) => each.target_port)}
+          ports={ports}
           onStarted={(port) => {
             setFresh(port);
             reload();

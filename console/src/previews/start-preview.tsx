@@ -1,37 +1,39 @@
 import { useRef, useState } from 'react';
 import { plainText } from '#core/rules/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
-import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { TextInput } from '../parts/text-input.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { ResumeButton } from './resume-button.tsx';
+import { type PortChanges, useDoctor } from './use-doctor.ts';
 
 export interface StartPreviewProps {
   readonly run: Answer<'GET /api/runs/{id}'>;
   /** Ports that have their preview. */
   readonly open: readonly number[];
+  readonly ports: PortChanges;
   readonly onStarted: (port: number) => void;
 }
 
+type Started = Answer<'POST /api/runs/{id}/sandbox/port-forward'>;
+
 /** Ports that listen now, each one a press away from its preview; and any other by its number. */
-export function StartPreview({ run, open, onStarted }: StartPreviewProps) {
-  const { value: found, problem: unseen } = useAnswer(
-    'GET /api/runs/{id}/sandbox/doctor',
-    { path: { id: run.run_id } },
-    8_000,
-  );
+export function StartPreview({ run, open, ports: changes, onStarted }: StartPreviewProps) {
+  const { value: found, problem: unseen } = useDoctor(run.run_id, changes);
   const { busy, problem, setProblem, attempt } = useAttempt();
   const [last, setLast] = useState<number>();
+  const [failed, setFailed] = useState<Started>();
   const form = useRef<HTMLFormElement>(null);
   const start = (port: number) => {
     setLast(port);
     void attempt(async () => {
-      await call('POST /api/runs/{id}/sandbox/port-forward', {
+      setFailed(undefined);
+      const started = await call('POST /api/runs/{id}/sandbox/port-forward', {
         path: { id: run.run_id },
         body: { target_port: port },
       });
+      if (started.reason === 'server_failed') setFailed(started);
       form.current?.reset();
       onStarted(port);
     });
@@ -104,6 +106,12 @@ export function StartPreview({ run, open, onStarted }: StartPreviewProps) {
         </Button>
       </form>
       {problem === undefined ? null : <Problem words={problem} />}
+      {failed === undefined ? null : (
+        <div className="reason" role="status">
+          <p>Server {failed.server} failed. It printed last:</p>
+          <pre dir="ltr">{(failed.log ?? []).map((line) => plainText(line, 300)).join('\n')}</pre>
+        </div>
+      )}
     </div>
   );
 }
