@@ -106,8 +106,9 @@ async function build(lacking: readonly Build[], base: string, report: Report): P
       const from = `porthole.test/built/base:${base}`;
       await importBase(docker, archive, from);
       for (const each of lacking) {
+        const args = { BASE_IMAGE: from, ...(await guestArgument(docker, each.recipe, from, npmrc, report)) };
         report(`building the image ${each.recipe.name}`);
-        await buildOne(docker, each, from, npmrc);
+        await buildOne(docker, each, args, npmrc);
       }
       await docker(['builder', 'prune', '--force', '--keep-storage=2g']);
     });
@@ -122,24 +123,61 @@ async function importBase(docker: Docker, archive: string, reference: string): P
   await docker(['import', `--change=ENV ${path}`, '--change=CMD ["node"]', archive, reference]);
 }
 
-async function buildOne(docker: Docker, { recipe, reference, archive }: Build, base: string, npmrc: string) {
-  const { dockerfile, context } = recipe;
+/** Of a build. */
+type Arguments = Readonly<Record<string, string>>;
+
+/** Builds the guest that the image takes, where the engine has not this very one. */
+async function guestArgument(
+  docker: Docker,
+  { guest }: ImageRecipe,
+  base: string,
+  npmrc: string,
+  report: Report,
+): Promise<Arguments> {
+  if (guest === undefined) return {};
+  const repository = `porthole.test/built/${guest.name}`;
+  const reference = `${repository}:${recipeDigest(guest, base)}`;
+  if ((await docker(['image', 'ls', '--quiet', reference])) === '') {
+    const others = (await docker(['image', 'ls', '--quiet', repository])).split('\n').filter(Boolean);
+    if (others.length > 0) await docker(['image', 'rm', '--force', ...others]);
+    report('building the guest');
+    await runBuild(docker, guest, reference, { BASE_IMAGE: base }, npmrc);
+  }
+  return { GUEST_IMAGE: reference };
+}
+
+async function buildOne(
+  docker: Docker,
+  { recipe, reference, archive }: Build,
+  args: Arguments,
+  npmrc: string,
+): Promise<void> {
+  await runBuild(docker, recipe, reference, args, npmrc);
+  await docker(['save', `--output=${archive}.part`, reference]);
+  await rename(`${archive}.part`, archive);
+  // Its layers stay in the build's cache.
+  await docker(['image', 'rm', reference]);
+}
+
+async function runBuild(
+  docker: Docker,
+  { dockerfile, context }: ImageRecipe,
+  reference: string,
+  args: Arguments,
+  npmrc: string,
+): Promise<void> {
   await docker([
     'build',
     `--file=${dockerfile}`,
     `--tag=${reference}`,
     // The engine has no bridge.
     '--network=host',
-    `--build-arg=BASE_IMAGE=${base}`,
+    ...Object.entries(args).map(([name, value]) => `--build-arg=${name}=${value}`),
     ...PROXIES.filter((name) => process.env[name]).map((name) => `--build-arg=${name}=${process.env[name]}`),
     `--secret=id=npmrc,src=${npmrc}`,
     '--progress=plain',
     context,
   ]);
-  await docker(['save', `--output=${archive}.part`, reference]);
-  await rename(`${archive}.part`, archive);
-  // Its layers stay in the build's cache.
-  await docker(['image', 'rm', reference]);
 }
 
 const PROXIES = ['http_proxy', 'https_proxy', 'no_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'];

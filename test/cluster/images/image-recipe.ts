@@ -9,7 +9,15 @@ export interface ImageRecipe {
   readonly name: string;
   readonly dockerfile: string;
   readonly context: string;
+  /** The image that it takes the guest from, named by the build's argument `GUEST_IMAGE`. */
+  readonly guest?: ImageRecipe;
 }
+
+export const GUEST_RECIPE: ImageRecipe = {
+  name: 'guest',
+  dockerfile: join(ROOT, 'images/guest/Dockerfile'),
+  context: ROOT,
+};
 
 export const IMAGE_RECIPES = {
   functionHost: {
@@ -21,6 +29,7 @@ export const IMAGE_RECIPES = {
     name: 'sandbox',
     dockerfile: join(ROOT, 'images/sandbox/Dockerfile'),
     context: join(ROOT, 'images/sandbox'),
+    guest: GUEST_RECIPE,
   },
 } as const satisfies Record<string, ImageRecipe>;
 
@@ -33,12 +42,13 @@ export const CATALOGUE_RECIPES = {
 
 function catalogued(name: string): ImageRecipe {
   const context = join(ROOT, 'images', name);
-  return { name, dockerfile: join(context, 'Dockerfile'), context };
+  return { name, dockerfile: join(context, 'Dockerfile'), context, guest: GUEST_RECIPE };
 }
 
-/** Changes with the Dockerfile, with any file that the build sees, and with the base. 16 hex digits. */
-export function recipeDigest({ dockerfile, context }: ImageRecipe, base: string): string {
+/** Changes with the Dockerfile, with any file that the build sees, with the guest and with the base. 16 hex digits. */
+export function recipeDigest({ dockerfile, context, guest }: ImageRecipe, base: string): string {
   const digest = createHash('sha256').update(JSON.stringify([base, process.arch]));
+  if (guest !== undefined) digest.update(recipeDigest(guest, base));
   const ignore = `${dockerfile}.dockerignore`;
   for (const file of [dockerfile, ignore, ...allowed(ignore).flatMap((path) => files(join(context, path)))]) {
     const text = readFileSync(file).toString('base64');
