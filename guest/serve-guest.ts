@@ -61,6 +61,9 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const pipes = new CommandPipes(join(state, 'pipes'));
   const pod = 'port' in listen || settings.inherit ? await import('./protocol/guest-pod.ts') : undefined;
   const env = environmentOf(settings, pod);
+  const named = (sandboxId: string): void => {
+    env['SANDBOX_ID'] = sandboxId;
+  };
   const events = new GuestEvents();
   const starter = new Later(async () => {
     const { CommandStarter } = await import('./start-command.ts');
@@ -124,7 +127,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
       };
     },
   });
-  const server = createGuestServer(routes, upgrades, gatekeeper(listen, pod));
+  const server = createGuestServer(routes, upgrades, gatekeeper(listen, pod, named));
   // Before anyone is answered: what was declared is part of the first answer.
   const declared = areServersDeclared(workspace) ? (await work.get()).servers : undefined;
   // The host's own socket file is in a folder that only the host may change.
@@ -177,20 +180,30 @@ async function startPreviews({ previews, workspace }: GuestSettings) {
 /** @throws GuestError `unauthorized` */
 type Gatekeeper = (request: IncomingMessage) => void;
 
-/** Where more than the host reaches the port, each request carries a token for its own operation. */
-function gatekeeper(listen: GuestSettings['listen'], pod: typeof GuestPod | undefined): Gatekeeper {
+/**
+ * Where more than the host reaches the port, each request carries a token for its own operation.
+ * @param named called with the sandbox that a request with such a token names
+ */
+function gatekeeper(
+  listen: GuestSettings['listen'],
+  pod: typeof GuestPod | undefined,
+  named: (sandboxId: string) => void,
+): Gatekeeper {
   if (!('port' in listen) || listen.key === undefined || pod === undefined) return () => {};
-  const { operationOf, readPublicKey, verifyGuestToken } = pod;
+  const { operationOf, readPublicKey, SANDBOX_HEADER, verifyGuestToken } = pod;
   const { key, audience = '' } = listen;
   const keys = key.split(',').map(readPublicKey);
   return ({ headers, method = '', url = '' }) => {
     const token = /^Bearer ([\w.-]+)$/.exec(headers.authorization ?? '')?.[1] ?? '';
     const claims = { audience, operation: operationOf(method, url) };
-    if (verifyGuestToken(token, keys, claims, new Date())) return;
-    throw new GuestError(
-      'unauthorized',
-      `${claims.operation}: no valid token for it. Porthole's functions sign one for each call; check their clock.`,
-    );
+    if (!verifyGuestToken(token, keys, claims, new Date())) {
+      throw new GuestError(
+        'unauthorized',
+        `${claims.operation}: no valid token for it. Porthole's functions sign one for each call; check their clock.`,
+      );
+    }
+    const sandboxId = headers[SANDBOX_HEADER];
+    if (typeof sandboxId === 'string' && /^[a-z2-7]{1,128}$/.test(sandboxId)) named(sandboxId);
   };
 }
 

@@ -15,6 +15,7 @@ import {
   type GatewayProbe,
 } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
 import type { KubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
+import type { GuestAccess } from '#adapters/kubernetes/sandboxes/guest/pod-guests.ts';
 import { find } from '#adapters/kubernetes/sandboxes/cluster/await-object.ts';
 import type { Pod } from '#adapters/kubernetes/sandboxes/pods/pod.ts';
 import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
@@ -85,8 +86,7 @@ export async function openKubernetesPlatform(
         listener: cluster.listener,
         serviceKind: cluster.serviceKind,
         publicPort: cluster.publicPort,
-        guestOf:
-          'guestOf' in own ? (id, signal) => (own as KubernetesProvider).guestOf(id, signal) : undefined,
+        guestOf: (id, signal) => own.guestOf(id, signal),
       });
     return {
       provider,
@@ -166,7 +166,10 @@ async function openProvider(
     readonly namespace: string;
     readonly guestKeys: GuestKeys;
   },
-): Promise<SandboxProvider> {
+): Promise<KubernetesProvider> {
+  // Pods' addresses lead nowhere outside of their cluster.
+  const access: GuestAccess = { keys: guestKeys, reach: isInCluster() ? 'address' : 'forward' };
+  const guested = guest ? { guest: access } : {};
   let name = wanted;
   if (name === 'auto') {
     const { defaultProvider } = await import('#adapters/kubernetes/sandboxes/default-provider.ts');
@@ -182,15 +185,14 @@ async function openProvider(
       const { createAgentSandboxPool } = await import('#adapters/kubernetes/sandboxes/claims/warm-pool.ts');
       await createAgentSandboxPool({ ...own, warmPool, config }).makeRoom();
     };
-    return createAgentSandboxProvider({ ...own, warmPool, warmPoolsByImage, size, makeRoom });
+    return createAgentSandboxProvider({ ...own, ...guested, warmPool, warmPoolsByImage, size, makeRoom });
   }
   if (sandboxImage === undefined) throw new ConfigError([`PORTHOLE_SANDBOX_IMAGE: ${NEEDS_IMAGE}`]);
   const { createKubernetesProvider } = await import('#adapters/kubernetes/sandboxes/kubernetes-provider.ts');
   return createKubernetesProvider({
     ...own,
+    ...guested,
     image: sandboxImage,
-    // Pods' addresses lead nowhere outside of their cluster.
-    ...(guest && { guest: { keys: guestKeys, reach: isInCluster() ? 'address' : 'forward' } }),
     pod: {
       cpuLimitMillis: Math.round(size.cpu * 1_000),
       memoryMebibytes: size.memoryMb,

@@ -1,9 +1,18 @@
-/** `npm run config`: every setting, its default and its meaning. */
+/** `npm run config`: every setting, its default and its meaning; `npm run config -- guest-keys`: what `sandboxes.guestKeys` is to be. */
+import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/keys/key-set.ts';
 import { z } from 'zod';
 import { EnvironmentSchema } from './config/environment-schema.ts';
 
 // A reader that stops early, such as `head`, is no failure: EPIPE.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+if (process.argv[2] === 'guest-keys') {
+  const text = process.env['PORTHOLE_SIGNING_KEYS'];
+  if (text === undefined) throw new Error('PORTHOLE_SIGNING_KEYS is not set, which the keys come from');
+  const keys = deriveKeySet(JwksSchema.parse(JSON.parse(text)));
+  process.stdout.write(`${createGuestKeys(keys, () => new Date()).publicKeys}\n`);
+  process.exit();
+}
 
 for (const [name, schema] of Object.entries(EnvironmentSchema.shape)) {
   const { default: fallback, enum: values } = z.toJSONSchema(schema, {

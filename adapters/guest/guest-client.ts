@@ -131,6 +131,7 @@ export class GuestClient {
               ? {}
               : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
             ...(authorization === undefined ? {} : { authorization }),
+            ...this.#address.headers,
             ...headers,
           },
         });

@@ -16,6 +16,8 @@ export interface GuestAddress {
   connect(signal?: AbortSignal): Promise<Duplex>;
   /** The value of `Authorization` for an operation, where the guest asks for one. */
   authorization?: ((operation: string) => string | Promise<string>) | undefined;
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** In ms. @default ANSWER_WITHIN */
   readonly answerWithin?: number | undefined;
 }
@@ -89,6 +91,7 @@ export async function upgradeConnection(
   const authorization = await address.authorization?.(`GET ${path}`);
   const stream = await connectToGuest(address, signal);
   const lines = [`GET ${path} HTTP/1.1`, 'Host: guest', 'Connection: Upgrade', ...headers];
+  for (const [name, value] of Object.entries(address.headers ?? {})) lines.push(`${name}: ${value}`);
   if (authorization !== undefined) lines.push(`Authorization: ${authorization}`);
   const request = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`);
   return new Promise((resolve, reject) => {

@@ -20,6 +20,9 @@ const NEUTRALIZED = ['NODE_OPTIONS', 'LD_PRELOAD'] as const;
 
 const POD_UID = 'PORTHOLE_POD_UID';
 
+/** Names the sandbox in each request: a pod that waits in a warm pool does not know yet which one it will be. */
+export const SANDBOX_HEADER = 'porthole-sandbox';
+
 /** What runs the guest in a pod. @param publicKeys of those who may call it, separated by commas */
 export function guestPod(publicKeys: string, env: Readonly<Record<string, string>>) {
   const settings: GuestSettingsInput = {

@@ -1,9 +1,11 @@
-import { SANDBOX_POD_LABELS } from '../../constructs/names.ts';
+import { createGuestKeys, deriveKeySet, JwksSchema } from '../../adapters/keys/key-set.ts';
+import { LABELS, SANDBOX_POD_LABELS } from '../../constructs/names.ts';
+import { GUEST_STATE, guestPod } from '../../guest/protocol/guest-pod.ts';
 import { defaultWarmPool } from '../functions/sandbox-provider.plan.ts';
 import { STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 
-type SandboxesConfig = Pick<StackConfig, 'namespaces' | 'sandboxes'>;
+type SandboxesConfig = Pick<StackConfig, 'namespaces' | 'sandboxes' | 'signingKeys'>;
 
 const API_VERSION = 'extensions.agents.x-k8s.io/v1beta1';
 
@@ -13,11 +15,38 @@ const HOME = '/home/sandbox';
 /** Most that `/tmp` and the home folder may each hold. */
 const SCRATCH = '2Gi';
 
+/** Public keys of the functions, which the guests of templates know; undefined where nothing here tells them. */
+export function guestKeys({
+  sandboxes,
+  signingKeys,
+}: Pick<StackConfig, 'sandboxes' | 'signingKeys'>): string | undefined {
+  if (sandboxes.guestKeys !== undefined || signingKeys === undefined) return sandboxes.guestKeys;
+  return createGuestKeys(deriveKeySet(JwksSchema.parse(JSON.parse(signingKeys))), () => new Date())
+    .publicKeys;
+}
+
+/** What runs in a sandbox of a template: the guest, or nothing until commands come by exec. */
+function runPlan(config: SandboxesConfig) {
+  const keys = config.sandboxes.guest ? guestKeys(config) : undefined;
+  if (keys === undefined) return { command: ['sleep', 'infinity'], env: [], folders: {} };
+  const { command, env } = guestPod(keys, { HOME, WORKSPACE: '/workspace' });
+  // Empty while it waits in a warm pool; a claimed one has it when its pod starts again.
+  const fieldPath = `metadata.labels['${LABELS.sandbox}']`;
+  return {
+    command,
+    env: [...env, { name: 'SANDBOX_ID', valueFrom: { fieldRef: { fieldPath } } }],
+    folders: { guest: GUEST_STATE },
+  };
+}
+
 /**
  * SandboxTemplates, by name. `Unmanaged`: the policy that agent-sandbox would make for a template reopens egress beside
  * the stricter ones of this stack, because policies only ever add.
  */
-export function templatesPlan({ namespaces, sandboxes }: SandboxesConfig) {
+export function templatesPlan(config: SandboxesConfig) {
+  const { namespaces, sandboxes } = config;
+  const { command, env, folders } = runPlan(config);
+  const scratch = { tmp: '/tmp', home: HOME, ...folders };
   return Object.entries(sandboxes.templates).map(([name, template]) => ({
     apiVersion: API_VERSION,
     kind: 'SandboxTemplate',
@@ -49,14 +78,10 @@ export function templatesPlan({ namespaces, sandboxes }: SandboxesConfig) {
             {
               name: 'sandbox',
               image: template.image,
-              // Commands come later, by exec.
-              command: ['sleep', 'infinity'],
+              command,
               // A runtime starts nothing in a folder that its user has shut.
               workingDir: '/',
-              env: [
-                { name: 'HOME', value: HOME },
-                { name: 'WORKSPACE', value: '/workspace' },
-              ],
+              env: [{ name: 'HOME', value: HOME }, { name: 'WORKSPACE', value: '/workspace' }, ...env],
               resources: {
                 requests: { cpu: '100m', memory: template.memory },
                 limits: { cpu: template.cpu, memory: template.memory },
@@ -70,12 +95,11 @@ export function templatesPlan({ namespaces, sandboxes }: SandboxesConfig) {
               },
               volumeMounts: [
                 { name: 'workspace', mountPath: '/workspace' },
-                { name: 'tmp', mountPath: '/tmp' },
-                { name: 'home', mountPath: HOME },
+                ...Object.entries(scratch).map(([name, mountPath]) => ({ name, mountPath })),
               ],
             },
           ],
-          volumes: ['tmp', 'home'].map((name) => ({ name, emptyDir: { sizeLimit: SCRATCH } })),
+          volumes: Object.keys(scratch).map((name) => ({ name, emptyDir: { sizeLimit: SCRATCH } })),
         },
       },
       volumeClaimTemplates: [
@@ -102,7 +126,7 @@ export function isScaledByFunctions({ sandboxes }: Pick<StackConfig, 'sandboxes'
 }
 
 /** SandboxWarmPools, by name: a claim reaches its template only through one. */
-export function warmPoolsPlan({ namespaces, sandboxes }: SandboxesConfig) {
+export function warmPoolsPlan({ namespaces, sandboxes }: Pick<SandboxesConfig, 'namespaces' | 'sandboxes'>) {
   return Object.entries(sandboxes.warmPools).map(([name, { template, replicas }]) => ({
     apiVersion: API_VERSION,
     kind: 'SandboxWarmPool',

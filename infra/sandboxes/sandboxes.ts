@@ -7,7 +7,7 @@ import { isScaledByFunctions, templatesPlan, warmPoolsPlan } from './sandboxes.p
 export class Sandboxes extends pulumi.ComponentResource {
   constructor(
     name: string,
-    args: Pick<StackConfig, 'namespaces' | 'sandboxes'>,
+    args: Pick<StackConfig, 'namespaces' | 'sandboxes' | 'signingKeys'>,
     opts?: pulumi.ComponentResourceOptions,
   ) {
     super('porthole:infra:Sandboxes', name, {}, opts);

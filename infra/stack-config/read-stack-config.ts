@@ -1,5 +1,6 @@
 import { archiveProblems } from '../archives/archives.plan.ts';
 import { sandboxProblems } from '../functions/sandbox-provider.plan.ts';
+import { guestKeys } from '../sandboxes/sandboxes.plan.ts';
 import { contains } from '../../core/rules/address-range.ts';
 import { GUEST_PREVIEW_PORT } from '../../guest/protocol/previews.ts';
 import {
@@ -118,12 +119,29 @@ function contradictions(config: StackConfig): string[] {
   }
   for (const [key, text] of sandboxProblems(sandboxes)) problem(`sandboxes.${key}`, text);
   for (const [key, text] of archiveProblems(config)) problem(key, text);
+  if (sandboxes.guest && Object.keys(sandboxes.templates).length > 0) {
+    const keys = attempt(() => guestKeys(config));
+    const text =
+      'is required for the guests of templates, whose signing keys others keep: set what `npm run config -- guest-keys` prints with PORTHOLE_SIGNING_KEYS';
+    if (keys === undefined && functions.existingSecret !== undefined) problem('sandboxes.guestKeys', text);
+    else if (keys === undefined && config.signingKeys !== undefined) {
+      problem('signingKeys', 'must be a JSON Web Key Set of symmetric keys');
+    }
+  }
   for (const range of sandboxes.egress) {
     const wider = sandboxes.egress.find((other) => other !== range && contains(other, range));
     if (wider !== undefined) problem('sandboxes.egress', `${range} lies within ${wider} already`);
   }
   problems.push(...secretProblems(config));
   return problems;
+}
+
+function attempt<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
 }
 
 /** What the functions would refuse to start without. */

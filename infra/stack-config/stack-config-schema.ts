@@ -270,7 +270,14 @@ const Sandboxes = {
     .boolean()
     .default(false)
     .describe(
-      'Whether sandboxes that are pods run the guest, which their images must have in `/porthole`: commands go to it at the pod instead of through the API server',
+      'Whether sandboxes run the guest, which their images must have in `/porthole`: commands go to it at the pod instead of through the API server',
+    ),
+  guestKeys: z
+    .string()
+    .regex(/^[\w-]{43}(,[\w-]{43})*$/, 'must be what `npm run config -- guest-keys` prints')
+    .optional()
+    .describe(
+      'Public keys that guests of `templates` know, as `npm run config -- guest-keys` prints them; those of `signingKeys` where these are set',
     ),
   priorityClassName: label
     .optional()

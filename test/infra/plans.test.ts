@@ -1,5 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/keys/key-set.ts';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
+import { GUEST_STATE, guestKeysOf } from '#guest/protocol/guest-pod.ts';
 import { accessPlan } from '../../infra/access/access.plan.ts';
 import { admissionPlan, bindingPlan } from '../../infra/admission/admission.plan.ts';
 import { authorities, authorityData } from '../../infra/functions/authorities.plan.ts';
@@ -15,7 +17,7 @@ import { warmPoolPlan } from '../../infra/warm-pool/warm-pool.plan.ts';
 import { apiRoutePlan, fallbackRoutePlan } from '../../infra/routes/routes.plan.ts';
 import { templatesPlan, warmPoolsPlan } from '../../infra/sandboxes/sandboxes.plan.ts';
 import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
-import { stackFile, values } from './support/stack-files.ts';
+import { SIGNING_KEYS, stackFile, values } from './support/stack-files.ts';
 
 const config = (more: Readonly<Record<string, unknown>> = {}) =>
   readStackConfig(values(stackFile(more)), () => true);
@@ -538,6 +540,28 @@ describe('sandboxes from templates', () => {
     );
     expect(one?.spec.podTemplate.spec).toMatchObject({ runtimeClassName: 'gvisor', hostUsers: false });
     expect(other?.spec.podTemplate.spec).toMatchObject({ runtimeClassName: 'kata', hostUsers: false });
+  });
+
+  test('run the guest with the keys that the functions sign with, or with those that the stack names', () => {
+    const guested = (more: object) =>
+      templatesPlan(
+        config({
+          'porthole:sandboxes': {
+            guest: true,
+            templates: { node: { image: 'node' } },
+            warmPools: { ready: { template: 'node' } },
+            ...more,
+          },
+        }),
+      )[0]?.spec.podTemplate.spec;
+    const keysOf = (pod: ReturnType<typeof guested>) => guestKeysOf(pod?.containers[0]?.command);
+    const jwks = JwksSchema.parse(JSON.parse(SIGNING_KEYS));
+    const { publicKeys } = createGuestKeys(deriveKeySet(jwks), () => new Date());
+    const pod = guested({});
+    expect(keysOf(pod)).toBe(publicKeys);
+    expect(keysOf(guested({ guestKeys: 'k'.repeat(43) }))).toBe('k'.repeat(43));
+    expect(pod?.containers[0]?.volumeMounts).toContainEqual({ name: 'guest', mountPath: GUEST_STATE });
+    expect(pod?.volumes.map(({ name }) => name)).toEqual(['tmp', 'home', 'guest']);
   });
 
   test('keep their workspace on a volume of its own, of the stack’s StorageClass', () => {

@@ -26,6 +26,11 @@ const withKey = (key: string, value: unknown) => ({
   ...complete,
   [`porthole:${key}`]: JSON.stringify(value),
 });
+const GUESTED = {
+  guest: true,
+  templates: { node: { image: 'node' } },
+  warmPools: { ready: { template: 'node' } },
+};
 const without = (key: string) =>
   Object.fromEntries(Object.entries(complete).filter(([each]) => each !== `porthole:${key}`));
 
@@ -87,6 +92,24 @@ describe('a stack file', () => {
       'a range around the port of the guest',
       withKey('preview', { upstream: 'guest', allowedPortMin: 2000 }),
       "porthole:preview.allowedPortMin: port 2791 is the guest's, so previews may not expose 2000 to 9000: begin above it, or set preview.upstream to direct",
+    ],
+    [
+      'guests of templates whose signing keys nothing here knows',
+      {
+        ...Object.fromEntries(
+          Object.entries(complete).filter(
+            ([key]) => !key.endsWith('Key') && !key.endsWith('Keys') && !key.endsWith('Url'),
+          ),
+        ),
+        'porthole:functions': JSON.stringify({ image: 'x', existingSecret: 'kept' }),
+        'porthole:sandboxes': JSON.stringify(GUESTED),
+      },
+      'porthole:sandboxes.guestKeys: is required for the guests of templates, whose signing keys others keep: set what `npm run config -- guest-keys` prints with PORTHOLE_SIGNING_KEYS',
+    ],
+    [
+      'guests of templates whose signing keys are none',
+      { ...withKey('sandboxes', GUESTED), 'porthole:signingKeys': '{}' },
+      'porthole:signingKeys: must be a JSON Web Key Set of symmetric keys',
     ],
     [
       'more replicas than the most',

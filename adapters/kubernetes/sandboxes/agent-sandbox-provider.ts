@@ -3,6 +3,7 @@
  * volume. Stopped is a Sandbox that is suspended: a claim's own expiry would take the volume with it.
  */
 import type { Duplex } from 'node:stream';
+import type { GuestClient } from '#adapters/guest/guest-client.ts';
 import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { SANDBOX_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
@@ -26,6 +27,8 @@ import { sandboxReadiness } from './claims/claim-state.ts';
 import { openClusterStreams } from './cluster/cluster-streams.ts';
 import { limited } from './cluster/settle.ts';
 import type { RunningPod } from './exec/running-pod.ts';
+import type { GuestAccess } from './guest/pod-guests.ts';
+import type { KubernetesProvider } from './kubernetes-provider.ts';
 import { NODE_WITHIN_MS } from './pods/await-pod.ts';
 import { PodShell } from './pods/pod-shell.ts';
 import { podState } from './pods/pod-state.ts';
@@ -46,6 +49,8 @@ export interface AgentSandboxProviderOptions {
   readonly warmPoolsByImage?: Readonly<Record<string, string>> | undefined;
   /** How large the templates make sandboxes. A claim cannot ask for another size. @default that of the kubernetes provider */
   readonly size?: SandboxSize | undefined;
+  /** Templates run the guest, which their images must have, and everything goes through it. @default none: shells by the API server */
+  readonly guest?: GuestAccess | undefined;
   /** Longest time for a sandbox to come up or to go, in milliseconds. @default 180,000 */
   readonly settleWithinMs?: number | undefined;
   /** Longest time for the scheduler to find a node, in milliseconds. @default 20,000 */
@@ -54,7 +59,7 @@ export interface AgentSandboxProviderOptions {
   readonly makeRoom?: (() => Promise<void>) | undefined;
 }
 
-export function createAgentSandboxProvider(options: AgentSandboxProviderOptions): SandboxProvider {
+export function createAgentSandboxProvider(options: AgentSandboxProviderOptions): KubernetesProvider {
   return new ClaimProvider(options);
 }
 
@@ -66,6 +71,7 @@ const USUAL_SIZE: SandboxSize = {
 
 class ClaimProvider implements SandboxProvider {
   readonly name = 'agent-sandbox';
+  readonly callGuest: SandboxProvider['callGuest'];
   readonly defaultSize: SandboxSize;
   readonly #client: KubernetesClient;
   readonly #claims: Collection;
@@ -77,12 +83,16 @@ class ClaimProvider implements SandboxProvider {
 
   constructor(options: AgentSandboxProviderOptions) {
     const { client, access, namespace, warmPool, warmPoolsByImage = {}, settleWithinMs = 180_000 } = options;
-    const { nodeWithinMs = NODE_WITHIN_MS, makeRoom } = options;
+    const { nodeWithinMs = NODE_WITHIN_MS, makeRoom, guest } = options;
     const streams = openClusterStreams(access);
     this.#client = client;
     this.#claims = collection(SANDBOX_CLAIMS, namespace);
     this.#life = new ClaimLife({ client, streams }, namespace, settleWithinMs, nodeWithinMs, makeRoom);
-    this.#shell = new PodShell(client, streams, collection(PODS, namespace));
+    this.#shell = new PodShell(client, streams, collection(PODS, namespace), guest);
+    this.callGuest =
+      guest &&
+      ((id, call, signal) =>
+        this.#told(id, () => this.#shell.callGuest(id, () => this.#running(id, signal), call, signal)));
     this.defaultSize = options.size ?? USUAL_SIZE;
     this.#warmPool = warmPool;
     this.#byImage = new Map(Object.entries(warmPoolsByImage));
@@ -169,6 +179,11 @@ class ClaimProvider implements SandboxProvider {
 
   dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
     return this.#told(id, () => this.#shell.dial(id, () => this.#running(id, signal), port, signal));
+  }
+
+  /** The guest of a sandbox; undefined where its pod runs none. */
+  guestOf(id: string, signal?: AbortSignal): Promise<GuestClient | undefined> {
+    return this.#told(id, () => this.#shell.guestOf(id, () => this.#running(id, signal)));
   }
 
   async *list(signal?: AbortSignal): AsyncIterable<string> {

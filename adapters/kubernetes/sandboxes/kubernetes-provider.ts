@@ -73,6 +73,7 @@ const MOST: SandboxSize = {
 
 class PodProvider implements SandboxProvider {
   readonly name = 'kubernetes';
+  readonly callGuest: SandboxProvider['callGuest'];
   readonly defaultSize: SandboxSize;
   readonly #most: SandboxSize;
   readonly #client: KubernetesClient;
@@ -111,6 +112,10 @@ class PodProvider implements SandboxProvider {
       nodeWithinMs,
     );
     this.#shell = new PodShell(client, streams, this.#pods, guest);
+    this.callGuest =
+      guest &&
+      ((id, call, signal) =>
+        this.#told(id, () => this.#shell.callGuest(id, () => this.#running(id, signal), call, signal)));
   }
 
   /** A node tells only when it pulls. */

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#core/errors.ts';
-import { GUEST_PORT, type GuestKeys, operationOf } from '#guest/protocol/guest-pod.ts';
+import { GUEST_PORT, type GuestKeys, operationOf, SANDBOX_HEADER } from '#guest/protocol/guest-pod.ts';
 import type { Collection } from '../../client/collection.ts';
 import type { ClusterStreams } from '../cluster/cluster-streams.ts';
 import { FORWARD_SUBPROTOCOL } from '../dial/forward-messages.ts';
@@ -47,6 +47,7 @@ export class PodGuests {
   client(id: string, pod: RunningPod): GuestClient {
     return new GuestClient({
       sandboxId: id,
+      headers: { [SANDBOX_HEADER]: id },
       authorization: (operation) => this.#token(id, pod, operation),
       connect: (signal) => this.#connect(id, pod, signal),
     });

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { PortholeError } from '#core/errors.ts';
-import type { ExecCommand, ExecProcess } from '#core/ports/sandbox-provider.ts';
+import type { ExecCommand, ExecProcess, GuestAnswer, GuestCall } from '#core/ports/sandbox-provider.ts';
 import type { Collection } from '../../client/collection.ts';
 import type { KubernetesClient } from '../../client/kubernetes-client.ts';
 import { errorFromFailure, KubernetesError } from '../../client/kubernetes-error.ts';
@@ -14,7 +14,12 @@ import {
 } from '#adapters/sandboxes/shell/command-script.ts';
 import { startShellCommand } from '#adapters/sandboxes/shell/shell-command.ts';
 import { signalGroup } from '#adapters/sandboxes/shell/signal-group.ts';
-import { checkPort, noCommandRuns, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
+import {
+  checkPort,
+  noCommandRuns,
+  sandboxNotRunning,
+  transportError,
+} from '#adapters/sandboxes/sandbox-errors.ts';
 import { find } from '../cluster/await-object.ts';
 import type { ClusterStreams } from '../cluster/cluster-streams.ts';
 import { createPodDialer, type PodDialer } from '../dial/dial-pod.ts';
@@ -95,6 +100,14 @@ export class PodShell {
   /** The guest of a pod; undefined where it runs none, or is not called. */
   #guest(id: string, pod: RunningPod): GuestClient | undefined {
     return pod.guestKeys === undefined ? undefined : this.#guests?.client(id, pod);
+  }
+
+  /** @see SandboxProvider.callGuest */
+  async callGuest(id: string, locate: Locate, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
+    signal?.throwIfAborted();
+    const guest = await this.guestOf(id, locate);
+    if (guest !== undefined) return guest.call(call, signal);
+    throw sandboxNotRunning(id, 'its pod is of before sandboxes ran the guest; stop and resume it');
   }
 
   /** The guest of a sandbox; undefined where its pod runs none. */

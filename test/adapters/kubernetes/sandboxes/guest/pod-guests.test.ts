@@ -93,6 +93,12 @@ describe('the guest in a pod', () => {
     expect(said).not.toContain('PORTHOLE_POD_UID');
   });
 
+  test('tells commands the sandbox that the functions call it by', async () => {
+    for (const id of ['first', 'second']) {
+      expect((await run(guests().client(id, pod), ['printenv', 'SANDBOX_ID'])).said).toBe(`${id}\n`);
+    }
+  });
+
   test('is not called where the functions have none of its keys', async () => {
     const strangers = guests(guestKeysOf([NEW]));
     await expect(strangers.client('box', pod).health()).rejects.toMatchObject({
