@@ -152,6 +152,7 @@ async function openProvider(
     runtimeClass,
     hostUsers,
     guest,
+    guestReach,
     size,
     ...cluster
   }: ClusterOptions,
@@ -167,9 +168,9 @@ async function openProvider(
     readonly guestKeys: GuestKeys;
   },
 ): Promise<KubernetesProvider> {
-  // Pods' addresses lead nowhere outside of their cluster.
-  const access: GuestAccess = { keys: guestKeys, reach: isInCluster() ? 'address' : 'forward' };
-  const guested = guest ? { guest: access } : {};
+  // Pods' addresses mostly lead nowhere outside of their cluster.
+  const reach = guestReach ?? (isInCluster() ? 'address' : 'forward');
+  const guested: { readonly guest?: GuestAccess } = guest ? { guest: { keys: guestKeys, reach } } : {};
   let name = wanted;
   if (name === 'auto') {
     const { defaultProvider } = await import('#adapters/kubernetes/sandboxes/default-provider.ts');

@@ -43,8 +43,10 @@ export interface ClusterOptions {
   readonly runtimeClass: string | undefined;
   /** Whether sandboxes share the node's user namespace (kubernetes). */
   readonly hostUsers: boolean;
-  /** Whether sandboxes run the guest (kubernetes). */
+  /** Whether sandboxes run the guest. */
   readonly guest: boolean;
+  /** How guests are called; by address in a pod, by port-forwards elsewhere, unless it is said. */
+  readonly guestReach: 'address' | 'forward' | undefined;
   /** How large a sandbox is that asks for no size; agent-sandbox: any. */
   readonly size: SandboxSize;
   /** SandboxWarmPool of sandboxes that ask for no image (agent-sandbox). */
@@ -156,6 +158,7 @@ function shape(env: Environment): Config {
       runtimeClass: env.PORTHOLE_SANDBOX_RUNTIME_CLASS,
       hostUsers: env.PORTHOLE_SANDBOX_HOST_USERS,
       guest: env.PORTHOLE_SANDBOX_GUEST,
+      guestReach: env.PORTHOLE_GUEST_REACH,
       size: {
         cpu: env.PORTHOLE_SANDBOX_CPUS,
         memoryMb: env.PORTHOLE_SANDBOX_MEMORY_MIB,

@@ -217,7 +217,13 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_SANDBOX_GUEST: flag
     .default(false)
     .describe(
-      'kubernetes: whether sandboxes run the guest, which their images must have in /porthole; commands and previews go to it at the pod instead of through the API server',
+      'In a cluster: whether sandboxes run the guest, which their images must have in /porthole; commands and previews go to it at the pod instead of through the API server',
+    ),
+  PORTHOLE_GUEST_REACH: z
+    .enum(['address', 'forward'])
+    .optional()
+    .describe(
+      "In a cluster: how guests are called, at their pods' addresses or by port-forwards; by address in a pod, by port-forwards elsewhere",
     ),
   PORTHOLE_WARM_POOL: text
     .optional()

@@ -9,6 +9,7 @@ import { suite } from '#test/support/suite.ts';
 import { FUNCTIONS_PORT } from '../../infra/functions/environment.plan.ts';
 import { type Cluster, cluster, missing } from './bed/cluster.ts';
 import { type BuiltImages, builtImages, imagesMissing } from './images/built-images.ts';
+import { GUEST } from './guards/actor.ts';
 import { API_HOST, functionHostObjects } from './images/function-host-objects.ts';
 
 const namespace = `images-${randomBytes(4).toString('hex')}`;
@@ -127,7 +128,8 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
 
     beforeAll(async () => {
       const limits = { memoryMebibytes: 512, workspaceMebibytes: 512, scratchMebibytes: 64 };
-      const props = { namespace, sandboxId: 'images', image: images.sandbox, ...limits };
+      const guestKeys = GUEST.keys.publicKeys;
+      const props = { namespace, sandboxId: 'images', image: images.sandbox, guestKeys, ...limits };
       const manifests = sandboxPodManifests(props);
       await apply({ apiVersion: 'v1', kind: 'List', items: [manifests.volumeClaim, manifests.pod] });
       await until(`pod/${pod}`, 'condition=Ready');
@@ -144,6 +146,14 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
       ['npm', 'npm --version', /^\d+\.\d+\.\d+\n$/],
     ])('runs %s', async (_name, script, output) => {
       expect(await inside(script)).toMatch(output);
+    });
+
+    test('runs the guest, with the porthole program beside it', async () => {
+      const url = 'http://localhost:2790/v1/health';
+      expect(await inside(`curl -s ${url}; ls /porthole/porthole`)).toMatch(
+        /"code":"unauthorized".*\/porthole\/porthole\n$/s,
+      );
+      expect(await inside('cat /proc/[0-9]*/comm')).toContain('porthole-guest\n');
     });
 
     test('serves with node and fetches with curl', async () => {

@@ -308,6 +308,7 @@ describe("the functions' environment", () => {
       runtimeClass: undefined,
       hostUsers: true,
       guest: false,
+      guestReach: undefined,
       size: { cpu: 2, memoryMb: 2_048, diskMb: 10_240 },
       warmPool: undefined,
       warmPoolsByImage: {},

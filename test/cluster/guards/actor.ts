@@ -7,13 +7,22 @@ import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-ob
 import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
 import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
+import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/keys/key-set.ts';
+import type { GuestAccess } from '#adapters/kubernetes/sandboxes/guest/pod-guests.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { defaultWarmPool, sandboxProvider } from '../../../infra/functions/sandbox-provider.plan.ts';
+import { SIGNING_KEYS } from '../../infra/support/stack-files.ts';
 import { LISTENERS } from '../../../infra/gateway/gateway.plan.ts';
 import type { StackConfig } from '../../../infra/stack-config/stack-config-schema.ts';
+
+/** Calls guests that know the keys of the tests' stack file. */
+export const GUEST: GuestAccess = {
+  keys: createGuestKeys(deriveKeySet(JwksSchema.parse(JSON.parse(SIGNING_KEYS))), () => new Date()),
+  reach: 'address',
+};
 
 /** Somebody with a token, and all that Porthole does, done with that token. */
 export interface Actor {
@@ -46,7 +55,7 @@ export function openActor(config: StackConfig, access: ClusterAccess): Actor {
   const { namespaces, sandboxes, gateway, preview, zone } = config;
   const namespace = namespaces.previews;
   const warmPool = defaultWarmPool(sandboxes);
-  const at = { client, access, namespace };
+  const at = { client, access, namespace, ...(sandboxes.guest && { guest: GUEST }) };
   const provider =
     sandboxProvider(sandboxes) === 'agent-sandbox' && warmPool !== undefined
       ? createAgentSandboxProvider({ ...at, warmPool })

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { WakingClock } from '#core/ports/clock.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { SIGNING_KEYS } from '#test/infra/support/stack-files.ts';
 import { installDefinitions } from '../agent-sandbox-stand-in/definitions.ts';
 import { startStandIn } from '../agent-sandbox-stand-in/stand-in.ts';
 import { GATEWAY_ZONE } from '../bed/bed-plan.ts';
@@ -23,6 +24,8 @@ export interface ClusterHostOptions {
   readonly clock?: WakingClock | undefined;
   /** Sandboxes that the pool of claims keeps ready. @default 0 */
   readonly ready?: number;
+  /** How guests of the sandboxes are called. @default they run none */
+  readonly guest?: 'address' | 'forward';
 }
 
 /** A host in this process whose sandboxes are pods of the real cluster, and its previews routes of the cluster's Gateway. */
@@ -47,6 +50,7 @@ export async function openOnClaims(options: ClusterHostOptions = {}): Promise<Cl
   const bed = await cluster();
   await Promise.all([importSandboxImage(bed), installDefinitions(bed.kubectl)]);
   const stack = await openGuardedStack(bed, {
+    guest: options.guest !== undefined,
     templates: { plain: { image: SANDBOX_IMAGE, memory: '512Mi' } },
     warmPools: { pool: { template: 'plain', replicas: options.ready ?? 0 } },
     warmPool: 'pool',
@@ -72,7 +76,7 @@ export async function openOnClaims(options: ClusterHostOptions = {}): Promise<Cl
 async function open(
   bed: Cluster,
   namespace: string,
-  { environment, clock }: ClusterHostOptions,
+  { environment, clock, guest }: ClusterHostOptions,
   own: { readonly environment: Readonly<Record<string, string>>; readonly end: () => Promise<unknown> },
 ): Promise<ClusterHost> {
   const { https, caFile } = bed.gateway;
@@ -84,6 +88,8 @@ async function open(
       PORTHOLE_GATEWAY_CA: caFile,
       PORTHOLE_GATEWAY_PORT: String(https.port),
       Sandbox__Preview__Namespace: namespace,
+      PORTHOLE_SIGNING_KEYS: SIGNING_KEYS,
+      ...(guest !== undefined && { PORTHOLE_SANDBOX_GUEST: 'true', PORTHOLE_GUEST_REACH: guest }),
       ...own.environment,
       ...environment,
     },

@@ -1,23 +1,40 @@
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { guestDigest } from '#adapters/guest/guest-bundle.ts';
+import { buildGuestRuntime, GUEST_FOLDER, guestCache } from '#adapters/guest/guest-runtime.ts';
 import type { Cluster } from '#test/cluster/bed/cluster.ts';
 import { command } from '#test/cluster/bed/command.ts';
 import { image } from '#test/cluster/bed/image.ts';
 import type { TarEntry } from '#test/cluster/bed/tar.ts';
 
-/** dash as sh, bash, tar, grep, ps, node and what a contract's commands need, as this machine has them. */
-export const SANDBOX_IMAGE = 'porthole.test/sandbox:5';
+/** dash as sh, bash, tar, grep, ps, node and what a contract's commands need, as this machine has them, and the guest. Another name for another content. */
+export const SANDBOX_IMAGE = `porthole.test/sandbox:${createHash('sha256')
+  .update(guestDigest())
+  .update(readFileSync(import.meta.filename))
+  .digest('hex')
+  .slice(0, 16)}`;
 
 /** Left out where this machine has none. */
 const PROGRAMS =
   'basename bash cat chmod cp curl dash date dd dirname echo env false find grep head id kill ln ls mkdir mkfifo mktemp mv od printenv printf ps readlink rm rmdir sed seq setsid sha256sum sleep sort stat stty tail tar test touch tr true tty wc yes';
 /** Makes the image known to the cluster's nodes. */
 export async function importSandboxImage(cluster: Cluster): Promise<void> {
+  if (await cluster.hasImage(SANDBOX_IMAGE)) return;
   const folder = mkdtempSync(join(tmpdir(), 'porthole-image-'));
   try {
     const archive = join(folder, 'image.tar');
-    writeFileSync(archive, await sandboxImage(SANDBOX_IMAGE));
+    writeFileSync(archive, await sandboxImage(SANDBOX_IMAGE, [], await guestEntries()));
     await cluster.importImage(archive);
   } finally {
     rmSync(folder, { recursive: true });
@@ -25,13 +42,32 @@ export async function importSandboxImage(cluster: Cluster): Promise<void> {
 }
 
 /** The archive of such an image, under that name. `more` are further programs of /usr/bin. */
-export async function sandboxImage(reference: string, more: readonly string[] = []): Promise<Uint8Array> {
+export async function sandboxImage(
+  reference: string,
+  more: readonly string[] = [],
+  entries: readonly TarEntry[] = [],
+): Promise<Uint8Array> {
   return image({
     reference,
-    root: await rootEntries([...new Set([...PROGRAMS.split(' '), ...more])]),
+    root: [...(await rootEntries([...new Set([...PROGRAMS.split(' '), ...more])])), ...entries],
     command: ['sleep', 'infinity'],
     user: '1000:1000',
   });
+}
+
+/** The guest's folder, as `COPY --from` puts it into an image. */
+export async function guestEntries(): Promise<TarEntry[]> {
+  const folder = await buildGuestRuntime(guestCache(process.env));
+  const place = GUEST_FOLDER.slice(1);
+  return globSync('**', { cwd: folder })
+    .toSorted()
+    .map((path): TarEntry => {
+      const file = join(folder, path);
+      const found = statSync(file);
+      return found.isDirectory()
+        ? { kind: 'folder', path: join(place, path, '/'), mode: 0o755 }
+        : { kind: 'file', path: join(place, path), mode: found.mode & 0o777, content: readFileSync(file) };
+    });
 }
 
 async function rootEntries(names: readonly string[]): Promise<TarEntry[]> {

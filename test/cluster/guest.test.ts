@@ -1,0 +1,153 @@
+/** Sandboxes of a real cluster that run the guest, called at their pods' addresses and by port-forwards. */
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
+import {
+  createKubernetesClient,
+  type KubernetesClient,
+} from '#adapters/kubernetes/client/kubernetes-client.ts';
+import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
+import type { GuestReach } from '#adapters/kubernetes/sandboxes/guest/pod-guests.ts';
+import {
+  createKubernetesProvider,
+  type KubernetesProvider,
+} from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
+import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
+import { bridgeContract } from '#test/contracts/bridge.contract.ts';
+import { processesContract } from '#test/contracts/processes.contract.ts';
+import {
+  codeOf,
+  run,
+  sandboxId,
+  sandboxProviderContract,
+} from '#test/contracts/sandbox-provider.contract.ts';
+import { PEOPLE } from '#test/host/support/people.ts';
+import { suite } from '#test/support/suite.ts';
+import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
+import { type StandIn, startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
+import { BUSYBOX_IMAGE } from './bed/bed-images.ts';
+import { type Cluster, cluster, missing } from './bed/cluster.ts';
+import { GUEST } from './guards/actor.ts';
+import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
+import { openOnPods } from './hosts/cluster-hosts.ts';
+
+const namespace = `guests-${randomBytes(4).toString('hex')}`;
+const KEY = 'the-key-of-the-bridge';
+
+suite('the guest in pods', missing(), () => {
+  let bed: Cluster;
+  let client: KubernetesClient | undefined;
+
+  beforeAll(async () => {
+    bed = await cluster();
+    await Promise.all([importSandboxImage(bed), bed.kubectl(['create', 'namespace', namespace])]);
+  }, 120_000);
+  afterAll(async () => {
+    client?.close();
+    await bed.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+  });
+
+  const open = async (reach: GuestReach): Promise<KubernetesProvider> => {
+    const access = await readKubeconfig(bed.kubeconfig);
+    client ??= createKubernetesClient({ access });
+    const pod = { memoryMebibytes: 512, workspaceMebibytes: 512 };
+    const guest = { ...GUEST, reach };
+    return createKubernetesProvider({ client, access, namespace, image: SANDBOX_IMAGE, pod, guest });
+  };
+
+  describe('the contract of its provider', () => {
+    sandboxProviderContract(() => open('address'), { ownNetwork: true });
+  });
+
+  test('comes back with its files when code in the sandbox kills it', async () => {
+    const provider = await open('address');
+    const id = sandboxId();
+    await provider.create({ id });
+    const killed = await provider.exec(id, {
+      argv: [
+        'sh',
+        '-c',
+        'echo kept > kept; kill -9 $(grep -l porthole-guest /proc/[0-9]*/comm | cut -d / -f 3)',
+      ],
+    });
+    killed.stdout.resume();
+    killed.stderr.resume();
+    expect(await codeOf(killed.exited)).toBe('exec_transport_error');
+    await provider.resume(id);
+    expect((await run(provider, id, ['cat', 'kept'])).stdout).toBe('kept\n');
+    await provider.destroy(id);
+    await provider.close();
+  }, 60_000);
+
+  test('is named, with the line to add, where the image lacks it', async () => {
+    const provider = await open('address');
+    const id = sandboxId();
+    await expect(provider.create({ id, image: BUSYBOX_IMAGE })).rejects.toMatchObject({
+      code: 'sandbox_not_running',
+      message: expect.stringContaining('COPY --from=porthole/guest /porthole /porthole'),
+    });
+    await provider.destroy(id);
+    await provider.close();
+  }, 60_000);
+});
+
+suite('processes on pods', missing(), () => {
+  processesContract(() =>
+    openOnPods({ guest: 'address', environment: { ...PEOPLE, Sandbox__Preview__Upstream: 'guest' } }),
+  );
+});
+
+suite('the bridge by port-forwards', missing(), () => {
+  bridgeContract(async () => {
+    const { porthole, end } = await openOnPods({
+      guest: 'forward',
+      environment: { SANDBOX_API_KEY: KEY },
+    });
+    return { port: porthole.host.port, key: KEY, end };
+  });
+});
+
+suite('the guest in claims of agent-sandbox', missing() ?? definitionsMissing(), () => {
+  let stack: GuardedStack;
+  let standIn: StandIn;
+
+  beforeAll(async () => {
+    const bed = await cluster();
+    await Promise.all([importSandboxImage(bed), installDefinitions(bed.kubectl)]);
+    stack = await openGuardedStack(bed, {
+      guest: true,
+      templates: { plain: { image: SANDBOX_IMAGE, memory: '512Mi' } },
+      warmPools: { warm: { template: 'plain', replicas: 1 }, cold: { template: 'plain', replicas: 0 } },
+      warmPool: 'cold',
+    });
+    standIn = startStandIn(stack.admin.access, stack.config.namespaces.previews);
+  }, 180_000);
+  afterAll(async () => {
+    await stack.kubectl(['delete', 'sandboxwarmpools,sandboxclaims', '--all', '--wait=false']);
+    await standIn.stop();
+    await stack.close();
+  });
+
+  describe('the contract of its provider', () => {
+    sandboxProviderContract(async () => (await stack.as('porthole')).provider, { ownNetwork: true });
+  });
+
+  test('tells a sandbox out of a warm pool which one it is, also once it is resumed', async () => {
+    const { client, access } = await stack.as('porthole');
+    const { previews } = stack.config.namespaces;
+    const options = { client, access, namespace: previews, warmPool: 'warm', guest: GUEST };
+    const provider = createAgentSandboxProvider(options);
+    const id = sandboxId();
+    const said = async () => (await run(provider, id, ['sh', '-c', 'echo "$SANDBOX_ID"'])).stdout;
+    const waiting = ['pod', '--selector=porthole.sandbox.users.io/role=sandbox'];
+    await stack.kubectl(['wait', ...waiting, '--for=condition=Ready', '--timeout=60s']);
+    await provider.create({ id });
+    expect((await provider.inspect(id)).podName).toMatch(/^warm-/);
+    expect(await said()).toBe(`${id}\n`);
+    await provider.stop(id);
+    await provider.resume(id);
+    expect(await said()).toBe(`${id}\n`);
+    await provider.destroy(id);
+    await provider.close();
+  }, 120_000);
+});
