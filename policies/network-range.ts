@@ -11,9 +11,21 @@ interface Port {
 /** The guest's own port for previews; the program lets the gateway in where `preview.upstream` is `guest`. */
 const GUEST_PORT = 2791;
 
+/** The port on which the stack's own pods call the guest, and nobody else. */
+const GUEST_CALLS = 'TCP 2790 to 2790';
+
+/** Selects pods of the stack. */
+interface Peer {
+  readonly podSelector?: { readonly matchLabels?: Readonly<Record<string, string>> };
+}
+
+const isOfStack = ({ podSelector }: Peer): boolean =>
+  podSelector?.matchLabels?.['app.kubernetes.io/part-of'] === 'porthole';
+
 export const networkRange: StackValidationPolicy = {
   name: 'network-range',
-  description: 'Sandboxes are let in to on exactly the ports that previews may expose.',
+  description:
+    'Sandboxes are let in to on exactly the ports that previews may expose, and by the stack alone to their guests.',
   remediationSteps:
     'Set preview.allowedPortMin and preview.allowedPortMax; the program derives the network policy from them.',
   validateStack({ resources }, report) {
@@ -28,17 +40,18 @@ export const networkRange: StackValidationPolicy = {
       if (!isNetworkPolicy(type)) continue;
       const { spec } = props as {
         spec?: {
-          podSelector?: { matchLabels?: Readonly<Record<string, string>> };
-          ingress?: readonly { from?: readonly object[]; ports?: readonly Port[] }[];
+          podSelector?: Peer['podSelector'];
+          ingress?: readonly { from?: readonly Peer[]; ports?: readonly Port[] }[];
         };
       };
       // The stack's own pods: no sandbox bears this label.
-      if (spec?.podSelector?.matchLabels?.['app.kubernetes.io/part-of'] === 'porthole') continue;
+      if (spec !== undefined && isOfStack(spec)) continue;
       for (const { from = [], ports = [] } of spec?.ingress ?? []) {
-        found = true;
         const range = ports.map(
           (each) => `${each.protocol ?? 'TCP'} ${each.port} to ${each.endPort ?? each.port}`,
         );
+        if (range.join(', ') === GUEST_CALLS && from.length > 0 && from.every(isOfStack)) continue;
+        found = true;
         if (range.join(', ') !== wanted) {
           report(`It lets in ${range.join(', ') || 'every port'}; previews may expose ${wanted}.`, urn);
         }

@@ -307,6 +307,17 @@ describe('a stack', () => {
     expect(found.map(({ policy }) => policy)).toEqual(['network-range']);
   });
 
+  test('lets its own pods call the guests of sandboxes, and nobody else', async () => {
+    const letIn = (matchLabels: object) =>
+      changed(networkPolicy, 'spec.ingress', [
+        { from: [{ podSelector: { matchLabels } }], ports: [{ protocol: 'TCP', port: 2790 }] },
+      ]);
+    const own = letIn({ 'app.kubernetes.io/part-of': 'porthole' });
+    expect(await pack.judgeStack([...complies, own])).toEqual([]);
+    const found = await pack.judgeStack([...complies, letIn({ app: 'other' })]);
+    expect(found.map(({ policy }) => policy)).toEqual(['network-range']);
+  });
+
   test('that is nothing of ours passes', async () => {
     const foreign = judged('core/v1:ConfigMap', { data: { COLOUR: 'red' } });
     expect(await pack.judgeStack([foreign, changed(route, 'spec.hostnames', ['*.example.com'])])).toEqual([]);
