@@ -16,7 +16,7 @@ const GUEST_CALLS = 'TCP 2790 to 2790';
 
 /** Selects pods of the stack. */
 interface Peer {
-  readonly podSelector?: { readonly matchLabels?: Readonly<Record<string, string>> };
+  readonly podSelector?: { readonly matchLabels?: Readonly<Record<string, string>> } | undefined;
 }
 
 const isOfStack = ({ podSelector }: Peer): boolean =>
