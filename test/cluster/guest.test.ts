@@ -1,5 +1,6 @@
 /** Sandboxes of a real cluster that run the guest, called at their pods' addresses and by port-forwards. */
 import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import {
@@ -12,8 +13,8 @@ import {
   createKubernetesProvider,
   type KubernetesProvider,
 } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
+import { readWorkspaceFile, writeWorkspaceFile } from '#core/use-cases/workspace-files.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
-import { bridgeContract } from '#test/contracts/bridge.contract.ts';
 import { processesContract } from '#test/contracts/processes.contract.ts';
 import {
   codeOf,
@@ -32,7 +33,6 @@ import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
 import { openOnPods } from './hosts/cluster-hosts.ts';
 
 const namespace = `guests-${randomBytes(4).toString('hex')}`;
-const KEY = 'the-key-of-the-bridge';
 
 suite('the guest in pods', missing(), () => {
   let bed: Cluster;
@@ -63,13 +63,10 @@ suite('the guest in pods', missing(), () => {
     const provider = await open('address');
     const id = sandboxId();
     await provider.create({ id });
-    const killed = await provider.exec(id, {
-      argv: [
-        'sh',
-        '-c',
-        'echo kept > kept; kill -9 $(grep -l porthole-guest /proc/[0-9]*/comm | cut -d / -f 3)',
-      ],
-    });
+    // In brackets, so that it does not find the shell that looks for it.
+    const script =
+      'echo kept > kept; kill -9 $(grep -l "[p]orthole-guest" /proc/[0-9]*/cmdline | cut -d / -f 3)';
+    const killed = await provider.exec(id, { argv: ['sh', '-c', script] });
     killed.stdout.resume();
     killed.stderr.resume();
     expect(await codeOf(killed.exited)).toBe('exec_transport_error');
@@ -77,6 +74,22 @@ suite('the guest in pods', missing(), () => {
     expect((await run(provider, id, ['cat', 'kept'])).stdout).toBe('kept\n');
     await provider.destroy(id);
     await provider.close();
+  }, 60_000);
+
+  test('is called by port-forwards as well', async () => {
+    const [near, far] = [await open('address'), await open('forward')];
+    const id = sandboxId();
+    await near.create({ id });
+    expect(await run(far, id, ['cat'], { input: 'a'.repeat(1_000_000) })).toMatchObject({
+      exit: { code: 0 },
+      stdout: 'a'.repeat(1_000_000),
+    });
+    const deps = { provider: far };
+    await writeWorkspaceFile(deps, id, 'file', Readable.from(['far']));
+    expect(String(await bytes((await readWorkspaceFile(deps, id, 'file')).content))).toBe('far');
+    expect(await codeOf(far.dial(id, 3000))).toBe('nothing_listens');
+    await near.destroy(id);
+    await Promise.all([near.close(), far.close()]);
   }, 60_000);
 
   test('is named, with the line to add, where the image lacks it', async () => {
@@ -92,19 +105,11 @@ suite('the guest in pods', missing(), () => {
 });
 
 suite('processes on pods', missing(), () => {
-  processesContract(() =>
-    openOnPods({ guest: 'address', environment: { ...PEOPLE, Sandbox__Preview__Upstream: 'guest' } }),
+  processesContract(
+    () => openOnPods({ guest: 'address', environment: { ...PEOPLE, Sandbox__Preview__Upstream: 'guest' } }),
+    // No one host knows when a pod starts.
+    { publishes: false },
   );
-});
-
-suite('the bridge by port-forwards', missing(), () => {
-  bridgeContract(async () => {
-    const { porthole, end } = await openOnPods({
-      guest: 'forward',
-      environment: { SANDBOX_API_KEY: KEY },
-    });
-    return { port: porthole.host.port, key: KEY, end };
-  });
 });
 
 suite('the guest in claims of agent-sandbox', missing() ?? definitionsMissing(), () => {
@@ -126,10 +131,6 @@ suite('the guest in claims of agent-sandbox', missing() ?? definitionsMissing(),
     await stack.kubectl(['delete', 'sandboxwarmpools,sandboxclaims', '--all', '--wait=false']);
     await standIn.stop();
     await stack.close();
-  });
-
-  describe('the contract of its provider', () => {
-    sandboxProviderContract(async () => (await stack.as('porthole')).provider, { ownNetwork: true });
   });
 
   test('tells a sandbox out of a warm pool which one it is, also once it is resumed', async () => {
