@@ -17,6 +17,7 @@ import { readWorkspaceFile, writeWorkspaceFile } from '#core/use-cases/workspace
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { processesContract } from '#test/contracts/processes.contract.ts';
 import {
+  bytes,
   codeOf,
   run,
   sandboxId,
