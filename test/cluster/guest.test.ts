@@ -66,7 +66,7 @@ suite('the guest in pods', missing(), () => {
     await provider.create({ id });
     // In brackets, so that it does not find the shell that looks for it.
     const script =
-      'echo kept > kept; kill -9 $(grep -l "[p]orthole-guest" /proc/[0-9]*/cmdline | cut -d / -f 3)';
+      'echo kept > kept; for each in /proc/[0-9]*; do grep -q "[p]orthole-guest" $each/cmdline && kill -9 ${each#/proc/}; done';
     const killed = await provider.exec(id, { argv: ['sh', '-c', script] });
     killed.stdout.resume();
     killed.stderr.resume();
