@@ -23,7 +23,7 @@ import {
   type ProcessInfo,
   type ProcessRequest,
 } from './protocol/processes.ts';
-import { GuestError } from './router.ts';
+import { bodyOf, GuestError } from './router.ts';
 import type { CommandStarter, StartedCommand } from './start-command.ts';
 
 /** What is kept of processes that have ended; the oldest go first. */
@@ -131,7 +131,7 @@ export class GuestProcess {
   /** Resolves once the bytes are in the pipe. @throws GuestError `process_exited`, `invalid_request` */
   async input(body: IncomingMessage, eof: boolean): Promise<number> {
     let length = 0;
-    for await (const chunk of body as AsyncIterable<Buffer>) {
+    for await (const chunk of bodyOf(body)) {
       const input = this.#input();
       const taken = new Promise<void>((resolve) => input.write(chunk, resolve));
       await Promise.race([taken, this.ended]);

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import * as z from 'zod/mini';
 import { MAX_JSON } from './protocol/http.ts';
-import { GuestError } from './router.ts';
+import { bodyOf, GuestError } from './router.ts';
 
 /** The body of a request as JSON that fits the schema. @throws GuestError `invalid_request`, `payload_too_large` */
 export async function readJson<T>(request: IncomingMessage, schema: z.ZodMiniType<T>): Promise<T> {
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  for await (const chunk of bodyOf(request)) {
     length += chunk.length;
     if (length > MAX_JSON) throw new GuestError('payload_too_large', `The body is over ${MAX_JSON} bytes.`);
     chunks.push(chunk);

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { GUEST_ERRORS, type GuestErrorCode } from './protocol/http.ts';
@@ -122,24 +123,48 @@ function matchParts(
 
 export function sendJson(response: ServerResponse, status: number, value: unknown): void {
   const body = Buffer.from(JSON.stringify(value));
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': body.length });
+  response.writeHead(status, headersOf(body));
   response.end(body);
 }
 
-export function sendError(response: ServerResponse, error: unknown): void {
+/** A refusal of the guest; its code and its body are part of the protocol. */
+export interface Refused {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** Refuses a request whose body nobody may send. */
+export function turnAway(response: ServerResponse, refused: Refused): void {
+  const body = Buffer.from(refused.body);
+  response.writeHead(refused.status, { ...headersOf(body), connection: 'close' });
+  response.end(body);
+}
+
+/**
+ * Refuses a request at once, and then reads what is still to come of it: closing a connection with unread bytes may take
+ * the answer away from its reader (RFC 9112 §9.6).
+ */
+export async function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  refused: Refused,
+): Promise<void> {
   if (response.headersSent) {
     response.destroy();
     return;
   }
-  const known = asGuestError(error);
-  const body = Buffer.from(known.body);
-  // What is left of the request's body is not read: the connection cannot carry another one.
-  response.writeHead(known.status, {
-    'content-type': 'application/json',
-    'content-length': body.length,
-    connection: 'close',
-  });
-  response.end(body);
+  const body = Buffer.from(refused.body);
+  response.writeHead(refused.status, headersOf(body));
+  response.write(body);
+  if (!request.complete) await once(request.resume(), 'close').catch(() => undefined);
+  response.end();
+}
+
+const headersOf = (body: Buffer) => ({ 'content-type': 'application/json', 'content-length': body.length });
+
+/** The body of a request. Left early, it stays open for `refuse`. */
+export function bodyOf(request: IncomingMessage): AsyncIterable<Buffer> {
+  return request.iterator({ destroyOnReturn: false });
 }
 
 export function asGuestError(error: unknown): GuestError {

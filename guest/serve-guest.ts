@@ -15,10 +15,11 @@ import {
   asGuestError,
   GuestError,
   type Handler,
+  refuse,
   Router,
   type Routes,
-  sendError,
   sendJson,
+  turnAway,
   type UpgradeHandler,
 } from './router.ts';
 
@@ -145,10 +146,9 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     processes: () => processRoutes(BY_SANDBOX),
     servers: () => serverRoutes(BY_SANDBOX),
   });
-  void listenInside(
-    createGuestServer(inside, new Router({}), () => {}),
-    insideSocket(state),
-  );
+  const commands = createGuestServer(inside, new Router({}), () => {});
+  server.once('close', () => commands.close());
+  void listenInside(commands, insideSocket(state));
   return { server, endCommands: () => starter.value?.endAll() };
 }
 
@@ -215,13 +215,18 @@ function createGuestServer(
   const server = createServer({ requestTimeout: 0, keepAliveTimeout: 60_000 }, (request, response) => {
     const ended = new AbortController();
     response.on('close', () => ended.abort());
-    const answer = async (): Promise<void> => {
+    try {
       check(request);
+    } catch (error) {
+      turnAway(response, asGuestError(error));
+      return;
+    }
+    const answer = async (): Promise<void> => {
       const url = urlOf(request);
       const { handler, params } = await routes.find(request.method ?? '', url.pathname);
       await handler(request, response, { url, params, signal: ended.signal });
     };
-    answer().catch((error: unknown) => sendError(response, error));
+    answer().catch((error: unknown) => refuse(request, response, asGuestError(error)));
   });
   server.on('upgrade', (request, socket, head) => {
     const take = async (): Promise<void> => {

@@ -11,7 +11,15 @@ import {
   UNREADABLE_TRAILER,
 } from '../protocol/files.ts';
 import { parse, readJson } from '../read-json.ts';
-import { GuestError, type Handler, type RequestContext, type Routes, sendJson } from '../router.ts';
+import {
+  bodyOf,
+  GuestError,
+  type Handler,
+  refuse,
+  type RequestContext,
+  type Routes,
+  sendJson,
+} from '../router.ts';
 import { deleteFile, makeFolder, moveFile } from './change-files.ts';
 import { listFiles, statFile } from './list-files.ts';
 import { openFile, readPieces } from './read-file.ts';
@@ -93,26 +101,18 @@ export function fileRoutes(root: string): Routes<Handler> {
   };
 }
 
-/**
- * A refusal goes out at once, whatever is still to come of the request: closing a connection with unread bytes may take
- * the answer away from its reader (RFC 9112 §9.6).
- */
+/** Refusals have the code and the words that the API shows. */
 function answering(handler: Handler): Handler {
   return async (request, response, context) => {
     try {
       await handler(request, response, context);
     } catch (error) {
-      if (!(error instanceof PortholeError) || response.headersSent) throw error;
-      const body = Buffer.from(JSON.stringify({ error: error.message, code: error.code }));
-      response.writeHead(error.status, { 'content-type': 'application/json', 'content-length': body.length });
-      response.write(body);
-      if (!request.complete) await once(request.resume(), 'close').catch(() => undefined);
-      response.end();
+      if (!(error instanceof PortholeError)) throw error;
+      const body = JSON.stringify({ error: error.message, code: error.code });
+      await refuse(request, response, { status: error.status, body });
     }
   };
 }
-
-const bodyOf = (request: IncomingMessage) => request as AsyncIterable<Buffer>;
 
 function fromJson(text: string): unknown {
   try {

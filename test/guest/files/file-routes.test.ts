@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { PortholeError } from '#core/errors.ts';
 import { watchEvent } from '#guest/protocol/files.ts';
 import { GuestProcess } from '../support/guest-process.ts';
 
@@ -94,6 +96,19 @@ describe('a file', () => {
     expect((await ask('GET', '/v1/list?path=a', { 'porthole-paths': 'none' })).status).toBe(400);
   });
 });
+
+test('an archive is refused in words while most of it is still to come', async () => {
+  const archive = Buffer.alloc(4 * 1024 * 1024, 'no tar');
+  const answers: string[] = [];
+  for (let round = 0; round < 20; round += 1) {
+    const { status, text } = await guest.client
+      .request('PUT', '/v1/tar?path=/workspace', { body: Readable.from([archive]) })
+      .then(() => ({ status: 200, text: '' }))
+      .catch((error: PortholeError) => ({ status: error.status, text: error.message }));
+    answers.push(`${status} ${text.split(':')[0]}`);
+  }
+  expect(new Set(answers)).toEqual(new Set(['400 The archive is refused']));
+}, 30_000);
 
 test('a folder is listed by lines, the last of which says that it is complete', async () => {
   fs.mkdirSync(here('list/in'), { recursive: true });
