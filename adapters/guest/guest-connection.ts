@@ -109,7 +109,8 @@ export async function upgradeConnection(
     const abort = (): void => fail(signal?.reason);
     const lost = (): void => fail(guestFailure(sandboxId, 'its guest hung up'));
     const take = (): void => {
-      const chunk = stream.read() as Buffer | null;
+      // What is there and no more: a read past the end would emit 'end' before the stream's next owner listens for it.
+      const chunk = stream.read(stream.readableLength) as Buffer | null;
       if (chunk === null) return;
       try {
         answer.add(chunk);

@@ -1,8 +1,10 @@
 /** The host's side against guests that are broken or hostile: a server of the test's own in the guest's place. */
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Duplex } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { EXEC } from '#guest/protocol/exec.ts';
@@ -181,6 +183,28 @@ test('passes on the first bytes that come right behind the answer of a dial', as
   const [first] = (await stream.iterator({ destroyOnReturn: true }).next()).value as [number];
   expect(first).toBe('2'.charCodeAt(0));
 });
+
+test.each(['220 mail ready\r\n', ''])(
+  'passes on %j and the end of a stream that come together with the answer of a dial',
+  async (greeting) => {
+    await guest(() => {});
+    const connection: Duplex = new Duplex({
+      read: () => {},
+      write: (_request, _encoding, done) => {
+        connection.push(Buffer.concat([SWITCHED, Buffer.from(greeting)]));
+        connection.push(null);
+        done();
+      },
+    });
+    const dialled = await new GuestClient({ sandboxId: 'abc', connect: async () => connection }).dial(3000);
+    // Its owner may look at it a little later.
+    await new Promise((resolve) => setImmediate(resolve));
+    let heard = '';
+    dialled.on('data', (chunk: Buffer) => (heard += chunk.toString()));
+    await once(dialled, 'end');
+    expect(heard).toBe(greeting);
+  },
+);
 
 test('says nothing_listens when a dial is refused with 502', async () => {
   const body = '{"error":"no","code":"nothing_listens"}';
