@@ -7,6 +7,7 @@ import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
+import type { GuestReach } from '#adapters/kubernetes/sandboxes/guest/pod-guests.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
@@ -19,7 +20,9 @@ import {
   sandboxProviderContract,
 } from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';
+import { BUSYBOX_IMAGE } from './bed/bed-images.ts';
 import { type Cluster, cluster, missing } from './bed/cluster.ts';
+import { GUEST } from './guards/actor.ts';
 
 const namespace = `sandboxes-${randomBytes(4).toString('hex')}`;
 
@@ -37,13 +40,20 @@ suite('kubernetes provider', missing(), () => {
     await bed.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   });
 
-  const open = async (
-    more: { pod?: object; settleWithinMs?: number; nodeWithinMs?: number } = {},
-  ): Promise<SandboxProvider> => {
+  const open = async ({
+    reach = 'address',
+    ...more
+  }: {
+    pod?: object;
+    settleWithinMs?: number;
+    nodeWithinMs?: number;
+    reach?: GuestReach;
+  } = {}): Promise<SandboxProvider> => {
     const access = await readKubeconfig(bed.kubeconfig);
     client ??= createKubernetesClient({ access });
     const pod = { memoryMebibytes: 1024, workspaceMebibytes: 1024, ...more.pod };
-    return createKubernetesProvider({ client, access, namespace, image: SANDBOX_IMAGE, ...more, pod });
+    const guest = { ...GUEST, reach };
+    return createKubernetesProvider({ client, access, namespace, image: SANDBOX_IMAGE, ...more, pod, guest });
   };
   const inNamespace = (...argv: string[]): Promise<string> =>
     bed.kubectl([...argv, `--namespace=${namespace}`]);
@@ -91,7 +101,7 @@ suite('kubernetes provider', missing(), () => {
     // The API server pings the node every 5 s: where the runtime has closed by then, the node's
     // kernel resets the connection, with all output that is on its way.
     test('ends no output early without an error when the reader pauses for longer than the API server’s ping', async () => {
-      const provider = await open();
+      const provider = await open({ reach: 'forward' });
       const id = sandboxId();
       await provider.create({ id });
       const ends = await Promise.allSettled(
@@ -228,6 +238,32 @@ suite('kubernetes provider', missing(), () => {
       await provider.destroy(id);
       await provider.close();
     });
+
+    test('comes back with its files when code in the sandbox kills the guest', async () => {
+      const provider = await open();
+      const id = sandboxId();
+      await provider.create({ id });
+      const script = 'echo kept > kept; kill -9 $(grep -l porthole-guest /proc/[0-9]*/comm | cut -d / -f 3)';
+      const killed = await provider.exec(id, { argv: ['sh', '-c', script] });
+      killed.stdout.resume();
+      killed.stderr.resume();
+      expect(await codeOf(killed.exited)).toBe('exec_transport_error');
+      await provider.resume(id);
+      expect((await run(provider, id, ['cat', 'kept'])).stdout).toBe('kept\n');
+      await provider.destroy(id);
+      await provider.close();
+    }, 60_000);
+
+    test('names an image without the guest, with the line to add', async () => {
+      const provider = await open();
+      const id = sandboxId();
+      await expect(provider.create({ id, image: BUSYBOX_IMAGE })).rejects.toMatchObject({
+        code: 'sandbox_not_running',
+        message: expect.stringContaining('COPY --from=porthole/guest /porthole /porthole'),
+      });
+      await provider.destroy(id);
+      await provider.close();
+    }, 60_000);
 
     test('commands leave no process behind, dead or alive', async () => {
       const provider = await open();

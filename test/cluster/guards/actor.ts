@@ -55,7 +55,7 @@ export function openActor(config: StackConfig, access: ClusterAccess): Actor {
   const { namespaces, sandboxes, gateway, preview, zone } = config;
   const namespace = namespaces.previews;
   const warmPool = defaultWarmPool(sandboxes);
-  const at = { client, access, namespace, ...(sandboxes.guest && { guest: GUEST }) };
+  const at = { client, access, namespace, guest: GUEST };
   const provider =
     sandboxProvider(sandboxes) === 'agent-sandbox' && warmPool !== undefined
       ? createAgentSandboxProvider({ ...at, warmPool })

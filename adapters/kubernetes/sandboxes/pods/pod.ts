@@ -30,6 +30,5 @@ interface Told {
 
 export interface ContainerStatus {
   readonly name: string;
-  readonly containerID?: string;
   readonly state?: { readonly running?: object; readonly waiting?: Told; readonly terminated?: Told };
 }
