@@ -12,8 +12,8 @@ function bridge({ porthole, end }: ClusterHost): BridgeUnderTest {
   return { port: porthole.host.port, key: KEY, end };
 }
 
-suite('on pods, by port-forwards', missing(), () => {
-  bridgeContract(async () => bridge(await openOnPods({ environment, reach: 'forward' })));
+suite('on pods', missing(), () => {
+  bridgeContract(async () => bridge(await openOnPods({ environment })));
 });
 
 // Commands, files and streams reach the pod of a claim as they reach any pod: the provider's contract
