@@ -2,11 +2,13 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { collection, VOLUME_CLAIMS } from '#adapters/kubernetes/client/collection.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
+import { find } from '#adapters/kubernetes/sandboxes/cluster/await-object.ts';
 import type { GuestReach } from '#adapters/kubernetes/sandboxes/guest/pod-guests.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
@@ -181,7 +183,10 @@ suite('kubernetes provider', missing(), () => {
       const id = sandboxId();
       const abort = new AbortController();
       const creating = provider.create({ id }, abort.signal);
-      await inNamespace('wait', `pvc/${sandboxObjectName(id)}`, '--for=create', '--timeout=30s');
+      // Not by kubectl: the sandbox is up before that has started.
+      const volumes = collection(VOLUME_CLAIMS, namespace);
+      const isMade = () => find(client as KubernetesClient, volumes, sandboxObjectName(id));
+      while ((await isMade()) === undefined) await pause(5);
       abort.abort(new Error('crashed'));
       await expect(creating).rejects.toThrow('crashed');
       await provider.create({ id });
