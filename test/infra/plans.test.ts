@@ -590,8 +590,9 @@ describe('sandboxes from templates', () => {
     const [template] = templatesPlan(given);
     const pod = template?.spec.podTemplate.spec;
     const [container] = pod?.containers ?? [];
-    expect(container?.command.slice(0, -1)).toEqual((own?.['command'] as string[]).slice(0, -1));
-    expect(guestKeysOf(container?.command)).toBe(guestKeysOf(own?.['command'] as string[]));
+    const [ofTemplate = [], ofPod = []] = [container?.command, own?.['command'] as string[]];
+    expect(ofTemplate.slice(0, -1)).toEqual(ofPod.slice(0, -1));
+    expect(guestKeysOf(ofTemplate)).toBe(guestKeysOf(ofPod));
     expect(container?.workingDir).toBe(own?.['workingDir']);
     const shared = container?.env.filter(({ name }) => name !== 'SANDBOX_ID') ?? [];
     expect(own?.['env']).toEqual(expect.arrayContaining(shared));
