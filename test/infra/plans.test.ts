@@ -590,7 +590,8 @@ describe('sandboxes from templates', () => {
     const [template] = templatesPlan(given);
     const pod = template?.spec.podTemplate.spec;
     const [container] = pod?.containers ?? [];
-    const [ofTemplate = [], ofPod = []] = [container?.command, own?.['command'] as string[]];
+    const ofTemplate = container?.command ?? [];
+    const ofPod = own?.['command'] as string[];
     expect(ofTemplate.slice(0, -1)).toEqual(ofPod.slice(0, -1));
     expect(guestKeysOf(ofTemplate)).toBe(guestKeysOf(ofPod));
     expect(container?.workingDir).toBe(own?.['workingDir']);
