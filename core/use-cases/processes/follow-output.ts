@@ -58,7 +58,7 @@ async function* follow(
   path: string,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<OutputEvent> {
-  // Whoever reads output uses the sandbox.
+  // Reading output counts as use of the sandbox.
   const end = activity.begin(sandbox.id);
   try {
     for await (const event of guest.events(path, signal)) yield validOutput(sandbox.id, event);
