@@ -17,7 +17,6 @@ export const guestErrorBody = z.looseObject({
   error: z.string().check(z.maxLength(16_384)),
   code: z.string().check(z.maxLength(64)),
 });
-export type GuestErrorBody = z.infer<typeof guestErrorBody>;
 
 /** A 409 `process_exited` and a 404 `not_found` carry these beside `error` and `code`. */
 export const refusalDetails = z.object({

@@ -16,7 +16,7 @@ const MOUNTS = '/mnt';
 export const USER = 1_000;
 
 /** What switches IPv6 off in a network. There is none in a kernel without IPv6, and a container that sets it does not start. */
-export const IPV6_SWITCH = 'net.ipv6.conf.all.disable_ipv6';
+const IPV6_SWITCH = 'net.ipv6.conf.all.disable_ipv6';
 
 const HOME = '/home/sandbox';
 

@@ -1,5 +1,4 @@
 import type { Duplex } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Engine } from '../engine/engine.ts';
 
 /** A program that was started in a container, with the stream of what it reads and says. */
@@ -16,9 +15,6 @@ export interface ExecRequest {
   readonly stdin: boolean;
   readonly tty: boolean;
 }
-
-/** Between the looks at a program whose stream has ended, in milliseconds: the engine closes the stream a moment before it knows the end. */
-const LOOKS_MS = [0, 5, 20, 50, 100, 250, 500, 1_000, 2_000];
 
 /**
  * Keys by which a terminal would be let go of: an engine looks for them in what is typed and holds back what may be the first of them. There is no way to have none; so
@@ -65,16 +61,4 @@ export async function attachExec(
   // Stays for good: without a listener, an error would end the process.
   socket.on('error', () => {});
   return { execId: exec.id, socket };
-}
-
-/** How a program ended whose stream has; undefined where it has not, or where nobody knows. */
-export async function exitCode(engine: Engine, execId: string): Promise<number | undefined> {
-  for (const wait of LOOKS_MS) {
-    await pause(wait);
-    const { Running, ExitCode } = await engine.call('inspect exec', (docker, abortSignal) =>
-      docker.getExec(execId).inspect({ abortSignal }),
-    );
-    if (!Running && ExitCode !== null) return ExitCode;
-  }
-  return undefined;
 }

@@ -1,0 +1,59 @@
+/**
+ * Part of `npm run check`: which folder imports which.
+ * `node build/check-source.ts [folder]` prints one line for each fault and exits with 1 if there is one.
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+
+/** What each top-level folder imports besides itself. A folder that is not listed imports anything. */
+const ARROWS: Readonly<Record<string, readonly string[]>> = {
+  core: ['guest/protocol'],
+  handlers: ['core', 'guest/protocol'],
+  adapters: ['core', 'constructs', 'guest/protocol', 'proxy'],
+  constructs: ['guest/protocol'],
+  infra: ['constructs', 'core', 'guest/protocol', 'adapters/keys/key-set.ts'],
+  policies: [],
+  proxy: [],
+  guest: ['core', 'proxy'],
+  console: ['core/rules/plain-text.ts'],
+  client: [],
+  agent: [],
+  host: ['core', 'handlers', 'adapters', 'guest/protocol', 'proxy'],
+};
+
+const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*'((?:#|\.\.?\/)[^']+)'/g;
+
+const root = process.argv[2] ?? join(import.meta.dirname, '..');
+const faults = sourceFiles().flatMap((file) => arrowFaults(file, readFileSync(join(root, file), 'utf8')));
+for (const fault of faults) process.stderr.write(`${fault}\n`);
+process.exitCode = faults.length > 0 ? 1 : 0;
+
+function sourceFiles(): string[] {
+  const listed = execFileSync(
+    'git',
+    ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.tsx'],
+    { cwd: root, encoding: 'utf8' },
+  );
+  return listed.split('\n').filter((file) => file !== '' && existsSync(join(root, file)));
+}
+
+function arrowFaults(file: string, text: string): string[] {
+  const from = topFolder(file);
+  const allowed = ARROWS[from];
+  if (allowed === undefined) return [];
+  return [...text.matchAll(IMPORT)]
+    .map(([, specifier = '']) => targetOf(file, specifier))
+    .filter((to) => topFolder(to) !== from)
+    .filter((to) => !allowed.some((each) => to === each || to.startsWith(`${each}/`)))
+    .map((to) => `${file}: ${from} must not import ${to}; it may import ${allowed.join(', ') || 'nothing'}`);
+}
+
+function targetOf(file: string, specifier: string): string {
+  if (specifier.startsWith('#')) return specifier.slice(1);
+  return posix.join(posix.dirname(file), specifier);
+}
+
+function topFolder(path: string): string {
+  return path.split('/', 1)[0] ?? '';
+}

@@ -1,0 +1,58 @@
+import { afterAll, expect, test } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '../..');
+const folder = mkdtempSync(join(tmpdir(), 'porthole-check-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+spawnSync('git', ['init', '--quiet', folder]);
+
+const write = (file: string, text: string): void => {
+  mkdirSync(dirname(join(folder, file)), { recursive: true });
+  writeFileSync(join(folder, file), text);
+};
+
+function checkSource(
+  file: string,
+  text: string,
+): { readonly status: number | null; readonly stderr: string } {
+  write(file, text);
+  const { status, stderr } = spawnSync(process.execPath, [join(ROOT, 'build/check-source.ts'), folder], {
+    encoding: 'utf8',
+  });
+  rmSync(join(folder, file));
+  return { status, stderr };
+}
+
+test.each([
+  ['core/reach.ts', "import { openFile } from '#adapters/open-file.ts';"],
+  ['core/reach.ts', "export const later = () => import('../adapters/open-file.ts');"],
+  ['handlers/reach.ts', "export type { Open } from '#adapters/open-file.ts';"],
+  ['adapters/reach.ts', "import type { Host } from '../host/host.ts';"],
+  ['client/reach.ts', "import { errors } from '../core/errors.ts';"],
+])('rejects a new arrow: %s with %s', (file, text) => {
+  const { status, stderr } = checkSource(file, `${text}\n`);
+  expect(status).toBe(1);
+  expect(stderr).toMatch(/^(core|handlers|adapters|client)\/reach\.ts: \1 must not import /);
+});
+
+test('accepts an arrow that CONTRIBUTING.md has', () => {
+  const text = "import { errors } from '#core/errors.ts';\nimport { readdir } from 'node:fs/promises';\n";
+  expect(checkSource('handlers/reach.ts', text)).toEqual({ status: 0, stderr: '' });
+});
+
+test('rejects a dead export', () => {
+  for (const file of ['package.json', 'knip.json']) cpSync(join(ROOT, file), join(folder, file));
+  write('host/main.ts', "import { used } from '#core/used.ts';\n\nused();\n");
+  write('core/used.ts', 'export function used(): void {}\n\nexport const forgotten = 1;\n');
+  const knip = join(ROOT, 'node_modules/knip/bin/knip.js');
+  const { status, stdout } = spawnSync(process.execPath, [knip, '--no-progress', '--include=exports'], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  expect(status).toBe(1);
+  expect(stdout).toMatch(/forgotten +core\/used\.ts:3/);
+  expect(stdout).not.toContain('used  ');
+});
