@@ -50,8 +50,12 @@ export type { DeclareOptions, LogsOptions, Ports, Servers } from './sandboxes/se
 export type { CreateSessionOptions, Sessions } from './sandboxes/sessions.ts';
 export type { Terminal, TerminalExit, TerminalOptions } from './sandboxes/terminal.ts';
 export type { Policies, PolicyInfo } from './runs/policies.ts';
-export type { Preview, PreviewInfo, StartPreviewOptions } from './runs/preview.ts';
-export type { ApproveOptions, CreateRunOptions, DoctorReport, Run, RunInfo, Runs } from './runs/runs.ts';
+export type { Preview, PreviewInfo, PreviewOptions } from './runs/preview.ts';
+export type { ApproveOptions, DoctorReport, Run, RunInfo } from './runs/run.ts';
+export type { CreateRunOptions, Runs } from './runs/runs.ts';
+export type { Server, ServeOptions } from './runs/server.ts';
+export type { SyncOptions, SyncResult } from './node/sync-folder.ts';
+export type { SyncMemory } from './node/sync-memory.ts';
 export {
   type ConnectedSandbox,
   connectFromConfig,

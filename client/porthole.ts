@@ -1,31 +1,63 @@
 import { HttpClient, type HttpClientOptions } from './http/http-client.ts';
+import { ANYWHERE, type Platform } from './platform.ts';
 import { Policies } from './runs/policies.ts';
-import { Runs } from './runs/runs.ts';
-import { openPlatformSocket, type OpenSocket } from './sandboxes/open-socket.ts';
+import type { Run } from './runs/run.ts';
+import { type CreateRunOptions, Runs } from './runs/runs.ts';
+import type { CallOptions } from './sandboxes/files.ts';
+import type { OpenSocket } from './sandboxes/open-socket.ts';
 import { Sandboxes } from './sandboxes/sandboxes.ts';
 
-export interface PortholeOptions extends HttpClientOptions {
+export interface PortholeOptions extends Partial<HttpClientOptions> {
   /** How WebSockets are opened. @default the platform's WebSocket */
   readonly openSocket?: OpenSocket | undefined;
 }
 
+const DEFAULT_URL = 'http://127.0.0.1:8787';
+
 /**
- * Porthole, as one caller sees it.
+ * Porthole, as one caller sees it. `url` and `apiKey` default to the environment's `PORTHOLE_URL` and `PORTHOLE_API_KEY`.
  *
- *     const porthole = new Porthole({ url: 'http://127.0.0.1:8787', apiKey });
- *     await using sandbox = await porthole.sandboxes.create({ onExit: 'delete' });
- *     console.log(await sandbox.exec(['echo', 'hello']).text());
+ *     const porthole = new Porthole();
+ *     const run = await porthole.run();
+ *     await run.upload('./app');
+ *     const server = await run.serve('npm run dev', { port: 3000 });
+ *     console.log(await server.preview());
  */
 export class Porthole {
   readonly sandboxes: Sandboxes;
   readonly runs: Runs;
   readonly policies: Policies;
 
-  /** @throws TypeError for a URL or a key that is none */
-  constructor({ openSocket = openPlatformSocket, ...options }: PortholeOptions) {
-    const http = new HttpClient(options);
-    this.sandboxes = new Sandboxes(http, openSocket);
-    this.runs = new Runs(http);
+  /** @throws TypeError for an invalid URL or key */
+  constructor({ openSocket, url, apiKey, fetch }: PortholeOptions = {}, defaults: Platform = ANYWHERE) {
+    const platform = { ...defaults, ...(openSocket !== undefined && { openSocket }) };
+    const http = new HttpClient({
+      url: url ?? (setting('PORTHOLE_URL') || DEFAULT_URL),
+      apiKey: apiKey ?? setting('PORTHOLE_API_KEY'),
+      fetch,
+    });
+    this.runs = new Runs(http, platform);
+    this.sandboxes = new Sandboxes(http, platform, this.runs);
     this.policies = new Policies(http);
   }
+
+  /** The owner's door: makes a run with a sandbox, or returns the run with that id. Its previews open at once. */
+  run(options?: CreateRunOptions): Promise<Run>;
+  run(id: string, options?: CallOptions): Promise<Run>;
+  run(what: string | CreateRunOptions = {}, options?: CallOptions): Promise<Run> {
+    return typeof what === 'string' ? this.runs.get(what, options) : this.runs.create(what);
+  }
+
+  /** The agent's door: a run by its id, with its agent token as `apiKey`. Its previews wait for the owner's approval. */
+  agentRun(id: string, options?: CallOptions): Promise<Run> {
+    return this.runs.get(id, { ...options, asAgent: true });
+  }
+}
+
+/** Browsers have no environment. */
+function setting(name: string): string | undefined {
+  const { process } = globalThis as {
+    readonly process?: { readonly env?: Readonly<Record<string, string | undefined>> };
+  };
+  return process?.env?.[name];
 }

@@ -1,4 +1,17 @@
-/** What only Node can do: syncing folders, and WebSockets before Node 22. */
+/** The client for Node: uploads folders, has WebSockets before Node 22, and resolves `*.localhost`. */
+import { Porthole as PortholeAnywhere, type PortholeOptions } from '../porthole.ts';
+import { fetchPreview } from './fetch-preview.ts';
+import { openNodeSocket } from './node-socket.ts';
+import { syncFolder } from './sync-folder.ts';
+
+export * from '../index.ts';
 export { openNodeSocket } from './node-socket.ts';
 export { syncFolder, type SyncOptions, type SyncResult } from './sync-folder.ts';
 export { SyncMemory } from './sync-memory.ts';
+
+/** Porthole, as one caller sees it: `porthole.run()` for owners, `porthole.agentRun(id)` for agents. */
+export class Porthole extends PortholeAnywhere {
+  constructor(options: PortholeOptions = {}) {
+    super(options, { openSocket: openNodeSocket, fetchPreview, syncFolder });
+  }
+}

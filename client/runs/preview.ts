@@ -1,6 +1,7 @@
 import type { HttpClient } from '../http/http-client.ts';
 import { KeepAlive } from '../http/keep-alive.ts';
 import type { PortholeError } from '../http/porthole-error.ts';
+import type { Platform } from '../platform.ts';
 import type { CallOptions } from '../sandboxes/files.ts';
 
 /** A preview as the API tells it. */
@@ -17,10 +18,13 @@ export interface PreviewInfo {
   /** In the answer to a start: whether the app answers. */
   readonly ready?: boolean;
   readonly reason?: string;
+  /** With `reason: 'server_failed'`: its name, and its last lines. */
+  readonly server?: string;
+  readonly log?: readonly string[];
   readonly [field: string]: unknown;
 }
 
-export interface StartPreviewOptions extends CallOptions {
+export interface PreviewOptions extends CallOptions {
   /** Ends the present URL of the port, and opens a new one. */
   readonly rotate?: boolean | undefined;
   /** How often it is kept alive, in milliseconds; 0: not at all. @default 60,000 */
@@ -29,21 +33,28 @@ export interface StartPreviewOptions extends CallOptions {
 
 const KEEP_ALIVE_MS = 60_000;
 
+export interface PreviewParts {
+  readonly http: HttpClient;
+  readonly platform: Platform;
+  readonly runId: string;
+  readonly info: PreviewInfo;
+}
+
 /** A live preview. It is kept alive until you let go of it, or it ends. */
 export class Preview implements AsyncDisposable {
   readonly info: PreviewInfo;
   readonly #http: HttpClient;
+  readonly #platform: Platform;
   readonly #path: string;
   readonly #keepAlive: KeepAlive | undefined;
 
   constructor(
-    http: HttpClient,
-    runId: string,
-    info: PreviewInfo,
-    { keepAliveMs = KEEP_ALIVE_MS }: StartPreviewOptions = {},
+    { http, platform, runId, info }: PreviewParts,
+    { keepAliveMs = KEEP_ALIVE_MS }: PreviewOptions = {},
   ) {
     this.info = info;
     this.#http = http;
+    this.#platform = platform;
     this.#path = `api/runs/${encodeURIComponent(runId)}/sandbox`;
     if (info.keepalive_url !== null && keepAliveMs > 0) {
       this.#keepAlive = new KeepAlive((signal) => this.touch({ signal }), keepAliveMs);
@@ -59,6 +70,11 @@ export class Preview implements AsyncDisposable {
     const port = this.info.local_port;
     // Never a bare loopback address: cookies know no ports, so the app would get the console's.
     return this.info.preview_url ?? `http://preview-${port}.localhost:${port}/`;
+  }
+
+  /** Requests a path of the app, also where the system does not resolve `*.localhost`. */
+  fetch(path = '/', init?: RequestInit): Promise<Response> {
+    return this.#platform.fetchPreview(new URL(path, this.url), init);
   }
 
   /** Whether the app answered when it was started. */
@@ -99,7 +115,17 @@ export class Preview implements AsyncDisposable {
     return Promise.resolve();
   }
 
-  /** Without what opens it. */
+  /** Its URL, so that it can be printed. Anyone with the URL can see the app. */
+  toString(): string {
+    return this.url;
+  }
+
+  /** What `console.log` prints in Node. */
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return this.url;
+  }
+
+  /** Without the URL: JSON goes to logs. */
   toJSON(): object {
     return { target_port: this.port, expires_at: this.info.expires_at };
   }

@@ -38,6 +38,11 @@ export function runnableOf(what: Runnable): object {
   return typeof what === 'string' ? { command: what } : { argv: what };
 }
 
+/** For calls that take words alone. */
+export function wordsOf(what: Runnable | readonly string[]): readonly string[] {
+  return typeof what === 'string' ? ['sh', '-c', what] : what;
+}
+
 /** A process that outlives the connection that started it. */
 export class Process {
   readonly id: string;

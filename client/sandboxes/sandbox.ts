@@ -1,15 +1,16 @@
 import type { HttpClient } from '../http/http-client.ts';
 import { KeepAlive } from '../http/keep-alive.ts';
-import type { Preview, StartPreviewOptions } from '../runs/preview.ts';
-import { type Run, Runs } from '../runs/runs.ts';
+import type { Platform } from '../platform.ts';
+import type { Preview, PreviewOptions } from '../runs/preview.ts';
+import type { Run } from '../runs/run.ts';
+import type { Runs } from '../runs/runs.ts';
 import { type RunConfig, runConfig } from '../server/sandbox-config.ts';
 import { Command, type ExecOptions } from './command.ts';
 import { type DelegateOptions, type Delegation, Delegations } from './delegations.ts';
 import { type CallOptions, Files } from './files.ts';
 import { heartbeatEvery } from './heartbeat-every.ts';
-import type { OpenSocket } from './open-socket.ts';
 import { type FollowedEvent, followEvents, type FollowOptions } from '../http/follow-events.ts';
-import { Processes } from './processes.ts';
+import { Processes, type Runnable, wordsOf } from './processes.ts';
 import type { OnExit, SandboxInfo } from './sandbox-info.ts';
 import { Ports, Servers } from './servers.ts';
 import { Sessions } from './sessions.ts';
@@ -18,7 +19,9 @@ import { Terminal, type TerminalOptions } from './terminal.ts';
 /** What a sandbox is made of here. */
 export interface SandboxParts {
   readonly http: HttpClient;
-  readonly openSocket: OpenSocket;
+  readonly platform: Pick<Platform, 'openSocket'>;
+  /** Absent for a delegate, who cannot make runs. */
+  readonly runs?: Runs | undefined;
   readonly id: string;
   /** What the API said of it, where it has been asked. */
   readonly info?: SandboxInfo | undefined;
@@ -37,7 +40,8 @@ export class Sandbox implements AsyncDisposable {
   readonly sessions: Sessions;
   readonly delegations: Delegations;
   readonly #http: HttpClient;
-  readonly #openSocket: OpenSocket;
+  readonly #platform: SandboxParts['platform'];
+  readonly #runs: Runs | undefined;
   readonly #path: string;
   readonly #onExit: OnExit;
   readonly #previews = new Set<Preview>();
@@ -46,10 +50,11 @@ export class Sandbox implements AsyncDisposable {
   #heartbeat: KeepAlive | undefined;
   #run: Promise<Run> | undefined;
 
-  constructor({ http, openSocket, id, info, token, onExit = 'keep' }: SandboxParts) {
+  constructor({ http, platform, runs, id, info, token, onExit = 'keep' }: SandboxParts) {
     this.id = id;
     this.#http = http;
-    this.#openSocket = openSocket;
+    this.#platform = platform;
+    this.#runs = runs;
     this.#path = `v1/sandbox/${encodeURIComponent(id)}`;
     this.#info = info;
     this.#token = token;
@@ -78,8 +83,12 @@ export class Sandbox implements AsyncDisposable {
     return this.#info;
   }
 
-  /** Runs a command, given as its words: no shell reads them. See `Command` for how to read what it says. */
-  exec(argv: readonly string[], { cwd, timeoutMs, session, signal }: ExecOptions = {}): Command {
+  /** Runs a command: a list of words that no shell reads, or a line for the sandbox's shell. */
+  exec(
+    command: Runnable | readonly string[],
+    { cwd, timeoutMs, session, signal }: ExecOptions = {},
+  ): Command {
+    const argv = wordsOf(command);
     const response = this.#http.send({
       method: 'POST',
       path: `${this.#path}/exec`,
@@ -96,7 +105,7 @@ export class Sandbox implements AsyncDisposable {
     const open = () => {
       const url = this.#http.at(`${this.#path}/pty`, { cols, rows, shell, session });
       url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
-      return this.#openSocket(url, this.#http.authorization);
+      return this.#platform.openSocket(url, this.#http.authorization);
     };
     return new Terminal(open, { session, signal });
   }
@@ -163,13 +172,14 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /** Opens a preview of a port, on a run that is made for it, and keeps it alive. */
-  async preview(port: number, options?: StartPreviewOptions): Promise<Preview> {
-    const making = (this.#run ??= new Runs(this.#http).create({ sandboxId: this.id }));
+  async preview(port: number, options?: PreviewOptions): Promise<Preview> {
+    if (this.#runs === undefined) throw new TypeError('A delegate cannot open previews: ask the owner.');
+    const making = (this.#run ??= this.#runs.create({ sandboxId: this.id }));
     const run = await making.catch((error: unknown) => {
       this.#run = undefined;
       throw error;
     });
-    const preview = await run.startPreview(port, options);
+    const preview = await run.preview(port, options);
     this.#previews.add(preview);
     return preview;
   }

@@ -1,8 +1,9 @@
 import type { HttpClient } from '../http/http-client.ts';
 import { pages } from '../http/pages.ts';
 import { PortholeError } from '../http/porthole-error.ts';
+import type { Platform } from '../platform.ts';
+import type { Runs } from '../runs/runs.ts';
 import type { CallOptions } from './files.ts';
-import type { OpenSocket } from './open-socket.ts';
 import { Prewarmed } from './prewarmed.ts';
 import { Sandbox } from './sandbox.ts';
 import { createBody, type CreateSandboxOptions, type OnExit, type SandboxInfo } from './sandbox-info.ts';
@@ -34,11 +35,13 @@ const ID = /^[a-z2-7]{1,128}$/;
 /** Your sandboxes. */
 export class Sandboxes {
   readonly #http: HttpClient;
-  readonly #openSocket: OpenSocket;
+  readonly #platform: Platform;
+  readonly #runs: Runs;
 
-  constructor(http: HttpClient, openSocket: OpenSocket) {
+  constructor(http: HttpClient, platform: Platform, runs: Runs) {
     this.#http = http;
-    this.#openSocket = openSocket;
+    this.#platform = platform;
+    this.#runs = runs;
   }
 
   /**
@@ -148,6 +151,6 @@ export class Sandboxes {
     readonly token?: string | undefined;
     readonly onExit?: OnExit | undefined;
   }): Sandbox {
-    return new Sandbox({ http: this.#http, openSocket: this.#openSocket, ...parts });
+    return new Sandbox({ http: this.#http, platform: this.#platform, runs: this.#runs, ...parts });
   }
 }

@@ -56,7 +56,7 @@ export async function connectFromConfig(config: unknown, options: ConnectOptions
   const { allowedUrl, serverKey, org, fetch, openSocket = openPlatformSocket, signal } = options;
   const { sandbox_id: id, credential, dataplane_url: url } = readSandboxConfig(config);
   const http = new HttpClient({ url: allowedUrl, apiKey: credential, fetch });
-  const sandbox = new Sandbox({ http, openSocket, id });
+  const sandbox = new Sandbox({ http, platform: { openSocket }, id });
   if (new URL(url).href !== sandbox.dataplaneUrl) {
     throw new PortholeError(
       `The configuration's dataplane_url is refused: it must be ${sandbox.dataplaneUrl}. Have the client use the Porthole that this server uses.`,

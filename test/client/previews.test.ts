@@ -39,7 +39,7 @@ describe('the client, of previews', () => {
 
   test('keeps it alive, until it is told that it is gone', async () => {
     const run = await porthole.runs.create({ sandboxId: sandbox.id, title: 'kept' });
-    const preview = await run.startPreview(3000, { keepAliveMs: 20 });
+    const preview = await run.preview(3000, { keepAliveMs: 20 });
     await nextCall('/keepalive');
     await nextCall('/keepalive');
     const [listed] = await run.previews();
@@ -53,9 +53,9 @@ describe('the client, of previews', () => {
 
   test('says why one does not show the app', async () => {
     const run = await porthole.runs.create({ sandboxId: sandbox.id });
-    expect(await run.startPreview(3001)).toMatchObject({ ready: false });
+    expect(await run.preview(3001)).toMatchObject({ ready: false });
     expect((await run.doctor(3001)).advice).toMatch('Nothing listens on port 3001');
-    await expect(run.startPreview(80)).rejects.toMatchObject({ code: 'port_out_of_range', status: 400 });
+    await expect(run.preview(80)).rejects.toMatchObject({ code: 'port_out_of_range', status: 400 });
   });
 
   test('approves, and denies, what an agent asks for', async () => {

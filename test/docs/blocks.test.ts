@@ -88,7 +88,7 @@ async function runPage(page: string, porthole: TestHost, folder: string): Promis
   }
   await writeFile(join(folder, '.curlrc'), 'fail-with-body\nshow-error\n');
   await writeFile(join(folder, 'package.json'), '{"type": "module"}');
-  await symlink(join(ROOT, 'agent'), join(folder, 'agent'));
+  for (const name of ['agent', 'client']) await symlink(join(ROOT, name), join(folder, name));
 
   const script: string[] = [];
   for (const [index, block] of blocks.entries()) {
@@ -113,6 +113,7 @@ async function runPage(page: string, porthole: TestHost, folder: string): Promis
     env: {
       PATH: [join(folder, 'bin'), dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter),
       HOME: folder,
+      PORTHOLE_URL: `http://127.0.0.1:${port}`,
       STAND_IN_API_URL: `http://127.0.0.1:${port}`,
       STAND_IN_SERVICE_KEY: SERVICE_KEY,
     },
@@ -193,7 +194,8 @@ const outputWith = ({ blocks, outputs }: Page, part: string): string =>
 /** What a page says of its own commands. */
 const EXPECTED: Readonly<Record<string, (page: Page) => Promise<void> | void>> = {
   async 'README.md'(page) {
-    expect(outputWith(page, 'http.server')).toMatch(/^\{"ok":true\}\{"name":"web",.*"port":3000,/);
+    expect(outputWith(page, 'preview.fetch')).toMatch(/-preview\.localhost:\d+ Hello through the porthole$/);
+    expect(outputWith(page, 'PUT --data')).toMatch(/^\{"ok":true\}\{"name":"web",.*"port":3000,/);
     expect(outputWith(page, 'curl -s $URL/')).toBe('Hello through the porthole');
     expect(outputWith(page, 'DELETE')).toMatch(/"stopped":true/);
     const preview = JSON.parse(await readFile(join(page.folder, 'preview.json'), 'utf8')) as {

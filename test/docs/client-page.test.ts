@@ -23,6 +23,8 @@ beforeAll(async () => {
   const installed = join(folder, 'node_modules/@porthole/client');
   await mkdir(join(folder, 'bin'), { recursive: true });
   await mkdir(installed, { recursive: true });
+  await mkdir(join(folder, 'app'));
+  await writeFile(join(folder, 'app/index.html'), 'Hello');
   await symlink(join(CLIENT, 'package.json'), join(installed, 'package.json'));
   await buildClient(join(installed, 'dist'));
   await writeFile(join(folder, 'package.json'), '{"type": "module"}');
@@ -65,32 +67,41 @@ describe.each(Object.entries(runtimes))('on %s', (_runtime, prepare) => {
   async function run(script: string): Promise<string> {
     const { node, file, code } = await prepare(script);
     await writeFile(join(folder, file), code.replaceAll('/tmp/porthole-readme-', join(folder, 'synced-')));
-    const { stdout } = await promisify(execFile)(node, [join(folder, file)], { env: environment });
+    const { stdout } = await promisify(execFile)(node, [join(folder, file)], {
+      cwd: folder,
+      env: environment,
+    });
     return stdout;
   }
 
-  test('runs the first example: a command', async () => {
-    expect(await run(scripts[0] as string)).toBe('console.log("hello from", process.cwd())\nended with 0\n');
+  test('runs the first example: a folder in a live preview', async () => {
+    expect(await run(scripts[0] as string)).toMatch(/^http:\/\/\S+-preview\.localhost:\d+ Hello\n$/);
+    const { sandboxes } = (await host.call('GET', '/v1/sandbox')).json<{ sandboxes: { id: string }[] }>();
+    for (const { id } of sandboxes) await host.call('DELETE', `/v1/sandbox/${id}`);
+  });
+
+  test('runs the example of a command', async () => {
+    expect(await run(scripts[1] as string)).toBe('console.log("hello from", process.cwd())\nended with 0\n');
   });
 
   test('runs the example of a process and a server: what it says to its input, and who listens', async () => {
-    expect(await run(scripts[1] as string)).toBe('hello Ada\n\nended with 0\nweb\n');
+    expect(await run(scripts[2] as string)).toBe('hello Ada\n\nended with 0\nweb\n');
   });
 
   test('runs the example of a folder: all of it once, and then what has changed', async () => {
-    const stdout = await run(scripts[2] as string);
+    const stdout = await run(scripts[3] as string);
     expect(stdout).toMatch(/sent: 2,.*unchanged: 0,.*sent: 1,.*unchanged: 1,/s);
   });
 
   test('runs the example of a terminal: what is computed there, and how the shell ended', async () => {
-    const stdout = await run(scripts[3] as string);
+    const stdout = await run(scripts[4] as string);
     // The shell may print its prompt before or after it echoes the line.
     expect(stdout).toMatch(/(?:\r\n|\$ )42\r\n/);
     expect(stdout).toMatch(/\{ code: 3 \}\n$/);
   });
 
   test('runs the example of delegation: tools that work until they are revoked', async () => {
-    expect(await run(scripts[4] as string)).toBe(
+    expect(await run(scripts[5] as string)).toBe(
       [
         'read_file path',
         'write_file path content',
@@ -103,7 +114,7 @@ describe.each(Object.entries(runtimes))('on %s', (_runtime, prepare) => {
 });
 
 test('there is no other example of the library', () => {
-  expect(scripts).toHaveLength(5);
+  expect(scripts).toHaveLength(6);
 });
 
 test('the example of the command line runs as it stands', async () => {

@@ -25,7 +25,7 @@ export const previewCommand: CommandSpec = {
     const [word = '', text = ''] = given.positionals;
     const port = readPort(text);
     const run = await runOf(context, word, 'make');
-    const preview = await run.startPreview(port, {
+    const preview = await run.preview(port, {
       rotate: given.is('rotate') ? true : undefined,
       keepAliveMs: given.is('once') ? 0 : undefined,
       signal,

@@ -1,0 +1,23 @@
+import type { Sandbox } from './sandboxes/sandbox.ts';
+import { openPlatformSocket, type OpenSocket } from './sandboxes/open-socket.ts';
+import type { SyncOptions, SyncResult } from './node/sync-folder.ts';
+
+/** What browsers and Node do differently. `@porthole/client/node` has Node's; the default runs anywhere. */
+export interface Platform {
+  readonly openSocket: OpenSocket;
+  /** Fetches from a preview. Node does not resolve `*.localhost` on every system. */
+  readonly fetchPreview: typeof globalThis.fetch;
+  /** Sends a folder of this machine to a sandbox. */
+  readonly syncFolder: (sandbox: Sandbox, folder: string, options?: SyncOptions) => Promise<SyncResult>;
+}
+
+export const ANYWHERE: Platform = {
+  openSocket: openPlatformSocket,
+  // Without a receiver: browsers refuse a fetch that is called as a method.
+  fetchPreview: (input, init) => globalThis.fetch(input, init),
+  syncFolder: () => {
+    throw new TypeError(
+      'Folders can be uploaded from Node only: give files by name, e.g. upload({ "index.html": text }).',
+    );
+  },
+};

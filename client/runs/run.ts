@@ -1,0 +1,182 @@
+import type { HttpClient } from '../http/http-client.ts';
+import { type FollowedEvent, followEvents, type FollowOptions } from '../http/follow-events.ts';
+import type { SyncOptions } from '../node/sync-folder.ts';
+import type { Platform } from '../platform.ts';
+import type { Command, ExecOptions } from '../sandboxes/command.ts';
+import type { CallOptions, Files } from '../sandboxes/files.ts';
+import type { Processes, Runnable } from '../sandboxes/processes.ts';
+import type { Sandbox } from '../sandboxes/sandbox.ts';
+import type { Ports, Servers } from '../sandboxes/servers.ts';
+import { Preview, type PreviewInfo, type PreviewOptions } from './preview.ts';
+import { Server, type ServeOptions } from './server.ts';
+
+/** A run as the API tells it. */
+export interface RunInfo {
+  readonly run_id: string;
+  readonly owner: string;
+  readonly title: string | null;
+  readonly sandbox_id: string;
+  readonly auto_approve_tools: boolean;
+  readonly status: 'running' | 'completed';
+  readonly created_at: string;
+  readonly completed_at: string | null;
+  readonly [field: string]: unknown;
+}
+
+export interface ApproveOptions extends CallOptions {
+  /**
+   * This call alone, its port in this run, any port in this run, or any port in all your runs.
+   * @default once
+   */
+  readonly scope?: 'once' | 'port' | 'run' | 'always' | undefined;
+}
+
+export interface DoctorReport {
+  readonly sandbox: string;
+  /** One sentence: what to do first. */
+  readonly advice: string;
+  readonly ports: readonly { readonly port: number; readonly ready: boolean; readonly advice: string }[];
+  readonly [field: string]: unknown;
+}
+
+/** What a run is made of: `sandbox` is where it works. */
+export interface RunParts {
+  readonly http: HttpClient;
+  readonly platform: Platform;
+  readonly info: RunInfo;
+  readonly sandbox: Sandbox;
+  readonly agentToken?: string | undefined;
+  /** Previews wait for the owner's approval. */
+  readonly isAgent?: boolean | undefined;
+}
+
+/** The work of one agent in a sandbox. */
+export class Run {
+  readonly id: string;
+  readonly info: RunInfo;
+  readonly sandbox: Sandbox;
+  readonly #http: HttpClient;
+  readonly #platform: Platform;
+  readonly #path: string;
+  readonly #agentToken: string | undefined;
+  readonly #isAgent: boolean;
+
+  constructor({ http, platform, info, sandbox, agentToken, isAgent = false }: RunParts) {
+    this.id = info.run_id;
+    this.info = info;
+    this.sandbox = sandbox;
+    this.#http = http;
+    this.#platform = platform;
+    this.#path = `api/runs/${encodeURIComponent(info.run_id)}`;
+    this.#agentToken = agentToken;
+    this.#isAgent = isAgent;
+  }
+
+  get files(): Files {
+    return this.sandbox.files;
+  }
+
+  get processes(): Processes {
+    return this.sandbox.processes;
+  }
+
+  get servers(): Servers {
+    return this.sandbox.servers;
+  }
+
+  get ports(): Ports {
+    return this.sandbox.ports;
+  }
+
+  /** The credential of the run's agent. The API returns it once, to the caller that makes the run. */
+  get agentToken(): string | undefined {
+    return this.#agentToken;
+  }
+
+  /** Runs a command in the sandbox: a list of words, or a line for its shell. */
+  exec(command: Runnable, options?: ExecOptions): Command {
+    return this.sandbox.exec(command, options);
+  }
+
+  /**
+   * Sends a folder of this machine (only changes, without what `.gitignore` names), or files by their names.
+   * @throws TypeError for a folder in a browser
+   */
+  async upload(
+    what: string | Readonly<Record<string, string | Uint8Array | Blob>>,
+    options?: SyncOptions,
+  ): Promise<void> {
+    if (typeof what === 'string') await this.#platform.syncFolder(this.sandbox, what, options);
+    else await this.files.upload(what, { to: options?.to, signal: options?.signal });
+  }
+
+  /** Declares and starts a server, which starts again after a failure. @throws PortholeError `server_exists` */
+  async serve(command: Runnable, { name, ...options }: ServeOptions = {}): Promise<Server> {
+    const called = name ?? (options.port === undefined ? 'web' : `web-${options.port}`);
+    return new Server(this, await this.servers.declare(called, command, options));
+  }
+
+  /**
+   * Opens the preview of a port, or returns the live one, and keeps it alive. With the agent's
+   * credential it waits for the owner's approval.
+   * @throws PortholeError `approval_denied`, `approval_timed_out`
+   */
+  async preview(port: number, options: PreviewOptions = {}): Promise<Preview> {
+    const info = await this.#http.json<PreviewInfo>({
+      method: 'POST',
+      path: `${this.#path}/sandbox/${this.#isAgent ? 'preview' : 'port-forward'}`,
+      json: { target_port: port, rotate: options.rotate },
+      // A repeated start returns the live preview, or joins the pending approval; a rotation would rotate again.
+      isIdempotent: options.rotate !== true,
+      ...(this.#isAgent && { timeoutMs: 0 }),
+      signal: options.signal,
+    });
+    return this.#preview(info, options);
+  }
+
+  /** The live ones. They are not kept alive by this. */
+  async previews({ signal }: CallOptions = {}): Promise<readonly Preview[]> {
+    const all = await this.#http.json<readonly PreviewInfo[]>({
+      path: `${this.#path}/sandbox/port-forward`,
+      signal,
+    });
+    return all.map((info) => this.#preview(info, { keepAliveMs: 0 }));
+  }
+
+  /** Why a preview does not show the app, and what to do. */
+  doctor(port?: number, { signal }: CallOptions = {}): Promise<DoctorReport> {
+    return this.#http.json<DoctorReport>({ path: `${this.#path}/sandbox/doctor`, query: { port }, signal });
+  }
+
+  /** Its timeline, from the beginning or after an event, and on as it happens. What waits for you is `tool.approval_required`. */
+  events(options?: FollowOptions): AsyncGenerator<FollowedEvent, void> {
+    return followEvents(this.#http, `${this.#path}/events`, options);
+  }
+
+  /** @param requestId `data.request_id` of `tool.approval_required` */
+  approve(requestId: string, { scope, signal }: ApproveOptions = {}): Promise<void> {
+    return this.#decide({ request_id: requestId, decision: 'approve', scope }, signal);
+  }
+
+  /** @param reason the agent gets to read it */
+  deny(requestId: string, reason?: string, { signal }: CallOptions = {}): Promise<void> {
+    return this.#decide({ request_id: requestId, decision: 'deny', reason }, signal);
+  }
+
+  complete({ signal }: CallOptions = {}): Promise<void> {
+    return this.#http.done({ method: 'POST', path: `${this.#path}/complete`, isIdempotent: true, signal });
+  }
+
+  #preview(info: PreviewInfo, options: PreviewOptions): Preview {
+    return new Preview({ http: this.#http, platform: this.#platform, runId: this.id, info }, options);
+  }
+
+  #decide(decision: object, signal: AbortSignal | undefined): Promise<void> {
+    return this.#http.done({
+      method: 'POST',
+      path: `${this.#path}/tool-approvals`,
+      json: decision,
+      signal,
+    });
+  }
+}
