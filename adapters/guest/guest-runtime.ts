@@ -21,6 +21,7 @@ import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { PortholeError } from '#core/errors.ts';
 import { loaderOf, relocateProgram } from './elf-file.ts';
 import { bundleGuest } from './guest-bundle.ts';
 
@@ -41,19 +42,13 @@ export const GUEST_COMMAND = [
   `${GUEST_FOLDER}/guest.js`,
 ] as const;
 
-/** Native parts beside Node: terminals, and the calls that Node lacks. */
-const ADDONS = [
-  ['pty.node', `@lydell/node-pty-linux-${process.arch}/pty.node`],
-  ['calls.node', `@koromix/koffi-linux-${process.arch}/linux_${process.arch}/koffi.node`],
-] as const;
+const PTY_PACKAGE = `@lydell/node-pty-linux-${process.arch}`;
+const CALLS_PACKAGE = `@koromix/koffi-linux-${process.arch}`;
 
 const require = createRequire(import.meta.url);
 
-/** Why this machine cannot make the folder, with the remedy. */
-export function guestRuntimeMissing(): string | undefined {
-  if (process.platform === 'linux') return undefined;
-  return `the guest is made on Linux, not on ${process.platform}: run Porthole on Linux for sandboxes in containers`;
-}
+/** The path of a package's file; undefined where the package is not installed. */
+export type FindFile = (path: string) => string | undefined;
 
 /** Where such folders are kept: `PORTHOLE_CACHE_DIR`, else `porthole` in the user's cache folder. */
 export function guestCache(env: NodeJS.ProcessEnv): string {
@@ -64,20 +59,21 @@ export function guestCache(env: NodeJS.ProcessEnv): string {
 
 /**
  * Makes the folder below `cache` and resolves to its path; its last part is the version, 16 hex digits.
- * @throws Error with what is missing
+ * @throws PortholeError `internal_error` that names what is missing; nothing is written then
  */
-export async function buildGuestRuntime(cache: string): Promise<string> {
-  const missing = guestRuntimeMissing();
-  if (missing !== undefined) throw new Error(missing);
-  const node = nodeProgram();
-  const addons = ADDONS.map(([name, path]) => [name, optional(path)] as const).filter(
-    ([, path]) => path !== undefined,
-  );
+export async function buildGuestRuntime(cache: string, find: FindFile = optional): Promise<string> {
+  if (process.platform !== 'linux') {
+    throw missing(
+      `it is made on Linux, not on ${process.platform}. Run Porthole on Linux for sandboxes in containers`,
+    );
+  }
+  const addons = addonsOf(find);
+  const node = nodeProgram(find);
   const programs = await bundleGuest();
   const program = readFileSync(node);
   const loader = loaderOf(program);
-  const libraries = await librariesOf(loader, [node, ...addons.map(([, path]) => path as string)]);
-  const files = [node, loader, ...libraries, ...addons.map(([, path]) => path as string)];
+  const libraries = await librariesOf(loader, [node, ...addons.map(([, path]) => path)]);
+  const files = [node, loader, ...libraries, ...addons.map(([, path]) => path)];
   const digest = createHash('sha256').update(JSON.stringify([PLACES, LAYOUT, programs]));
   for (const file of files) digest.update(file).update(file === node ? program : readFileSync(file));
   const folder = join(cache, digest.digest('hex').slice(0, 16));
@@ -110,9 +106,25 @@ export async function buildGuestRuntime(cache: string): Promise<string> {
 }
 
 /** The project's own Node where its package is installed, which runs on every glibc since 2.28; else the one that runs this. */
-function nodeProgram(): string {
-  const own = optional(`node-linux-${process.arch}/package.json`);
+function nodeProgram(find: FindFile): string {
+  const own = find(`node-linux-${process.arch}/package.json`);
   return own === undefined ? process.execPath : join(dirname(own), 'bin/node');
+}
+
+/** Native parts beside Node. Without calls.node the guest ends at its start in a container; without pty.node it has no terminals. */
+function addonsOf(find: FindFile): (readonly [name: string, path: string])[] {
+  const calls = find(`${CALLS_PACKAGE}/linux_${process.arch}/koffi.node`);
+  if (calls === undefined) {
+    throw missing(
+      `${CALLS_PACKAGE} is not installed. Run npm ci without --omit=optional, on the architecture of the sandboxes`,
+    );
+  }
+  const pty = find(`${PTY_PACKAGE}/pty.node`);
+  return [['calls.node', calls], ...(pty === undefined ? [] : [['pty.node', pty] as const])];
+}
+
+function missing(what: string): PortholeError {
+  return new PortholeError('internal_error', `The guest cannot be built: ${what}.`);
 }
 
 function optional(path: string): string | undefined {
