@@ -7,12 +7,12 @@ import { EngineError, isStatus } from '../engine/engine-error.ts';
 import { notOurs } from '../provider-errors.ts';
 import { imageOf, type SandboxNames, specOf } from '../sandbox-names.ts';
 import type { SandboxSpec } from '#core/ports/sandbox-provider.ts';
-import { giverName, giveWorkspace } from './give-workspace.ts';
+import { giverName, giveWorkspace, ownedState } from './give-workspace.ts';
 import { removeContainer } from './remove-container.ts';
 import { containerState, type FoundContainer, type RunningContainer } from './container-state.ts';
 import type { GuestVolume } from '../guest-volume.ts';
 import { supplyImage } from './image-supply.ts';
-import { sandboxContainer } from './sandbox-container.ts';
+import { sandboxContainer, STATE_VOLUME, stateVolume } from './sandbox-container.ts';
 import type { SandboxLimits } from './sandbox-limits.ts';
 import type { FoundVolume, SandboxVolumes } from './sandbox-volume.ts';
 
@@ -35,6 +35,9 @@ export interface ContainerLifeOptions {
 /** Others may be at work on the same sandbox: what they have changed is looked at again, this often and with this pause in milliseconds. */
 const LOOKS = 20;
 const PAUSE_MS = 250;
+
+/** Of the guest's state: rings of 128 MiB in all, the output of servers, and room to rewrite them. */
+const STATE_MEBIBYTES = 512;
 
 /** Makes and removes the container and the volume of a sandbox. Every step may be repeated, by anybody, after a crash anywhere. */
 export class ContainerLife {
@@ -105,14 +108,16 @@ export class ContainerLife {
     if (found !== undefined) await removeContainer(this.#options.engine, found.Id, signal);
   }
 
-  /** Removes container and volume; resolves once both have gone. */
+  /** Removes container and volumes; resolves once all have gone. */
   async remove(id: string, signal?: AbortSignal): Promise<void> {
     const { names, volumes } = this.#options;
     for (let looks = 1; ; looks += 1) {
       await this.end(id, signal);
-      if ((await this.findVolume(id, signal)) === undefined) return;
+      const isThere = (await this.findVolume(id, signal)) !== undefined;
       try {
-        return await volumes.remove(names.objectName(id), signal);
+        await volumes.remove(stateVolume(names.objectName(id)), signal);
+        if (isThere) await volumes.remove(names.objectName(id), signal);
+        return;
       } catch (error) {
         // Somebody has just started a container on it, or was cut off while giving it away.
         if (!isStatus(error, 409) || looks >= LOOKS) throw error;
@@ -166,6 +171,7 @@ export class ContainerLife {
       guestVolume,
       imageEnv,
     };
+    await this.#options.volumes.make(stateVolume(name), labels, STATE_MEBIBYTES, signal);
     try {
       await engine.call(
         `create container ${name}`,
@@ -187,7 +193,11 @@ export class ContainerLife {
     try {
       await engine.call(
         'start its container',
-        (docker, abortSignal) => docker.getContainer(containerId).start({ abortSignal }),
+        async (docker, abortSignal) => {
+          const container = docker.getContainer(containerId);
+          await container.putArchive(await ownedState(), { path: STATE_VOLUME, abortSignal });
+          await container.start({ abortSignal });
+        },
         signal,
       );
     } catch (error) {

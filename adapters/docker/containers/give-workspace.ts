@@ -2,7 +2,7 @@ import { buffer } from 'node:stream/consumers';
 import { pack } from 'tar-stream';
 import type { Engine } from '../engine/engine.ts';
 import { removeContainer } from './remove-container.ts';
-import { USER, WORKSPACE } from './sandbox-container.ts';
+import { STATE_FOLDER, USER, WORKSPACE } from './sandbox-container.ts';
 
 export interface GiveWorkspaceRequest {
   readonly volume: string;
@@ -17,7 +17,8 @@ export function giverName(volume: string): string {
 
 /**
  * Makes the folder of a volume its user's. Nothing of the image runs for that: the engine itself unpacks an archive into a container that is made for it and never
- * started. It unpacks none into the root of a volume, nor anything into a container with a read-only root; so it is not the sandbox's own. May be repeated after a crash.
+ * started. It unpacks none
+ * over the root of a volume, and nothing beside volumes into a container with a read-only root; so it is not the sandbox's own. May be repeated after a crash.
  */
 export async function giveWorkspace(
   engine: Engine,
@@ -41,7 +42,7 @@ export async function giveWorkspace(
           },
           abortSignal,
         });
-        await giver.putArchive(await ownedFolder(), { path: '/', abortSignal });
+        await giver.putArchive(await ownedFolder(WORKSPACE.slice(1), 0o755), { path: '/', abortSignal });
       },
       signal,
     );
@@ -50,9 +51,14 @@ export async function giveWorkspace(
   }
 }
 
-async function ownedFolder(): Promise<Buffer> {
+/** For the volume of the guest's state, in a container that is about to start. What the folder holds stays. */
+export function ownedState(): Promise<Buffer> {
+  return ownedFolder(STATE_FOLDER, 0o700);
+}
+
+function ownedFolder(name: string, mode: number): Promise<Buffer> {
   const archive = pack();
-  archive.entry({ name: `${WORKSPACE.slice(1)}/`, type: 'directory', uid: USER, gid: USER, mode: 0o755 });
+  archive.entry({ name: `${name}/`, type: 'directory', uid: USER, gid: USER, mode });
   archive.finalize();
   return buffer(archive);
 }

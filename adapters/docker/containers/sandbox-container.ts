@@ -20,8 +20,13 @@ const IPV6_SWITCH = 'net.ipv6.conf.all.disable_ipv6';
 
 const HOME = '/home/sandbox';
 
-/** Where the guest keeps what processes have printed. */
-const STATE = '/run/porthole-guest';
+/** Of the volume that holds the guest's state, in the sandbox. */
+export const STATE_VOLUME = '/run/porthole-guest';
+
+/** In that volume, the user's: an engine makes the root of a volume root's. */
+export const STATE_FOLDER = 'state';
+
+const STATE = `${STATE_VOLUME}/${STATE_FOLDER}`;
 
 /** Variables that would change how the guest itself runs. */
 const FOR_RUNTIMES = /^(?:NODE_|LD_|GLIBC_|MALLOC_|OPENSSL_|SSL_|UV_)/;
@@ -35,8 +40,15 @@ const MIB = 1024 * 1024;
 const SCRATCH = {
   tmp: { share: 2, most: 1_024 },
   home: { share: 4, most: 512 },
-  state: { share: 8, most: 256 },
 } as const;
+
+/**
+ * Name of the volume of the guest's state: what processes print, and the variables of declared servers. They last as long as
+ * the sandbox, outside of `/workspace`, whose archives must not hold secrets.
+ */
+export function stateVolume(name: string): string {
+  return `${name}-state`;
+}
 
 export interface SandboxContainerOptions {
   readonly id: string;
@@ -61,7 +73,7 @@ export interface SandboxContainerOptions {
 
 /**
  * A sandbox as a container on a volume of its own. It runs as an ordinary user without capabilities and without a way to more, under the engine's seccomp profile,
- * within limits; only /workspace, which outlives the container, its home and /tmp can be written to.
+ * within limits; only /workspace and the guest's state, which outlive the container, its home and /tmp can be written to.
  */
 export function sandboxContainer({
   id,
@@ -120,10 +132,10 @@ export function sandboxContainer({
         [HOME]: `${scratch(limits, SCRATCH.home)},mode=0755,uid=${USER},gid=${USER}`,
         // For folders that buckets are mounted on: root's, so that nothing in the sandbox can put something else in their place.
         [MOUNTS]: 'rw,noexec,nosuid,nodev,size=64k,mode=0755',
-        [STATE]: `${scratch(limits, SCRATCH.state).replace('exec', 'noexec')},mode=0700,uid=${USER},gid=${USER}`,
       },
       Mounts: [
         { Type: 'volume', Source: name, Target: WORKSPACE, ReadOnly: false },
+        { Type: 'volume', Source: stateVolume(name), Target: STATE_VOLUME, ReadOnly: false },
         { Type: 'volume', Source: guestVolume, Target: GUEST_FOLDER, ReadOnly: true },
         ...(channelFolder === undefined
           ? []

@@ -17,7 +17,7 @@ const OPTIONS = {
 };
 
 describe('the container of a sandbox', () => {
-  test('is limited, has no right and no network, and can write to three folders alone', () => {
+  test('is limited, has no right and no network, and can write to four folders alone', () => {
     const { HostConfig, User, Healthcheck } = sandboxContainer(OPTIONS);
     expect({ User, Healthcheck, ...HostConfig }).toMatchObject({
       User: '1000:1000',
@@ -34,10 +34,10 @@ describe('the container of a sandbox', () => {
       Tmpfs: {
         '/tmp': 'rw,exec,nosuid,nodev,size=1024m,mode=1777',
         '/home/sandbox': 'rw,exec,nosuid,nodev,size=512m,mode=0755,uid=1000,gid=1000',
-        '/run/porthole-guest': 'rw,noexec,nosuid,nodev,size=256m,mode=0700,uid=1000,gid=1000',
       },
       Mounts: [
         { Type: 'volume', Source: 'porthole-box', Target: '/workspace', ReadOnly: false },
+        { Type: 'volume', Source: 'porthole-box-state', Target: '/run/porthole-guest', ReadOnly: false },
         { Type: 'volume', Source: 'porthole-guest-1', Target: '/porthole', ReadOnly: true },
       ],
     });
@@ -48,7 +48,7 @@ describe('the container of a sandbox', () => {
   test('joins the network that is asked for, and is shown its channel read-only', () => {
     const { HostConfig } = sandboxContainer({ ...OPTIONS, network: 'build', channelFolder: '/var/channel' });
     expect(HostConfig?.NetworkMode).toBe('build');
-    expect(HostConfig?.Mounts?.[2]).toEqual({
+    expect(HostConfig?.Mounts?.[3]).toEqual({
       Type: 'bind',
       Source: '/var/channel',
       Target: '/run/porthole',
@@ -61,13 +61,13 @@ describe('the container of a sandbox', () => {
     expect(sandboxContainer({ ...OPTIONS, hasIpv6: false }).HostConfig).not.toHaveProperty('Sysctls');
   });
 
-  test('leaves half of a small memory to /tmp, a quarter to the home folder and an eighth to output', () => {
+  test('leaves half of a small memory to /tmp, and a quarter to the home folder', () => {
     const { HostConfig } = sandboxContainer({
       ...OPTIONS,
       limits: { ...DEFAULT_LIMITS, memoryMebibytes: 64 },
     });
     const sizes = Object.values(HostConfig?.Tmpfs ?? {}).map((text) => /size=(\d+)m/.exec(text)?.[1]);
-    expect(sizes).toEqual(['32', '16', undefined, '8']);
+    expect(sizes).toEqual(['32', '16', undefined]);
   });
 });
 
