@@ -260,6 +260,8 @@ export class Processes {
       new OutputRing(folder, request.output_bytes),
     );
     this.#all.set(id, started);
+    const { started_at: at } = started.info;
+    this.#events.publish({ name: 'process_started', data: { ...announced(started), at } });
     void started.ended.then((exit) => this.#ended(started, exit));
     await started.run(this.#starter, request, tee);
     return started;
@@ -299,17 +301,8 @@ export class Processes {
     writeFileSync(join(this.#folder, EXPIRED), '');
   }
 
-  #ended({ info }: GuestProcess, exit: ProcessExit): void {
-    this.#events.publish({
-      name: 'process',
-      data: {
-        id: info.id,
-        name: info.name,
-        command: info.argv.join(' ').slice(0, 200),
-        started_by: info.started_by,
-        exit,
-      },
-    });
+  #ended(process: GuestProcess, exit: ProcessExit): void {
+    this.#events.publish({ name: 'process', data: { ...announced(process), exit } });
     this.#prune();
   }
 
@@ -342,6 +335,11 @@ export class Processes {
     }
     this.#prune();
   }
+}
+
+/** What events say of a process. */
+function announced({ info: { id, name, argv, started_by } }: GuestProcess) {
+  return { id, name, command: argv.join(' ').slice(0, 200), started_by };
 }
 
 /** When a process was last heard of, in ms. */

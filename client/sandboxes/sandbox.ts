@@ -110,7 +110,7 @@ export class Sandbox implements AsyncDisposable {
     return new Terminal(open, { session, signal });
   }
 
-  /** What happens in it, by whomever: `connected`, `file_written`, `file_deleted`, `exec`, `stopped`, `resumed`, `preview_opened`, `port_listening`, `port_closed`, `server`, `process_exited`. Comes back by itself. */
+  /** What happens in it, by whomever: `connected`, `file_written`, `file_deleted`, `exec`, `stopped`, `resumed`, `preview_opened`, `port_listening`, `port_closed`, `server`, `process_started`, `process_exited`. Comes back by itself. */
   events(options?: FollowOptions): AsyncGenerator<FollowedEvent, void> {
     return followEvents(this.#http, `${this.#path}/events`, options);
   }

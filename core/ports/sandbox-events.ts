@@ -11,6 +11,7 @@ export type SandboxEventType =
   | 'port_listening'
   | 'port_closed'
   | 'server'
+  | 'process_started'
   | 'process_exited';
 
 export interface NewSandboxEvent {

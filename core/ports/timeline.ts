@@ -18,6 +18,7 @@ export type RunEventType =
   | 'port.listening'
   | 'port.closed'
   | 'server.changed'
+  | 'process.started'
   | 'process.exited';
 
 /** The run's agent reads it too: never a token, a URL or a key. */

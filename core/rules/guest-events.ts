@@ -10,7 +10,7 @@ export interface GuestNews {
 
 type Change = Exclude<GuestEvent, { name: 'snapshot' }>;
 
-/** Undefined for what another event says: the process of a server exits when the server changes its state. */
+/** Undefined for what another event says: the process of a server starts and exits when the server changes its state. */
 export function guestNews(change: Change, redact: (text: string) => string): GuestNews | undefined {
   switch (change.name) {
     case 'port': {
@@ -31,11 +31,24 @@ export function guestNews(change: Change, redact: (text: string) => string): Gue
         run: { type: 'server.changed', key: `server:${name}:${state}:${at}`, data },
       };
     }
+    case 'process_started':
+      return change.data.started_by.kind === 'server' ? undefined : processStarted(change.data, redact);
     case 'process':
       return change.data.started_by.kind === 'server' ? undefined : processExited(change.data, redact);
     default:
       return undefined;
   }
+}
+
+function processStarted(
+  { id, name, command, started_by }: Extract<Change, { name: 'process_started' }>['data'],
+  redact: (text: string) => string,
+): GuestNews {
+  const data = { process_id: id, name, command: redact(command), started_by: started_by.kind };
+  return {
+    sandbox: { type: 'process_started', data },
+    run: { type: 'process.started', key: `process:${id}:started`, data },
+  };
 }
 
 function processExited(

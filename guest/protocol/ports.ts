@@ -36,6 +36,14 @@ export const portState = z.object({
 });
 export type PortState = z.infer<typeof portState>;
 
+const startedProcess = {
+  id: processId,
+  name: z.nullable(processName),
+  /** The first 200 characters of argv, joined by spaces. */
+  command: z.string().check(z.maxLength(200)),
+  started_by: startedBy,
+};
+
 /**
  * `GET /v1/events` (SSE). The first event is `snapshot`; everything behind it is a change. A reader that falls behind by 1,000
  * events is disconnected, and begins with a snapshot again.
@@ -61,14 +69,9 @@ export const guestEvents = {
     reason: z.nullable(z.string().check(z.maxLength(2_048))),
     at: instant,
   }),
-  process: z.object({
-    id: processId,
-    name: z.nullable(processName),
-    /** The first 200 characters of argv, joined by spaces. */
-    command: z.string().check(z.maxLength(200)),
-    started_by: startedBy,
-    exit: processExit,
-  }),
+  process_started: z.object({ ...startedProcess, at: instant }),
+  /** It exited. */
+  process: z.object({ ...startedProcess, exit: processExit }),
 } as const;
 export type GuestEventName = keyof typeof guestEvents;
 export type GuestEvent = {

@@ -20,6 +20,7 @@ const TYPES = [
   'port.listening',
   'port.closed',
   'server.changed',
+  'process.started',
   'process.exited',
 ] as const satisfies readonly RunEventType[];
 

@@ -131,6 +131,19 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await page.locator('.notice').getByText(`Denied port ${port}. If the agent asks again`).waitFor();
     });
 
+    test('shows what begins to listen, without a look by the clock', async () => {
+      const asking = ask();
+      await card().getByText('Nothing listens').waitFor();
+      const program = 'require("http").createServer((_, r) => r.end("hi")).listen(process.env.PORT)';
+      const body = { argv: ['node', '-e', program], port };
+      await porthole.call('PUT', `/v1/sandbox/${run.sandbox_id}/servers/late`, { body });
+      await card().locator('code').getByText('node').waitFor();
+      await porthole.call('DELETE', `/v1/sandbox/${run.sandbox_id}/servers/late`);
+      await card().getByText('Nothing listens').waitFor();
+      await decide(card(), 'Deny');
+      await asking;
+    });
+
     test('is not asked again in its run, and in no other, as far as the approval reaches', async () => {
       const [one, other] = [await makeRun('One'), await makeRun('Other')];
       const first = ask(port, one);

@@ -252,18 +252,23 @@ export function processesContract(
       await ended(await start({ argv: ['true'], name: 'last' }));
       const [ofRun = [], ofSandbox = []] = await Promise.all(streams.map(untilLast));
       const state = { server: 'seen', reason: null };
+      const started = { name: 'last', command: 'true', started_by: 'person' };
       expect(ofRun).toEqual(
         expect.arrayContaining([
           { type: 'server.changed', data: { ...state, state: 'starting' } },
           { type: 'server.changed', data: { ...state, state: 'stopped' } },
           { type: 'port.listening', data: expect.objectContaining({ port: 3300, server: 'seen' }) },
           { type: 'port.closed', data: { port: 3300 } },
+          { type: 'process.started', data: expect.objectContaining(started) },
+          { type: 'process.exited', data: expect.objectContaining({ name: 'last', exit_code: 0 }) },
         ]),
       );
       expect(ofSandbox).toEqual(
         expect.arrayContaining([
           expect.objectContaining({ type: 'port_listening', port: 3300 }),
           expect.objectContaining({ type: 'port_closed', port: 3300 }),
+          expect.objectContaining({ type: 'process_started', ...started }),
+          expect.objectContaining({ type: 'process_exited', name: 'last' }),
         ]),
       );
     });
@@ -277,7 +282,8 @@ async function untilLast(stream: EventStream): Promise<Record<string, unknown>[]
     if (frame.data === undefined) continue;
     const { id: _, at: _at, ...event } = JSON.parse(frame.data) as Record<string, unknown>;
     seen.push(event);
-    if (JSON.stringify(event).includes('"last"')) break;
+    const { type } = event;
+    if (String(type).endsWith('exited') && JSON.stringify(event).includes('"last"')) break;
   }
   stream.leave();
   return seen;

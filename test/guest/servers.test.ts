@@ -231,10 +231,13 @@ test('tells of ports within 300 ms, and waits for them', async () => {
   expect(refused).toMatchObject({ status: 408, body: { code: 'timed_out' } });
 });
 
-test('tells of the exit of a process', async () => {
+test('tells of the start and the exit of a process', async () => {
   const seen = await eventsUntil(
-    (events) => events.some(({ data }) => data['command'] === 'sh -c exit 9'),
+    (events) => events.some(({ data }) => data['command'] === 'sh -c exit 9' && 'exit' in data),
     () => api.start({ command: 'exit 9', name: 'nine' }),
   );
-  expect(seen.at(-1)).toMatchObject({ name: 'process', data: { name: 'nine', exit: { code: 9 } } });
+  expect(seen.slice(-2)).toMatchObject([
+    { name: 'process_started', data: { name: 'nine', started_by: { kind: 'sandbox' } } },
+    { name: 'process', data: { name: 'nine', exit: { code: 9 } } },
+  ]);
 });

@@ -1490,6 +1490,7 @@ export interface RunEvent {
     | 'port.listening'
     | 'port.closed'
     | 'server.changed'
+    | 'process.started'
     | 'process.exited';
   at: string;
   /**

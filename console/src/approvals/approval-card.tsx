@@ -25,6 +25,8 @@ export interface ApprovalCardProps {
   readonly waiting: readonly WaitingApproval[];
   /** Whose runs need no name. */
   readonly user: string;
+  /** Whether it is the first of those shown. */
+  readonly isFirst: boolean;
   /** Whether it may be pressed yet. */
   readonly armed: boolean;
   /** Whether the widest approval was pressed once, and the next press confirms it. */
@@ -51,6 +53,7 @@ export function ApprovalCard({
   approval,
   waiting,
   user,
+  isFirst,
   armed,
   confirming,
   onConfirming,
@@ -146,7 +149,7 @@ export function ApprovalCard({
         </Link>
         {approval.owner === user ? null : <>, a run of {approval.owner},</>} asks. {consequenceOf(approval)}
       </p>
-      {port === undefined ? null : <WhatListens runId={approval.run_id} port={port} />}
+      {port === undefined ? null : <WhatListens runId={approval.run_id} port={port} follows={isFirst} />}
       {problem === undefined ? null : <Problem words={problem} />}
       <div className="decision" role="group" aria-label="Your decision" data-armed={armed && !busy}>
         <div className="actions">{THIS_CALL.map(button)}</div>

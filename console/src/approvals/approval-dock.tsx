@@ -57,12 +57,13 @@ export function ApprovalDock({ waiting, forget, user }: ApprovalDockProps) {
               </Button>
             </header>
           )}
-          {shown.map((each) => (
+          {shown.map((each, at) => (
             <ApprovalCard
               key={each.request_id}
               approval={each}
               waiting={waiting}
               user={user}
+              isFirst={at === 0}
               armed={armed}
               confirming={confirming === each.request_id}
               onConfirming={(on) => setConfirming(on ? each.request_id : undefined)}

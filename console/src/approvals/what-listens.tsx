@@ -1,12 +1,31 @@
+import { useState } from 'react';
 import { plainText } from '#core/rules/plain-text.ts';
-import { useAnswer } from '../live/use-live.ts';
+import { addressOf } from '../api/client.ts';
+import { useAnswer, useEvents } from '../live/use-live.ts';
+
+/** Where no event tells of a change, in milliseconds. */
+const ASK_MS = 60_000;
+
+interface WhatListensProps {
+  readonly runId: string;
+  readonly port: number;
+  /** Asks again after each event of the port. It costs a connection, of which browsers grant six. */
+  readonly follows: boolean;
+}
 
 /** What a look into the sandbox finds at the port. Program and title are what the sandbox calls them: marked as such, and cut. */
-export function WhatListens({ runId, port }: { readonly runId: string; readonly port: number }) {
+export function WhatListens({ runId, port, follows }: WhatListensProps) {
+  const [seen, setSeen] = useState('');
+  const events = follows ? addressOf('GET /api/runs/{id}/events', { id: runId }) : null;
+  useEvents(events, ({ id, data: text }) => {
+    const { type, data } = JSON.parse(text) as { type: string; data: Record<string, unknown> };
+    if (type.startsWith('port.') && data['port'] === port) setSeen(id);
+  });
   const { value, problem } = useAnswer(
     'GET /api/runs/{id}/sandbox/doctor',
     { path: { id: runId }, query: { port: String(port) } },
-    10_000,
+    ASK_MS,
+    seen,
   );
   const found = value?.ports.find((each) => each.port === port);
   const program = plainText(found?.listener?.process?.command ?? '', 80);

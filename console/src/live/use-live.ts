@@ -34,10 +34,11 @@ export interface Followed {
 
 /**
  * Follows a stream while the page can be seen: browsers grant few connections, and all tabs share them.
+ * @param address null: nothing is followed
  * @param hiddenTurn of all hidden tabs that name the same, one follows all the same
  */
 export function useEvents(
-  address: string,
+  address: string | null,
   onEvent: (event: StreamEvent) => void,
   hiddenTurn?: string,
 ): Followed {
@@ -45,13 +46,13 @@ export function useEvents(
   const visible = useVisible();
   const isTurn = useHiddenTurn(hiddenTurn, visible);
   const { over, count } = useContext(SessionContext);
-  const following = (visible || isTurn) && !over;
+  const following = (visible || isTurn) && !over && address !== null;
   const listener = useRef(onEvent);
   listener.current = onEvent;
   const known = useRef({ address, id: '' });
   if (known.current.address !== address) known.current = { address, id: '' };
   useEffect(() => {
-    if (!following) return undefined;
+    if (!following || address === null) return undefined;
     const ended = new AbortController();
     void followEvents(address, {
       fetch: ask,

@@ -14,6 +14,13 @@ import { usePlace } from '../sandboxes/use-place.ts';
 
 const CHANGES_FILES: ReadonlySet<string> = new Set(['file_written', 'file_deleted', 'exec']);
 
+const CHANGES_STARTED: ReadonlySet<string> = new Set([
+  'server',
+  'process_started',
+  'process_exited',
+  'port_listening',
+]);
+
 /** One sandbox: its terminal and its files. */
 export function SandboxPage({ id }: { readonly id: string }) {
   const [, navigate] = useLocation();
@@ -24,7 +31,7 @@ export function SandboxPage({ id }: { readonly id: string }) {
     const { type } = JSON.parse(data) as { type: string };
     if (type === 'stopped' || type === 'resumed') reload();
     else if (CHANGES_FILES.has(type)) setSeen(event);
-    else if (type === 'server' || type === 'process_exited' || type === 'port_listening') setStarted(event);
+    else if (CHANGES_STARTED.has(type)) setStarted(event);
   });
   const asked = place.get('tab');
   const {

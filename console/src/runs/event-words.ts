@@ -23,6 +23,7 @@ export const EVENT_TITLES: Readonly<Record<RunEvent['type'], string>> = {
   'port.listening': 'Port listens',
   'port.closed': 'Port closed',
   'server.changed': 'Server',
+  'process.started': 'Process started',
   'process.exited': 'Process ended',
 };
 
@@ -74,7 +75,7 @@ export function eventDetail({ type, data }: RunEvent): string {
     typeof port === 'number' ? `port ${port}` : type.startsWith('tool.') ? tool : undefined,
     text('server'),
     type === 'server.changed' ? text('state') : undefined,
-    type === 'process.exited' ? (text('name') ?? text('command')) : undefined,
+    type.startsWith('process.') ? (text('name') ?? text('command')) : undefined,
     typeof exitCode === 'number' ? `exit code ${exitCode}` : text('signal'),
     type === 'run.created' && text('owner') !== undefined ? `by ${text('owner')}` : undefined,
     type === 'sandbox.created' ? text('image') : undefined,
