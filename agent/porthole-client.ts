@@ -39,7 +39,7 @@ export interface Request {
 }
 
 const WAIT_MS = 420_000;
-const LOOK_MS = 60_000;
+const POLL_MS = 60_000;
 
 const MOST_PAUSE_MS = 4_000;
 
@@ -101,7 +101,7 @@ export async function callPorthole(
   };
   const abort = (): void => reject(signal?.reason as Error);
   signal?.addEventListener('abort', abort);
-  const limitMs = options.limitMs ?? (request.mayWait === true ? WAIT_MS : LOOK_MS);
+  const limitMs = options.limitMs ?? (request.mayWait === true ? WAIT_MS : POLL_MS);
   later(limitMs, () =>
     resolve({ kind: 'unreachable', message: `no answer within ${limitMs / 1_000} seconds` }),
   );
@@ -160,6 +160,6 @@ function reasonOf(error: unknown): string {
     readonly message?: unknown;
     readonly cause?: { readonly message?: unknown };
   };
-  const [told] = [cause?.message, message].filter((each) => typeof each === 'string' && each !== '');
-  return String(told ?? error);
+  const [detail] = [cause?.message, message].filter((each) => typeof each === 'string' && each !== '');
+  return String(detail ?? error);
 }

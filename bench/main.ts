@@ -73,11 +73,11 @@ function line({ name, ratio, pairs, goal, met, absolute }: BenchResult): string 
   const arms = Object.entries(absolute)
     .map(([arm, { median, unit }]) => `${arm} ${shown(median)} ${unit}`)
     .join(', ');
-  const verdict =
+  const decision =
     goal === undefined
       ? ''
       : `  ${met ? 'met' : 'NOT MET'} (${goal.at === 'least' ? '≥' : '≤'} ${goal.value})`;
-  return `${name.padEnd(72)} ${figure.padEnd(30)}${verdict}\n      ${arms}`;
+  return `${name.padEnd(72)} ${figure.padEnd(30)}${decision}\n      ${arms}`;
 }
 
 function shown(value: number): string {

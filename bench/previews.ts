@@ -1,7 +1,7 @@
-import { cluster, missing } from '#test/cluster/bed/cluster.ts';
+import { cluster, missing } from '#test/cluster/fixture/cluster.ts';
 import type { BenchResult } from './measure.ts';
 import { benchColdImports } from './previews/cold-imports.ts';
-import { openPreviewBed } from './previews/preview-bed.ts';
+import { openPreviewFixture } from './previews/preview-fixture.ts';
 import { benchReadiness } from './previews/readiness-lag.ts';
 import { benchReaping } from './previews/reaping.ts';
 import { benchScale, timeLives } from './previews/scale.ts';
@@ -34,18 +34,18 @@ export async function benchPreviews(options: PreviewsBenchOptions = {}): Promise
     return imports;
   }
   const kubeconfig = process.env['KUBECONFIG'] ?? (await cluster()).kubeconfig;
-  const bed = await openPreviewBed(kubeconfig);
+  const fixture = await openPreviewFixture(kubeconfig);
   try {
-    const starts = await benchStarts(bed, pairs);
-    const readiness = await benchReadiness(bed, share);
-    const [full, empty] = [await bed.newNamespace('full'), await bed.newNamespace('empty')];
-    const [before] = await timeLives(bed, [full], pairs);
+    const starts = await benchStarts(fixture, pairs);
+    const readiness = await benchReadiness(fixture, share);
+    const [full, empty] = [await fixture.newNamespace('full'), await fixture.newNamespace('empty')];
+    const [before] = await timeLives(fixture, [full], pairs);
     const seededAt = new Date();
-    await seedPreviews(bed.planeOf(full).plane, previews, seededAt);
-    const scale = await benchScale(bed, { full, empty, count: previews, before });
-    const reaping = await benchReaping(bed, { kubeconfig, full, empty, seededAt, rounds, expired });
+    await seedPreviews(fixture.planeOf(full).plane, previews, seededAt);
+    const scale = await benchScale(fixture, { full, empty, count: previews, before });
+    const reaping = await benchReaping(fixture, { kubeconfig, full, empty, seededAt, rounds, expired });
     return [...imports, ...starts, ...readiness, ...scale, ...reaping];
   } finally {
-    await bed.close();
+    await fixture.close();
   }
 }

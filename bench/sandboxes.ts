@@ -1,7 +1,7 @@
 import { type BenchResult, compare, estimate } from './measure.ts';
 import { benchPool } from './sandboxes/pool-figures.ts';
 import { benchPrewarmed } from './sandboxes/prewarmed.ts';
-import { BENCHED_PROVIDERS } from './sandboxes/provider-beds.ts';
+import { BENCHED_PROVIDERS } from './sandboxes/provider-fixtures.ts';
 import { type StartTimes, timeStarts } from './sandboxes/start-times.ts';
 
 export interface SandboxesBenchOptions {
@@ -37,13 +37,13 @@ export async function benchSandboxes({
       continue;
     }
     const isOnOneMachine = name === 'local' || name === 'docker';
-    const bed = await provider.open(READY);
+    const fixture = await provider.open(READY);
     let times: StartTimes;
     try {
-      times = await timeStarts(bed, READY, isOnOneMachine ? rounds : clusterRounds);
-      if (name === 'local') results.push(await benchPrewarmed(bed.cold, rounds));
+      times = await timeStarts(fixture, READY, isOnOneMachine ? rounds : clusterRounds);
+      if (name === 'local') results.push(await benchPrewarmed(fixture.cold, rounds));
     } finally {
-      await bed.end();
+      await fixture.end();
     }
     const { created, ran } = times;
     say(row(name, ...[created.cold, ran.cold, created.warm, ran.warm].map(shown)));

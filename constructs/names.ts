@@ -49,9 +49,9 @@ export const ANNOTATIONS = {
    * `resourceVersion` of the Service when the route's own start had made or claimed it. The API server counts its writes, so it orders the previews of a run
    * as no clock could.
    */
-  turn: `${DOMAIN}/turn`,
+  ticket: `${DOMAIN}/turn`,
   /** On a Service that was claimed while another start could still put its route on it: the earliest turn of these. */
-  earliestTurn: `${DOMAIN}/earliest-turn`,
+  earliestTicket: `${DOMAIN}/earliest-turn`,
   /** `resourceVersion` of the Service that the route's own start made: whoever removes it knows whether anybody claimed it since. */
   serviceVersion: `${DOMAIN}/service-version`,
 } as const;

@@ -131,7 +131,7 @@ export class Preview extends Construct {
           [ANNOTATIONS.expiresAt]: formatTime(props.expiresAt),
           [ANNOTATIONS.maxUntil]: formatTime(props.maxUntil),
           [ANNOTATIONS.attempt]: props.attempt,
-          [ANNOTATIONS.turn]: service.resourceVersion,
+          [ANNOTATIONS.ticket]: service.resourceVersion,
           ...(!service.isClaimed && { [ANNOTATIONS.serviceVersion]: service.resourceVersion }),
         },
         ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name, uid: service.uid }],

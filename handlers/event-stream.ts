@@ -1,5 +1,5 @@
 import { PortholeError } from '#core/errors.ts';
-import type { Following } from '#core/use-cases/follow-story.ts';
+import type { EventStreamOptions } from '#core/use-cases/stream-events.ts';
 import { EventId } from './event-id.ts';
 import type { Services } from './services.ts';
 
@@ -35,7 +35,7 @@ export function followingOf(
     readonly query: number | undefined;
     readonly signal: AbortSignal | undefined;
   },
-): Following {
+): EventStreamOptions {
   return {
     id,
     after: lastEventId(headers['last-event-id']) ?? query ?? 0,

@@ -1,5 +1,5 @@
 import { keepLifecycle, type LifecyclePass } from '#core/use-cases/keep-lifecycle.ts';
-import { type StrayReport, tendStrays } from '#core/use-cases/tend-strays.ts';
+import { type OrphanReport, collectOrphans } from '#core/use-cases/collect-orphans.ts';
 import type { Services } from './services.ts';
 
 type LifecycleServices = Pick<
@@ -11,25 +11,28 @@ type LifecycleServices = Pick<
   | 'clock'
   | 'place'
   | 'life'
-  | 'seeksStrays'
+  | 'collectsOrphans'
   | 'archives'
   | 'log'
 >;
 
-export type LifecycleReport = LifecyclePass & StrayReport;
+export type LifecycleReport = LifecyclePass & OrphanReport;
 
 /**
  * The scheduled function that stops idle sandboxes, destroys those that were stopped for too long, finishes what a crash left half done, and looks after strays. Runs every
  * minute; two at once do no harm.
  */
-export async function keepLives(services: LifecycleServices, signal?: AbortSignal): Promise<LifecycleReport> {
-  const { life: limits, seeksStrays, archives, log } = services;
+export async function runLifecyclePass(
+  services: LifecycleServices,
+  signal?: AbortSignal,
+): Promise<LifecycleReport> {
+  const { life: limits, collectsOrphans, archives, log } = services;
   const failed = (id: string, err: unknown) =>
     log.error({ err, sandbox_id: id }, 'sandbox not looked after: the next pass tries again');
   const done = await keepLifecycle({ ...services, limits, failed, archive: archives?.keep }, signal);
-  const strays = seeksStrays ? await tendStrays({ ...services, failed }, signal) : NO_STRAYS;
+  const orphans = collectsOrphans ? await collectOrphans({ ...services, failed }, signal) : NO_ORPHANS;
   await forgetOld(services);
-  const report = { ...done, ...strays };
+  const report = { ...done, ...orphans };
   if (Object.values(report).some((count) => count > 0)) log.info(report, 'lifecycle pass');
   else log.debug(report, 'lifecycle pass');
   return report;
@@ -46,4 +49,4 @@ async function forgetOld({ records, clock }: Pick<LifecycleServices, 'records' |
   await records.endedSessions.forget(new Date(now - EXPIRED_KEPT_MS));
 }
 
-const NO_STRAYS: StrayReport = { adopted: 0, removed: 0 };
+const NO_ORPHANS: OrphanReport = { adopted: 0, removed: 0 };

@@ -136,9 +136,9 @@ async function* partsOf(parser: Dicer, body: Readable): AsyncGenerator<RawPart, 
   });
   parser.on('finish', headless);
   parser.on('error', (error) => {
-    const told = asTold(error);
-    open?.header.reject(told);
-    open?.contents.destroy(told);
+    const reported = asReported(error);
+    open?.header.reject(reported);
+    open?.contents.destroy(reported);
   });
   const found = on(parser, 'part', { close: ['finish'] }) as AsyncIterable<[Readable]>;
   void feed(body, parser);
@@ -148,12 +148,12 @@ async function* partsOf(parser: Dicer, body: Readable): AsyncGenerator<RawPart, 
       if (header !== undefined) yield { contents, header };
     }
   } catch (error) {
-    throw asTold(error);
+    throw asReported(error);
   }
 }
 
 /** The parser itself has only that to say. */
-function asTold(error: unknown): PortholeError {
+function asReported(error: unknown): PortholeError {
   return error instanceof PortholeError ? error : malformed('it ends before its closing boundary');
 }
 
@@ -187,7 +187,7 @@ async function* bounded(
       yield chunk;
     }
   } catch (error) {
-    throw asTold(error);
+    throw asReported(error);
   }
 }
 

@@ -23,9 +23,9 @@ async function endPreviews(services: ReaperServices, signal: AbortSignal | undef
   const report = await reapPreviews(
     {
       ...services,
-      reaped: (preview, verdict) =>
+      reaped: (preview, decision) =>
         services.log.info(
-          { run_id: preview.runId, preview: tokenFingerprint(preview.token), verdict },
+          { run_id: preview.runId, preview: tokenFingerprint(preview.token), decision },
           'preview reaped',
         ),
     },

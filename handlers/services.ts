@@ -10,7 +10,7 @@ import type { PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
-import type { SchemaJudge } from '#core/ports/schema-judge.ts';
+import type { SchemaValidator } from '#core/ports/schema-validator.ts';
 import type { Tokens } from '#core/ports/tokens.ts';
 import type { WarmPool } from '#core/ports/warm-pool.ts';
 import type { EditorOptions } from '#core/editor-options.ts';
@@ -18,12 +18,12 @@ import type { PreviewOptions } from '#core/preview-options.ts';
 import type { LifecycleLimits } from '#core/rules/lifecycle.ts';
 import type { Quotas } from '#core/rules/quotas.ts';
 import type { BucketOptions } from '#core/rules/resolve-mount.ts';
-import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
+import type { ProvisionAccess } from '#core/use-cases/agent-access/provisioning-provider.ts';
 import type { GuessLimit } from '#core/use-cases/guess-limit.ts';
 import type { SandboxActivity } from '#core/use-cases/sandbox-activity.ts';
-import type { SandboxNews } from '#core/use-cases/sandbox-news.ts';
+import type { SandboxEventPublisher } from '#core/use-cases/sandbox-event-publisher.ts';
 import type { Admission } from './middleware/admit.ts';
-import type { WaitingBoard } from '#core/use-cases/waiting-board.ts';
+import type { PendingApprovals } from '#core/use-cases/pending-approvals.ts';
 import type { Terminals } from '#core/use-cases/terminals/terminals.ts';
 
 /** The part of a pino logger that Porthole uses. */
@@ -57,16 +57,16 @@ export interface Services {
   /** When sandboxes are stopped and destroyed. */
   readonly life: LifecycleLimits;
   /** Whether sandboxes that no record knows are looked for again and again: only where all who make any share the records. */
-  readonly seeksStrays: boolean;
+  readonly collectsOrphans: boolean;
   /** The images of the configuration. */
   readonly images: readonly CatalogueImage[];
   readonly tokens: Tokens;
   /** Tells whoever follows a sandbox. */
-  readonly news: SandboxNews;
+  readonly publisher: SandboxEventPublisher;
   /** What waits for decisions, for whoever follows that. */
-  readonly waitingBoard: WaitingBoard;
+  readonly pendingApprovals: PendingApprovals;
   /** Puts what the runs of a sandbox need to call back inside it. */
-  readonly introduce: Introduce;
+  readonly provisionAccess: ProvisionAccess;
   /** Those that this process has open in sandboxes. */
   readonly terminals: Terminals;
   readonly mounter: BucketMounter;
@@ -78,7 +78,7 @@ export interface Services {
         readonly keep: (sandbox: SandboxRecord, signal?: AbortSignal) => Promise<void>;
       }
     | undefined;
-  readonly schemas: SchemaJudge;
+  readonly schemas: SchemaValidator;
   readonly editor: EditorOptions;
   readonly clock: WakingClock;
   /** Aborted when this process is about to end: what waits ends, so that its client comes back and finds another. */

@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { createDockerProvider, type DockerProvider } from '#adapters/docker/docker-provider.ts';
 import type { EngineProbe } from '#adapters/docker/engine-probe.ts';
 import { addressText } from '#adapters/docker/engine/engine-address.ts';
-import { containerPlace } from '#adapters/mounts/container-place.ts';
+import { containerMountTarget } from '#adapters/mounts/container-mount-target.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
 import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
 import type { Channel } from '#core/ports/channel.ts';
-import { createIntroduce } from './channel/create-introduce.ts';
+import { createAccessProvisioner } from './channel/create-access-provisioner.ts';
 import { type Config, ConfigError, type DockerOptions } from './config/config.ts';
 import { type OneMachineDeps, openOneMachinePreviews } from './one-machine-previews.ts';
 import type { Platform } from './platform.ts';
 import { recoverSandboxes } from './recover-sandboxes.ts';
-import { tendProvider } from './tended-provider.ts';
+import { createSandboxService } from './sandbox-service.ts';
 
 /** A person waits at the terminal. */
 const DRAIN_MS = 5_000;
@@ -22,7 +22,7 @@ const DRAIN_MS = 5_000;
  * @throws ConfigError where the engine cannot be reached
  */
 export async function openDockerPlatform(config: Config, deps: OneMachineDeps): Promise<Platform> {
-  const { folder, records, tokens, clock, news, activity, log } = deps;
+  const { folder, records, tokens, clock, publisher, activity, log } = deps;
   const { docker: options } = config;
   if (options === undefined) throw new Error('no configuration of the docker provider');
   const place = `docker:${hostname()}:${folder}`;
@@ -33,19 +33,19 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
       return path === undefined ? undefined : { kind: 'socket', path };
     },
   };
-  const introduce = createIntroduce({ records, tokens, provider: docker, channel, log });
+  const provisionAccess = createAccessProvisioner({ records, tokens, provider: docker, channel, log });
   const mounter = new NamespaceMounter({
-    place: async (id, path, signal) => containerPlace(id, await docker.firstProcess(id, signal), path),
+    target: async (id, path, signal) => containerMountTarget(id, await docker.firstProcess(id, signal), path),
     lost: (id, path, said) =>
       log.warn({ sandbox_id: id, mount_path: path, said }, 'bucket lost: s3fs has ended'),
   });
-  const bare = unmountingProvider(docker, mounter);
-  const { provider, told } = tendProvider(bare, {
+  const rawProvider = unmountingProvider(docker, mounter);
+  const { provider, published } = createSandboxService(rawProvider, {
     records,
     clock,
-    news,
+    publisher,
     activity,
-    introduce,
+    provisionAccess,
     images: config.images,
     log,
   });
@@ -53,8 +53,8 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
 
   return {
     provider,
-    bare,
-    introduce,
+    rawProvider,
+    provisionAccess,
     place,
     plane,
     mounter,
@@ -65,7 +65,7 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
     openChannels: (serve) => docker.serveChannels(serve),
     isAtAddress: () => Promise.resolve(false),
     drainMs: DRAIN_MS,
-    recover: (signal) => recoverSandboxes({ records, provider: told, place, clock, log }, signal),
+    recover: (signal) => recoverSandboxes({ records, provider: published, place, clock, log }, signal),
     async close() {
       await end();
       await mounter.close();

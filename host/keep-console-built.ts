@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { tellConsoleBuild } from '#handlers/console/console-build.ts';
+import { setConsoleBuild } from '#handlers/console/console-build.ts';
 import type { Logger } from '#handlers/services.ts';
 
 const BUILDER = join(import.meta.dirname, '../build/console.ts');
@@ -18,7 +18,7 @@ const MOST_WORDS = 2_000;
  */
 export function keepConsoleBuilt(log: Logger): () => void {
   if (!existsSync(BUILDER)) return () => undefined;
-  tellConsoleBuild({ state: 'under way' });
+  setConsoleBuild({ state: 'under way' });
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', BUILDER], {
     stdio: ['ignore', 'ignore', 'pipe'],
     timeout: LONGEST_MS,
@@ -27,7 +27,7 @@ export function keepConsoleBuilt(log: Logger): () => void {
   let ended = false;
   const failed = (why: string) => {
     if (ended) return;
-    tellConsoleBuild({ state: 'failed', words: why });
+    setConsoleBuild({ state: 'failed', words: why });
     log.warn({ words: why }, 'console not built: npm run build says why');
   };
   child.stderr.on('data', (chunk: Buffer) => {
@@ -38,7 +38,7 @@ export function keepConsoleBuilt(log: Logger): () => void {
   });
   child.once('error', (error) => failed(error.message));
   child.once('close', (code, signal) => {
-    if (code === 0) tellConsoleBuild({ state: 'none' });
+    if (code === 0) setConsoleBuild({ state: 'none' });
     else failed(signal === null ? words.trim() : `It was ended by ${signal}. ${words}`.trim());
   });
   child.unref();

@@ -22,7 +22,7 @@ import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
 import type { Channel } from '#core/ports/channel.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
-import { createIntroduce } from './channel/create-introduce.ts';
+import { createAccessProvisioner } from './channel/create-access-provisioner.ts';
 import { serviceChannel } from './channel/service-channel.ts';
 import {
   type ClusterOptions,
@@ -35,7 +35,7 @@ import { consoleOrigins } from './known-hosts.ts';
 import { openClusterPool } from './open-cluster-pool.ts';
 import type { PlatformDeps } from './platform.ts';
 import type { Platform } from './platform.ts';
-import { tendProvider } from './tended-provider.ts';
+import { createSandboxService } from './sandbox-service.ts';
 
 const NO_BUCKETS =
   'sandboxes of a cluster have nothing that mounts buckets: it takes a privileged sidecar or a CSI driver for S3 in their template, with bidirectional mount propagation, and this installation has neither';
@@ -51,7 +51,7 @@ const TERMINAL_DRAIN_MS = 5_000;
 export async function openKubernetesPlatform(
   { preview, cluster, channel, pool, images, ...config }: Config,
   wanted: ClusterProvider,
-  { records, tokens, guestKeys, clock, news, activity, log }: Omit<PlatformDeps, 'metrics' | 'folder'>,
+  { records, tokens, guestKeys, clock, publisher, activity, log }: Omit<PlatformDeps, 'metrics' | 'folder'>,
 ): Promise<Platform> {
   const access = await clusterAccess();
   const client = createKubernetesClient({ access, now: () => clock.now() });
@@ -63,14 +63,22 @@ export async function openKubernetesPlatform(
       namespace: preview.namespace,
       guestKeys,
     });
-    const introduce = createIntroduce({
+    const provisionAccess = createAccessProvisioner({
       records,
       tokens,
       provider: own,
       channel: channel === undefined ? NO_CHANNEL : serviceChannel(channel.url),
       log,
     });
-    const { provider } = tendProvider(own, { records, clock, news, activity, introduce, images, log });
+    const { provider } = createSandboxService(own, {
+      records,
+      clock,
+      publisher,
+      activity,
+      provisionAccess,
+      images,
+      log,
+    });
     const loopback = preview.enabled
       ? undefined
       : createLoopbackPlane({ maxTotal: preview.maxTotal, clock, provider });
@@ -90,9 +98,9 @@ export async function openKubernetesPlatform(
       });
     return {
       provider,
-      bare: own,
+      rawProvider: own,
       mounter: unsupportedMounter(NO_BUCKETS),
-      introduce,
+      provisionAccess,
       openChannels: () => Promise.resolve(),
       isAtAddress: (id, address) => isPodAt(id, address, { own, client, namespace: preview.namespace }),
       ...(await openClusterPool(own.name, pool, {

@@ -1,23 +1,23 @@
 import { hostname } from 'node:os';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
-import { localPlace } from '#adapters/mounts/local-place.ts';
+import { localMountTarget } from '#adapters/mounts/local-mount-target.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
 import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
 import type { Channel } from '#core/ports/channel.ts';
-import { createIntroduce } from './channel/create-introduce.ts';
+import { createAccessProvisioner } from './channel/create-access-provisioner.ts';
 import type { Config } from './config/config.ts';
 import { type OneMachineDeps, openOneMachinePreviews } from './one-machine-previews.ts';
 import type { Platform } from './platform.ts';
 import { recoverSandboxes } from './recover-sandboxes.ts';
 import { stopSandboxes } from './stop-sandboxes.ts';
-import { tendProvider } from './tended-provider.ts';
+import { createSandboxService } from './sandbox-service.ts';
 
 /** A person waits at the terminal. */
 const DRAIN_MS = 5_000;
 
 /** One machine: sandboxes as processes, previews of this process's own. */
 export async function openLocalPlatform(config: Config, deps: OneMachineDeps): Promise<Platform> {
-  const { folder, records, tokens, clock, news, activity, log } = deps;
+  const { folder, records, tokens, clock, publisher, activity, log } = deps;
   const local = createLocalProvider({ dataDir: folder, ...config.local });
   const channel: Channel = {
     async address(id) {
@@ -26,18 +26,18 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
     },
   };
   const mounter = new NamespaceMounter({
-    place: (id, path) => localPlace(local.mountPlace(id), path),
+    target: (id, path) => localMountTarget(local.mountNamespace(id), path),
     lost: (id, path, said) =>
       log.warn({ sandbox_id: id, mount_path: path, said }, 'bucket lost: s3fs has ended'),
   });
-  const introduce = createIntroduce({ records, tokens, provider: local, channel, log });
-  const bare = unmountingProvider(local, mounter);
-  const { provider, told } = tendProvider(bare, {
+  const provisionAccess = createAccessProvisioner({ records, tokens, provider: local, channel, log });
+  const rawProvider = unmountingProvider(local, mounter);
+  const { provider, published } = createSandboxService(rawProvider, {
     records,
     clock,
-    news,
+    publisher,
     activity,
-    introduce,
+    provisionAccess,
     images: config.images,
     log,
   });
@@ -52,9 +52,9 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
 
   return {
     provider,
-    bare,
+    rawProvider,
     mounter,
-    introduce,
+    provisionAccess,
     place,
     plane,
     gateway,
@@ -67,7 +67,7 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
     openChannels: (serve) => local.serveChannels(serve),
     isAtAddress: () => Promise.resolve(false),
     drainMs: DRAIN_MS,
-    recover: (signal) => recoverSandboxes({ records, provider: told, place, clock, log }, signal),
+    recover: (signal) => recoverSandboxes({ records, provider: published, place, clock, log }, signal),
     async close() {
       await learned;
       await end();

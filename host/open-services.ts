@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { appProbe } from '#adapters/gateway/app-probe.ts';
 import { createAuthenticator } from '#adapters/auth/configured-authenticator.ts';
-import { workerSchemaJudge } from '#adapters/schemas/worker-schema-judge.ts';
+import { workerSchemaValidator } from '#adapters/schemas/worker-schema-validator.ts';
 import { createGuestKeys, deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
 import { createSealedTexts } from '#adapters/keys/sealed-texts.ts';
 import { createSeals } from '#adapters/keys/seals.ts';
@@ -13,10 +13,10 @@ import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import { GuessLimit } from '#core/use-cases/guess-limit.ts';
 import { guestsOf } from '#core/use-cases/guest.ts';
 import { SandboxActivity } from '#core/use-cases/sandbox-activity.ts';
-import { sandboxNews } from '#core/use-cases/sandbox-news.ts';
-import { tellingPlane } from '#core/use-cases/telling-plane.ts';
-import { keptPool } from '#core/use-cases/warm-pool/kept-pool.ts';
-import { createWaitingBoard } from '#core/use-cases/waiting-board.ts';
+import { createSandboxEventPublisher } from '#core/use-cases/sandbox-event-publisher.ts';
+import { publishingPlane } from '#core/use-cases/publishing-plane.ts';
+import { managedPool } from '#core/use-cases/warm-pool/managed-pool.ts';
+import { createPendingApprovals } from '#core/use-cases/pending-approvals.ts';
 import { Terminals } from '#core/use-cases/terminals/terminals.ts';
 import { createAdmission } from '#handlers/middleware/admit.ts';
 import type { Logger, Services } from '#handlers/services.ts';
@@ -84,20 +84,20 @@ export async function openServices({
     opened.defer(() => records.close());
     await records.migrate();
     const tokens = createSignedTokens(keys);
-    const news = sandboxNews({
+    const publisher = createSandboxEventPublisher({
       records,
       clock,
       redact: secretRedactor(secretsOf(config)),
       failed: (err) => log.warn({ err }, 'events of a sandbox not told'),
     });
-    opened.defer(() => news.settled());
+    opened.defer(() => publisher.settled());
     const activity = new SandboxActivity({ records, clock });
     opened.defer(() => activity.close());
     const platform = await openPlatform(config, {
       records,
       tokens,
       guestKeys: createGuestKeys(keys, () => clock.now()),
-      news,
+      publisher,
       activity,
       clock,
       log,
@@ -105,12 +105,12 @@ export async function openServices({
       folder: folderPath,
     });
     opened.defer(() => platform.close());
-    const { provider, bare, introduce, place, mounter } = platform;
-    const archives = openArchives(config.archive, { records, provider: bare, clock, place, metrics });
-    const plane = tellingPlane(platform.plane, news);
+    const { provider, rawProvider, provisionAccess, place, mounter } = platform;
+    const archives = openArchives(config.archive, { records, provider: rawProvider, clock, place, metrics });
+    const plane = publishingPlane(platform.plane, publisher);
     const pool =
       platform.pool ??
-      keptPool({
+      managedPool({
         records,
         provider,
         clock,
@@ -139,7 +139,7 @@ export async function openServices({
       records,
       plane,
       provider,
-      guests: guestsOf(bare),
+      guests: guestsOf(rawProvider),
       activity,
       pool,
       probe: appProbe,
@@ -149,17 +149,17 @@ export async function openServices({
       maxInstances: config.pool.maxInstances,
       life: config.life,
       // On one machine the start of the host does it.
-      seeksStrays: !isOnOneMachine(config) && config.databaseUrl !== undefined,
+      collectsOrphans: !isOnOneMachine(config) && config.databaseUrl !== undefined,
       images: config.images,
       tokens,
-      news,
-      waitingBoard: createWaitingBoard({ records, clock }),
-      introduce,
+      publisher,
+      pendingApprovals: createPendingApprovals({ records, clock }),
+      provisionAccess,
       mounter,
       buckets: config.buckets,
       archives,
       terminals,
-      schemas: workerSchemaJudge(),
+      schemas: workerSchemaValidator(),
       editor: config.editor,
       clock,
       stopping,

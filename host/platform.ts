@@ -7,9 +7,9 @@ import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import type { Tokens } from '#core/ports/tokens.ts';
 import type { WarmPool } from '#core/ports/warm-pool.ts';
-import type { Introduce } from '#core/use-cases/agent-access/introducing-provider.ts';
+import type { ProvisionAccess } from '#core/use-cases/agent-access/provisioning-provider.ts';
 import type { SandboxActivity } from '#core/use-cases/sandbox-activity.ts';
-import type { SandboxNews } from '#core/use-cases/sandbox-news.ts';
+import type { SandboxEventPublisher } from '#core/use-cases/sandbox-event-publisher.ts';
 import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
 import type { Logger } from '#handlers/services.ts';
 import type { PreviewMetrics } from './metrics.ts';
@@ -18,7 +18,7 @@ import type { PreviewMetrics } from './metrics.ts';
 export interface Platform {
   readonly provider: SandboxProvider;
   /** The same with nothing around it: what is done with it is no use of a sandbox, is told to nobody, and puts nothing into one. */
-  readonly bare: SandboxProvider;
+  readonly rawProvider: SandboxProvider;
   /** Which installation the provider's sandboxes belong to, among those that share a database. */
   readonly place: string;
   /** Its own; without it, one of the provider's sandboxes is kept by this very process. */
@@ -26,7 +26,7 @@ export interface Platform {
   readonly plane: PreviewPlane;
   readonly mounter: BucketMounter;
   /** Puts what the runs of a sandbox need to call back inside it. */
-  readonly introduce: Introduce;
+  readonly provisionAccess: ProvisionAccess;
   /** The data path of previews, where this very process carries it. */
   readonly gateway: PreviewProxy | undefined;
   /** What `GET /health` warns of. */
@@ -57,7 +57,7 @@ export interface PlatformDeps {
   /** What signs calls of the guests in a cluster. */
   readonly guestKeys: GuestKeys;
   /** Told of what becomes of a sandbox. */
-  readonly news: SandboxNews;
+  readonly publisher: SandboxEventPublisher;
   readonly activity: SandboxActivity;
   readonly clock: Clock;
   readonly log: Logger;

@@ -8,7 +8,7 @@ import type { WakingClock } from '#core/ports/clock.ts';
 import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import type { CleaningReport } from '#core/use-cases/editor/clean-snapshots.ts';
 import { GuestWatcher } from '#core/use-cases/processes/watch-guests.ts';
-import { keepLives, type LifecycleReport } from '#handlers/lifecycle.ts';
+import { runLifecyclePass, type LifecycleReport } from '#handlers/lifecycle.ts';
 import { reap } from '#handlers/reaper.ts';
 import { cleanEditorSnapshots } from '#handlers/snapshots-clean.ts';
 import { ROUTES } from '#handlers/routes.ts';
@@ -105,9 +105,9 @@ export async function startHost(
     opened.defer(() => channels.close(platform.drainMs));
     const watcher = new GuestWatcher({
       guests: services.guests,
-      provider: platform.bare,
+      provider: platform.rawProvider,
       records: services.records,
-      news: services.news,
+      publisher: services.publisher,
       clock,
       redact: secretRedactor(secretsOf(config)),
       failed: (id, err) => log.warn({ err, sandbox_id: id }, 'events of a sandbox not followed'),
@@ -132,7 +132,7 @@ export async function startHost(
       ? []
       : [
           every(REAP_SECONDS, 'reaper', log, (signal) => reap(services, signal)),
-          every(LIFECYCLE_SECONDS, 'lifecycle', log, (signal) => keepLives(services, signal)),
+          every(LIFECYCLE_SECONDS, 'lifecycle', log, (signal) => runLifecyclePass(services, signal)),
           every(SNAPSHOTS_SECONDS, 'snapshots', log, (signal) => cleanEditorSnapshots(services, signal)),
           ...keepPool(config, services, recovered),
         ];
@@ -148,7 +148,7 @@ export async function startHost(
       port,
       services,
       recovered,
-      lifecycle: () => keepLives(services, stopping.signal),
+      lifecycle: () => runLifecyclePass(services, stopping.signal),
       cleanSnapshots: () => cleanEditorSnapshots(services, stopping.signal),
       describe: () => platform.describe(),
       close: () => running.disposeAsync(),

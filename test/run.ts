@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { missing } from './cluster/bed/cluster.ts';
+import { missing } from './cluster/fixture/cluster.ts';
 
 /** One line a suite and try, as the reporter writes it. */
 interface Tally {

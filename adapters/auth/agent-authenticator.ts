@@ -15,7 +15,7 @@ export interface AgentAuthenticatorOptions {
 /** Knows the agents of running runs by their tokens, and nobody else. */
 export interface AgentAuthenticator extends Authenticator {
   readonly withoutCredential: undefined;
-  judge(credential: string): Promise<Agent | undefined>;
+  authenticate(credential: string): Promise<Agent | undefined>;
 }
 
 export function createAgentAuthenticator({
@@ -26,7 +26,7 @@ export function createAgentAuthenticator({
 }: AgentAuthenticatorOptions): AgentAuthenticator {
   return {
     withoutCredential: undefined,
-    async judge(credential) {
+    async authenticate(credential) {
       // Tokens are JWTs, of three parts; anything else is not worth a signature check.
       if (credential.split('.', 4).length !== 3) return undefined;
       const claims = await tokens.verifyAgent(credential, clock.now());

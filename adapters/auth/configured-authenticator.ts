@@ -68,14 +68,14 @@ export function createAuthenticator({
   return {
     withoutCredential: isConfigured ? undefined : LOCAL,
     sessions: isConfigured ? sessions : undefined,
-    async judge(credential) {
+    async authenticate(credential) {
       const known = byHash.get(keyDigest(credential));
       if (known !== undefined) return known;
       // All kinds of token are JWTs, of three parts; anything else is not worth a signature check.
       if (credential.split('.', 4).length !== 3) return undefined;
       return (
-        (await agents.judge(credential)) ??
-        (await delegates.judge(credential)) ??
+        (await agents.authenticate(credential)) ??
+        (await delegates.authenticate(credential)) ??
         (await verifyOidc?.(credential))
       );
     },

@@ -14,7 +14,7 @@ export interface DelegateAuthenticatorOptions {
 /** Knows whoever was lent a sandbox, or holds its token, by the credential, and nobody else. */
 export interface DelegateAuthenticator extends Authenticator {
   readonly withoutCredential: undefined;
-  judge(credential: string): Promise<Delegate | undefined>;
+  authenticate(credential: string): Promise<Delegate | undefined>;
 }
 
 /** The records are asked each time: what was revoked on another instance is good nowhere. */
@@ -25,7 +25,7 @@ export function createDelegateAuthenticator({
 }: DelegateAuthenticatorOptions): DelegateAuthenticator {
   return {
     withoutCredential: undefined,
-    async judge(credential) {
+    async authenticate(credential) {
       const claims = await tokens.verifySandbox(credential);
       if (claims === undefined) return undefined;
       const { sandboxId, generation, by } = claims;

@@ -118,7 +118,7 @@ export function createSealedSessions({ seals, clock, keys, oidc, ended }: Sealed
       return { returnTo, session: made };
     },
 
-    async judge(sealed) {
+    async authenticate(sealed) {
       const opened = await open(sealed);
       const { success, data } = Content.safeParse(opened?.content);
       if (opened === undefined || !success) return undefined;

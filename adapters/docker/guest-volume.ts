@@ -19,7 +19,7 @@ const FILL_MS = 300_000;
 
 /** Another host that fills the volume may take this long until it is taken to be dead; it is looked at this often. */
 const OTHER_MS = 60_000;
-const LOOK_MS = 250;
+const POLL_MS = 250;
 
 /**
  * The volume that holds the guest's folder, read-only in every sandbox: made once per version, by the engine's archive API,
@@ -58,7 +58,7 @@ export class GuestVolume {
     const name = `porthole-guest-${basename(folder)}`;
     // Volumes cannot be renamed: a second, empty one says that the first is whole.
     const whole = `${name}-whole`;
-    for (const until = performance.now() + OTHER_MS; ; await pause(LOOK_MS)) {
+    for (const until = performance.now() + OTHER_MS; ; await pause(POLL_MS)) {
       if ((await this.#has(name)) && (await this.#has(whole))) return name;
       const isLate = performance.now() > until;
       if (isLate) await removeContainer(this.#engine, `${name}-filler`);

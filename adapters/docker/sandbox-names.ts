@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type KeptSpec, keptSpecText, readKeptSpec } from '#adapters/sandboxes/kept-spec.ts';
+import { type StoredSpec, storedSpecText, readStoredSpec } from '#adapters/sandboxes/stored-spec.ts';
 import { isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { ANNOTATIONS, DOMAIN, SANDBOX_LABELS } from '#constructs/names.ts';
 
@@ -29,8 +29,8 @@ export class SandboxNames {
     return `porthole-${hash(`${this.#installation} ${id}`).slice(0, 40)}`;
   }
 
-  labels(id: string, image: string, spec: KeptSpec = {}): Record<string, string> {
-    const kept = keptSpecText(spec);
+  labels(id: string, image: string, spec: StoredSpec = {}): Record<string, string> {
+    const kept = storedSpecText(spec);
     return {
       ...SANDBOX_LABELS,
       [INSTALLATION]: this.#installation,
@@ -60,8 +60,8 @@ export function imageOf(labels: Labels): string | undefined {
 }
 
 /** What else it was made from. */
-export function specOf(labels: Labels | null | undefined): KeptSpec {
-  return readKeptSpec(labels?.[SPEC]);
+export function specOf(labels: Labels | null | undefined): StoredSpec {
+  return readStoredSpec(labels?.[SPEC]);
 }
 
 function hash(text: string): string {

@@ -12,7 +12,7 @@ export interface PreviewFallbackDeps {
   readonly records: Pick<PreviewRecords, 'tombstone'>;
   readonly log: { warn(fields: object, message: string): void };
   /** Longest time for a look, in milliseconds. @default 5,000 */
-  readonly lookMs?: number | undefined;
+  readonly pollMs?: number | undefined;
 }
 
 interface Page {
@@ -34,7 +34,7 @@ export function createPreviewFallback({
   plane,
   records,
   log,
-  lookMs = 5_000,
+  pollMs = 5_000,
 }: PreviewFallbackDeps): PreviewProxy {
   let looking = 0;
 
@@ -44,7 +44,7 @@ export function createPreviewFallback({
     if (looking >= MAX_LOOKS) return { status: 'unreachable' };
     looking += 1;
     try {
-      const [tombstone, live] = await within(lookMs, undefined, (limit) =>
+      const [tombstone, live] = await within(pollMs, undefined, (limit) =>
         Promise.race([
           Promise.all([records.tombstone(tokenSha256(token)), plane.find(token, limit)]),
           aborted(limit),

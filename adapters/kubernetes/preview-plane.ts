@@ -18,7 +18,7 @@ import { awaitReadiness } from './previews/readiness/await-readiness.ts';
 import type { GatewayProbe } from './previews/readiness/gateway-probe.ts';
 import { createProbeTimes } from './previews/readiness/probe-times.ts';
 import { isRouteAccepted } from './previews/readiness/route-conditions.ts';
-import { sweepHalves } from './previews/sweep-halves.ts';
+import { collectPartial } from './previews/collect-partial.ts';
 
 export interface KubernetesPlaneOptions {
   readonly client: KubernetesClient;
@@ -195,7 +195,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
         return isAmongFirst(store, preview, places, of, signal, services);
       }),
 
-    sweep: (now, signal) => inPorthole(() => sweepHalves(store, now, signal)),
+    sweep: (now, signal) => inPorthole(() => collectPartial(store, now, signal)),
   };
 }
 

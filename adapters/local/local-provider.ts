@@ -20,7 +20,7 @@ import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { Serial } from '#adapters/sandboxes/serial.ts';
 import { PortholeError } from '#core/errors.ts';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
-import type { KeptSpec } from '#adapters/sandboxes/kept-spec.ts';
+import type { StoredSpec } from '#adapters/sandboxes/stored-spec.ts';
 import { networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
 import type {
   Enforcement,
@@ -44,7 +44,7 @@ import {
   type IsolationKind,
   withoutIsolation,
 } from './isolation.ts';
-import { type MountPlace, mountPlace } from './mount-place.ts';
+import { type MountNamespace, mountNamespace } from './mount-namespace.ts';
 import { isAlive } from './process-identity.ts';
 import { limitsProcesses } from './process-limit.ts';
 import { removeFolder } from './remove-folder.ts';
@@ -84,7 +84,7 @@ export interface LocalProvider extends SandboxProvider {
   /** Where processes in a running sandbox find that socket; undefined while it does not run. */
   channelPath(id: string): string | undefined;
   /** Where buckets can be mounted for a running sandbox; undefined while nothing can. */
-  mountPlace(id: string): MountPlace | undefined;
+  mountNamespace(id: string): MountNamespace | undefined;
 }
 
 /** Makes the folders and begins to try out isolation, without waiting for it: a host is up before that is known. */
@@ -168,9 +168,9 @@ class FolderProvider implements LocalProvider {
     return join(path, CHANNEL_SOCKET);
   }
 
-  mountPlace(id: string): MountPlace | undefined {
+  mountNamespace(id: string): MountNamespace | undefined {
     if (this.#observe(id).state !== 'running') return undefined;
-    return mountPlace(id, new SandboxFolder(this.#root, id));
+    return mountNamespace(id, new SandboxFolder(this.#root, id));
   }
 
   async create({ id, image, network = false, resources }: SandboxSpec, signal?: AbortSignal): Promise<void> {
@@ -300,7 +300,7 @@ class FolderProvider implements LocalProvider {
     id: string,
     folder: SandboxFolder,
     signal: AbortSignal | undefined,
-    fresh?: KeptSpec,
+    fresh?: StoredSpec,
   ): Promise<void> {
     const { isolation } = await this.#isolation;
     signal?.throwIfAborted();

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { type KeptSpec, keptSpecText, readKeptSpec } from '#adapters/sandboxes/kept-spec.ts';
+import { type StoredSpec, storedSpecText, readStoredSpec } from '#adapters/sandboxes/stored-spec.ts';
 import type { IsolationKind } from './isolation.ts';
 import type { SharedFolders } from './launch.ts';
 import type { ProcessIdentity } from './process-identity.ts';
@@ -100,17 +100,17 @@ export class SandboxFolder {
   }
 
   /** Keeps what it was made from, beside what is always so. */
-  keepSpec(spec: KeptSpec): void {
-    const text = keptSpecText(spec);
+  keepSpec(spec: StoredSpec): void {
+    const text = storedSpecText(spec);
     if (text === undefined) return;
     const file = join(this.path, 'spec.json');
     writeFileSync(`${file}.new`, text);
     renameSync(`${file}.new`, file);
   }
 
-  spec(): KeptSpec {
+  spec(): StoredSpec {
     try {
-      return readKeptSpec(readFileSync(join(this.path, 'spec.json'), 'utf8'));
+      return readStoredSpec(readFileSync(join(this.path, 'spec.json'), 'utf8'));
     } catch {
       return {};
     }

@@ -1,27 +1,27 @@
 import { PortholeError } from '#core/errors.ts';
 import type { BucketMount, BucketMounter } from '#core/ports/bucket-mounter.ts';
 import { Serial } from '#adapters/sandboxes/serial.ts';
-import { mountFailed } from './keeper-failure.ts';
-import type { KeeperPlace } from './keeper-place.ts';
-import { Keeper } from './keeper.ts';
+import { mountFailed } from './mount-failure.ts';
+import type { MountTarget } from './mount-target.ts';
+import { MountSupervisor } from './mount-supervisor.ts';
 
 /** Each costs two processes and some 25 MiB. */
 const MAX_PER_SANDBOX = 8;
 
 export interface NamespaceMounterOptions {
   /** Where a bucket can be mounted for a path of a running sandbox. @throws PortholeError `mount_error` with what is missing, `sandbox_not_running` */
-  readonly place: (
+  readonly target: (
     sandboxId: string,
     mountPath: string,
     signal: AbortSignal,
-  ) => KeeperPlace | Promise<KeeperPlace>;
+  ) => MountTarget | Promise<MountTarget>;
   /** Told of a mount that ended by itself, and why. */
   readonly lost: (sandboxId: string, mountPath: string, said: string) => void;
 }
 
 interface Mounted {
-  readonly keeper: Keeper;
-  readonly place: KeeperPlace;
+  readonly supervisor: MountSupervisor;
+  readonly target: MountTarget;
 }
 
 /** Mounts buckets in the mount namespaces of sandboxes, each by a keeper of its own, while the host's own mounts stay as they are. When the namespace goes, its mounts go. */
@@ -50,13 +50,13 @@ export class NamespaceMounter implements BucketMounter {
       if (mounts.size >= MAX_PER_SANDBOX) {
         throw mountFailed(`the sandbox has ${MAX_PER_SANDBOX} mounts already: unmount one first`);
       }
-      const place = await this.#options.place(sandboxId, mountPath, signal);
+      const target = await this.#options.target(sandboxId, mountPath, signal);
       const name = `porthole-${this.#next++}`;
-      const keeper = await Keeper.start(place, mount, name, signal).catch((error: unknown) => {
-        place.clear();
+      const supervisor = await MountSupervisor.start(target, mount, name, signal).catch((error: unknown) => {
+        target.clear();
         throw error;
       });
-      const mounted = { keeper, place };
+      const mounted = { supervisor, target };
       this.#mounted.set(sandboxId, mounts.set(mountPath, mounted));
       void this.#watch(sandboxId, mountPath, mounted);
     });
@@ -71,7 +71,7 @@ export class NamespaceMounter implements BucketMounter {
           `unmount failed: No active mount found at path: ${mountPath}`,
         );
       }
-      await mounted.keeper.close();
+      await mounted.supervisor.close();
       this.#forget(sandboxId, mountPath, mounted);
     });
   }
@@ -82,7 +82,7 @@ export class NamespaceMounter implements BucketMounter {
     this.#ending.delete(sandboxId);
     return this.#serial.run(sandboxId, async () => {
       const mounts = [...(this.#mounted.get(sandboxId) ?? [])];
-      await Promise.all(mounts.map(([, { keeper }]) => keeper.close()));
+      await Promise.all(mounts.map(([, { supervisor }]) => supervisor.close()));
       for (const [path, mounted] of mounts) this.#forget(sandboxId, path, mounted);
     });
   }
@@ -93,9 +93,9 @@ export class NamespaceMounter implements BucketMounter {
   }
 
   async #watch(sandboxId: string, mountPath: string, mounted: Mounted): Promise<void> {
-    const said = await mounted.keeper.ended;
+    const said = await mounted.supervisor.ended;
     this.#forget(sandboxId, mountPath, mounted);
-    if (!mounted.keeper.isClosing) this.#options.lost(sandboxId, mountPath, said);
+    if (!mounted.supervisor.isClosing) this.#options.lost(sandboxId, mountPath, said);
   }
 
   /** Does nothing the second time. */
@@ -104,7 +104,7 @@ export class NamespaceMounter implements BucketMounter {
     if (mounts?.get(mountPath) !== mounted) return;
     mounts.delete(mountPath);
     if (mounts.size === 0) this.#mounted.delete(sandboxId);
-    mounted.place.clear();
+    mounted.target.clear();
   }
 }
 

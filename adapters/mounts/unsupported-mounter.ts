@@ -1,6 +1,6 @@
 import { PortholeError } from '#core/errors.ts';
 import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
-import { mountFailed } from './keeper-failure.ts';
+import { mountFailed } from './mount-failure.ts';
 
 /** For sandboxes that no mount can reach: says what is missing. */
 export function unsupportedMounter(missing: string): BucketMounter {

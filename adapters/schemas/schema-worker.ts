@@ -4,7 +4,7 @@
  */
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import type { JsonObject, JsonValue } from '#core/ports/editor.ts';
-import type { SchemaVerdict } from '#core/ports/schema-judge.ts';
+import type { SchemaResult } from '#core/ports/schema-validator.ts';
 
 export interface SchemaCase {
   readonly schemas: Readonly<Record<string, JsonObject>>;
@@ -24,7 +24,7 @@ const given = (workerData as { readonly [CASE]?: SchemaCase } | null)?.[CASE];
 if (!isMainThread && given !== undefined) {
   const { Ajv2020 } = await import('ajv/dist/2020.js');
   // A schema is data here: what it does not know it passes over, as the specification has it, and no format is checked, because JSON Schema only annotates with them.
-  const judge = ({ schemas, value }: SchemaCase): SchemaVerdict => {
+  const validate = ({ schemas, value }: SchemaCase): SchemaResult => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true, logger: false });
     for (const [name, schema] of Object.entries(schemas)) {
       let found: NonNullable<typeof ajv.errors>;
@@ -47,7 +47,7 @@ if (!isMainThread && given !== undefined) {
     return { kind: 'fits' };
   };
   parentPort?.postMessage(READY, []);
-  parentPort?.postMessage(judge(given), []);
+  parentPort?.postMessage(validate(given), []);
 }
 
 function short(text: string): string {

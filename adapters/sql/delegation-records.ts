@@ -5,17 +5,17 @@ import { instantText } from './instant.ts';
 import type { DelegationsTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
-export function delegationRecords({ dialect, bell, once, repeatable }: SqlSession): DelegationRecords {
+export function delegationRecords({ dialect, notifier, once, repeatable }: SqlSession): DelegationRecords {
   /** Changes what is lent of a sandbox; whoever watches it is woken once that stands. */
   const change = async <T>(sandboxId: string, work: (trx: Kysely<SqlSchema>) => Promise<T>): Promise<T> => {
     const result = await once((db) =>
       inTransaction(db, async (trx) => {
         const done = await work(trx);
-        await bell.announce(trx, sandboxId);
+        await notifier.announce(trx, sandboxId);
         return done;
       }),
     );
-    bell.committed(sandboxId);
+    notifier.committed(sandboxId);
     return result;
   };
   const of = (db: Kysely<SqlSchema>, sandbox: SandboxKey, now: Date) =>
@@ -114,7 +114,7 @@ export function delegationRecords({ dialect, bell, once, repeatable }: SqlSessio
         return version;
       }),
 
-    watch: (sandboxId, wake) => bell.watch(sandboxId, wake),
+    watch: (sandboxId, wake) => notifier.watch(sandboxId, wake),
   };
 }
 

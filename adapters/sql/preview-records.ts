@@ -3,7 +3,7 @@ import type { PreviewRecords, Tombstone } from '#core/ports/preview-records.ts';
 import { instantText } from './instant.ts';
 import type { PreviewTombstonesTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
-import { tellingTransaction } from './telling.ts';
+import { publishingTransaction } from './publishing-transaction.ts';
 
 /** Rows in one INSERT: four parameters each, far below SQLite's 32,766 and PostgreSQL's 65,535. */
 const ROWS_AT_ONCE = 1000;
@@ -13,9 +13,9 @@ export function previewRecords(session: SqlSession): PreviewRecords {
   return {
     generation: (runId, targetPort) => repeatable((db) => readGeneration(db, runId, targetPort)),
 
-    end: (runId, targetPort, from, tombstone, told = []) =>
+    end: (runId, targetPort, from, tombstone, published = []) =>
       repeatable((db) =>
-        tellingTransaction(session, db, async (trx, tell) => {
+        publishingTransaction(session, db, async (trx, publish) => {
           if (from === 0) {
             // No row is generation 0: of two simultaneous inserts the second waits for the first, and does nothing.
             await trx
@@ -33,7 +33,7 @@ export function previewRecords(session: SqlSession): PreviewRecords {
               .execute();
           }
           await leave(trx, [tombstone]);
-          await tell(runId, told, tombstone.at);
+          await publish(runId, published, tombstone.at);
           return readGeneration(trx, runId, targetPort);
         }),
       ),

@@ -7,14 +7,14 @@ import { instantText } from './instant.ts';
 import { keysetPage } from './keyset-page.ts';
 import type { RunsTable, SqlSchema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
-import { holdRun, tellingTransaction } from './telling.ts';
+import { holdRun, publishingTransaction } from './publishing-transaction.ts';
 
 export function runRecords(session: SqlSession): RunRecords {
   const { dialect, once, repeatable } = session;
   return {
     create: (run, events = [], most = null) =>
       once((db) =>
-        tellingTransaction(session, db, async (trx, tell) => {
+        publishingTransaction(session, db, async (trx, publish) => {
           if (most !== null) {
             const { org, user } = run.owner;
             await dialect.lockKey(trx, JSON.stringify(['runs', org, user]));
@@ -29,7 +29,7 @@ export function runRecords(session: SqlSession): RunRecords {
           if (!created) {
             throw new PortholeError('internal_error', `the run id ${run.id} is taken: make a fresh one`);
           }
-          await tell(run.id, events, run.createdAt);
+          await publish(run.id, events, run.createdAt);
           return true;
         }),
       ),
@@ -51,9 +51,9 @@ export function runRecords(session: SqlSession): RunRecords {
         return keysetPage(own, page, toRecord);
       }),
 
-    complete: (id, at, told = []) =>
+    complete: (id, at, published = []) =>
       repeatable(async (db) => {
-        const completed = await tellingTransaction(session, db, async (trx, tell) => {
+        const completed = await publishingTransaction(session, db, async (trx, publish) => {
           await holdRun(trx, dialect, id);
           const row = await trx
             .updateTable('runs')
@@ -63,8 +63,8 @@ export function runRecords(session: SqlSession): RunRecords {
             .returningAll()
             .executeTakeFirst();
           if (row === undefined) return undefined;
-          await withdrawWaiting(trx, tell, id, at);
-          await tell(id, told, at);
+          await withdrawWaiting(trx, publish, id, at);
+          await publish(id, published, at);
           return row;
         });
         // A completed run never changes again, so this second look need not be in the transaction.

@@ -6,12 +6,17 @@ import { checkLimit } from './keyset-page.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
 /** What is lent of a sandbox is watched under its id alone. */
-const bellOf = (sandboxId: string) => `events:${sandboxId}`;
+const notifierOf = (sandboxId: string) => `events:${sandboxId}`;
 
-export function sandboxEventRecords({ dialect, bell, once, repeatable }: SqlSession): SandboxEventRecords {
+export function sandboxEventRecords({
+  dialect,
+  notifier,
+  once,
+  repeatable,
+}: SqlSession): SandboxEventRecords {
   return {
     async append(sandboxId, events, kept) {
-      const isTold = await once((db) =>
+      const isReported = await once((db) =>
         inTransaction(db, async (trx) => {
           // Held until the end: that is what makes the numbers appear in their order.
           const sandbox = await trx
@@ -46,11 +51,11 @@ export function sandboxEventRecords({ dialect, bell, once, repeatable }: SqlSess
             .where('sandbox_id', '=', sandboxId)
             .where('seq', '<', first + events.length - kept)
             .execute();
-          await bell.announce(trx, bellOf(sandboxId));
+          await notifier.announce(trx, notifierOf(sandboxId));
           return true;
         }),
       );
-      if (isTold) bell.committed(bellOf(sandboxId));
+      if (isReported) notifier.committed(notifierOf(sandboxId));
     },
 
     read: (sandboxId, { after, limit }) =>
@@ -80,7 +85,7 @@ export function sandboxEventRecords({ dialect, bell, once, repeatable }: SqlSess
         };
       }),
 
-    watch: (sandboxId, wake) => bell.watch(bellOf(sandboxId), wake),
+    watch: (sandboxId, wake) => notifier.watch(notifierOf(sandboxId), wake),
 
     forget: (before) =>
       repeatable(async (db) => {

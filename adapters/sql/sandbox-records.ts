@@ -1,12 +1,12 @@
 import { type Insertable, type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Owner } from '#core/ports/owner.ts';
 import type {
-  Allowance,
+  QuotaLimits,
   NewSandboxRecord,
   Reservation,
   SandboxRecord,
   SandboxRecords,
-  SandboxTerms,
+  SandboxOptions,
 } from '#core/ports/sandbox-records.ts';
 import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
 import type { SandboxSkill } from '#core/ports/skills.ts';
@@ -32,10 +32,10 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
         .execute();
     });
   /** What speaks against another sandbox of the owner, as things stand until the transaction ends. */
-  const standing = async (
+  const existing = async (
     trx: Kysely<SqlSchema>,
     owner: Owner,
-    { sessionKey, name, resources, allowance }: Omit<SandboxTerms, 'tags' | 'env'>,
+    { sessionKey, name, resources, quotaLimits }: Omit<SandboxOptions, 'tags' | 'env'>,
   ): Promise<Reservation | undefined> => {
     await lockOwner(trx, owner);
     const own = ownOf(trx, owner);
@@ -47,7 +47,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
       const held = await own.selectAll().where(column, '=', value).executeTakeFirst();
       if (held !== undefined) return { kind, sandbox: toRecord(held) };
     }
-    const used = await pastQuota(trx, owner, allowance, ({ defaultSize }) => ({
+    const used = await pastQuota(trx, owner, quotaLimits, ({ defaultSize }) => ({
       sandboxes: 1,
       ...defaultSize,
       ...resources,
@@ -73,10 +73,10 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
   return {
     create: (sandbox) => once(async (db) => (await insert(db, sandbox))?.generation),
 
-    reserve: (sandbox, allowance) =>
+    reserve: (sandbox, quotaLimits) =>
       once((db) =>
         inTransaction(db, async (trx): Promise<Reservation> => {
-          const refusal = await standing(trx, sandbox.owner, { ...sandbox, allowance });
+          const refusal = await existing(trx, sandbox.owner, { ...sandbox, quotaLimits });
           if (refusal !== undefined) return refusal;
           const made = await insert(trx, sandbox);
           return made === undefined ? { kind: 'id_taken' } : { kind: 'reserved', sandbox: toRecord(made) };
@@ -85,7 +85,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
 
     usage: (owner, defaultSize) => repeatable((db) => usageOf(db, owner, defaultSize)),
 
-    wake: ({ id, generation }, at, allowance) =>
+    wake: ({ id, generation }, at, quotaLimits) =>
       once((db) =>
         inTransaction(db, async (trx) => {
           const stopped = trx
@@ -98,7 +98,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
           if (found === undefined) return 'unchanged';
           const { owner, resources } = toRecord(found);
           await lockOwner(trx, owner);
-          const used = await pastQuota(trx, owner, allowance, ({ defaultSize }) => ({
+          const used = await pastQuota(trx, owner, quotaLimits, ({ defaultSize }) => ({
             sandboxes: 1,
             ...defaultSize,
             ...resources,
@@ -118,7 +118,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
         }),
       ),
 
-    moveDesired: ({ id, generation }, from, to, at, judged) =>
+    moveDesired: ({ id, generation }, from, to, at, seen) =>
       once(async (db) => {
         const moved = await db
           .updateTable('sandboxes')
@@ -130,7 +130,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
           .where('id', '=', id)
           .where('generation', '=', generation)
           .where('desired', '=', from)
-          .$if(judged !== undefined, (query) => query.where(quietSince(judged as Judged)))
+          .$if(seen !== undefined, (query) => query.where(quietSince(seen as Observed)))
           .returning('id')
           .executeTakeFirst();
         return moved !== undefined;
@@ -157,7 +157,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
           .execute();
       }),
 
-    beat: ({ id, generation }, at) =>
+    heartbeat: ({ id, generation }, at) =>
       repeatable(async (db) => {
         const row = await db
           .updateTable('sandboxes')
@@ -251,9 +251,10 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
         return Number(count);
       }),
 
-    takeWarm: (place, from, to, at, { id, terms } = {}) => {
+    takeWarm: (place, from, to, at, { id, sandboxOptions } = {}) => {
       const take = async (db: Kysely<SqlSchema>) => {
-        if (terms !== undefined && (await standing(db, to, terms)) !== undefined) return undefined;
+        if (sandboxOptions !== undefined && (await existing(db, to, sandboxOptions)) !== undefined)
+          return undefined;
         const taken = await db
           .updateTable('sandboxes')
           .set({
@@ -263,14 +264,14 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
             created_at: instantText(at),
             last_active_at: null,
             heartbeat_at: null,
-            ttl_seconds: terms?.ttlSeconds ?? null,
-            delete_with_thread: terms?.deleteWithThread === true ? 1 : 0,
-            skills: JSON.stringify(terms?.skills ?? []),
-            ...(terms && {
-              session_key: terms.sessionKey,
-              name: terms.name,
-              tags: JSON.stringify(terms.tags),
-              env: kept.text(terms.env, to),
+            ttl_seconds: sandboxOptions?.ttlSeconds ?? null,
+            delete_with_thread: sandboxOptions?.deleteWithThread === true ? 1 : 0,
+            skills: JSON.stringify(sandboxOptions?.skills ?? []),
+            ...(sandboxOptions && {
+              session_key: sandboxOptions.sessionKey,
+              name: sandboxOptions.name,
+              tags: JSON.stringify(sandboxOptions.tags),
+              env: kept.text(sandboxOptions.env, to),
             }),
           })
           .where('id', '=', (builder) =>
@@ -292,7 +293,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
           .executeTakeFirst();
         return taken && toRecord(taken);
       };
-      return once((db) => (terms === undefined ? take(db) : inTransaction(db, take)));
+      return once((db) => (sandboxOptions === undefined ? take(db) : inTransaction(db, take)));
     },
   };
 }
@@ -300,9 +301,9 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
 /** Literals and this very shape: both databases only then see that the indexes of what lives serve it. */
 const LIVE = sql<boolean>`not (desired = 'destroyed' and observed = 'destroyed')`;
 
-type Judged = Pick<SandboxRecord, 'lastActiveAt' | 'heartbeatAt'>;
+type Observed = Pick<SandboxRecord, 'lastActiveAt' | 'heartbeatAt'>;
 
-function quietSince({ lastActiveAt, heartbeatAt }: Judged) {
+function quietSince({ lastActiveAt, heartbeatAt }: Observed) {
   const active = sql`coalesce(last_active_at, created_at) <= ${instantText(lastActiveAt)}`;
   const beaten = sql`coalesce(heartbeat_at, created_at) <= ${instantText(heartbeatAt)}`;
   return sql<boolean>`${active} and ${beaten}`;
@@ -333,12 +334,12 @@ function ownOf(db: Kysely<SqlSchema>, owner: Owner) {
 async function pastQuota(
   trx: Kysely<SqlSchema>,
   owner: Owner,
-  allowance: Allowance | undefined,
-  more: (allowance: Allowance) => Usage,
+  quotaLimits: QuotaLimits | undefined,
+  more: (quotaLimits: QuotaLimits) => Usage,
 ): Promise<Usage | undefined> {
-  if (allowance === undefined || !binds(allowance.quota)) return undefined;
-  const used = await usageOf(trx, owner, allowance.defaultSize);
-  return isWithin(allowance.quota, used, more(allowance)) ? undefined : used;
+  if (quotaLimits === undefined || !binds(quotaLimits.quota)) return undefined;
+  const used = await usageOf(trx, owner, quotaLimits.defaultSize);
+  return isWithin(quotaLimits.quota, used, more(quotaLimits)) ? undefined : used;
 }
 
 async function usageOf(db: Kysely<SqlSchema>, owner: Owner, size: SandboxSize): Promise<Usage> {

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { SealedTexts } from '#adapters/keys/sealed-texts.ts';
 import type { Records } from '#core/ports/records.ts';
 import { approvalRecords } from './approvals/approval-records.ts';
-import type { Bell } from './bell.ts';
+import type { Notifier } from './notifier.ts';
 import { endedSessionRecords } from './ended-session-records.ts';
 import { editorRecords } from './editor/editor-records.ts';
 import { imageRecords } from './image-records.ts';
@@ -31,10 +31,10 @@ export interface SqlRecordsOptions {
 export function sqlRecords(
   db: Kysely<SqlSchema>,
   dialect: SqlDialect,
-  bell: Bell,
+  notifier: Notifier,
   { log, seals }: SqlRecordsOptions = {},
 ): Records {
-  const session = sqlSession(db, dialect, bell, log);
+  const session = sqlSession(db, dialect, notifier, log);
   return {
     runs: runRecords(session),
     sandboxes: sandboxRecords(session, sandboxEnv(seals, log)),

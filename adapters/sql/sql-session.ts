@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
-import type { Bell } from './bell.ts';
+import type { Notifier } from './notifier.ts';
 import type { SqlSchema } from './schema.ts';
 import type { Diagnosis, SqlDialect } from './sql-dialect.ts';
 
@@ -14,7 +14,7 @@ type Work<T> = (db: Kysely<SqlSchema>) => Promise<T>;
 /** A database in use: every failure comes out as a PortholeError, and closing waits for what runs. */
 export interface SqlSession {
   readonly dialect: SqlDialect;
-  readonly bell: Bell;
+  readonly notifier: Notifier;
   /** For work of which a second time changes nothing and answers the same: repeated once when the connection broke. */
   readonly repeatable: <T>(work: Work<T>) => Promise<T>;
   /** For work that must not happen twice: a broken connection is the caller's to judge. */
@@ -37,7 +37,7 @@ const ERROR_CODES = {
 export function sqlSession(
   db: Kysely<SqlSchema>,
   dialect: SqlDialect,
-  bell: Bell,
+  notifier: Notifier,
   log?: RecordsLog,
 ): SqlSession {
   const running = new Set<Promise<unknown>>();
@@ -71,12 +71,12 @@ export function sqlSession(
 
   async function destroy(): Promise<void> {
     await Promise.allSettled(running);
-    await Promise.all([bell.close(), db.destroy()]);
+    await Promise.all([notifier.close(), db.destroy()]);
   }
 
   return {
     dialect,
-    bell,
+    notifier,
     repeatable: (work) => run(work, LOST_ATTEMPTS),
     once: (work) => run(work, 1),
     close: () => (closed ??= destroy()),

@@ -4,20 +4,21 @@ import type { EventData, RunEvent, TimelineRecords } from '#core/ports/timeline.
 import { checkLimit } from './keyset-page.ts';
 import type { RunEventsTable } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
-import { newsAmong, tellingTransaction } from './telling.ts';
+import { unpublishedAmong, publishingTransaction } from './publishing-transaction.ts';
 
 /** The highest number that a column of integers holds in PostgreSQL. */
 const MAX_SEQ = 2_147_483_647;
 
 export function timelineRecords(session: SqlSession): TimelineRecords {
-  const { dialect, repeatable, bell } = session;
+  const { dialect, repeatable, notifier } = session;
   return {
     append: (runId, events, at) =>
       repeatable(async (db) => {
         if (events.length === 0) return;
         // Most of what is told is known already; that takes no lock and writes nothing.
-        const { news } = await newsAmong(db, dialect, runId, events, at);
-        if (news.length > 0) await tellingTransaction(session, db, (_trx, tell) => tell(runId, news, at));
+        const { fresh } = await unpublishedAmong(db, dialect, runId, events, at);
+        if (fresh.length > 0)
+          await publishingTransaction(session, db, (_trx, publish) => publish(runId, fresh, at));
       }),
 
     read: (runId, { after, limit }) =>
@@ -40,7 +41,7 @@ export function timelineRecords(session: SqlSession): TimelineRecords {
         return { events: rows.slice(0, limit).map(toEvent), more: rows.length > limit };
       }),
 
-    watch: (runId, wake) => bell.watch(runId, wake),
+    watch: (runId, wake) => notifier.watch(runId, wake),
   };
 }
 

@@ -12,7 +12,7 @@ import {
 import { previewManifests } from '#constructs/preview.ts';
 import { formatPreviewToken, previewHost, previewName } from '#core/rules/preview-token.ts';
 import type { BareApi } from './bare-api.ts';
-import { POD_NAME, SANDBOX, ZONE } from './preview-bed.ts';
+import { POD_NAME, SANDBOX, ZONE } from './preview-fixture.ts';
 
 /** What a start, a keepalive and a stop ask of the API server, with nothing around it. */
 export interface BarePreviews {

@@ -13,7 +13,7 @@ import { keepPreviewAliveRoute } from '#handlers/previews/keep-preview-alive.ts'
 import { startPortForwardRoute } from '#handlers/previews/start-port-forward.ts';
 import { stopPortForwardRoute } from '#handlers/previews/stop-port-forward.ts';
 import type { Services } from '#handlers/services.ts';
-import { type BedPlane, SANDBOX } from './preview-bed.ts';
+import { type FixturePlane, SANDBOX } from './preview-fixture.ts';
 
 /** Start, keepalive and stop, whole: credential, input, run, cluster, answer. */
 export interface PreviewFunctions {
@@ -30,7 +30,11 @@ export const RUN = 'run_bench';
 const PORT = 3000;
 const CONTEXT = {};
 
-export async function previewFunctions({ plane, preview, provider }: BedPlane): Promise<PreviewFunctions> {
+export async function previewFunctions({
+  plane,
+  preview,
+  provider,
+}: FixturePlane): Promise<PreviewFunctions> {
   const records = openSqliteRecords({ file: ':memory:' });
   await records.migrate();
   const tokens = createSignedTokens(

@@ -3,7 +3,7 @@ import { collection, HTTP_ROUTES } from '#adapters/kubernetes/client/collection.
 import { formatPreviewToken } from '#core/rules/preview-token.ts';
 import { startSimulatedGateway } from '#test/cluster/lagging-gateway/simulated-gateway.ts';
 import { type BenchResult, estimate } from '../measure.ts';
-import { POD_NAME, type PreviewBed, SANDBOX } from './preview-bed.ts';
+import { POD_NAME, type PreviewFixture, SANDBOX } from './preview-fixture.ts';
 
 /** How long gateways take to serve a route, in milliseconds, and how many starts are worth their time. */
 const LAGS = [
@@ -17,22 +17,22 @@ const LESSONS = 4;
 const MINUTE = 60_000;
 
 /** P6: how long after a gateway has begun to serve a preview its start says so, and how often it has asked before. */
-export async function benchReadiness(bed: PreviewBed, share: number): Promise<BenchResult[]> {
+export async function benchReadiness(fixture: PreviewFixture, share: number): Promise<BenchResult[]> {
   const results = await Promise.all(
-    LAGS.map(({ lag, starts }) => benchLag(bed, lag, LESSONS + Math.ceil(starts * share))),
+    LAGS.map(({ lag, starts }) => benchLag(fixture, lag, LESSONS + Math.ceil(starts * share))),
   );
   return results.flat();
 }
 
-async function benchLag(bed: PreviewBed, lag: number, starts: number): Promise<BenchResult[]> {
-  const namespace = await bed.newNamespace(`lag-${lag}`);
+async function benchLag(fixture: PreviewFixture, lag: number, starts: number): Promise<BenchResult[]> {
+  const namespace = await fixture.newNamespace(`lag-${lag}`);
   const gateway = await startSimulatedGateway({
-    access: bed.access,
+    access: fixture.access,
     routes: collection(HTTP_ROUTES, namespace),
     proxies: ['127.0.0.1'],
     programming: () => ({ knownAt: lag, servesAt: lag, isBare: false }),
   });
-  const { plane } = bed.planeOf(namespace, { probe: gateway.probe });
+  const { plane } = fixture.planeOf(namespace, { probe: gateway.probe });
   const late: number[] = [];
   const early: number[] = [];
   try {

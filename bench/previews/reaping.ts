@@ -9,7 +9,7 @@ import { reapPreviews } from '#core/use-cases/reap-previews.ts';
 import { startFaultProxy } from '#test/cluster/faults/fault-proxy.ts';
 import { type BenchResult, compare, estimate, interleave, startWorker } from '../measure.ts';
 import { startByteCounter } from './byte-counter.ts';
-import type { PreviewBed } from './preview-bed.ts';
+import type { PreviewFixture } from './preview-fixture.ts';
 import { seedPreviews } from './seed-previews.ts';
 
 export interface ReapingOptions {
@@ -32,14 +32,14 @@ const WHOLE_PASS = 'whole pass';
 const LIST = 'one list of all routes';
 
 /** P4 and P5: a reaper's pass where nothing is due, and where many previews are. */
-export async function benchReaping(bed: PreviewBed, options: ReapingOptions): Promise<BenchResult[]> {
+export async function benchReaping(fixture: PreviewFixture, options: ReapingOptions): Promise<BenchResult[]> {
   const records = openSqliteRecords({ file: ':memory:' });
   await records.migrate();
   try {
     return [
-      ...(await benchScan(bed, records, options)),
+      ...(await benchScan(fixture, records, options)),
       await benchMemory(options),
-      ...(await benchDeletes(bed, records, options)),
+      ...(await benchDeletes(fixture, records, options)),
     ];
   } finally {
     await records.close();
@@ -54,15 +54,15 @@ function passTimes(from: Date): { readonly ordinary: Date; readonly whole: Date 
 }
 
 async function benchScan(
-  bed: PreviewBed,
+  fixture: PreviewFixture,
   records: Records,
   { full, seededAt, rounds }: ReapingOptions,
 ): Promise<BenchResult[]> {
-  const plain = await startFaultProxy(bed.access);
+  const plain = await startFaultProxy(fixture.access);
   const counter = await startByteCounter(plain.access);
   const client = createKubernetesClient({ access: counter.access });
-  const { plane, preview } = bed.planeOf(full);
-  const counted = bed.planeOf(full, { client });
+  const { plane, preview } = fixture.planeOf(full);
+  const counted = fixture.planeOf(full, { client });
   const times = passTimes(seededAt);
   const routes = collection(HTTP_ROUTES, full).path;
   const pass = (by: PreviewPlane, now: Date) =>
@@ -76,11 +76,11 @@ async function benchScan(
     const arms = {
       [PASS]: timed(() => pass(plane, times.ordinary)),
       [WHOLE_PASS]: timed(() => pass(plane, times.whole)),
-      [LIST]: timed(() => bed.bare.call('GET', routes)),
+      [LIST]: timed(() => fixture.bare.call('GET', routes)),
     };
     await interleave(arms, 1);
     const figures = await interleave(arms, rounds);
-    const all = (await bed.bare.call('GET', routes)).length;
+    const all = (await fixture.bare.call('GET', routes)).length;
     const bytesOf = async (now: Date) => {
       const before = counter.bytes();
       await pass(counted.plane, now);
@@ -157,11 +157,11 @@ async function benchMemory({
 }
 
 async function benchDeletes(
-  bed: PreviewBed,
+  fixture: PreviewFixture,
   records: Records,
   { full, seededAt, rounds, expired: count }: ReapingOptions,
 ): Promise<BenchResult[]> {
-  const { plane, preview } = bed.planeOf(full);
+  const { plane, preview } = fixture.planeOf(full);
   const now = passTimes(seededAt).ordinary;
   const reap = (by: PreviewPlane) => reapPreviews({ plane: by, records, preview, clock: { now: () => now } });
   const expired = () => seedPreviews(plane, count, now, { due: true });
@@ -183,11 +183,11 @@ async function benchDeletes(
       const oneOfFew = gate(8);
       const remove = async (path: string, preconditions: object) => {
         const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions };
-        await bed.bare.call('DELETE', path, JSON.stringify(body));
+        await fixture.bare.call('DELETE', path, JSON.stringify(body));
       };
       const owners = new Map(
         await Promise.all(
-          found.map(async ({ name }) => [name, await ownerOf(bed, `${services}/${name}`)] as const),
+          found.map(async ({ name }) => [name, await ownerOf(fixture, `${services}/${name}`)] as const),
         ),
       );
       return timed(() =>
@@ -207,8 +207,8 @@ async function benchDeletes(
     },
     'lists of both kinds': () =>
       timed(async () => {
-        await bed.bare.call('GET', routes);
-        await bed.bare.call('GET', services);
+        await fixture.bare.call('GET', routes);
+        await fixture.bare.call('GET', services);
       }),
   };
   await interleave(arms, 1);
@@ -241,8 +241,8 @@ async function* each(previews: readonly Preview[]): AsyncGenerator<Preview, void
   yield* previews;
 }
 
-async function ownerOf(bed: PreviewBed, path: string): Promise<object> {
-  const { metadata } = JSON.parse((await bed.bare.call('GET', path)).toString()) as {
+async function ownerOf(fixture: PreviewFixture, path: string): Promise<object> {
+  const { metadata } = JSON.parse((await fixture.bare.call('GET', path)).toString()) as {
     metadata: { uid: string; resourceVersion: string };
   };
   return { uid: metadata.uid, resourceVersion: metadata.resourceVersion };

@@ -1,5 +1,5 @@
 import { type BenchResult, compare, interleave } from '../measure.ts';
-import type { PreviewBed } from './preview-bed.ts';
+import type { PreviewFixture } from './preview-fixture.ts';
 import { previewFunctions } from './preview-functions.ts';
 
 const WARM_UP = 20;
@@ -13,11 +13,11 @@ export interface Lives {
 
 /** Starts and stops previews in namespaces in turn. */
 export async function timeLives(
-  bed: PreviewBed,
+  fixture: PreviewFixture,
   namespaces: readonly string[],
   rounds: number,
 ): Promise<readonly Lives[]> {
-  const functions = await Promise.all(namespaces.map((name) => previewFunctions(bed.planeOf(name))));
+  const functions = await Promise.all(namespaces.map((name) => previewFunctions(fixture.planeOf(name))));
   const stops = namespaces.map((): number[] => []);
   const arms = Object.fromEntries(
     namespaces.map((name, at) => [
@@ -46,11 +46,11 @@ export async function timeLives(
 
 /** P2: starts and stops among many previews, beside those of an empty namespace, and beside those of the time before there were any. */
 export async function benchScale(
-  bed: PreviewBed,
+  fixture: PreviewFixture,
   { full, empty, count, before }: { full: string; empty: string; count: number; before: Lives | undefined },
 ): Promise<BenchResult[]> {
   const rounds = before?.starts.length ?? 0;
-  const [among, alone] = await timeLives(bed, [full, empty], rounds);
+  const [among, alone] = await timeLives(fixture, [full, empty], rounds);
   const many = `${count.toLocaleString('en')} previews`;
   return (['starts', 'stops'] as const).flatMap((step) => {
     const figures = { among: among?.[step] ?? [], alone: alone?.[step] ?? [], before: before?.[step] ?? [] };

@@ -1,19 +1,19 @@
 /** A reaper as the process that it is: makes one pass whenever it is told a time, and tells how much memory that took. */
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { reapPreviews } from '#core/use-cases/reap-previews.ts';
-import { openPreviewBed } from './preview-bed.ts';
+import { openPreviewFixture } from './preview-fixture.ts';
 
 const [kubeconfig = '', full = '', empty = ''] = process.argv.slice(2);
 const SAMPLE_MS = 5;
 const MEGABYTE = 1_048_576;
 
-const bed = await openPreviewBed(kubeconfig);
+const fixture = await openPreviewFixture(kubeconfig);
 const records = openSqliteRecords({ file: ':memory:' });
 await records.migrate();
 
 /** The most that a pass takes above what was taken before it. */
 async function growthOfPass(namespace: string, now: Date): Promise<number> {
-  const { plane, preview } = bed.planeOf(namespace);
+  const { plane, preview } = fixture.planeOf(namespace);
   const before = process.memoryUsage.rss();
   let most = before;
   const sampler = setInterval(() => (most = Math.max(most, process.memoryUsage.rss())), SAMPLE_MS);

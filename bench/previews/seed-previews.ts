@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { gate } from '#adapters/kubernetes/client/gate.ts';
 import type { Preview, PreviewPlane } from '#core/ports/preview-plane.ts';
 import { formatPreviewToken } from '#core/rules/preview-token.ts';
-import { POD_NAME, SANDBOX } from './preview-bed.ts';
+import { POD_NAME, SANDBOX } from './preview-fixture.ts';
 
 const MINUTE = 60_000;
 const LIFE_MS = 480 * MINUTE;

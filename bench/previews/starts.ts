@@ -2,21 +2,21 @@ import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-c
 import { startFaultProxy } from '#test/cluster/faults/fault-proxy.ts';
 import { type BenchResult, compare, estimate, interleave } from '../measure.ts';
 import { barePreviews } from './bare-previews.ts';
-import type { PreviewBed } from './preview-bed.ts';
+import type { PreviewFixture } from './preview-fixture.ts';
 import { previewFunctions, RUN } from './preview-functions.ts';
 
 const READS = new Set(['get', 'list']);
 
 /** P1 and P14: what a start, a keepalive and a stop ask of the API server, and how much longer they take than the same calls bare. */
-export async function benchStarts(bed: PreviewBed, rounds: number): Promise<BenchResult[]> {
-  const namespace = await bed.newNamespace('starts');
-  return [...(await countCalls(bed, namespace)), ...(await timeCalls(bed, namespace, rounds))];
+export async function benchStarts(fixture: PreviewFixture, rounds: number): Promise<BenchResult[]> {
+  const namespace = await fixture.newNamespace('starts');
+  return [...(await countCalls(fixture, namespace)), ...(await timeCalls(fixture, namespace, rounds))];
 }
 
-async function countCalls(bed: PreviewBed, namespace: string): Promise<BenchResult[]> {
-  const proxy = await startFaultProxy(bed.access);
+async function countCalls(fixture: PreviewFixture, namespace: string): Promise<BenchResult[]> {
+  const proxy = await startFaultProxy(fixture.access);
   const client = createKubernetesClient({ access: proxy.access });
-  const functions = await previewFunctions(bed.planeOf(namespace, { client }));
+  const functions = await previewFunctions(fixture.planeOf(namespace, { client }));
   try {
     const callsOf = async (does: () => Promise<unknown>) => {
       const before = proxy.calls.length;
@@ -49,10 +49,10 @@ async function countCalls(bed: PreviewBed, namespace: string): Promise<BenchResu
   }
 }
 
-async function timeCalls(bed: PreviewBed, namespace: string, rounds: number): Promise<BenchResult[]> {
-  const own = bed.planeOf(namespace);
+async function timeCalls(fixture: PreviewFixture, namespace: string, rounds: number): Promise<BenchResult[]> {
+  const own = fixture.planeOf(namespace);
   const functions = await previewFunctions(own);
-  const bare = barePreviews(bed.bare, namespace);
+  const bare = barePreviews(fixture.bare, namespace);
   const starts = {
     start: async () => {
       const began = performance.now();

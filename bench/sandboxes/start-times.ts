@@ -1,7 +1,7 @@
 import { settled } from '#test/support/warm-pools.ts';
 import type { TestHost } from '#test/support/in-process-host.ts';
 import { type Arm, interleave } from '../measure.ts';
-import type { ProviderBed } from './provider-beds.ts';
+import type { ProviderFixture } from './provider-fixtures.ts';
 
 /** Milliseconds, each pair side by side. */
 export interface StartTimes {
@@ -23,7 +23,7 @@ export async function removeSandbox(host: TestHost, id: string): Promise<void> {
 
 /** From the request for a sandbox to the end of its first command, over HTTP. @param ready sandboxes that the warm host keeps ready */
 export async function timeStarts(
-  { cold, warm }: ProviderBed,
+  { cold, warm }: ProviderFixture,
   ready: number,
   rounds: number,
 ): Promise<StartTimes> {

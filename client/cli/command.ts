@@ -38,7 +38,7 @@ export interface Context {
   /** Prints a line on stdout, once whoever reads it has room. */
   readonly print: (line: string) => Promise<void>;
   /** Prints a line on stderr, for people. */
-  readonly tell: (line: string) => Promise<void>;
+  readonly note: (line: string) => Promise<void>;
 }
 
 export interface CommandSpec {

@@ -55,7 +55,7 @@ async function run(
     streams,
     signal,
     print: (line) => write(streams.stdout, `${line}\n`),
-    tell: (line) => write(streams.stderr, `${line}\n`),
+    note: (line) => write(streams.stderr, `${line}\n`),
   };
   return command.run(context);
 }

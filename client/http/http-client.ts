@@ -169,6 +169,6 @@ function reasonOf(error: unknown): string {
     readonly message?: unknown;
     readonly cause?: { readonly message?: unknown };
   };
-  const told = [cause?.message, message].find((each) => typeof each === 'string' && each !== '');
-  return typeof told === 'string' ? told : 'no reason given';
+  const detail = [cause?.message, message].find((each) => typeof each === 'string' && each !== '');
+  return typeof detail === 'string' ? detail : 'no reason given';
 }

@@ -9,8 +9,8 @@ export class KeepAlive {
   readonly over: Promise<PortholeError | undefined>;
   readonly #end = new AbortController();
 
-  constructor(beat: (signal: AbortSignal) => Promise<unknown>, everyMs: number) {
-    this.over = this.#run(beat, everyMs);
+  constructor(heartbeat: (signal: AbortSignal) => Promise<unknown>, everyMs: number) {
+    this.over = this.#run(heartbeat, everyMs);
   }
 
   stop(): void {
@@ -18,13 +18,13 @@ export class KeepAlive {
   }
 
   async #run(
-    beat: (signal: AbortSignal) => Promise<unknown>,
+    heartbeat: (signal: AbortSignal) => Promise<unknown>,
     everyMs: number,
   ): Promise<PortholeError | undefined> {
     const { signal } = this.#end;
     while (await pause(everyMs, signal)) {
       try {
-        await beat(signal);
+        await heartbeat(signal);
       } catch (error) {
         if (error instanceof PortholeError && OVER.has(error.status)) return error;
       }

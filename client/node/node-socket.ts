@@ -36,7 +36,7 @@ class NodeSocket implements Socket {
   #isOver = false;
   #isClosing = false;
   /** What the other side said, or undefined: the connection was lost. */
-  #goodbye: CloseEvent | undefined;
+  #closeReason: CloseEvent | undefined;
 
   constructor(url: URL, authorization: string | undefined) {
     const key = randomBytes(16).toString('base64');
@@ -90,7 +90,7 @@ class NodeSocket implements Socket {
   close(code = 1000, reason = ''): void {
     if (this.#isOver) return;
     if (this.#duplex === undefined) return this.#abort.abort();
-    this.#sayGoodbye(code, reason);
+    this.#sendCloseReason(code, reason);
     const timer = setTimeout(() => this.#duplex?.destroy(), CLOSING_MS);
     timer.unref();
     this.#duplex.once('close', () => clearTimeout(timer));
@@ -109,7 +109,7 @@ class NodeSocket implements Socket {
   #open(duplex: Duplex, head: Buffer): void {
     this.#duplex = duplex;
     duplex.on('error', () => undefined);
-    duplex.once('close', () => this.#end(this.#goodbye ?? { code: 1006, reason: '' }));
+    duplex.once('close', () => this.#end(this.#closeReason ?? { code: 1006, reason: '' }));
     duplex.once('end', () => duplex.end());
     duplex.on('data', (bytes: Buffer) => this.#read(bytes));
     for (const listener of this.#opened) listener();
@@ -121,8 +121,8 @@ class NodeSocket implements Socket {
       for (const incoming of this.#reader.push(bytes)) this.#take(incoming);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
-      this.#goodbye = { code: 1006, reason: `the server sent ${error.message}` };
-      this.#sayGoodbye(error.closeCode, '');
+      this.#closeReason = { code: 1006, reason: `the server sent ${error.message}` };
+      this.#sendCloseReason(error.closeCode, '');
       this.#duplex?.destroy();
     }
   }
@@ -135,8 +135,8 @@ class NodeSocket implements Socket {
       case 'pong':
         break;
       case 'close':
-        this.#goodbye ??= { code: incoming.code, reason: incoming.reason };
-        this.#sayGoodbye(incoming.code === 1005 ? 1000 : incoming.code, '');
+        this.#closeReason ??= { code: incoming.code, reason: incoming.reason };
+        this.#sendCloseReason(incoming.code === 1005 ? 1000 : incoming.code, '');
         this.#duplex?.end();
         break;
       case 'text':
@@ -151,7 +151,7 @@ class NodeSocket implements Socket {
   }
 
   /** Once: nothing may follow it. */
-  #sayGoodbye(code: number, reason: string): void {
+  #sendCloseReason(code: number, reason: string): void {
     if (this.#isClosing) return;
     this.#isClosing = true;
     const payload = Buffer.alloc(2 + Buffer.byteLength(reason));

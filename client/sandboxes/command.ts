@@ -73,9 +73,9 @@ export class Command implements AsyncIterable<CommandEvent> {
     let isOver = false;
     for await (const event of readEvents(await this.#response, { signal: this.#signal })) {
       if (isOver) throw broken('something follows its end');
-      const told = read(event);
-      isOver = told.type === 'exit';
-      yield told;
+      const parsed = read(event);
+      isOver = parsed.type === 'exit';
+      yield parsed;
     }
     if (!isOver) throw broken('it does not say how the command ended');
   }

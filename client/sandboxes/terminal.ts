@@ -190,12 +190,12 @@ export class Terminal implements AsyncIterable<Uint8Array>, AsyncDisposable {
   }
 
   /** @param told to readers; undefined: to them it just ends */
-  #fail(error: Error, told: Error | undefined = error): void {
+  #fail(error: Error, cause: Error | undefined = error): void {
     if (this.#isOver) return;
     this.#over();
     this.#settle.notReady(error);
     this.#settle.fail(error);
-    this.#shown.end(told);
+    this.#shown.end(cause);
   }
 
   #over(): void {

@@ -36,7 +36,7 @@ export function sandboxTools(
         additionalProperties: false,
       },
       run: (input, { signal } = {}) =>
-        told(signal, async () => {
+        reportingErrors(signal, async () => {
           const path = textOf(input, 'path');
           const bytes = await readAtMost(await sandbox.files.stream(path, { signal }), MAX_READ + 1);
           const text = decode(bytes.subarray(0, MAX_READ));
@@ -54,7 +54,7 @@ export function sandboxTools(
         additionalProperties: false,
       },
       run: (input, { signal } = {}) =>
-        told(signal, async () => {
+        reportingErrors(signal, async () => {
           const path = textOf(input, 'path');
           const content = textOf(input, 'content');
           if (holdsSecret(`${path}\n${content}`, secrets)) return SECRET;
@@ -79,7 +79,7 @@ export function sandboxTools(
         additionalProperties: false,
       },
       run: (input, { signal } = {}) =>
-        told(signal, async () => {
+        reportingErrors(signal, async () => {
           const argv = commandOf(input);
           const seconds = secondsOf(input);
           const cwd = fieldOf(input, 'cwd') === undefined ? undefined : textOf(input, 'cwd');
@@ -111,7 +111,10 @@ const SECRET: ToolResult = {
 /** What the model gave that cannot be used. */
 class InputError extends Error {}
 
-async function told(signal: AbortSignal | undefined, work: () => Promise<ToolResult>): Promise<ToolResult> {
+async function reportingErrors(
+  signal: AbortSignal | undefined,
+  work: () => Promise<ToolResult>,
+): Promise<ToolResult> {
   try {
     signal?.throwIfAborted();
     return await work();

@@ -51,7 +51,7 @@ export interface Waiter {
 }
 
 export interface Decision {
-  readonly verdict: 'approved' | 'denied';
+  readonly outcome: 'approved' | 'denied';
   readonly scope: ApprovalScope;
   readonly reason: string | null;
   /** The user who decides. */

@@ -9,7 +9,7 @@ export interface Authenticator {
    * The owner of the credential, or undefined when it is not good. Never falls back to anybody.
    * @throws PortholeError `service_unavailable` when whoever could judge it cannot be asked
    */
-  judge(credential: string): Promise<Caller | undefined>;
+  authenticate(credential: string): Promise<Caller | undefined>;
   /** Of people who signed in with a browser; absent: nobody can. */
   readonly sessions?: Sessions | undefined;
 }

@@ -23,7 +23,7 @@ export interface PreviewRecords {
     targetPort: number,
     from: number,
     tombstone: Tombstone,
-    told?: readonly NewEvent[],
+    appended?: readonly NewEvent[],
   ): Promise<number>;
   /** Leaves or replaces tombstones; a `stopped` one is never replaced by a weaker reason. */
   bury(tombstones: readonly Tombstone[]): Promise<void>;

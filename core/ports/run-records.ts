@@ -31,7 +31,7 @@ export interface RunRecords {
    */
   list(owner: Owner | undefined, page: PageRequest): Promise<Page<RunRecord>>;
   /** Marks it completed at `at` if it runs, withdraws the approvals that wait in it, and then tells that; returns the record as it then stands, with the first completion's time. */
-  complete(id: string, at: Date, told?: readonly NewEvent[]): Promise<RunRecord | undefined>;
+  complete(id: string, at: Date, appended?: readonly NewEvent[]): Promise<RunRecord | undefined>;
   /** The ids among `ids` whose run has completed. */
   completedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
   /** The ids of the runs that work in a sandbox, in their order. */

@@ -62,13 +62,13 @@ export type Reservation =
   | { readonly kind: 'over_quota'; readonly used: Usage };
 
 /** What an owner may have, and what a sandbox counts that asks for no size. */
-export interface Allowance {
+export interface QuotaLimits {
   readonly quota: Quota;
   readonly defaultSize: SandboxSize;
 }
 
 /** On which an owner gets a sandbox. */
-export interface SandboxTerms {
+export interface SandboxOptions {
   readonly sessionKey: string | null;
   readonly name: string | null;
   readonly tags: Readonly<Record<string, string>>;
@@ -82,7 +82,7 @@ export interface SandboxTerms {
   /** The size it counts as. */
   readonly resources: Partial<SandboxSize>;
   /** Undefined: nothing binds the owner. */
-  readonly allowance?: Allowance | undefined;
+  readonly quotaLimits?: QuotaLimits | undefined;
 }
 
 export interface SandboxFilter {
@@ -103,7 +103,7 @@ export interface SandboxRecords {
    * Inserts it as `create` does, unless its owner has one of that session key or of that name, or would have more with it than the allowance. Counted and inserted in one transaction, so that
    * no number of simultaneous requests gets past either.
    */
-  reserve(sandbox: NewSandboxRecord, allowance?: Allowance): Promise<Reservation>;
+  reserve(sandbox: NewSandboxRecord, quotaLimits?: QuotaLimits): Promise<Reservation>;
   /** What an owner has, as quotas count it. */
   usage(owner: Owner, defaultSize: SandboxSize): Promise<Usage>;
   /**
@@ -113,7 +113,7 @@ export interface SandboxRecords {
   wake(
     sandbox: Pick<SandboxRecord, 'id' | 'generation'>,
     at: Date,
-    allowance?: Allowance,
+    quotaLimits?: QuotaLimits,
   ): Promise<'woken' | 'unchanged' | Usage>;
   /** Undefined for unknown ids; destroyed ones are kept, so that their end is known for certain. */
   get(id: string): Promise<SandboxRecord | undefined>;
@@ -129,7 +129,7 @@ export interface SandboxRecords {
     from: DesiredState,
     to: DesiredState,
     at: Date,
-    judged?: Pick<SandboxRecord, 'lastActiveAt' | 'heartbeatAt'>,
+    seen?: Pick<SandboxRecord, 'lastActiveAt' | 'heartbeatAt'>,
   ): Promise<boolean>;
   /** What came of its skills; does nothing where another generation has taken over the id. */
   setSkills(
@@ -139,7 +139,7 @@ export interface SandboxRecords {
   /** Somebody did something with it at `at`; never moves back. */
   touch(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, at: Date): Promise<void>;
   /** Somebody said at `at` that it is still wanted, which is activity, too; never moves back. The record as it then stands; undefined, and nothing changed, where it is not wanted to run. */
-  beat(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, at: Date): Promise<SandboxRecord | undefined>;
+  heartbeat(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, at: Date): Promise<SandboxRecord | undefined>;
   /** Newest first: the live ones of an owner, or of everybody but the service itself. */
   list(owner: Owner | undefined, filter: SandboxFilter, page: PageRequest): Promise<Page<SandboxRecord>>;
   /** Newest first: every sandbox but those that are both wanted and observed to be destroyed. */
@@ -159,6 +159,6 @@ export interface SandboxRecords {
     from: Owner,
     to: Owner,
     at: Date,
-    options?: { readonly id?: string | undefined; readonly terms?: SandboxTerms | undefined },
+    options?: { readonly id?: string | undefined; readonly sandboxOptions?: SandboxOptions | undefined },
   ): Promise<SandboxRecord | undefined>;
 }

@@ -55,7 +55,7 @@ export interface Sessions {
   /** @param begun what `beginOidc` has sealed, where the browser still has it */
   endOidc(begun: string | undefined, answer: SignInAnswer): Promise<EndedSignIn>;
   /** Whose session it is, as of now: an API key that has been taken away ends its sessions, and so does whoever signs out. */
-  judge(sealed: string): Promise<Person | undefined>;
+  authenticate(sealed: string): Promise<Person | undefined>;
   /** Whether the session goes on, as far as its store and its time go. */
   lasts(session: SessionRef): Promise<boolean>;
   /** Signs out, on every instance, wherever the sealed session may have got to. What is no session is none afterwards, either. */

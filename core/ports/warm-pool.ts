@@ -1,5 +1,5 @@
 import type { Owner } from './owner.ts';
-import type { SandboxRecord, SandboxTerms } from './sandbox-records.ts';
+import type { SandboxRecord, SandboxOptions } from './sandbox-records.ts';
 
 export interface WarmPoolConfig {
   /** Sandboxes to keep ready; 0: none. */
@@ -40,7 +40,11 @@ export interface WarmPool {
    * One that runs, as the owner's own, which counts as being created until its record says otherwise; undefined where the pool has none, and where sandboxes come out of it
    * by the provider's own `create`. What is missing then is made in the background.
    */
-  take(owner: Owner, signal?: AbortSignal, terms?: SandboxTerms): Promise<SandboxRecord | undefined>;
+  take(
+    owner: Owner,
+    signal?: AbortSignal,
+    sandboxOptions?: SandboxOptions,
+  ): Promise<SandboxRecord | undefined>;
   /** Ends what is going on in the background. The sandboxes stay: the next start keeps them. */
   close(): Promise<void>;
 }

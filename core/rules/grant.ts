@@ -80,7 +80,7 @@ function isWithin(folder: string, path: string): boolean {
 }
 
 /** Of a path to lend. @throws PortholeError `invalid_request` */
-export function lentPath(path: string): string {
+export function delegatedPath(path: string): string {
   const absolute = posix.resolve('/workspace', path);
   if (isWithin('/workspace', absolute)) return absolute;
   throw new PortholeError(

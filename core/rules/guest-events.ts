@@ -3,7 +3,7 @@ import type { NewSandboxEvent } from '../ports/sandbox-events.ts';
 import type { NewEvent } from '../ports/timeline.ts';
 
 /** What happened in a sandbox, for those who follow it, and for the timelines of its runs. */
-export interface GuestNews {
+export interface GuestEvents {
   readonly sandbox: Pick<NewSandboxEvent, 'type' | 'data'>;
   readonly run: NewEvent;
 }
@@ -11,7 +11,7 @@ export interface GuestNews {
 type Change = Exclude<GuestEvent, { name: 'snapshot' }>;
 
 /** Undefined for what another event says: the process of a server starts and exits when the server changes its state. */
-export function guestNews(change: Change, redact: (text: string) => string): GuestNews | undefined {
+export function guestEventsOf(change: Change, redact: (text: string) => string): GuestEvents | undefined {
   switch (change.name) {
     case 'port': {
       const { port, state, listener, at } = change.data;
@@ -43,7 +43,7 @@ export function guestNews(change: Change, redact: (text: string) => string): Gue
 function processStarted(
   { id, name, command, started_by }: Extract<Change, { name: 'process_started' }>['data'],
   redact: (text: string) => string,
-): GuestNews {
+): GuestEvents {
   const data = { process_id: id, name, command: redact(command), started_by: started_by.kind };
   return {
     sandbox: { type: 'process_started', data },
@@ -54,7 +54,7 @@ function processStarted(
 function processExited(
   { id, name, command, exit }: Extract<Change, { name: 'process' }>['data'],
   redact: (text: string) => string,
-): GuestNews {
+): GuestEvents {
   const { code, signal, reason, duration_ms } = exit;
   const data = {
     process_id: id,

@@ -11,7 +11,7 @@ export interface LifecycleLimits {
 /** A creation that is not done after this long was cut off: ten times as long as images are waited for. */
 export const ABANDONED_MS = 30 * 60_000;
 
-export type LifecycleVerdict =
+export type LifecycleDecision =
   | 'keep'
   /** It was quiet for too long. */
   | 'stop'
@@ -28,12 +28,12 @@ export type LifecycleVerdict =
  * What is to become of a sandbox at `now`. Pure: whoever acts on it must hold what was judged against what stands by then.
  * @param seenUntil an instant up to which it is known to be in use by traffic that the record does not see
  */
-export function judgeLife(
+export function lifecycleDecision(
   sandbox: SandboxRecord,
   now: Date,
   limits: LifecycleLimits,
   seenUntil?: Date,
-): LifecycleVerdict {
+): LifecycleDecision {
   const { desired, observed, createdAt, lastActiveAt, stoppedAt } = sandbox;
   const since = (instant: Date) => now.getTime() - instant.getTime();
   if (desired === 'destroyed') return observed === 'destroyed' ? 'keep' : 'finish_destroy';

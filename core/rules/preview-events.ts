@@ -1,13 +1,13 @@
 import type { Preview } from '../ports/preview-plane.ts';
 import type { NewEvent } from '../ports/timeline.ts';
 import { tokenFingerprint } from './preview-token.ts';
-import type { PreviewVerdict } from './preview-verdict.ts';
+import type { PreviewDecision } from './preview-decision.ts';
 
 /** Who or what did something to a preview. */
 export type Actor = 'agent' | 'owner' | 'admin' | 'traffic';
 
 /** Why a preview ended that nobody stopped. */
-export type ReapReason = Exclude<PreviewVerdict, 'alive' | 'stopped'> | 'over_cap';
+export type ReapReason = Exclude<PreviewDecision, 'alive' | 'stopped'> | 'over_cap';
 
 /** Told at most this often of one preview that is kept alive. */
 const KEPT_AGAIN_MS = 10 * 60_000;

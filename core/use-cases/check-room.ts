@@ -3,7 +3,7 @@ import type { PreviewFilter, PreviewPlane } from '../ports/preview-plane.ts';
 import type { RunRecord } from '../ports/run-records.ts';
 import type { PreviewOptions } from '../preview-options.ts';
 import { countExceeded, quotaOf, type Quotas } from '../rules/quotas.ts';
-import { tooManyPreviews } from './settle-opened-preview.ts';
+import { tooManyPreviews } from './enforce-caps.ts';
 
 export interface CheckRoomDeps {
   readonly plane: PreviewPlane;

@@ -6,7 +6,7 @@ import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import type { SandboxRecord } from '../ports/sandbox-records.ts';
 import type { PreviewOptions } from '../preview-options.ts';
 import { runCompleted } from '../rules/run-events.ts';
-import type { Introduce } from './agent-access/introducing-provider.ts';
+import type { ProvisionAccess } from './agent-access/provisioning-provider.ts';
 import { implicitRunId } from './tunnels/implicit-run.ts';
 
 export interface CompleteRunDeps {
@@ -15,7 +15,7 @@ export interface CompleteRunDeps {
   readonly provider: Pick<SandboxProvider, 'stop'>;
   readonly preview: Pick<PreviewOptions, 'keepAfterRun'>;
   readonly clock: Clock;
-  readonly introduce: Introduce;
+  readonly provisionAccess: ProvisionAccess;
 }
 
 /**
@@ -24,11 +24,11 @@ export interface CompleteRunDeps {
  * Completing it again changes nothing: a sandbox that its owner has resumed since keeps running.
  */
 export async function completeRun(deps: CompleteRunDeps, run: RunRecord): Promise<RunRecord> {
-  const { records, clock, introduce } = deps;
+  const { records, clock, provisionAccess } = deps;
   const completed = await records.runs.complete(run.id, clock.now(), [runCompleted()]);
   // A stopped sandbox gets the tokens of its runs when it resumes.
   const isStopped = run.status === 'running' && (await stopUnused(deps, run));
-  if (!isStopped) await introduce(run.sandboxId);
+  if (!isStopped) await provisionAccess(run.sandboxId);
   return completed ?? run;
 }
 

@@ -6,13 +6,13 @@ import type { Tokens } from '../ports/tokens.ts';
 import { countExceeded, quotaOf } from '../rules/quotas.ts';
 import { runCreated, sandboxCreated } from '../rules/run-events.ts';
 import { agentTokenOf } from './agent-access/agent-token.ts';
-import type { Introduce } from './agent-access/introducing-provider.ts';
+import type { ProvisionAccess } from './agent-access/provisioning-provider.ts';
 import { createSandbox, type CreateSandboxDeps } from './create-sandbox.ts';
 import { findSandbox } from './find-sandbox.ts';
 
 export interface CreateRunDeps extends CreateSandboxDeps {
   readonly tokens: Tokens;
-  readonly introduce: Introduce;
+  readonly provisionAccess: ProvisionAccess;
 }
 
 export interface NewRun {
@@ -54,7 +54,7 @@ export async function createRun(
     const agentToken = await agentTokenOf(tokens, run, false);
     const events = [runCreated(run), ...(made === undefined ? [] : [sandboxCreated(made)])];
     if (!(await records.runs.create(run, events, most))) throw countExceeded('runs', most ?? 0);
-    await deps.introduce(sandboxId, signal);
+    await deps.provisionAccess(sandboxId, signal);
     return { run, agentToken };
   };
 

@@ -4,11 +4,11 @@ import type { Ids } from '../ports/ids.ts';
 import type { Owner } from '../ports/owner.ts';
 import type { Records } from '../ports/records.ts';
 import type {
-  Allowance,
+  QuotaLimits,
   NewSandboxRecord,
   Reservation,
   SandboxRecord,
-  SandboxTerms,
+  SandboxOptions,
 } from '../ports/sandbox-records.ts';
 import type { SandboxProvider, SandboxSize, SandboxSpec } from '../ports/sandbox-provider.ts';
 import type { SandboxSkill } from '../ports/skills.ts';
@@ -73,8 +73,10 @@ export async function createSandbox<T>(
 ): Promise<T> {
   const wanted = await sized(deps, asked);
   await requireSkills(deps, wanted.owner, wanted.skills ?? []);
-  const terms = termsOf(deps, wanted);
-  const warm = isPlain(deps.provider, wanted) ? await deps.pool.take(wanted.owner, signal, terms) : undefined;
+  const sandboxOptions = sandboxOptionsOf(deps, wanted);
+  const warm = isPlain(deps.provider, wanted)
+    ? await deps.pool.take(wanted.owner, signal, sandboxOptions)
+    : undefined;
   if (warm !== undefined) return finish(deps, warm, () => used(deps, warm, use, signal));
   const id = deps.ids.sandbox();
   const reservation = await reserveSandbox(deps, id, wanted);
@@ -94,8 +96,8 @@ export async function reserveSandbox(
   id: string,
   wanted: NewSandbox,
 ): Promise<Extract<Reservation, { kind: 'reserved' | 'same_session' | 'id_taken' }>> {
-  const allowance = allowanceOf(deps, wanted.owner);
-  const reservation = await deps.records.sandboxes.reserve(newRecord(deps, id, wanted), allowance);
+  const quotaLimits = quotaLimitsOf(deps, wanted.owner);
+  const reservation = await deps.records.sandboxes.reserve(newRecord(deps, id, wanted), quotaLimits);
   if (reservation.kind === 'over_quota') {
     const more = { sandboxes: 1, ...deps.provider.defaultSize, ...wanted.resources };
     throw quotaExceeded(quotaOf(deps.quotas, wanted.owner), reservation.used, more);
@@ -161,12 +163,12 @@ function newRecord({ clock, place }: MakeSandboxDeps, id: string, wanted: NewSan
     observed: 'creating',
     createdAt: clock.now(),
     network: wanted.network ?? false,
-    ...traitsOf(wanted),
+    ...fieldsOf(wanted),
   };
 }
 
 /** What one that is made and one that is ready are given alike. */
-function traitsOf({
+function fieldsOf({
   sessionKey,
   name,
   tags,
@@ -225,16 +227,19 @@ export function specOf({ id, image, resources, network }: SandboxRecord): Sandbo
 }
 
 /** Undefined where nothing binds the owner. */
-export function allowanceOf(
+export function quotaLimitsOf(
   { quotas, provider }: { readonly quotas: Quotas; readonly provider: Pick<SandboxProvider, 'defaultSize'> },
   owner: Owner,
-): Allowance | undefined {
+): QuotaLimits | undefined {
   const quota = quotaOf(quotas, owner);
   return binds(quota) ? { quota, defaultSize: provider.defaultSize } : undefined;
 }
 
-function termsOf(deps: Pick<CreateSandboxDeps, 'quotas' | 'provider'>, wanted: NewSandbox): SandboxTerms {
-  return { ...traitsOf(wanted), allowance: allowanceOf(deps, wanted.owner) };
+function sandboxOptionsOf(
+  deps: Pick<CreateSandboxDeps, 'quotas' | 'provider'>,
+  wanted: NewSandbox,
+): SandboxOptions {
+  return { ...fieldsOf(wanted), quotaLimits: quotaLimitsOf(deps, wanted.owner) };
 }
 
 /** Makes the sandbox of a claimed id, or nothing: what fails is removed again. */
@@ -264,7 +269,7 @@ async function used<T>(
 async function finish<T>(deps: MakeSandboxDeps, sandbox: SandboxRecord, work: () => Promise<T>): Promise<T> {
   try {
     const result = await work();
-    if (sandbox.ttlSeconds !== null) await deps.records.sandboxes.beat(sandbox, deps.clock.now());
+    if (sandbox.ttlSeconds !== null) await deps.records.sandboxes.heartbeat(sandbox, deps.clock.now());
     await deps.records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
     return result;
   } catch (error) {

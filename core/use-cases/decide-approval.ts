@@ -12,11 +12,11 @@ export interface DecideApprovalDeps {
   readonly ids: Ids;
 }
 
-export interface ApprovalVerdict {
+export interface ApprovalDecisionInput {
   readonly run: RunRecord;
   readonly person: Person;
   readonly requestId: string;
-  readonly verdict: 'approved' | 'denied';
+  readonly outcome: 'approved' | 'denied';
   readonly scope: ApprovalScope;
   readonly reason?: string | undefined;
 }
@@ -34,10 +34,10 @@ export interface DecidedApproval {
  */
 export async function decideApproval(
   { records, clock, ids }: DecideApprovalDeps,
-  { run, person, requestId, verdict, scope, reason }: ApprovalVerdict,
+  { run, person, requestId, outcome, scope, reason }: ApprovalDecisionInput,
 ): Promise<DecidedApproval> {
   const now = clock.now();
-  const decision = { verdict, scope, reason: reason ?? null, by: person.user, policyId: ids.policy() };
+  const decision = { outcome, scope, reason: reason ?? null, by: person.user, policyId: ids.policy() };
   const result = await records.approvals.decide(run.id, requestId, decision, now);
   if (result === undefined) {
     throw new PortholeError(
@@ -47,7 +47,7 @@ export async function decideApproval(
   }
   const { decided, approval, also } = result;
   if (!decided) throw alreadyEnded(approval);
-  if (verdict === 'denied' || scope !== 'always') return { approval, also };
+  if (outcome === 'denied' || scope !== 'always') return { approval, also };
   const others = await records.approvals.runsWaiting(run.owner, approval.tool);
   // The decision is taken. What this does not reach waits on, and can still be decided.
   const applied = await Promise.allSettled(

@@ -27,7 +27,7 @@ export async function endSandbox(
     for (const preview of await listPreviews(deps, run)) {
       if (plane.hasUrls) {
         const { targetPort, token } = preview;
-        await revokePreview(deps, { run, targetPort, token, standing: preview, by });
+        await revokePreview(deps, { run, targetPort, token, existing: preview, by });
       } else await plane.close(preview, { uid: preview.uid });
     }
   }

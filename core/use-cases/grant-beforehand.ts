@@ -28,8 +28,8 @@ export interface GrantBeforehandDeps {
 export async function grantBeforehand(deps: GrantBeforehandDeps, call: ToolCall): Promise<boolean> {
   const grant = await findGrant(deps, call);
   if (grant === undefined) return false;
-  const told = approvedBeforehand({ ...call, id: deps.ids.approval() }, grant);
-  await deps.records.timeline.append(call.run.id, [told], deps.clock.now());
+  const event = approvedBeforehand({ ...call, id: deps.ids.approval() }, grant);
+  await deps.records.timeline.append(call.run.id, [event], deps.clock.now());
   return true;
 }
 

@@ -6,7 +6,7 @@ import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { leavesWorkspace, type Remembered } from '../rules/archive/archive-tree.ts';
 import type { TarHeader } from '../rules/archive/tar-header.ts';
 import { unpackInGuest } from './guest-files.ts';
-import { judgedBytes } from './judged-tar.ts';
+import { validatedBytes } from './validated-tar.ts';
 import { feedScript, IN_WORKSPACE } from './workspace-script.ts';
 
 /**
@@ -136,14 +136,14 @@ export async function hydrateWorkspace(
   };
   await feedScript(
     process,
-    Readable.from(judged(content, remembers, seen)),
+    Readable.from(validated(content, remembers, seen)),
     (script) => script.failure('/workspace', 'workspace_archive_write_error', 'hydrate failed'),
     signal,
   );
   return outside;
 }
 
-async function* judged(
+async function* validated(
   content: AsyncIterable<Buffer>,
   remembers: Remembered,
   seen: (entry: TarHeader) => void,
@@ -156,7 +156,7 @@ async function* judged(
     }
     if (isEmpty) throw new PortholeError('invalid_request', 'Empty tar payload');
   }
-  yield* judgedBytes(some(), { remembers }, undefined, seen);
+  yield* validatedBytes(some(), { remembers }, undefined, seen);
   // Behind the end of the archive, where no tar reads it.
   yield Buffer.from('whole\n');
 }

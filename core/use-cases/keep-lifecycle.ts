@@ -1,6 +1,6 @@
 import type { SandboxRecord } from '../ports/sandbox-records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
-import { judgeLife, type LifecycleLimits, type LifecycleVerdict } from '../rules/lifecycle.ts';
+import { lifecycleDecision, type LifecycleLimits, type LifecycleDecision } from '../rules/lifecycle.ts';
 import { isOfPool } from '../rules/pool-owner.ts';
 import { callGuest } from './changed-provider.ts';
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
@@ -15,7 +15,7 @@ export interface LifecycleDeps extends EndSandboxDeps {
   readonly archive?: ((sandbox: SandboxRecord, signal?: AbortSignal) => Promise<void>) | undefined;
 }
 
-export type LifecyclePass = Readonly<Record<Exclude<LifecycleVerdict, 'keep'>, number>>;
+export type LifecyclePass = Readonly<Record<Exclude<LifecycleDecision, 'keep'>, number>>;
 
 /**
  * One pass over the sandboxes of this installation: idle ones are stopped, stopped ones destroyed after their retention, and what a crash left half done is done. Any number of passes may run at once, and
@@ -28,10 +28,10 @@ export async function keepLifecycle(deps: LifecycleDeps, signal?: AbortSignal): 
   for await (const sandbox of everyItem((page) => records.sandboxes.live(page, place))) {
     if (isOfPool(sandbox)) continue;
     signal?.throwIfAborted();
-    const verdict = judgeLife(sandbox, clock.now(), limits, inUse.get(sandbox.id));
-    if (verdict === 'keep') continue;
+    const decision = lifecycleDecision(sandbox, clock.now(), limits, inUse.get(sandbox.id));
+    if (decision === 'keep') continue;
     try {
-      if (await carryOut(deps, sandbox, verdict, signal)) done[verdict] += 1;
+      if (await carryOut(deps, sandbox, decision, signal)) done[decision] += 1;
     } catch (error) {
       failed(sandbox.id, error);
     }
@@ -58,24 +58,24 @@ async function previewsInUse(
 async function carryOut(
   deps: LifecycleDeps,
   sandbox: SandboxRecord,
-  verdict: Exclude<LifecycleVerdict, 'keep'>,
+  decision: Exclude<LifecycleDecision, 'keep'>,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   const { records, provider, clock } = deps;
   const { sandboxes } = records;
-  if (verdict === 'expire') await deps.archive?.(sandbox, signal);
+  if (decision === 'expire') await deps.archive?.(sandbox, signal);
   const now = clock.now();
-  if (verdict === 'stop' || verdict === 'lapse') {
+  if (decision === 'stop' || decision === 'lapse') {
     const won = await sandboxes.moveDesired(sandbox, 'running', 'stopped', now, sandbox);
     if (!won) return false;
   }
-  if (verdict === 'lapse') await expireProcesses(provider, sandbox.id);
-  if (verdict === 'stop' || verdict === 'lapse' || verdict === 'finish_stop') {
+  if (decision === 'lapse') await expireProcesses(provider, sandbox.id);
+  if (decision === 'stop' || decision === 'lapse' || decision === 'finish_stop') {
     await provider.stop(sandbox.id);
     await sandboxes.setObserved(sandbox.id, 'stopped', sandbox.generation);
     return true;
   }
-  if (verdict === 'expire' && !(await sandboxes.moveDesired(sandbox, 'stopped', 'destroyed', now))) {
+  if (decision === 'expire' && !(await sandboxes.moveDesired(sandbox, 'stopped', 'destroyed', now))) {
     return false;
   }
   await endSandbox(deps, sandbox);

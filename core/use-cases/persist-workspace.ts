@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { PortholeError } from '../errors.ts';
 import type { ExecProcess, SandboxProvider } from '../ports/sandbox-provider.ts';
-import { type Note, SENTINEL, TarWords } from '../rules/archive/tar-words.ts';
+import { type Note, SENTINEL, TarOutput } from '../rules/archive/tar-output.ts';
 import { belowWorkspace, resolveWorkspacePath } from '../rules/workspace-path.ts';
 import { tarOfGuest } from './guest-files.ts';
 import { outputOf } from './output-of.ts';
@@ -16,7 +16,7 @@ import { IN_FOLDER, knownFailure, UNDER_WAY } from './workspace-script.ts';
  * it can, find leaves them out: tar tries
  * each pattern at every slash of every name, and in a deep tree does not come to an end. Of find
  * that fails tar is told as of what is not there, so that a part is not taken for the whole. GNU
- * tar and busybox's leave out what may not be read and say so, in the words that `TarWords` knows;
+ * tar and busybox's leave out what may not be read and say so, in the words that `TarOutput` knows;
  * any other ends there. GNU's exit code 1 only says that a file changed while it was read, as files
  * in a living workspace do.
  */
@@ -111,7 +111,7 @@ export async function persistWorkspace(
 }
 
 async function tarOf(process: ExecProcess, folder: string): Promise<PersistedFolder> {
-  const words = new TarWords();
+  const words = new TarOutput();
   process.stderr.setEncoding('utf8');
   process.stderr.on('data', (said: string) => words.take(said));
   const heard = finished(process.stderr).catch(() => undefined);

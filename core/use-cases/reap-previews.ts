@@ -6,7 +6,7 @@ import type { PreviewOptions } from '../preview-options.ts';
 import { previewKept, previewReaped, previewStopped } from '../rules/preview-events.ts';
 import { slidingExpiry } from '../rules/preview-lifetime.ts';
 import { tokenSha256 } from '../rules/preview-token.ts';
-import { type PreviewVerdict, previewVerdict } from '../rules/preview-verdict.ts';
+import { type PreviewDecision, previewDecision } from '../rules/preview-decision.ts';
 import { isFullPass } from '../rules/reaper-pass.ts';
 
 export interface ReapPreviewsDeps {
@@ -15,7 +15,7 @@ export interface ReapPreviewsDeps {
   readonly clock: Clock;
   readonly preview: PreviewOptions;
   /** Called after each preview that this pass really ended. */
-  readonly reaped?: (preview: Preview, verdict: PreviewVerdict) => void;
+  readonly reaped?: (preview: Preview, decision: PreviewDecision) => void;
 }
 
 export interface ReapReport {
@@ -38,7 +38,7 @@ const BATCH = 500;
 /** Ended previews answer 410 this long. */
 const TOMBSTONE_HOURS = 24;
 
-const END_REASON: Record<Exclude<PreviewVerdict, 'alive'>, EndReason> = {
+const END_REASON: Record<Exclude<PreviewDecision, 'alive'>, EndReason> = {
   stopped: 'stopped',
   orphaned: 'orphaned',
   max_lifetime: 'max_lifetime',
@@ -56,7 +56,7 @@ export async function reapPreviews(deps: ReapPreviewsDeps, signal?: AbortSignal)
   const total = { seen: 0, kept: 0, reaped: 0, lost: 0 };
   const failures: unknown[] = [];
   let batch: Preview[] = [];
-  const judge = async () => {
+  const decide = async () => {
     const result = await reapBatch(deps, batch, signal);
     total.seen += batch.length;
     total.kept += result.kept;
@@ -68,9 +68,9 @@ export async function reapPreviews(deps: ReapPreviewsDeps, signal?: AbortSignal)
   const now = clock.now();
   for await (const preview of plane.list(isFullPass(now) ? {} : { dueBefore: now }, signal)) {
     batch.push(preview);
-    if (batch.length === BATCH) await judge();
+    if (batch.length === BATCH) await decide();
   }
-  if (batch.length > 0) await judge();
+  if (batch.length > 0) await decide();
   const swept = await plane.sweep(now, signal);
   await records.previews.forget(new Date(now.getTime() - TOMBSTONE_HOURS * 3_600_000));
   if (failures.length > 0) {
@@ -84,7 +84,7 @@ export async function reapPreviews(deps: ReapPreviewsDeps, signal?: AbortSignal)
 
 interface Due {
   readonly preview: Preview;
-  readonly verdict: Exclude<PreviewVerdict, 'alive'>;
+  readonly decision: Exclude<PreviewDecision, 'alive'>;
   readonly hash: string;
 }
 
@@ -105,7 +105,7 @@ async function reapBatch(
   const now = clock.now();
   const due: Due[] = [];
   for (const [preview, hash] of hashes) {
-    const verdict = previewVerdict(
+    const decision = previewDecision(
       {
         createdAt: preview.createdAt,
         expiresAt: preview.expiresAt,
@@ -118,30 +118,30 @@ async function reapBatch(
       now,
     );
     // Loopback sessions do not expire; but one whose sandbox is gone would hold its place for as long as the host runs.
-    if (!plane.hasUrls && verdict !== 'orphaned') continue;
-    if (verdict !== 'alive') due.push({ preview, verdict, hash });
+    if (!plane.hasUrls && decision !== 'orphaned') continue;
+    if (decision !== 'alive') due.push({ preview, decision, hash });
   }
   const { dead, kept, failures } = await withoutUsed(deps, due, signal);
   if (dead.length === 0) return { kept, reaped: 0, lost: 0, failures };
   // First the tombstones: only `stopped` ones bind, so one that is written for a preview that a keepalive then saves does no harm.
   await records.previews.bury(
-    dead.map(({ preview, verdict, hash }) => ({
+    dead.map(({ preview, decision, hash }) => ({
       tokenSha256: hash,
       runId: preview.runId,
-      reason: END_REASON[verdict],
+      reason: END_REASON[decision],
       at: now,
     })),
   );
   const closed = await Promise.allSettled(
-    dead.map(async ({ preview, verdict }) => {
+    dead.map(async ({ preview, decision }) => {
       // What was stopped goes even if it was touched since: stopping is final.
       const precondition =
-        verdict === 'stopped' ? { uid: preview.uid } : { uid: preview.uid, version: preview.version };
+        decision === 'stopped' ? { uid: preview.uid } : { uid: preview.uid, version: preview.version };
       const gone = await plane.close(preview, precondition, signal);
       if (!gone) return false;
-      reaped?.(preview, verdict);
-      const told = verdict === 'stopped' ? previewStopped(preview) : previewReaped(preview, verdict);
-      await records.timeline.append(preview.runId, told, now);
+      reaped?.(preview, decision);
+      const event = decision === 'stopped' ? previewStopped(preview) : previewReaped(preview, decision);
+      await records.timeline.append(preview.runId, event, now);
       return true;
     }),
   );
@@ -171,7 +171,7 @@ async function withoutUsed(
   const ask = async (): Promise<void> => {
     for (let next = left.pop(); next !== undefined; next = left.pop()) {
       try {
-        if (next.verdict === 'idle' && (await keptByTraffic(deps, next.preview, signal))) kept += 1;
+        if (next.decision === 'idle' && (await keptByTraffic(deps, next.preview, signal))) kept += 1;
         else dead.push(next);
       } catch (error) {
         // In use, but its expiry did not move: the next pass finds it again.

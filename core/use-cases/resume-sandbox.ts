@@ -3,7 +3,7 @@ import type { Records } from '../ports/records.ts';
 import type { SandboxRecord } from '../ports/sandbox-records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { quotaExceeded, quotaOf, type Quotas } from '../rules/quotas.ts';
-import { allowanceOf } from './create-sandbox.ts';
+import { quotaLimitsOf } from './create-sandbox.ts';
 import { joined } from './joined.ts';
 
 export interface ResumeSandboxDeps {
@@ -27,14 +27,15 @@ export async function resumeSandbox(
   const now = clock.now();
   await records.sandboxes.touch(sandbox, now);
   const { owner } = sandbox;
-  const woken = await records.sandboxes.wake(sandbox, now, allowanceOf({ quotas, provider }, owner));
+  const woken = await records.sandboxes.wake(sandbox, now, quotaLimitsOf({ quotas, provider }, owner));
   if (typeof woken !== 'string') {
     const more = { sandboxes: 1, ...provider.defaultSize, ...sandbox.resources, diskMb: 0 };
     throw quotaExceeded(quotaOf(quotas, owner), woken, more);
   }
   // Simultaneous ones of this process do it together: each would look, wait and try a command by itself.
   await joined(records.sandboxes, `resume ${sandbox.id}`, () => provider.resume(sandbox.id));
-  const beaten = sandbox.ttlSeconds === null ? undefined : await records.sandboxes.beat(sandbox, clock.now());
+  const beaten =
+    sandbox.ttlSeconds === null ? undefined : await records.sandboxes.heartbeat(sandbox, clock.now());
   await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
   // The provider has brought them up to date.
   const { skills } = (sandbox.skills.length > 0 && (await records.sandboxes.get(sandbox.id))) || sandbox;

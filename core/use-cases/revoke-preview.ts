@@ -19,7 +19,7 @@ export interface Revocation {
   /** @default the port's present one */
   readonly token?: string | undefined;
   /** What was seen under the token, where somebody has looked already. */
-  readonly standing?: Preview | undefined;
+  readonly existing?: Preview | undefined;
   readonly by?: Actor | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface Revocation {
  */
 export async function revokePreview(
   { records, plane, tokens, clock }: RevokePreviewDeps,
-  { run, targetPort, token, standing, by }: Revocation,
+  { run, targetPort, token, existing, by }: Revocation,
 ): Promise<void> {
   const generation = await records.previews.generation(run.id, targetPort);
   const current = tokens.preview(run.tokenKid, run.id, targetPort, generation);
@@ -41,9 +41,9 @@ export async function revokePreview(
     at: clock.now(),
   } as const;
   if (revoked === current) {
-    const ends = standing ?? (await plane.find(revoked));
-    const told = ends === undefined ? [] : previewStopped(ends, by);
-    await records.previews.end(run.id, targetPort, generation, tombstone, told);
+    const ends = existing ?? (await plane.find(revoked));
+    const events = ends === undefined ? [] : previewStopped(ends, by);
+    await records.previews.end(run.id, targetPort, generation, tombstone, events);
   } else {
     await records.previews.bury([tombstone]);
   }

@@ -2,7 +2,7 @@ import { PortholeError } from '../errors.ts';
 import { checkRoom } from './check-room.ts';
 import { checkStart } from './check-start.ts';
 import { grantBeforehand, type GrantBeforehandDeps, type ToolCall } from './grant-beforehand.ts';
-import { meetStandingPreview } from './meet-standing-preview.ts';
+import { reuseExistingPreview } from './reuse-existing-preview.ts';
 import {
   type PreviewStart,
   type StartedPreview,
@@ -30,7 +30,7 @@ export async function startAgentPreview(
   await checkStart(deps, start, signal);
   const generation = await deps.records.previews.generation(run.id, targetPort);
   const token = deps.tokens.preview(run.tokenKid, run.id, targetPort, generation);
-  const met = rotate === true ? undefined : await meetStandingPreview(deps, start, token, signal);
+  const met = rotate === true ? undefined : await reuseExistingPreview(deps, start, token, signal);
   if (met !== undefined) return met;
 
   const call = toolCall(start, generation);

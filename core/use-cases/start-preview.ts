@@ -5,9 +5,9 @@ import { type Actor, previewKept, previewOpened } from '../rules/preview-events.
 import { maxUntil, slidingExpiry } from '../rules/preview-lifetime.ts';
 import { checkStart, type CheckStartDeps } from './check-start.ts';
 import { revokePreview, type RevokePreviewDeps } from './revoke-preview.ts';
-import { settleOpenedPreview, type SettleOpenedDeps } from './settle-opened-preview.ts';
+import { enforceCaps, type EnforceCapsDeps } from './enforce-caps.ts';
 
-export interface StartPreviewDeps extends RevokePreviewDeps, CheckStartDeps, SettleOpenedDeps {}
+export interface StartPreviewDeps extends RevokePreviewDeps, CheckStartDeps, EnforceCapsDeps {}
 
 export interface StartedPreview {
   readonly preview: Preview;
@@ -86,7 +86,7 @@ async function startOnce(
     },
     signal,
   );
-  if (!(await settleOpenedPreview(deps, opened, generation, run.owner))) return undefined;
+  if (!(await enforceCaps(deps, opened, generation, run.owner))) return undefined;
   const { preview, created } = opened;
   const readiness = await plane.serves(preview, signal);
   // The last word: what is answered was live after everything else had been done.

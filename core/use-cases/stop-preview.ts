@@ -24,7 +24,7 @@ export async function stopPreview(
     );
   }
   if (plane.hasUrls) {
-    await revokePreview(deps, { run, targetPort: preview.targetPort, token, standing: preview, by });
+    await revokePreview(deps, { run, targetPort: preview.targetPort, token, existing: preview, by });
   } else if (await plane.close(preview, { uid: preview.uid }, signal)) {
     await records.timeline.append(run.id, previewStopped(preview, by), clock.now());
   }

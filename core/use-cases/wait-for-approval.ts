@@ -6,7 +6,7 @@ import type { Records } from '../ports/records.ts';
 import { displayId } from '../rules/approval-events.ts';
 import { answerBy, leaseUntil, renewAt, requestBounds } from '../rules/approval-times.ts';
 import type { ToolCall } from './grant-beforehand.ts';
-import { createWakeBell } from './wake-bell.ts';
+import { createWakeSignal } from './wake-signal.ts';
 
 export interface WaitForApprovalDeps {
   readonly records: Pick<Records, 'approvals' | 'runs' | 'timeline'>;
@@ -38,9 +38,9 @@ export async function waitForApproval(
   const { records, clock, ids, stopping } = deps;
   const waiterId = ids.request();
   const waiter = (now: Date) => ({ id: waiterId, until: leaseUntil(now) });
-  const bell = createWakeBell(clock, [signal, stopping]);
+  const wakeSignal = createWakeSignal(clock, [signal, stopping]);
   // Before the first look: what is decided after it rings.
-  const unwatch = records.timeline.watch(call.run.id, bell.ring);
+  const unwatch = records.timeline.watch(call.run.id, wakeSignal.notify);
   try {
     const asked = clock.now();
     const request = {
@@ -64,7 +64,7 @@ export async function waitForApproval(
         signal.throwIfAborted();
       }
       if (stopping.aborted) throw stopped();
-      await bell.until(earlier(approval.expiresAt, renewal));
+      await wakeSignal.until(earlier(approval.expiresAt, renewal));
       const now = clock.now();
       if (now >= approval.expiresAt) await records.approvals.timeOut(now, approval.runId);
       const isDue = now >= renewal;
@@ -78,7 +78,7 @@ export async function waitForApproval(
     throw await refusal(deps, approval);
   } finally {
     unwatch();
-    bell.close();
+    wakeSignal.close();
   }
 }
 
@@ -96,10 +96,10 @@ async function lookAgain(
 
 async function whereAvailable(
   before: ApprovalRecord,
-  look: () => Promise<ApprovalRecord | undefined>,
+  poll: () => Promise<ApprovalRecord | undefined>,
 ): Promise<ApprovalRecord> {
   try {
-    return (await look()) ?? before;
+    return (await poll()) ?? before;
   } catch (error) {
     if (error instanceof PortholeError && error.code === 'service_unavailable') return before;
     throw error;

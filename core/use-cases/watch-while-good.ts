@@ -1,8 +1,8 @@
 import type { WakingClock } from '../ports/clock.ts';
-import { createWakeBell } from './wake-bell.ts';
+import { createWakeSignal } from './wake-signal.ts';
 
 /** Also without a wake it is looked again after this long, in milliseconds: one that could be lost must not let what was revoked go on. */
-const LOOK_AGAIN_MS = 15_000;
+const REPOLL_MS = 15_000;
 
 /** What somebody showed, for as long as something lasts that was begun with it. */
 export interface WatchedCredential {
@@ -18,7 +18,7 @@ export interface WatchOptions {
   /** Until when it is good, as far as is known; undefined once it is not. Null: for as long as nobody ends it. */
   readonly goodUntil: () => Promise<Date | null | undefined>;
   /** Has `ring` called when it may have changed; returns what ends that. @default nobody tells */
-  readonly watch?: (ring: () => void) => () => void;
+  readonly watch?: (notify: () => void) => () => void;
   /** What its signal is aborted with. */
   readonly over: () => Error;
 }
@@ -31,23 +31,23 @@ export function watchWhileGood(
   const looked = Promise.withResolvers<void>();
   const lapsed = new AbortController();
   const closed = new AbortController();
-  const bell = createWakeBell(clock, [closed.signal]);
-  const unwatch = watch(bell.ring);
-  const look = async (): Promise<void> => {
+  const wakeSignal = createWakeSignal(clock, [closed.signal]);
+  const unwatch = watch(wakeSignal.notify);
+  const poll = async (): Promise<void> => {
     try {
       while (!closed.signal.aborted) {
         const until = await goodUntil();
         if (until === undefined) throw over();
         looked.resolve();
-        const again = clock.now().getTime() + LOOK_AGAIN_MS;
-        await bell.until(new Date(until === null ? again : Math.min(until.getTime(), again)));
+        const again = clock.now().getTime() + REPOLL_MS;
+        await wakeSignal.until(new Date(until === null ? again : Math.min(until.getTime(), again)));
       }
     } finally {
       unwatch();
-      bell.close();
+      wakeSignal.close();
     }
   };
-  look().catch((error: unknown) => {
+  poll().catch((error: unknown) => {
     // Where the records cannot be asked, nothing goes on that they might have ended.
     if (!closed.signal.aborted) lapsed.abort(error);
     looked.resolve();

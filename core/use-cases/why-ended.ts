@@ -8,7 +8,7 @@ import { hasLapsed } from '../rules/lifecycle.ts';
  * Between the looks at a sandbox that may have died, in milliseconds: the end of a command can be
  * seen before the end of its sandbox.
  */
-const LOOKS_MS = [0, 250];
+const POLLS_MS = [0, 250];
 
 export interface WhyEndedDeps {
   readonly records: Pick<Records, 'sandboxes'>;
@@ -39,7 +39,7 @@ export async function whyEnded(
         ? `Sandbox ${id} expired: no heartbeat came within its ttl_seconds of ${found.ttlSeconds}. Its ${what} ended with it. ${resume}; POST /v1/sandbox/${id}/heartbeat keeps it.`
         : `Sandbox ${id} was stopped, and its ${what} ended with it. ${resume}.`;
     }
-    for (const wait of LOOKS_MS) {
+    for (const wait of POLLS_MS) {
       await pause(wait);
       const { state, reason } = await provider.inspect(id);
       if (state === 'running') continue;

@@ -35,7 +35,7 @@ export const UNDER_WAY = '.porthole-????????????????';
 /**
  * The environment variable with the folders and files, one a line, that a caller may reach of the workspace; unset: all of it.
  */
-export const LENT_PATHS = 'PORTHOLE_LENT_PATHS';
+export const DELEGATED_PATHS = 'PORTHOLE_LENT_PATHS';
 
 /** Then, in the folder `$1` below it, which is shifted away, if it is lent to whoever asks. */
 export const IN_FOLDER = `${IN_WORKSPACE}

@@ -144,13 +144,13 @@ async function main(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
   // Nobody reads any more (`| head`, a closed terminal): put everything away all the same.
   process.stdout.on('error', () => stop.abort());
-  let verdict: string | undefined;
+  let decision: string | undefined;
   try {
     const { values } = parseArgs({ options: { once: { type: 'boolean' }, help: { type: 'boolean' } } });
-    if (values.help === true) verdict = USAGE;
+    if (values.help === true) decision = USAGE;
     else {
       await demo(values.once === true, stop.signal);
-      if (values.once === true) verdict = 'It works.';
+      if (values.once === true) decision = 'It works.';
     }
   } catch (error) {
     if (stop.signal.aborted) process.exitCode = 130;
@@ -158,7 +158,7 @@ async function main(): Promise<void> {
   } finally {
     await putAway();
   }
-  if (process.exitCode === undefined && verdict !== undefined) process.stdout.write(`\n  ${verdict}\n\n`);
+  if (process.exitCode === undefined && decision !== undefined) process.stdout.write(`\n  ${decision}\n\n`);
 }
 
 await main();

@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { PortholeError } from '../../core/errors.ts';
 import { leavesWorkspace, type Remembered } from '../../core/rules/archive/archive-tree.ts';
 import type { TarHeader } from '../../core/rules/archive/tar-header.ts';
-import { TarJudge } from '../../core/rules/archive/tar-judge.ts';
+import { TarValidator } from '../../core/rules/archive/tar-validator.ts';
 import { MAX_UPLOAD_FRAME, MAX_UPLOAD_PATH, UPLOAD, type Unpacked } from '../protocol/files.ts';
 import { errno, Slices } from './descriptors.ts';
 import { failure, systemFailure } from './failures.ts';
@@ -61,7 +61,7 @@ export async function unpackTar(
   };
   await staged(workspace, true, async (stage) => {
     const slices = new Slices();
-    const judge = new TarJudge({
+    const validator = new TarValidator({
       remembers,
       visitor: {
         entry(entry) {
@@ -76,14 +76,14 @@ export async function unpackTar(
     for await (const chunk of content) {
       isEmpty &&= chunk.length === 0;
       try {
-        judge.push(chunk);
+        validator.push(chunk);
       } catch (error) {
         throw systemFailure(error, 'workspace_archive_write_error', 'tar extract failed');
       }
       await slices.pause();
     }
     if (isEmpty) throw new PortholeError('invalid_request', 'Empty tar payload');
-    judge.end();
+    validator.end();
   });
   return { outside_links: outside };
 }

@@ -5,7 +5,7 @@ import { findRun } from '#core/use-cases/find-run.ts';
 import { defineRoute, json } from '../route.ts';
 import { RunPath } from '../runs/run-dto.ts';
 
-const VERDICT = { approve: 'approved', deny: 'denied' } as const;
+const OUTCOME = { approve: 'approved', deny: 'denied' } as const;
 
 const Body = z
   .strictObject({
@@ -63,7 +63,7 @@ export const decideApprovalRoute = defineRoute({
       run,
       person,
       requestId: body.request_id,
-      verdict: VERDICT[body.decision],
+      outcome: OUTCOME[body.decision],
       scope: body.scope,
       reason: body.reason === '' ? undefined : body.reason,
     });

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { ownerOf, requirePerson } from '#core/callers.ts';
-import type { FollowWaiting } from '#core/use-cases/waiting-board.ts';
+import type { FollowWaiting } from '#core/use-cases/pending-approvals.ts';
 import { EVENT_STREAM_HEADERS, FIRST_FRAME, followingOf, QUIET_FRAME } from '../event-stream.ts';
 import { defineRoute } from '../route.ts';
 import type { Services } from '../services.ts';
@@ -33,7 +33,7 @@ export const followApprovalsRoute = defineRoute({
 
 async function* frames(services: Services, following: FollowWaiting): AsyncGenerator<string, void> {
   yield FIRST_FRAME;
-  for await (const waiting of services.waitingBoard.follow(following)) {
+  for await (const waiting of services.pendingApprovals.follow(following)) {
     yield waiting === undefined
       ? QUIET_FRAME
       : `event: approvals\ndata: ${JSON.stringify(toWaitingApprovals(waiting))}\n\n`;

@@ -1,5 +1,5 @@
 import { ownerOf, requirePerson } from '#core/callers.ts';
-import { MOST_WAITING } from '#core/use-cases/waiting-board.ts';
+import { MOST_WAITING } from '#core/use-cases/pending-approvals.ts';
 import { defineRoute, json } from '../route.ts';
 import { toWaitingApprovals, WaitingApprovals } from './waiting-approval-dto.ts';
 

@@ -4,13 +4,13 @@ export type ConsoleBuild =
   /** `words`: the builder's last ones, for a person at this machine. */
   | { readonly state: 'failed'; readonly words: string };
 
-let standing: ConsoleBuild = { state: 'none' };
+let existing: ConsoleBuild = { state: 'none' };
 
 /** Told by whoever builds beside the functions; functions that nobody builds for are never told. */
-export function tellConsoleBuild(build: ConsoleBuild): void {
-  standing = build;
+export function setConsoleBuild(build: ConsoleBuild): void {
+  existing = build;
 }
 
 export function consoleBuild(): ConsoleBuild {
-  return standing;
+  return existing;
 }

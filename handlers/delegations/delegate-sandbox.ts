@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { lendSandbox } from '#core/use-cases/delegations/lend-sandbox.ts';
+import { createDelegation } from '#core/use-cases/delegations/create-delegation.ts';
 import { findSandbox } from '#core/use-cases/find-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
@@ -65,12 +65,12 @@ export const delegateSandboxRoute = defineRoute({
   errors: ['sandbox_not_found', 'too_many_delegations'],
   async handle({ params, body, caller }, services) {
     const sandbox = await findSandbox(services, caller, params.id);
-    const lent = await lendSandbox(services, sandbox, {
+    const delegated = await createDelegation(services, sandbox, {
       grant: { scopes: body.scopes, commands: body.commands ?? null, paths: body.paths ?? null },
       ttl: body.ttl_seconds * 1_000,
       renewable: body.renewable,
       label: body.label ?? null,
     });
-    return json(201, toCredentialDto(lent), { 'cache-control': 'no-store' });
+    return json(201, toCredentialDto(delegated), { 'cache-control': 'no-store' });
   },
 });

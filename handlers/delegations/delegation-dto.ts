@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { DelegationRecord } from '#core/ports/delegations.ts';
 import { SCOPES } from '#core/rules/grant.ts';
-import type { Lent } from '#core/use-cases/delegations/lend-sandbox.ts';
+import type { IssuedDelegation } from '#core/use-cases/delegations/create-delegation.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 
 export const ScopeName = z.enum(SCOPES);
@@ -51,6 +51,6 @@ export const CredentialDto = z
   })
   .meta({ id: 'DelegatedCredential' });
 
-export function toCredentialDto({ delegation, token }: Lent): z.infer<typeof CredentialDto> {
+export function toCredentialDto({ delegation, token }: IssuedDelegation): z.infer<typeof CredentialDto> {
   return { token, delegation_id: delegation.id, expires_at: delegation.expiresAt.toISOString() };
 }

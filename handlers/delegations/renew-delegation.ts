@@ -1,4 +1,4 @@
-import { renewDelegation } from '#core/use-cases/delegations/lend-sandbox.ts';
+import { renewDelegation } from '#core/use-cases/delegations/create-delegation.ts';
 import { findSandbox } from '#core/use-cases/find-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
 import { CredentialDto, DelegationPath, toCredentialDto } from './delegation-dto.ts';
@@ -17,7 +17,7 @@ export const renewDelegationRoute = defineRoute({
   errors: ['sandbox_not_found', 'delegation_not_found', 'delegation_not_renewable'],
   async handle({ params, caller }, services) {
     const sandbox = await findSandbox(services, caller, params.id);
-    const lent = await renewDelegation(services, sandbox, params.delegation_id);
-    return json(200, toCredentialDto(lent), { 'cache-control': 'no-store' });
+    const delegated = await renewDelegation(services, sandbox, params.delegation_id);
+    return json(200, toCredentialDto(delegated), { 'cache-control': 'no-store' });
   },
 });

@@ -1,4 +1,4 @@
-import { delegationNotFound } from '#core/use-cases/delegations/lend-sandbox.ts';
+import { delegationNotFound } from '#core/use-cases/delegations/create-delegation.ts';
 import { findSandbox } from '#core/use-cases/find-sandbox.ts';
 import { defineRoute } from '../route.ts';
 import { DelegationPath } from './delegation-dto.ts';

@@ -25,7 +25,7 @@ const Body = z
   )
   .meta({ id: 'ValidateSandboxRequest' });
 
-const Verdict = z
+const Decision = z
   .object({
     sandbox_id: z.string(),
     exists: z.boolean().describe('Whether the org has such a sandbox'),
@@ -48,7 +48,7 @@ export const validateSandboxRoute = defineRoute({
     'For servers that a client tells which sandbox to use, with their own key: whether it exists, is of their org, and what the credential is good for. Nothing else that the client says need be believed.',
   access: 'caller',
   body: Body,
-  responses: { 200: { description: 'What it is worth', schema: Verdict } },
+  responses: { 200: { description: 'What it is worth', schema: Decision } },
   async handle({ body, caller, headers }, services) {
     const person = requirePerson(caller, 'judge credentials');
     const id = body.sandbox_id;
@@ -69,7 +69,9 @@ export const validateSandboxRoute = defineRoute({
     const exists =
       sandbox !== undefined && sandbox.desired !== 'destroyed' && sandbox.owner.org === person.org;
     const credential = body.credential ?? body.sandbox_credential ?? '';
-    const grant = exists ? grantOf(await services.authenticator.judge(credential), sandbox) : undefined;
+    const grant = exists
+      ? grantOf(await services.authenticator.authenticate(credential), sandbox)
+      : undefined;
     return json(200, {
       sandbox_id: id,
       exists,
@@ -79,7 +81,7 @@ export const validateSandboxRoute = defineRoute({
       commands: grant?.commands == null ? null : [...grant.commands],
       paths: grant?.paths == null ? null : [...grant.paths],
       expires_at: grant?.expiresAt?.toISOString() ?? null,
-    } satisfies z.infer<typeof Verdict>);
+    } satisfies z.infer<typeof Decision>);
   },
 });
 

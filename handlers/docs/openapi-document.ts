@@ -178,8 +178,11 @@ function formSchema({ form }: FormBody): Json {
     properties: Object.fromEntries(
       parts.map(([name, { description, file, many, example }]) => {
         const one = file === true ? { type: 'string', format: 'binary' } : { type: 'string' };
-        const told = example === undefined ? { description } : { description, example };
-        return [name, many === true ? { type: 'array', items: one, ...told } : { ...one, ...told }];
+        const annotations = example === undefined ? { description } : { description, example };
+        return [
+          name,
+          many === true ? { type: 'array', items: one, ...annotations } : { ...one, ...annotations },
+        ];
       }),
     ),
   };

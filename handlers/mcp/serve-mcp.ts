@@ -115,12 +115,12 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
       signal: AbortSignal.any(signals),
       progress(progress, total, message) {
         if (token === undefined) return;
-        const told = {
+        const notification = {
           method: 'notifications/progress',
           params: { progressToken: token, progress, total, message },
         } as const;
         extra
-          .sendNotification(told)
+          .sendNotification(notification)
           .catch((error: unknown) => services.log.debug({ err: error }, 'progress not told'));
       },
     };
@@ -141,24 +141,24 @@ async function callTool(
 ): Promise<CallToolResult> {
   const { services, signal } = context;
   const began = performance.now();
-  const tell = (outcome: string) => {
+  const record = (outcome: string) => {
     const ms = Math.round((performance.now() - began) * 10) / 10;
     services.log.info({ operation: `mcp ${tool.name}`, outcome, ms }, 'tool called');
   };
   const read = tool.input.safeParse(given);
   if (!read.success) {
-    tell('invalid_request');
+    record('invalid_request');
     return failure(redact(describeProblems(read.error, given, 'arguments', tool.input)), 'invalid_request');
   }
   try {
     const { data, text } = await tool.run(read.data, context);
-    tell('ok');
+    record('ok');
     return { content: [{ type: 'text', text }], structuredContent: data };
   } catch (error) {
     if (signal.aborted) throw error;
     const { body } = errorResponse(error, services.ids.request(), services.log, `mcp ${tool.name}`, redact);
     const { error: message, code } = JSON.parse(body as string) as ErrorBody;
-    tell(code);
+    record(code);
     return failure(message, code);
   }
 }

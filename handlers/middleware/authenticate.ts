@@ -35,7 +35,7 @@ export async function identify(
     if (route.access === 'local' && comesFromThisMachine(event)) return undefined;
     throw new PortholeError('unauthorized', 'Unauthorized');
   }
-  const caller = await authenticator.judge(credential);
+  const caller = await authenticator.authenticate(credential);
   if (caller === undefined) throw new PortholeError('unauthorized', 'Unauthorized');
   if (caller.kind === 'agent' && route.agents !== true) throw notFor(caller, route);
   if (caller.kind === 'delegate') checkDelegate(caller, route, event.pathParameters?.['id']);
@@ -60,7 +60,7 @@ async function personOfSession(
       'A request with the session of a browser must have the Origin header: programs send Authorization: Bearer <key>.',
     );
   }
-  return sessions.judge(sealed);
+  return sessions.authenticate(sealed);
 }
 
 function notFor(caller: Agent | Delegate, { summary }: Pick<Route, 'summary'>): PortholeError {

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { findRun } from '#core/use-cases/find-run.ts';
-import { type Following, followStory } from '#core/use-cases/follow-story.ts';
-import { keepBeating } from '#core/use-cases/keep-beating.ts';
+import { type EventStreamOptions, streamEvents } from '#core/use-cases/stream-events.ts';
+import { sendHeartbeats } from '#core/use-cases/send-heartbeats.ts';
 import { EventId } from '../event-id.ts';
 import { EVENT_STREAM_HEADERS, FIRST_FRAME, followingOf, QUIET_FRAME } from '../event-stream.ts';
 import { defineRoute } from '../route.ts';
@@ -32,7 +32,7 @@ export const followTimelineRoute = defineRoute({
     const following = followingOf(services, run.id, { headers, query: query.after, signal });
     // A person who looks at it wants its sandbox; an agent would keep itself alive.
     const sandbox = caller.kind === 'agent' ? undefined : await services.records.sandboxes.get(run.sandboxId);
-    const watch = () => (sandbox === undefined ? () => undefined : keepBeating(services, sandbox));
+    const watch = () => (sandbox === undefined ? () => undefined : sendHeartbeats(services, sandbox));
     return {
       statusCode: 200,
       headers: { ...EVENT_STREAM_HEADERS },
@@ -43,13 +43,13 @@ export const followTimelineRoute = defineRoute({
 
 async function* frames(
   services: Services,
-  following: Following,
+  following: EventStreamOptions,
   { untilCompleted, watch }: { readonly untilCompleted: boolean; readonly watch: () => () => void },
 ): AsyncGenerator<string, void> {
   const unwatch = watch();
   try {
     yield FIRST_FRAME;
-    for await (const event of followStory(services.records.timeline, services.clock, following)) {
+    for await (const event of streamEvents(services.records.timeline, services.clock, following)) {
       if (event === undefined) {
         yield QUIET_FRAME;
         continue;

@@ -6,7 +6,7 @@ import { createSandbox } from '#core/use-cases/create-sandbox.ts';
 import { readySandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
 import { fromSizeRequest, SizeRequest } from './sandbox-size.ts';
-import { Environment, SandboxName, SessionKey, Skills, Tags, TtlSeconds } from './sandbox-traits.ts';
+import { Environment, SandboxName, SessionKey, Skills, Tags, TtlSeconds } from './sandbox-schemas.ts';
 
 const Body = z
   .object({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { resolveWorkspacePath } from '#core/rules/workspace-path.ts';
-import { lentProvider } from '#core/use-cases/delegations/lent-provider.ts';
+import { delegatedProvider } from '#core/use-cases/delegations/delegated-provider.ts';
 import { deleteWorkspaceFile } from '#core/use-cases/guest-files.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
@@ -36,10 +36,10 @@ export const deleteFileRoute = defineRoute({
   ],
   async handle({ params, query, caller, signal }, services) {
     const path = resolveWorkspacePath(absolutePath(params.path), 'path');
-    const provider = lentProvider(services.provider, caller, path);
+    const provider = delegatedProvider(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     await deleteWorkspaceFile(provider, sandbox.id, path, query.recursive === 'true', signal);
-    services.news.tell(sandbox.id, 'file_deleted', { path });
+    services.publisher.publish(sandbox.id, 'file_deleted', { path });
     return json(200, { ok: true });
   },
 });

@@ -5,7 +5,7 @@ import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import { endSandbox } from '#core/use-cases/end-sandbox.ts';
 import { everyItem } from '#core/use-cases/every-item.ts';
 import { defineRoute, json } from '../route.ts';
-import { TagFilter } from './sandbox-traits.ts';
+import { TagFilter } from './sandbox-schemas.ts';
 
 /** How many ids a refusal names. */
 const MOST_NAMED = 10;

@@ -2,8 +2,8 @@ import { posix } from 'node:path';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { resolveWorkspacePath } from '#core/rules/workspace-path.ts';
-import { lentProvider } from '#core/use-cases/delegations/lent-provider.ts';
-import { judgedTar } from '#core/use-cases/judged-tar.ts';
+import { delegatedProvider } from '#core/use-cases/delegations/delegated-provider.ts';
+import { validatedTar } from '#core/use-cases/validated-tar.ts';
 import { persistWorkspace } from '#core/use-cases/persist-workspace.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { attachment } from '../attachment.ts';
@@ -37,7 +37,7 @@ export const downloadFolderRoute = defineRoute({
   ],
   async handle({ params, query: { path, format }, caller, signal }, services) {
     const folder = resolveWorkspacePath(path, 'path');
-    const provider = lentProvider(services.provider, caller, folder);
+    const provider = delegatedProvider(services.provider, caller, folder);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const { tar, note } = await persistWorkspace(
       { provider },
@@ -55,7 +55,7 @@ export const downloadFolderRoute = defineRoute({
       body:
         format === 'zip'
           ? (await loadZip()).zipOfTar(tar, note)
-          : Readable.from(judgedTar(tar, note), { objectMode: false }),
+          : Readable.from(validatedTar(tar, note), { objectMode: false }),
     };
   },
 });

@@ -3,7 +3,7 @@ import { PortholeError } from '#core/errors.ts';
 import { collectCommand } from '#core/use-cases/collect-command.ts';
 import { checkCommand } from '#core/rules/grant.ts';
 import { executeCommand } from '#core/use-cases/execute-command.ts';
-import { tellCommand } from '#core/use-cases/tell-command.ts';
+import { publishCommand } from '#core/use-cases/publish-command.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { EVENT_STREAM_HEADERS } from '../event-stream.ts';
 import { prefers } from '../prefers.ts';
@@ -88,7 +88,7 @@ export const execCommandRoute = defineRoute({
       signal,
     );
     command.then(
-      (running) => tellCommand(services.news, sandbox.id, body.argv, running),
+      (running) => publishCommand(services.publisher, sandbox.id, body.argv, running),
       () => undefined,
     );
     const vary = { vary: 'accept' };

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
 import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import { findSandbox } from '#core/use-cases/find-sandbox.ts';
-import { type Following, followStory } from '#core/use-cases/follow-story.ts';
-import { keepBeating } from '#core/use-cases/keep-beating.ts';
+import { type EventStreamOptions, streamEvents } from '#core/use-cases/stream-events.ts';
+import { sendHeartbeats } from '#core/use-cases/send-heartbeats.ts';
 import { EventId } from '../event-id.ts';
 import { EVENT_STREAM_HEADERS, FIRST_FRAME, followingOf, QUIET_FRAME } from '../event-stream.ts';
 import { defineRoute } from '../route.ts';
@@ -41,15 +41,15 @@ export const followSandboxRoute = defineRoute({
 async function* frames(
   services: Services,
   sandbox: SandboxRecord,
-  following: Following,
+  following: EventStreamOptions,
   caller: Caller,
 ): AsyncGenerator<string, void> {
   // Who was lent it does not say that its client is still there.
-  const rest = caller.kind === 'person' ? keepBeating(services, sandbox) : () => undefined;
+  const rest = caller.kind === 'person' ? sendHeartbeats(services, sandbox) : () => undefined;
   try {
     yield FIRST_FRAME;
     yield frame({ type: 'connected', sandbox_id: sandbox.id });
-    for await (const event of followStory(services.records.sandboxEvents, services.clock, following)) {
+    for await (const event of streamEvents(services.records.sandboxEvents, services.clock, following)) {
       if (event !== undefined) {
         const { seq, type, at, data } = event;
         yield `id: ${seq}\n${frame({ type, at: at.toISOString(), ...data })}`;

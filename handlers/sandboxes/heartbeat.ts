@@ -28,7 +28,7 @@ export const heartbeatRoute = defineRoute({
   errors: ['sandbox_not_found', 'sandbox_not_running'],
   async handle({ params, caller }, { records, clock }) {
     const sandbox = await findSandbox({ records }, caller, params.id);
-    const beaten = await records.sandboxes.beat(sandbox, clock.now());
+    const beaten = await records.sandboxes.heartbeat(sandbox, clock.now());
     if (beaten !== undefined) return json(200, { expires_at: expiryOf(beaten)?.toISOString() ?? null });
     const now = await records.sandboxes.get(sandbox.id);
     if (now === undefined || now.desired === 'destroyed') throw sandboxNotFound(sandbox.id);

@@ -5,7 +5,7 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { setPriority } from 'node:os';
 import { PortholeError } from '#core/errors.ts';
-import type { Note } from '#core/rules/archive/tar-words.ts';
+import type { Note } from '#core/rules/archive/tar-output.ts';
 import type { Listing } from '#core/use-cases/list-workspace-files.ts';
 
 export const HEAVY_THREAD = new URL(import.meta.url);

@@ -50,7 +50,7 @@ export const hydrateWorkspaceRoute = defineRoute({
     const outside = await withUpload({ headers, stream }, tooLarge, (content) =>
       hydrateWorkspace(services, sandbox.id, content, {}, signal),
     );
-    services.news.tell(sandbox.id, 'file_written', { path: '/workspace' });
+    services.publisher.publish(sandbox.id, 'file_written', { path: '/workspace' });
     return json(200, { ok: true, ...(outside.total > 0 && { outside_links: outside }) });
   },
 });

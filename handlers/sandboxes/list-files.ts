@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { lentProvider } from '#core/use-cases/delegations/lent-provider.ts';
+import { delegatedProvider } from '#core/use-cases/delegations/delegated-provider.ts';
 import { readListing } from '#core/use-cases/list-workspace-files.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute } from '../route.ts';
@@ -59,7 +59,7 @@ export const listFilesRoute = defineRoute({
     'exec_transport_error',
   ],
   async handle({ params, query: { path, depth }, caller, signal }, services) {
-    const provider = lentProvider(services.provider, caller, path);
+    const provider = delegatedProvider(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const listing = await readListing({ provider }, sandbox.id, path, { depth }, signal);
     return {

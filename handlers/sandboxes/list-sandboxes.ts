@@ -3,7 +3,7 @@ import { ownerOf, requirePerson } from '#core/callers.ts';
 import { pageLimit } from '../page-limit.ts';
 import { defineRoute, json } from '../route.ts';
 import { SandboxDto, toSandboxDto } from './sandbox-dto.ts';
-import { SandboxName, SessionKey, TagFilter } from './sandbox-traits.ts';
+import { SandboxName, SessionKey, TagFilter } from './sandbox-schemas.ts';
 
 export const listSandboxesRoute = defineRoute({
   id: 'listSandboxes',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { resolveWorkspacePath } from '#core/rules/workspace-path.ts';
-import { lentProvider } from '#core/use-cases/delegations/lent-provider.ts';
+import { delegatedProvider } from '#core/use-cases/delegations/delegated-provider.ts';
 import { moveWorkspaceFile } from '#core/use-cases/guest-files.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
@@ -46,12 +46,12 @@ export const moveFileRoute = defineRoute({
   async handle({ params, body, caller, signal }, services) {
     const [from, to] = [resolveWorkspacePath(body.from, 'path'), resolveWorkspacePath(body.to, 'path')];
     // Both are checked as they are written; the guest checks where links lead.
-    lentProvider(services.provider, caller, from);
-    const provider = lentProvider(services.provider, caller, to);
+    delegatedProvider(services.provider, caller, from);
+    const provider = delegatedProvider(services.provider, caller, to);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     await moveWorkspaceFile(provider, sandbox.id, { from, to, overwrite: body.overwrite }, signal);
-    services.news.tell(sandbox.id, 'file_deleted', { path: from });
-    services.news.tell(sandbox.id, 'file_written', { path: to });
+    services.publisher.publish(sandbox.id, 'file_deleted', { path: from });
+    services.publisher.publish(sandbox.id, 'file_written', { path: to });
     return json(200, { path: to });
   },
 });

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { judgedBytes } from '#core/use-cases/judged-tar.ts';
+import { validatedBytes } from '#core/use-cases/validated-tar.ts';
 import { persistWorkspace } from '#core/use-cases/persist-workspace.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute } from '../route.ts';
@@ -39,7 +39,7 @@ export const persistWorkspaceRoute = defineRoute({
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const excludes = query.excludes === undefined ? [] : query.excludes.split(',');
     const { tar, note } = await persistWorkspace(services, sandbox.id, { excludes }, signal);
-    const body = Readable.from(judgedBytes(tar, { remembers: 'none' }, note), { objectMode: false });
+    const body = Readable.from(validatedBytes(tar, { remembers: 'none' }, note), { objectMode: false });
     return {
       statusCode: 200,
       headers: { 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' },

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { checkSessionId } from '#core/rules/session-id.ts';
-import { MOST_COLUMNS, readShell, readSize } from '#core/rules/terminal-words.ts';
-import { keepBeating } from '#core/use-cases/keep-beating.ts';
+import { MOST_COLUMNS, readShell, readSize } from '#core/rules/terminal-messages.ts';
+import { sendHeartbeats } from '#core/use-cases/send-heartbeats.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute } from '../route.ts';
 import { SandboxPath } from './sandbox-path.ts';
@@ -70,7 +70,7 @@ export const ptyTerminalRoute = defineRoute({
         throw failed(error);
       });
     // A person who looks at it wants it. An agent would keep itself alive; who was lent it does not say that its client is still there.
-    const watch = () => (caller.kind !== 'person' ? () => undefined : keepBeating(services, sandbox));
+    const watch = () => (caller.kind !== 'person' ? () => undefined : sendHeartbeats(services, sandbox));
     return {
       statusCode: 101,
       headers: {},

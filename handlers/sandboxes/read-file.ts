@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { lentProvider } from '#core/use-cases/delegations/lent-provider.ts';
+import { delegatedProvider } from '#core/use-cases/delegations/delegated-provider.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { readWorkspaceFile } from '#core/use-cases/workspace-files.ts';
 import { attachment } from '../attachment.ts';
@@ -31,7 +31,7 @@ export const readFileRoute = defineRoute({
   async handle({ params, headers, caller, signal }, services) {
     checkSessionHeader(headers);
     const path = absolutePath(params.path);
-    const provider = lentProvider(services.provider, caller, path);
+    const provider = delegatedProvider(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const { content, size } = await readWorkspaceFile({ provider }, sandbox.id, path, signal);
     return {

@@ -5,16 +5,16 @@ const whole = (min: number, max: number) => {
   const words = `must be a whole number from ${min} to ${max}`;
   return z.int(words).min(min, words).max(max, words);
 };
-const CPU_WORDS = 'must be a number of CPUs from 0.1 to 1024, in thousandths at the finest';
+const CPU_MESSAGE = 'must be a number of CPUs from 0.1 to 1024, in thousandths at the finest';
 
 /** What a caller asks for. What is left out is the default. */
 export const SizeRequest = z
   .strictObject({
     cpu: z
-      .number(CPU_WORDS)
-      .min(0.1, CPU_WORDS)
-      .max(1_024, CPU_WORDS)
-      .refine((cpu) => Number.isInteger(Math.round(cpu * 1e9) / 1e6), CPU_WORDS)
+      .number(CPU_MESSAGE)
+      .min(0.1, CPU_MESSAGE)
+      .max(1_024, CPU_MESSAGE)
+      .refine((cpu) => Number.isInteger(Math.round(cpu * 1e9) / 1e6), CPU_MESSAGE)
       .nullish()
       .describe('CPUs; may be a fraction')
       .meta({ example: 1.5 }),

@@ -66,7 +66,7 @@ export const uploadFilesRoute = defineRoute({
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const files = onlyFiles(multipartParts({ headers, stream }, LIMITS));
     const written = await uploadFiles(services, sandbox.id, path, files, signal);
-    for (const file of written) services.news.tell(sandbox.id, 'file_written', { path: file.path });
+    for (const file of written) services.publisher.publish(sandbox.id, 'file_written', { path: file.path });
     return json(200, { files: written });
   },
 });

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { WatchEvent } from '#guest/protocol/files.ts';
 import { resolveWorkspacePath } from '#core/rules/workspace-path.ts';
-import { lentProvider } from '#core/use-cases/delegations/lent-provider.ts';
+import { delegatedProvider } from '#core/use-cases/delegations/delegated-provider.ts';
 import { watchWorkspace } from '#core/use-cases/guest-files.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { EVENT_STREAM_HEADERS, FIRST_FRAME, QUIET_FRAME } from '../event-stream.ts';
@@ -43,7 +43,7 @@ export const watchFilesRoute = defineRoute({
   ],
   async handle({ params, query: { path, recursive }, caller, signal }, services) {
     const folder = resolveWorkspacePath(path, 'path');
-    const provider = lentProvider(services.provider, caller, folder);
+    const provider = delegatedProvider(services.provider, caller, folder);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const over = AbortSignal.any([
       AbortSignal.timeout(LONGEST_MS),

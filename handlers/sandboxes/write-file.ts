@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { resolveWorkspacePath } from '#core/rules/workspace-path.ts';
-import { lentProvider } from '#core/use-cases/delegations/lent-provider.ts';
+import { delegatedProvider } from '#core/use-cases/delegations/delegated-provider.ts';
 import { useSandbox } from '#core/use-cases/use-sandbox.ts';
 import { writeWorkspaceFile } from '#core/use-cases/workspace-files.ts';
 import { defineRoute, json } from '../route.ts';
@@ -38,12 +38,12 @@ export const writeFileRoute = defineRoute({
   async handle({ params, caller, headers, stream, signal }, services) {
     checkSessionHeader(headers);
     const path = absolutePath(params.path);
-    const provider = lentProvider(services.provider, caller, path);
+    const provider = delegatedProvider(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     await withUpload({ headers, stream }, tooLarge, (content) =>
       writeWorkspaceFile({ provider }, sandbox.id, path, content, signal),
     );
-    services.news.tell(sandbox.id, 'file_written', { path: resolveWorkspacePath(path, 'path') });
+    services.publisher.publish(sandbox.id, 'file_written', { path: resolveWorkspacePath(path, 'path') });
     return json(200, { ok: true });
   },
 });

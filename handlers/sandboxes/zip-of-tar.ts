@@ -3,9 +3,9 @@ import { Readable } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import { PortholeError } from '#core/errors.ts';
 import type { TarHeader } from '#core/rules/archive/tar-header.ts';
-import type { Note } from '#core/rules/archive/tar-words.ts';
+import type { Note } from '#core/rules/archive/tar-output.ts';
 import { type ZipEntry, ZipWriter } from '#core/rules/archive/zip-writer.ts';
-import { judgedEntries } from '#core/use-cases/judged-tar.ts';
+import { validatedEntries } from '#core/use-cases/validated-tar.ts';
 import type { Job, ZipAnswer, ZipSays } from './heavy-thread.ts';
 
 /** Of what kind an entry is, in the upper bits of its mode, as Unix and so zip have it. */
@@ -25,7 +25,7 @@ const MEMORY = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4, stack
 /**
  * A tar that comes out of a sandbox as a zip, as it comes: one entry at a time, each compressed on
  * its way, at the pace of its reader, in a thread. Symbolic links are stored as links, as Info-ZIP
- * does; pipes and hard links are left out, and so is what `judgedTar` leaves out.
+ * does; pipes and hard links are left out, and so is what `validatedTar` leaves out.
  */
 export function zipOfTar(tar: Readable, note: () => Note | undefined): Readable {
   const pieces = threadPieces(tar, note);
@@ -94,7 +94,7 @@ export async function* zipPieces(
   const zip = new ZipWriter();
   try {
     let isOpen = false;
-    for await (const piece of judgedEntries(tar, note)) {
+    for await (const piece of validatedEntries(tar, note)) {
       if ('contents' in piece) {
         if (isOpen) await zip.write(piece.contents);
       } else {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { skillNotFound } from '#core/use-cases/skills/require-skills.ts';
 import { defineRoute } from '../route.ts';
 import { Shared, SkillPath } from './skill-dto.ts';
-import { whoseSkill } from './whose-skill.ts';
+import { skillOwner } from './whose-skill.ts';
 
 export const deleteSkillRoute = defineRoute({
   id: 'deleteSkill',
@@ -17,7 +17,7 @@ export const deleteSkillRoute = defineRoute({
   responses: { 204: { description: 'It is not there any more' } },
   errors: ['skill_not_found'],
   async handle({ params, query, caller }, { records }) {
-    const owner = whoseSkill(caller, query.shared, 'delete');
+    const owner = skillOwner(caller, query.shared, 'delete');
     if (!(await records.skills.delete(owner, params.name))) throw skillNotFound(params.name);
     return { statusCode: 204, headers: {} };
   },

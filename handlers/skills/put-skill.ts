@@ -5,7 +5,7 @@ import { MAX_PACKED_BYTES } from '#core/use-cases/skills/unpack-skill.ts';
 import { defineRoute, json } from '../route.ts';
 import { readUpload } from './read-upload.ts';
 import { Shared, SkillDetailDto, SkillPath, toSkillDetailDto } from './skill-dto.ts';
-import { whoseSkill } from './whose-skill.ts';
+import { skillOwner } from './whose-skill.ts';
 
 export const putSkillRoute = defineRoute({
   id: 'putSkill',
@@ -26,7 +26,7 @@ export const putSkillRoute = defineRoute({
   },
   errors: ['payload_too_large', 'quota_exceeded', 'not_streamable'],
   async handle({ params, query, caller, headers, stream }, services) {
-    const owner = whoseSkill(caller, query.shared, 'put');
+    const owner = skillOwner(caller, query.shared, 'put');
     const packed = await readUpload({ headers, stream }, MAX_PACKED_BYTES, tooLarge);
     const { skill, isNew } = await putSkill(services, params.name, owner, packed);
     return json(isNew ? 201 : 200, toSkillDetailDto(skill));

@@ -81,7 +81,7 @@ export function createChannelServers({
 
   const admit = async (isFrom: IsFrom, req: IncomingMessage) => {
     const [, token] = /^bearer +(\S+)$/i.exec(req.headers.authorization ?? '') ?? [];
-    const caller = token === undefined ? undefined : await agents.judge(token);
+    const caller = token === undefined ? undefined : await agents.authenticate(token);
     const { remoteAddress = '' } = req.socket;
     if (caller?.kind !== 'agent' || !(await isFrom(caller.sandboxId, remoteAddress))) {
       throw new PortholeError('unauthorized', UNAUTHORIZED);

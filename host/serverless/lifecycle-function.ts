@@ -1,4 +1,4 @@
-import { keepLives, type LifecycleReport } from '#handlers/lifecycle.ts';
+import { runLifecyclePass, type LifecycleReport } from '#handlers/lifecycle.ts';
 import type { OpenFunction } from './open-function.ts';
 import { scheduledFunction } from './scheduled-function.ts';
 
@@ -6,5 +6,5 @@ import { scheduledFunction } from './scheduled-function.ts';
 export function lifecycleFunction(
   open: () => Promise<OpenFunction>,
 ): (event?: unknown) => Promise<LifecycleReport> {
-  return scheduledFunction(open, (services) => keepLives(services));
+  return scheduledFunction(open, (services) => runLifecyclePass(services));
 }

@@ -38,4 +38,7 @@ function opened(services: Unopened, name: string): unknown {
 }
 
 /** No credential is good, and none is not either. */
-const NOBODY: Authenticator = { withoutCredential: undefined, judge: () => Promise.resolve(undefined) };
+const NOBODY: Authenticator = {
+  withoutCredential: undefined,
+  authenticate: () => Promise.resolve(undefined),
+};

@@ -30,7 +30,7 @@ const FIXED = [
   'startedAt',
   'maxUntil',
   'attempt',
-  'turn',
+  'ticket',
   'serviceVersion',
 ] as const;
 

@@ -4,7 +4,7 @@ import { DEADLINE_SECONDS, everyMinutePlan } from '../scheduled/every-minute.pla
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 
 /** What the function host's image runs for one pass over the lives of all sandboxes. */
-export const LIFECYCLE_ARGUMENTS = ['host/keep-lives-once.ts'];
+export const LIFECYCLE_ARGUMENTS = ['host/lifecycle-pass-once.ts'];
 
 export function lifecyclePlan(
   config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway' | 'archives'>,

@@ -14,7 +14,7 @@ import type { Browser, Page } from 'playwright-core';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
 import { suite } from '#test/support/suite.ts';
-import { violations } from './support/console-bed.ts';
+import { violations } from './support/console-fixture.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** What `npm start` runs from. */

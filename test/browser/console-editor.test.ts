@@ -5,7 +5,7 @@ import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
-import { ensureConsoleBuilt, paste, violations } from './support/console-bed.ts';
+import { ensureConsoleBuilt, paste, violations } from './support/console-fixture.ts';
 
 /** Says which version of itself it is, and which action it does. */
 const code = (version: number) =>

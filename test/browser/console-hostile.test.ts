@@ -5,7 +5,7 @@ import { makeRun, type MadeRun } from '#test/host/support/runs.ts';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
-import { ensureConsoleBuilt, watch, type Watched } from './support/console-bed.ts';
+import { ensureConsoleBuilt, watch, type Watched } from './support/console-fixture.ts';
 
 const KEY = 'a-key-of-alice-0123';
 /** Runs where anything takes it for more than a text. */

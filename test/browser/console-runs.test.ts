@@ -6,7 +6,7 @@ import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { serveViteProject, type ServedViteProject } from '#test/support/vite-project.ts';
-import { decide, ensureConsoleBuilt, violations, watch, type Watched } from './support/console-bed.ts';
+import { decide, ensureConsoleBuilt, violations, watch, type Watched } from './support/console-fixture.ts';
 
 interface Run {
   readonly run_id: string;
@@ -184,8 +184,8 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       const both = [ask(port + 1, own), ask(port + 2, own)];
       await card(port + 2).waitFor();
       await decide(card(port + 1), 'Any port of this run');
-      const told = `Approved any port of this run. Port ${port + 2} was waiting and is approved too.`;
-      await page.locator('.notice').getByText(told).waitFor();
+      const notice = `Approved any port of this run. Port ${port + 2} was waiting and is approved too.`;
+      await page.locator('.notice').getByText(notice).waitFor();
       expect((await Promise.all(both)).map(({ status }) => status)).toEqual([200, 200]);
       port += 2;
     });
@@ -588,7 +588,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
 
     test('goes on without a gap or a repeat when the server goes away and comes back', async () => {
       const run = (await first.call('POST', '/api/runs', { body: {} })).json<Run>();
-      const tell = (host: TestHost, from: number, count: number) =>
+      const announce = (host: TestHost, from: number, count: number) =>
         host.host.services.records.timeline.append(
           run.run_id,
           Array.from({ length: count }, (_, at) => ({
@@ -598,14 +598,14 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
           })),
           new Date(),
         );
-      await tell(first, 3000, 3);
+      await announce(first, 3000, 3);
       await page.goto(`${first.host.url}/runs/${run.run_id}`);
       await page.getByText('port 3002', { exact: true }).waitFor();
       await page.getByText('Live', { exact: true }).waitFor();
       await first.close();
       await page.getByText('Reconnecting…').waitFor();
       second = await startTestHost({ PORT: String(first.host.port) }, { dataDir: first.dataDir });
-      await tell(second, 3003, 3);
+      await announce(second, 3003, 3);
       await page.getByText('port 3005', { exact: true }).waitFor();
       await page.getByText('Live', { exact: true }).waitFor();
       const ports = (await page.locator('.timeline li span').allTextContents()).filter((each) =>
@@ -613,7 +613,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       );
       expect(ports).toEqual([3005, 3004, 3003, 3002, 3001, 3000].map((port) => `port ${port}`));
 
-      for (let from = 10_000; from < 15_000; from += 500) await tell(second, from, 500);
+      for (let from = 10_000; from < 15_000; from += 500) await announce(second, from, 500);
       await page.getByText('port 14999', { exact: true }).waitFor();
       expect(await page.locator('.timeline li').count()).toBe(100);
       const { events } = await second.host.services.records.timeline.read(run.run_id, {

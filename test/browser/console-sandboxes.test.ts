@@ -9,7 +9,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
-import { ensureConsoleBuilt, violations, watch, type Watched } from './support/console-bed.ts';
+import { ensureConsoleBuilt, violations, watch, type Watched } from './support/console-fixture.ts';
 
 /** Sandboxes see the programs of the machine. */
 const VIM = ['vim', 'vim.tiny'].find((name) =>

@@ -4,7 +4,7 @@ import { makeRun } from '#test/host/support/runs.ts';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
-import { decide, ensureConsoleBuilt, violations, watch } from './support/console-bed.ts';
+import { decide, ensureConsoleBuilt, violations, watch } from './support/console-fixture.ts';
 
 const KEY = 'a-key-of-alice-0123';
 const MINUTE = 60_000;

@@ -5,7 +5,7 @@ import { makeRun, startPreview } from '#test/host/support/runs.ts';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
-import { ensureConsoleBuilt, violations } from './support/console-bed.ts';
+import { ensureConsoleBuilt, violations } from './support/console-fixture.ts';
 import { type HttpsFront, startHttpsFront } from './support/https-front.ts';
 
 const ALICE = 'a-key-of-alice-0123';

@@ -5,7 +5,14 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
-import { BUILT, decide, ensureConsoleBuilt, violations, watch, type Watched } from './support/console-bed.ts';
+import {
+  BUILT,
+  decide,
+  ensureConsoleBuilt,
+  violations,
+  watch,
+  type Watched,
+} from './support/console-fixture.ts';
 
 const KEY = 'a-key-of-alice-0123';
 

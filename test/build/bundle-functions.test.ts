@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { brotliDecompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ROUTES } from '#handlers/routes.ts';
-import { command } from '#test/cluster/bed/command.ts';
+import { command } from '#test/cluster/fixture/command.ts';
 import { type BuiltFunctions, builtFunctions } from '#test/support/built-functions.ts';
 import { gatewayEvent } from '../host/serverless/gateway-events.ts';
 

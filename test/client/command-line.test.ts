@@ -202,7 +202,7 @@ describe('the command line', () => {
   });
 
   test('lends a sandbox, lists what is lent, and revokes it', async () => {
-    const lent = await run(
+    const delegated = await run(
       'delegate',
       'try',
       '--scope',
@@ -214,10 +214,10 @@ describe('the command line', () => {
       '--label',
       'me',
     );
-    const { configurable } = JSON.parse(lent.stdout) as RunConfig;
+    const { configurable } = JSON.parse(delegated.stdout) as RunConfig;
     const { sandbox_id: sandboxId, credential } = configurable.sandbox;
     expect(sandboxId).toBe(id);
-    const [delegation = ''] = lent.stderr.split(' ');
+    const [delegation = ''] = delegated.stderr.split(' ');
     expect((await run('delegate', 'try', '--list')).stdout).toMatch(
       new RegExp(`^${delegation} until .* me\n$`),
     );

@@ -31,7 +31,7 @@ describe('what the client lends', () => {
     expect(await sandbox.delegations.list()).toMatchObject([
       { delegation_id: delegation.id, scopes: ['exec'], commands: ['echo'], label: 'me', renewable: true },
     ]);
-    const { sandbox: lent, tools, validation } = await connect(delegation.sandboxConfig());
+    const { sandbox: delegated, tools, validation } = await connect(delegation.sandboxConfig());
     expect(tools.map(({ name }) => name)).toEqual(['exec_command']);
     expect(tools[0]?.description).toContain('Only these programs, given as a list of words: echo.');
     expect(await tools[0]?.run({ command: ['echo', 'hi'] })).toEqual({
@@ -40,36 +40,36 @@ describe('what the client lends', () => {
     });
     expect(await tools[0]?.run({ command: 'echo hi' })).toMatchObject({ isError: true, code: 'forbidden' });
     expect(validation).toMatchObject({ valid: true, owner: false, scopes: ['exec'], commands: ['echo'] });
-    expect(await lent.exec(['echo', 'hi']).text()).toBe('hi\n');
-    await expect(lent.exec(['ls']).text()).rejects.toMatchObject({ status: 403, code: 'forbidden' });
-    await expect(lent.files.text('a')).rejects.toMatchObject({ status: 403 });
+    expect(await delegated.exec(['echo', 'hi']).text()).toBe('hi\n');
+    await expect(delegated.exec(['ls']).text()).rejects.toMatchObject({ status: 403, code: 'forbidden' });
+    await expect(delegated.files.text('a')).rejects.toMatchObject({ status: 403 });
 
     const first = delegation.expiresAt;
     await delegation.renew();
     expect(delegation.expiresAt.getTime()).toBeGreaterThanOrEqual(first.getTime());
-    expect(await lent.exec(['echo', 'still']).text()).toBe('still\n');
+    expect(await delegated.exec(['echo', 'still']).text()).toBe('still\n');
 
     await delegation.revoke();
-    await expect(lent.exec(['echo', 'hi']).text()).rejects.toMatchObject({ status: 401 });
+    await expect(delegated.exec(['echo', 'hi']).text()).rejects.toMatchObject({ status: 401 });
     await expect(connect(delegation.sandboxConfig())).rejects.toMatchObject({ code: 'sandbox_refused' });
     expect(await sandbox.delegations.list()).toEqual([]);
   });
 
   test('may be the sandbox’s own token, which is rotated', async () => {
-    const { sandbox: lent } = await connect(sandbox.sandboxConfig());
-    await lent.files.write('a', 'written by another');
+    const { sandbox: delegated } = await connect(sandbox.sandboxConfig());
+    await delegated.files.write('a', 'written by another');
     expect(await sandbox.files.text('a')).toBe('written by another');
     const token = await sandbox.rotateToken();
     expect(sandbox.sandboxConfig().configurable.sandbox.credential).toBe(token);
-    await expect(lent.files.text('a')).rejects.toMatchObject({ status: 401 });
+    await expect(delegated.files.text('a')).rejects.toMatchObject({ status: 401 });
   });
 
   test('is shown in no error and no log', async () => {
     const delegation = await sandbox.delegate({ scopes: ['fs:read'] });
-    const { sandbox: lent } = await connect(delegation.sandboxConfig());
-    const error = (await lent.stop().catch((refusal: unknown) => refusal)) as Error;
+    const { sandbox: delegated } = await connect(delegation.sandboxConfig());
+    const error = (await delegated.stop().catch((refusal: unknown) => refusal)) as Error;
     expect(error.message).not.toContain(delegation.token);
-    expect(JSON.stringify([delegation, lent])).not.toContain(delegation.token);
+    expect(JSON.stringify([delegation, delegated])).not.toContain(delegation.token);
     expect(host.logged.join('')).not.toContain(delegation.token);
   });
 

@@ -17,7 +17,7 @@ function frame(first: number, data: Uint8Array): Buffer {
 }
 
 /** As text: comparing large buffers takes long. */
-function told(incoming: Incoming): string {
+function reported(incoming: Incoming): string {
   return incoming.kind === 'close' ? incoming.kind : `${incoming.kind} ${incoming.data.toString('latin1')}`;
 }
 
@@ -54,7 +54,7 @@ describe('a reader of WebSocket frames', () => {
           const read = places.flatMap((end, index) =>
             reader.push(whole.subarray(places[index - 1] ?? 0, end)),
           );
-          expect(read.map(told)).toEqual(expected.map(told));
+          expect(read.map(reported)).toEqual(expected.map(reported));
         },
       ),
       { numRuns: 200 },

@@ -21,7 +21,7 @@ describe('a client that owns sandboxes', () => {
   afterAll(() => host.end());
 
   test('sends heartbeats while it holds one with a ttl, and stops when that is gone', async () => {
-    const beat = new Promise<void>((resolve) => {
+    const heartbeat = new Promise<void>((resolve) => {
       onCall = (_, path) => (path.endsWith('/heartbeat') ? resolve() : undefined);
     });
     const sandbox = await porthole.sandboxes.create({ ttlSeconds: 60 });
@@ -29,7 +29,7 @@ describe('a client that owns sandboxes', () => {
     // Once a second instead of every twenty.
     await sandbox.close();
     const keepAlive = sandbox.keepAlive(1);
-    await beat;
+    await heartbeat;
     await porthole.sandboxes.at(sandbox.id).delete();
     expect(await keepAlive.over).toMatchObject({ status: 404, code: 'sandbox_not_found' });
   });
@@ -60,15 +60,15 @@ describe('a client that owns sandboxes', () => {
     await sandbox.files.write('a', 'a');
     await sandbox.exec(['true']).collect();
     const events = sandbox.events();
-    const told = async () => {
+    const reported = async () => {
       const { value } = await events.next();
       return value === undefined ? undefined : value;
     };
-    expect(await told()).toMatchObject({ type: 'connected', sandbox_id: sandbox.id });
-    const written = await told();
+    expect(await reported()).toMatchObject({ type: 'connected', sandbox_id: sandbox.id });
+    const written = await reported();
     expect(written).toMatchObject({ type: 'file_written', path: '/workspace/a' });
-    expect(await told()).toMatchObject({ type: 'exec', exit_code: 0 });
-    const stopped = told();
+    expect(await reported()).toMatchObject({ type: 'exec', exit_code: 0 });
+    const stopped = reported();
     await sandbox.stop();
     expect(await stopped).toMatchObject({ type: 'stopped' });
     await events.return();

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import * as fc from 'fast-check';
-import { TarJudge } from '#core/rules/archive/tar-judge.ts';
+import { TarValidator } from '#core/rules/archive/tar-validator.ts';
 import { suite } from '#test/support/suite.ts';
 import { collect } from '#test/support/collect.ts';
 import { TAR_END, tar, type TarEntry, tarSize } from '../../client/archive/tar-writer.ts';
@@ -115,10 +115,10 @@ suite('the tar writer', hasTar ? undefined : 'tar is not installed: apt-get inst
         expect(archive.length).toBe(all.reduce((sum, each) => sum + tarSize(each), TAR_END));
         count += 1;
         expect(await unpack(archive, join(folder, String(count)))).toEqual(expected(all));
-        const judge = new TarJudge();
+        const validator = new TarValidator();
         // Links that leave the workspace are refused there for what they are.
-        judge.push(Buffer.concat(await collect(tar(all.filter(({ type }) => type !== 'symlink')))));
-        judge.end();
+        validator.push(Buffer.concat(await collect(tar(all.filter(({ type }) => type !== 'symlink')))));
+        validator.end();
       }),
       { numRuns: 60 },
     );

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { command } from './bed/command.ts';
+import { command } from './fixture/command.ts';
 import {
   collection,
   HTTP_ROUTES,
@@ -23,7 +23,7 @@ import { newSpec } from './guards/new-spec.ts';
 import { ACCOUNTS, REFUSED, type Row, type Who } from './guards/rights.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
 import { startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
-import { cluster, missing } from './bed/cluster.ts';
+import { cluster, missing } from './fixture/cluster.ts';
 
 const POOLS = {
   templates: { plain: { image: SANDBOX_IMAGE, memory: '256Mi' } },
@@ -57,15 +57,15 @@ suite('access', missing(), () => {
   const actors = {} as Record<Who, { actor: Actor; stack: GuardedStack }>;
 
   beforeAll(async () => {
-    const bed = await cluster();
-    await importSandboxImage(bed);
+    const fixture = await cluster();
+    await importSandboxImage(fixture);
     [pods, claims] = await Promise.all([
-      openGuardedStack(bed, { image: SANDBOX_IMAGE }),
-      openGuardedStack(bed, { warmPool: 'cold' }),
+      openGuardedStack(fixture, { image: SANDBOX_IMAGE }),
+      openGuardedStack(fixture, { warmPool: 'cold' }),
     ]);
     const archives = { bucket: 'archives', existingSecret: 'keys' };
     for (const sandboxes of [{ image: SANDBOX_IMAGE }, { warmPool: 'cold' }])
-      archiving.push(await openGuardedStack(bed, sandboxes, archives));
+      archiving.push(await openGuardedStack(fixture, sandboxes, archives));
     const of = async (stack: GuardedStack, account: string, namespace?: string) => ({
       actor: await stack.as(account, namespace),
       stack,
@@ -237,9 +237,9 @@ suite('access', missing(), () => {
 
   suite('with agent-sandbox', definitionsMissing(), () => {
     test('functions that claim sandboxes take them and previews through their whole lives', async () => {
-      const bed = await cluster();
-      await installDefinitions(bed.kubectl);
-      const stack = await openGuardedStack(bed, POOLS);
+      const fixture = await cluster();
+      await installDefinitions(fixture.kubectl);
+      const stack = await openGuardedStack(fixture, POOLS);
       const standIn = startStandIn(stack.admin.access, stack.config.namespaces.previews);
       try {
         const functions = await stack.as('porthole');

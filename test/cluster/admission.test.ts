@@ -22,7 +22,7 @@ import { previewHost, previewName } from '#core/rules/preview-token.ts';
 import { suite } from '#test/support/suite.ts';
 import type { Properties } from '../infra/engine/wire-values.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
-import { type Cluster, cluster, missing } from './bed/cluster.ts';
+import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 import { type Actor, saidAgainst } from './guards/actor.ts';
 import { badRoutes } from './guards/bad-routes.ts';
 import { BAD_CLAIMS, BAD_PODS, BAD_VOLUMES } from './guards/bad-sandboxes.ts';
@@ -43,7 +43,7 @@ const NAMES = {
 };
 
 suite('admission', missing(), () => {
-  let bed: Cluster;
+  let fixture: Cluster;
   let stack: GuardedStack;
   let functions: Actor;
   let reaper: Actor;
@@ -72,12 +72,12 @@ suite('admission', missing(), () => {
     }) as { pod: Properties; volumeClaim: Properties };
 
   beforeAll(async () => {
-    bed = await cluster();
-    stack = await openGuardedStack(bed, { image: 'sandbox' });
+    fixture = await cluster();
+    stack = await openGuardedStack(fixture, { image: 'sandbox' });
     [functions, reaper] = await Promise.all([stack.as('porthole'), stack.as('porthole-reaper')]);
     // The namespace's own standard would refuse some pods first; one that stood already may have none.
     const { previews } = stack.config.namespaces;
-    await bed.kubectl(['label', 'namespace', previews, 'pod-security.kubernetes.io/enforce-']);
+    await fixture.kubectl(['label', 'namespace', previews, 'pod-security.kubernetes.io/enforce-']);
   }, 60_000);
   afterAll(() => stack.close());
 
@@ -153,7 +153,7 @@ suite('admission', missing(), () => {
 
     beforeAll(async () => {
       outer = stack;
-      stack = await openGuardedStack(bed, { image: 'sandbox' }, undefined, { upstream: 'guest' });
+      stack = await openGuardedStack(fixture, { image: 'sandbox' }, undefined, { upstream: 'guest' });
       guarded = await stack.as('porthole');
     }, 60_000);
     afterAll(async () => {
@@ -227,7 +227,7 @@ suite('admission', missing(), () => {
       ['startedAt', '2026-01-01T00:00:00Z'],
       ['maxUntil', hours(7).toISOString()],
       ['attempt', 'another'],
-      ['turn', '1'],
+      ['ticket', '1'],
       ['serviceVersion', '1'],
     ])('refuses another %s', async (id, value) => {
       expect(await note(id, value)).toContain('changed identity');
@@ -348,8 +348,8 @@ suite('admission', missing(), () => {
       saidAgainst(actor.client.jsonPatch<KubernetesObject>(there(), name, operations));
 
     beforeAll(async () => {
-      await installDefinitions(bed.kubectl);
-      claims = await openGuardedStack(bed, { warmPool: 'pool' });
+      await installDefinitions(fixture.kubectl);
+      claims = await openGuardedStack(fixture, { warmPool: 'pool' });
       actor = await claims.as('porthole');
       await claims.admin.client.create(there(), {
         apiVersion: 'agents.x-k8s.io/v1beta1',

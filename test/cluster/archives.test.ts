@@ -12,7 +12,7 @@ import { archiveEnvironmentPlan } from '../../infra/archives/archives.plan.ts';
 import { sandboxEnvironmentPlan } from '../../infra/functions/sandbox-provider.plan.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
-import { cluster, missing } from './bed/cluster.ts';
+import { cluster, missing } from './fixture/cluster.ts';
 import { kubeconfigOf } from './guards/actor.ts';
 import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
 
@@ -45,9 +45,9 @@ function areKeptAndRestored(sandboxes: object, startController?: (stack: Guarded
     clock = pinnedClock(new Date());
     server = await startS3();
     await server.request('PUT', '/kept');
-    const bed = await cluster();
-    await importSandboxImage(bed);
-    stack = await openGuardedStack(bed, sandboxes, {
+    const fixture = await cluster();
+    await importSandboxImage(fixture);
+    stack = await openGuardedStack(fixture, sandboxes, {
       bucket: 'kept',
       endpoint: server.endpoint,
       existingSecret: 'keys',

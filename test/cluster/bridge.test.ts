@@ -2,7 +2,7 @@
 import { bridgeContract, type BridgeUnderTest } from '#test/contracts/bridge.contract.ts';
 import { suite } from '#test/support/suite.ts';
 import { definitionsMissing } from './agent-sandbox-stand-in/definitions.ts';
-import { missing } from './bed/cluster.ts';
+import { missing } from './fixture/cluster.ts';
 import { type ClusterHost, openOnClaims, openOnPods } from './hosts/cluster-hosts.ts';
 
 const KEY = 'the-key-of-the-bridge';

@@ -11,9 +11,9 @@ import { type BuiltFunctions, builtFunctions } from '#test/support/built-functio
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { gatewayEvent } from '../host/serverless/gateway-events.ts';
-import { GATEWAY_ZONE } from './bed/bed-plan.ts';
-import { type Cluster, cluster, missing } from './bed/cluster.ts';
-import { BED_GATEWAY } from './bed/objects.ts';
+import { GATEWAY_ZONE } from './fixture/fixture-plan.ts';
+import { type Cluster, cluster, missing } from './fixture/cluster.ts';
+import { FIXTURE_GATEWAY } from './fixture/objects.ts';
 import { type FunctionProcess, functionProcess } from './bundles/function-process.ts';
 import { gatewayClient, type GatewayClient } from './end-to-end/gateway-client.ts';
 
@@ -38,20 +38,20 @@ interface Preview {
 }
 
 suite('the bundled functions', missing() ?? postgresMissing, () => {
-  let bed: Cluster;
+  let fixture: Cluster;
   let built: BuiltFunctions;
   let postgres: TestPostgres;
   let runtime: FunctionProcess;
   let people: GatewayClient;
 
   beforeAll(async () => {
-    bed = await cluster();
-    await bed.kubectl(['create', 'namespace', namespace]);
-    [built, postgres] = await Promise.all([builtFunctions(), startPostgres(), importSandboxImage(bed)]);
-    const { https, caFile } = bed.gateway;
+    fixture = await cluster();
+    await fixture.kubectl(['create', 'namespace', namespace]);
+    [built, postgres] = await Promise.all([builtFunctions(), startPostgres(), importSandboxImage(fixture)]);
+    const { https, caFile } = fixture.gateway;
     people = gatewayClient(https.host, caFile);
     runtime = functionProcess({
-      KUBECONFIG: bed.kubeconfig,
+      KUBECONFIG: fixture.kubeconfig,
       DATABASE_URL: postgres.url,
       PORTHOLE_PROVIDER: 'kubernetes',
       PORTHOLE_SANDBOX_IMAGE: SANDBOX_IMAGE,
@@ -65,8 +65,8 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
       PORTHOLE_GATEWAY_CA: caFile,
       PORTHOLE_GATEWAY_PORT: String(https.port),
       Sandbox__Preview__Namespace: namespace,
-      Sandbox__Preview__GatewayName: BED_GATEWAY.name,
-      Sandbox__Preview__GatewayNamespace: BED_GATEWAY.namespace,
+      Sandbox__Preview__GatewayName: FIXTURE_GATEWAY.name,
+      Sandbox__Preview__GatewayNamespace: FIXTURE_GATEWAY.namespace,
       Sandbox__Preview__ZoneSuffix: GATEWAY_ZONE,
     });
   }, 3 * MINUTE);
@@ -75,7 +75,7 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
     await people?.close();
     await postgres?.stop();
     built?.remove();
-    await bed.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+    await fixture.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   });
 
   const invoke = async (id: string, event: GatewayEvent) =>
@@ -169,7 +169,7 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
   async function serve(pod: string): Promise<void> {
     const server = `require('http').createServer((q, s) => s.end('served')).listen(${PORT}, () => console.log('up'))`;
     const script = `node -e "${server}" >/tmp/log 2>&1 & until grep -q up /tmp/log; do sleep 0.1; done`;
-    await bed.kubectl(['exec', pod, `--namespace=${namespace}`, '--', 'sh', '-c', script]);
+    await fixture.kubectl(['exec', pod, `--namespace=${namespace}`, '--', 'sh', '-c', script]);
   }
 
   /** One event of a schedule, as EventBridge sends it. */
@@ -190,8 +190,8 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
   async function expire(token: string): Promise<void> {
     const past = new Date(Date.now() - 30 * MINUTE);
     const route = ['httproute', previewName(token), `--namespace=${namespace}`, '--overwrite'];
-    await bed.kubectl(['annotate', ...route, `${ANNOTATIONS.expiresAt}=${formatTime(past)}`]);
-    await bed.kubectl(['label', ...route, `${LABELS.dueSlot}=${timeSlot(past)}`]);
+    await fixture.kubectl(['annotate', ...route, `${ANNOTATIONS.expiresAt}=${formatTime(past)}`]);
+    await fixture.kubectl(['label', ...route, `${LABELS.dueSlot}=${timeSlot(past)}`]);
   }
 
   const sandboxRoutes = ROUTES.filter(({ errors }) => errors?.includes('not_streamable') === true);

@@ -15,21 +15,21 @@ import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/san
 import { eventually, run, sandboxId, until } from '#test/contracts/sandbox-provider.contract.ts';
 import { OPTIONS } from '#test/support/preview-options.ts';
 import { suite } from '#test/support/suite.ts';
-import { BUSYBOX_IMAGE } from './bed/bed-images.ts';
-import { type Cluster, cluster, missing } from './bed/cluster.ts';
+import { BUSYBOX_IMAGE } from './fixture/fixture-images.ts';
+import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 
 const namespace = `doctor-${randomBytes(4).toString('hex')}`;
 
 suite('the doctor in a cluster', missing(), () => {
-  let bed: Cluster;
+  let fixture: Cluster;
   let client: KubernetesClient;
   let provider: SandboxProvider;
 
   beforeAll(async () => {
-    bed = await cluster();
-    await importSandboxImage(bed);
-    await bed.kubectl(['create', 'namespace', namespace]);
-    const access = await readKubeconfig(bed.kubeconfig);
+    fixture = await cluster();
+    await importSandboxImage(fixture);
+    await fixture.kubectl(['create', 'namespace', namespace]);
+    const access = await readKubeconfig(fixture.kubeconfig);
     client = createKubernetesClient({ access });
     const pod = { memoryMebibytes: 512, workspaceMebibytes: 256 };
     provider = createKubernetesProvider({ client, access, namespace, image: SANDBOX_IMAGE, pod });
@@ -37,7 +37,7 @@ suite('the doctor in a cluster', missing(), () => {
   afterAll(async () => {
     await provider.close();
     client.close();
-    await bed.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+    await fixture.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   });
 
   const diagnose = (id: string, port?: number) =>

@@ -28,8 +28,8 @@ import { PEOPLE } from '#test/host/support/people.ts';
 import { suite } from '#test/support/suite.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
-import { BUSYBOX_IMAGE } from './bed/bed-images.ts';
-import { type Cluster, cluster, missing } from './bed/cluster.ts';
+import { BUSYBOX_IMAGE } from './fixture/fixture-images.ts';
+import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 import { GUEST } from './guards/actor.ts';
 import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
 import { openOnPods } from './hosts/cluster-hosts.ts';
@@ -37,20 +37,20 @@ import { openOnPods } from './hosts/cluster-hosts.ts';
 const namespace = `guests-${randomBytes(4).toString('hex')}`;
 
 suite('the guest in pods', missing(), () => {
-  let bed: Cluster;
+  let fixture: Cluster;
   let client: KubernetesClient | undefined;
 
   beforeAll(async () => {
-    bed = await cluster();
-    await Promise.all([importSandboxImage(bed), bed.kubectl(['create', 'namespace', namespace])]);
+    fixture = await cluster();
+    await Promise.all([importSandboxImage(fixture), fixture.kubectl(['create', 'namespace', namespace])]);
   }, 120_000);
   afterAll(async () => {
     client?.close();
-    await bed.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+    await fixture.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   });
 
   const open = async (reach: GuestReach): Promise<KubernetesProvider> => {
-    const access = await readKubeconfig(bed.kubeconfig);
+    const access = await readKubeconfig(fixture.kubeconfig);
     client ??= createKubernetesClient({ access });
     const pod = { memoryMebibytes: 512, workspaceMebibytes: 512 };
     const guest = { ...GUEST, reach };
@@ -123,9 +123,9 @@ suite('the guest in claims of agent-sandbox', missing() ?? definitionsMissing(),
   let standIn: StandIn;
 
   beforeAll(async () => {
-    const bed = await cluster();
-    await Promise.all([importSandboxImage(bed), installDefinitions(bed.kubectl)]);
-    stack = await openGuardedStack(bed, {
+    const fixture = await cluster();
+    await Promise.all([importSandboxImage(fixture), installDefinitions(fixture.kubectl)]);
+    stack = await openGuardedStack(fixture, {
       guest: true,
       templates: { plain: { image: SANDBOX_IMAGE, memory: '512Mi' } },
       warmPools: { warm: { template: 'plain', replicas: 1 }, cold: { template: 'plain', replicas: 0 } },

@@ -7,7 +7,7 @@ import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
 import { suite } from '#test/support/suite.ts';
 import { FUNCTIONS_PORT } from '../../infra/functions/environment.plan.ts';
-import { type Cluster, cluster, missing } from './bed/cluster.ts';
+import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 import { type BuiltImages, builtImages, imagesMissing } from './images/built-images.ts';
 import { GUEST } from './guards/actor.ts';
 import { API_HOST, functionHostObjects } from './images/function-host-objects.ts';
@@ -16,23 +16,23 @@ const namespace = `images-${randomBytes(4).toString('hex')}`;
 const MINUTE = 60_000;
 
 suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), () => {
-  let bed: Cluster;
+  let fixture: Cluster;
   let images: BuiltImages;
 
   const kubectl = (args: readonly string[], stdin?: string) =>
-    bed.kubectl([`--namespace=${namespace}`, ...args], stdin);
+    fixture.kubectl([`--namespace=${namespace}`, ...args], stdin);
   const apply = (object: object) => kubectl(['apply', '--filename=-'], JSON.stringify(object));
   const until = (what: string, condition: string) =>
     kubectl(['wait', what, `--for=${condition}`, '--timeout=60s']);
   const read = (what: string, path: string) => kubectl(['get', what, `--output=jsonpath=${path}`]);
 
   beforeAll(async () => {
-    bed = await cluster();
-    images = await builtImages(bed);
-    await bed.kubectl(['create', 'namespace', namespace]);
+    fixture = await cluster();
+    images = await builtImages(fixture);
+    await fixture.kubectl(['create', 'namespace', namespace]);
   }, 10 * MINUTE);
   afterAll(async () => {
-    await bed.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+    await fixture.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   });
 
   describe('the function host, as infra/ runs it', () => {

@@ -16,10 +16,10 @@ import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { RunRecord } from '#core/ports/run-records.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';
-import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-bed.ts';
+import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-fixture.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { suite } from '#test/support/suite.ts';
-import { cluster, missing } from './bed/cluster.ts';
+import { cluster, missing } from './fixture/cluster.ts';
 import {
   type Programming,
   type SimulatedGateway,

@@ -10,7 +10,7 @@ import { ALICE, PEOPLE } from '#test/host/support/people.ts';
 import { type MadeRun, makeRun } from '#test/host/support/runs.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
-import { type Cluster, cluster, missing } from './bed/cluster.ts';
+import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 
 const namespace = `command-${randomBytes(4).toString('hex')}`;
 
@@ -23,19 +23,19 @@ async function freePort(host: string): Promise<number> {
 }
 
 suite('the porthole command in a cluster', missing(), () => {
-  let bed: Cluster;
+  let fixture: Cluster;
   let porthole: TestHost;
   let channel: string;
   let kubeconfig: string | undefined;
 
   beforeAll(async () => {
-    bed = await cluster();
-    await importSandboxImage(bed);
-    await bed.kubectl(['create', 'namespace', namespace]);
-    const port = await freePort(bed.hostAddress);
-    channel = `http://${bed.hostAddress}:${port}`;
+    fixture = await cluster();
+    await importSandboxImage(fixture);
+    await fixture.kubectl(['create', 'namespace', namespace]);
+    const port = await freePort(fixture.hostAddress);
+    channel = `http://${fixture.hostAddress}:${port}`;
     kubeconfig = process.env['KUBECONFIG'];
-    process.env['KUBECONFIG'] = bed.kubeconfig;
+    process.env['KUBECONFIG'] = fixture.kubeconfig;
     porthole = await startTestHost({
       ...PEOPLE,
       HOST: '0.0.0.0',
@@ -52,7 +52,7 @@ suite('the porthole command in a cluster', missing(), () => {
     if (kubeconfig === undefined) delete process.env['KUBECONFIG'];
     else process.env['KUBECONFIG'] = kubeconfig;
     await porthole.end();
-    await bed.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+    await fixture.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   });
 
   const inside = async ({ sandboxId }: MadeRun, script: string) => {

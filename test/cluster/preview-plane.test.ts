@@ -13,12 +13,12 @@ import { systemClock } from '#adapters/system/system-clock.ts';
 import { PREVIEW_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';
-import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-bed.ts';
+import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-fixture.ts';
 import { suite } from '#test/support/suite.ts';
-import { BUSYBOX_IMAGE } from './bed/bed-images.ts';
-import { GATEWAY_ZONE } from './bed/bed-plan.ts';
-import { type Cluster, cluster, missing } from './bed/cluster.ts';
-import { BED_GATEWAY } from './bed/objects.ts';
+import { BUSYBOX_IMAGE } from './fixture/fixture-images.ts';
+import { GATEWAY_ZONE } from './fixture/fixture-plan.ts';
+import { type Cluster, cluster, missing } from './fixture/cluster.ts';
+import { FIXTURE_GATEWAY } from './fixture/objects.ts';
 
 const NAMESPACE = `plane-${process.pid}`;
 const CAPACITY = 40;
@@ -30,8 +30,8 @@ const preview = {
   ...PREVIEW,
   namespace: NAMESPACE,
   zoneSuffix: GATEWAY_ZONE,
-  gatewayName: BED_GATEWAY.name,
-  gatewayNamespace: BED_GATEWAY.namespace,
+  gatewayName: FIXTURE_GATEWAY.name,
+  gatewayNamespace: FIXTURE_GATEWAY.namespace,
 };
 const sandbox = { ...BOX, podName: sandboxObjectName(BOX.id) };
 

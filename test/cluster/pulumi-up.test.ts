@@ -14,10 +14,10 @@ import { ApiServer } from '../infra/engine/api-server.ts';
 import { Stack, type UpdateResult } from '../infra/engine/stack.ts';
 import { DATABASE_URL, MAIN, SERVICE_KEY, stackFile } from '../infra/support/stack-files.ts';
 import { suite } from '../support/suite.ts';
-import { issueCertificate, makeAuthority } from './bed/certificate-authority.ts';
+import { issueCertificate, makeAuthority } from './fixture/certificate-authority.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
-import { type Cluster, cluster, missing } from './bed/cluster.ts';
-import { GATEWAY_CLASS } from './bed/objects.ts';
+import { type Cluster, cluster, missing } from './fixture/cluster.ts';
+import { GATEWAY_CLASS } from './fixture/objects.ts';
 
 const NAMESPACES = { previews: 'up-previews', gateway: 'up-gateway', functions: 'up-functions' } as const;
 const ZONE = 'up.preview.test';
@@ -30,7 +30,7 @@ const PATIENT = 5 * MINUTE;
 const secondsFromNow = (seconds: number) => new Date(Date.now() + seconds * 1_000);
 
 suite('pulumi up on a real cluster', missing(), () => {
-  let bed: Cluster;
+  let fixture: Cluster;
   let api: ApiServer;
   let stack: Stack;
   const folder = mkdtempSync(join(tmpdir(), 'porthole-up-'));
@@ -48,7 +48,7 @@ suite('pulumi up on a real cluster', missing(), () => {
       'porthole:certificates': { previewSecret: 'wildcard', apiSecret: 'wildcard' },
       'porthole:gateway': {
         className: GATEWAY_CLASS,
-        port: bed.gateway.https.port,
+        port: fixture.gateway.https.port,
         podNamespace: 'gateways',
         podLabels: { app: 'gateway' },
       },
@@ -59,7 +59,7 @@ suite('pulumi up on a real cluster', missing(), () => {
   /** What kubectl has to complain of; undefined where it has nothing. */
   async function outcome(args: readonly string[], stdin?: string): Promise<string | undefined> {
     try {
-      await bed.kubectl(args, stdin);
+      await fixture.kubectl(args, stdin);
       return undefined;
     } catch (error) {
       return (error as Error).message;
@@ -67,9 +67,9 @@ suite('pulumi up on a real cluster', missing(), () => {
   }
 
   beforeAll(async () => {
-    bed = await cluster();
-    api = new ApiServer(await bed.kubectl(['config', 'view', '--raw', '--minify', '--output=json']));
-    await bed.kubectl(['create', 'namespace', NAMESPACES.gateway]);
+    fixture = await cluster();
+    api = new ApiServer(await fixture.kubectl(['config', 'view', '--raw', '--minify', '--output=json']));
+    await fixture.kubectl(['create', 'namespace', NAMESPACES.gateway]);
     await makeAuthority(folder);
     const dnsNames = [`*.${ZONE}`, 'porthole.test'];
     const request = { commonName: ZONE, use: 'server', dnsNames } as const;
@@ -81,7 +81,7 @@ suite('pulumi up on a real cluster', missing(), () => {
       type: 'kubernetes.io/tls',
       stringData: { 'tls.crt': certificate, 'tls.key': key },
     };
-    await bed.kubectl(['create', '--filename=-'], JSON.stringify(secret));
+    await fixture.kubectl(['create', '--filename=-'], JSON.stringify(secret));
     const gateway = {
       apiVersion: 'gateway.networking.k8s.io/v1',
       kind: 'Gateway',
@@ -92,7 +92,7 @@ suite('pulumi up on a real cluster', missing(), () => {
           {
             name: 'previews',
             hostname: '*.reference.preview.test',
-            port: bed.gateway.https.port,
+            port: fixture.gateway.https.port,
             protocol: 'HTTPS',
             tls: { mode: 'Terminate', certificateRefs: [{ kind: 'Secret', name: 'wildcard' }] },
           },
@@ -101,7 +101,7 @@ suite('pulumi up on a real cluster', missing(), () => {
     };
     // What stands where Porthole follows the reference: a Gateway of this name, whose fields
     // another tool owns.
-    await bed.kubectl(
+    await fixture.kubectl(
       ['apply', '--server-side', '--field-manager=reference', '--filename=-'],
       JSON.stringify(gateway),
     );
@@ -109,7 +109,7 @@ suite('pulumi up on a real cluster', missing(), () => {
   }, PATIENT);
 
   afterAll(async () => {
-    await bed.kubectl(['delete', 'namespace', ...Object.values(NAMESPACES), '--ignore-not-found']);
+    await fixture.kubectl(['delete', 'namespace', ...Object.values(NAMESPACES), '--ignore-not-found']);
     await api.close();
     rmSync(folder, { recursive: true });
   }, PATIENT);
@@ -129,11 +129,11 @@ suite('pulumi up on a real cluster', missing(), () => {
       expect(touched(up).toSorted()).toEqual(touched(preview).toSorted());
       expect(up.outputs).toEqual({
         apiUrl:
-          bed.gateway.https.port === 443
+          fixture.gateway.https.port === 443
             ? 'https://porthole.test'
-            : `https://porthole.test:${bed.gateway.https.port}`,
+            : `https://porthole.test:${fixture.gateway.https.port}`,
         previewZone: ZONE,
-        gatewayAddress: bed.gateway.https.host,
+        gatewayAddress: fixture.gateway.https.host,
       });
     },
     PATIENT,
@@ -142,7 +142,7 @@ suite('pulumi up on a real cluster', missing(), () => {
   test('takes over the Gateway that exists already', async () => {
     const listeners = 'jsonpath={range .spec.listeners[*]}{.name} {.hostname}{"\\n"}{end}';
     const gateway = ['gateway/agentweaver-preview-gateway', `--namespace=${NAMESPACES.gateway}`];
-    expect(await bed.kubectl(['get', ...gateway, `--output=${listeners}`])).toBe(
+    expect(await fixture.kubectl(['get', ...gateway, `--output=${listeners}`])).toBe(
       `previews *.${ZONE}\napi porthole.test\n`,
     );
   });
@@ -151,7 +151,7 @@ suite('pulumi up on a real cluster', missing(), () => {
     for (const name of ['porthole-api', 'porthole-fallback']) {
       for (const condition of ['Accepted', 'ResolvedRefs']) {
         const path = `jsonpath={.status.parents[0].conditions[?(@.type=="${condition}")].status}=True`;
-        await bed.kubectl([
+        await fixture.kubectl([
           'wait',
           `--for=${path}`,
           `httproute/${name}`,
@@ -180,12 +180,12 @@ suite('pulumi up on a real cluster', missing(), () => {
 
   test('a number of replicas that somebody else has set is left alone', async () => {
     const deployment = ['deployment/porthole', `--namespace=${NAMESPACES.functions}`];
-    await bed.kubectl(['scale', '--replicas=3', ...deployment]);
+    await fixture.kubectl(['scale', '--replicas=3', ...deployment]);
     expect((await stack.up(file(), { refresh: true })).changes).toEqual([]);
     // An update of the Deployment leaves them alone as well.
     const changed = await stack.up(file({}, undefined, { memory: '640Mi' }));
     expect(touched(changed)).toContain('update porthole-functions');
-    expect(await bed.kubectl(['get', '--output=jsonpath={.spec.replicas}', ...deployment])).toBe('3');
+    expect(await fixture.kubectl(['get', '--output=jsonpath={.spec.replicas}', ...deployment])).toBe('3');
     await stack.up(file());
   });
 
@@ -193,7 +193,7 @@ suite('pulumi up on a real cluster', missing(), () => {
     'puts right what %s has changed, and nothing else',
     async (manager) => {
       const policy = ['networkpolicy/porthole-sandboxes-closed', `--namespace=${NAMESPACES.previews}`];
-      await bed.kubectl([
+      await fixture.kubectl([
         'patch',
         ...policy,
         `--field-manager=${manager}`,
@@ -206,7 +206,7 @@ suite('pulumi up on a real cluster', missing(), () => {
       expect(touched(shown)).toEqual(['update porthole-network-closed']);
       const put = await stack.up(file(), { refresh: true });
       expect({ log: put.log, touched: touched(put) }).toEqual({ log: [], touched: touched(shown) });
-      expect(await bed.kubectl(['get', '--output=jsonpath={.spec.policyTypes}', ...policy])).toBe(
+      expect(await fixture.kubectl(['get', '--output=jsonpath={.spec.policyTypes}', ...policy])).toBe(
         '["Ingress","Egress"]',
       );
     },
@@ -237,7 +237,7 @@ suite('pulumi up on a real cluster', missing(), () => {
   test('the API server finds nothing odd in the admission policies', async () => {
     const path = '{range .items[*]}{.metadata.name}{.status.typeChecking.expressionWarnings}{"\\n"}{end}';
     const selected = ['--selector=app.kubernetes.io/part-of=porthole', `--output=jsonpath=${path}`];
-    const found = await bed.kubectl(['get', 'validatingadmissionpolicies', ...selected]);
+    const found = await fixture.kubectl(['get', 'validatingadmissionpolicies', ...selected]);
     const ours = found.split('\n').filter((line) => line.startsWith(NAMESPACES.functions));
     expect(ours).toEqual([
       'up-functions-foreign-objects',
@@ -268,8 +268,13 @@ suite('pulumi up on a real cluster', missing(), () => {
 
     /** What a function does, as this account. */
     async function as(account: string) {
-      const secret = await bed.kubectl(['create', 'token', account, `--namespace=${NAMESPACES.functions}`]);
-      const { server, ca } = await readKubeconfig(bed.kubeconfig);
+      const secret = await fixture.kubectl([
+        'create',
+        'token',
+        account,
+        `--namespace=${NAMESPACES.functions}`,
+      ]);
+      const { server, ca } = await readKubeconfig(fixture.kubeconfig);
       const client = createKubernetesClient({ access: { server, ca, token: async () => secret.trim() } });
       const plane = createKubernetesPlane({
         client,
@@ -294,7 +299,7 @@ suite('pulumi up on a real cluster', missing(), () => {
         provider: { dial: () => Promise.reject(new Error('nothing is dialled here')) },
         probe: undefined,
         listener: 'previews',
-        publicPort: bed.gateway.https.port,
+        publicPort: fixture.gateway.https.port,
       });
       return { client, plane };
     }
@@ -356,7 +361,7 @@ suite('pulumi up on a real cluster', missing(), () => {
           warmPools: { ready: { template: 'node', replicas: 2 } },
         },
       );
-    beforeAll(() => installDefinitions(bed.kubectl));
+    beforeAll(() => installDefinitions(fixture.kubectl));
 
     test('templates and pools are made, the functions claim from them, and make no pods any more', async () => {
       const { changes } = await stack.up(withPools());
@@ -384,8 +389,8 @@ suite('pulumi up on a real cluster', missing(), () => {
 
     test('changes a pool that others have scaled, and leaves the size of one with a target to the functions', async () => {
       const pool = ['sandboxwarmpools/ready', `--namespace=${NAMESPACES.previews}`];
-      const size = () => bed.kubectl(['get', '--output=jsonpath={.spec.replicas}', ...pool]);
-      const scale = () => bed.kubectl(['scale', '--replicas=7', ...pool]);
+      const size = () => fixture.kubectl(['get', '--output=jsonpath={.spec.replicas}', ...pool]);
+      const scale = () => fixture.kubectl(['scale', '--replicas=7', ...pool]);
       await scale();
       expect(touched(await stack.up(withPools(), { refresh: true }))).toEqual([
         'update porthole-sandboxes-pool-ready',
@@ -429,7 +434,7 @@ suite('pulumi up on a real cluster', missing(), () => {
         maxUntil: secondsFromNow(600),
         attempt: 'one',
       });
-      const stored = await bed.kubectl(
+      const stored = await fixture.kubectl(
         ['create', `--as=${FUNCTIONS}`, '--filename=-', '--output=json'],
         JSON.stringify(manifests.service),
       );
@@ -441,7 +446,7 @@ suite('pulumi up on a real cluster', missing(), () => {
     };
     // The quota hears of what earlier suites deleted a little later.
     const used = String.raw`jsonpath={.status.used.count/httproutes\.gateway\.networking\.k8s\.io}=0`;
-    await bed.kubectl([
+    await fixture.kubectl([
       'wait',
       `--for=${used}`,
       'quota/porthole-previews',
@@ -461,14 +466,14 @@ suite('pulumi up on a real cluster', missing(), () => {
       const of = ['--all-namespaces', '--selector=app.kubernetes.io/part-of=porthole', '--output=name'];
       const kinds =
         'validatingadmissionpolicies,validatingadmissionpolicybindings,namespaces,gateways,httproutes';
-      const left = (await bed.kubectl(['get', kinds, ...of]))
+      const left = (await fixture.kubectl(['get', kinds, ...of]))
         .split('\n')
         .filter((name) => name.includes('up-'));
       expect(left).toEqual([]);
       for (const namespace of [NAMESPACES.previews, NAMESPACES.functions]) {
         expect(await outcome(['get', 'namespace', namespace])).toContain('NotFound');
       }
-      const inGateway = await bed.kubectl([
+      const inGateway = await fixture.kubectl([
         'get',
         'gateways,httproutes,secrets',
         `--namespace=${NAMESPACES.gateway}`,

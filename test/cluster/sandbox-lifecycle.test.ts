@@ -1,9 +1,12 @@
 /** The lives of sandboxes of a real cluster. */
 import { sandboxObjectName } from '#constructs/names.ts';
-import { type LifecycleBed, sandboxLifecycleContract } from '#test/contracts/sandbox-lifecycle.contract.ts';
+import {
+  type LifecycleFixture,
+  sandboxLifecycleContract,
+} from '#test/contracts/sandbox-lifecycle.contract.ts';
 import { suite } from '#test/support/suite.ts';
 import { definitionsMissing } from './agent-sandbox-stand-in/definitions.ts';
-import { missing } from './bed/cluster.ts';
+import { missing } from './fixture/cluster.ts';
 import { type ClusterHost, openOnClaims, openOnPods } from './hosts/cluster-hosts.ts';
 
 // Nobody looks at these previews: their starts need not wait for a Gateway.
@@ -13,7 +16,10 @@ const environment = { SANDBOX_RETENTION_HOURS: '1', Sandbox__Preview__ReadyTimeo
 const VOLUMES =
   '--output=jsonpath={range .items[*]}{.metadata.name}{.metadata.deletionTimestamp}{"\\n"}{end}';
 
-function bed({ porthole, kubectl, end }: ClusterHost, volumeOf: (id: string) => string): LifecycleBed {
+function fixture(
+  { porthole, kubectl, end }: ClusterHost,
+  volumeOf: (id: string) => string,
+): LifecycleFixture {
   return {
     porthole,
     remains: async (id) => (await kubectl('get', 'pvc', VOLUMES)).split('\n').includes(volumeOf(id)),
@@ -23,7 +29,7 @@ function bed({ porthole, kubectl, end }: ClusterHost, volumeOf: (id: string) => 
 
 suite('the lives of pods', missing(), () => {
   sandboxLifecycleContract(
-    async (clock) => bed(await openOnPods({ environment, clock }), sandboxObjectName),
+    async (clock) => fixture(await openOnPods({ environment, clock }), sandboxObjectName),
     { seesTraffic: false },
   );
 });
@@ -31,7 +37,7 @@ suite('the lives of pods', missing(), () => {
 suite('the lives of claims of agent-sandbox', missing() ?? definitionsMissing(), () => {
   sandboxLifecycleContract(
     async (clock) =>
-      bed(await openOnClaims({ environment, clock }), (id) => `workspace-${sandboxObjectName(id)}`),
+      fixture(await openOnClaims({ environment, clock }), (id) => `workspace-${sandboxObjectName(id)}`),
     { seesTraffic: false },
   );
 });

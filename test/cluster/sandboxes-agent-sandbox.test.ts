@@ -14,7 +14,7 @@ import {
 import { suite } from '#test/support/suite.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
-import { cluster, missing } from './bed/cluster.ts';
+import { cluster, missing } from './fixture/cluster.ts';
 import type { Actor } from './guards/actor.ts';
 import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
 
@@ -49,9 +49,9 @@ suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
   };
 
   beforeAll(async () => {
-    const bed = await cluster();
-    await Promise.all([importSandboxImage(bed), installDefinitions(bed.kubectl)]);
-    stack = await openGuardedStack(bed, POOLS);
+    const fixture = await cluster();
+    await Promise.all([importSandboxImage(fixture), installDefinitions(fixture.kubectl)]);
+    stack = await openGuardedStack(fixture, POOLS);
     await apply(hollow);
     standIn = startStandIn(stack.admin.access, stack.config.namespaces.previews);
   }, 180_000);

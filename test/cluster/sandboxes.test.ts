@@ -19,34 +19,34 @@ import {
   sandboxProviderContract,
 } from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';
-import { type Cluster, cluster, missing } from './bed/cluster.ts';
+import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 
 const namespace = `sandboxes-${randomBytes(4).toString('hex')}`;
 
 suite('kubernetes provider', missing(), () => {
-  let bed: Cluster;
+  let fixture: Cluster;
   let client: KubernetesClient | undefined;
 
   beforeAll(async () => {
-    bed = await cluster();
-    await importSandboxImage(bed);
-    await bed.kubectl(['create', 'namespace', namespace]);
+    fixture = await cluster();
+    await importSandboxImage(fixture);
+    await fixture.kubectl(['create', 'namespace', namespace]);
   }, 120_000);
   afterAll(async () => {
     client?.close();
-    await bed.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+    await fixture.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   });
 
   const open = async (
     more: { pod?: object; settleWithinMs?: number; nodeWithinMs?: number } = {},
   ): Promise<SandboxProvider> => {
-    const access = await readKubeconfig(bed.kubeconfig);
+    const access = await readKubeconfig(fixture.kubeconfig);
     client ??= createKubernetesClient({ access });
     const pod = { memoryMebibytes: 1024, workspaceMebibytes: 1024, ...more.pod };
     return createKubernetesProvider({ client, access, namespace, image: SANDBOX_IMAGE, ...more, pod });
   };
   const inNamespace = (...argv: string[]): Promise<string> =>
-    bed.kubectl([...argv, `--namespace=${namespace}`]);
+    fixture.kubectl([...argv, `--namespace=${namespace}`]);
 
   describe('its contract', () => {
     sandboxProviderContract(() => open(), { ownNetwork: true });
@@ -210,7 +210,7 @@ suite('kubernetes provider', missing(), () => {
         metadata: { name, namespace },
         spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
       };
-      await bed.kubectl(['apply', '--filename=-'], JSON.stringify(foreign));
+      await fixture.kubectl(['apply', '--filename=-'], JSON.stringify(foreign));
       expect(await provider.inspect(id)).toEqual({ state: 'absent', podName: name });
       expect(await codeOf(provider.create({ id }))).toBe('internal_error');
       await provider.destroy(id);

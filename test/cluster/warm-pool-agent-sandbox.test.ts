@@ -12,8 +12,8 @@ import { poolConfig, settled } from '#test/support/warm-pools.ts';
 import { suite } from '#test/support/suite.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
-import { cluster, missing } from './bed/cluster.ts';
-import { command } from './bed/command.ts';
+import { cluster, missing } from './fixture/cluster.ts';
+import { command } from './fixture/command.ts';
 import { type Actor, kubeconfigOf } from './guards/actor.ts';
 import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
 
@@ -38,9 +38,9 @@ suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
     stack.kubectl(['get', 'sandboxwarmpool', pool, '--output=jsonpath={.spec.replicas}']);
 
   beforeAll(async () => {
-    const bed = await cluster();
-    await Promise.all([importSandboxImage(bed), installDefinitions(bed.kubectl)]);
-    stack = await openGuardedStack(bed, POOLS);
+    const fixture = await cluster();
+    await Promise.all([importSandboxImage(fixture), installDefinitions(fixture.kubectl)]);
+    stack = await openGuardedStack(fixture, POOLS);
     standIn = startStandIn(stack.admin.access, stack.config.namespaces.previews);
     functions = await stack.as('porthole');
   }, 180_000);

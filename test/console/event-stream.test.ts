@@ -37,9 +37,9 @@ describe('following a stream', () => {
     const asked: (string | undefined)[] = [];
     const pauses: number[] = [];
     const ended = new AbortController();
-    const told: string[] = [];
+    const notice: string[] = [];
     const done = followEvents('/events', {
-      onEvent: ({ data }) => told.push(data),
+      onEvent: ({ data }) => notice.push(data),
       signal: ended.signal,
       ...(after === undefined ? {} : { after }),
       fetch: (_address, { headers }) => {
@@ -56,7 +56,7 @@ describe('following a stream', () => {
         return Promise.resolve();
       },
     });
-    return done.then(() => ({ asked, pauses, told }));
+    return done.then(() => ({ asked, pauses, notice }));
   }
 
   test('comes back with the id of the last event that it heard', async () => {
@@ -64,7 +64,7 @@ describe('following a stream', () => {
       () => new Response('id: 7\ndata: one\n\n'),
       () => new Response('id: 8\ndata: two\n\n'),
     ]);
-    expect(result).toEqual({ asked: [undefined, '7', '8'], pauses: [1_000, 1_000], told: ['one', 'two'] });
+    expect(result).toEqual({ asked: [undefined, '7', '8'], pauses: [1_000, 1_000], notice: ['one', 'two'] });
   });
 
   test('goes on after what is known, and comes back when it is told that it asks too often', async () => {
@@ -72,7 +72,7 @@ describe('following a stream', () => {
       [() => new Response('', { status: 429 }), () => new Response('id: 8\ndata: two\n\n')],
       '7',
     );
-    expect([result.asked, result.told]).toEqual([['7', '7', '8'], ['two']]);
+    expect([result.asked, result.notice]).toEqual([['7', '7', '8'], ['two']]);
   });
 
   test('waits longer from one failure to the next, and as the server says once it is back', async () => {
@@ -92,6 +92,6 @@ describe('following a stream', () => {
 
   test.each([401, 403, 404])('ends for good at %d', async (status) => {
     const result = await script([() => new Response('', { status })]);
-    expect(result).toEqual({ asked: [undefined], pauses: [], told: [] });
+    expect(result).toEqual({ asked: [undefined], pauses: [], notice: [] });
   });
 });

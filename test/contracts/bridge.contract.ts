@@ -4,7 +4,7 @@ import { clientContract } from './bridge/client.contract.ts';
 import { execContract } from './bridge/exec.contract.ts';
 import { foldersContract } from './bridge/folders.contract.ts';
 import { filesContract } from './bridge/files.contract.ts';
-import { lentContract } from './bridge/lent.contract.ts';
+import { delegatedContract } from './bridge/delegated.contract.ts';
 import { lifecycleContract } from './bridge/lifecycle.contract.ts';
 import { archivesContract } from './bridge/archives.contract.ts';
 import { mountsContract } from './bridge/mounts.contract.ts';
@@ -48,7 +48,7 @@ export function bridgeContract(open: () => Promise<BridgeUnderTest>, part: 'all'
     foldersContract(bridge);
     archivesContract(bridge);
     mountsContract(bridge);
-    lentContract(bridge);
+    delegatedContract(bridge);
     ptyContract(bridge);
     tunnelsContract(bridge);
     clientContract(bridge);

@@ -13,9 +13,9 @@ import type { BucketMount } from '#core/ports/bucket-mounter.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { type S3Server, startS3 } from '#test/support/seaweedfs.ts';
 
-export interface BucketHouse {
+export interface BucketHarness {
   readonly provider: SandboxProvider;
-  readonly place: NamespaceMounterOptions['place'];
+  readonly target: NamespaceMounterOptions['target'];
   /** What who writes to /mnt is told. */
   readonly refusal: 'Read-only file system' | 'Permission denied';
   /** A process of the machine that sees the sandbox's mounts. */
@@ -25,9 +25,9 @@ export interface BucketHouse {
   end(): Promise<void>;
 }
 
-export function bucketMounterContract(open: () => Promise<BucketHouse>): void {
+export function bucketMounterContract(open: () => Promise<BucketHarness>): void {
   let s3: S3Server;
-  let house: BucketHouse;
+  let harness: BucketHarness;
   let provider: SandboxProvider;
   let mounter: NamespaceMounter;
   const lost: string[] = [];
@@ -35,10 +35,10 @@ export function bucketMounterContract(open: () => Promise<BucketHouse>): void {
   beforeAll(async () => {
     s3 = await startS3();
     await s3.request('PUT', '/data');
-    house = await open();
-    ({ provider } = house);
+    harness = await open();
+    ({ provider } = harness);
     mounter = new NamespaceMounter({
-      place: (...where) => house.place(...where),
+      target: (...where) => harness.target(...where),
       lost: (_sandboxId, path) => void lost.push(path),
     });
     await provider.create({ id });
@@ -47,7 +47,7 @@ export function bucketMounterContract(open: () => Promise<BucketHouse>): void {
   afterAll(async () => {
     await mounter.close();
     await provider.destroy(id);
-    await house.end();
+    await harness.end();
     await s3.stop();
   });
 
@@ -215,7 +215,7 @@ export function bucketMounterContract(open: () => Promise<BucketHouse>): void {
     for (let i = 0; i < 15; i += 1) {
       const error = await mounter.mount(id, bucket('/workspace/s/real/usr')).catch((one: unknown) => one);
       if (error !== undefined) expect(error).toMatchObject({ code: 'mount_error' });
-      const holder = await house.holder(id);
+      const holder = await harness.holder(id);
       const mounted = readFileSync(`/proc/${holder}/mountinfo`, 'utf8')
         .split('\n')
         .filter((line) => line.includes(' - fuse'));
@@ -246,7 +246,7 @@ export function bucketMounterContract(open: () => Promise<BucketHouse>): void {
     const said = await run(
       'umount /mnt/data; umount -l /mnt/data; fusermount -u /mnt/data; touch /mnt/new; mkdir /mnt/new',
     );
-    expect(said).toContain(house.refusal);
+    expect(said).toContain(harness.refusal);
     expect(await run('grep Cap /proc/self/status')).toBe(before);
     expect(await run('ls -d /mnt/data; cat /proc/self/mountinfo | grep -c fuse')).toBe('/mnt/data\n1\n');
   });
@@ -268,8 +268,10 @@ export function bucketMounterContract(open: () => Promise<BucketHouse>): void {
 
   test('a keeper that is killed takes its server along, and its dead mount is taken away', async () => {
     await mounter.mount(id, bucket('/mnt/keep'));
-    const keeper = processes().find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('perl'));
-    process.kill(Number(keeper), 'SIGKILL');
+    const supervisor = processes().find((pid) =>
+      readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('perl'),
+    );
+    process.kill(Number(supervisor), 'SIGKILL');
     await until(() => lost.includes('/mnt/keep'));
     expect(await run('ls -A /mnt; cat /proc/self/mountinfo | grep fuse')).toBe('');
     expect(processes()).toEqual([]);
@@ -309,19 +311,21 @@ export function bucketMounterContract(open: () => Promise<BucketHouse>): void {
 
   test('a mount that was left by a host killed with its keepers gives way to the next', async () => {
     const before = new NamespaceMounter({
-      async place(...where) {
-        const place = await house.place(...where);
+      async target(...where) {
+        const target = await harness.target(...where);
         return {
-          ...place,
+          ...target,
           launch: (name, mount) =>
-            mount === undefined ? Promise.reject(new Error('killed')) : place.launch(name, mount),
+            mount === undefined ? Promise.reject(new Error('killed')) : target.launch(name, mount),
         };
       },
       lost: (_sandboxId, path) => void lost.push(`left ${path}`),
     });
     await before.mount(id, bucket('/mnt/left'));
-    const keeper = processes().find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('perl'));
-    process.kill(Number(keeper), 'SIGKILL');
+    const supervisor = processes().find((pid) =>
+      readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('perl'),
+    );
+    process.kill(Number(supervisor), 'SIGKILL');
     await until(() => lost.includes('left /mnt/left'));
     await mounter.mount(id, bucket('/mnt/left'));
     await run('echo again > /mnt/left/again');
@@ -332,7 +336,7 @@ export function bucketMounterContract(open: () => Promise<BucketHouse>): void {
 
   test('a sandbox that was killed comes back without its mounts', async () => {
     await mounter.mount(id, bucket('/mnt/killed'));
-    await house.kill(id);
+    await harness.kill(id);
     while ((await provider.inspect(id)).state === 'running') await pause(10);
     await unmountingProvider(provider, mounter).resume(id);
     expect(processes()).toEqual([]);

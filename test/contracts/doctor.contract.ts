@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { execute, serve } from '#test/host/support/commands.ts';
 import { ALICE, BOB, PEOPLE } from '#test/host/support/people.ts';
-import { type MadeRun, makeRun, stopSandbox, verdict } from '#test/host/support/runs.ts';
+import { type MadeRun, makeRun, stopSandbox, outcome } from '#test/host/support/runs.ts';
 
 interface Port {
   readonly port: number;
@@ -164,12 +164,12 @@ export function doctorContract(settings: () => Readonly<Record<string, string>>)
     const other = await makeRun(porthole, BOB);
     const path = `/api/runs/${run.runId}/sandbox/doctor`;
     expect((await ask('?port=3000', run.agentToken)).sandbox).toBe('running');
-    expect(verdict(await porthole.call('GET', path, { token: BOB }))).toEqual([403, 'foreign_run']);
-    expect(verdict(await porthole.call('GET', path, { token: other.agentToken }))).toEqual([
+    expect(outcome(await porthole.call('GET', path, { token: BOB }))).toEqual([403, 'foreign_run']);
+    expect(outcome(await porthole.call('GET', path, { token: other.agentToken }))).toEqual([
       403,
       'foreign_run',
     ]);
-    expect(verdict(await porthole.call('GET', path))).toEqual([401, 'unauthorized']);
+    expect(outcome(await porthole.call('GET', path))).toEqual([401, 'unauthorized']);
     // The other sandbox has a network of its own.
     expect((await ask('', BOB, other)).listening).toEqual([]);
   });

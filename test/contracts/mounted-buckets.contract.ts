@@ -21,19 +21,19 @@ export interface BucketHost {
 /** `open` gives the settings of a host: what its sandboxes are. */
 export function mountedBucketsContract(open: () => Promise<BucketHost>): void {
   let s3: S3Server;
-  let house: BucketHost;
+  let harness: BucketHost;
   let porthole: TestHost;
   let credentials: { accessKeyId: string; secretAccessKey: string };
   let environment: Record<string, string>;
   const id = 'mountsandbox';
   beforeAll(async () => {
-    house = await open();
+    harness = await open();
     s3 = await startS3();
     await s3.request('PUT', '/data');
     credentials = { accessKeyId: s3.accessKeyId, secretAccessKey: s3.secretAccessKey };
     environment = {
       ...PEOPLE,
-      ...house.settings,
+      ...harness.settings,
       PORTHOLE_BUCKETS: JSON.stringify({
         TEAM: {
           bucket: 'data',
@@ -60,7 +60,7 @@ export function mountedBucketsContract(open: () => Promise<BucketHost>): void {
   afterAll(async () => {
     await porthole.end();
     await s3.stop();
-    await house.end();
+    await harness.end();
   });
 
   const mount = (body: object, token = ALICE) =>

@@ -31,11 +31,11 @@ export interface PreviewPlaneHarness {
   /** Puts objects into the store that are not ours or cannot be read, and gives a look at them: equal while nobody has touched them. */
   plantForeign?(): Promise<() => Promise<unknown>>;
   /** Leaves what a crash in the middle of `open` leaves, made at `at`. */
-  leaveHalfMade?(at: Date): Promise<void>;
+  leavePartiallyMade?(at: Date): Promise<void>;
   dispose(): Promise<void>;
 }
 
-export interface PreviewPlaneTraits {
+export interface PreviewPlaneOptions {
   /** How often the property runs; 1,000 where a call costs next to nothing. */
   readonly runs: number;
 }
@@ -45,7 +45,7 @@ const MINUTE = 60_000;
 export function previewPlaneContract(
   name: string,
   make: () => Promise<PreviewPlaneHarness>,
-  { runs }: PreviewPlaneTraits,
+  { runs }: PreviewPlaneOptions,
 ): void {
   describe(`${name} as a preview plane`, () => {
     let harness: PreviewPlaneHarness;
@@ -381,11 +381,11 @@ export function previewPlaneContract(
       });
 
       test('half-made by a crash is swept once it is two minutes old', async () => {
-        if (harness.leaveHalfMade === undefined) return;
+        if (harness.leavePartiallyMade === undefined) return;
         const now = harness.now();
         const preview = await live();
-        await harness.leaveHalfMade(later(now, -3));
-        await harness.leaveHalfMade(later(now, -1));
+        await harness.leavePartiallyMade(later(now, -3));
+        await harness.leavePartiallyMade(later(now, -1));
         expect(await plane.sweep(now)).toBe(1);
         expect(await plane.sweep(now)).toBe(0);
         expect(await plane.sweep(later(now, 2))).toBe(1);
@@ -453,12 +453,12 @@ export function previewPlaneContract(
                 expect(kept?.expiresAt?.getTime()).toBe(known.expiresAt);
               }
             } else if (each.do === 'close') {
-              const standing = await plane.find(token);
+              const existing = await plane.find(token);
               const mind = {
                 nothing: undefined,
-                uid: { uid: standing?.uid },
-                version: { uid: standing?.uid, version: standing?.version },
-                stale: { uid: standing?.uid, version: `${standing?.version}-stale` },
+                uid: { uid: existing?.uid },
+                version: { uid: existing?.uid, version: existing?.version },
+                stale: { uid: existing?.uid, version: `${existing?.version}-stale` },
               }[each.mind];
               const gone = await plane.close({ name: previewName(token) }, mind);
               expect(gone).toBe(known !== undefined && each.mind !== 'stale');

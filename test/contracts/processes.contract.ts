@@ -168,8 +168,8 @@ export function processesContract(
     test('are nobody else’s, and a delegate with a list of commands has only its own', async () => {
       const process = await start({ argv: ['cat'], stdin: true });
       expect((await ask('GET', `/processes/${process.id}`, undefined, BOB)).status).toBe(404);
-      const lent = await ask('POST', '/delegate', { scopes: ['exec'], commands: ['true'] });
-      const { token } = lent.json<{ token: string }>();
+      const delegated = await ask('POST', '/delegate', { scopes: ['exec'], commands: ['true'] });
+      const { token } = delegated.json<{ token: string }>();
       expect((await ask('POST', '/processes', { argv: ['cat'] }, token)).status).toBe(403);
       expect((await ask('POST', '/processes', { command: 'true' }, token)).status).toBe(403);
       const own = await start({ argv: ['true'] }, token);

@@ -40,7 +40,7 @@ async function allPages<T>(list: (page: PageRequest) => Promise<Page<T>>, limit:
   return pages;
 }
 
-export interface RecordsTraits {
+export interface RecordsContractOptions {
   /** How often each property is tried. */
   readonly runs: number;
   /** Whether several instances share the database. */
@@ -54,7 +54,7 @@ export function recordsContract(
   name: string,
   missing: Missing,
   fixture: () => Promise<RecordsFixture>,
-  { runs: propertyRuns, peers, wakesPeers }: RecordsTraits,
+  { runs: propertyRuns, peers, wakesPeers }: RecordsContractOptions,
 ): void {
   suite(name, missing, () => {
     let database: RecordsFixture;

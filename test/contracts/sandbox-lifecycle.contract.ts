@@ -4,8 +4,8 @@ import type { WakingClock } from '#core/ports/clock.ts';
 import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import { base32 } from '#core/rules/preview-token.ts';
 import { createSandbox } from '#core/use-cases/create-sandbox.ts';
-import { tendStrays } from '#core/use-cases/tend-strays.ts';
-import { keepLives } from '#handlers/lifecycle.ts';
+import { collectOrphans } from '#core/use-cases/collect-orphans.ts';
+import { runLifecyclePass } from '#handlers/lifecycle.ts';
 import type { Services } from '#handlers/services.ts';
 import { pinnedClock, type PinnedClock } from '#test/doubles/pinned-clock.ts';
 import { execute, readEvents, serve } from '#test/host/support/commands.ts';
@@ -14,7 +14,7 @@ import { openTerminal } from '#test/host/support/terminals.ts';
 import type { TestHost } from '#test/support/in-process-host.ts';
 import { mortal } from '#test/doubles/mortal.ts';
 
-export interface LifecycleBed {
+export interface LifecycleFixture {
   /** Idle after 30 minutes, retained for an hour, by the clock that `open` was given. */
   readonly porthole: TestHost;
   /** What remains of a sandbox of its own: its volume, its folder. */
@@ -22,7 +22,7 @@ export interface LifecycleBed {
   readonly end: () => Promise<unknown>;
 }
 
-export interface LifecycleTraits {
+export interface LifecycleContractOptions {
   /** Whether the traffic of previews passes this host. */
   readonly seesTraffic: boolean;
 }
@@ -38,31 +38,31 @@ const MINUTE = 60_000;
 
 /** The lives of sandboxes over HTTP and by the pass, on real sandboxes, by a clock that stands still. */
 export function sandboxLifecycleContract(
-  open: (clock: WakingClock) => Promise<LifecycleBed>,
-  { seesTraffic }: LifecycleTraits,
+  open: (clock: WakingClock) => Promise<LifecycleFixture>,
+  { seesTraffic }: LifecycleContractOptions,
 ): void {
-  let bed: LifecycleBed;
+  let fixture: LifecycleFixture;
   let porthole: TestHost;
   let services: Services;
   let clock: PinnedClock;
   beforeAll(async () => {
     clock = pinnedClock(new Date());
-    bed = await open(clock);
-    ({ porthole } = bed);
+    fixture = await open(clock);
+    ({ porthole } = fixture);
     ({ services } = porthole.host);
   }, 300_000);
-  afterAll(async () => bed.end(), 120_000);
+  afterAll(async () => fixture.end(), 120_000);
 
   /** Two at once, as it may come. */
   const pass = async () => {
-    await Promise.all([keepLives(services), keepLives(services)]);
+    await Promise.all([runLifecyclePass(services), runLifecyclePass(services)]);
   };
   const wait = (minutes: number) => clock.advance(minutes * MINUTE);
   const post = (path: string, body?: object) =>
     porthole.call('POST', `/v1/sandbox${path}`, body === undefined ? {} : { body });
   const create = async (body: object = {}) => (await post('', body)).json<Told>().id;
   const read = (id: string) => porthole.call('GET', `/v1/sandbox/${id}`);
-  const told = async (id: string) => (await read(id)).json<Told>();
+  const reported = async (id: string) => (await read(id)).json<Told>();
   const seen = async (id: string) => (await services.provider.inspect(id)).state;
   const file = (method: string, id: string, body?: string) =>
     porthole.call(method, `/v1/sandbox/${id}/file/workspace/kept`, body === undefined ? {} : { body });
@@ -75,14 +75,14 @@ export function sandboxLifecycleContract(
     expect((await file('PUT', id, 'kept')).status).toBe(200);
     wait(29);
     await pass();
-    expect([(await told(id)).state, await seen(id)]).toEqual(['running', 'running']);
+    expect([(await reported(id)).state, await seen(id)]).toEqual(['running', 'running']);
     wait(2);
     await pass();
-    expect(await told(id)).toMatchObject({ state: 'stopped', desired_state: 'stopped' });
-    expect([await seen(id), await bed.remains(id)]).toEqual(['stopped', true]);
+    expect(await reported(id)).toMatchObject({ state: 'stopped', desired_state: 'stopped' });
+    expect([await seen(id), await fixture.remains(id)]).toEqual(['stopped', true]);
 
     expect((await execute(porthole, id, ['cat', 'kept'])).stdout.toString()).toBe('kept');
-    expect((await told(id)).state).toBe('running');
+    expect((await reported(id)).state).toBe('running');
     expect((await post(`/${id}/stop`)).status).toBe(200);
     expect((await file('GET', id)).text).toBe('kept');
     expect(await seen(id)).toBe('running');
@@ -90,10 +90,14 @@ export function sandboxLifecycleContract(
     expect((await post(`/${id}/stop`)).status).toBe(200);
     wait(59);
     await pass();
-    expect([(await told(id)).state, await bed.remains(id)]).toEqual(['stopped', true]);
+    expect([(await reported(id)).state, await fixture.remains(id)]).toEqual(['stopped', true]);
     wait(2);
     await pass();
-    expect([(await read(id)).status, await seen(id), await bed.remains(id)]).toEqual([404, 'absent', false]);
+    expect([(await read(id)).status, await seen(id), await fixture.remains(id)]).toEqual([
+      404,
+      'absent',
+      false,
+    ]);
   });
 
   describe('activity', () => {
@@ -114,7 +118,7 @@ export function sandboxLifecycleContract(
       await use();
       wait(29);
       await pass();
-      expect((await told(id)).state).toBe('running');
+      expect((await reported(id)).state).toBe('running');
     });
   });
 
@@ -122,26 +126,26 @@ export function sandboxLifecycleContract(
     test('without a heartbeat stops it, whatever it does, and never more; coming back begins it anew', async () => {
       const id = await create({ ttl_seconds: 120 });
       const expiry = () => new Date(clock.now().getTime() + 2 * MINUTE).toISOString();
-      expect((await told(id)).expires_at).toBe(expiry());
+      expect((await reported(id)).expires_at).toBe(expiry());
       wait(1);
       expect((await post(`/${id}/heartbeat`)).json()).toEqual({ expires_at: expiry() });
       wait(2);
       await pass();
-      expect((await told(id)).state).toBe('running');
+      expect((await reported(id)).state).toBe('running');
       await execute(porthole, id, ['true']);
       clock.advance(1_000);
       await pass();
-      expect(await told(id)).toMatchObject({ state: 'stopped', expires_at: null });
+      expect(await reported(id)).toMatchObject({ state: 'stopped', expires_at: null });
       const late = await post(`/${id}/heartbeat`);
       expect([late.status, late.json<{ code: string }>().code]).toEqual([409, 'sandbox_not_running']);
       expect(await seen(id)).toBe('stopped');
       await post(`/${id}/resume`);
-      expect((await told(id)).expires_at).toBe(expiry());
+      expect((await reported(id)).expires_at).toBe(expiry());
 
       // A terminal that is opened is a heartbeat as well.
       wait(1);
       const terminal = await openTerminal(porthole.host.port, id);
-      expect((await told(id)).expires_at).toBe(expiry());
+      expect((await reported(id)).expires_at).toBe(expiry());
       await terminal.leave();
       await remove(id);
     });
@@ -185,7 +189,7 @@ export function sandboxLifecycleContract(
       ];
       for (const text of texts) expect(JSON.parse(text)).toMatchObject({ code: 'exec_transport_error' });
       const messages = texts.map((text) => (JSON.parse(text) as { error: string }).error);
-      for (const message of [...messages, String(terminal.told.at(-1)?.['message'])])
+      for (const message of [...messages, String(terminal.reported.at(-1)?.['message'])])
         expect(message.replaceAll(id, 'ID')).toMatch(said);
       if (what !== 'deleted') await remove(id);
     });
@@ -205,14 +209,14 @@ export function sandboxLifecycleContract(
         if (seesTraffic) expect((await porthole.call('GET', '/', { host })).status).toBe(200);
         wait(25);
         await pass();
-        expect((await told(sandboxId)).state).toBe('running');
+        expect((await reported(sandboxId)).state).toBe('running');
         if (!seesTraffic) {
           const session = `/api/runs/${runId}/sandbox/port-forward/${preview.session_id}`;
           expect((await porthole.call('DELETE', session)).status).toBe(200);
         }
         wait(6);
         await pass();
-        expect((await told(sandboxId)).state).toBe('stopped');
+        expect((await reported(sandboxId)).state).toBe('stopped');
 
         await post(`/${sandboxId}/resume`);
         const { preview_url } = await startPreview(porthole, runId, 3001);
@@ -252,7 +256,7 @@ export function sandboxLifecycleContract(
 
   describe('whoever is killed, the next pass goes on', () => {
     const cut = (when: 'before' | 'after', step: Parameters<typeof mortal>[2]) =>
-      keepLives(mortal(services, when, step)).catch(() => undefined);
+      runLifecyclePass(mortal(services, when, step)).catch(() => undefined);
 
     test('with a stop', async () => {
       const id = await create();
@@ -263,9 +267,9 @@ export function sandboxLifecycleContract(
         await execute(porthole, id, ['true']);
         wait(31);
         await cut(when, step);
-        expect(await told(id)).toMatchObject({ state: 'running', desired_state: 'stopped' });
+        expect(await reported(id)).toMatchObject({ state: 'running', desired_state: 'stopped' });
         await pass();
-        expect([(await told(id)).state, await seen(id)]).toEqual(['stopped', 'stopped']);
+        expect([(await reported(id)).state, await seen(id)]).toEqual(['stopped', 'stopped']);
       }
       await remove(id);
     });
@@ -284,7 +288,7 @@ export function sandboxLifecycleContract(
       });
       await pass();
       expect(await services.records.sandboxes.get(id)).toMatchObject({ observed: 'destroyed' });
-      expect([await seen(id), await bed.remains(id)]).toEqual(['absent', false]);
+      expect([await seen(id), await fixture.remains(id)]).toEqual(['absent', false]);
     });
 
     test.each([
@@ -308,29 +312,29 @@ export function sandboxLifecycleContract(
       wait(31);
       await pass();
       expect(await services.records.sandboxes.get(known)).toMatchObject({ observed: 'destroyed' });
-      expect([await seen(known), await bed.remains(known)]).toEqual(['absent', false]);
+      expect([await seen(known), await fixture.remains(known)]).toEqual(['absent', false]);
     });
   });
 
   test('strays are adopted where no record knows them, and removed where their owner wanted that', async () => {
     const { records, provider } = services;
-    const stray = base32(randomBytes(16));
-    await provider.create({ id: stray });
+    const orphan = base32(randomBytes(16));
+    await provider.create({ id: orphan });
     const [gone, kept] = [await create(), await create()];
     await records.sandboxes.setDesired(gone, 'destroyed');
     await records.sandboxes.setObserved(gone, 'destroyed');
     const failed = (_id: string, error: unknown) => {
       throw error;
     };
-    const reports = await Promise.all([1, 2].map(() => tendStrays({ ...services, failed })));
+    const reports = await Promise.all([1, 2].map(() => collectOrphans({ ...services, failed })));
     const sum = (key: 'adopted' | 'removed') => reports.reduce((total, report) => total + report[key], 0);
     expect([sum('adopted'), sum('removed')]).toEqual([1, 1]);
-    expect(await Promise.all([stray, gone, kept].map(seen))).toEqual(['stopped', 'absent', 'running']);
-    expect([await bed.remains(stray), await bed.remains(gone)]).toEqual([true, false]);
+    expect(await Promise.all([orphan, gone, kept].map(seen))).toEqual(['stopped', 'absent', 'running']);
+    expect([await fixture.remains(orphan), await fixture.remains(gone)]).toEqual([true, false]);
     await execute(porthole, kept, ['true']);
     wait(61);
     await pass();
-    expect(await bed.remains(stray)).toBe(false);
+    expect(await fixture.remains(orphan)).toBe(false);
     await remove(kept);
   });
 }

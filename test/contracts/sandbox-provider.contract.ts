@@ -10,7 +10,7 @@ import { PortholeError } from '#core/errors.ts';
 import type { ExecCommand, ExecExit, SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { survivesHostileTrees } from './hostile-trees.ts';
 
-export interface ContractTraits {
+export interface ContractCapabilities {
   /** Whether each sandbox has ports of its own; false only where there is no isolation, and the promise is not made. */
   readonly ownNetwork: boolean;
 }
@@ -113,7 +113,10 @@ export async function eventually(check: () => Promise<boolean>): Promise<boolean
 }
 
 /** Runs the suite; `open` is called once, and what it returns is closed at the end. */
-export function sandboxProviderContract(open: () => Promise<SandboxProvider>, traits: ContractTraits): void {
+export function sandboxProviderContract(
+  open: () => Promise<SandboxProvider>,
+  capabilities: ContractCapabilities,
+): void {
   let provider: SandboxProvider;
   const id = sandboxId();
   const made = [id];
@@ -316,9 +319,10 @@ export function sandboxProviderContract(open: () => Promise<SandboxProvider>, tr
       const { exit, stdout } = await run(provider, id, ['sh', '-c', script]);
       expect(exit).toEqual({ code: 0 });
       expect(stdout).toContain('left\n');
-      const beat = async (): Promise<number> => Number((await run(provider, id, ['cat', 'beat'])).stdout);
-      const first = await beat();
-      expect(await eventually(async () => (await beat()) > first + 5)).toBe(true);
+      const heartbeat = async (): Promise<number> =>
+        Number((await run(provider, id, ['cat', 'beat'])).stdout);
+      const first = await heartbeat();
+      expect(await eventually(async () => (await heartbeat()) > first + 5)).toBe(true);
     });
   });
 
@@ -424,7 +428,7 @@ export function sandboxProviderContract(open: () => Promise<SandboxProvider>, tr
       expect(await codeOf(provider.dial(id, 65_536))).toBe('invalid_port');
     });
 
-    if (traits.ownNetwork)
+    if (capabilities.ownNetwork)
       test('reaches each of two sandboxes on the same port', async () => {
         const other = fresh();
         await provider.create({ id: other });

@@ -9,7 +9,7 @@ import { POOL_OWNER } from '#core/rules/pool-owner.ts';
 import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import { createSandbox } from '#core/use-cases/create-sandbox.ts';
 import { keepLifecycle } from '#core/use-cases/keep-lifecycle.ts';
-import { keptPool } from '#core/use-cases/warm-pool/kept-pool.ts';
+import { managedPool } from '#core/use-cases/warm-pool/managed-pool.ts';
 import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';
 import { mortal } from '#test/doubles/mortal.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
@@ -17,7 +17,7 @@ import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { collect } from '#test/support/collect.ts';
 import { poolConfig } from '#test/support/warm-pools.ts';
 
-export interface WarmClaimsHouse {
+export interface WarmClaimsHarness {
   readonly records: Records;
   readonly provider: SandboxProvider;
   readonly dispose: () => Promise<unknown>;
@@ -36,23 +36,23 @@ const LATER_MS = 90 * 60_000;
 
 /** Claims from a pool, in number, at once, and with processes that are killed over them. */
 export function warmClaimsContract(
-  open: () => Promise<WarmClaimsHouse>,
+  open: () => Promise<WarmClaimsHarness>,
   { slots, claims, inFlight, crashes }: WarmClaimsSize,
 ): void {
-  let house: WarmClaimsHouse;
+  let harness: WarmClaimsHarness;
   beforeAll(async () => {
-    house = await open();
+    harness = await open();
   }, 120_000);
-  afterAll(() => house.dispose(), 120_000);
+  afterAll(() => harness.dispose(), 120_000);
 
   test(`of ${claims} claims at ${inFlight} in flight on ${slots} slots, ${crashes} of them cut off in the middle, none is given what another has, and no slot is lost`, async () => {
-    const { records, provider } = house;
+    const { records, provider } = harness;
     const clock = pinnedClock(new Date());
     const deps = { records, provider, clock, ids: randomIds, place: 'here', quotas: NO_QUOTAS, images: [] };
     const failures: unknown[] = [];
     const pools: WarmPool[] = [];
     const openPool = (on: Pick<typeof deps, 'records' | 'provider'>) => {
-      const pool = keptPool({
+      const pool = managedPool({
         ...deps,
         ...on,
         config: poolConfig({ warmTarget: slots, scaleBatchSize: 20 }),

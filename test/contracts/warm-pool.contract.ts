@@ -4,7 +4,7 @@ import type { WarmPool, WarmPoolConfig } from '#core/ports/warm-pool.ts';
 import { poolConfig, settled } from '#test/support/warm-pools.ts';
 
 /** An empty pool, and what its sandboxes run on. */
-export interface WarmPoolHouse {
+export interface WarmPoolHarness {
   /** An instance on the same sandboxes, as another server would have it. The house closes it. */
   open(config: WarmPoolConfig): WarmPool;
   /** Whether the sandbox runs, as its provider says. */
@@ -17,29 +17,29 @@ const ALICE: Owner = { user: 'alice', org: 'acme' };
 
 /** What every warm pool promises. `hands`: whether `take` gives what is ready, or the provider's own `create` does. */
 export function warmPoolContract(
-  open: () => Promise<WarmPoolHouse>,
+  open: () => Promise<WarmPoolHarness>,
   { hands }: { readonly hands: boolean },
 ): void {
-  let house: WarmPoolHouse;
+  let harness: WarmPoolHarness;
   beforeEach(async () => {
-    house = await open();
+    harness = await open();
   });
-  afterEach(() => house.dispose());
+  afterEach(() => harness.dispose());
 
   test('an empty one says so, and how it is configured', async () => {
     const config = poolConfig({ maxInstances: 7 });
-    expect(await house.open(config).stats()).toEqual({
+    expect(await harness.open(config).stats()).toEqual({
       warm: 0,
       assigned: 0,
       total: 0,
       config: { warmTarget: 3, refreshInterval: 10_000, maxInstances: 7, scaleBatchSize: 5 },
       maxInstances: 7,
     });
-    expect(await house.open(poolConfig()).stats()).toMatchObject({ maxInstances: null });
+    expect(await harness.open(poolConfig()).stats()).toMatchObject({ maxInstances: null });
   });
 
   test('priming it brings it to its target, and again changes nothing', async () => {
-    const pool = house.open(poolConfig());
+    const pool = harness.open(poolConfig());
     for (let time = 0; time < 2; time += 1) {
       await pool.prime();
       await settled(pool, 3);
@@ -48,7 +48,7 @@ export function warmPoolContract(
   });
 
   test('without a target it makes none', async () => {
-    const pool = house.open(poolConfig({ warmTarget: 0 }));
+    const pool = harness.open(poolConfig({ warmTarget: 0 }));
     await pool.prime();
     await pool.refresh();
     expect(await pool.stats()).toMatchObject({ warm: 0, total: 0 });
@@ -56,14 +56,14 @@ export function warmPoolContract(
   });
 
   test('never goes past what may run in all', async () => {
-    const pool = house.open(poolConfig({ maxInstances: 2 }));
+    const pool = harness.open(poolConfig({ maxInstances: 2 }));
     await pool.prime();
     await settled(pool, 2);
     expect(await pool.stats()).toMatchObject({ warm: 2, total: 2 });
   });
 
   test('shut down it is empty, and stays so until it is primed', async () => {
-    const pool = house.open(poolConfig());
+    const pool = harness.open(poolConfig());
     await pool.prime();
     await settled(pool, 3);
     await pool.drain();
@@ -77,11 +77,11 @@ export function warmPoolContract(
   });
 
   test('another target takes it there', async () => {
-    const before = house.open(poolConfig());
+    const before = harness.open(poolConfig());
     await before.prime();
     await settled(before, 3);
     await before.close();
-    const after = house.open(poolConfig({ warmTarget: 1 }));
+    const after = harness.open(poolConfig({ warmTarget: 1 }));
     await after.prime();
     await settled(after, 1);
     expect(await after.stats()).toMatchObject({ warm: 1, total: 1 });
@@ -89,7 +89,7 @@ export function warmPoolContract(
 
   if (!hands) {
     test('hands none out itself', async () => {
-      const pool = house.open(poolConfig());
+      const pool = harness.open(poolConfig());
       await pool.prime();
       await settled(pool, 3);
       expect(await pool.take(ALICE)).toBeUndefined();
@@ -99,20 +99,20 @@ export function warmPoolContract(
 
   describe('what is taken', () => {
     test('runs, is its owner’s, and never comes back', async () => {
-      const pool = house.open(poolConfig());
+      const pool = harness.open(poolConfig());
       await pool.prime();
       const taken = await pool.take(ALICE);
       expect(taken).toMatchObject({ owner: ALICE, image: null, desired: 'running', observed: 'creating' });
-      expect(await house.runs(taken?.id ?? '')).toBe(true);
+      expect(await harness.runs(taken?.id ?? '')).toBe(true);
       await pool.refresh();
       await pool.drain();
-      expect(await house.runs(taken?.id ?? '')).toBe(true);
+      expect(await harness.runs(taken?.id ?? '')).toBe(true);
       expect(await pool.stats()).toMatchObject({ warm: 0, assigned: 1, total: 1 });
     });
 
     test('is another one each time, however many ask at once', async () => {
       const config = poolConfig({ warmTarget: 5 });
-      const [one, two] = [house.open(config), house.open(config)];
+      const [one, two] = [harness.open(config), harness.open(config)];
       await one.prime();
       await two.prime();
       const taken = await Promise.all(
@@ -124,7 +124,7 @@ export function warmPoolContract(
     });
 
     test('is replaced without anybody asking for it', async () => {
-      const pool = house.open(poolConfig());
+      const pool = harness.open(poolConfig());
       await pool.prime();
       await pool.take(ALICE);
       await settled(pool, 3);
@@ -134,7 +134,7 @@ export function warmPoolContract(
 
   test('two instances at once make what one would have made', async () => {
     const config = poolConfig({ warmTarget: 7, scaleBatchSize: 2 });
-    const [one, two] = [house.open(config), house.open(config)];
+    const [one, two] = [harness.open(config), harness.open(config)];
     await Promise.all([one.prime(), two.prime()]);
     await one.refresh();
     expect(await two.stats()).toMatchObject({ warm: 7, total: 7 });

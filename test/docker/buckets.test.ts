@@ -1,7 +1,7 @@
 /** Buckets in containers. */
 import { expect, jest, test } from '@jest/globals';
 import { containerProcess } from '#adapters/docker/containers/container-process.ts';
-import { containerPlace } from '#adapters/mounts/container-place.ts';
+import { containerMountTarget } from '#adapters/mounts/container-mount-target.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
 import type { BucketMount } from '#core/ports/bucket-mounter.ts';
 import { bucketMounterContract } from '#test/contracts/bucket-mounter.contract.ts';
@@ -16,7 +16,8 @@ suite('buckets in a container', engineMissing() ?? bucketsMissing, () => {
     const provider = engine.openProvider();
     return {
       provider,
-      place: async (id, path, signal) => containerPlace(id, await provider.firstProcess(id, signal), path),
+      target: async (id, path, signal) =>
+        containerMountTarget(id, await provider.firstProcess(id, signal), path),
       refusal: 'Permission denied',
       holder: async (id) => (await provider.firstProcess(id))?.pid,
       async kill(id) {
@@ -46,7 +47,8 @@ suite('buckets in a container', engineMissing() ?? bucketsMissing, () => {
     const provider = engine.openProvider();
     const lost = Promise.withResolvers<string>();
     const mounter = new NamespaceMounter({
-      place: async (id, path, signal) => containerPlace(id, await provider.firstProcess(id, signal), path),
+      target: async (id, path, signal) =>
+        containerMountTarget(id, await provider.firstProcess(id, signal), path),
       lost: (_id, path) => lost.resolve(path),
     });
     await provider.create({ id: 'dying' });
@@ -70,7 +72,7 @@ suite('buckets in a container', engineMissing() ?? bucketsMissing, () => {
     await made.start();
     try {
       const mounter = new NamespaceMounter({
-        place: async (id, path) => containerPlace(id, await containerProcess(made.id), path),
+        target: async (id, path) => containerMountTarget(id, await containerProcess(made.id), path),
         lost: () => {},
       });
       await expect(mounter.mount('old', mount('http://127.0.0.1:1'))).rejects.toMatchObject({
@@ -86,7 +88,7 @@ suite('buckets in a container', engineMissing() ?? bucketsMissing, () => {
   test('a container that is no process of this machine is named as what is missing', async () => {
     const holder = await containerProcess('0'.repeat(64));
     expect(holder).toBeUndefined();
-    expect(() => containerPlace('bucketsandbox', holder, '/mnt/data')).toThrow(
+    expect(() => containerMountTarget('bucketsandbox', holder, '/mnt/data')).toThrow(
       'mount failed: the container is no process that this Porthole sees: it must run on the machine of the container engine, outside of containers',
     );
   });
@@ -94,7 +96,7 @@ suite('buckets in a container', engineMissing() ?? bucketsMissing, () => {
   test('a host that is not root is told that it must be', () => {
     const user = jest.spyOn(process, 'getuid').mockReturnValue(1000);
     try {
-      expect(() => containerPlace('bucketsandbox', undefined, '/mnt/data')).toThrow(
+      expect(() => containerMountTarget('bucketsandbox', undefined, '/mnt/data')).toThrow(
         'mount failed: only root may mount in a container: start Porthole as root, on Linux and on the machine of the container engine',
       );
     } finally {

@@ -8,7 +8,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { engineAddress } from '#adapters/docker/engine/engine-address.ts';
 import { codeOf, run, sandboxId, serve, talk } from '#test/contracts/sandbox-provider.contract.ts';
-import { authorityFiles, issueCertificate, makeAuthority } from '#test/cluster/bed/certificate-authority.ts';
+import {
+  authorityFiles,
+  issueCertificate,
+  makeAuthority,
+} from '#test/cluster/fixture/certificate-authority.ts';
 import { suite } from '#test/support/suite.ts';
 import { engineMissing, openTestEngine, type TestEngine } from './support/engine.ts';
 

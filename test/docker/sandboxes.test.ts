@@ -19,7 +19,7 @@ import {
   serve,
   until,
 } from '#test/contracts/sandbox-provider.contract.ts';
-import { command } from '#test/cluster/bed/command.ts';
+import { command } from '#test/cluster/fixture/command.ts';
 import { suite } from '#test/support/suite.ts';
 import { engineMissing, openTestEngine, type TestEngine } from './support/engine.ts';
 

@@ -1,7 +1,7 @@
 /** A pool of containers, on a real engine. */
 import { afterAll, beforeAll } from '@jest/globals';
 import { warmPoolContract } from '#test/contracts/warm-pool.contract.ts';
-import { openKeptPools } from '#test/core/use-cases/warm-pool/kept-pool-house.ts';
+import { openManagedPools } from '#test/core/use-cases/warm-pool/managed-pool-harness.ts';
 import { suite } from '#test/support/suite.ts';
 import { engineMissing, openTestEngine, type TestEngine } from './support/engine.ts';
 
@@ -12,5 +12,5 @@ suite('a pool of containers', engineMissing(), () => {
   }, 120_000);
   afterAll(() => engine.stop());
 
-  warmPoolContract(() => openKeptPools(engine.openProvider(), () => Promise.resolve()), { hands: true });
+  warmPoolContract(() => openManagedPools(engine.openProvider(), () => Promise.resolve()), { hands: true });
 });

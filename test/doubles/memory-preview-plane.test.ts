@@ -19,7 +19,7 @@ previewPlaneContract(
       sandbox: { id: 'box', podName: 'box-pod', listens: 3000, silent: 3001 },
       now: () => NOON,
       reaches: async ({ token }) => plane.reaches(token),
-      leaveHalfMade: async (at) => void plane.halfMade.push(at),
+      leavePartiallyMade: async (at) => void plane.partiallyMade.push(at),
       dispose: async () => undefined,
     };
   },

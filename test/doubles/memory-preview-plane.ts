@@ -18,7 +18,7 @@ export interface MemoryPlane extends PreviewPlane {
   /** What is stored, by name. */
   readonly stored: Map<string, Preview>;
   /** Half-made objects, by the time they were made. */
-  readonly halfMade: Date[];
+  readonly partiallyMade: Date[];
   /** Whether a request to the token's URL would reach the sandbox. */
   reaches(token: string): boolean;
 }
@@ -35,7 +35,7 @@ export function memoryPreviewPlane({
   readiness = () => ({ ready: true }),
 }: MemoryPlaneOptions): MemoryPlane {
   const stored = new Map<string, Preview>();
-  const halfMade: Date[] = [];
+  const partiallyMade: Date[] = [];
   let writes = 0;
   let newest = 0;
   const byToken = (token: string) => stored.get(previewName(token));
@@ -51,7 +51,7 @@ export function memoryPreviewPlane({
     seesTraffic: true,
     lastUsed: () => Promise.resolve(undefined),
     stored,
-    halfMade,
+    partiallyMade,
     reaches: (token) => byToken(token) !== undefined,
 
     async open(spec) {
@@ -113,9 +113,9 @@ export function memoryPreviewPlane({
       ),
 
     async sweep(now) {
-      const before = halfMade.length;
-      const young = halfMade.filter((made) => now.getTime() - made.getTime() < HALF_MADE_MS);
-      halfMade.splice(0, before, ...young);
+      const before = partiallyMade.length;
+      const young = partiallyMade.filter((made) => now.getTime() - made.getTime() < HALF_MADE_MS);
+      partiallyMade.splice(0, before, ...young);
       return before - young.length;
     },
   };

@@ -9,7 +9,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { copyFile, mkdir, rename, rm } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { cacheFolder } from '#test/cluster/bed/program-cache.ts';
+import { cacheFolder } from '#test/cluster/fixture/program-cache.ts';
 import type { Missing } from '#test/support/suite.ts';
 import { type Framework, selectFrameworks } from './framework-table.ts';
 

@@ -213,10 +213,10 @@ test('tells of ports within 300 ms, and waits for them', async () => {
   );
   const { id } = (await started) as { id: string };
   expect(await waiting).toMatchObject({ state: 'listening', listener: { address: '::', process_id: id } });
-  const told = seen.filter(isPort).map(({ data }) => data);
-  expect(told.map(({ state }) => state)).toEqual([1, 2, 3].flatMap(() => ['listening', 'closed']));
+  const reported = seen.filter(isPort).map(({ data }) => data);
+  expect(reported.map(({ state }) => state)).toEqual([1, 2, 3].flatMap(() => ['listening', 'closed']));
   const times = (await api.output(id)).stdout.toString().split('\n').map(Number);
-  const delays = told.map(({ at }, round) => Date.parse(String(at)) - (times[round] as number));
+  const delays = reported.map(({ at }, round) => Date.parse(String(at)) - (times[round] as number));
   // A busy machine delays some, and not all of them.
   expect(Math.min(...delays.filter((_, at) => at % 2 === 0))).toBeLessThan(300);
   expect(Math.min(...delays.filter((_, at) => at % 2 === 1))).toBeLessThan(300);

@@ -5,7 +5,7 @@ import { identify } from '#handlers/middleware/authenticate.ts';
 const CAROL: Caller = { kind: 'person', user: 'carol', org: 'acme', admin: false };
 const secured = {
   withoutCredential: undefined,
-  judge: (credential: string) => Promise.resolve(credential === 'good' ? CAROL : undefined),
+  authenticate: (credential: string) => Promise.resolve(credential === 'good' ? CAROL : undefined),
 };
 const metrics = { access: 'local', summary: 'metrics' } as const;
 const ask = (sourceIp: string | undefined, headers: Record<string, string> = {}) =>

@@ -44,19 +44,19 @@ describe('what waits for a decision', () => {
       token: run.agentToken,
       body: { target_port: 3000 },
     });
-    const told = (await stream.next()).value as Waiting;
-    expect(told.approvals).toMatchObject([
+    const reported = (await stream.next()).value as Waiting;
+    expect(reported.approvals).toMatchObject([
       { run_id: run.runId, owner: 'alice', tool: 'start_preview', arguments: { target_port: 3000 } },
     ]);
     expect([await list(ALICE), await list(BOB), await list(ADA_ADMIN)]).toEqual([
-      told,
+      reported,
       { approvals: [] },
-      told,
+      reported,
     ]);
 
     await porthole.call('POST', `/api/runs/${run.runId}/tool-approvals`, {
       token: ALICE,
-      body: { request_id: told.approvals[0]?.request_id, decision: 'deny' },
+      body: { request_id: reported.approvals[0]?.request_id, decision: 'deny' },
     });
     expect((await stream.next()).value).toEqual({ approvals: [] });
     expect((await asking).status).toBe(403);

@@ -4,7 +4,7 @@ import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { approvalsAsked, askAndLeave, askForPreview, decide, readTimeline } from './support/approvals.ts';
 import { ADA_ADMIN, ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
 import { type PinnedClock, pinnedClock } from './support/pinned-clock.ts';
-import { type MadeRun, makeRun, startPreview, verdict, visit } from './support/runs.ts';
+import { type MadeRun, makeRun, startPreview, outcome, visit } from './support/runs.ts';
 
 describe('a preview that the agent asks for', () => {
   let clock: PinnedClock;
@@ -36,10 +36,11 @@ describe('a preview that the agent asks for', () => {
     decision: string,
     { token = ALICE, of = run, ...more }: { token?: string; of?: MadeRun; [name: string]: unknown } = {},
   ) => decide(porthole, of.runId, { request_id, decision, ...more }, token);
-  const told = async (of = run) => (await readTimeline(porthole, of.runId, ALICE)).map(({ type }) => type);
+  const reported = async (of = run) =>
+    (await readTimeline(porthole, of.runId, ALICE)).map(({ type }) => type);
   /** Until the timeline tells it. */
   const until = async (type: string) => {
-    while (!(await told()).includes(type)) await new Promise((resolve) => setTimeout(resolve, 10));
+    while (!(await reported()).includes(type)) await new Promise((resolve) => setTimeout(resolve, 10));
   };
 
   test('opens once the owner approves, and the URL serves', async () => {
@@ -63,11 +64,11 @@ describe('a preview that the agent asks for', () => {
     expect(started.status).toBe(200);
     const { session_id, preview_url } = started.json();
     expect(preview_url).toBe(`http://${String(session_id)}-preview.localhost:${porthole.host.port}`);
-    expect(verdict(await visit(porthole, String(session_id), porthole.host.port))).toEqual([
+    expect(outcome(await visit(porthole, String(session_id), porthole.host.port))).toEqual([
       502,
       'nothing_listens',
     ]);
-    expect(await told()).toEqual([
+    expect(await reported()).toEqual([
       'run.created',
       'tool.approval_required',
       'tool.approved',
@@ -84,7 +85,7 @@ describe('a preview that the agent asks for', () => {
       { request_id: id, decision: 'deny', also_approved: [] },
     ]);
     const refused = await asking;
-    expect(verdict(refused)).toEqual([403, 'approval_denied']);
+    expect(outcome(refused)).toEqual([403, 'approval_denied']);
     expect(refused.json<{ error: string }>().error).toContain(': use port 4000 ');
     const denied = (await readTimeline(porthole, run.runId, ALICE)).at(-1);
     expect([denied?.type, denied?.data['reason']]).toEqual(['tool.denied', 'use port 4000']);
@@ -97,11 +98,11 @@ describe('a preview that the agent asks for', () => {
     void asking.then(() => (isAnswered = true));
     clock.advance({ minutes: 4, seconds: 59 });
     await reap(porthole.host.services);
-    expect([isAnswered, (await told()).at(-1)]).toEqual([false, 'tool.approval_required']);
+    expect([isAnswered, (await reported()).at(-1)]).toEqual([false, 'tool.approval_required']);
     clock.advance({ seconds: 1 });
-    expect(verdict(await asking)).toEqual([403, 'approval_timed_out']);
-    expect((await told()).at(-1)).toBe('tool.timed_out');
-    expect(verdict(await answer(id, 'approve'))).toEqual([409, 'approval_decided']);
+    expect(outcome(await asking)).toEqual([403, 'approval_timed_out']);
+    expect((await reported()).at(-1)).toBe('tool.timed_out');
+    expect(outcome(await answer(id, 'approve'))).toEqual([409, 'approval_decided']);
   });
 
   test('is decided once: a second decision is 409 and changes nothing', async () => {
@@ -111,8 +112,8 @@ describe('a preview that the agent asks for', () => {
     expect((await asking).status).toBe(200);
     const before = await readTimeline(porthole, run.runId, ALICE);
     for (const decision of ['deny', 'approve'])
-      expect(verdict(await answer(id, decision, { scope: 'once' }))).toEqual([409, 'approval_decided']);
-    expect(verdict(await answer(id, 'approve', { scope: 'always' }))).toEqual([409, 'approval_decided']);
+      expect(outcome(await answer(id, decision, { scope: 'once' }))).toEqual([409, 'approval_decided']);
+    expect(outcome(await answer(id, 'approve', { scope: 'always' }))).toEqual([409, 'approval_decided']);
     expect(await readTimeline(porthole, run.runId, ALICE)).toEqual(before);
     const policies = await porthole.call('GET', '/api/approval-policies', { token: ALICE });
     expect(policies.json()).toEqual({ policies: [], next: null });
@@ -125,8 +126,8 @@ describe('a preview that the agent asks for', () => {
   ])('is not approved by %s', async (_who, token, expected) => {
     const asking = ask();
     const [id] = await asked();
-    expect(verdict(await answer(id, 'approve', { token: token() }))).toEqual(expected);
-    expect((await told()).at(-1)).toBe('tool.approval_required');
+    expect(outcome(await answer(id, 'approve', { token: token() }))).toEqual(expected);
+    expect((await reported()).at(-1)).toBe('tool.approval_required');
     await answer(id, 'deny');
     await asking;
   });
@@ -169,7 +170,7 @@ describe('a preview that the agent asks for', () => {
     ['a field too many', { request_id: 'a', by: 'me' }, [400, 'invalid_request'], 'unknown field "by"'],
   ])('takes no decision with %s', async (_name, body, expected, says) => {
     const refused = await decide(porthole, run.runId, { decision: 'approve', ...body }, ALICE);
-    expect(verdict(refused)).toEqual(expected);
+    expect(outcome(refused)).toEqual(expected);
     expect(refused.json<{ error: string }>().error).toContain(says);
   });
 
@@ -177,7 +178,7 @@ describe('a preview that the agent asks for', () => {
     const other = await makeRun(porthole, ALICE, { sandbox_id: sandboxId });
     const asking = ask();
     const [id] = await asked();
-    expect(verdict(await answer(id, 'approve', { of: other }))).toEqual([404, 'approval_not_found']);
+    expect(outcome(await answer(id, 'approve', { of: other }))).toEqual([404, 'approval_not_found']);
     await answer(id, 'approve');
     await asking;
   });
@@ -188,7 +189,7 @@ describe('a preview that the agent asks for', () => {
     await answer(id, 'approve');
     const sessions = (await Promise.all(both)).map((each) => each.json()['session_id']);
     expect(new Set(sessions).size).toBe(1);
-    expect((await told()).filter((type) => type === 'tool.approval_required')).toHaveLength(1);
+    expect((await reported()).filter((type) => type === 'tool.approval_required')).toHaveLength(1);
   });
 
   test('is withdrawn when its only caller goes away, and asked about anew by the next', async () => {
@@ -196,7 +197,7 @@ describe('a preview that the agent asks for', () => {
     const [id] = await asked();
     gone.leave();
     await until('tool.withdrawn');
-    expect(verdict(await answer(id, 'approve'))).toEqual([409, 'approval_decided']);
+    expect(outcome(await answer(id, 'approve'))).toEqual([409, 'approval_decided']);
     const next = ask();
     await answer((await asked(2))[1], 'approve');
     expect((await next).status).toBe(200);
@@ -215,23 +216,23 @@ describe('a preview that the agent asks for', () => {
     gone.leave();
     // Until it is certain that the one who stays is no dead one.
     for (; !isOver(); await bothWait()) clock.advance({ seconds: 5 });
-    expect(await told()).not.toContain('tool.withdrawn');
+    expect(await reported()).not.toContain('tool.withdrawn');
     await answer(id, 'approve');
     expect((await stays).status).toBe(200);
   });
 
   test('that would be refused anyway is asked about by nobody', async () => {
-    expect(verdict(await ask(2999))).toEqual([400, 'port_out_of_range']);
-    expect(verdict(await ask(0))).toEqual([400, 'invalid_request']);
+    expect(outcome(await ask(2999))).toEqual([400, 'port_out_of_range']);
+    expect(outcome(await ask(0))).toEqual([400, 'invalid_request']);
     const gone = await makeRun(porthole, ALICE);
     await porthole.call('POST', `/v1/sandbox/${gone.sandboxId}/stop`, { token: ALICE });
-    expect(verdict(await ask(3000, gone.agentToken, gone))).toEqual([409, 'no_bound_sandbox']);
+    expect(outcome(await ask(3000, gone.agentToken, gone))).toEqual([409, 'no_bound_sandbox']);
     await porthole.call('DELETE', `/v1/sandbox/${gone.sandboxId}`, { token: ALICE });
-    expect(verdict(await ask(3000, gone.agentToken, gone))).toEqual([401, 'unauthorized']);
+    expect(outcome(await ask(3000, gone.agentToken, gone))).toEqual([401, 'unauthorized']);
     for (const port of [3000, 3001, 3002]) await startPreview(porthole, run.runId, port, ALICE);
-    expect(verdict(await ask(3003))).toEqual([429, 'too_many_previews']);
+    expect(outcome(await ask(3003))).toEqual([429, 'too_many_previews']);
     expect((await ask(3001)).status).toBe(200);
-    for (const each of [run, gone]) expect(await told(each)).not.toContain('tool.approval_required');
+    for (const each of [run, gone]) expect(await reported(each)).not.toContain('tool.approval_required');
   });
 
   describe('allowed for more than once', () => {
@@ -266,7 +267,7 @@ describe('a preview that the agent asks for', () => {
       expect(policy).toMatchObject({ scope: 'port', run_id: run.runId, target_port: 3000 });
       const other = ask(8080);
       await answer((await asked(2))[1], 'deny');
-      expect(verdict(await other)).toEqual([403, 'approval_denied']);
+      expect(outcome(await other)).toEqual([403, 'approval_denied']);
     });
 
     test('for any port says what it has approved beside, and never what was denied', async () => {
@@ -282,7 +283,7 @@ describe('a preview that the agent asks for', () => {
       expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200]);
       const again = ask(3000);
       await answer((await asked(4))[3], 'deny');
-      expect(verdict(await again)).toEqual([403, 'approval_denied']);
+      expect(outcome(await again)).toEqual([403, 'approval_denied']);
     });
 
     test('always covers every run of this owner, and of nobody else', async () => {
@@ -314,13 +315,13 @@ describe('a preview that the agent asks for', () => {
       expect(await policies(ADA_ADMIN)).toEqual([policy]);
       const remove = (token: string) =>
         porthole.call('DELETE', `/api/approval-policies/${String(policy?.['policy_id'])}`, { token });
-      expect(verdict(await remove(BOB))).toEqual([404, 'policy_not_found']);
-      expect(verdict(await remove(run.agentToken))).toEqual([403, 'forbidden']);
+      expect(outcome(await remove(BOB))).toEqual([404, 'policy_not_found']);
+      expect(outcome(await remove(run.agentToken))).toEqual([403, 'forbidden']);
       expect((await remove(ALICE)).status).toBe(204);
-      expect(verdict(await remove(ALICE))).toEqual([404, 'policy_not_found']);
+      expect(outcome(await remove(ALICE))).toEqual([404, 'policy_not_found']);
       const asking = ask(3001);
       await answer((await asked(2))[1], 'deny');
-      expect(verdict(await asking)).toEqual([403, 'approval_denied']);
+      expect(outcome(await asking)).toEqual([403, 'approval_denied']);
     });
 
     test('is listed in pages, newest first', async () => {
@@ -355,7 +356,7 @@ describe('a host that ends while an approval is awaited', () => {
     const id = String(request?.data['request_id']);
     const closing = porthole.end();
     const answer = await asking;
-    expect([verdict(answer), answer.headers['retry-after']]).toEqual([[503, 'service_unavailable'], '5']);
+    expect([outcome(answer), answer.headers['retry-after']]).toEqual([[503, 'service_unavailable'], '5']);
     await closing;
     await expect(records.approvals.get(id)).rejects.toMatchObject({
       code: 'service_unavailable',

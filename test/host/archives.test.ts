@@ -7,7 +7,7 @@ import { suite } from '#test/support/suite.ts';
 import { execute } from './support/commands.ts';
 import { ALICE, BOB, PEOPLE } from './support/people.ts';
 import { type PinnedClock, pinnedClock } from './support/pinned-clock.ts';
-import { verdict } from './support/runs.ts';
+import { outcome } from './support/runs.ts';
 
 interface Listed {
   readonly archives: readonly { readonly id: string; readonly sandbox_id: string; readonly size: number }[];
@@ -100,13 +100,13 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
 
   test('nobody else gets it, and nothing is made for them', async () => {
     const [kept] = await archives(ALICE);
-    expect([await archives(BOB), verdict(await create(BOB, { from_archive: kept?.id }))]).toEqual([
+    expect([await archives(BOB), outcome(await create(BOB, { from_archive: kept?.id }))]).toEqual([
       [],
       [404, 'archive_not_found'],
     ]);
-    expect(verdict(await create(ALICE, { from_archive: 'arc_none_1' }))).toEqual([404, 'archive_not_found']);
+    expect(outcome(await create(ALICE, { from_archive: 'arc_none_1' }))).toEqual([404, 'archive_not_found']);
     const removal = await porthole.call('DELETE', `/api/archives/${kept?.id}`, { token: BOB });
-    expect(verdict(removal)).toEqual([404, 'archive_not_found']);
+    expect(outcome(removal)).toEqual([404, 'archive_not_found']);
   });
 
   test('a deleted one is gone, with its files', async () => {
@@ -224,7 +224,7 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
       (await porthole.call('GET', '/v1/sandbox', { token: ALICE })).json<{ sandboxes: unknown[] }>().sandboxes
         .length;
     const before = await count();
-    expect(verdict(await create(ALICE, { from_archive: record?.id }))).toEqual([404, 'archive_not_found']);
+    expect(outcome(await create(ALICE, { from_archive: record?.id }))).toEqual([404, 'archive_not_found']);
     expect(await count()).toBe(before);
   });
 });

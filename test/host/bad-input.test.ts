@@ -6,7 +6,7 @@ import { type Answer, startTestHost, type TestHost } from '#test/support/in-proc
 import { inventory } from './support/inventory.ts';
 import { ALICE, BOB, PEOPLE } from './support/people.ts';
 import { firstAnswer, rawExchange } from './support/raw-exchange.ts';
-import { type MadeRun, makeRun, startPreview, verdict } from './support/runs.ts';
+import { type MadeRun, makeRun, startPreview, outcome } from './support/runs.ts';
 
 describe('bad input', () => {
   let porthole: TestHost;
@@ -202,7 +202,7 @@ describe('bad input', () => {
       ['an image on local', 'runs', '', { image: 'alpine' }, [400, 'image_not_supported']],
       ['an image on local', 'sandboxes', '', { image: 'alpine' }, [400, 'image_not_supported']],
     ])('%s (%s) is refused', async (_name, path, _none, body, expected) => {
-      expect(verdict(await refuses(() => post(paths[path as keyof typeof paths](), body)))).toEqual(expected);
+      expect(outcome(await refuses(() => post(paths[path as keyof typeof paths](), body)))).toEqual(expected);
     });
 
     test.each([
@@ -228,13 +228,13 @@ describe('bad input', () => {
 
     test('a body without Content-Type is 415', async () => {
       const answer = await refuses(() => porthole.call('POST', '/api/runs', { body: '{}', token: ALICE }));
-      expect(verdict(answer)).toEqual([415, 'unsupported_media_type']);
+      expect(outcome(answer)).toEqual([415, 'unsupported_media_type']);
     });
 
     test.each(['application/json; charset=utf-8', 'APPLICATION/JSON', 'application/ld+json'])(
       'a body of %s is JSON',
       async (contentType) => {
-        expect(verdict(await refuses(() => post(paths.runs(), '{', contentType)))).toEqual([
+        expect(outcome(await refuses(() => post(paths.runs(), '{', contentType)))).toEqual([
           400,
           'invalid_request',
         ]);
@@ -340,7 +340,7 @@ describe('bad input', () => {
         body: ten,
         headers: { 'content-type': 'application/json' },
       });
-      expect(verdict(answer)).toEqual([401, 'unauthorized']);
+      expect(outcome(answer)).toEqual([401, 'unauthorized']);
     });
   });
 
@@ -459,7 +459,7 @@ describe('bad input', () => {
       const answer = await refuses(() =>
         porthole.call(method, path(), { token: ALICE, ...(body === undefined ? {} : { body }) }),
       );
-      expect(verdict(answer)).toEqual(expected);
+      expect(outcome(answer)).toEqual(expected);
     });
   });
 

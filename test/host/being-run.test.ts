@@ -9,7 +9,7 @@ import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
 import { type Answer, call } from '#test/support/in-process-host.ts';
 import { execute, serve } from './support/commands.ts';
-import { type Callable, makeRun, startPreview, verdict, visit } from './support/runs.ts';
+import { type Callable, makeRun, startPreview, outcome, visit } from './support/runs.ts';
 
 describe('a host that is ended and started again', () => {
   let dataDir: string;
@@ -60,7 +60,7 @@ describe('a host that is ended and started again', () => {
     expect((await running(sandboxId)).json()).toEqual({ running: true });
     expect((await porthole.call('GET', `/v1/sandbox/${sandboxId}/file/workspace/kept`)).text).toBe('kept');
     expect((await porthole.call('GET', `/api/runs/${runId}`, { token: agentToken })).status).toBe(200);
-    expect(verdict(await visit(porthole, session_id, host.port))).toEqual([502, 'nothing_listens']);
+    expect(outcome(await visit(porthole, session_id, host.port))).toEqual([502, 'nothing_listens']);
     await serve(porthole, sandboxId, 3461, 'back again');
     expect((await visit(porthole, session_id, host.port)).text).toBe('back again');
     expect((await startPreview(porthole, runId, 3461)).session_id).toBe(session_id);
@@ -157,9 +157,9 @@ describe('a host that is ended and started again', () => {
   });
 
   test('a stray sandbox, of which no record knows, is removed at the start; a half-written preview serves nothing', async () => {
-    const stray = createLocalProvider({ dataDir });
-    await stray.create({ id: 'straystray' });
-    await stray.close();
+    const orphan = createLocalProvider({ dataDir });
+    await orphan.create({ id: 'straystray' });
+    await orphan.close();
     await mkdir(join(dataDir, 'previews'), { recursive: true });
     await writeFile(join(dataDir, 'previews', 'preview-00000000000000000000.json'), '{"token":');
     await writeFile(join(dataDir, 'previews', 'preview-11111111111111111111.json.half'), '{}');
@@ -182,7 +182,7 @@ describe('a host that is ended and started again', () => {
     await porthole.call('DELETE', `/api/runs/${runId}/sandbox/port-forward/${session_id}`);
     await host.end('SIGKILL');
     await start();
-    expect(verdict(await visit(porthole, session_id, host.port))).toEqual([410, 'stopped']);
+    expect(outcome(await visit(porthole, session_id, host.port))).toEqual([410, 'stopped']);
     expect((await startPreview(porthole, runId, 3000)).session_id).not.toBe(session_id);
   });
 

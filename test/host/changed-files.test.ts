@@ -2,23 +2,23 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { openHostileHouse, type HostileHouse, missing } from '#test/hostile/support/hostile-house.ts';
+import { openHostileHarness, type HostileHarness, missing } from '#test/hostile/support/hostile-harness.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('files that change', missing, () => {
-  let house: HostileHouse;
+  let harness: HostileHarness;
   beforeAll(async () => {
-    house = await openHostileHouse();
+    harness = await openHostileHarness();
   }, 60_000);
-  afterAll(() => house.end());
+  afterAll(() => harness.end());
 
   const statusOf = async (method: string, path: string, json?: object) =>
-    (await house.api(method, path, { ...(json !== undefined && { json }) })).status;
+    (await harness.api(method, path, { ...(json !== undefined && { json }) })).status;
 
   test('moves and deletes files and folders, and refuses what leaves the workspace', async () => {
-    await house.sh('cd /workspace; mkdir -p a/b; echo x > a/b/f; echo y > g; ln -s /tmp/canary out');
+    await harness.sh('cd /workspace; mkdir -p a/b; echo x > a/b/f; echo y > g; ln -s /tmp/canary out');
     expect(await statusOf('POST', 'move', { from: 'a/b/f', to: 'new/h' })).toBe(200);
-    const taken = await house.api('POST', 'move', { json: { from: 'g', to: 'new/h' } });
+    const taken = await harness.api('POST', 'move', { json: { from: 'g', to: 'new/h' } });
     expect([taken.status, taken.json<{ code: string }>().code]).toEqual([409, 'file_exists']);
     expect(await statusOf('POST', 'move', { from: 'g', to: 'new/h', overwrite: true })).toBe(200);
     expect(await statusOf('POST', 'move', { from: 'out/secret', to: 'mine' })).toBe(403);
@@ -29,19 +29,19 @@ suite('files that change', missing, () => {
     expect(await statusOf('DELETE', 'file/workspace/a?recursive=true')).toBe(404);
     expect(await statusOf('DELETE', 'file/workspace/out/secret')).toBe(403);
     expect(await statusOf('DELETE', 'file/workspace/out')).toBe(200);
-    expect(await house.sh('cd /workspace; cat new/h; ls; cat /tmp/canary/secret')).toBe(
-      `y\nnew\noutputs\n${house.secret}`,
+    expect(await harness.sh('cd /workspace; cat new/h; ls; cat /tmp/canary/secret')).toBe(
+      `y\nnew\noutputs\n${harness.secret}`,
     );
   });
 
   test('keeps a delegate to its paths', async () => {
-    await house.sh(
+    await harness.sh(
       'cd /workspace; mkdir -p mine other; echo x > mine/f; echo y > other/f; ln -s ../other mine/out',
     );
-    const lent = await house.api('POST', 'delegate', {
+    const delegated = await harness.api('POST', 'delegate', {
       json: { scopes: ['fs:read', 'fs:write'], paths: ['mine'] },
     });
-    const { token: key } = lent.json<{ token: string }>();
+    const { token: key } = delegated.json<{ token: string }>();
     const tries = [
       ['POST', 'move', { from: 'mine/f', to: 'other/g' }, 403],
       ['POST', 'move', { from: 'other/f', to: 'mine/g' }, 403],
@@ -53,18 +53,18 @@ suite('files that change', missing, () => {
       ['GET', 'watch?path=other', undefined, 403],
     ] as const;
     for (const [method, path, json, expected] of tries) {
-      const { status } = await house.api(method, path, { key, ...(json !== undefined && { json }) });
+      const { status } = await harness.api(method, path, { key, ...(json !== undefined && { json }) });
       expect([path, json, status]).toEqual([path, json, expected]);
     }
-    expect(await house.sh('cat /workspace/other/f')).toBe('y\n');
+    expect(await harness.sh('cat /workspace/other/f')).toBe('y\n');
   });
 
   test('tells what changes in a folder until its reader goes', async () => {
-    await house.sh('mkdir -p /workspace/seen');
+    await harness.sh('mkdir -p /workspace/seen');
     const outgoing = request({
-      port: house.port,
-      path: `/v1/sandbox/${house.id}/watch?path=seen`,
-      headers: { authorization: `Bearer ${house.key}` },
+      port: harness.port,
+      path: `/v1/sandbox/${harness.id}/watch?path=seen`,
+      headers: { authorization: `Bearer ${harness.key}` },
     }).end();
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
     let text = '';
@@ -73,11 +73,11 @@ suite('files that change', missing, () => {
       while (!text.includes(wanted)) text += ((await once(response, 'data')) as [string])[0];
     };
     await until('event: ready');
-    await house.sh('mkdir /workspace/seen/new; echo 12345 > /workspace/seen/new/file');
+    await harness.sh('mkdir /workspace/seen/new; echo 12345 > /workspace/seen/new/file');
     await until('"path":"/workspace/seen/new/file","file":{"type":"file","size":6');
-    await house.sh('rm /workspace/seen/new/file');
+    await harness.sh('rm /workspace/seen/new/file');
     await until('event: deleted');
     response.destroy();
-    expect((await house.api('GET', 'watch?path=none')).status).toBe(404);
+    expect((await harness.api('GET', 'watch?path=none')).status).toBe(404);
   });
 });

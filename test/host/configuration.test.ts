@@ -265,13 +265,13 @@ describe('a configuration', () => {
 
   test('no problem repeats a secret', () => {
     const secret = 'hunter2-hunter2';
-    const told = problemsOf({
+    const reported = problemsOf({
       PORTHOLE_API_KEYS: JSON.stringify({ [secret]: { user: 1, org: '', key: secret } }),
       PORTHOLE_SIGNING_KEYS: JSON.stringify({ keys: [{ kty: 'oct', kid: 'a', k: secret }] }),
       DATABASE_URL: `mysql://user:${secret}@host/db`,
     }).join('\n');
-    expect(told.split('\n').length).toBeGreaterThanOrEqual(3);
-    expect(told).not.toContain('hunter2');
+    expect(reported.split('\n').length).toBeGreaterThanOrEqual(3);
+    expect(reported).not.toContain('hunter2');
   });
 
   test.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost'])('%s needs no credential', (host) => {

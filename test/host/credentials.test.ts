@@ -4,12 +4,12 @@ import { createHmac } from 'node:crypto';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { type OidcIssuer, startOidcIssuer } from './support/oidc-issuer.ts';
 import { ALICE, PEOPLE, SERVICE_KEY } from './support/people.ts';
-import { makeRun, verdict } from './support/runs.ts';
+import { makeRun, outcome } from './support/runs.ts';
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const whoami = async (porthole: TestHost, token: string) => {
   const answer = await porthole.call('POST', '/api/runs', { body: {}, token });
-  return answer.status === 201 ? answer.json<{ owner: string }>().owner : verdict(answer);
+  return answer.status === 201 ? answer.json<{ owner: string }>().owner : outcome(answer);
 };
 
 describe('with nothing configured', () => {
@@ -34,14 +34,14 @@ describe('with nothing configured', () => {
     ['an empty header', ''],
   ])('a credential that is presented is judged: %s is 401, and never local', async (_name, authorization) => {
     const answer = await porthole.call('GET', '/api/runs', { headers: { authorization } });
-    expect(verdict(answer)).toEqual([401, 'unauthorized']);
+    expect(outcome(answer)).toEqual([401, 'unauthorized']);
     expect(answer.headers['www-authenticate']).toBe('Bearer');
   });
 
   test('an agent token acts as its agent, not as local', async () => {
     const { runId, agentToken } = await makeRun(porthole);
     expect((await porthole.call('GET', `/api/runs/${runId}`, { token: agentToken })).status).toBe(200);
-    expect(verdict(await porthole.call('GET', '/api/runs', { token: agentToken }))).toEqual([
+    expect(outcome(await porthole.call('GET', '/api/runs', { token: agentToken }))).toEqual([
       403,
       'forbidden',
     ]);
@@ -79,7 +79,7 @@ describe('with nothing configured', () => {
       selfSigned({ alg: 'HS256', typ: 'JWT' }, payload, 'secret'),
     ];
     for (const token of forged)
-      expect(verdict(await porthole.call('GET', `/api/runs/${runId}`, { token }))).toEqual([
+      expect(outcome(await porthole.call('GET', `/api/runs/${runId}`, { token }))).toEqual([
         401,
         'unauthorized',
       ]);
@@ -90,7 +90,7 @@ describe('with nothing configured', () => {
     const { agentToken } = await makeRun(other);
     const { runId } = await makeRun(porthole);
     await other.end();
-    expect(verdict(await porthole.call('GET', `/api/runs/${runId}`, { token: agentToken }))).toEqual([
+    expect(outcome(await porthole.call('GET', `/api/runs/${runId}`, { token: agentToken }))).toEqual([
       401,
       'unauthorized',
     ]);
@@ -174,7 +174,7 @@ describe('with keys configured', () => {
     const answer = await porthole.call('GET', '/', {
       host: `no-such-token-${'a'.repeat(26)}-preview.localhost`,
     });
-    expect(verdict(answer)).toEqual([404, 'unknown']);
+    expect(outcome(answer)).toEqual([404, 'unknown']);
   });
 });
 
@@ -311,7 +311,7 @@ describe('while the issuer is out of order', () => {
         const { runId, agentToken } = await makeRun(porthole, SERVICE_KEY);
         await breakIt(issuer);
         const answer = await porthole.call('GET', '/api/runs', { token });
-        expect(verdict(answer)).toEqual([503, 'service_unavailable']);
+        expect(outcome(answer)).toEqual([503, 'service_unavailable']);
         expect(answer.headers['retry-after']).toBe('5');
         expect((await porthole.call('GET', '/api/runs', { token: SERVICE_KEY })).status).toBe(200);
         expect((await porthole.call('GET', `/api/runs/${runId}`, { token: agentToken })).status).toBe(200);

@@ -11,7 +11,7 @@ import { execute } from './support/commands.ts';
 import { openEventStream } from './support/event-stream.ts';
 import { ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
 import { type Probe, routeProbes, statusOf } from './support/route-probes.ts';
-import { type MadeRun, makeRun, verdict } from './support/runs.ts';
+import { type MadeRun, makeRun, outcome } from './support/runs.ts';
 import { openTerminal } from './support/terminals.ts';
 
 const PAGE = join(import.meta.dirname, '../../docs/delegations.md');
@@ -59,7 +59,7 @@ const asOwner = (method: string, path: string, body?: unknown): Promise<Answer> 
   porthole.call(method, path, { token: ALICE, body });
 const make = async (body: object = {}): Promise<Made> =>
   (await asOwner('POST', '/v1/sandbox', body)).json<Made>();
-const lend = async (body: object, id = box.id): Promise<Credential> => {
+const delegate = async (body: object, id = box.id): Promise<Credential> => {
   const answer = await asOwner('POST', `/v1/sandbox/${id}/delegate`, body);
   if (answer.status !== 201) throw new Error(`not lent: ${answer.status} ${answer.text}`);
   return answer.json<Credential>();
@@ -132,10 +132,10 @@ describe('the table of the page', () => {
     );
     const sign = (by: { version: number } | { delegationId: string }) =>
       tokens.signSandbox({ sandboxId, generation, by });
-    const scoped = async (scope: Scope) => (await lend({ scopes: [scope] }, sandboxId)).token;
-    const revoked = await lend({ scopes: SCOPES }, sandboxId);
+    const scoped = async (scope: Scope) => (await delegate({ scopes: [scope] }, sandboxId)).token;
+    const revoked = await delegate({ scopes: SCOPES }, sandboxId);
     await asOwner('DELETE', `/v1/sandbox/${sandboxId}/delegations/${revoked.delegation_id}`);
-    const whole = (await lend({ scopes: SCOPES }, sandboxId)).token;
+    const whole = (await delegate({ scopes: SCOPES }, sandboxId)).token;
     const [, payload = '', signature = ''] = whole.split('.');
     return {
       owner: ALICE,
@@ -146,7 +146,7 @@ describe('the table of the page', () => {
       expired: await sign({ delegationId: expired }),
       revoked: revoked.token,
       rotated: await sign({ version: version - 1 }),
-      'wrong sandbox': (await lend({ scopes: SCOPES }, other.id)).token,
+      'wrong sandbox': (await delegate({ scopes: SCOPES }, other.id)).token,
       'wrong org': BOB,
       tampered: whole.replace(signature, (signature.startsWith('A') ? 'B' : 'A') + signature.slice(1)),
       'alg none': `${encode({ alg: 'none', typ: 'porthole-sandbox+jwt' })}.${payload}.`,
@@ -181,7 +181,11 @@ describe('the table of the page', () => {
 
 describe('a delegation', () => {
   test('is told with its credential once, and listed without it', async () => {
-    const made = await lend({ scopes: ['fs:read'], paths: ['src', '/workspace/src/'], label: 'the reader' });
+    const made = await delegate({
+      scopes: ['fs:read'],
+      paths: ['src', '/workspace/src/'],
+      label: 'the reader',
+    });
     expect(Date.parse(made.expires_at) - Date.now()).toBeGreaterThan(3_590_000);
     const answer = await asOwner('GET', `/v1/sandbox/${box.id}/delegations`);
     const listed = answer
@@ -225,7 +229,7 @@ describe('a delegation', () => {
   });
 
   test('of certain commands runs those, under their very names, and nothing that could change them', async () => {
-    const { token } = await lend({ scopes: ['exec', 'fs:write'], commands: ['echo', 'ls'] });
+    const { token } = await delegate({ scopes: ['exec', 'fs:write'], commands: ['echo', 'ls'] });
     expect((await exec(token, ['echo', 'hi; id'])).json()).toMatchObject({
       exit_code: 0,
       stdout: 'hi; id\n',
@@ -234,23 +238,23 @@ describe('a delegation', () => {
       stdout: 'a.txt\n',
     });
     for (const argv of [['sh', '-c', 'echo'], ['/bin/echo'], ['echo '], ['env', 'echo'], ['eval', 'echo']]) {
-      expect(verdict(await exec(token, argv))).toEqual([403, 'forbidden']);
+      expect(outcome(await exec(token, argv))).toEqual([403, 'forbidden']);
     }
-    expect(verdict(await exec(token, ['ls'], { cwd: '/etc' }))).toEqual([403, 'invalid_request']);
-    expect(verdict(await exec(token, ['ls'], {}, { 'session-id': 'mine' }))).toEqual([403, 'forbidden']);
+    expect(outcome(await exec(token, ['ls'], { cwd: '/etc' }))).toEqual([403, 'invalid_request']);
+    expect(outcome(await exec(token, ['ls'], {}, { 'session-id': 'mine' }))).toEqual([403, 'forbidden']);
     const session = await porthole.call('POST', `/v1/sandbox/${box.id}/session`, {
       token,
       body: { env: { PATH: '/workspace' } },
     });
-    expect(verdict(session)).toEqual([403, 'forbidden']);
+    expect(outcome(session)).toEqual([403, 'forbidden']);
     expect((await write(token, 'src/of-commands.txt')).status).toBe(200);
   });
 
   test('of many commands names some of them in a refusal', async () => {
     const commands = Array.from({ length: 64 }, (_, at) => `${at}-${'c'.repeat(3_000)}`);
-    const { token } = await lend({ scopes: ['exec'], commands });
+    const { token } = await delegate({ scopes: ['exec'], commands });
     const refused = await exec(token, ['id']);
-    expect(verdict(refused)).toEqual([403, 'forbidden']);
+    expect(outcome(refused)).toEqual([403, 'forbidden']);
     expect(refused.text.length).toBeLessThan(3_000);
     expect(refused.text).toContain(', …, under exactly these names.');
   });
@@ -262,7 +266,7 @@ describe('a delegation', () => {
       ['sh', '-c', 'ln -s ../other src/out; ln -s ../notes.txt src/note; ln -s src in; ln -s a.txt src/same'],
       { token: ALICE },
     );
-    const { token } = await lend({ scopes: ['fs:read', 'fs:write'], paths: ['src', 'new/deep'] });
+    const { token } = await delegate({ scopes: ['fs:read', 'fs:write'], paths: ['src', 'new/deep'] });
     for (const path of ['src/a.txt', 'src/same']) expect((await read(token, path)).text).toBe('a');
     expect((await write(token, 'src/made/of/folders.txt')).status).toBe(200);
     expect((await write(token, 'new/deep/er.txt')).status).toBe(200);
@@ -277,10 +281,10 @@ describe('a delegation', () => {
       // It would lead back to what was lent, but is not named so.
       'in/a.txt',
     ]) {
-      expect([path, ...verdict(await read(token, path))]).toEqual([path, 403, 'forbidden']);
+      expect([path, ...outcome(await read(token, path))]).toEqual([path, 403, 'forbidden']);
     }
     for (const path of ['src/out/c.txt', 'src/note', 'src/out/new/c.txt', 'new/c.txt']) {
-      expect([path, ...verdict(await write(token, path))]).toEqual([path, 403, 'forbidden']);
+      expect([path, ...outcome(await write(token, path))]).toEqual([path, 403, 'forbidden']);
     }
     expect((await read(ALICE, 'notes.txt')).text).toBe('notes');
     const list = (path: string) =>
@@ -294,28 +298,28 @@ describe('a delegation', () => {
     expect(left.stdout.toString()).toBe('other\nother/b.txt\n');
     for (const path of ['persist', 'hydrate']) {
       const answer = await porthole.call('POST', `/v1/sandbox/${box.id}/${path}`, { token });
-      expect(verdict(answer)).toEqual([403, 'forbidden']);
+      expect(outcome(answer)).toEqual([403, 'forbidden']);
     }
   });
 
   test('goes on with the same credential after a renewal, and not where it was made to end once', async () => {
-    const made = await lend({ scopes: ['exec'], ttl_seconds: 2 });
+    const made = await delegate({ scopes: ['exec'], ttl_seconds: 2 });
     const url = `/v1/sandbox/${box.id}/delegations/${made.delegation_id}/renew`;
     const renewed = (await asOwner('POST', url)).json<Credential>();
     expect(renewed).toMatchObject({ token: made.token, delegation_id: made.delegation_id });
     expect(Date.parse(renewed.expires_at)).toBeGreaterThanOrEqual(Date.parse(made.expires_at));
-    const once = await lend({ scopes: ['exec'], renewable: false });
+    const once = await delegate({ scopes: ['exec'], renewable: false });
     expect(
-      verdict(await asOwner('POST', `/v1/sandbox/${box.id}/delegations/${once.delegation_id}/renew`)),
+      outcome(await asOwner('POST', `/v1/sandbox/${box.id}/delegations/${once.delegation_id}/renew`)),
     ).toEqual([409, 'delegation_not_renewable']);
     for (const id of ['dlg_1', once.delegation_id.toLowerCase()]) {
       const answer = await asOwner('POST', `/v1/sandbox/${box.id}/delegations/${id}/renew`);
-      expect(verdict(answer)).toEqual([404, 'delegation_not_found']);
+      expect(outcome(answer)).toEqual([404, 'delegation_not_found']);
     }
   });
 
   test('lets no call succeed after its revocation has been answered, however many renew it meanwhile', async () => {
-    const made = await lend({ scopes: ['exec'] });
+    const made = await delegate({ scopes: ['exec'] });
     const url = `/v1/sandbox/${box.id}/delegations/${made.delegation_id}`;
     const renewals = Array.from({ length: 100 }, () => asOwner('POST', `${url}/renew`));
     expect((await exec(made.token, ['true'])).status).toBe(200);
@@ -330,7 +334,7 @@ describe('a delegation', () => {
   }, 60_000);
 
   test('takes with it what was begun with it: a command and a terminal', async () => {
-    const made = await lend({ scopes: ['exec'] });
+    const made = await delegate({ scopes: ['exec'] });
     const terminal = await openTerminal(porthole.host.port, box.id, { token: made.token });
     const stream = await openEventStream(
       porthole.host.port,
@@ -356,14 +360,14 @@ describe('a delegation', () => {
   });
 
   test('takes with it a command whose answer is one, which says why', async () => {
-    const made = await lend({ scopes: ['exec'] });
+    const made = await delegate({ scopes: ['exec'] });
     const running = exec(made.token, ['sh', '-c', 'echo >begun; exec sleep 1234']);
     await execute(porthole, box.id, ['sh', '-c', 'until [ -e begun ]; do sleep 0.02; done'], {
       token: ALICE,
     });
     await asOwner('DELETE', `/v1/sandbox/${box.id}/delegations/${made.delegation_id}`);
     const answer = await running;
-    expect([...verdict(answer), answer.json<{ error: string }>().error]).toEqual([
+    expect([...outcome(answer), answer.json<{ error: string }>().error]).toEqual([
       401,
       'unauthorized',
       `This credential is no longer good: ask the owner of sandbox ${box.id} for another.`,
@@ -381,7 +385,7 @@ describe('a delegation', () => {
       '--x\r\nContent-Disposition: form-data; name="files"; filename="form"\r\n\r\nhalf',
     ],
   ])('takes with it %s whose rest has not come, and never does', async (_, method, path, type, half) => {
-    const made = await lend({ scopes: ['fs:write'] });
+    const made = await delegate({ scopes: ['fs:write'] });
     const underWay = (word: string) =>
       execute(
         porthole,
@@ -409,7 +413,7 @@ describe('a delegation', () => {
   });
 
   test('takes with it a command that has not wholly come', async () => {
-    const made = await lend({ scopes: ['exec'] });
+    const made = await delegate({ scopes: ['exec'] });
     const body = JSON.stringify({ argv: ['touch', 'too-late'] });
     const late = connect(porthole.host.port, '127.0.0.1');
     try {
@@ -431,7 +435,7 @@ describe('a delegation', () => {
 
 test('what lies in a sandbox is worth nothing outside: the token of its run’s agent', async () => {
   const run = await makeRun(porthole, ALICE);
-  const { token } = await lend({ scopes: ['exec'] }, run.sandboxId);
+  const { token } = await delegate({ scopes: ['exec'] }, run.sandboxId);
   const found = await execute(
     porthole,
     run.sandboxId,
@@ -478,7 +482,7 @@ describe('judging what a client hands over', () => {
   const none = { valid: false, owner: false, scopes: [], commands: null, paths: null, expires_at: null };
 
   test('tells what a credential is good for, and until when', async () => {
-    const made = await lend({ scopes: ['fs:read'], paths: ['src'] });
+    const made = await delegate({ scopes: ['fs:read'], paths: ['src'] });
     const about = { sandbox_id: box.id, org: 'acme' };
     expect((await validate({ ...about, credential: made.token })).json()).toEqual({
       sandbox_id: box.id,
@@ -548,8 +552,8 @@ describe('judging what a client hands over', () => {
       exists: false,
       ...none,
     });
-    expect(verdict(await validate({ ...about, org: 'acme' }, BOB))).toEqual([403, 'forbidden']);
-    expect(verdict(await validate({ ...about, org: 'acme' }, SERVICE_KEY))).toEqual([403, 'forbidden']);
+    expect(outcome(await validate({ ...about, org: 'acme' }, BOB))).toEqual([403, 'forbidden']);
+    expect(outcome(await validate({ ...about, org: 'acme' }, SERVICE_KEY))).toEqual([403, 'forbidden']);
   });
 
   test.each<[string, (origin: string) => string, number]>([
@@ -581,7 +585,7 @@ describe('bad credentials', () => {
   test('are not accepted, whichever of thousands', async () => {
     const { tokens, authenticator, records } = porthole.host.services;
     const { generation = 0 } = (await records.sandboxes.get(box.id)) ?? {};
-    const made = await lend({ scopes: SCOPES });
+    const made = await delegate({ scopes: SCOPES });
     const run = await makeRun(porthole, ALICE, { sandbox_id: box.id });
     const [header = '', payload = '', signature = ''] = made.token.split('.');
     const bad = new Set<string>();
@@ -640,7 +644,7 @@ describe('bad credentials', () => {
     expect(bad.size).toBeGreaterThan(2_000);
     const accepted: string[] = [];
     for (const each of bad) {
-      if ((await authenticator.judge(each)) !== undefined) accepted.push(each);
+      if ((await authenticator.authenticate(each)) !== undefined) accepted.push(each);
     }
     expect(accepted).toEqual([]);
     for (const each of [...unfit, ...bad].filter((text) => /^[\x21-\x7e]+$/.test(text)).slice(0, 100)) {

@@ -4,7 +4,7 @@ import { reap } from '#handlers/reaper.ts';
 import { call, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { approvalsAsked, askForPreview, decide } from './support/approvals.ts';
 import { serve } from './support/commands.ts';
-import { type MadeRun, makeRun, startPreview, verdict } from './support/runs.ts';
+import { type MadeRun, makeRun, startPreview, outcome } from './support/runs.ts';
 
 describe('with Sandbox__Preview__Enabled=false', () => {
   let porthole: TestHost;
@@ -68,11 +68,11 @@ describe('with Sandbox__Preview__Enabled=false', () => {
 
   test('the fourth session of a run is 429, and so is the fifth of all', async () => {
     for (const port of [3000, 3001, 3002]) await startPreview(porthole, run.runId, port);
-    expect(verdict(await start(3003))).toEqual([429, 'too_many_previews']);
+    expect(outcome(await start(3003))).toEqual([429, 'too_many_previews']);
     const other = await makeRun(porthole);
     await startPreview(porthole, other.runId, 3000);
     const fifth = await start(3001, other.runId);
-    expect(verdict(fifth)).toEqual([429, 'too_many_previews']);
+    expect(outcome(fifth)).toEqual([429, 'too_many_previews']);
     expect(fifth.json<{ error: string }>().error).toBe(
       'All 4 sessions that may be open at once are taken: stop one first.',
     );
@@ -93,7 +93,7 @@ describe('with Sandbox__Preview__Enabled=false', () => {
       'POST',
       `/api/runs/${run.runId}/sandbox/preview/${session_id}/keepalive`,
     );
-    expect(verdict(answer)).toEqual([409, 'preview_not_enabled']);
+    expect(outcome(answer)).toEqual([409, 'preview_not_enabled']);
   });
 
   test('list shows the sessions, stop ends one and closes its port, a second stop is 404', async () => {
@@ -109,7 +109,7 @@ describe('with Sandbox__Preview__Enabled=false', () => {
     ]);
     expect((await porthole.call('GET', path)).json()).toEqual([]);
     expect(await reached(session.local_port)).toBe('ECONNREFUSED');
-    expect(verdict(await porthole.call('DELETE', `${path}/${session.session_id}`))).toEqual([
+    expect(outcome(await porthole.call('DELETE', `${path}/${session.session_id}`))).toEqual([
       404,
       'preview_not_found',
     ]);
@@ -141,7 +141,7 @@ describe('with Sandbox__Preview__Enabled=false', () => {
   test('preview hosts are unknown hosts', async () => {
     const { session_id } = await startPreview(porthole, run.runId, 3000);
     const answer = await porthole.call('GET', '/', { host: `${session_id}-preview.localhost` });
-    expect(verdict(answer)).toEqual([403, 'unknown_host']);
+    expect(outcome(answer)).toEqual([403, 'unknown_host']);
   });
 });
 

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { execute } from './support/commands.ts';
 import { firstAnswer, rawExchange } from './support/raw-exchange.ts';
-import { makeRun, verdict } from './support/runs.ts';
+import { makeRun, outcome } from './support/runs.ts';
 
 const MAX = 33_554_432;
 
@@ -63,7 +63,7 @@ describe('files', () => {
   ])('reading a path %s is 404', async (_name, path) => {
     await sh('ln -sfn nowhere dangling; touch round-trip');
     const answer = await get(path);
-    expect(verdict(answer)).toEqual([404, 'workspace_read_not_found']);
+    expect(outcome(answer)).toEqual([404, 'workspace_read_not_found']);
     expect(answer.json<{ error: string }>().error).toBe(`File not found: /${path}`);
   });
 
@@ -88,19 +88,19 @@ describe('files', () => {
     await cutOff('kept');
     await cutOff('never');
     expect((await get('workspace/kept')).text).toBe('as it was');
-    expect(verdict(await get('workspace/never'))).toEqual([404, 'workspace_read_not_found']);
+    expect(outcome(await get('workspace/never'))).toEqual([404, 'workspace_read_not_found']);
   });
 
   test('a file that cannot be written is answered with the reason of the system', async () => {
     await sh('mkdir closed; chmod 555 closed');
     const answer = await put('workspace/closed/a', 'x');
-    expect(verdict(answer)).toEqual([502, 'workspace_archive_write_error']);
+    expect(outcome(answer)).toEqual([502, 'workspace_archive_write_error']);
     expect(answer.json<{ error: string }>().error).toMatch(/: Permission denied$/);
   });
 
   test('what is no regular file is not read', async () => {
     await sh('mkfifo pipe');
-    expect(verdict(await get('workspace/pipe'))).toEqual([400, 'invalid_request']);
+    expect(outcome(await get('workspace/pipe'))).toEqual([400, 'invalid_request']);
   });
 
   test('a client that reads no further stops the reading', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { firstAnswer, rawExchange } from './support/raw-exchange.ts';
-import { type MadeRun, makeRun, startPreview, verdict } from './support/runs.ts';
+import { type MadeRun, makeRun, startPreview, outcome } from './support/runs.ts';
 
 const LINK = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
 
@@ -48,12 +48,12 @@ describe('a browser that acts for somebody else', () => {
         () => ({ origin: `http://${own}`, 'sec-fetch-site': 'cross-site' }),
       ],
     ])('%s', async (_name, headers) => {
-      expect(verdict(await makes(headers()))).toEqual([403, 'origin_not_allowed']);
+      expect(outcome(await makes(headers()))).toEqual([403, 'origin_not_allowed']);
     });
 
     test('from the plain http of the host that people reach by https', async () => {
       const answer = await makes({ origin: 'http://porthole.example.test' }, 'porthole.example.test');
-      expect(verdict(answer)).toEqual([403, 'origin_not_allowed']);
+      expect(outcome(answer)).toEqual([403, 'origin_not_allowed']);
     });
 
     test.each<[string, string, string]>([
@@ -69,7 +69,7 @@ describe('a browser that acts for somebody else', () => {
         host: own,
         headers: { origin: `http://${previewHost}`, 'sec-fetch-site': 'same-site' },
       });
-      expect(verdict(answer)).toEqual([403, 'origin_not_allowed']);
+      expect(outcome(answer)).toEqual([403, 'origin_not_allowed']);
     });
 
     test('and learns nothing from a credential: the origin is judged first', async () => {
@@ -78,7 +78,7 @@ describe('a browser that acts for somebody else', () => {
         token: 'not-a-key',
         headers: { origin: 'https://evil.test' },
       });
-      expect(verdict(answer)).toEqual([403, 'origin_not_allowed']);
+      expect(outcome(answer)).toEqual([403, 'origin_not_allowed']);
     });
 
     test('and no answer carries a CORS header', async () => {
@@ -106,7 +106,7 @@ describe('a browser that acts for somebody else', () => {
     ])('%s', async (name) => {
       const host = `${name}:${porthole.host.port}`;
       const answer = await makes({ origin: `http://${host}`, 'sec-fetch-site': 'same-origin' }, host);
-      expect(verdict(answer)).toEqual([403, 'unknown_host']);
+      expect(outcome(answer)).toEqual([403, 'unknown_host']);
     });
   });
 
@@ -132,7 +132,7 @@ describe('a browser that acts for somebody else', () => {
         host: own,
         headers: { 'sec-fetch-site': 'cross-site', ...headers },
       });
-      expect(verdict(answer)).toEqual([403, 'origin_not_allowed']);
+      expect(outcome(answer)).toEqual([403, 'origin_not_allowed']);
     });
 
     test('but not what is no page', async () => {
@@ -140,7 +140,7 @@ describe('a browser that acts for somebody else', () => {
         host: own,
         headers: { ...LINK, 'sec-fetch-site': 'cross-site' },
       });
-      expect(verdict(answer)).toEqual([403, 'origin_not_allowed']);
+      expect(outcome(answer)).toEqual([403, 'origin_not_allowed']);
     });
   });
 
@@ -171,7 +171,7 @@ describe('a browser that acts for somebody else', () => {
       ['under another allowed host', () => ({}), () => 'other.test:8080'],
       ['as a program, with no header of a browser', () => ({}), () => own],
     ])('%s', async (_name, headers, host) => {
-      expect(verdict(await makes(headers(), host()))).toEqual([400, 'invalid_request']);
+      expect(outcome(await makes(headers(), host()))).toEqual([400, 'invalid_request']);
     });
   });
 

@@ -12,7 +12,7 @@ interface Listed {
   readonly source: string;
 }
 
-const verdict = (answer: Answer) => [answer.status, answer.json()['code']];
+const outcome = (answer: Answer) => [answer.status, answer.json()['code']];
 
 describe('the catalogue of images', () => {
   let porthole: TestHost;
@@ -67,7 +67,7 @@ describe('the catalogue of images', () => {
       (await runnable((reference) => reference.startsWith('registry.test/'))).map(({ name }) => name),
     ).toEqual(['data']);
     expect((await asAda('DELETE', '/api/images/data')).status).toBe(204);
-    expect(verdict(await asAda('DELETE', '/api/images/data'))).toEqual([404, 'image_not_found']);
+    expect(outcome(await asAda('DELETE', '/api/images/data'))).toEqual([404, 'image_not_found']);
     expect((await runnable(() => true)).map(({ name }) => name)).toEqual(['multi', 'node', 'python']);
   });
 
@@ -76,7 +76,7 @@ describe('the catalogue of images', () => {
     ['DELETE', '/api/images/python', undefined],
   ])('leaves what is configured alone: %s %s', async (method, path, body) => {
     const answer = await asAda(method, path, body);
-    expect(verdict(answer)).toEqual([409, 'image_configured']);
+    expect(outcome(answer)).toEqual([409, 'image_configured']);
     expect(answer.json()['error']).toContain('change PORTHOLE_IMAGES');
   });
 
@@ -91,7 +91,7 @@ describe('the catalogue of images', () => {
     ['what it does not know', { name: 'a', reference: 'a', tag: 'x' }, /tag/],
   ])('refuses %s', async (_what, body, message) => {
     const answer = await asAda('POST', '/api/images', body);
-    expect(verdict(answer)).toEqual([400, 'invalid_request']);
+    expect(outcome(answer)).toEqual([400, 'invalid_request']);
     expect(answer.json()['error']).toMatch(message);
   });
 
@@ -100,7 +100,7 @@ describe('the catalogue of images', () => {
     async (path) => {
       const before = await sandboxes();
       const answer = await asAlice('POST', path, { image: 'docker.io/library/debian:12' });
-      expect(verdict(answer)).toEqual([400, 'image_not_supported']);
+      expect(outcome(answer)).toEqual([400, 'image_not_supported']);
       expect(answer.json()['error']).toBe(
         'Image "docker.io/library/debian:12" is not in the catalogue, which offers no images here. Choose one of them, leave image out for the default, or ask an admin to add it with POST /api/images.',
       );
@@ -111,7 +111,7 @@ describe('the catalogue of images', () => {
   test('cannot help a provider that has no images, which says so, and nothing is made', async () => {
     const before = await sandboxes();
     const answer = await asAlice('POST', '/v1/sandbox', { image: 'python' });
-    expect(verdict(answer)).toEqual([400, 'image_not_supported']);
+    expect(outcome(answer)).toEqual([400, 'image_not_supported']);
     expect(answer.json()['error']).toContain('sandboxes on this machine have no images');
     expect(await sandboxes()).toBe(before);
   });

@@ -4,7 +4,7 @@ import { reap } from '#handlers/reaper.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { serve } from './support/commands.ts';
 import { type PinnedClock, pinnedClock } from './support/pinned-clock.ts';
-import { makeRun, startPreview, verdict, visit } from './support/runs.ts';
+import { makeRun, startPreview, outcome, visit } from './support/runs.ts';
 
 describe('the life of a preview', () => {
   let clock: PinnedClock;
@@ -26,7 +26,7 @@ describe('the life of a preview', () => {
     const { session_id } = await startPreview(porthole, (await makeRun(porthole)).runId, 3000);
     clock.advance({ minutes: 29, seconds: 59 });
     expect(await pass()).toMatchObject({ seen: 1, reaped: 0 });
-    expect(verdict(await look(session_id))).toEqual([502, 'nothing_listens']);
+    expect(outcome(await look(session_id))).toEqual([502, 'nothing_listens']);
   });
 
   test('idle for 30 minutes, it ends, and its URL says expired', async () => {
@@ -34,7 +34,7 @@ describe('the life of a preview', () => {
     const { session_id } = await startPreview(porthole, runId, 3000);
     clock.advance({ minutes: 30 });
     expect(await pass()).toMatchObject({ seen: 1, reaped: 1 });
-    expect(verdict(await look(session_id))).toEqual([410, 'expired']);
+    expect(outcome(await look(session_id))).toEqual([410, 'expired']);
     const page = await porthole.call('GET', '/', {
       host: `${session_id}-preview.localhost`,
       headers: { accept: 'text/html' },
@@ -52,7 +52,7 @@ describe('the life of a preview', () => {
     await pass();
     const second = await startPreview(porthole, runId, 3000);
     expect(second.session_id).toBe(first.session_id);
-    expect(verdict(await look(second.session_id))).toEqual([502, 'nothing_listens']);
+    expect(outcome(await look(second.session_id))).toEqual([502, 'nothing_listens']);
   });
 
   test('kept alive every 20 minutes, it ends at its maximum lifetime', async () => {
@@ -63,11 +63,11 @@ describe('the life of a preview', () => {
       expect((await porthole.call('POST', keepalive_url ?? '')).status).toBe(200);
       await pass();
     }
-    expect(verdict(await look(session_id))).toEqual([502, 'nothing_listens']);
+    expect(outcome(await look(session_id))).toEqual([502, 'nothing_listens']);
     clock.advance({ minutes: 20 });
     await porthole.call('POST', keepalive_url ?? '');
     expect(await pass()).toMatchObject({ reaped: 1 });
-    expect(verdict(await look(session_id))).toEqual([410, 'expired']);
+    expect(outcome(await look(session_id))).toEqual([410, 'expired']);
   });
 
   test('traffic keeps it alive', async () => {
@@ -87,7 +87,7 @@ describe('the life of a preview', () => {
   test('a page that says nothing listens does not keep it alive', async () => {
     const { session_id } = await startPreview(porthole, (await makeRun(porthole)).runId, 3000);
     clock.advance({ minutes: 25 });
-    expect(verdict(await look(session_id))).toEqual([502, 'nothing_listens']);
+    expect(outcome(await look(session_id))).toEqual([502, 'nothing_listens']);
     clock.advance({ minutes: 5 });
     expect(await pass()).toMatchObject({ reaped: 1 });
   });
@@ -96,7 +96,7 @@ describe('the life of a preview', () => {
     const { runId, sandboxId } = await makeRun(porthole);
     const { session_id } = await startPreview(porthole, runId, 3000);
     await porthole.call('DELETE', `/v1/sandbox/${sandboxId}`);
-    expect(verdict(await look(session_id))).toEqual([410, 'stopped']);
+    expect(outcome(await look(session_id))).toEqual([410, 'stopped']);
     expect(await pass()).toMatchObject({ reaped: 0 });
   });
 
@@ -105,7 +105,7 @@ describe('the life of a preview', () => {
     const { session_id } = await startPreview(porthole, runId, 3000);
     await destroySandbox(porthole.host.services, { id: sandboxId, generation: 1 });
     expect(await pass()).toMatchObject({ reaped: 1 });
-    expect(verdict(await look(session_id))).toEqual([410, 'orphaned']);
+    expect(outcome(await look(session_id))).toEqual([410, 'orphaned']);
     expect(porthole.logged.join('')).toContain('"verdict":"orphaned"');
   });
 
@@ -114,11 +114,11 @@ describe('the life of a preview', () => {
     const { session_id } = await startPreview(porthole, runId, 3000);
     await porthole.host.services.provider.stop(sandboxId);
     expect(await pass()).toMatchObject({ reaped: 0 });
-    expect(verdict(await look(session_id))).toEqual([503, 'sandbox_stopped']);
+    expect(outcome(await look(session_id))).toEqual([503, 'sandbox_stopped']);
     const again = await porthole.call('POST', `/api/runs/${runId}/sandbox/port-forward`, {
       body: { target_port: 3000 },
     });
-    expect(verdict(again)).toEqual([409, 'no_bound_sandbox']);
+    expect(outcome(again)).toEqual([409, 'no_bound_sandbox']);
   });
 
   test('its URL answers 410 for 24 hours, and 404 after that', async () => {
@@ -127,10 +127,10 @@ describe('the life of a preview', () => {
     await porthole.call('DELETE', `/api/runs/${runId}/sandbox/port-forward/${session_id}`);
     clock.advance({ hours: 23, minutes: 59 });
     await pass();
-    expect(verdict(await look(session_id))).toEqual([410, 'stopped']);
+    expect(outcome(await look(session_id))).toEqual([410, 'stopped']);
     clock.advance({ minutes: 2 });
     await pass();
-    expect(verdict(await look(session_id))).toEqual([404, 'unknown']);
+    expect(outcome(await look(session_id))).toEqual([404, 'unknown']);
   });
 
   test('a stopped URL stays revoked after its tombstone is forgotten', async () => {
@@ -157,14 +157,14 @@ describe('with KeepAfterRun=false', () => {
     const second = await startPreview(porthole, running.runId, 3000);
     await porthole.call('POST', `/api/runs/${ended.runId}/complete`);
     expect(await reap(porthole.host.services)).toMatchObject({ seen: 2, reaped: 1 });
-    expect(verdict(await visit(porthole, first.session_id, porthole.host.port))).toEqual([410, 'orphaned']);
-    expect(verdict(await visit(porthole, second.session_id, porthole.host.port))).toEqual([
+    expect(outcome(await visit(porthole, first.session_id, porthole.host.port))).toEqual([410, 'orphaned']);
+    expect(outcome(await visit(porthole, second.session_id, porthole.host.port))).toEqual([
       502,
       'nothing_listens',
     ]);
     const again = await porthole.call('POST', `/api/runs/${ended.runId}/sandbox/port-forward`, {
       body: { target_port: 3000 },
     });
-    expect(verdict(again)).toEqual([409, 'run_ended']);
+    expect(outcome(again)).toEqual([409, 'run_ended']);
   });
 });

@@ -5,7 +5,7 @@ import { serve } from './support/commands.ts';
 import { decide, readTimeline, type TimelineEvent } from './support/approvals.ts';
 import { ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
 import { pinnedClock } from './support/pinned-clock.ts';
-import { type MadeRun, makeRun, startPreview, verdict, visit } from './support/runs.ts';
+import { type MadeRun, makeRun, startPreview, outcome, visit } from './support/runs.ts';
 
 const TOKEN = new RegExp(`^${PREVIEW_TOKEN_PATTERN}$`);
 const NOWHERE = 'swift-falcon-amber-aaaaaaaaaaaaaaaaaaaaaaaaaa';
@@ -104,8 +104,8 @@ describe('the preview routes', () => {
     const second = await startPreview(porthole, run.runId, 3000, ALICE, { rotate: true });
     expect(second.session_id).not.toBe(first.session_id);
     expect((await list()).json<unknown[]>()).toHaveLength(1);
-    expect(verdict(await visit(porthole, first.session_id, porthole.host.port))).toEqual([410, 'stopped']);
-    expect(verdict(await visit(porthole, second.session_id, porthole.host.port))).toEqual([
+    expect(outcome(await visit(porthole, first.session_id, porthole.host.port))).toEqual([410, 'stopped']);
+    expect(outcome(await visit(porthole, second.session_id, porthole.host.port))).toEqual([
       502,
       'nothing_listens',
     ]);
@@ -122,7 +122,7 @@ describe('the preview routes', () => {
   test('the fourth preview of a run is refused, and the refused one serves nothing', async () => {
     for (const port of [3000, 3001, 3002]) await startPreview(porthole, run.runId, port, ALICE);
     const fourth = await start({ target_port: 3003 });
-    expect(verdict(fourth)).toEqual([429, 'too_many_previews']);
+    expect(outcome(fourth)).toEqual([429, 'too_many_previews']);
     expect(fourth.json()).toEqual({
       error: `Run ${run.runId} already has 3 live previews, which is the most a run may have: stop one first.`,
       code: 'too_many_previews',
@@ -187,7 +187,7 @@ describe('the preview routes', () => {
         [400, 'port_out_of_range'],
       ],
     ])('%s', async (_name, token, runId, body, expected) => {
-      expect(verdict(await start(body, token, runId === 'own' ? run.runId : runId))).toEqual(expected);
+      expect(outcome(await start(body, token, runId === 'own' ? run.runId : runId))).toEqual(expected);
     });
 
     test('a port out of range comes before a missing sandbox, and that before the cap', async () => {
@@ -195,11 +195,11 @@ describe('the preview routes', () => {
       for (const port of [3000, 3001, 3002]) await startPreview(porthole, doomed.runId, port, ALICE);
       const gone = await porthole.call('DELETE', `/v1/sandbox/${doomed.sandboxId}`, { token: ALICE });
       expect(gone.status).toBe(204);
-      expect(verdict(await start({ target_port: 9001 }, ALICE, doomed.runId))).toEqual([
+      expect(outcome(await start({ target_port: 9001 }, ALICE, doomed.runId))).toEqual([
         400,
         'port_out_of_range',
       ]);
-      expect(verdict(await start({ target_port: 3003 }, ALICE, doomed.runId))).toEqual([
+      expect(outcome(await start({ target_port: 3003 }, ALICE, doomed.runId))).toEqual([
         409,
         'no_bound_sandbox',
       ]);
@@ -270,7 +270,7 @@ describe('the preview routes', () => {
       ],
     ])('refuses %s', async (_name, given, expected) => {
       const { session, runId, token } = await given();
-      expect(verdict(await keepAlive(session, token, runId))).toEqual(expected);
+      expect(outcome(await keepAlive(session, token, runId))).toEqual(expected);
     });
 
     test('the token of another run does not move that run’s expiry', async () => {
@@ -289,17 +289,17 @@ describe('the preview routes', () => {
       const stopped = await stop(first.session_id);
       expect(stopped.status).toBe(200);
       expect(stopped.json()).toEqual({ session_id: first.session_id, stopped: true });
-      expect(verdict(await visit(porthole, first.session_id, porthole.host.port))).toEqual([410, 'stopped']);
+      expect(outcome(await visit(porthole, first.session_id, porthole.host.port))).toEqual([410, 'stopped']);
       const second = await startPreview(porthole, run.runId, 3000, ALICE);
       expect(second.session_id).not.toBe(first.session_id);
-      expect(verdict(await visit(porthole, first.session_id, porthole.host.port))).toEqual([410, 'stopped']);
-      expect(verdict(await keepAlive(first.session_id))).toEqual([404, 'preview_not_found']);
+      expect(outcome(await visit(porthole, first.session_id, porthole.host.port))).toEqual([410, 'stopped']);
+      expect(outcome(await keepAlive(first.session_id))).toEqual([404, 'preview_not_found']);
     });
 
     test('a second stop is 404', async () => {
       const { session_id } = await startPreview(porthole, run.runId, 3000, ALICE);
       await stop(session_id);
-      expect(verdict(await stop(session_id))).toEqual([404, 'preview_not_found']);
+      expect(outcome(await stop(session_id))).toEqual([404, 'preview_not_found']);
     });
 
     test.each<[string, string, () => string, [number, string]]>([
@@ -308,7 +308,7 @@ describe('the preview routes', () => {
       ['a token of another run', BOB, () => other.runId, [404, 'preview_not_found']],
     ])('refuses %s and leaves the preview alone', async (_name, token, runId, expected) => {
       const { session_id } = await startPreview(porthole, run.runId, 3000, ALICE);
-      expect(verdict(await stop(session_id, token, runId()))).toEqual(expected);
+      expect(outcome(await stop(session_id, token, runId()))).toEqual(expected);
       expect((await list()).json<unknown[]>()).toHaveLength(1);
     });
   });
@@ -328,7 +328,7 @@ describe('the preview routes', () => {
       ['an unknown run', ALICE, () => 'run_nothere', [404, 'run_not_found']],
       ['an unreadable run id', ALICE, () => 'x'.repeat(65), [400, 'invalid_run_id']],
     ])('refuses %s', async (_name, token, runId, expected) => {
-      expect(verdict(await list(token, runId()))).toEqual(expected);
+      expect(outcome(await list(token, runId()))).toEqual(expected);
     });
   });
 
@@ -349,11 +349,11 @@ describe('the preview routes', () => {
       }
       expect((await list()).json()).toEqual([]);
       await decide(porthole, run.runId, { request_id: request.data['request_id'], decision: 'deny' }, ALICE);
-      expect(verdict(await asking)).toEqual([403, 'approval_denied']);
+      expect(outcome(await asking)).toEqual([403, 'approval_denied']);
     });
 
     test('judges the port before the approval', async () => {
-      expect(verdict(await startAsAgent(run.agentToken, run.runId, { target_port: 2999 }))).toEqual([
+      expect(outcome(await startAsAgent(run.agentToken, run.runId, { target_port: 2999 }))).toEqual([
         400,
         'port_out_of_range',
       ]);
@@ -382,13 +382,13 @@ describe('the preview routes', () => {
       });
 
       test('an unknown run is 404', async () => {
-        expect(verdict(await startAsAgent(ALICE, 'run_nothere'))).toEqual([404, 'run_not_found']);
+        expect(outcome(await startAsAgent(ALICE, 'run_nothere'))).toEqual([404, 'run_not_found']);
       });
 
       test('the agent’s token is dead once the run completes', async () => {
         const ended = await makeRun(porthole, ALICE, { auto_approve_tools: true });
         await porthole.call('POST', `/api/runs/${ended.runId}/complete`, { token: ALICE });
-        expect(verdict(await startAsAgent(ended.agentToken, ended.runId))).toEqual([401, 'unauthorized']);
+        expect(outcome(await startAsAgent(ended.agentToken, ended.runId))).toEqual([401, 'unauthorized']);
       });
     });
   });
@@ -435,7 +435,7 @@ describe('the installation’s own settings', () => {
     const answer = await porthole.call('POST', `/api/runs/${run.runId}/sandbox/port-forward`, {
       body: { target_port: port },
     });
-    expect(verdict(answer)).toEqual([400, 'port_out_of_range']);
+    expect(outcome(answer)).toEqual([400, 'port_out_of_range']);
     expect(answer.json<{ error: string }>().error).toBe(
       `preview port must be between 4000 and 4010, got ${port}: start the server on a port in that range.`,
     );
@@ -449,7 +449,7 @@ describe('the installation’s own settings', () => {
     const answer = await porthole.call('POST', `/api/runs/${third.runId}/sandbox/port-forward`, {
       body: { target_port: 4000 },
     });
-    expect(verdict(answer)).toEqual([429, 'too_many_previews']);
+    expect(outcome(answer)).toEqual([429, 'too_many_previews']);
     expect(answer.json<{ error: string }>().error).toBe(
       'All 2 previews that may live at once are taken: stop one first.',
     );

@@ -42,7 +42,7 @@ describe('the terminal', () => {
     expect(await terminal.closed).toBe(1000);
     expect(terminal.messages[0]).toEqual({ type: 'ready' });
     expect(terminal.messages.at(-1)).toEqual({ type: 'exit', code: 42 });
-    expect(terminal.told).toHaveLength(2);
+    expect(terminal.reported).toHaveLength(2);
     expect(terminal.output.toString()).toContain('31 91\r\nxterm-256color in /workspace\r\n');
   });
 
@@ -85,7 +85,7 @@ describe('the terminal', () => {
     terminal.socket.send('{"type":"ping"}');
     terminal.type('stty size\n');
     await terminal.shows('24 80\r\n');
-    expect(terminal.told).toEqual([
+    expect(terminal.reported).toEqual([
       { type: 'ready' },
       ...cases.map(([, message]) => ({ type: 'error', message })),
     ]);
@@ -349,7 +349,7 @@ describe('the terminal', () => {
     const terminal = await open({}, sandboxId);
     await stopSandbox(porthole, sandboxId);
     expect(await terminal.closed).toBe(1001);
-    expect(terminal.told.at(-1)?.['message']).toBe(
+    expect(terminal.reported.at(-1)?.['message']).toBe(
       `Sandbox ${sandboxId} was stopped, and its terminal ended with it. POST /v1/sandbox/${sandboxId}/resume brings it back with its files.`,
     );
     const again = await open({}, sandboxId);

@@ -4,7 +4,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { execute } from './support/commands.ts';
 import { ALICE, BOB, PEOPLE } from './support/people.ts';
-import { makeRun, startPreview, verdict } from './support/runs.ts';
+import { makeRun, startPreview, outcome } from './support/runs.ts';
 
 describe('limits of requests', () => {
   let porthole: TestHost;
@@ -37,7 +37,7 @@ describe('limits of requests', () => {
     ];
     expect(streams.map(({ statusCode }) => statusCode)).toEqual([200, 200]);
     const refused = await porthole.call('GET', '/api/approvals/events', { token: ALICE });
-    expect(verdict(refused)).toEqual([429, 'too_many_requests']);
+    expect(outcome(refused)).toEqual([429, 'too_many_requests']);
     expect(refused.headers['retry-after']).toBe('5');
     const bobs = await open('/api/approvals/events', BOB);
     expect(bobs.statusCode).toBe(200);
@@ -68,7 +68,7 @@ describe('limits of requests', () => {
       token: run.agentToken,
       body: { argv: ['true'] },
     });
-    expect(verdict(refused)).toEqual([429, 'too_many_requests']);
+    expect(outcome(refused)).toEqual([429, 'too_many_requests']);
     for (const stream of [first, second]) stream.destroy();
   });
 
@@ -79,11 +79,11 @@ describe('limits of requests', () => {
     // Again and again: it counts once.
     for (let again = 0; again < 4; again += 1) expect((await ask('wrong-0')).status).toBe(401);
     const signIn = (key: string) => porthole.call('POST', '/api/session', { body: { key } });
-    expect(verdict(await signIn('wrong-4'))).toEqual([401, 'unauthorized']);
+    expect(outcome(await signIn('wrong-4'))).toEqual([401, 'unauthorized']);
     const refused = await ask('wrong-5');
-    expect(verdict(refused)).toEqual([429, 'too_many_requests']);
+    expect(outcome(refused)).toEqual([429, 'too_many_requests']);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
-    expect(verdict(await signIn('wrong-6'))).toEqual([429, 'too_many_requests']);
+    expect(outcome(await signIn('wrong-6'))).toEqual([429, 'too_many_requests']);
     expect((await ask(ALICE)).status).toBe(200);
     expect((await signIn(ALICE)).status).toBe(200);
   });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { execute } from './support/commands.ts';
 import { ALICE, BOB, PEOPLE } from './support/people.ts';
-import { makeRun, startPreview, verdict } from './support/runs.ts';
+import { makeRun, startPreview, outcome } from './support/runs.ts';
 
 describe('completing a run', () => {
   let porthole: TestHost;
@@ -107,7 +107,7 @@ describe('the quotas of runs and previews', () => {
       token: ALICE,
       body: { target_port: 3001 },
     });
-    expect(verdict(refused)).toEqual([429, 'quota_exceeded']);
+    expect(outcome(refused)).toEqual([429, 'quota_exceeded']);
     // A start of a live preview is not one more.
     await startPreview(porthole, first?.run_id ?? '', 3000, ALICE);
     const { used, limits } = (await porthole.call('GET', '/api/quota', { token: ALICE })).json<

@@ -5,7 +5,7 @@ import { type Answer, startTestHost, type TestHost } from '#test/support/in-proc
 import { execute } from './support/commands.ts';
 import { ADA_ADMIN, ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
 import { pinnedClock } from './support/pinned-clock.ts';
-import { type MadeRun, makeRun, startPreview, verdict, stopSandbox } from './support/runs.ts';
+import { type MadeRun, makeRun, startPreview, outcome, stopSandbox } from './support/runs.ts';
 
 describe('runs', () => {
   const clock = pinnedClock();
@@ -114,7 +114,7 @@ describe('runs', () => {
         [400, 'invalid_request'],
       ],
     ])('%s', async (_name, body, expected) => {
-      expect(verdict(await asAlice('POST', '/api/runs', await body()))).toEqual(expected);
+      expect(outcome(await asAlice('POST', '/api/runs', await body()))).toEqual(expected);
     });
   });
 
@@ -158,7 +158,7 @@ describe('runs', () => {
 
     test('an admin’s own run is the admin’s, not the owner’s of the sandbox', async () => {
       const { runId } = await makeRun(porthole, ADA_ADMIN, { sandbox_id: run.sandboxId });
-      expect(verdict(await asAlice('GET', `/api/runs/${runId}`))).toEqual([403, 'foreign_run']);
+      expect(outcome(await asAlice('GET', `/api/runs/${runId}`))).toEqual([403, 'foreign_run']);
     });
   });
 
@@ -281,7 +281,7 @@ describe('runs', () => {
         [404, 'sandbox_not_found'],
       ],
     ])('never %s', async (_name, method, path, body, expected) => {
-      expect(verdict(await asAgent(method, path, body))).toEqual(expected);
+      expect(outcome(await asAgent(method, path, body))).toEqual(expected);
     });
 
     test('is dead once its run completes, for files and commands too', async () => {
@@ -297,7 +297,7 @@ describe('runs', () => {
           token: ended.agentToken,
           ...(body === undefined ? {} : { body }),
         });
-        expect(verdict(answer)).toEqual([401, 'unauthorized']);
+        expect(outcome(answer)).toEqual([401, 'unauthorized']);
       }
     });
 
@@ -307,7 +307,7 @@ describe('runs', () => {
       clock.advance({ hours: 23, minutes: 59, seconds: 59 });
       expect((await ask()).status).toBe(200);
       clock.advance({ seconds: 1 });
-      expect(verdict(await ask())).toEqual([401, 'unauthorized']);
+      expect(outcome(await ask())).toEqual([401, 'unauthorized']);
     });
   });
 });
@@ -346,7 +346,7 @@ describe('sandboxes', () => {
     expect([deleted.status, deleted.text]).toEqual([204, '']);
     expect((await porthole.call('DELETE', `/v1/sandbox/${id}`)).status).toBe(204);
     const run = await porthole.call('POST', '/api/runs', { body: { sandbox_id: id } });
-    expect(verdict(run)).toEqual([404, 'sandbox_not_found']);
+    expect(outcome(run)).toEqual([404, 'sandbox_not_found']);
     await expect(access(join(porthole.dataDir, 'sandboxes', id))).rejects.toThrow('ENOENT');
   });
 

@@ -3,7 +3,7 @@ import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { execute } from './support/commands.ts';
 import { type EventStream, openEventStream } from './support/event-stream.ts';
 import { ALICE, BOB, PEOPLE } from './support/people.ts';
-import { makeRun, startPreview, verdict } from './support/runs.ts';
+import { makeRun, startPreview, outcome } from './support/runs.ts';
 
 let porthole: TestHost;
 beforeAll(async () => {
@@ -74,10 +74,11 @@ describe('what happens in a sandbox', () => {
     await asAlice('POST', `/v1/sandbox/${id}/move`, { from: 'a.txt', to: 'b.txt' });
     await asAlice('DELETE', `/v1/sandbox/${id}/file/workspace/b.txt`);
     const stream = await follow(id, ALICE);
-    const told = [];
-    for (let event = await next(stream); event?.['id'] !== '4'; event = await next(stream)) told.push(event);
+    const reported = [];
+    for (let event = await next(stream); event?.['id'] !== '4'; event = await next(stream))
+      reported.push(event);
     stream.leave();
-    expect(told).toEqual([
+    expect(reported).toEqual([
       { type: 'connected', sandbox_id: id },
       { type: 'file_written', path: '/workspace/a.txt', id: '1' },
       { type: 'file_deleted', path: '/workspace/a.txt', id: '2' },
@@ -104,14 +105,14 @@ describe('what happens in a sandbox', () => {
 
   test('is nobody else’s business', async () => {
     const { id } = await make();
-    expect(verdict(await porthole.call('GET', `/v1/sandbox/${id}/events`, { token: BOB }))).toEqual([
+    expect(outcome(await porthole.call('GET', `/v1/sandbox/${id}/events`, { token: BOB }))).toEqual([
       404,
       'sandbox_not_found',
     ]);
     const { token } = (
       await asAlice('POST', `/v1/sandbox/${id}/delegate`, { scopes: ['fs:read'], paths: ['a'] })
     ).json<{ token: string }>();
-    expect(verdict(await porthole.call('GET', `/v1/sandbox/${id}/events`, { token }))).toEqual([
+    expect(outcome(await porthole.call('GET', `/v1/sandbox/${id}/events`, { token }))).toEqual([
       403,
       'forbidden',
     ]);
@@ -119,7 +120,7 @@ describe('what happens in a sandbox', () => {
       token: ALICE,
       headers: { 'last-event-id': 'x' },
     });
-    expect(verdict(bad)).toEqual([400, 'invalid_request']);
+    expect(outcome(bad)).toEqual([400, 'invalid_request']);
   });
 });
 
@@ -149,7 +150,7 @@ describe('deleting sandboxes by a tag', () => {
 
   test('takes none by two tags, of which it would know the last alone', async () => {
     const one = await make({ tags: { more: 'y' }, delete_with_thread: true });
-    expect(verdict(await deleted('?tag=thread_id:44&tag=more:y'))).toEqual([400, 'invalid_request']);
+    expect(outcome(await deleted('?tag=thread_id:44&tag=more:y'))).toEqual([400, 'invalid_request']);
     expect((await asAlice('GET', `/v1/sandbox/${one.id}`)).status).toBe(200);
   });
 
@@ -157,7 +158,7 @@ describe('deleting sandboxes by a tag', () => {
     const tags = { thread_id: '43' };
     const [kept, gone] = [await make({ tags }), await make({ tags, delete_with_thread: true })];
     const refused = await deleted('?tag=thread_id:43');
-    expect(verdict(refused)).toEqual([409, 'sandboxes_kept']);
+    expect(outcome(refused)).toEqual([409, 'sandboxes_kept']);
     expect(refused.text).toContain(kept.id);
     expect((await asAlice('GET', `/v1/sandbox/${gone.id}`)).status).toBe(200);
     expect((await deleted('?tag=thread_id:43&force=true')).json<{ ids: string[] }>().ids).toHaveLength(2);
@@ -166,7 +167,7 @@ describe('deleting sandboxes by a tag', () => {
   test.each(['', '?tag=', '?tag=42', '?force=true', '?tag=a:b&force=yes'])(
     'is refused with %s',
     async (query) => {
-      expect(verdict(await deleted(query))).toEqual([400, 'invalid_request']);
+      expect(outcome(await deleted(query))).toEqual([400, 'invalid_request']);
     },
   );
 });

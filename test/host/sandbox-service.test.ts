@@ -12,7 +12,7 @@ interface Sandbox {
   readonly stopped_at: string | null;
 }
 
-const verdict = (answer: Answer) => [answer.status, answer.json<{ code: string }>().code];
+const outcome = (answer: Answer) => [answer.status, answer.json<{ code: string }>().code];
 
 describe('sandboxes as a service', () => {
   let porthole: TestHost;
@@ -71,7 +71,7 @@ describe('sandboxes as a service', () => {
   test('a name is unique among one’s own, and the refusal names who has it', async () => {
     const sandbox = await id({ name: 'build' });
     const again = await create({ name: 'build' });
-    expect(verdict(again)).toEqual([409, 'sandbox_exists']);
+    expect(outcome(again)).toEqual([409, 'sandbox_exists']);
     expect(again.json<{ error: string }>().error).toContain(sandbox);
     expect(again.json()).toMatchObject({ sandbox_id: sandbox });
     expect((await create({ name: 'build' }, BOB)).status).toBe(200);
@@ -129,7 +129,7 @@ describe('sandboxes as a service', () => {
       token: ALICE,
       body: { target_port: 3000 },
     });
-    expect(verdict(answer)).toEqual([409, 'no_bound_sandbox']);
+    expect(outcome(answer)).toEqual([409, 'no_bound_sandbox']);
   });
 
   test('lists are one’s own, filtered by state, name, session and tag', async () => {
@@ -171,8 +171,8 @@ describe('sandboxes as a service', () => {
       await execute(porthole, run.sandboxId, ['true'], { token });
       const asAgent = porthole.call('GET', `/v1/sandbox/${run.sandboxId}/running`, { token: run.agentToken });
       expect((await asAgent).status).toBe(401);
-      const told = await porthole.call('GET', `/api/runs/${run.runId}`, { token });
-      expect(told.json<{ status: string }>().status).toBe('completed');
+      const reported = await porthole.call('GET', `/api/runs/${run.runId}`, { token });
+      expect(reported.json<{ status: string }>().status).toBe('completed');
     });
   });
 
@@ -214,7 +214,7 @@ describe('sandboxes as a service', () => {
   test('an unknown one is 404 when it is read, stopped or resumed, and is not made by it', async () => {
     const unknown = 'b'.repeat(26);
     for (const answer of [await get(unknown), await act(unknown, 'stop'), await act(unknown, 'resume')]) {
-      expect(verdict(answer)).toEqual([404, 'sandbox_not_found']);
+      expect(outcome(answer)).toEqual([404, 'sandbox_not_found']);
     }
     expect(await porthole.host.services.records.sandboxes.get(unknown)).toBeUndefined();
   });
@@ -235,7 +235,7 @@ describe('sandboxes as a service', () => {
     ['33 tags', { tags: Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`t${at}`, ''])) }],
   ])('%s is refused, and nothing is made', async (_what, body) => {
     const before = await list('limit=1000');
-    expect(verdict(await create(body))).toEqual([400, 'invalid_request']);
+    expect(outcome(await create(body))).toEqual([400, 'invalid_request']);
     expect(await list('limit=1000')).toEqual(before);
   });
 
@@ -274,8 +274,8 @@ describe('sandboxes as a service', () => {
 
     test('counts first uses and runs as well, and not what is stopped', async () => {
       const use = porthole.call('GET', `/v1/sandbox/${'c'.repeat(26)}/running`, { token: BOB });
-      expect(verdict(await use)).toEqual([429, 'quota_exceeded']);
-      expect(verdict(await porthole.call('POST', '/api/runs', { token: BOB, body: {} }))).toEqual([
+      expect(outcome(await use)).toEqual([429, 'quota_exceeded']);
+      expect(outcome(await porthole.call('POST', '/api/runs', { token: BOB, body: {} }))).toEqual([
         429,
         'quota_exceeded',
       ]);

@@ -15,7 +15,7 @@ interface Made {
   readonly id: string;
 }
 
-const verdict = (answer: Answer) => [answer.status, answer.json<{ code: string }>().code];
+const outcome = (answer: Answer) => [answer.status, answer.json<{ code: string }>().code];
 
 describe('what a sandbox is made with', () => {
   let porthole: TestHost;
@@ -122,7 +122,7 @@ describe('what a sandbox is made with', () => {
   ])('%j is refused, and makes nothing', async (body, words) => {
     const before = await quota(ALICE);
     const answer = await create(body);
-    expect(verdict(answer)).toEqual([400, 'invalid_request']);
+    expect(outcome(answer)).toEqual([400, 'invalid_request']);
     expect(answer.json<{ error: string }>().error).toContain(words);
     expect(await quota(ALICE)).toEqual(before);
   });
@@ -156,7 +156,7 @@ describe('what a sandbox is made with', () => {
       });
       const first = await made({}, BOB);
       const over = await create({}, BOB);
-      expect(verdict(over)).toEqual([429, 'quota_exceeded']);
+      expect(outcome(over)).toEqual([429, 'quota_exceeded']);
       expect(over.json<{ error: string }>().error).toContain('2 of the 3 CPUs');
       const second = await made({ resources: { cpu: 1, disk_mb: 100 } }, BOB);
       expect(await quota(BOB)).toMatchObject({
@@ -165,13 +165,13 @@ describe('what a sandbox is made with', () => {
       await stop(first);
       expect(await quota(BOB)).toMatchObject({ used: { sandboxes: 1, cpu: 1, disk_mb: 10_340 } });
       const third = await made({ resources: { cpu: 1.5, disk_mb: 100 } }, BOB);
-      expect(verdict(await act(first, 'resume', BOB))).toEqual([429, 'quota_exceeded']);
+      expect(outcome(await act(first, 'resume', BOB))).toEqual([429, 'quota_exceeded']);
       expect((await get(first, BOB)).json()).toMatchObject({ state: 'stopped', desired_state: 'stopped' });
       const used = await porthole.call('POST', `/v1/sandbox/${first}/exec`, {
         token: BOB,
         body: { argv: ['true'] },
       });
-      expect(verdict(used)).toEqual([429, 'quota_exceeded']);
+      expect(outcome(used)).toEqual([429, 'quota_exceeded']);
       await stop(third);
       expect((await act(first, 'resume', BOB)).status).toBe(200);
       await stop(first);

@@ -5,7 +5,7 @@ import { type Answer, startTestHost, type TestHost } from '#test/support/in-proc
 import { skillTar, skillText, tarOf } from '#test/support/skill-tar.ts';
 import { execute } from './support/commands.ts';
 import { ADA_ADMIN, ALICE, BOB, PEOPLE } from './support/people.ts';
-import { verdict } from './support/runs.ts';
+import { outcome } from './support/runs.ts';
 
 interface Skill {
   readonly name: string;
@@ -68,8 +68,8 @@ describe('skills', () => {
       expect(second.json()['digest']).not.toBe(first.json()['digest']);
       expect((await asAlice('GET', '/api/skills/pdf')).json()).toEqual(second.json());
       expect((await asAlice('DELETE', '/api/skills/pdf')).status).toBe(204);
-      expect(verdict(await asAlice('DELETE', '/api/skills/pdf'))).toEqual([404, 'skill_not_found']);
-      expect(verdict(await asAlice('GET', '/api/skills/pdf'))).toEqual([404, 'skill_not_found']);
+      expect(outcome(await asAlice('DELETE', '/api/skills/pdf'))).toEqual([404, 'skill_not_found']);
+      expect(outcome(await asAlice('GET', '/api/skills/pdf'))).toEqual([404, 'skill_not_found']);
     });
 
     test('have the same digest for the same files, however they were packed', async () => {
@@ -93,27 +93,27 @@ describe('skills', () => {
     });
 
     test('are everybody’s when an admin says so, and one’s own stands before', async () => {
-      expect(verdict(await put('house', skillTar('house'), ALICE, '?shared=true'))).toEqual([
+      expect(outcome(await put('house', skillTar('house'), ALICE, '?shared=true'))).toEqual([
         403,
         'forbidden',
       ]);
       expect((await put('house', skillTar('house'), ADA_ADMIN, '?shared=true')).status).toBe(201);
       const own = tarOf({ 'SKILL.md': skillText('house', 'Alice’s') });
       expect((await put('house', own)).status).toBe(201);
-      const told = async (token: string) =>
+      const reported = async (token: string) =>
         (await list(token)).skills
           .filter(({ name }) => name === 'house')
           .map(({ description, shared }) => [description, shared]);
-      expect(await told(ALICE)).toEqual([['Alice’s', false]]);
-      expect(await told(BOB)).toEqual([['What house does', true]]);
-      expect(verdict(await porthole.call('DELETE', '/api/skills/house', { token: BOB }))).toEqual([
+      expect(await reported(ALICE)).toEqual([['Alice’s', false]]);
+      expect(await reported(BOB)).toEqual([['What house does', true]]);
+      expect(outcome(await porthole.call('DELETE', '/api/skills/house', { token: BOB }))).toEqual([
         404,
         'skill_not_found',
       ]);
       expect((await asAlice('DELETE', '/api/skills/house')).status).toBe(204);
-      expect(await told(ALICE)).toEqual([['What house does', true]]);
+      expect(await reported(ALICE)).toEqual([['What house does', true]]);
       const path = '/api/skills/house?shared=true';
-      expect(verdict(await asAlice('DELETE', path))).toEqual([403, 'forbidden']);
+      expect(outcome(await asAlice('DELETE', path))).toEqual([403, 'forbidden']);
       expect((await porthole.call('DELETE', path, { token: ADA_ADMIN })).status).toBe(204);
     });
 
@@ -186,18 +186,18 @@ describe('skills', () => {
       ['bytes that are no text', tarOf({ 'SKILL.md': Buffer.from([0xff, 0xfe]) }), /not UTF-8/],
     ])('%s', async (_what, body, message) => {
       const answer = await put('bad', body);
-      expect(verdict(answer)).toEqual([400, 'invalid_request']);
+      expect(outcome(answer)).toEqual([400, 'invalid_request']);
       expect(answer.json()['error']).toMatch(message);
-      expect(verdict(await asAlice('GET', '/api/skills/bad'))).toEqual([404, 'skill_not_found']);
+      expect(outcome(await asAlice('GET', '/api/skills/bad'))).toEqual([404, 'skill_not_found']);
     });
 
     test.each(['Upper', 'a--b', '-a', 'a'.repeat(65), 'a_b'])('with the name %s', async (name) => {
-      expect(verdict(await put(name, skillTar('bad')))).toEqual([400, 'invalid_request']);
+      expect(outcome(await put(name, skillTar('bad')))).toEqual([400, 'invalid_request']);
     });
 
     test('where more is sent than may be', async () => {
       const answer = await put('bad', tarOf({ 'SKILL.md': skillText('bad'), big: Buffer.alloc(8_388_608) }));
-      expect(verdict(answer)).toEqual([413, 'payload_too_large']);
+      expect(outcome(answer)).toEqual([413, 'payload_too_large']);
     });
   });
 
@@ -328,14 +328,14 @@ describe('skills', () => {
     ])('%s are refused, and nothing is made', async (_what, skills, expected, message) => {
       const before = await sandboxes();
       const answer = await create(skills);
-      expect(verdict(answer)).toEqual(expected);
+      expect(outcome(answer)).toEqual(expected);
       expect(answer.json()['error']).toMatch(message);
       expect(await sandboxes()).toBe(before);
     });
 
     test('of somebody else are none', async () => {
       await put('secret', skillTar('secret'), BOB);
-      expect(verdict(await create(['secret']))).toEqual([404, 'skill_not_found']);
+      expect(outcome(await create(['secret']))).toEqual([404, 'skill_not_found']);
     });
 
     test('are the shared ones for who has none of their names', async () => {

@@ -3,7 +3,7 @@ import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { type EventStream, openEventStream } from './support/event-stream.ts';
 import { ADA_ADMIN, ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
 import { type PinnedClock, pinnedClock } from './support/pinned-clock.ts';
-import { makeRun, startPreview, stopSandbox, verdict } from './support/runs.ts';
+import { makeRun, startPreview, stopSandbox, outcome } from './support/runs.ts';
 
 interface TimelineEvent {
   readonly id: string;
@@ -208,7 +208,7 @@ describe("a run's timeline", () => {
         token: ALICE,
         headers: { 'last-event-id': id },
       });
-      expect(verdict(answer)).toEqual([400, 'invalid_request']);
+      expect(outcome(answer)).toEqual([400, 'invalid_request']);
     });
 
     test('says every 15 seconds that it is there', async () => {

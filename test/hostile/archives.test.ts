@@ -1,26 +1,26 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { suite } from '#test/support/suite.ts';
-import { type HostileHouse, missing, openHostileHouse } from './support/hostile-house.ts';
+import { type HostileHarness, missing, openHostileHarness } from './support/hostile-harness.ts';
 import { BOMBS, HARMLESS_TARS, HOSTILE_TARS } from './support/hostile-tars.ts';
 import { inLanes } from './support/raw-request.ts';
 import { entry, pax, tar } from './support/tar-builder.ts';
 
 suite('hostile archives', missing, () => {
-  let house: HostileHouse;
+  let harness: HostileHarness;
   let before = '';
   beforeAll(async () => {
-    house = await openHostileHouse();
-    before = await house.outside();
+    harness = await openHostileHarness();
+    before = await harness.outside();
   }, 60_000);
-  afterAll(() => house.end());
+  afterAll(() => harness.end());
 
   const hydrate = async (body: Buffer) => {
-    const answer = await house.api('POST', 'hydrate', { body });
+    const answer = await harness.api('POST', 'hydrate', { body });
     return { status: answer.status, ...answer.json<{ ok?: true; error?: string; code?: string }>() };
   };
   /** Names below the workspace with their kinds, but for the folder that it begins with. */
   const workspace = () =>
-    house.sh(`find /workspace -mindepth 1 ! -path /workspace/outputs -printf '%P %y %l\\n' | sort`);
+    harness.sh(`find /workspace -mindepth 1 ! -path /workspace/outputs -printf '%P %y %l\\n' | sort`);
 
   test('are refused with 400, each of them, and nothing of any is unpacked or left behind', async () => {
     const wrong: unknown[] = [];
@@ -36,7 +36,7 @@ suite('hostile archives', missing, () => {
     });
     expect(wrong).toEqual([]);
     expect(await workspace()).toBe('');
-    expect(await house.outside()).toBe(before);
+    expect(await harness.outside()).toBe(before);
   }, 60_000);
 
   test.each(Object.entries(BOMBS))('%s are refused as well', async (_what, make) => {
@@ -46,20 +46,20 @@ suite('hostile archives', missing, () => {
 
   test('that are harmless are taken, and make exactly what they say', async () => {
     for (const [what, [archive, made]] of Object.entries(HARMLESS_TARS)) {
-      await house.sh('chmod -R u+rwX /workspace && find /workspace -mindepth 1 -delete');
+      await harness.sh('chmod -R u+rwX /workspace && find /workspace -mindepth 1 -delete');
       expect([what, await hydrate(archive)]).toMatchObject([what, { status: 200, ok: true }]);
-      expect([what, JSON.parse(await house.sh(`node -e '${EVERY_FILE}'`))]).toEqual([what, made]);
+      expect([what, JSON.parse(await harness.sh(`node -e '${EVERY_FILE}'`))]).toEqual([what, made]);
     }
-    expect(await house.outside()).toBe(before);
+    expect(await harness.outside()).toBe(before);
   }, 60_000);
 
   test('a set-user-id bit does not outlive its unpacking', async () => {
     await hydrate(tar({ name: 'suid', mode: 0o6755, content: 'x' }));
-    expect(await house.sh('stat -c %a /workspace/suid')).toBe('755\n');
+    expect(await harness.sh('stat -c %a /workspace/suid')).toBe('755\n');
   });
 
   test('a folder that nobody may write keeps its mode, and one that is there keeps its own', async () => {
-    await house.sh('cd /workspace; chmod -R u+rwX .; rm -rf -- *; mkdir there; chmod 700 there');
+    await harness.sh('cd /workspace; chmod -R u+rwX .; rm -rf -- *; mkdir there; chmod 700 there');
     const archive = tar(
       { name: 'closed', type: '5', mode: 0o555 },
       { name: 'closed/f', content: 'x' },
@@ -67,13 +67,13 @@ suite('hostile archives', missing, () => {
       { name: 'there/in', type: '5', mode: 0o555 },
     );
     expect(await hydrate(archive)).toEqual({ status: 200, ok: true });
-    expect(await house.sh('cd /workspace; stat -c "%n %a" closed there there/in')).toBe(
+    expect(await harness.sh('cd /workspace; stat -c "%n %a" closed there there/in')).toBe(
       'closed 555\nthere 700\nthere/in 555\n',
     );
   });
 
   test('65,000 pipes of one name, and 8,000 files, are no bomb', async () => {
-    await house.sh('chmod -R u+rwX /workspace && find /workspace -mindepth 1 -delete');
+    await harness.sh('chmod -R u+rwX /workspace && find /workspace -mindepth 1 -delete');
     const pipe = entry({ name: 'pipe', type: '6' });
     expect(await hydrate(tar(...Array.from({ length: 65_000 }, () => pipe)))).toEqual({
       status: 200,
@@ -83,13 +83,13 @@ suite('hostile archives', missing, () => {
     expect(await hydrate(tar(...files))).toEqual({ status: 200, ok: true });
     // Now each is there already, and is replaced.
     expect(await hydrate(tar(...files))).toEqual({ status: 200, ok: true });
-    expect(await house.sh('ls /workspace; ls /workspace/many | wc -l; rm -rf /workspace/many')).toBe(
+    expect(await harness.sh('ls /workspace; ls /workspace/many | wc -l; rm -rf /workspace/many')).toBe(
       'many\npipe\n8000\n',
     );
   }, 120_000);
 
   test('one that would go through a link of the workspace that leaves it is refused, and nothing of it is unpacked', async () => {
-    await house.sh(
+    await harness.sh(
       'cd /workspace; chmod -R u+rwX .; rm -rf -- *; ln -s /tmp/canary leaves; mkdir deep; ln -s ../../tmp/canary deep/leaves; ln -s deep stays',
     );
     for (const name of ['leaves/secret', 'deep/leaves/secret', 'stays/leaves/new', 'deep/leaves/in/new']) {
@@ -102,35 +102,35 @@ suite('hostile archives', missing, () => {
       'deep d \ndeep/leaves l ../../tmp/canary\nleaves l /tmp/canary\nstays l deep\n',
     );
     expect(await hydrate(tar({ name: 'stays/new', content: 'x' }))).toEqual({ status: 200, ok: true });
-    expect(await house.sh('cat /workspace/deep/new; readlink /workspace/stays')).toBe('xdeep\n');
-    expect(await house.outside()).toBe(before);
+    expect(await harness.sh('cat /workspace/deep/new; readlink /workspace/stays')).toBe('xdeep\n');
+    expect(await harness.outside()).toBe(before);
   });
 
   test('a link in the place of a file is replaced, not followed', async () => {
-    await house.sh('cd /workspace; rm -rf -- *; ln -s /tmp/canary/secret secret; ln -s /tmp/canary folder');
+    await harness.sh('cd /workspace; rm -rf -- *; ln -s /tmp/canary/secret secret; ln -s /tmp/canary folder');
     expect(
       await hydrate(tar({ name: 'secret', content: 'mine' }, { name: 'folder', content: 'mine' })),
     ).toEqual({ status: 200, ok: true });
-    expect(await house.sh('cat /workspace/secret /workspace/folder')).toBe('minemine');
-    expect(await house.outside()).toBe(before);
+    expect(await harness.sh('cat /workspace/secret /workspace/folder')).toBe('minemine');
+    expect(await harness.outside()).toBe(before);
   });
 
   test('one that cannot be unpacked changes nothing', async () => {
-    await house.sh('cd /workspace; rm -rf -- *; mkdir taken; echo old > kept');
+    await harness.sh('cd /workspace; rm -rf -- *; mkdir taken; echo old > kept');
     const answer = await hydrate(tar({ name: 'kept', content: 'new' }, { name: 'taken', content: 'x' }));
     expect([answer.status, answer.code, answer.error]).toEqual([
       502,
       'workspace_archive_write_error',
       expect.stringMatching(/taken: a folder is there already$/),
     ]);
-    expect(await house.sh('cat /workspace/kept; ls -A /workspace')).toBe('old\nkept\ntaken\n');
+    expect(await harness.sh('cat /workspace/kept; ls -A /workspace')).toBe('old\nkept\ntaken\n');
   });
 
   test('sizes are what is there: nothing is made of what is only announced', async () => {
     const huge = entry({ name: 'huge', size: '77777777777\0' });
     expect((await hydrate(Buffer.concat([huge, Buffer.alloc(1_024)]))).status).toBe(400);
     expect((await hydrate(tar(pax({ size: '1099511627776' }), { name: 'huge' }))).status).toBe(400);
-    expect(await house.leftovers()).toBe('');
+    expect(await harness.leftovers()).toBe('');
   });
 });
 

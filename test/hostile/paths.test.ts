@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ask, readRun } from '#test/contracts/bridge/bridge-client.ts';
 import { suite } from '#test/support/suite.ts';
-import { type HostileHouse, missing, openHostileHouse } from './support/hostile-house.ts';
+import { type HostileHarness, missing, openHostileHarness } from './support/hostile-harness.ts';
 import { hostileTails, meaningOf, meaningOfTail } from './support/hostile-paths.ts';
 import { inLanes, rawRequest } from './support/raw-request.ts';
 
@@ -11,17 +11,17 @@ const LANES = 6;
 const TOO_LONG_URL = [400, 414, 431];
 
 suite('hostile paths', missing, () => {
-  let house: HostileHouse;
+  let harness: HostileHarness;
   let tails: readonly string[] = [];
   let before = '';
   beforeAll(async () => {
-    house = await openHostileHouse();
-    tails = hostileTails(house.hostCanary);
-    before = await house.outside();
+    harness = await openHostileHarness();
+    tails = hostileTails(harness.hostCanary);
+    before = await harness.outside();
   }, 60_000);
-  afterAll(() => house.end());
+  afterAll(() => harness.end());
 
-  const target = (tail: string) => `/v1/sandbox/${house.id}/file/${tail}`;
+  const target = (tail: string) => `/v1/sandbox/${harness.id}/file/${tail}`;
 
   test('are 500 and more', () => {
     expect(tails.length).toBeGreaterThan(500);
@@ -30,9 +30,9 @@ suite('hostile paths', missing, () => {
   test('read nothing outside, and each gets its answer', async () => {
     const wrong: unknown[] = [];
     await inLanes(tails, LANES, async (tail) => {
-      const { status, text } = await rawRequest(house, 'GET', target(tail));
+      const { status, text } = await rawRequest(harness, 'GET', target(tail));
       const expected = expectedOf(tail, { inside: [404], workspace: [400] });
-      if (!expected.includes(status) || house.betrays(text))
+      if (!expected.includes(status) || harness.betrays(text))
         wrong.push([tail.slice(0, 200), status, expected]);
     });
     expect(wrong).toEqual([]);
@@ -44,7 +44,7 @@ suite('hostile paths', missing, () => {
     const folders = new Set<string>();
     // One after the other: a name may be a file for one and a folder for another.
     for (const [at, tail] of tails.entries()) {
-      const { status } = await rawRequest(house, 'PUT', target(tail), `body ${at}`);
+      const { status } = await rawRequest(harness, 'PUT', target(tail), `body ${at}`);
       const meaning = meaningOfTail(tail);
       const allowed = expectedOf(tail, { inside: [200], workspace: [400] });
       if (meaning.kind === 'inside' && isClash(meaning.path, written, folders)) {
@@ -58,14 +58,14 @@ suite('hostile paths', missing, () => {
       }
     }
     expect(wrong).toEqual([]);
-    const found = JSON.parse(await house.sh(`node -e '${EVERY_FILE}'`)) as Record<string, string>;
+    const found = JSON.parse(await harness.sh(`node -e '${EVERY_FILE}'`)) as Record<string, string>;
     expect(found).toEqual(Object.fromEntries(written));
     expect(written.size).toBeGreaterThan(20);
-    expect(await house.outside()).toBe(before);
+    expect(await harness.outside()).toBe(before);
   }, 120_000);
 
   test('take no command and no session anywhere else', async () => {
-    await house.sh('find /workspace -mindepth 1 -delete');
+    await harness.sh('find /workspace -mindepth 1 -delete');
     // Once decoded most of them are one path; as they are written, each third stands for its kind.
     const cwds = [
       ...new Set(
@@ -81,8 +81,8 @@ suite('hostile paths', missing, () => {
       const meaning = meaningOf(cwd);
       const isSession = at % 2 === 1;
       const answer = isSession
-        ? await house.api('POST', 'session', { json: { id: `s-${at}`, cwd } })
-        : await house.api('POST', 'exec', { json: { argv: ['cat', 'secret', 'environ'], cwd } });
+        ? await harness.api('POST', 'session', { json: { id: `s-${at}`, cwd } })
+        : await harness.api('POST', 'exec', { json: { argv: ['cat', 'secret', 'environ'], cwd } });
       const text = answer.body.toString();
       const expected = {
         outside: 403,
@@ -93,25 +93,25 @@ suite('hostile paths', missing, () => {
         inside: isSession ? 400 : 200,
       }[meaning.kind];
       const isError = meaning.kind === 'inside' && !isSession && readRun(text).last.event !== 'error';
-      if (answer.status !== expected || isError || house.betrays(text))
+      if (answer.status !== expected || isError || harness.betrays(text))
         wrong.push([cwd.slice(0, 200), answer.status, expected]);
     });
     expect(wrong).toEqual([]);
-    expect(await house.outside()).toBe(before);
+    expect(await harness.outside()).toBe(before);
   }, 120_000);
 
   test('through every kind of link, pipe and device are refused, or stay inside', async () => {
-    await house.sh(LINKS);
+    await harness.sh(LINKS);
     const links = [...OUTSIDE_LINKS, ...STUCK];
     const wrong: unknown[] = [];
     const look = async (method: string, tail: string, allowed: readonly number[]) => {
       const answer = await ask(
-        house,
+        harness,
         method,
         target(`workspace/${tail}`),
         method === 'PUT' ? { body: 'hostile' } : {},
       );
-      if (!allowed.includes(answer.status) || house.betrays(answer.body))
+      if (!allowed.includes(answer.status) || harness.betrays(answer.body))
         wrong.push([method, tail, answer.status]);
     };
     const tried: [string, string, readonly number[]][] = links.flatMap((name) =>
@@ -124,31 +124,31 @@ suite('hostile paths', missing, () => {
     // A command enters its folder itself: for it /proc/self/cwd is the workspace.
     const folders = OUTSIDE_LINKS.filter((name) => name !== 'proc-cwd');
     await inLanes(folders, LANES, async (cwd) => {
-      const answer = await house.api('POST', 'exec', { json: { argv: ['cat', 'secret'], cwd } });
+      const answer = await harness.api('POST', 'exec', { json: { argv: ['cat', 'secret'], cwd } });
       const text = answer.body.toString();
       const isRefused =
         answer.status === 403 || (answer.status === 200 && readRun(text).last.event === 'error');
-      if (!isRefused || house.betrays(text)) wrong.push(['cwd', cwd, answer.status, text.slice(0, 200)]);
+      if (!isRefused || harness.betrays(text)) wrong.push(['cwd', cwd, answer.status, text.slice(0, 200)]);
     });
     expect(wrong).toEqual([]);
     expect(tried.length).toBeGreaterThan(200);
     for (const name of ['inside/file', 'chain/file', 'to-file']) {
-      expect([name, (await ask(house, 'GET', target(`workspace/${name}`))).body.toString()]).toEqual([
+      expect([name, (await ask(harness, 'GET', target(`workspace/${name}`))).body.toString()]).toEqual([
         name,
         'fine',
       ]);
     }
     for (const name of ['pipe', 'socket']) {
-      expect((await ask(house, 'GET', target(`workspace/${name}`))).status).toBe(400);
+      expect((await ask(harness, 'GET', target(`workspace/${name}`))).status).toBe(400);
       // A file takes the place of either; it never goes into it.
-      expect((await ask(house, 'PUT', target(`workspace/${name}`), { body: 'x' })).status).toBe(200);
+      expect((await ask(harness, 'PUT', target(`workspace/${name}`), { body: 'x' })).status).toBe(200);
     }
-    expect((await ask(house, 'PUT', target('workspace/dangling'), { body: 'made' })).status).toBe(200);
-    expect(await house.sh('cat /workspace/to-be-made; cat "/workspace/real/new\n"')).toBe('made');
-    expect((await ask(house, 'PUT', target('workspace/newline'), { body: 'line' })).status).toBe(200);
-    expect(await house.sh('cat "/workspace/real/new\n"')).toBe('line');
-    expect(await house.outside()).toBe(before);
-    expect(await house.leftovers()).toBe('');
+    expect((await ask(harness, 'PUT', target('workspace/dangling'), { body: 'made' })).status).toBe(200);
+    expect(await harness.sh('cat /workspace/to-be-made; cat "/workspace/real/new\n"')).toBe('made');
+    expect((await ask(harness, 'PUT', target('workspace/newline'), { body: 'line' })).status).toBe(200);
+    expect(await harness.sh('cat "/workspace/real/new\n"')).toBe('line');
+    expect(await harness.outside()).toBe(before);
+    expect(await harness.leftovers()).toBe('');
   }, 120_000);
 });
 

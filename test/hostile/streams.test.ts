@@ -8,7 +8,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { type Bridge, create, put, readRun, run } from '#test/contracts/bridge/bridge-client.ts';
 import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
 import { repetitions, suite } from '#test/support/suite.ts';
-import { missing } from './support/hostile-house.ts';
+import { missing } from './support/hostile-harness.ts';
 import { inLanes } from './support/raw-request.ts';
 
 const MIB = 1_048_576;

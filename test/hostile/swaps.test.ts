@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { readRun, run } from '#test/contracts/bridge/bridge-client.ts';
 import { suite } from '#test/support/suite.ts';
-import { type HostileHouse, missing, openHostileHouse } from './support/hostile-house.ts';
+import { type HostileHarness, missing, openHostileHarness } from './support/hostile-harness.ts';
 import { inLanes } from './support/raw-request.ts';
 import { tar } from './support/tar-builder.ts';
 
@@ -11,25 +11,25 @@ suite(
   'links that are swapped in while files are used',
   exchange === undefined ? 'the number of renameat2 is known for x64 and arm64 only' : missing,
   () => {
-    let house: HostileHouse;
+    let harness: HostileHarness;
     let before = '';
     beforeAll(async () => {
-      house = await openHostileHouse();
-      await house.sh('cp /tmp/canary/secret /tmp/canary/f');
-      before = await house.outside();
+      harness = await openHostileHarness();
+      await harness.sh('cp /tmp/canary/secret /tmp/canary/f');
+      before = await harness.outside();
     }, 60_000);
-    afterAll(() => house.end());
+    afterAll(() => harness.end());
 
     /** Swaps until /workspace/stop is there; then the number of swaps. */
     const swap = (script: string) =>
-      run(house, house.id, [
+      run(harness, harness.id, [
         'perl',
         '-e',
         `chdir "/workspace"; my $n = 0; sub swap { $n++ if syscall(${exchange}, -100, $_[0], -100, $_[1], 2) == 0 } until (-e "stop") { ${script} } print $n;`,
       ]);
 
     test('10,000 swaps betray no canary, and nothing is written outside', async () => {
-      await house.sh(
+      await harness.sh(
         'cd /workspace; mkdir -p dir deep/dir; echo fine > dir/f; echo fine > deep/dir/f; echo fine > file; ln -s /tmp/canary dir-link; ln -s /tmp/canary deep/link; ln -s /tmp/canary/secret file-link',
       );
       const swapping = swap(`
@@ -39,22 +39,22 @@ suite(
       const archive = tar({ name: 'dir/hydrated', content: 'x' }, { name: 'file', content: 'fine\n' });
       const wrong: unknown[] = [];
       const seen = new Map<string, number>();
-      const works: Readonly<Record<string, () => ReturnType<HostileHouse['api']>>> = {
-        'read a/f': () => house.api('GET', 'file/workspace/dir/f'),
-        'read a/b/f': () => house.api('GET', 'file/workspace/deep/dir/f'),
-        'read f': () => house.api('GET', 'file/workspace/file'),
-        'write a/f': () => house.api('PUT', 'file/workspace/dir/written', { body: 'x' }),
-        'write a/b/c/f': () => house.api('PUT', 'file/workspace/deep/dir/made/written', { body: 'x' }),
-        'write f': () => house.api('PUT', 'file/workspace/file', { body: 'fine\n' }),
+      const works: Readonly<Record<string, () => ReturnType<HostileHarness['api']>>> = {
+        'read a/f': () => harness.api('GET', 'file/workspace/dir/f'),
+        'read a/b/f': () => harness.api('GET', 'file/workspace/deep/dir/f'),
+        'read f': () => harness.api('GET', 'file/workspace/file'),
+        'write a/f': () => harness.api('PUT', 'file/workspace/dir/written', { body: 'x' }),
+        'write a/b/c/f': () => harness.api('PUT', 'file/workspace/deep/dir/made/written', { body: 'x' }),
+        'write f': () => harness.api('PUT', 'file/workspace/file', { body: 'fine\n' }),
         exec: () =>
-          house.api('POST', 'exec', { json: { argv: ['eval', 'cat f; echo x > ran'], cwd: 'deep/dir' } }),
+          harness.api('POST', 'exec', { json: { argv: ['eval', 'cat f; echo x > ran'], cwd: 'deep/dir' } }),
         session: () =>
-          house.api('POST', 'exec', {
+          harness.api('POST', 'exec', {
             json: { argv: ['eval', 'cat f; echo x > ran'], cwd: 'dir' },
             headers: { 'session-id': 's' },
           }),
-        hydrate: () => house.api('POST', 'hydrate', { body: archive }),
-        persist: () => house.api('POST', 'persist'),
+        hydrate: () => harness.api('POST', 'hydrate', { body: archive }),
+        persist: () => harness.api('POST', 'persist'),
       };
       const turns = Array.from({ length: 70 }, () => Object.entries(works)).flat();
       await inLanes(turns, 4, async ([what, work]) => {
@@ -65,11 +65,11 @@ suite(
         if (answer === undefined) return;
         const isStream = what === 'exec' || what === 'session';
         const text = isStream && answer.status === 200 ? readRun(answer.body.toString()).stdout : answer.body;
-        if (![200, 400, 403, 404, 409, 502].includes(answer.status) || house.betrays(text))
+        if (![200, 400, 403, 404, 409, 502].includes(answer.status) || harness.betrays(text))
           wrong.push([what, answer.status, text.toString().slice(0, 300)]);
         seen.set(`${what} ${answer.status}`, (seen.get(`${what} ${answer.status}`) ?? 0) + 1);
       });
-      await house.sh('touch /workspace/stop');
+      await harness.sh('touch /workspace/stop');
       const { stdout } = await swapping;
       expect(wrong).toEqual([]);
       expect(Number(stdout.toString())).toBeGreaterThan(10_000);
@@ -83,21 +83,21 @@ suite(
         'hydrate 403',
       ])
         expect([met, seen.has(met)]).toEqual([met, true]);
-      expect(await house.outside()).toBe(before);
-      expect(await house.leftovers()).toBe('');
+      expect(await harness.outside()).toBe(before);
+      expect(await harness.leftovers()).toBe('');
     }, 120_000);
 
     test('a pipe that is swapped in holds no request for ever', async () => {
-      await house.sh('cd /workspace; rm -rf -- *; echo fine > a; mkfifo b');
+      await harness.sh('cd /workspace; rm -rf -- *; echo fine > a; mkfifo b');
       const swapping = swap('swap("a", "b") for 1 .. 2000;');
       const statuses: number[] = [];
       let slowest = 0;
       await inLanes(Array.from({ length: 100 }), 4, async () => {
         const began = performance.now();
-        statuses.push((await house.api('GET', 'file/workspace/a')).status);
+        statuses.push((await harness.api('GET', 'file/workspace/a')).status);
         slowest = Math.max(slowest, performance.now() - began);
       });
-      await house.sh('touch /workspace/stop');
+      await harness.sh('touch /workspace/stop');
       await swapping;
       expect(statuses.filter((status) => ![200, 400, 404, 502].includes(status))).toEqual([]);
       expect(slowest).toBeLessThan(15_000);
@@ -105,19 +105,19 @@ suite(
 
     test('a file that does not open for 45 s holds a request for 10', async () => {
       // A lease (fcntl(2), F_SETLEASE): whoever opens the file waits until its holder lets go, or the kernel's patience ends.
-      await house.sh(
+      await harness.sh(
         'cd /workspace; rm -rf -- *; echo fine > leased; perl -e \'$SIG{IO} = "IGNORE"; open F, "+<", "leased"; fcntl(F, 1024, 1) or exit 1; open T, ">", "taken"; close T; sleep 60\' >/dev/null 2>&1 & until [ -e /workspace/taken ]; do sleep 0.1; done',
       );
       const began = performance.now();
-      const answer = await house.api('GET', 'file/workspace/leased');
+      const answer = await harness.api('GET', 'file/workspace/leased');
       expect([answer.status, answer.json<{ code: string }>().code]).toEqual([502, 'exec_transport_error']);
       expect(performance.now() - began).toBeLessThan(15_000);
     }, 30_000);
 
     test('a link that goes through itself ends', async () => {
-      await house.sh('cd /workspace; rm -rf -- *; ln -s self/x self');
-      expect((await house.api('GET', 'file/workspace/self')).status).toBe(404);
-      expect((await house.api('PUT', 'file/workspace/self', { body: 'x' })).status).toBe(403);
+      await harness.sh('cd /workspace; rm -rf -- *; ln -s self/x self');
+      expect((await harness.api('GET', 'file/workspace/self')).status).toBe(404);
+      expect((await harness.api('PUT', 'file/workspace/self', { body: 'x' })).status).toBe(403);
     });
   },
 );

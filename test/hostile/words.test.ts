@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readRun, type RunOptions, run } from '#test/contracts/bridge/bridge-client.ts';
 import { suite } from '#test/support/suite.ts';
-import { type HostileHouse, missing, openHostileHouse } from './support/hostile-house.ts';
+import { type HostileHarness, missing, openHostileHarness } from './support/hostile-harness.ts';
 
 suite('hostile words', missing, () => {
-  let house: HostileHouse;
+  let harness: HostileHarness;
   let before = '';
   beforeAll(async () => {
-    house = await openHostileHouse();
-    before = await house.outside();
+    harness = await openHostileHarness();
+    before = await harness.outside();
   }, 60_000);
-  afterAll(() => house.end());
+  afterAll(() => harness.end());
 
-  const exec = (argv: readonly string[], options?: RunOptions) => run(house, house.id, argv, options);
+  const exec = (argv: readonly string[], options?: RunOptions) => run(harness, harness.id, argv, options);
   const raw = (body: Buffer | string, headers: Readonly<Record<string, string>> = {}) =>
-    house.api('POST', 'exec', { body, headers: { 'content-type': 'application/json', ...headers } });
+    harness.api('POST', 'exec', { body, headers: { 'content-type': 'application/json', ...headers } });
   const evil = async (session: string, script: string) => exec(['eval', script], { session });
 
   describe('argv', () => {
@@ -40,7 +40,7 @@ suite('hostile words', missing, () => {
       ['a timeout beyond any clock', { argv: ['true'], timeout_ms: 1e300 }],
       ['a timeout beyond the timers', { argv: ['true'], timeout_ms: 2_147_483_648 }],
     ])('with %s is refused', async (_what, json) => {
-      expect((await house.api('POST', 'exec', { json })).status).toBe(400);
+      expect((await harness.api('POST', 'exec', { json })).status).toBe(400);
     });
 
     test.each([
@@ -111,9 +111,9 @@ suite('hostile words', missing, () => {
     test.each(['..', 'a/b', 'a b', '', '%2e%2e', 'a..b', 'é', '$(id)', 'a\tb', 'a'.repeat(129)])(
       'has no id %p',
       async (id) => {
-        expect((await house.api('POST', 'session', { json: { id } })).status).toBe(400);
+        expect((await harness.api('POST', 'session', { json: { id } })).status).toBe(400);
         expect(
-          (await house.api('DELETE', `session/${encodeURIComponent(id)}`)).status,
+          (await harness.api('DELETE', `session/${encodeURIComponent(id)}`)).status,
         ).toBeGreaterThanOrEqual(400);
       },
     );
@@ -123,7 +123,7 @@ suite('hostile words', missing, () => {
       async (id) => {
         await exec(['export', 'OWN=1'], { session: id });
         expect((await exec(['printenv', 'OWN'], { session: id })).stdout.toString()).toBe('1\n');
-        expect((await house.api('DELETE', `session/${encodeURIComponent(id)}`)).status).toBeLessThan(500);
+        expect((await harness.api('DELETE', `session/${encodeURIComponent(id)}`)).status).toBeLessThan(500);
       },
     );
 
@@ -162,7 +162,7 @@ suite('hostile words', missing, () => {
       const session = what.replace(/[^a-z]/gi, '');
       await exec(['mkdir', '-p', '/workspace/canary']);
       await evil(session, script);
-      const refused = await house.api('POST', 'exec', {
+      const refused = await harness.api('POST', 'exec', {
         json: { argv: ['pwd'], cwd: '../tmp/canary' },
         headers: { 'session-id': session },
       });
@@ -188,11 +188,11 @@ suite('hostile words', missing, () => {
       async (what, script) => {
         const session = `state-${what.replace(/[^a-z]/gi, '')}`;
         await exec(['export', 'A=1'], { session });
-        await house.sh(`f=/tmp/.porthole-sessions/s-${session}/state; ${script}`);
+        await harness.sh(`f=/tmp/.porthole-sessions/s-${session}/state; ${script}`);
         const { stdout, code, last } = await exec(['echo', 'ran'], { session });
-        expect([last.event, house.betrays(stdout)]).toEqual([expect.stringMatching(/exit|error/), false]);
+        expect([last.event, harness.betrays(stdout)]).toEqual([expect.stringMatching(/exit|error/), false]);
         if (stdout.toString() !== 'ran\n') expect(code).not.toBe(0);
-        expect((await house.api('DELETE', `session/${session}`)).status).toBe(204);
+        expect((await harness.api('DELETE', `session/${session}`)).status).toBe(204);
         expect((await exec(['echo', 'again'], { session })).stdout.toString()).toBe('again\n');
       },
       30_000,
@@ -211,10 +211,10 @@ suite('hostile words', missing, () => {
         MOTTO: 'a\nb',
       };
       expect(
-        (await house.api('POST', 'session', { json: { id: 'env', env, cwd: '/workspace/canary' } })).status,
+        (await harness.api('POST', 'session', { json: { id: 'env', env, cwd: '/workspace/canary' } })).status,
       ).toBe(200);
       expect(
-        (await house.api('POST', 'session', { json: { id: 'env-out', env, cwd: '/workspace/../canary' } }))
+        (await harness.api('POST', 'session', { json: { id: 'env-out', env, cwd: '/workspace/../canary' } }))
           .status,
       ).toBe(403);
       const { stdout } = await exec(['eval', 'echo "$PWD $PATH $TMPDIR $MOTTO"'], { session: 'env' });
@@ -230,12 +230,12 @@ suite('hostile words', missing, () => {
       ['no text', { A: 1 }],
       ['128 KiB', { A: 'x'.repeat(131_072) }],
     ])('is not made with %s', async (_what, env) => {
-      expect((await house.api('POST', 'session', { json: { env } })).status).toBe(400);
+      expect((await harness.api('POST', 'session', { json: { env } })).status).toBe(400);
     });
   });
 
   test('nothing of it has changed what is outside, and none was a failure of the host', async () => {
-    expect(await house.outside()).toBe(before);
-    expect(house.logged.filter((line) => /"status":500/.test(line))).toEqual([]);
+    expect(await harness.outside()).toBe(before);
+    expect(harness.logged.filter((line) => /"status":500/.test(line))).toEqual([]);
   });
 });

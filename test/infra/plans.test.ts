@@ -356,7 +356,7 @@ test('the lives of sandboxes are looked after each minute, with rights of their 
   expect([spec.schedule, spec.concurrencyPolicy]).toEqual(['* * * * *', 'Forbid']);
   const pod = spec.jobTemplate.spec.template.spec;
   expect(pod.serviceAccountName).toBe('porthole-lifecycle');
-  expect(pod.containers.map(({ args }) => args)).toEqual([['host/keep-lives-once.ts']]);
+  expect(pod.containers.map(({ args }) => args)).toEqual([['host/lifecycle-pass-once.ts']]);
 });
 
 test('the snapshots of the editor are removed every ten minutes, with rights of their own', () => {

@@ -4,18 +4,18 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { withValueAt } from '../infra/engine/plan-step.ts';
 import { type Properties, UNKNOWN } from '../infra/engine/wire-values.ts';
-import { type Judged, type PolicyPack, startPolicyPack } from './engine/policy-pack.ts';
+import { type Observed, type PolicyPack, startPolicyPack } from './engine/policy-pack.ts';
 
 const FOLDER = join(import.meta.dirname, '../../policies');
 const DIGEST = `sha256:${'0'.repeat(64)}`;
 
-const judged = (type: string, inputs: object): Judged => ({
+const judged = (type: string, inputs: object): Observed => ({
   urn: `urn:pulumi:test::porthole::kubernetes:${type}::it`,
   type: `kubernetes:${type}`,
   name: 'it',
   inputs: { ...inputs },
 });
-const changed = (resource: Judged, path: string, value: unknown): Judged => ({
+const changed = (resource: Observed, path: string, value: unknown): Observed => ({
   ...resource,
   inputs: withValueAt(resource.inputs, path, value),
 });
@@ -108,7 +108,7 @@ describe('a resource', () => {
   );
 
   const inTemplate = 'spec.podTemplate.spec';
-  test.each<[policy: string, what: string, resource: Judged]>([
+  test.each<[policy: string, what: string, resource: Observed]>([
     ['bounded-warm-pools', 'a pool past the maximum', changed(pool, 'spec.replicas', 51)],
     ['bounded-warm-pools', 'a pool of unsaid size', changed(pool, 'spec', {})],
     ['no-host-access', "the node's network", changed(deployment, 'spec.template.spec.hostNetwork', true)],
@@ -261,7 +261,7 @@ describe('a resource', () => {
     expect(found.map(({ policy, level }) => [policy, level])).toEqual([[policy, 'mandatory']]);
   });
 
-  test.each<[policy: string, resource: Judged]>([
+  test.each<[policy: string, resource: Observed]>([
     ['bounded-warm-pools', changed(pool, 'spec.replicas', UNKNOWN)],
     ['no-host-access', changed(pod, 'spec.hostNetwork', UNKNOWN)],
     ['no-wildcard-rbac', changed(role, 'rules', UNKNOWN)],
@@ -281,11 +281,11 @@ describe('a resource', () => {
 
 describe('a stack', () => {
   const complies = [settings, networkPolicy, gateway, route];
-  const other = (changedOne: Judged) =>
+  const other = (changedOne: Observed) =>
     complies.map((each) => (each.type === changedOne.type ? changedOne : each));
 
   test('that complies passes', async () => {
-    expect(await pack.judgeStack(complies)).toEqual([]);
+    expect(await pack.evaluateStack(complies)).toEqual([]);
   });
 
   test('lets in to its own pods whom it likes', async () => {
@@ -295,15 +295,17 @@ describe('a stack', () => {
         ingress: ports({ protocol: 'TCP', port: 8787 }),
       },
     });
-    expect(await pack.judgeStack([...complies, functions])).toEqual([]);
+    expect(await pack.evaluateStack([...complies, functions])).toEqual([]);
   });
 
   test('whose previews go by way of the guest lets the gateway in to that, too', async () => {
     const guest = [changed(settings, 'data.Sandbox__Preview__Upstream', 'guest'), gateway, route];
     const range = { protocol: 'TCP', port: 3000, endPort: 9000 };
     const withGuest = ports(range, { protocol: 'TCP', port: GUEST_PREVIEW_PORT });
-    expect(await pack.judgeStack([...guest, changed(networkPolicy, 'spec.ingress', withGuest)])).toEqual([]);
-    const found = await pack.judgeStack([...guest, changed(networkPolicy, 'spec.ingress', ports(range))]);
+    expect(await pack.evaluateStack([...guest, changed(networkPolicy, 'spec.ingress', withGuest)])).toEqual(
+      [],
+    );
+    const found = await pack.evaluateStack([...guest, changed(networkPolicy, 'spec.ingress', ports(range))]);
     expect(found.map(({ policy }) => policy)).toEqual(['network-range']);
   });
 
@@ -313,17 +315,19 @@ describe('a stack', () => {
         { from: [{ podSelector: { matchLabels } }], ports: [{ protocol: 'TCP', port: 2790 }] },
       ]);
     const own = letIn({ 'app.kubernetes.io/part-of': 'porthole' });
-    expect(await pack.judgeStack([...complies, own])).toEqual([]);
-    const found = await pack.judgeStack([...complies, letIn({ app: 'other' })]);
+    expect(await pack.evaluateStack([...complies, own])).toEqual([]);
+    const found = await pack.evaluateStack([...complies, letIn({ app: 'other' })]);
     expect(found.map(({ policy }) => policy)).toEqual(['network-range']);
   });
 
   test('that is nothing of ours passes', async () => {
     const foreign = judged('core/v1:ConfigMap', { data: { COLOUR: 'red' } });
-    expect(await pack.judgeStack([foreign, changed(route, 'spec.hostnames', ['*.example.com'])])).toEqual([]);
+    expect(await pack.evaluateStack([foreign, changed(route, 'spec.hostnames', ['*.example.com'])])).toEqual(
+      [],
+    );
   });
 
-  test.each<[policy: string, what: string, resources: readonly Judged[]]>([
+  test.each<[policy: string, what: string, resources: readonly Observed[]]>([
     [
       'network-range',
       'a wider range',
@@ -363,15 +367,15 @@ describe('a stack', () => {
     ],
     ['wildcard-under-zone', 'a route for every host', other(changed(route, 'spec.hostnames', []))],
   ])('is stopped by %s alone: %s', async (policy, _, resources) => {
-    const found = await pack.judgeStack(resources);
+    const found = await pack.evaluateStack(resources);
     expect(found.map(({ policy, level }) => [policy, level])).toEqual([[policy, 'mandatory']]);
   });
 
-  test.each<[policy: string, resources: readonly Judged[]]>([
+  test.each<[policy: string, resources: readonly Observed[]]>([
     ['network-range', other(changed(networkPolicy, 'spec.ingress', UNKNOWN))],
     ['wildcard-under-zone', other(changed(route, 'spec.hostnames', UNKNOWN))],
   ])('is left to the update by %s while a preview cannot know', async (policy, resources) => {
-    const found = await pack.judgeStack(resources);
+    const found = await pack.evaluateStack(resources);
     expect(found.map(({ policy, level }) => [policy, level])).toEqual([[policy, 'advisory']]);
   });
 });

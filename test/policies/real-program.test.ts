@@ -4,7 +4,7 @@ import { Yaml } from 'cdk8s';
 import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
 import { type ProgramResult, runProgram, type StackFile } from '../infra/engine/run-program.ts';
 import { MAIN, stackFile, values } from '../infra/support/stack-files.ts';
-import { type PolicyPack, startPolicyPack, type Verdict } from './engine/policy-pack.ts';
+import { type PolicyPack, startPolicyPack, type Decision } from './engine/policy-pack.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Time that starting a program takes on a busy machine. */
@@ -23,8 +23,8 @@ async function judged(
   pack: PolicyPack,
   main: string,
   file: StackFile,
-): Promise<ProgramResult & { readonly verdicts: readonly Verdict[]; readonly made: readonly string[] }> {
-  const verdicts: Verdict[] = [];
+): Promise<ProgramResult & { readonly verdicts: readonly Decision[]; readonly made: readonly string[] }> {
+  const verdicts: Decision[] = [];
   const made: string[] = [];
   const result = await runProgram({
     project: 'porthole',
@@ -41,7 +41,7 @@ async function judged(
       return { id: undefined, outputs: registration.inputs };
     },
   });
-  verdicts.push(...(await pack.judgeStack(result.registrations)));
+  verdicts.push(...(await pack.evaluateStack(result.registrations)));
   return { ...result, verdicts, made };
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import {
   fetchRaw,
-  type GatewayBed,
+  type GatewayFixture,
   type Listener,
   openRaw,
   sendRaw,
@@ -9,7 +9,7 @@ import {
   startTcp,
   statusesOf,
   type StartGateway,
-} from './gateway-bed.ts';
+} from './gateway-fixture.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\n';
 const SMALL = `${OK}Content-Length: 5\r\n\r\nhello`;
@@ -23,10 +23,10 @@ export function hostileAppContract(startGateway: StartGateway): void {
     open = [];
   });
 
-  async function before(app: Listener): Promise<GatewayBed> {
-    const bed = await startGateway(app.port);
-    open.push(app, bed);
-    return bed;
+  async function before(app: Listener): Promise<GatewayFixture> {
+    const fixture = await startGateway(app.port);
+    open.push(app, fixture);
+    return fixture;
   }
 
   describe('an answer that is not HTTP/1.1 as it should be becomes a 502 page', () => {
@@ -56,19 +56,21 @@ export function hostileAppContract(startGateway: StartGateway): void {
       ],
       ['informational responses without end', 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(40), 'informational'],
     ])('%s', async (_, bytes, why) => {
-      const bed = await before(await startCanned(bytes));
-      const answer = await fetchRaw(bed.port, bed.previewHost);
+      const fixture = await before(await startCanned(bytes));
+      const answer = await fetchRaw(fixture.port, fixture.previewHost);
       const said = JSON.parse(answer.body) as { error: string; code: string };
       expect(answer.status).toBe(502);
       expect(answer.headers['x-porthole-status']).toBe('bad_response');
       expect(said.code).toBe('bad_response');
       expect(said.error).toContain(why);
-      expect(answer.raw).not.toContain(bed.previewHost);
+      expect(answer.raw).not.toContain(fixture.previewHost);
     });
 
     test('a connection closed without a word', async () => {
-      const bed = await before(await startTcp((socket) => socket.once('data', () => socket.end())));
-      expect((await fetchRaw(bed.port, bed.previewHost)).headers['x-porthole-status']).toBe('bad_response');
+      const fixture = await before(await startTcp((socket) => socket.once('data', () => socket.end())));
+      expect((await fetchRaw(fixture.port, fixture.previewHost)).headers['x-porthole-status']).toBe(
+        'bad_response',
+      );
     });
   });
 
@@ -79,8 +81,8 @@ export function hostileAppContract(startGateway: StartGateway): void {
       ['before its last chunk', `${OK}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n`],
       ['by a malformed chunk', `${OK}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n`],
     ])('%s reaches the client broken off, not ended', async (_, bytes) => {
-      const bed = await before(await startCanned(bytes, true));
-      const { raw } = await fetchRaw(bed.port, bed.previewHost, '/', { Connection: 'keep-alive' });
+      const fixture = await before(await startCanned(bytes, true));
+      const { raw } = await fetchRaw(fixture.port, fixture.previewHost, '/', { Connection: 'keep-alive' });
       expect(raw).not.toContain('\r\n0\r\n\r\n');
       expect(raw.length === 0 || !/Content-Length: 5\r/.test(raw)).toBe(true);
     });
@@ -101,21 +103,21 @@ export function hostileAppContract(startGateway: StartGateway): void {
       ['a body on a 304', `HTTP/1.1 304 Not Modified\r\n\r\n${INJECTED}`],
     ])('%s never become the answer to the next request', async (_, bytes) => {
       const app = await startCanned(bytes);
-      const bed = await before(app);
-      const answer = await sendRaw(bed.port, two(bed.previewHost));
+      const fixture = await before(app);
+      const answer = await sendRaw(fixture.port, two(fixture.previewHost));
       expect(statusesOf(answer)).toHaveLength(2);
       expect(answer).not.toContain('X-Injected');
       expect(app.heads.map((head) => head.split(' ')[1])).toEqual(['/1', '/2']);
-      expect(bed.dials()).toBe(2);
+      expect(fixture.dials()).toBe(2);
     });
 
     test('a body on the answer to a HEAD never becomes the answer to the next request', async () => {
       const app = await startCanned(`${OK}Content-Length: ${INJECTED.length}\r\n\r\n${INJECTED}`);
-      const bed = await before(app);
-      const answer = await sendRaw(bed.port, two(bed.previewHost).replace('GET /1', 'HEAD /1'));
+      const fixture = await before(app);
+      const answer = await sendRaw(fixture.port, two(fixture.previewHost).replace('GET /1', 'HEAD /1'));
       expect(statusesOf(answer.slice(0, answer.indexOf('\r\n\r\n')))).toEqual([200]);
       expect(app.heads).toHaveLength(2);
-      expect(bed.dials()).toBe(2);
+      expect(fixture.dials()).toBe(2);
     });
 
     test('a response on an idle connection closes it', async () => {
@@ -125,9 +127,9 @@ export function hostileAppContract(startGateway: StartGateway): void {
           setImmediate(() => socket.write(INJECTED));
         });
       });
-      const bed = await before(app);
-      await fetchRaw(bed.port, bed.previewHost);
-      const again = await fetchRaw(bed.port, bed.previewHost);
+      const fixture = await before(app);
+      await fetchRaw(fixture.port, fixture.previewHost);
+      const again = await fetchRaw(fixture.port, fixture.previewHost);
       expect(again.raw).not.toContain('X-Injected');
     });
 
@@ -135,29 +137,29 @@ export function hostileAppContract(startGateway: StartGateway): void {
       const app = await startTcp((socket) => {
         socket.once('data', () => socket.write('HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n'));
       });
-      const bed = await before(app);
-      const hidden = `GET /hidden HTTP/1.1\r\nHost: ${bed.previewHost}\r\n\r\n`;
-      const client = await openRaw(bed.port);
+      const fixture = await before(app);
+      const hidden = `GET /hidden HTTP/1.1\r\nHost: ${fixture.previewHost}\r\n\r\n`;
+      const client = await openRaw(fixture.port);
       client.send(
-        `POST / HTTP/1.1\r\nHost: ${bed.previewHost}\r\nContent-Length: ${hidden.length + 3}\r\n\r\nabc`,
+        `POST / HTTP/1.1\r\nHost: ${fixture.previewHost}\r\nContent-Length: ${hidden.length + 3}\r\n\r\nabc`,
       );
       await client.until('413 Too Large');
       client.send(hidden);
-      client.send(`GET /next HTTP/1.1\r\nHost: ${bed.previewHost}\r\nConnection: close\r\n\r\n`);
+      client.send(`GET /next HTTP/1.1\r\nHost: ${fixture.previewHost}\r\nConnection: close\r\n\r\n`);
       const answer = await client.closed;
       expect(statusesOf(answer)).toEqual([413, 413]);
-      expect(bed.dials()).toBe(2);
+      expect(fixture.dials()).toBe(2);
     });
   });
 
   describe('a header that only the gateway may set', () => {
     test('is dropped from the app’s answer', async () => {
-      const bed = await before(
+      const fixture = await before(
         await startCanned(
           `${OK}Content-Length: 0\r\nX-Porthole-Status: expired\r\nReferrer-Policy: unsafe-url\r\nX-Robots-Tag: all\r\nX-Hop: 1\r\nConnection: X-Hop\r\nKeep-Alive: timeout=9\r\nUpgrade: h2c\r\n\r\n`,
         ),
       );
-      const { headers } = await fetchRaw(bed.port, bed.previewHost);
+      const { headers } = await fetchRaw(fixture.port, fixture.previewHost);
       delete headers['date'];
       expect(headers).toEqual({
         connection: 'close',

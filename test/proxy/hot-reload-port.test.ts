@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { HotReloadPort } from '#proxy/hot-reload-port.ts';
-import { fetchRaw, type GatewayBed, type Listener, startApp, startGateway } from './gateway-bed.ts';
+import { fetchRaw, type GatewayFixture, type Listener, startApp, startGateway } from './gateway-fixture.ts';
 
 const query = (host: string, port: string) =>
   `var q = "?protocol=ws%3A&hostname=${host}&port=${port}&pathname=%2Fws&logging=info&hot=true";`;
@@ -80,7 +80,7 @@ describe('the port of a hot-reload client', () => {
 
 describe('through a preview', () => {
   let app: Listener;
-  let bed: GatewayBed;
+  let fixture: GatewayFixture;
   const seen: (string | undefined)[] = [];
 
   beforeAll(async () => {
@@ -93,17 +93,19 @@ describe('through a preview', () => {
       res.write(body.slice(0, 20));
       res.end(body.slice(20));
     });
-    bed = await startGateway(app.port);
+    fixture = await startGateway(app.port);
   });
   afterAll(async () => {
-    await bed.close();
+    await fixture.close();
     await app.close();
   });
 
   test.each(['/main.js', '/main.js?length'])(
     'scripts come plain and with the page’s port (%s)',
     async (path) => {
-      const { body, raw } = await fetchRaw(bed.port, bed.previewHost, path, { 'Accept-Encoding': 'gzip' });
+      const { body, raw } = await fetchRaw(fixture.port, fixture.previewHost, path, {
+        'Accept-Encoding': 'gzip',
+      });
       expect(seen.at(-1)).toBe('identity');
       expect(socketOf(body)).toEqual({ host: '0.0.0.0', port: '0' });
       expect(raw).toContain('hot=true";');
@@ -112,13 +114,13 @@ describe('through a preview', () => {
 
   test('a script without an extension is known by Sec-Fetch-Dest', async () => {
     const headers = { 'Sec-Fetch-Dest': 'script' };
-    const { body } = await fetchRaw(bed.port, bed.previewHost, '/@client', headers);
+    const { body } = await fetchRaw(fixture.port, fixture.previewHost, '/@client', headers);
     expect(socketOf(body).port).toBe('0');
   });
 
   test.each(['/page', '/page.js', '/@client'])('what is no script stays as it is (%s)', async (path) => {
     const headers = { 'Accept-Encoding': 'gzip', 'Sec-Fetch-Dest': 'document' };
-    const { body } = await fetchRaw(bed.port, bed.previewHost, path, headers);
+    const { body } = await fetchRaw(fixture.port, fixture.previewHost, path, headers);
     expect(seen.at(-1)).toBe('gzip');
     expect(socketOf(body).port).toBe(String(app.port));
   });

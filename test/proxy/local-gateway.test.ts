@@ -7,13 +7,13 @@ import {
   dialLoopback,
   fetchRaw,
   type Listener,
-  type LocalBed,
+  type LocalFixture,
   sendRaw,
   startApp,
   startGateway,
   statusesOf,
   TOKEN,
-} from './gateway-bed.ts';
+} from './gateway-fixture.ts';
 import { hostileAppContract } from './hostile-app.contract.ts';
 import { previewProxyContract } from './preview-proxy.contract.ts';
 import { requestSmugglingContract } from './request-smuggling.contract.ts';
@@ -35,11 +35,11 @@ const echo = (req: IncomingMessage, res: ServerResponse): void => void res.end(r
 async function gateway(
   app: typeof echo,
   overrides: Parameters<typeof startGateway>[1] = {},
-): Promise<LocalBed> {
+): Promise<LocalFixture> {
   const listener = await startApp(app);
-  const bed = await startGateway(listener.port, overrides);
-  open.push(listener, bed);
-  return bed;
+  const fixture = await startGateway(listener.port, overrides);
+  open.push(listener, fixture);
+  return fixture;
 }
 
 describe('where the app does not answer', () => {
@@ -49,48 +49,50 @@ describe('where the app does not answer', () => {
     ['sandbox_not_found', 503, 'sandbox_stopped'],
     ['exec_transport_error', 502, 'unreachable'],
   ] as const)('a dial that fails with %s is a %i page', async (code, status, name) => {
-    const bed = await gateway(echo, { dial: () => Promise.reject(new PortholeError(code, 'no')) });
-    const answer = await fetchRaw(bed.port, bed.previewHost, '/', { Accept: 'text/html' });
+    const fixture = await gateway(echo, { dial: () => Promise.reject(new PortholeError(code, 'no')) });
+    const answer = await fetchRaw(fixture.port, fixture.previewHost, '/', { Accept: 'text/html' });
     expect([answer.status, answer.headers['x-porthole-status']]).toEqual([status, name]);
     expect(answer.headers['content-type']).toBe('text/html; charset=utf-8');
     expect(answer.raw).not.toContain(TOKEN);
-    expect(bed.answered).toEqual([`${status} ${name}`]);
+    expect(fixture.answered).toEqual([`${status} ${name}`]);
   });
 
   test.each(['stopped', 'expired', 'orphaned'] as const)(
     'a preview that has ended as %s is 410',
     async (reason) => {
-      const bed = await gateway(echo, { lookup: () => ({ kind: 'ended', reason }) });
-      const answer = await fetchRaw(bed.port, bed.previewHost);
+      const fixture = await gateway(echo, { lookup: () => ({ kind: 'ended', reason }) });
+      const answer = await fetchRaw(fixture.port, fixture.previewHost);
       expect([answer.status, answer.headers['x-porthole-status']]).toEqual([410, reason]);
     },
   );
 
   test('a token that nobody knows is 404, also after a look further afield', async () => {
-    const bed = await gateway(echo, { lookup: async () => ({ kind: 'unknown' }) });
-    expect((await fetchRaw(bed.port, bed.previewHost)).status).toBe(404);
+    const fixture = await gateway(echo, { lookup: async () => ({ kind: 'unknown' }) });
+    expect((await fetchRaw(fixture.port, fixture.previewHost)).status).toBe(404);
   });
 
   test('a store that fails is a page too, and a line in the log without the token', async () => {
-    const bed = await gateway(echo, { lookup: () => Promise.reject(new Error('disk')) });
-    expect((await fetchRaw(bed.port, bed.previewHost)).headers['x-porthole-status']).toBe('unreachable');
-    expect(bed.logged).toHaveLength(1);
-    expect(bed.logged.join()).not.toContain(TOKEN);
+    const fixture = await gateway(echo, { lookup: () => Promise.reject(new Error('disk')) });
+    expect((await fetchRaw(fixture.port, fixture.previewHost)).headers['x-porthole-status']).toBe(
+      'unreachable',
+    );
+    expect(fixture.logged).toHaveLength(1);
+    expect(fixture.logged.join()).not.toContain(TOKEN);
   });
 
   test('the rest of an upload is dropped, and the connection stays good', async () => {
-    const bed = await gateway(echo, { lookup: () => ({ kind: 'unknown' }) });
-    const post = `POST / HTTP/1.1\r\nHost: ${bed.previewHost}\r\nContent-Length: 5\r\n\r\nhello`;
+    const fixture = await gateway(echo, { lookup: () => ({ kind: 'unknown' }) });
+    const post = `POST / HTTP/1.1\r\nHost: ${fixture.previewHost}\r\nContent-Length: 5\r\n\r\nhello`;
     const raw = await sendRaw(
-      bed.port,
-      `${post}GET / HTTP/1.1\r\nHost: ${bed.previewHost}\r\nConnection: close\r\n\r\n`,
+      fixture.port,
+      `${post}GET / HTTP/1.1\r\nHost: ${fixture.previewHost}\r\nConnection: close\r\n\r\n`,
     );
     expect(statusesOf(raw)).toEqual([404, 404]);
   });
 
   test('a HEAD gets the page’s head alone', async () => {
-    const bed = await gateway(echo, { lookup: () => ({ kind: 'unknown' }) });
-    const answer = await fetchRaw(bed.port, bed.previewHost, '/', {}, 'HEAD');
+    const fixture = await gateway(echo, { lookup: () => ({ kind: 'unknown' }) });
+    const answer = await fetchRaw(fixture.port, fixture.previewHost, '/', {}, 'HEAD');
     expect([answer.status, answer.body]).toEqual([404, '']);
   });
 });
@@ -99,32 +101,34 @@ describe('use of a preview', () => {
   test('is told once a second at most, and only when the app was reached', async () => {
     let failing = true;
     const app = await startApp(echo);
-    const bed = await startGateway(app.port, {
+    const fixture = await startGateway(app.port, {
       dial: async (target) => {
         if (failing) throw new PortholeError('nothing_listens', 'no');
         return dialLoopback(target);
       },
     });
-    open.push(app, bed);
-    await fetchRaw(bed.port, bed.previewHost);
-    expect(bed.touched).toEqual([]);
+    open.push(app, fixture);
+    await fetchRaw(fixture.port, fixture.previewHost);
+    expect(fixture.touched).toEqual([]);
     failing = false;
-    for (let at = 0; at < 5; at += 1) await fetchRaw(bed.port, bed.previewHost);
-    expect(bed.touched).toEqual([{ runId: 'run_1', sandboxId: 's1', targetPort: app.port, token: TOKEN }]);
+    for (let at = 0; at < 5; at += 1) await fetchRaw(fixture.port, fixture.previewHost);
+    expect(fixture.touched).toEqual([
+      { runId: 'run_1', sandboxId: 's1', targetPort: app.port, token: TOKEN },
+    ]);
   });
 });
 
 test('a WebSocket is counted while it is open', async () => {
   const app = await startApp(echo);
   const server = new WebSocketServer({ server: app.server });
-  const bed = await startGateway(app.port);
-  open.push(app, bed);
-  const socket = new WebSocket(`ws://127.0.0.1:${bed.port}/`, { headers: { Host: bed.previewHost } });
+  const fixture = await startGateway(app.port);
+  open.push(app, fixture);
+  const socket = new WebSocket(`ws://127.0.0.1:${fixture.port}/`, { headers: { Host: fixture.previewHost } });
   await once(socket, 'open');
-  expect(bed.upgrades()).toBe(1);
+  expect(fixture.upgrades()).toBe(1);
   const closed = once(socket, 'close');
-  bed.revoke();
+  fixture.revoke();
   await closed;
-  expect(bed.upgrades()).toBe(0);
+  expect(fixture.upgrades()).toBe(0);
   server.close();
 });

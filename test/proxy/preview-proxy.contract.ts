@@ -5,7 +5,7 @@ import { duplexPair } from 'node:stream';
 import {
   FOREIGN_TOKEN,
   fetchRaw,
-  type GatewayBed,
+  type GatewayFixture,
   type Listener,
   openRaw,
   SIBLING_TOKEN,
@@ -16,7 +16,7 @@ import {
   startTcp,
   statusesOf,
   type StartGateway,
-} from './gateway-bed.ts';
+} from './gateway-fixture.ts';
 
 /** The data path of a preview, wherever its proxy runs. */
 export function previewProxyContract(startGateway: StartGateway): void {
@@ -31,23 +31,23 @@ export function previewProxyContract(startGateway: StartGateway): void {
   async function gateway(
     app: Handler,
     overrides: Parameters<StartGateway>[1] = {},
-  ): Promise<GatewayBed & { appPort: number }> {
+  ): Promise<GatewayFixture & { appPort: number }> {
     const listener = await startApp(app);
-    const bed = await startGateway(listener.port, overrides);
-    open.push(listener, bed);
-    return { ...bed, appPort: listener.port };
+    const fixture = await startGateway(listener.port, overrides);
+    open.push(listener, fixture);
+    return { ...fixture, appPort: listener.port };
   }
 
   const echo: Handler = (req, res) => res.end(JSON.stringify({ url: req.url, headers: req.rawHeaders }));
 
   /** The headers that the app saw, by lower-case name. */
   async function seenBy(
-    bed: GatewayBed,
+    fixture: GatewayFixture,
     headers: Record<string, string>,
     path = '/',
     method = 'GET',
   ): Promise<Record<string, string>> {
-    const answer = await fetchRaw(bed.port, bed.previewHost, path, headers, method);
+    const answer = await fetchRaw(fixture.port, fixture.previewHost, path, headers, method);
     const body = Buffer.from(answer.body, 'latin1').toString();
     const raw = (JSON.parse(body) as { headers: string[] }).headers;
     const seen: Record<string, string> = {};
@@ -60,8 +60,8 @@ export function previewProxyContract(startGateway: StartGateway): void {
 
   describe('the request that the app gets', () => {
     test('comes to localhost, with what the gateway knows said once', async () => {
-      const bed = await gateway(echo);
-      const seen = await seenBy(bed, {
+      const fixture = await gateway(echo);
+      const seen = await seenBy(fixture, {
         'X-Forwarded-Host': 'evil.example',
         'X-Forwarded-For': '6.6.6.6',
         'X-Forwarded-Proto': 'https',
@@ -73,17 +73,17 @@ export function previewProxyContract(startGateway: StartGateway): void {
         Proxy: 'http://6.6.6.6/',
       });
       expect(seen).toEqual({
-        host: `localhost:${bed.appPort}`,
-        'x-forwarded-host': bed.previewHost,
-        'x-forwarded-proto': bed.scheme,
+        host: `localhost:${fixture.appPort}`,
+        'x-forwarded-host': fixture.previewHost,
+        'x-forwarded-proto': fixture.scheme,
         'x-forwarded-for': '127.0.0.1',
-        'x-forwarded-port': String(bed.port),
+        'x-forwarded-port': String(fixture.port),
       });
     });
 
     test('keeps the app’s own Authorization and cookies, and loses what concerns one connection', async () => {
-      const bed = await gateway(echo);
-      const seen = await seenBy(bed, {
+      const fixture = await gateway(echo);
+      const seen = await seenBy(fixture, {
         Connection: 'close, X-Hop',
         'X-Hop': '1',
         'Keep-Alive': 'timeout=5',
@@ -102,73 +102,77 @@ export function previewProxyContract(startGateway: StartGateway): void {
     test.each(['/', '/login?next=/', '/_next/x'])(
       'has the app’s own Origin when a page of the preview sends it (%s)',
       async (path) => {
-        const bed = await gateway(echo);
-        const own = `${bed.scheme}://${bed.previewHost}`;
-        const seen = await seenBy(bed, { Origin: own, Referer: `${own}/login?a=b` }, path, 'POST');
+        const fixture = await gateway(echo);
+        const own = `${fixture.scheme}://${fixture.previewHost}`;
+        const seen = await seenBy(fixture, { Origin: own, Referer: `${own}/login?a=b` }, path, 'POST');
         // What compares Origin, Referer, Host and X-Forwarded-Host with each other finds them equal.
         expect(seen).toEqual({
-          host: `localhost:${bed.appPort}`,
-          origin: `http://localhost:${bed.appPort}`,
-          referer: `http://localhost:${bed.appPort}/login?a=b`,
-          ...(bed.scheme === 'http' && { 'x-forwarded-proto': 'http' }),
+          host: `localhost:${fixture.appPort}`,
+          origin: `http://localhost:${fixture.appPort}`,
+          referer: `http://localhost:${fixture.appPort}/login?a=b`,
+          ...(fixture.scheme === 'http' && { 'x-forwarded-proto': 'http' }),
           'x-forwarded-for': '127.0.0.1',
         });
       },
     );
 
     test('keeps X-Forwarded-Host where no Origin is sent, and has the app’s own Referer', async () => {
-      const bed = await gateway(echo);
-      const seen = await seenBy(bed, { Referer: `${bed.scheme}://${bed.previewHost}/` });
-      expect(seen['x-forwarded-host']).toBe(bed.previewHost);
-      expect(seen['referer']).toBe(`http://localhost:${bed.appPort}/`);
+      const fixture = await gateway(echo);
+      const seen = await seenBy(fixture, { Referer: `${fixture.scheme}://${fixture.previewHost}/` });
+      expect(seen['x-forwarded-host']).toBe(fixture.previewHost);
+      expect(seen['referer']).toBe(`http://localhost:${fixture.appPort}/`);
     });
 
     test.each(['https://evil.example', 'null', `http://${FOREIGN_TOKEN}-preview.localhost`])(
       'keeps a foreign Origin and Referer (%s)',
       async (Origin) => {
-        const bed = await gateway(echo);
-        const seen = await seenBy(bed, { Origin, Referer: `${Origin}/a` }, '/api', 'POST');
+        const fixture = await gateway(echo);
+        const seen = await seenBy(fixture, { Origin, Referer: `${Origin}/a` }, '/api', 'POST');
         expect(seen).toMatchObject({
           origin: Origin,
           referer: `${Origin}/a`,
-          'x-forwarded-host': bed.previewHost,
+          'x-forwarded-host': fixture.previewHost,
         });
       },
     );
 
     test('has a sibling’s Origin rewritten under /_next/ and nowhere else', async () => {
-      const bed = await gateway(echo);
-      const sibling = `${bed.scheme}://${SIBLING_TOKEN}-preview.localhost:${bed.port}`;
-      expect((await seenBy(bed, { Origin: sibling }, '/_next/x'))['origin']).toBe(
-        `http://localhost:${bed.appPort}`,
+      const fixture = await gateway(echo);
+      const sibling = `${fixture.scheme}://${SIBLING_TOKEN}-preview.localhost:${fixture.port}`;
+      expect((await seenBy(fixture, { Origin: sibling }, '/_next/x'))['origin']).toBe(
+        `http://localhost:${fixture.appPort}`,
       );
-      expect((await seenBy(bed, { Origin: sibling }, '/api'))['origin']).toBe(sibling);
+      expect((await seenBy(fixture, { Origin: sibling }, '/api'))['origin']).toBe(sibling);
     });
 
     test('never carries the console’s cookies', async () => {
-      const bed = await gateway(echo);
+      const fixture = await gateway(echo);
       const Cookie = 'a=b; porthole-session=secret; __Host-porthole-sign-in=secret;c=porthole-session=d';
-      expect((await seenBy(bed, { Cookie }))['cookie']).toBe('a=b;c=porthole-session=d');
-      expect(await seenBy(bed, { Cookie: '__Host-porthole-session=secret' })).not.toHaveProperty('cookie');
+      expect((await seenBy(fixture, { Cookie }))['cookie']).toBe('a=b;c=porthole-session=d');
+      expect(await seenBy(fixture, { Cookie: '__Host-porthole-session=secret' })).not.toHaveProperty(
+        'cookie',
+      );
     });
 
     test('is not sent under /_next/ for a page of another site', async () => {
-      const bed = await gateway(echo);
+      const fixture = await gateway(echo);
       for (const origin of [
         'https://evil.example',
         'null',
-        `http://${FOREIGN_TOKEN}-preview.localhost:${bed.port}`,
+        `http://${FOREIGN_TOKEN}-preview.localhost:${fixture.port}`,
       ]) {
-        const { status, headers } = await fetchRaw(bed.port, bed.previewHost, '/_next/x', { Origin: origin });
+        const { status, headers } = await fetchRaw(fixture.port, fixture.previewHost, '/_next/x', {
+          Origin: origin,
+        });
         expect([status, headers['x-porthole-status']]).toEqual([403, 'foreign_origin']);
       }
-      expect(bed.dials()).toBe(0);
+      expect(fixture.dials()).toBe(0);
     });
   });
 
   describe('the response that the client gets', () => {
     test('has cookies without Domain, redirects to itself and the headers that keep the URL secret', async () => {
-      const bed = await gateway((req, res) => {
+      const fixture = await gateway((req, res) => {
         res.writeHead(302, {
           Location: `http://${req.headers.host}/next`,
           'Set-Cookie': ['a=b; Domain=localhost; Path=/', 'c=d'],
@@ -177,8 +181,8 @@ export function previewProxyContract(startGateway: StartGateway): void {
         });
         res.end();
       });
-      const { raw, headers } = await fetchRaw(bed.port, bed.previewHost);
-      expect(headers['location']).toBe(`${bed.scheme}://${bed.previewHost}/next`);
+      const { raw, headers } = await fetchRaw(fixture.port, fixture.previewHost);
+      expect(headers['location']).toBe(`${fixture.scheme}://${fixture.previewHost}/next`);
       expect(raw.match(/^Set-Cookie: .*$/gm)).toEqual(
         ['Set-Cookie: a=b; Path=/\r', 'Set-Cookie: c=d\r'].map((l) => l.trim()),
       );
@@ -191,8 +195,8 @@ export function previewProxyContract(startGateway: StartGateway): void {
       ['GET', 204],
       ['GET', 304],
     ])('has no body where there is none (%s, %i)', async (method, status) => {
-      const bed = await gateway((_, res) => res.writeHead(status, { ETag: '"x"' }).end());
-      const answer = await fetchRaw(bed.port, bed.previewHost, '/', {}, method);
+      const fixture = await gateway((_, res) => res.writeHead(status, { ETag: '"x"' }).end());
+      const answer = await fetchRaw(fixture.port, fixture.previewHost, '/', {}, method);
       expect([answer.status, answer.body, answer.headers['etag']]).toEqual([status, '', '"x"']);
     });
 
@@ -200,27 +204,27 @@ export function previewProxyContract(startGateway: StartGateway): void {
       const app = await startCanned(
         'HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload; as=style\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok',
       );
-      const bed = await startGateway(app.port);
-      open.push(app, bed);
-      const { raw } = await fetchRaw(bed.port, bed.previewHost);
+      const fixture = await startGateway(app.port);
+      open.push(app, fixture);
+      const { raw } = await fetchRaw(fixture.port, fixture.previewHost);
       expect(statusesOf(raw)).toEqual([103, 200]);
       expect(raw).toContain('Link: </a.css>; rel=preload; as=style\r\n');
     });
 
     test('of an HTTP/1.0 server lasts until that closes', async () => {
       const app = await startCanned('HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nold but good', true);
-      const bed = await startGateway(app.port);
-      open.push(app, bed);
-      const { raw } = await fetchRaw(bed.port, bed.previewHost);
+      const fixture = await startGateway(app.port);
+      open.push(app, fixture);
+      const { raw } = await fetchRaw(fixture.port, fixture.previewHost);
       expect(raw).toMatch(/\r\n\r\nc\r\nold but good\r\n0\r\n\r\n$/);
     });
 
     test('to an HTTP/1.0 client is not chunked', async () => {
-      const bed = await gateway((_, res) => {
+      const fixture = await gateway((_, res) => {
         res.write('a');
         res.end('b');
       });
-      const raw = await sendRaw(bed.port, `GET / HTTP/1.0\r\nHost: ${bed.previewHost}\r\n\r\n`);
+      const raw = await sendRaw(fixture.port, `GET / HTTP/1.0\r\nHost: ${fixture.previewHost}\r\n\r\n`);
       expect(raw).not.toMatch(/transfer-encoding/i);
       expect(raw.endsWith('\r\n\r\nab')).toBe(true);
     });
@@ -229,12 +233,12 @@ export function previewProxyContract(startGateway: StartGateway): void {
   describe('bodies stream', () => {
     test('an event reaches the client before the next one is sent', async () => {
       let stream: ServerResponse | undefined;
-      const bed = await gateway((_, res) => {
+      const fixture = await gateway((_, res) => {
         stream = res.writeHead(200, { 'Content-Type': 'text/event-stream' });
         res.flushHeaders();
       });
-      const client = await openRaw(bed.port);
-      client.send(`GET / HTTP/1.1\r\nHost: ${bed.previewHost}\r\n\r\n`);
+      const client = await openRaw(fixture.port);
+      client.send(`GET / HTTP/1.1\r\nHost: ${fixture.previewHost}\r\n\r\n`);
       await client.until('text/event-stream');
       stream?.write('data: 1\n\n');
       await client.until('data: 1\n\n');
@@ -245,10 +249,10 @@ export function previewProxyContract(startGateway: StartGateway): void {
     });
 
     test('up and down at once', async () => {
-      const bed = await gateway((req, res) => req.pipe(res));
-      const client = await openRaw(bed.port);
+      const fixture = await gateway((req, res) => req.pipe(res));
+      const client = await openRaw(fixture.port);
       client.send(
-        `POST / HTTP/1.1\r\nHost: ${bed.previewHost}\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n`,
+        `POST / HTTP/1.1\r\nHost: ${fixture.previewHost}\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n`,
       );
       client.send('5\r\nfirst\r\n');
       await client.until('first');
@@ -262,7 +266,7 @@ export function previewProxyContract(startGateway: StartGateway): void {
       ['in chunks', {}],
     ])('%s, a slow client slows the app down and misses nothing', async (_, headers) => {
       let sent = 0;
-      const bed = await gateway((_req, res) => {
+      const fixture = await gateway((_req, res) => {
         res.writeHead(200, headers);
         const block = Buffer.alloc(64 * 1024, 'Z');
         const more = (): void => {
@@ -275,9 +279,9 @@ export function previewProxyContract(startGateway: StartGateway): void {
         res.on('drain', more);
         more();
       });
-      const client = await openRaw(bed.port);
+      const client = await openRaw(fixture.port);
       client.socket.pause();
-      client.send(`GET / HTTP/1.1\r\nHost: ${bed.previewHost}\r\nConnection: close\r\n\r\n`);
+      client.send(`GET / HTTP/1.1\r\nHost: ${fixture.previewHost}\r\nConnection: close\r\n\r\n`);
       expect(await standsStill(() => sent)).toBeLessThan(24 * MB);
       client.socket.resume();
       const received = await client.closed;
@@ -287,7 +291,7 @@ export function previewProxyContract(startGateway: StartGateway): void {
     test('a slow app slows the upload down and gets all of it', async () => {
       let received = 0;
       let request: IncomingMessage | undefined;
-      const bed = await gateway((req, res) => {
+      const fixture = await gateway((req, res) => {
         request = req.pause();
         req.on('data', (part: Buffer) => {
           received += part.length;
@@ -295,9 +299,9 @@ export function previewProxyContract(startGateway: StartGateway): void {
         req.on('end', () => res.end(`got ${received}`));
         req.pause();
       });
-      const client = await openRaw(bed.port);
+      const client = await openRaw(fixture.port);
       client.send(
-        `POST / HTTP/1.1\r\nHost: ${bed.previewHost}\r\nConnection: close\r\nContent-Length: ${24 * MB}\r\n\r\n`,
+        `POST / HTTP/1.1\r\nHost: ${fixture.previewHost}\r\nConnection: close\r\nContent-Length: ${24 * MB}\r\n\r\n`,
       );
       client.send(Buffer.alloc(24 * MB));
       await standsStill(() => (request === undefined ? 0 : client.socket.bytesWritten));
@@ -307,12 +311,12 @@ export function previewProxyContract(startGateway: StartGateway): void {
     });
 
     test('a client that waits to be told to go on is told so once the app is there', async () => {
-      const bed = await gateway((req, res) => {
+      const fixture = await gateway((req, res) => {
         req.on('data', (part: Buffer) => res.end(`got ${part.toString()}`));
       });
-      const client = await openRaw(bed.port);
+      const client = await openRaw(fixture.port);
       client.send(
-        `PUT / HTTP/1.1\r\nHost: ${bed.previewHost}\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n`,
+        `PUT / HTTP/1.1\r\nHost: ${fixture.previewHost}\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n`,
       );
       await client.until('HTTP/1.1 100 Continue\r\n\r\n');
       client.send('body');
@@ -322,11 +326,11 @@ export function previewProxyContract(startGateway: StartGateway): void {
     test('a client that waits to be told to go on is not told so where nothing listens', async () => {
       const app = await startApp(echo);
       await app.close();
-      const bed = await startGateway(app.port);
-      open.push(bed);
+      const fixture = await startGateway(app.port);
+      open.push(fixture);
       const raw = await sendRaw(
-        bed.port,
-        `PUT / HTTP/1.1\r\nHost: ${bed.previewHost}\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n`,
+        fixture.port,
+        `PUT / HTTP/1.1\r\nHost: ${fixture.previewHost}\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n`,
       );
       expect(statusesOf(raw)).toEqual([502]);
     });
@@ -334,9 +338,9 @@ export function previewProxyContract(startGateway: StartGateway): void {
 
   describe('connections to the app', () => {
     test('are kept for the next request', async () => {
-      const bed = await gateway(echo);
-      for (let at = 0; at < 3; at += 1) await fetchRaw(bed.port, bed.previewHost);
-      expect(bed.dials()).toBe(1);
+      const fixture = await gateway(echo);
+      for (let at = 0; at < 3; at += 1) await fetchRaw(fixture.port, fixture.previewHost);
+      expect(fixture.dials()).toBe(1);
     });
 
     test('that turn out to be closed are replaced for a request that can be repeated', async () => {
@@ -349,26 +353,26 @@ export function previewProxyContract(startGateway: StartGateway): void {
           socket.once('data', () => socket.destroy());
         });
       });
-      const bed = await startGateway(app.port);
-      open.push(app, bed);
-      expect((await fetchRaw(bed.port, bed.previewHost)).status).toBe(200);
-      expect((await fetchRaw(bed.port, bed.previewHost)).status).toBe(200);
+      const fixture = await startGateway(app.port);
+      open.push(app, fixture);
+      expect((await fetchRaw(fixture.port, fixture.previewHost)).status).toBe(200);
+      expect((await fetchRaw(fixture.port, fixture.previewHost)).status).toBe(200);
       expect(connections).toBe(2);
-      expect((await fetchRaw(bed.port, bed.previewHost, '/', {}, 'POST')).headers['x-porthole-status']).toBe(
-        'bad_response',
-      );
+      expect(
+        (await fetchRaw(fixture.port, fixture.previewHost, '/', {}, 'POST')).headers['x-porthole-status'],
+      ).toBe('bad_response');
       expect(connections).toBe(2);
     });
 
     test('end when the client goes away', async () => {
       const closed = Promise.withResolvers<void>();
       const asked = Promise.withResolvers<void>();
-      const bed = await gateway((_, res) => {
+      const fixture = await gateway((_, res) => {
         res.on('close', closed.resolve);
         asked.resolve();
       });
-      const client = await openRaw(bed.port);
-      client.send(`GET / HTTP/1.1\r\nHost: ${bed.previewHost}\r\n\r\n`);
+      const client = await openRaw(fixture.port);
+      client.send(`GET / HTTP/1.1\r\nHost: ${fixture.previewHost}\r\n\r\n`);
       await asked.promise;
       client.socket.destroy();
       await closed.promise;
@@ -377,54 +381,54 @@ export function previewProxyContract(startGateway: StartGateway): void {
     test('end when the client goes away in the middle of its upload', async () => {
       const aborted = Promise.withResolvers<void>();
       const begun = Promise.withResolvers<void>();
-      const bed = await gateway((req) => {
+      const fixture = await gateway((req) => {
         req.on('data', () => begun.resolve());
         req.on('error', () => aborted.resolve());
       });
-      const client = await openRaw(bed.port);
-      client.send(`POST / HTTP/1.1\r\nHost: ${bed.previewHost}\r\nContent-Length: 100\r\n\r\nhalf`);
+      const client = await openRaw(fixture.port);
+      client.send(`POST / HTTP/1.1\r\nHost: ${fixture.previewHost}\r\nContent-Length: 100\r\n\r\nhalf`);
       await begun.promise;
       client.socket.destroy();
       await aborted.promise;
     });
 
     test('may be any byte stream', async () => {
-      const bed = await gateway(echo, {
+      const fixture = await gateway(echo, {
         dial: async () => {
           const [near, far] = duplexPair();
           far.once('data', () => far.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npair'));
           return near;
         },
       });
-      expect((await fetchRaw(bed.port, bed.previewHost)).body).toBe('pair');
+      expect((await fetchRaw(fixture.port, fixture.previewHost)).body).toBe('pair');
     });
   });
 
   describe('the end of a preview', () => {
     test('closes its requests and its idle connections', async () => {
       const closed = Promise.withResolvers<void>();
-      const bed = await gateway((req, res) => {
+      const fixture = await gateway((req, res) => {
         if (req.url === '/idle') {
           req.socket.once('close', closed.resolve);
           res.end();
         }
       });
-      await fetchRaw(bed.port, bed.previewHost, '/idle');
-      const client = await openRaw(bed.port);
+      await fetchRaw(fixture.port, fixture.previewHost, '/idle');
+      const client = await openRaw(fixture.port);
       const asked = once(client.socket, 'close');
-      client.send(`GET /hangs HTTP/1.1\r\nHost: ${bed.previewHost}\r\n\r\n`);
-      bed.revoke();
+      client.send(`GET /hangs HTTP/1.1\r\nHost: ${fixture.previewHost}\r\n\r\n`);
+      fixture.revoke();
       await closed.promise;
       client.socket.destroy();
       await asked;
     });
 
     test('cuts a response off', async () => {
-      const bed = await gateway((_, res) => void res.writeHead(200).write('begun'));
-      const client = await openRaw(bed.port);
-      client.send(`GET / HTTP/1.1\r\nHost: ${bed.previewHost}\r\n\r\n`);
+      const fixture = await gateway((_, res) => void res.writeHead(200).write('begun'));
+      const client = await openRaw(fixture.port);
+      client.send(`GET / HTTP/1.1\r\nHost: ${fixture.previewHost}\r\n\r\n`);
       await client.until('begun');
-      bed.revoke();
+      fixture.revoke();
       expect((await client.closed).endsWith('0\r\n\r\n')).toBe(false);
     });
   });
@@ -433,25 +437,27 @@ export function previewProxyContract(startGateway: StartGateway): void {
     test('lets a request under way end', async () => {
       let answer: (() => void) | undefined;
       const asked = Promise.withResolvers<void>();
-      const bed = await gateway((_, res) => {
+      const fixture = await gateway((_, res) => {
         answer = () => res.end('done');
         asked.resolve();
       });
-      const waiting = fetchRaw(bed.port, bed.previewHost);
+      const waiting = fetchRaw(fixture.port, fixture.previewHost);
       await asked.promise;
-      const closing = bed.drain();
-      expect((await fetchRaw(bed.port, bed.previewHost)).headers['x-porthole-status']).toBe('starting');
+      const closing = fixture.drain();
+      expect((await fetchRaw(fixture.port, fixture.previewHost)).headers['x-porthole-status']).toBe(
+        'starting',
+      );
       answer?.();
       expect((await waiting).status).toBe(200);
       await closing;
     });
 
     test('ends what does not end by itself', async () => {
-      const bed = await gateway((_, res) => void res.writeHead(200).write('endless'));
-      const client = await openRaw(bed.port);
-      client.send(`GET / HTTP/1.1\r\nHost: ${bed.previewHost}\r\n\r\n`);
+      const fixture = await gateway((_, res) => void res.writeHead(200).write('endless'));
+      const client = await openRaw(fixture.port);
+      client.send(`GET / HTTP/1.1\r\nHost: ${fixture.previewHost}\r\n\r\n`);
       await client.until('endless');
-      await bed.drain(10);
+      await fixture.drain(10);
       await client.closed;
     });
   });

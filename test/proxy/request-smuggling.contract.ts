@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
-  type GatewayBed,
+  type GatewayFixture,
   type Listener,
   sendRaw,
   startApp,
   statusesOf,
   type StartGateway,
-} from './gateway-bed.ts';
+} from './gateway-fixture.ts';
 
 /**
  * What a client sends, with HOST in place of the host; the statuses it gets until the connection closes; and the requests
@@ -338,8 +338,8 @@ const served: readonly Row[] = [
 ];
 
 const SIDES = [
-  ['a preview', (bed: GatewayBed) => bed.previewHost],
-  ['the API', (bed: GatewayBed) => bed.apiHost],
+  ['a preview', (fixture: GatewayFixture) => fixture.previewHost],
+  ['the API', (fixture: GatewayFixture) => fixture.apiHost],
 ] as const;
 
 /** That no two readers of a request disagree on it. `sides`: what the listener serves. */
@@ -347,7 +347,7 @@ export function requestSmugglingContract(startGateway: StartGateway, sides: 1 | 
   describe.each(SIDES.slice(0, sides))('the strict front, before %s,', (side, hostOf) => {
     const arrived: string[] = [];
     let app: Listener;
-    let bed: GatewayBed;
+    let fixture: GatewayFixture;
 
     beforeAll(async () => {
       app = await startApp((req: IncomingMessage, res: ServerResponse) => {
@@ -360,30 +360,30 @@ export function requestSmugglingContract(startGateway: StartGateway, sides: 1 | 
           res.end('app');
         });
       });
-      bed = await startGateway(app.port);
+      fixture = await startGateway(app.port);
     });
     afterAll(async () => {
-      await bed.close();
+      await fixture.close();
       await app.close();
     });
     beforeEach(() => {
       arrived.length = 0;
-      bed.apiRequests.length = 0;
+      fixture.apiRequests.length = 0;
     });
 
     const judge = async ([, sent, statuses, expected]: Row): Promise<void> => {
-      const host = hostOf(bed);
+      const host = hostOf(fixture);
       const fill = (text: string): string => text.replaceAll('HOST', host);
       // The sizes of chunks and bodies were counted with HOST in them.
       const sized = sent
         .replaceAll(`Content-Length: ${HIDDEN.length}\r\n`, `Content-Length: ${fill(HIDDEN).length}\r\n`)
         .replaceAll(`\r\n${HIDDEN.length.toString(16)}\r\n`, `\r\n${fill(HIDDEN).length.toString(16)}\r\n`);
-      const answer = await sendRaw(bed.port, fill(sized));
+      const answer = await sendRaw(fixture.port, fill(sized));
       expect(statusesOf(answer)).toEqual(statuses);
-      expect(side === 'the API' ? bed.apiRequests : arrived).toEqual(
+      expect(side === 'the API' ? fixture.apiRequests : arrived).toEqual(
         expected.map((request) => request.replace('HIDDEN', String(fill(HIDDEN).length))),
       );
-      expect(side === 'the API' ? arrived : bed.apiRequests).toEqual([]);
+      expect(side === 'the API' ? arrived : fixture.apiRequests).toEqual([]);
     };
 
     test.each(refusedHeads)('refuses %s', async (...row) => judge(row));
@@ -391,7 +391,7 @@ export function requestSmugglingContract(startGateway: StartGateway, sides: 1 | 
     test.each(served)('keeps in step through %s', async (...row) => judge(row));
 
     test('says what is wrong, in JSON and without the host', async () => {
-      const answer = await sendRaw(bed.port, get('Host: HOST').replaceAll('HOST', hostOf(bed)));
+      const answer = await sendRaw(fixture.port, get('Host: HOST').replaceAll('HOST', hostOf(fixture)));
       const body: unknown = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4));
       expect(body).toEqual({
         error: 'The request has 2 Host headers. Send exactly one.',
@@ -399,12 +399,12 @@ export function requestSmugglingContract(startGateway: StartGateway, sides: 1 | 
         retryable: false,
       });
       expect(answer).toMatch(/^Connection: close\r$/m);
-      expect(answer).not.toContain(hostOf(bed));
+      expect(answer).not.toContain(hostOf(fixture));
     });
 
     test('serves one request of a connection at a time', async () => {
-      await sendRaw(bed.port, (get().repeat(40) + LAST).replaceAll('HOST', hostOf(bed)));
-      expect(side === 'the API' ? bed.apiRequests : arrived).toEqual([
+      await sendRaw(fixture.port, (get().repeat(40) + LAST).replaceAll('HOST', hostOf(fixture)));
+      expect(side === 'the API' ? fixture.apiRequests : arrived).toEqual([
         ...Array.from({ length: 40 }, () => 'GET / 0'),
         'GET /last 0',
       ]);

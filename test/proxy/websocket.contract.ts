@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { type RawData, WebSocket, WebSocketServer } from 'ws';
 import {
   FOREIGN_TOKEN,
-  type GatewayBed,
+  type GatewayFixture,
   type Listener,
   openRaw,
   SIBLING_TOKEN,
@@ -16,7 +16,7 @@ import {
   statusesOf,
   TOKEN,
   type StartGateway,
-} from './gateway-bed.ts';
+} from './gateway-fixture.ts';
 
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
 /** The answer to KEY, from RFC 6455 section 1.3. */
@@ -45,7 +45,7 @@ export function webSocketContract(startGateway: StartGateway): void {
   });
 
   describe('a WebSocket', () => {
-    let bed: GatewayBed;
+    let fixture: GatewayFixture;
     let appPort: number;
     let seen: IncomingMessage[];
     let sockets: WebSocket[];
@@ -60,21 +60,21 @@ export function webSocketContract(startGateway: StartGateway): void {
         sockets.push(socket);
         socket.on('message', (data: RawData, isBinary) => socket.send(data, { binary: isBinary }));
       });
-      bed = await startGateway(app.port);
+      fixture = await startGateway(app.port);
       appPort = app.port;
-      open.push(app, bed);
+      open.push(app, fixture);
     });
 
     const dial = async (headers: Record<string, string> = {}): Promise<WebSocket> => {
-      const socket = new WebSocket(`ws://127.0.0.1:${bed.port}/hmr`, {
-        headers: { Host: bed.previewHost, ...headers },
+      const socket = new WebSocket(`ws://127.0.0.1:${fixture.port}/hmr`, {
+        headers: { Host: fixture.previewHost, ...headers },
       });
       await once(socket, 'open');
       return socket;
     };
 
     test('echoes through the preview, with Host and Origin of the app’s own', async () => {
-      const socket = await dial({ Origin: `${bed.scheme}://${bed.previewHost}` });
+      const socket = await dial({ Origin: `${fixture.scheme}://${fixture.previewHost}` });
       socket.send('hello');
       const [data] = (await once(socket, 'message')) as [Buffer];
       expect(data.toString()).toBe('hello');
@@ -96,7 +96,9 @@ export function webSocketContract(startGateway: StartGateway): void {
     });
 
     test('of a sibling preview is let in', async () => {
-      const socket = await dial({ Origin: `${bed.scheme}://${SIBLING_TOKEN}-preview.localhost:${bed.port}` });
+      const socket = await dial({
+        Origin: `${fixture.scheme}://${SIBLING_TOKEN}-preview.localhost:${fixture.port}`,
+      });
       expect(seen[0]?.headers.origin).toBe(`http://localhost:${appPort}`);
       socket.terminate();
     });
@@ -107,21 +109,21 @@ export function webSocketContract(startGateway: StartGateway): void {
       ['a preview of another run', `http://${FOREIGN_TOKEN}-preview.localhost`],
       ['the API’s own page', 'http://localhost:8787'],
     ])('from %s is 403, and the app never hears of it', async (_, origin) => {
-      const raw = await sendRaw(bed.port, handshake(bed.previewHost, `Origin: ${origin}`));
+      const raw = await sendRaw(fixture.port, handshake(fixture.previewHost, `Origin: ${origin}`));
       expect(statusesOf(raw)).toEqual([403]);
       expect(raw).toContain('X-Porthole-Status: foreign_origin');
-      expect(bed.dials()).toBe(0);
+      expect(fixture.dials()).toBe(0);
     });
 
     test('to a token that nobody knows is 404', async () => {
-      const raw = await sendRaw(bed.port, handshake(bed.previewHost.replace(TOKEN, FOREIGN_TOKEN)));
+      const raw = await sendRaw(fixture.port, handshake(fixture.previewHost.replace(TOKEN, FOREIGN_TOKEN)));
       expect(statusesOf(raw)).toEqual([404]);
     });
 
     test('without a key is 400', async () => {
-      const raw = await sendRaw(bed.port, handshake(bed.previewHost).replace(KEY, 'short'));
+      const raw = await sendRaw(fixture.port, handshake(fixture.previewHost).replace(KEY, 'short'));
       expect(statusesOf(raw)).toEqual([400]);
-      expect(bed.dials()).toBe(0);
+      expect(fixture.dials()).toBe(0);
     });
 
     test('dies with its client', async () => {
@@ -151,13 +153,13 @@ export function webSocketContract(startGateway: StartGateway): void {
       const socket = await dial();
       const closed = once(socket, 'close');
       socket.on('error', () => undefined);
-      bed.revoke();
+      fixture.revoke();
       await closed;
     });
 
     test('counts as use', async () => {
       const socket = await dial();
-      expect(bed.uses()).toBe(1);
+      expect(fixture.uses()).toBe(1);
       socket.terminate();
     });
 
@@ -174,27 +176,27 @@ export function webSocketContract(startGateway: StartGateway): void {
   });
 
   describe('a handshake that the app', () => {
-    const before = async (bytes: string, end = false): Promise<GatewayBed & { heads: string[] }> => {
+    const before = async (bytes: string, end = false): Promise<GatewayFixture & { heads: string[] }> => {
       const app = await startCanned(bytes, end);
-      const bed = await startGateway(app.port);
-      open.push(app, bed);
-      return { ...bed, heads: app.heads };
+      const fixture = await startGateway(app.port);
+      open.push(app, fixture);
+      return { ...fixture, heads: app.heads };
     };
     const switching = (...headers: string[]): string =>
       ['HTTP/1.1 101 Switching Protocols', ...headers, '', ''].join('\r\n');
 
     test('agrees to carries the bytes that came with it, both ways', async () => {
-      const bed = await before(
+      const fixture = await before(
         `${switching('Upgrade: websocket', 'Connection: Upgrade', `Sec-WebSocket-Accept: ${ACCEPT}`)}first`,
       );
-      const client = await openRaw(bed.port);
-      client.send(`${handshake(bed.previewHost)}early\r\n\r\n`);
+      const client = await openRaw(fixture.port);
+      client.send(`${handshake(fixture.previewHost)}early\r\n\r\n`);
       const received = await client.until('first');
       expect(statusesOf(received)).toEqual([101]);
       expect(received).toContain('Referrer-Policy: same-origin');
       // The app takes what came behind the handshake for one more head, and answers that too.
       await client.until('firstHTTP/1.1 101');
-      expect(bed.heads.slice(1)).toEqual(['early']);
+      expect(fixture.heads.slice(1)).toEqual(['early']);
       client.socket.destroy();
       await client.closed;
     });
@@ -211,8 +213,8 @@ export function webSocketContract(startGateway: StartGateway): void {
       ],
       ['agrees to without Connection', ['Upgrade: websocket', `Sec-WebSocket-Accept: ${ACCEPT}`]],
     ])('%s is a 502', async (_, headers) => {
-      const bed = await before(switching(...headers));
-      const raw = await sendRaw(bed.port, handshake(bed.previewHost));
+      const fixture = await before(switching(...headers));
+      const raw = await sendRaw(fixture.port, handshake(fixture.previewHost));
       expect(statusesOf(raw)).toEqual([502]);
       expect(raw).toContain('X-Porthole-Status: bad_response');
     });
@@ -227,26 +229,26 @@ export function webSocketContract(startGateway: StartGateway): void {
         'HTTP/1.1 400 Bad Request\r\nTransfer-Encoding: chunked\r\nSet-Cookie: a=b; Domain=x\r\n\r\n4\r\nnope\r\n0\r\n\r\n',
       ],
     ])('declines with %s is declined, and a request hidden behind it goes nowhere', async (_, bytes) => {
-      const bed = await before(bytes);
-      const hidden = `GET /hidden HTTP/1.1\r\nHost: ${bed.previewHost}\r\n\r\n`;
-      const raw = await sendRaw(bed.port, handshake(bed.previewHost) + hidden);
+      const fixture = await before(bytes);
+      const hidden = `GET /hidden HTTP/1.1\r\nHost: ${fixture.previewHost}\r\n\r\n`;
+      const raw = await sendRaw(fixture.port, handshake(fixture.previewHost) + hidden);
       expect(statusesOf(raw)).toHaveLength(1);
       expect(raw).toMatch(/\r\nSet-Cookie: a=b\r\n/);
       expect(raw).toMatch(/\r\nConnection: close\r\n\r\nnope$/);
-      expect(bed.heads).toHaveLength(1);
+      expect(fixture.heads).toHaveLength(1);
     });
 
     test('never answers is given up with its client', async () => {
-      const bed = await before('');
-      const client = await openRaw(bed.port);
-      client.send(handshake(bed.previewHost));
+      const fixture = await before('');
+      const client = await openRaw(fixture.port);
+      client.send(handshake(fixture.previewHost));
       client.socket.end();
       expect(await client.closed).toBe('');
     });
 
     test('closes on is a 502', async () => {
-      const bed = await before('', true);
-      expect(statusesOf(await sendRaw(bed.port, handshake(bed.previewHost)))).toEqual([502]);
+      const fixture = await before('', true);
+      expect(statusesOf(await sendRaw(fixture.port, handshake(fixture.previewHost)))).toEqual([502]);
     });
   });
 
@@ -263,10 +265,10 @@ export function webSocketContract(startGateway: StartGateway): void {
       });
       socket.on('end', () => socket.end(`bye after ${text.slice(-5)}`));
     }, true);
-    const bed = await startGateway(app.port);
-    open.push(app, bed);
-    const client = await openRaw(bed.port);
-    client.send(handshake(bed.previewHost));
+    const fixture = await startGateway(app.port);
+    open.push(app, fixture);
+    const client = await openRaw(fixture.port);
+    client.send(handshake(fixture.previewHost));
     await client.until('101 Switching Protocols');
     client.send('hello');
     client.socket.end();
@@ -275,11 +277,11 @@ export function webSocketContract(startGateway: StartGateway): void {
 
   test('an upgrade pipelined behind an unanswered request closes the connection', async () => {
     const app = await startApp(() => undefined);
-    const bed = await startGateway(app.port);
-    open.push(app, bed);
+    const fixture = await startGateway(app.port);
+    open.push(app, fixture);
     const raw = await sendRaw(
-      bed.port,
-      `GET / HTTP/1.1\r\nHost: ${bed.previewHost}\r\n\r\n${handshake(bed.previewHost)}`,
+      fixture.port,
+      `GET / HTTP/1.1\r\nHost: ${fixture.previewHost}\r\n\r\n${handshake(fixture.previewHost)}`,
     );
     expect(raw).toBe('');
   });

@@ -112,9 +112,9 @@ export async function raceApprovals(
 
   const asked = new Map<string, string>();
   for (const run of runs) {
-    const told = await timeline(records, run.id);
-    expect(told.every(({ type }) => type === 'tool.approval_required')).toBe(true);
-    for (const { data } of told)
+    const reported = await timeline(records, run.id);
+    expect(reported.every(({ type }) => type === 'tool.approval_required')).toBe(true);
+    for (const { data } of reported)
       asked.set(`${run.id} ${String(data['target_port'])}`, String(data['request_id']));
   }
   // Each was asked once, however many called.
@@ -123,15 +123,15 @@ export async function raceApprovals(
   const decide = (request: Request, late: boolean) => {
     for (const { onPeer, approves, late: isLate } of request.fate.decisions) {
       if (late !== isLate) continue;
-      const verdict = approves ? 'approved' : 'denied';
+      const outcome = approves ? 'approved' : 'denied';
       const decision = {
         run: request.run,
         person: ALICE,
         requestId: request.id,
-        verdict,
+        outcome,
         scope: 'once',
       } as const;
-      request.decided.push(outcomeOf(decideApproval(onPeer ? there : here, decision), verdict));
+      request.decided.push(outcomeOf(decideApproval(onPeer ? there : here, decision), outcome));
     }
   };
   for (const request of requests) {
@@ -154,9 +154,9 @@ async function judge(
   records: Records,
   { run, port, fate: { calls }, outcomes, decided, id }: Request,
 ): Promise<void> {
-  const told = (await timeline(records, run.id)).filter(({ data }) => data['request_id'] === id);
-  const ends = told.map(({ type }) => type).filter((type) => type !== 'tool.approval_required');
-  expect([id, told.length, ends.length]).toEqual([id, 2, 1]);
+  const reported = (await timeline(records, run.id)).filter(({ data }) => data['request_id'] === id);
+  const ends = reported.map(({ type }) => type).filter((type) => type !== 'tool.approval_required');
+  expect([id, reported.length, ends.length]).toEqual([id, 2, 1]);
   const how = String(ends[0]).replace('tool.', '');
   expect((await records.approvals.get(id))?.status).toBe(how);
 

@@ -13,7 +13,7 @@ import {
   readTimeline,
 } from '#test/host/support/approvals.ts';
 import { openEventStream } from '#test/host/support/event-stream.ts';
-import { type Callable, type MadeRun, makeRun, verdict } from '#test/host/support/runs.ts';
+import { type Callable, type MadeRun, makeRun, outcome } from '#test/host/support/runs.ts';
 import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
 import { call } from '#test/support/in-process-host.ts';
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
@@ -96,9 +96,9 @@ suite('an approval', postgresMissing, () => {
   };
   const approve = async (on: Instance, id: unknown) =>
     (await decide(on, run.runId, { request_id: id, decision: 'approve' })).status;
-  const told = async () => (await readTimeline(other, run.runId)).slice(2).map(({ type }) => type);
+  const reported = async () => (await readTimeline(other, run.runId)).slice(2).map(({ type }) => type);
   const until = async (type: string) => {
-    while (!(await told()).includes(type)) await new Promise((resolve) => setTimeout(resolve, 20));
+    while (!(await reported()).includes(type)) await new Promise((resolve) => setTimeout(resolve, 20));
   };
   /** Until so many callers count as waiting, the killed one among them. */
   const waiting = async (count: number) => {
@@ -119,7 +119,7 @@ suite('an approval', postgresMissing, () => {
     const asking = ask();
     expect(await approve(other, await asked())).toBe(200);
     expect((await asking).status).toBe(200);
-    expect(await told()).toEqual(['tool.approval_required', 'tool.approved', 'preview.opened']);
+    expect(await reported()).toEqual(['tool.approval_required', 'tool.approved', 'preview.opened']);
   });
 
   test('taken on both instances at once is taken once', async () => {
@@ -162,7 +162,7 @@ suite('an approval', postgresMissing, () => {
     await waiting(2);
     expect(await approve(other, id)).toBe(200);
     expect((await retry).status).toBe(200);
-    expect(await told()).toEqual(['tool.approval_required', 'tool.approved', 'preview.opened']);
+    expect(await reported()).toEqual(['tool.approval_required', 'tool.approved', 'preview.opened']);
   });
 
   test('taken while the function is dead is kept for the retry, and for one only', async () => {
@@ -171,12 +171,12 @@ suite('an approval', postgresMissing, () => {
     await one.start();
     const retried = await ask();
     expect(retried.status).toBe(200);
-    expect(await told()).toEqual(['tool.approval_required', 'tool.approved', 'preview.opened']);
+    expect(await reported()).toEqual(['tool.approval_required', 'tool.approved', 'preview.opened']);
     const session = String(retried.json()['session_id']);
     await one.call('DELETE', `/api/runs/${run.runId}/sandbox/port-forward/${session}`);
     const next = ask();
     await decide(other, run.runId, { request_id: await asked(2), decision: 'deny' });
-    expect(verdict(await next)).toEqual([403, 'approval_denied']);
+    expect(outcome(await next)).toEqual([403, 'approval_denied']);
   });
 
   test('is withdrawn when the caller of the retry goes away, though the killed one never said so', async () => {
@@ -186,6 +186,6 @@ suite('an approval', postgresMissing, () => {
     await waiting(2);
     retry.leave();
     await until('tool.withdrawn');
-    expect(await told()).toEqual(['tool.approval_required', 'tool.withdrawn']);
+    expect(await reported()).toEqual(['tool.approval_required', 'tool.withdrawn']);
   });
 });

@@ -11,7 +11,7 @@ import { createRun } from '#core/use-cases/create-run.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';
 import { stopPreview } from '#core/use-cases/stop-preview.ts';
 import { interleavedPlane, interleavedRecords } from '#test/doubles/interleaved.ts';
-import { openHouse } from './data-folder-house.ts';
+import { openHarness } from './data-folder-harness.ts';
 
 const [dataDir, killAt] = process.argv.slice(2);
 if (dataDir === undefined) process.exit();
@@ -29,12 +29,12 @@ function say(...words: readonly (string | number)[]): void {
 say('ready');
 for await (const _ of process.stdin);
 
-const house = await openHouse(dataDir, systemClock, turn);
+const harness = await openHarness(dataDir, systemClock, turn);
 const deps = {
-  ...house,
-  plane: interleavedPlane(house.plane, turn),
-  records: interleavedRecords(house.records, turn),
-  introduce: async () => {},
+  ...harness,
+  plane: interleavedPlane(harness.plane, turn),
+  records: interleavedRecords(harness.records, turn),
+  provisionAccess: async () => {},
   pool: { take: async () => undefined },
   quotas: NO_QUOTAS,
   images: [],

@@ -12,7 +12,7 @@ import { reapPreviews } from '#core/use-cases/reap-previews.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';
 import { recoverSandboxes } from '#host/recover-sandboxes.ts';
 import { collect } from '#test/support/collect.ts';
-import { openHouse } from './data-folder-house.ts';
+import { openHarness } from './data-folder-harness.ts';
 import { repetitions } from '#test/support/suite.ts';
 
 const SCRIPT = join(import.meta.dirname, 'killed-start-process.ts');
@@ -122,41 +122,41 @@ class Promises {
 async function inspectAfter(dataDir: string, promises: Promises): Promise<void> {
   // Three minutes on: what is swept must be two minutes old, and nothing expires within thirty.
   const clock = { now: () => new Date(Date.now() + 180_000) };
-  const house = await openHouse(dataDir, clock);
+  const harness = await openHarness(dataDir, clock);
   try {
     const silent = () => undefined;
     const log = { debug: silent, info: silent, warn: silent, error: silent };
-    await recoverSandboxes({ ...house, log }, new AbortController().signal);
-    await reapPreviews(house);
+    await recoverSandboxes({ ...harness, log }, new AbortController().signal);
+    await reapPreviews(harness);
 
-    const previews = await collect(house.plane.list());
+    const previews = await collect(harness.plane.list());
     expect(readdirSync(join(dataDir, 'previews')).sort()).toEqual(
       previews.map(({ name }) => `${name}.json`).sort(),
     );
     for (const preview of previews) {
-      expect(house.plane.lookup(preview.token)?.uid).toBe(preview.uid);
+      expect(harness.plane.lookup(preview.token)?.uid).toBe(preview.uid);
       expect(promises.stopped.has(preview.token)).toBe(false);
-      const run = await house.records.runs.get(preview.runId);
+      const run = await harness.records.runs.get(preview.runId);
       if (run === undefined) throw new Error('a preview of no run');
-      const { preview: again } = await startPreview(house, { run, targetPort: preview.targetPort });
+      const { preview: again } = await startPreview(harness, { run, targetPort: preview.targetPort });
       expect([again.token, again.uid]).toEqual([preview.token, preview.uid]);
     }
     expect(perRun(previews).filter((count) => count > 3)).toEqual([]);
     for (const [pair, token] of promises.live) {
       const perhapsStopped =
         promises.stopped.has(token) || promises.stopping.has(token) || promises.stopping.has(pair);
-      if (!perhapsStopped) expect(house.plane.lookup(token)?.token).toBe(token);
+      if (!perhapsStopped) expect(harness.plane.lookup(token)?.token).toBe(token);
     }
 
-    const folders = (await collect(house.provider.list())).sort();
-    const { items } = await house.records.sandboxes.live({ limit: 1_000 });
+    const folders = (await collect(harness.provider.list())).sort();
+    const { items } = await harness.records.sandboxes.live({ limit: 1_000 });
     expect(items.filter(({ desired, observed }) => desired !== 'running' || observed !== 'running')).toEqual(
       [],
     );
     expect(items.map(({ id }) => id).sort()).toEqual(folders);
     expect([...promises.sandboxes].filter((id) => !folders.includes(id))).toEqual([]);
   } finally {
-    await house.close();
+    await harness.close();
   }
 }
 

@@ -55,18 +55,18 @@ describe('on a host', () => {
       // Just before the expiry, at it, and past it.
       at: fc.constantFrom(-1, 0, 1),
       reapers: fc.tuple(pause, pause),
-      keepers: fc.tuple(pause, pause),
+      supervisors: fc.tuple(pause, pause),
       port: fc.integer({ min: 3000, max: 3002 }),
     });
     await fc.assert(
-      fc.asyncProperty(race, async ({ at, reapers, keepers, port }) => {
+      fc.asyncProperty(race, async ({ at, reapers, supervisors, port }) => {
         const { session_id: token, preview_url: url } = (await start(run.id, port)).json<Session>();
         clock.advance(IDLE_MS + at);
         const passes = reapers.map(async (turns) => {
           for (let turn = 0; turn < turns; turn += 1) await later();
           return reap(porthole.host.services);
         });
-        const keepalives = keepers.map(async (turns) => {
+        const keepalives = supervisors.map(async (turns) => {
           for (let turn = 0; turn < turns; turn += 1) await later();
           return (await keep(run.id, token)).status;
         });

@@ -7,7 +7,7 @@ import type { NewEvent } from '#core/ports/timeline.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import { isPastMaximum } from '#core/rules/preview-lifetime.ts';
 import { tokenSha256 } from '#core/rules/preview-token.ts';
-import { previewVerdict } from '#core/rules/preview-verdict.ts';
+import { previewDecision } from '#core/rules/preview-decision.ts';
 import { isFullPass } from '#core/rules/reaper-pass.ts';
 import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
 import { reapPreviews } from '#core/use-cases/reap-previews.ts';
@@ -63,7 +63,7 @@ export class PreviewWorld {
   /** The uids of lives that somebody was answered with. */
   readonly #answered = new Set<string>();
   /** The keys of what timelines were told. */
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   /** Tokens whose end has been acknowledged. */
   readonly #revoked = new Set<string>();
   /** The expiry that was acknowledged last, by token. */
@@ -106,8 +106,8 @@ export class PreviewWorld {
       const current = this.#tokens.preview('key-1', preview.runId, preview.targetPort, generation);
       if (preview.token !== current) this.#blame('a preview of an ended generation is left');
       if (!reaches(preview.token)) this.#blame('a half-made preview is left');
-      if (this.#verdict(preview) !== 'alive')
-        this.#blame(`a preview is left that is ${this.#verdict(preview)}`);
+      if (this.#decision(preview) !== 'alive')
+        this.#blame(`a preview is left that is ${this.#decision(preview)}`);
     }
     for (const count of perRun.values())
       if (count > options.maxPerRun)
@@ -118,9 +118,10 @@ export class PreviewWorld {
         this.#blame('a preview that was kept alive is lost');
     }
     for (const uid of this.#answered) {
-      if (!this.#told.has(`opened:${uid}`)) this.#blame('a preview was answered that no timeline tells of');
+      if (!this.#reported.has(`opened:${uid}`))
+        this.#blame('a preview was answered that no timeline tells of');
       const isOver = this.#lives.get(uid)?.until !== undefined;
-      if (isOver !== this.#told.has(`ended:${uid}`))
+      if (isOver !== this.#reported.has(`ended:${uid}`))
         this.#blame('a timeline is wrong about the end of a preview');
     }
     if (this.#reaped !== this.#closedByReapers)
@@ -237,11 +238,11 @@ export class PreviewWorld {
     const watched: PreviewPlane = {
       ...plane,
       close: (preview, precondition, signal) => {
-        const standing = this.#standing.get(preview.name);
+        const existing = this.#existing.get(preview.name);
         const closing = plane.close(preview, precondition, signal);
         return closing.then((gone) => {
           this.#effects += 1;
-          if (gone && standing !== undefined) this.#closed(standing, actor);
+          if (gone && existing !== undefined) this.#closed(existing, actor);
           return gone;
         });
       },
@@ -262,10 +263,10 @@ export class PreviewWorld {
       ...records,
       previews: {
         ...records.previews,
-        end: (runId, port, from, tombstone, told = []) => {
+        end: (runId, port, from, tombstone, reported = []) => {
           this.#ended.add(tombstone.tokenSha256);
-          this.#hear(told);
-          return records.previews.end(runId, port, from, tombstone, told);
+          this.#hear(reported);
+          return records.previews.end(runId, port, from, tombstone, reported);
         },
         bury: (tombstones) => {
           for (const { tokenSha256: hash, reason } of tombstones)
@@ -292,14 +293,14 @@ export class PreviewWorld {
   }
 
   /** What stands under each name, as it was written last. */
-  readonly #standing = new Map<string, Preview>();
+  readonly #existing = new Map<string, Preview>();
 
-  #hear(told: readonly NewEvent[]): void {
-    for (const { key } of told) this.#told.add(key);
+  #hear(reported: readonly NewEvent[]): void {
+    for (const { key } of reported) this.#reported.add(key);
   }
 
   #note(preview: Preview): void {
-    this.#standing.set(preview.name, preview);
+    this.#existing.set(preview.name, preview);
     if (!this.#lives.has(preview.uid)) {
       this.#lives.set(preview.uid, {
         token: preview.token,
@@ -311,20 +312,20 @@ export class PreviewWorld {
     this.#look('opened');
   }
 
-  #closed(standing: Preview, actor: string): void {
-    const life = this.#lives.get(standing.uid);
+  #closed(existing: Preview, actor: string): void {
+    const life = this.#lives.get(existing.uid);
     if (life === undefined || life.until !== undefined) this.#blame('a preview ends twice');
     else life.until = this.#effects;
-    if (this.#standing.get(standing.name)?.uid === standing.uid) this.#standing.delete(standing.name);
+    if (this.#existing.get(existing.name)?.uid === existing.uid) this.#existing.delete(existing.name);
     if (actor === 'reaper') {
       this.#closedByReapers += 1;
-      if (this.#verdict(standing) === 'alive') this.#blame('a reaper ends a preview that is alive');
+      if (this.#decision(existing) === 'alive') this.#blame('a reaper ends a preview that is alive');
     }
-    if (actor === 'start' && !this.#ended.has(tokenSha256(standing.token))) {
-      const kept = this.#keptUntil.get(standing.token);
+    if (actor === 'start' && !this.#ended.has(tokenSha256(existing.token))) {
+      const kept = this.#keptUntil.get(existing.token);
       if (
-        kept?.uid === standing.uid &&
-        !isPastMaximum(standing, this.#setup.options, this.#setup.clock.now())
+        kept?.uid === existing.uid &&
+        !isPastMaximum(existing, this.#setup.options, this.#setup.clock.now())
       )
         this.#blame('a start withdraws a preview that was answered');
     }
@@ -364,9 +365,9 @@ export class PreviewWorld {
     );
   }
 
-  #verdict(preview: Preview): string {
+  #decision(preview: Preview): string {
     const { options, clock } = this.#setup;
-    return previewVerdict(
+    return previewDecision(
       {
         createdAt: preview.createdAt,
         expiresAt: preview.expiresAt,

@@ -143,9 +143,9 @@ describe('in any order of their steps', () => {
   }
 
   test('keepalives and two reapers lose nothing that was kept alive in time, and bring nothing back', async () => {
-    const keeper = fc.array(fc.oneof(about('keep'), wait), { minLength: 1, maxLength: 4 });
+    const supervisor = fc.array(fc.oneof(about('keep'), wait), { minLength: 1, maxLength: 4 });
     await fc.assert(
-      fc.asyncProperty(fc.scheduler(), keeper, keeper, wait, (scheduler, one, other, first) =>
+      fc.asyncProperty(fc.scheduler(), supervisor, supervisor, wait, (scheduler, one, other, first) =>
         play(scheduler, [[first, { do: 'reap' }], [{ do: 'reap' }, { do: 'reap' }], one, other], {
           runs: 1,
           ports: 1,

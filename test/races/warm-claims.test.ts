@@ -7,7 +7,7 @@ import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
-import { warmClaimsContract, type WarmClaimsHouse } from '#test/contracts/warm-claims.contract.ts';
+import { warmClaimsContract, type WarmClaimsHarness } from '#test/contracts/warm-claims.contract.ts';
 import { memorySandboxes } from '#test/doubles/memory-sandboxes.ts';
 import { collect } from '#test/support/collect.ts';
 import { postgresMissing, startPostgres } from '#test/support/postgres.ts';
@@ -15,11 +15,11 @@ import { suite } from '#test/support/suite.ts';
 
 const MANY = { slots: 100, claims: 1_000, inFlight: 64, crashes: 50 };
 
-async function house(
+async function harness(
   records: Records,
   provider: SandboxProvider,
   dispose: () => unknown,
-): Promise<WarmClaimsHouse> {
+): Promise<WarmClaimsHarness> {
   await records.migrate();
   return {
     records,
@@ -37,7 +37,7 @@ suite('claims from a warm pool, in an SQLite file', undefined, () => {
   warmClaimsContract(async () => {
     const folder = mkdtempSync(join(tmpdir(), 'porthole-claims-'));
     const records = openSqliteRecords({ file: join(folder, 'records.db') });
-    return house(records, memorySandboxes().provider, () => rmSync(folder, { recursive: true }));
+    return harness(records, memorySandboxes().provider, () => rmSync(folder, { recursive: true }));
   }, MANY);
 });
 
@@ -45,7 +45,7 @@ suite('claims from a warm pool, in PostgreSQL', postgresMissing, () => {
   warmClaimsContract(async () => {
     const server = await startPostgres();
     const records = openPostgresRecords({ url: server.url, poolSize: 8 });
-    return house(records, memorySandboxes().provider, () => server.stop());
+    return harness(records, memorySandboxes().provider, () => server.stop());
   }, MANY);
 });
 
@@ -55,7 +55,7 @@ suite('claims from a warm pool of local sandboxes', missingFor('bubblewrap'), ()
       const folder = mkdtempSync(join(tmpdir(), 'porthole-claims-'));
       const provider = createLocalProvider({ dataDir: folder, isolation: 'bubblewrap' });
       const records = openSqliteRecords({ file: join(folder, 'records.db') });
-      return house(records, provider, () => rmSync(folder, { recursive: true }));
+      return harness(records, provider, () => rmSync(folder, { recursive: true }));
     },
     { slots: 8, claims: 24, inFlight: 8, crashes: 4 },
   );

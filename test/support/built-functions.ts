@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BundledFunction } from '../../build/bundle-functions.ts';
-import { command } from '#test/cluster/bed/command.ts';
+import { command } from '#test/cluster/fixture/command.ts';
 
 /** The functions as `npm run build` makes them, each in a folder of its own that holds what its list names and nothing else. */
 export interface BuiltFunctions {

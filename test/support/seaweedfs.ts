@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { cacheFolder } from '#test/cluster/bed/program-cache.ts';
+import { cacheFolder } from '#test/cluster/fixture/program-cache.ts';
 import type { Missing } from './suite.ts';
 
 const VERSION = '4.48';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { EGRESS } from '#adapters/local/egress/egress-network.ts';
-import type { KeptSpec } from '#adapters/sandboxes/kept-spec.ts';
+import type { StoredSpec } from '#adapters/sandboxes/stored-spec.ts';
 import { sandboxNotFound, sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import type { Engine } from '../engine/engine.ts';
 import { EngineError, isStatus } from '../engine/engine-error.ts';
@@ -23,7 +23,7 @@ export interface ContainerLifeOptions {
   /** Image of sandboxes that ask for none. */
   readonly image: string;
   /** What a sandbox may use that asked for this. */
-  readonly limits: (resources: KeptSpec['resources']) => Promise<SandboxLimits>;
+  readonly limits: (resources: StoredSpec['resources']) => Promise<SandboxLimits>;
   readonly network: string;
   /** Makes the folder that holds a sandbox's socket; undefined: no channel. */
   readonly channelFolder: (name: string) => string | undefined;

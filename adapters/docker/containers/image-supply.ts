@@ -60,12 +60,12 @@ async function whole(progress: Readable): Promise<void> {
   for await (const piece of progress.setEncoding('utf8')) {
     const lines = (line + String(piece)).split('\n');
     line = (lines.pop() ?? '').slice(-LONGEST_LINE);
-    for (const one of lines) judge(one);
+    for (const one of lines) check(one);
   }
-  judge(line);
+  check(line);
 }
 
-function judge(line: string): void {
+function check(line: string): void {
   if (!line.includes('"error"')) return;
   const { error } = JSON.parse(line) as { error?: unknown };
   if (typeof error === 'string') throw new PullError(error);

@@ -45,16 +45,16 @@ export function errorFromAnswer(
   retryAfter: string | undefined,
   body: string,
 ): KubernetesError {
-  const told = parseStatus(body);
-  const seconds = told?.details?.retryAfterSeconds ?? Number(retryAfter ?? Number.NaN);
-  const message = told?.message ?? body.slice(0, 200);
+  const answer = parseStatus(body);
+  const seconds = answer?.details?.retryAfterSeconds ?? Number(retryAfter ?? Number.NaN);
+  const message = answer?.message ?? body.slice(0, 200);
   return new KubernetesError(`${what}: ${status} ${message}`.trimEnd(), {
     status,
-    reason: told?.reason ?? reasonOf(status),
+    reason: answer?.reason ?? reasonOf(status),
     // Whoever stands in between may have lost the answer of a call that went through.
     inDoubt: status >= 500,
     retryAfterMs: Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined,
-    continueAt: told?.metadata?.continue || undefined,
+    continueAt: answer?.metadata?.continue || undefined,
   });
 }
 
@@ -75,8 +75,8 @@ export function isReason(error: unknown, ...reasons: readonly string[]): error i
 
 function parseStatus(body: string): Status | undefined {
   try {
-    const told = JSON.parse(body) as Status | null;
-    return told?.kind === 'Status' ? told : undefined;
+    const answer = JSON.parse(body) as Status | null;
+    return answer?.kind === 'Status' ? answer : undefined;
   } catch {
     return undefined;
   }

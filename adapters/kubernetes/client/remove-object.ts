@@ -53,9 +53,9 @@ export async function removeObject(
       // Gone after a try whose answer was lost: that try did it.
       if (error.status === 404) return error.inDoubt;
       if (error.status !== 409) throw error;
-      const standing = await get(from, name, signal).catch(absent);
-      if (standing === undefined) return error.inDoubt;
-      const { metadata } = standing;
+      const existing = await get(from, name, signal).catch(absent);
+      if (existing === undefined) return error.inDoubt;
+      const { metadata } = existing;
       if (uid !== undefined && uid !== metadata.uid) return false;
       if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) return false;
       if (tries === MAX_TRIES) throw error;

@@ -4,7 +4,7 @@ import { isReason } from '../client/kubernetes-error.ts';
 import { within } from '../client/within.ts';
 import { type PreviewStore, START_OVER_MS } from './preview-store.ts';
 import type { StoredRoute, StoredService } from './stored-objects.ts';
-import { type Foundation, foundationOf, isOurs } from './read-preview.ts';
+import { type OwnerService, ownerServiceOf, isOurs } from './read-preview.ts';
 
 /** A Service that cannot be removed at once is left to the sweep. */
 const SERVICE_MS = 5_000;
@@ -23,27 +23,31 @@ export async function closePreview(
   const { client, routes } = store;
   const { name } = preview;
   let uid = wanted;
-  let foundation = store.foundation(preview);
-  if (foundation === undefined || foundation.routeUid !== wanted) {
+  let ownerService = store.ownerService(preview);
+  if (ownerService === undefined || ownerService.routeUid !== wanted) {
     const route = await client.get<StoredRoute>(routes, name, signal).catch(absent);
     if (route === undefined || store.read(route) === undefined) return false;
     if (wanted !== undefined && wanted !== route.metadata.uid) return false;
     ({ uid } = route.metadata);
-    foundation = foundationOf(route);
+    ownerService = ownerServiceOf(route);
   }
   if (!(await client.delete(routes, name, { uid, resourceVersion: version }, signal))) return false;
-  if (foundation !== undefined) {
+  if (ownerService !== undefined) {
     // Nobody is served by it any more: that the preview has ended does not depend on it.
-    await within(SERVICE_MS, undefined, (limit) => removeService(store, foundation, limit)).catch(
+    await within(SERVICE_MS, undefined, (limit) => removeService(store, ownerService, limit)).catch(
       () => undefined,
     );
   }
   return true;
 }
 
-async function removeService(store: PreviewStore, foundation: Foundation, limit: AbortSignal): Promise<void> {
+async function removeService(
+  store: PreviewStore,
+  ownerService: OwnerService,
+  limit: AbortSignal,
+): Promise<void> {
   const { client, services } = store;
-  const { name, uid, version, attempt } = foundation;
+  const { name, uid, version, attempt } = ownerService;
   if (
     version !== undefined &&
     (await client.delete(services, name, { uid, resourceVersion: version }, limit))

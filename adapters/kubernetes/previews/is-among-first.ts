@@ -3,9 +3,9 @@ import { isReason } from '../client/kubernetes-error.ts';
 import { isEarlier } from '../client/resource-version.ts';
 import type { PreviewStore } from './preview-store.ts';
 import type { StoredRoute, StoredService } from './stored-objects.ts';
-import { foundationOf } from './read-preview.ts';
+import { ownerServiceOf } from './read-preview.ts';
 import { memberSelector, memberServices } from './run-services.ts';
-import { earliestTurn, isStartOver } from './service-claim.ts';
+import { earliestTicket, isStartOver } from './service-claim.ts';
 
 /**
  * Whether a preview is one of the first `places` of its run, or of its owner. Each start draws its
@@ -30,13 +30,13 @@ export async function isAmongFirst(
   const labelSelector = memberSelector(of, preview[of]);
   // All who drew before us were written before us: later changes only let somebody go.
   const services = await (seen ??
-    memberServices(store, labelSelector, store.foundation(preview)?.turn, signal));
+    memberServices(store, labelSelector, store.ownerService(preview)?.ticket, signal));
   const others = new Map(services.map((service) => [service.metadata.name, service]));
   others.delete(name);
   if (others.size < places) return true;
-  const turn = await turnOf(store, preview, signal);
+  const ticket = await ticketOf(store, preview, signal);
   // Nobody can tell any more when it came.
-  if (turn === undefined) return true;
+  if (ticket === undefined) return true;
 
   let ahead = 0;
   const afterOurs = { labelSelector, notOlderThan: preview.version };
@@ -44,26 +44,26 @@ export async function isAmongFirst(
     const other = read(route);
     if (other === undefined || other[of] !== preview[of] || other.name === name) continue;
     others.delete(other.name);
-    const its = foundationOf(route)?.turn;
-    if (its === undefined || isEarlier(its, turn)) ahead += 1;
+    const its = ownerServiceOf(route)?.ticket;
+    if (its === undefined || isEarlier(its, ticket)) ahead += 1;
   }
   for (const service of others.values()) {
     const isUnderWay = service.metadata.deletionTimestamp === undefined && !isStartOver(service, store.now());
-    if (isUnderWay && isEarlier(earliestTurn(service), turn)) ahead += 1;
+    if (isUnderWay && isEarlier(earliestTicket(service), ticket)) ahead += 1;
   }
   return ahead < places;
 }
 
-async function turnOf(
+async function ticketOf(
   store: PreviewStore,
   preview: Preview,
   signal: AbortSignal | undefined,
 ): Promise<string | undefined> {
-  const known = store.foundation(preview);
-  if (known !== undefined) return known.turn;
+  const known = store.ownerService(preview);
+  if (known !== undefined) return known.ticket;
   try {
     const route = await store.client.get<StoredRoute>(store.routes, preview.name, signal);
-    return foundationOf(route)?.turn;
+    return ownerServiceOf(route)?.ticket;
   } catch (error) {
     if (isReason(error, 'NotFound')) return undefined;
     throw error;

@@ -75,19 +75,19 @@ async function raise(
   { runId, atLeast, written }: { runId: string; atLeast: Date; written?: Date },
   signal: AbortSignal | undefined,
 ): Promise<StoredRoute | undefined> {
-  let standing: StoredRoute | undefined = route;
-  for (let corrections = 0; standing !== undefined && corrections < MAX_CORRECTIONS; corrections += 1) {
-    const text = annotation(standing, ANNOTATIONS.expiresAt);
+  let existing: StoredRoute | undefined = route;
+  for (let corrections = 0; existing !== undefined && corrections < MAX_CORRECTIONS; corrections += 1) {
+    const text = annotation(existing, ANNOTATIONS.expiresAt);
     const present = parseTime(text);
     const isOwn = written !== undefined && present?.getTime() === written.getTime();
-    if (!isOwn && present !== undefined && present >= atLeast) return standing;
+    if (!isOwn && present !== undefined && present >= atLeast) return existing;
     try {
       return await store.client.jsonPatch(
         store.routes,
-        standing.metadata.name,
+        existing.metadata.name,
         [
           { op: 'test', path: RUN, value: runId },
-          { op: 'test', path: pointer('metadata', 'uid'), value: standing.metadata.uid },
+          { op: 'test', path: pointer('metadata', 'uid'), value: existing.metadata.uid },
           ...(text === undefined ? [] : [{ op: 'test', path: EXPIRES_AT, value: text } as const]),
           ...move(atLeast),
         ],
@@ -96,11 +96,11 @@ async function raise(
     } catch (error) {
       if (isReason(error, 'NotFound')) return undefined;
       if (!isRefusal(error)) throw error;
-      const found = await find(store, standing.metadata.name, signal);
-      standing = found?.metadata.uid === standing.metadata.uid ? found : undefined;
+      const found = await find(store, existing.metadata.name, signal);
+      existing = found?.metadata.uid === existing.metadata.uid ? found : undefined;
     }
   }
-  return standing;
+  return existing;
 }
 
 function move(expiresAt: Date): JsonPatchOperation[] {

@@ -12,9 +12,9 @@ import { retryDelay } from '../client/retry-delay.ts';
 import { within } from '../client/within.ts';
 import type { PreviewStore } from './preview-store.ts';
 import type { StoredRoute, StoredService } from './stored-objects.ts';
-import { foundationOf, isOurs } from './read-preview.ts';
+import { ownerServiceOf, isOurs } from './read-preview.ts';
 import { memberSelector, memberServices } from './run-services.ts';
-import { earliestTurn, isClaimed, isStartOver } from './service-claim.ts';
+import { earliestTicket, isClaimed, isStartOver } from './service-claim.ts';
 
 export interface OpenPreviewOptions {
   readonly store: PreviewStore;
@@ -59,8 +59,8 @@ export async function openPreview(
   spec: PreviewSpec,
   signal?: AbortSignal,
 ): Promise<Opened> {
-  const lookAround = (turn: string) =>
-    memberServices(options.store, memberSelector('runId', spec.runId), turn, signal);
+  const lookAround = (ticket: string) =>
+    memberServices(options.store, memberSelector('runId', spec.runId), ticket, signal);
   return within(options.timeoutMs ?? START_MS, signal, async (limit) => {
     const start = new Start(options, spec, limit, lookAround);
     try {
@@ -100,7 +100,7 @@ class Start {
   readonly #options: OpenPreviewOptions;
   readonly #spec: PreviewSpec;
   readonly #signal: AbortSignal;
-  readonly #lookAround: (turn: string) => Promise<readonly StoredService[]>;
+  readonly #lookAround: (ticket: string) => Promise<readonly StoredService[]>;
   readonly #id = randomUUID();
   #claims = 0;
 
@@ -108,7 +108,7 @@ class Start {
     options: OpenPreviewOptions,
     spec: PreviewSpec,
     signal: AbortSignal,
-    lookAround: (turn: string) => Promise<readonly StoredService[]>,
+    lookAround: (ticket: string) => Promise<readonly StoredService[]>,
   ) {
     this.#options = options;
     this.#spec = spec;
@@ -125,8 +125,8 @@ class Start {
       service = await client.create(services, this.#manifests().service, this.#signal);
     } catch (error) {
       if (!isReason(error, 'AlreadyExists') && !isInDoubt(error)) throw error;
-      const standing = await this.#standing();
-      if (standing !== undefined) return standing;
+      const existing = await this.#existing();
+      if (existing !== undefined) return existing;
       const claimed = await this.#claim();
       if (claimed instanceof KubernetesError) return isInDoubt(error) ? error : claimed;
       if ('route' in claimed) return claimed;
@@ -165,7 +165,7 @@ class Start {
     return previewManifests(props);
   }
 
-  async #standing(signal = this.#signal): Promise<Opened | undefined> {
+  async #existing(signal = this.#signal): Promise<Opened | undefined> {
     const { client, routes, read } = this.#options.store;
     const route = await client.get<StoredRoute>(routes, this.name, signal).catch(absent);
     if (route === undefined || route.metadata.deletionTimestamp !== undefined) return undefined;
@@ -185,8 +185,8 @@ class Start {
       if (!isOurs(found) || attempt === undefined) throw taken(this.name);
       for (const delay of this.#isOwn(found) ? [] : OTHERS_ROUTE_MS) {
         await pause(delay, undefined, { signal: this.#signal });
-        const standing = await this.#standing();
-        if (standing !== undefined) return standing;
+        const existing = await this.#existing();
+        if (existing !== undefined) return existing;
       }
       this.#claims += 1;
       const note = (name: string) => pointer('metadata', 'annotations', name);
@@ -198,7 +198,7 @@ class Start {
           { op: 'test', path: note(ANNOTATIONS.attempt), value: attempt },
           { op: 'add', path: note(ANNOTATIONS.attempt), value: this.#attempt },
           { op: 'add', path: note(ANNOTATIONS.claimedAt), value: formatTime(now()) },
-          ...this.#keepTurn(found),
+          ...this.#keepTicket(found),
         ],
         this.#signal,
       );
@@ -210,12 +210,12 @@ class Start {
   }
 
   /** Other starts that are still under way keep their turn on it. What has been left for good has none to keep: it would go before those that came since. */
-  #keepTurn(found: StoredService): JsonPatchOperation[] {
-    const path = pointer('metadata', 'annotations', ANNOTATIONS.earliestTurn);
+  #keepTicket(found: StoredService): JsonPatchOperation[] {
+    const path = pointer('metadata', 'annotations', ANNOTATIONS.earliestTicket);
     // Well before nobody counts it any more, and well after any start is over, whatever the clocks say.
     if (!isStartOver(found, this.#options.store.now(), 2 * START_MS))
-      return [{ op: 'add', path, value: earliestTurn(found) }];
-    return found.metadata.annotations?.[ANNOTATIONS.earliestTurn] === undefined
+      return [{ op: 'add', path, value: earliestTicket(found) }];
+    return found.metadata.annotations?.[ANNOTATIONS.earliestTicket] === undefined
       ? []
       : [{ op: 'remove', path }];
   }
@@ -229,7 +229,7 @@ class Start {
       return { route: await creating, created: true, seen };
     } catch (error) {
       // In doubt, the Service stays under a route that may yet appear; if none does, it is swept.
-      if (isInDoubt(error)) return (await this.#standing()) ?? error;
+      if (isInDoubt(error)) return (await this.#existing()) ?? error;
       if (isReason(error, 'AlreadyExists')) return (await this.#otherRoute(service)) ?? error;
       if (error instanceof KubernetesError) await this.#removeService(service);
       else await this.#withdraw(service);
@@ -259,16 +259,16 @@ class Start {
   /** The route that stood there before ours could. */
   async #otherRoute(service: StoredService): Promise<Opened | undefined> {
     const { client, services, routes } = this.#options.store;
-    const standing = await this.#standing().catch(async (error: unknown) => {
+    const existing = await this.#existing().catch(async (error: unknown) => {
       await this.#removeService(service);
       throw error;
     });
-    const foundation = standing && foundationOf(standing.route);
-    if (standing === undefined || foundation?.uid === service.metadata.uid) return standing;
+    const ownerService = existing && ownerServiceOf(existing.route);
+    if (existing === undefined || ownerService?.uid === service.metadata.uid) return existing;
     // It stands on another Service than ours: on the one of our name today, or on one that is gone, and then it is as good as gone itself.
     const present = await client.get<StoredService>(services, this.name, this.#signal).catch(absent);
-    if (present?.metadata.uid === foundation?.uid) return standing;
-    await client.delete(routes, this.name, { uid: standing.route.metadata.uid }, this.#signal);
+    if (present?.metadata.uid === ownerService?.uid) return existing;
+    await client.delete(routes, this.name, { uid: existing.route.metadata.uid }, this.#signal);
     return undefined;
   }
 
@@ -276,9 +276,9 @@ class Start {
   async #withdraw(service: StoredService): Promise<void> {
     const { client, routes } = this.#options.store;
     const limit = AbortSignal.timeout(ROLLBACK_MS);
-    const standing = await this.#standing(limit).catch(() => undefined);
-    if (standing === undefined || !standing.created) return;
-    const { uid, resourceVersion } = standing.route.metadata;
+    const existing = await this.#existing(limit).catch(() => undefined);
+    if (existing === undefined || !existing.created) return;
+    const { uid, resourceVersion } = existing.route.metadata;
     const gone = await client.delete(routes, this.name, { uid, resourceVersion }, limit).catch(() => false);
     if (gone) await this.#removeService(service);
   }

@@ -2,7 +2,7 @@ import type { Clock } from '#core/ports/clock.ts';
 import type { Preview } from '#core/ports/preview-plane.ts';
 import { collection, type Collection, HTTP_ROUTES, SERVICES } from '../client/collection.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
-import { type Foundation, foundationOf, readPreview } from './read-preview.ts';
+import { type OwnerService, ownerServiceOf, readPreview } from './read-preview.ts';
 import type { StoredRoute } from './stored-objects.ts';
 
 /** Where previews are kept: two collections of one namespace, and the clock that their times are written by. */
@@ -19,7 +19,7 @@ export interface PreviewStore {
   /** The preview that a route is; undefined for what is not ours, cannot be read, or is already going. */
   readonly read: (route: StoredRoute) => Preview | undefined;
   /** What a preview that came from `read` stands on: spares a look at its route. */
-  readonly foundation: (preview: Pick<Preview, 'name'>) => Foundation | undefined;
+  readonly ownerService: (preview: Pick<Preview, 'name'>) => OwnerService | undefined;
 }
 
 /** A start that has made or claimed a Service and has not put its route on it after so many milliseconds never will. */
@@ -39,7 +39,7 @@ export function createPreviewStore(options: PreviewStoreOptions): PreviewStore {
   const move = (time: Date, by: number) => (by === 0 ? time : new Date(time.getTime() + by));
   const fromStore = (time: Date) => move(time, -client.time.ahead());
   const toStore = (time: Date) => move(time, client.time.ahead());
-  const foundations = new WeakMap<Pick<Preview, 'name'>, Foundation>();
+  const foundations = new WeakMap<Pick<Preview, 'name'>, OwnerService>();
   return {
     client,
     services: collection(SERVICES, namespace),
@@ -49,10 +49,10 @@ export function createPreviewStore(options: PreviewStoreOptions): PreviewStore {
     fromStore,
     read(route) {
       const preview = readPreview(route, { zone, urlOf, fromStore });
-      const foundation = foundationOf(route);
-      if (preview !== undefined && foundation !== undefined) foundations.set(preview, foundation);
+      const ownerService = ownerServiceOf(route);
+      if (preview !== undefined && ownerService !== undefined) foundations.set(preview, ownerService);
       return preview;
     },
-    foundation: (preview) => foundations.get(preview),
+    ownerService: (preview) => foundations.get(preview),
   };
 }

@@ -73,7 +73,7 @@ function readPort(text: string | undefined): number | undefined {
 }
 
 /** What a route stands on: its Service, as it was when the route was put on it. */
-export interface Foundation {
+export interface OwnerService {
   readonly name: string;
   /** Of the route. */
   readonly routeUid: string;
@@ -83,11 +83,11 @@ export interface Foundation {
   /** The start that put the route on it. */
   readonly attempt: string | undefined;
   /** The Service's version when that start had made or claimed it; undefined where the route does not tell. */
-  readonly turn: string | undefined;
+  readonly ticket: string | undefined;
 }
 
 /** Undefined where the route says of no Service of its own name that it owns it. */
-export function foundationOf({ metadata }: StoredRoute): Foundation | undefined {
+export function ownerServiceOf({ metadata }: StoredRoute): OwnerService | undefined {
   const { name, ownerReferences = [], annotations = {} } = metadata;
   const owner = ownerReferences.find((each) => each.kind === 'Service' && each.name === name);
   if (owner === undefined) return undefined;
@@ -97,6 +97,6 @@ export function foundationOf({ metadata }: StoredRoute): Foundation | undefined 
     uid: owner.uid,
     version: annotations[ANNOTATIONS.serviceVersion],
     attempt: annotations[ANNOTATIONS.attempt],
-    turn: annotations[ANNOTATIONS.turn],
+    ticket: annotations[ANNOTATIONS.ticket],
   };
 }

@@ -13,8 +13,8 @@ export function isStartOver(service: StoredService, now: Date, afterMs = START_O
 }
 
 /** The earliest turn of those starts that may still put their route on the Service. */
-export function earliestTurn({ metadata: { annotations, resourceVersion } }: StoredService): string {
-  return annotations?.[ANNOTATIONS.earliestTurn] ?? resourceVersion;
+export function earliestTicket({ metadata: { annotations, resourceVersion } }: StoredService): string {
+  return annotations?.[ANNOTATIONS.earliestTicket] ?? resourceVersion;
 }
 
 /** When a start last made or claimed it. What cannot be read was never claimed. */

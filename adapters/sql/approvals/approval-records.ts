@@ -2,10 +2,10 @@ import { PortholeError } from '#core/errors.ts';
 import type { ApprovalRecords, ApprovalRequest } from '#core/ports/approvals.ts';
 import type { Owner } from '#core/ports/owner.ts';
 import { policyPort } from '#core/rules/approval-scope.ts';
-import { EVERY_RUN } from '../bell.ts';
+import { EVERY_RUN } from '../notifier.ts';
 import { instantText } from '../instant.ts';
 import type { SqlSession } from '../sql-session.ts';
-import { holdRun, tellingTransaction } from '../telling.ts';
+import { holdRun, publishingTransaction } from '../publishing-transaction.ts';
 import { toApproval } from './approval-rows.ts';
 import { ask } from './ask.ts';
 import { approveCovered, endWaiting, WAITING } from './end-waiting.ts';
@@ -16,16 +16,16 @@ const DUE_AT_ONCE = 200;
 
 /** Every change of a request holds its run first: changes of one run come one after the other, and none waits for another in a circle. */
 export function approvalRecords(session: SqlSession): ApprovalRecords {
-  const { dialect, once, repeatable, bell } = session;
+  const { dialect, once, repeatable, notifier } = session;
 
   return {
     // Repeated, it finds what the first one has left: the same waiter on the same request.
     ask: (request, waiter, bounds) =>
       repeatable((db) =>
-        tellingTransaction(session, db, async (trx, tell) => {
+        publishingTransaction(session, db, async (trx, publish) => {
           const run = await holdRun(trx, dialect, request.runId);
           if (bounds.byAgent === true && run?.status === 'completed') throw runEnded(request);
-          return ask(trx, tell, request, waiter, bounds);
+          return ask(trx, publish, request, waiter, bounds);
         }),
       ),
 
@@ -47,7 +47,7 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
 
     leave: (runId, id, waiter, now) =>
       repeatable((db) =>
-        tellingTransaction(session, db, async (trx, tell) => {
+        publishingTransaction(session, db, async (trx, publish) => {
           await holdRun(trx, dialect, runId);
           await trx
             .deleteFrom('approval_waiters')
@@ -61,7 +61,7 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
             .executeTakeFirst();
           if (approval === undefined) return undefined;
           if (new Date(approval.expires_at) <= now) {
-            await endWaiting(trx, tell, [id], { status: 'timed_out' }, now);
+            await endWaiting(trx, publish, [id], { status: 'timed_out' }, now);
             return undefined;
           }
           const { last } = await trx
@@ -70,7 +70,7 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
             .where('approval_id', '=', id)
             .executeTakeFirstOrThrow();
           if (last !== null && new Date(last) > now) return new Date(last);
-          await endWaiting(trx, tell, [id], { status: 'withdrawn' }, now);
+          await endWaiting(trx, publish, [id], { status: 'withdrawn' }, now);
           return undefined;
         }),
       ),
@@ -78,7 +78,7 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
     // Not repeated: the second answer would be that somebody has decided already.
     decide: (runId, id, decision, now) =>
       once((db) =>
-        tellingTransaction(session, db, async (trx, tell) => {
+        publishingTransaction(session, db, async (trx, publish) => {
           const run = await holdRun(trx, dialect, runId);
           const row = await trx
             .selectFrom('approvals')
@@ -89,19 +89,19 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
           if (run === undefined || row === undefined) return undefined;
           if (row.status !== 'waiting') return { decided: false, approval: toApproval(row), also: [] };
           if (new Date(row.expires_at) <= now) {
-            const [expired] = await endWaiting(trx, tell, [id], { status: 'timed_out' }, now);
+            const [expired] = await endWaiting(trx, publish, [id], { status: 'timed_out' }, now);
             return { decided: false, approval: expired ?? toApproval(row), also: [] };
           }
-          const { verdict, scope, reason, by, policyId } = decision;
+          const { outcome, scope, reason, by, policyId } = decision;
           const [approval = toApproval(row)] = await endWaiting(
             trx,
-            tell,
+            publish,
             [id],
-            { status: verdict, source: 'person', decided_by: by, scope, reason },
+            { status: outcome, source: 'person', decided_by: by, scope, reason },
             now,
           );
           await keepDecision(trx, approval);
-          if (verdict === 'denied' || scope === 'once') return { decided: true, approval, also: [] };
+          if (outcome === 'denied' || scope === 'once') return { decided: true, approval, also: [] };
           await trx
             .insertInto('approval_policies')
             .values({
@@ -118,15 +118,15 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
               conflict.columns(['owner_org', 'owner_user', 'tool', 'run_id', 'target_port']).doNothing(),
             )
             .execute();
-          return { decided: true, approval, also: await approveCovered(trx, tell, run, row.tool, now) };
+          return { decided: true, approval, also: await approveCovered(trx, publish, run, row.tool, now) };
         }),
       ),
 
     applyPolicies: (runId, tool, now) =>
       repeatable((db) =>
-        tellingTransaction(session, db, async (trx, tell) => {
+        publishingTransaction(session, db, async (trx, publish) => {
           const run = await holdRun(trx, dialect, runId);
-          return run === undefined ? [] : approveCovered(trx, tell, run, tool, now);
+          return run === undefined ? [] : approveCovered(trx, publish, run, tool, now);
         }),
       ),
 
@@ -164,7 +164,7 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
         });
       }),
 
-    watch: (wake) => bell.watch(EVERY_RUN, wake),
+    watch: (wake) => notifier.watch(EVERY_RUN, wake),
 
     runsWaiting: (owner, tool) =>
       repeatable(async (db) => {
@@ -196,9 +196,9 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
         );
         for (const [run, ids] of byRun(due)) {
           const gone = await once((db) =>
-            tellingTransaction(session, db, async (trx, tell) => {
+            publishingTransaction(session, db, async (trx, publish) => {
               await holdRun(trx, dialect, run);
-              return endWaiting(trx, tell, ids, { status: 'timed_out' }, now);
+              return endWaiting(trx, publish, ids, { status: 'timed_out' }, now);
             }),
           );
           ended += gone.length;

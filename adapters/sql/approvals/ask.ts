@@ -4,7 +4,7 @@ import type { ApprovalRecord, ApprovalRecords, ApprovalRequest, Waiter } from '#
 import { approvalRequired } from '#core/rules/approval-events.ts';
 import { instantText } from '../instant.ts';
 import type { SqlSchema } from '../schema.ts';
-import type { Tell } from '../telling.ts';
+import type { Publish } from '../publishing-transaction.ts';
 import { argumentsText, toApproval, waitingRow } from './approval-rows.ts';
 import { endWaiting, WAITING } from './end-waiting.ts';
 
@@ -13,7 +13,7 @@ type Bounds = Parameters<ApprovalRecords['ask']>[2];
 /** Asks within a transaction that holds the run, as `ApprovalRecords.ask` promises. */
 export async function ask(
   trx: Transaction<SqlSchema>,
-  tell: Tell,
+  publish: Publish,
   request: ApprovalRequest,
   waiter: Waiter,
   { keptSince, since, most }: Bounds,
@@ -24,7 +24,7 @@ export async function ask(
     await join(trx, waiting.id, waiter);
     return toApproval(waiting);
   }
-  if (waiting !== undefined) await endWaiting(trx, tell, [waiting.id], { status: 'timed_out' }, now);
+  if (waiting !== undefined) await endWaiting(trx, publish, [waiting.id], { status: 'timed_out' }, now);
   // The newest alone: what was decided before it no longer counts.
   const latest = await identical(trx, request)
     .orderBy('requested_at', 'desc')
@@ -43,7 +43,7 @@ export async function ask(
     .executeTakeFirstOrThrow();
   const asked = toApproval(row);
   await join(trx, asked.id, waiter);
-  await tell(asked.runId, [approvalRequired(asked)], now);
+  await publish(asked.runId, [approvalRequired(asked)], now);
   return asked;
 }
 

@@ -4,7 +4,7 @@ import { approvalEnded, policySource } from '#core/rules/approval-events.ts';
 import { coveringPolicy } from '#core/rules/approval-scope.ts';
 import { instantText } from '../instant.ts';
 import type { ApprovalsTable, SqlSchema } from '../schema.ts';
-import type { Tell } from '../telling.ts';
+import type { Publish } from '../publishing-transaction.ts';
 import { toApproval } from './approval-rows.ts';
 import { allowedAndDenied } from './policy-records.ts';
 
@@ -17,7 +17,7 @@ type Ending = Pick<ApprovalsTable, 'status'> &
 /** Ends those of the requests that wait, and tells it: the one place where a request ends. Returns them. */
 export async function endWaiting(
   trx: Transaction<SqlSchema>,
-  tell: Tell,
+  publish: Publish,
   ids: readonly string[],
   ending: Ending,
   now: Date,
@@ -36,14 +36,14 @@ export async function endWaiting(
     ended.push(toApproval(row));
   }
   const [first] = ended;
-  if (first !== undefined) await tell(first.runId, ended.map(approvalEnded), now);
+  if (first !== undefined) await publish(first.runId, ended.map(approvalEnded), now);
   return ended;
 }
 
 /** Withdraws what waits in the run, or has it timed out where its time is over. */
 export async function withdrawWaiting(
   trx: Transaction<SqlSchema>,
-  tell: Tell,
+  publish: Publish,
   runId: string,
   now: Date,
 ): Promise<void> {
@@ -57,14 +57,14 @@ export async function withdrawWaiting(
     .execute();
   for (const { id, expires_at } of waiting) {
     const status = new Date(expires_at) <= now ? 'timed_out' : 'withdrawn';
-    await endWaiting(trx, tell, [id], { status }, now);
+    await endWaiting(trx, publish, [id], { status }, now);
   }
 }
 
 /** Approves what waits in the run and is covered by a policy. Returns it. */
 export async function approveCovered(
   trx: Transaction<SqlSchema>,
-  tell: Tell,
+  publish: Publish,
   run: { readonly id: string; readonly owner_org: string; readonly owner_user: string },
   tool: string,
   now: Date,
@@ -87,7 +87,7 @@ export async function approveCovered(
     if (policy === undefined) continue;
     const source = policySource(policy);
     const ending = { status: 'approved', source, decided_by: policy.createdBy } as const;
-    approved.push(...(await endWaiting(trx, tell, [id], ending, now)));
+    approved.push(...(await endWaiting(trx, publish, [id], ending, now)));
   }
   return approved;
 }

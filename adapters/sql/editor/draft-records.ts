@@ -56,12 +56,12 @@ export function draftRecords({ dialect, once, repeatable }: SqlSession): DraftRe
           .returningAll()
           .executeTakeFirst();
         if (taken !== undefined) return lock;
-        const standing = await db
+        const existing = await db
           .selectFrom('tool_drafts')
           .select(['lock_org', 'lock_user', 'lock_token_sha256', 'lock_expires_at'])
           .where('tool_id', '=', toolId)
           .executeTakeFirst();
-        return (standing && toLock(standing)) ?? undefined;
+        return (existing && toLock(existing)) ?? undefined;
       }),
 
     renewLock: ({ toolId, tokenSha256, at }, expiresAt) =>

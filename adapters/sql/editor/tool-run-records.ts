@@ -40,7 +40,7 @@ export function toolRunRecords({ dialect, once, repeatable }: SqlSession): ToolR
           if (draft === undefined) return { kind: 'expired' };
           if (!holdsLock(draft, claim)) return { kind: 'not_locked', draft };
           await dialect.lockKey(trx, JSON.stringify(['tool_runs', run.owner.org, run.owner.user]));
-          const refusal = await standing(trx, run, claim.at, most, snapshot);
+          const refusal = await existing(trx, run, claim.at, most, snapshot);
           if (refusal !== undefined) return refusal;
           if (snapshot !== undefined) {
             await trx.insertInto('sandbox_snapshots').values(snapshotRow(snapshot)).execute();
@@ -159,7 +159,7 @@ async function measure(trx: Kysely<SqlSchema>, id: string): Promise<void> {
 }
 
 /** What speaks against one more run, as things stand until the transaction ends. */
-async function standing(
+async function existing(
   trx: Kysely<SqlSchema>,
   { snapshotId, owner }: NewToolRun,
   at: Date,

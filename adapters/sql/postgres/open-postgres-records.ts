@@ -4,7 +4,7 @@ import type { Records } from '#core/ports/records.ts';
 import type { SqlSchema } from '../schema.ts';
 import { sqlRecords, type SqlRecordsOptions } from '../sql-records.ts';
 import { connectionPool } from './connection-pool.ts';
-import { notifyBell } from './notify-bell.ts';
+import { postgresNotifier } from './postgres-notifier.ts';
 import { postgresSqlDialect } from './postgres-sql-dialect.ts';
 
 export interface PostgresRecordsOptions extends SqlRecordsOptions {
@@ -33,7 +33,7 @@ export function openPostgresRecords({ url, poolSize = 10, ...options }: Postgres
   return sqlRecords(
     new Kysely<SqlSchema>({ dialect }),
     postgresSqlDialect,
-    notifyBell({ url, log }),
+    postgresNotifier({ url, log }),
     options,
   );
 }

@@ -2,7 +2,7 @@ import { Kysely } from 'kysely';
 import type { Records } from '#core/ports/records.ts';
 import type { SqlSchema } from '../schema.ts';
 import { sqlRecords, type SqlRecordsOptions } from '../sql-records.ts';
-import { inProcessBell } from './in-process-bell.ts';
+import { inProcessNotifier } from './in-process-notifier.ts';
 import { nodeSqliteDialect } from './node-sqlite-dialect.ts';
 import { sqliteSqlDialect } from './sqlite-sql-dialect.ts';
 
@@ -19,5 +19,5 @@ export interface SqliteRecordsOptions extends SqlRecordsOptions {
 /** Records in one SQLite file, on a local disk. Opened by the first request, `migrate()` in the usual case. */
 export function openSqliteRecords({ file, busyTimeoutMs = 5000, ...options }: SqliteRecordsOptions): Records {
   const db = new Kysely<SqlSchema>({ dialect: nodeSqliteDialect({ file, busyTimeoutMs }) });
-  return sqlRecords(db, sqliteSqlDialect, inProcessBell(), options);
+  return sqlRecords(db, sqliteSqlDialect, inProcessNotifier(), options);
 }

@@ -36,7 +36,7 @@ export const delegateCommand: CommandSpec = {
     ['porthole delegate try --list', 'what is lent'],
   ],
   positionals: [1, 1],
-  async run({ given, porthole, signal, print, tell }) {
+  async run({ given, porthole, signal, print, note }) {
     const scopes = given.texts('scope').map((text) => {
       const scope = SCOPES.find((each) => each === text);
       if (scope === undefined)
@@ -72,7 +72,7 @@ export const delegateCommand: CommandSpec = {
     const config = delegation.sandboxConfig();
     if (given.is('json')) await print(JSON.stringify({ ...delegation.toJSON(), config }));
     else {
-      await tell(`${delegation.id} until ${delegation.expiresAt.toISOString()}`);
+      await note(`${delegation.id} until ${delegation.expiresAt.toISOString()}`);
       await print(JSON.stringify(config));
     }
     return 0;

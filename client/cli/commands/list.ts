@@ -21,7 +21,7 @@ export const listCommand: CommandSpec = {
     ['porthole list --tag thread_id=42 --json', 'those of a conversation, for a program'],
   ],
   positionals: [0, 0],
-  async run({ given, porthole, signal, print, tell }) {
+  async run({ given, porthole, signal, print, note }) {
     const state = STATES.find((each) => each === given.text('state'));
     if (given.text('state') !== undefined && state === undefined) {
       throw new UsageError(
@@ -37,7 +37,7 @@ export const listCommand: CommandSpec = {
       if (info !== undefined) found.push(info);
     }
     if (given.is('json')) await print(JSON.stringify(found));
-    else if (found.length === 0) await tell('No sandboxes. Make one: porthole create --name try');
+    else if (found.length === 0) await note('No sandboxes. Make one: porthole create --name try');
     else await print(lines(found, new Date()).join('\n'));
     return 0;
   },

@@ -21,7 +21,7 @@ export const previewCommand: CommandSpec = {
   ],
   positionals: [2, 2],
   async run(context) {
-    const { given, signal, print, tell } = context;
+    const { given, signal, print, note } = context;
     const [word = '', text = ''] = given.positionals;
     const port = readPort(text);
     const run = await runOf(context, word, 'make');
@@ -33,7 +33,7 @@ export const previewCommand: CommandSpec = {
     await print(given.is('json') ? JSON.stringify({ run_id: run.id, ...preview.info }) : preview.url);
     if (!preview.ready) {
       const { advice } = await run.doctor(port, { signal });
-      await tell(plain(`porthole: the preview is live, but does not show the app yet. ${advice}`));
+      await note(plain(`porthole: the preview is live, but does not show the app yet. ${advice}`));
     }
     if (given.is('once')) return 0;
     // Heartbeats and keepalives hold up no process: this does.

@@ -26,7 +26,7 @@ export const syncCommand: CommandSpec = {
   ],
   positionals: [2, 2],
   async run(context) {
-    const { given, signal, print, tell } = context;
+    const { given, signal, print, note } = context;
     const [folder = '', target = ''] = given.positionals;
     const colon = target.indexOf(':');
     const sandbox = await holdSandbox(context, colon === -1 ? target : target.slice(0, colon));
@@ -40,7 +40,7 @@ export const syncCommand: CommandSpec = {
       });
       if (given.is('json')) await print(JSON.stringify({ sent, removed, unchanged, bytes, skipped }));
       else {
-        for (const { path, reason } of skipped) await tell(plain(`left out: ${path}, ${reason}`));
+        for (const { path, reason } of skipped) await note(plain(`left out: ${path}, ${reason}`));
         await print(`${sent} sent, ${removed} removed, ${unchanged} unchanged`);
       }
       return 0;

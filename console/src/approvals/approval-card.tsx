@@ -1,22 +1,22 @@
 import { useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { ApiError, call } from '../api/client.ts';
-import { timeLeft } from '../live/time-words.ts';
+import { timeLeft } from '../live/format-time.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import {
   type Choice,
-  choiceWords,
+  choiceLabel,
   consequenceOf,
-  decidedWords,
+  decidedLabel,
   mayCover,
   portOf,
   questionOf,
   runName,
   type WaitingApproval,
-  widestWords,
-} from './approval-words.ts';
+  widestLabel,
+} from './approval-labels.ts';
 import { WhatListens } from './what-listens.tsx';
 
 export interface ApprovalCardProps {
@@ -79,7 +79,7 @@ export function ApprovalCard({
         },
       });
       const beside = waiting.filter((each) => also.includes(each.request_id));
-      onEnd(decidedWords(approval, choice, user, beside), [id, ...also]);
+      onEnd(decidedLabel(approval, choice, user, beside), [id, ...also]);
     } catch (error) {
       if (error instanceof ApiError && error.code === 'approval_decided') {
         onEnd('This was already decided, in another window or by someone else. Nothing has changed.', [id]);
@@ -102,7 +102,7 @@ export function ApprovalCard({
     else onConfirming(true);
   };
   const button = ([choice, variant]: (typeof THIS_CALL | typeof FURTHER)[number]) => {
-    const words = choiceWords(approval, choice, user);
+    const words = choiceLabel(approval, choice, user);
     if (words === undefined) return null;
     const confirms = choice === 'always' && confirming;
     return (
@@ -154,7 +154,7 @@ export function ApprovalCard({
       <div className="decision" role="group" aria-label="Your decision" data-armed={armed && !busy}>
         <div className="actions">{THIS_CALL.map(button)}</div>
         <p className={confirming ? '' : 'quiet'} id={`further-${id}`} role="status">
-          {confirming ? widestWords(approval, user) : 'Approve without asking again:'}
+          {confirming ? widestLabel(approval, user) : 'Approve without asking again:'}
         </p>
         <div className="actions further">{FURTHER.map(button)}</div>
       </div>

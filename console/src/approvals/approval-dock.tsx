@@ -2,8 +2,8 @@ import { type FocusEvent, useEffect, useRef, useState } from 'react';
 import { serverNow } from '../live/server-clock.ts';
 import { Button } from '../parts/button.tsx';
 import { ApprovalCard } from './approval-card.tsx';
-import { endedWords, questionOf, runName, type WaitingApproval } from './approval-words.ts';
-import { TellMeButton } from './tell-me-button.tsx';
+import { endedLabel, questionOf, runName, type WaitingApproval } from './approval-labels.ts';
+import { NotifyMeButton } from './notify-me-button.tsx';
 import { useArmed } from './use-armed.ts';
 import type { Approvals } from './use-approvals.ts';
 import './approvals.css';
@@ -26,18 +26,18 @@ const KEY = 'F8';
 export function ApprovalDock({ waiting, forget, user }: ApprovalDockProps) {
   const dock = useRef<HTMLElement>(null);
   const [folded, setFolded] = useState(false);
-  const { words: notice, tell } = useNotice();
+  const { words: notice, announce } = useNotice();
   /** By request, those that its decision here may have ended. */
   const decided = useRef(new Map<string, readonly string[]>());
   const shown = folded ? [] : waiting.slice(0, SHOWN);
   const [confirming, setConfirming] = useState<string>();
   const armed = useArmed(dock, [...shown.map(({ request_id: id }) => id), confirming].join());
-  const news = useNews(waiting, decided.current, tell, () => setFolded(false));
+  const change = useChange(waiting, decided.current, announce, () => setFolded(false));
   const leave = useFocusOf(dock, waiting);
   return (
     <div data-react-aria-top-layer="true">
       <p className="hidden" role="status">
-        {notice ?? news}
+        {notice ?? change}
       </p>
       {waiting.length === 0 && notice === undefined ? null : (
         <section
@@ -51,7 +51,7 @@ export function ApprovalDock({ waiting, forget, user }: ApprovalDockProps) {
             <header className="dock-head">
               <h2>{waiting.length === 1 ? '1 request waits' : `${waiting.length} requests wait`}</h2>
               <kbd title="Leads here, and back">{KEY}</kbd>
-              <TellMeButton />
+              <NotifyMeButton />
               <Button variant="plain" aria-expanded={!folded} onPress={() => setFolded(!folded)}>
                 {folded ? 'Show' : 'Hide'}
               </Button>
@@ -70,7 +70,7 @@ export function ApprovalDock({ waiting, forget, user }: ApprovalDockProps) {
               onDecide={(ids) => decided.current.set(each.request_id, ids)}
               onEnd={(words, ids) => {
                 decided.current.set(each.request_id, ids);
-                tell(words);
+                announce(words);
                 ids.forEach(forget);
               }}
             />
@@ -87,7 +87,7 @@ export function ApprovalDock({ waiting, forget, user }: ApprovalDockProps) {
 
 interface Notice {
   readonly words: string | undefined;
-  readonly tell: (words: string) => void;
+  readonly announce: (words: string) => void;
 }
 
 /** The last thing that became of a request, for a while. */
@@ -98,17 +98,17 @@ function useNotice(): Notice {
     const timer = setTimeout(() => setWords(undefined), NOTICE_MS);
     return () => clearTimeout(timer);
   }, [words]);
-  return { words, tell: setWords };
+  return { words, announce: setWords };
 }
 
 /** What a screen reader says when something begins to wait; tells as well what has ended without a decision from here. */
-function useNews(
+function useChange(
   waiting: readonly WaitingApproval[],
   decidedHere: ReadonlyMap<string, readonly string[]>,
-  tell: Notice['tell'],
+  announce: Notice['announce'],
   onBegin: () => void,
 ): string | undefined {
-  const [news, setNews] = useState<string>();
+  const [change, setChange] = useState<string>();
   const known = useRef<readonly WaitingApproval[]>([]);
   useEffect(() => {
     const before = known.current;
@@ -118,14 +118,14 @@ function useNews(
     const begun = waiting.filter((each) => !isIn(before, each));
     const here = new Set([...decidedHere.values()].flat());
     const ended = before.find((each) => !isIn(waiting, each) && !here.has(each.request_id));
-    if (ended !== undefined) tell(endedWords(ended, serverNow()));
+    if (ended !== undefined) announce(endedLabel(ended, serverNow()));
     const [first] = begun;
     if (first !== undefined) {
-      setNews(`The agent of ${runName(first)} asks: ${questionOf(first)} Press ${KEY} to decide.`);
+      setChange(`The agent of ${runName(first)} asks: ${questionOf(first)} Press ${KEY} to decide.`);
       onBegin();
-    } else if (waiting.length === 0) setNews(undefined);
-  }, [waiting, decidedHere, tell, onBegin]);
-  return news;
+    } else if (waiting.length === 0) setChange(undefined);
+  }, [waiting, decidedHere, announce, onBegin]);
+  return change;
 }
 
 /** Leads the keyboard to the dock and back, and keeps it somewhere when what it was on goes. */

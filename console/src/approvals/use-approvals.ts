@@ -2,7 +2,7 @@ import { useCallback, useEffect, useState } from 'react';
 import type { Answer } from '../api/client.ts';
 import { serverNow } from '../live/server-clock.ts';
 import { useAnswer, useEvents } from '../live/use-live.ts';
-import type { WaitingApproval } from './approval-words.ts';
+import type { WaitingApproval } from './approval-labels.ts';
 
 export interface Approvals {
   /** What waits, the oldest first. */
@@ -18,13 +18,13 @@ const ASK_EVERY_MS = 5_000;
 
 /** What waits for a decision in all of one's runs, as the server tells it; until its time is over, though the server should be away. */
 export function useApprovals(): Approvals {
-  const [told, setTold] = useState<readonly WaitingApproval[]>([]);
+  const [notice, setNotice] = useState<readonly WaitingApproval[]>([]);
   const [forgotten, setForgotten] = useState<readonly string[]>([]);
   const { live, following } = useEvents(
     '/api/approvals/events',
     ({ type, data }) => {
       if (type === 'approvals') {
-        setTold((JSON.parse(data) as Answer<'GET /api/approvals'>).approvals);
+        setNotice((JSON.parse(data) as Answer<'GET /api/approvals'>).approvals);
       }
     },
     'porthole: what waits for a decision',
@@ -33,17 +33,17 @@ export function useApprovals(): Approvals {
   const [heard, setHeard] = useState(asked);
   if (asked !== heard) {
     setHeard(asked);
-    if (asked !== undefined && !live) setTold(asked.approvals);
+    if (asked !== undefined && !live) setNotice(asked.approvals);
   }
-  const waiting = useLasting(told).filter(({ request_id: id }) => !forgotten.includes(id));
+  const waiting = useLasting(notice).filter(({ request_id: id }) => !forgotten.includes(id));
   const forget = useCallback((id: string) => setForgotten((before) => [...before.slice(-50), id]), []);
   return { waiting, following, forget };
 }
 
 /** Those whose time is not over. */
-function useLasting(told: readonly WaitingApproval[]): readonly WaitingApproval[] {
+function useLasting(notice: readonly WaitingApproval[]): readonly WaitingApproval[] {
   const [now, setNow] = useState(serverNow);
-  const lasting = told.filter(({ expires_at: until }) => Date.parse(until) > now);
+  const lasting = notice.filter(({ expires_at: until }) => Date.parse(until) > now);
   const next = Math.min(...lasting.map(({ expires_at: until }) => Date.parse(until)));
   useEffect(() => {
     if (next === Number.POSITIVE_INFINITY) return undefined;

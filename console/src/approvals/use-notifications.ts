@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'react';
-import { questionOf, runName } from './approval-words.ts';
+import { questionOf, runName } from './approval-labels.ts';
 import type { Approvals } from './use-approvals.ts';
 
 /** Has the browser tell of each request that begins while nobody sees the tab, where somebody has allowed that. */

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import { sizeWords } from '../live/time-words.ts';
+import { formatSize } from '../live/format-time.ts';
 
 /** What stands in the page at a time, in characters: browsers take seconds to lay out a megabyte of one line. */
 const MOST_SHOWN = 50_000;
@@ -40,7 +40,7 @@ function WholeText({ text, file }: Omit<BoundedTextProps, 'label'>) {
   if (made === undefined) return null;
   return (
     <a href={made.address} download={file}>
-      Download all of it ({sizeWords(made.size)})
+      Download all of it ({formatSize(made.size)})
     </a>
   );
 }

@@ -1,4 +1,4 @@
-import { changedFields, FIELD_WORDS, type ToolText } from './tool-text.ts';
+import { changedFields, FIELD_LABELS, type ToolText } from './tool-text.ts';
 import { diffLines, withContext } from './line-diff.ts';
 
 const AROUND = 3;
@@ -18,8 +18,8 @@ export function Changes({ before, after }: ChangesProps) {
   return (
     <>
       {names.map((name) => (
-        <section key={name} className="change" aria-label={FIELD_WORDS[name]}>
-          <h3>{FIELD_WORDS[name]}</h3>
+        <section key={name} className="change" aria-label={FIELD_LABELS[name]}>
+          <h3>{FIELD_LABELS[name]}</h3>
           <Lines before={before[name]} after={after[name]} />
         </section>
       ))}

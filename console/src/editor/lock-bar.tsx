@@ -24,7 +24,7 @@ export interface LockBarProps {
 /** Who may change the draft, and what is left to whoever may not: their text is theirs all the same. */
 export function LockBar({ lock, user, admin, changed, code, fields, name, onCopied }: LockBarProps) {
   const now = useNow();
-  const [told, setTold] = useState('');
+  const [notice, setNotice] = useState('');
   const { busy, problem, attempt } = useAttempt();
   const { state } = lock;
   if (state.kind === 'asking') return null;
@@ -44,9 +44,9 @@ export function LockBar({ lock, user, admin, changed, code, fields, name, onCopi
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(code);
-      setTold('Copied.');
+      setNotice('Copied.');
     } catch {
-      setTold('This browser does not let the page copy: select the code and copy it.');
+      setNotice('This browser does not let the page copy: select the code and copy it.');
     }
   };
   const makeOther = async () => {
@@ -73,7 +73,7 @@ export function LockBar({ lock, user, admin, changed, code, fields, name, onCopi
         {changed
           ? ' Your text stays here. It can be saved as the draft, and run, once this page has the lock again.'
           : ''}{' '}
-        {told}
+        {notice}
       </p>
       {problem === undefined ? null : <Problem words={problem} />}
       <div className="tools">

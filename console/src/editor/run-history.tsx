@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { type Answer, call } from '../api/client.ts';
-import { timeAgo, timeLeft } from '../live/time-words.ts';
+import { timeAgo, timeLeft } from '../live/format-time.ts';
 import { problemOf, useNow, useVisible } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Loading, Problem, State } from '../parts/feedback.tsx';
@@ -10,7 +10,7 @@ type Summary = Page['runs'][number];
 
 const PAGE = 20;
 /** How often the newest are read while one of them runs. */
-const LOOK_MS = 2_000;
+const POLL_MS = 2_000;
 
 export interface RunHistoryProps {
   readonly toolId: string;
@@ -51,7 +51,7 @@ export function RunHistory({ toolId, seen, current, onShow }: RunHistoryProps) {
   const isUnderWay = runs?.some(({ status }) => status === 'running') === true;
   useEffect(() => {
     if (!isUnderWay || !visible) return undefined;
-    const timer = setInterval(() => void read(), LOOK_MS);
+    const timer = setInterval(() => void read(), POLL_MS);
     return () => clearInterval(timer);
   }, [isUnderWay, visible, read]);
   if (runs === undefined) {

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { FileTrigger, ToggleButton } from 'react-aria-components';
-import { sizeWords, timeLeft } from '../live/time-words.ts';
+import { formatSize, timeLeft } from '../live/format-time.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import type { Inputs } from './inputs.ts';
@@ -59,7 +59,7 @@ export function RunPanel(props: RunPanelProps) {
           <ul aria-label="Files for the run">
             {files.map((file) => (
               <li key={file.name}>
-                {file.name} <span className="quiet">{sizeWords(file.size)}</span>
+                {file.name} <span className="quiet">{formatSize(file.size)}</span>
                 <Button
                   variant="plain"
                   aria-label={`Leave ${file.name} out`}

@@ -1,10 +1,10 @@
-import { timeLeft } from '../live/time-words.ts';
+import { timeLeft } from '../live/format-time.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem, State } from '../parts/feedback.tsx';
 import { ActionButton } from './action-button.tsx';
 import { BoundedText } from './bounded-text.tsx';
-import { durationWords } from './duration-words.ts';
+import { formatDuration } from './format-duration.ts';
 import { offeredBy } from './next-actions.ts';
 import type { ToolRun, UnderWay } from './use-tool-runs.ts';
 
@@ -32,7 +32,7 @@ export function RunResult({ run, expired, refused, underWay, onAct, onRunAgain }
       <p className="facts">
         <State value={run.status} />
         {run.action_id === null ? null : <span>action {run.action_id}</span>}
-        <span>{durationWords(run, now)}</span>
+        <span>{formatDuration(run, now)}</span>
         <span className="id" title={run.snapshot_id}>
           snapshot …{run.snapshot_id.slice(-8)}
         </span>

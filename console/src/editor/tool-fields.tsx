@@ -77,7 +77,7 @@ export function ToolFieldTabs(props: ToolFieldsProps) {
           readOnly={readOnly}
           onChange={(next) => onEdit('usage_instructions', next)}
         />
-        <FieldWords problem={problems.usage_instructions} hint="For whoever runs the tool." />
+        <FieldLabels problem={problems.usage_instructions} hint="For whoever runs the tool." />
       </TabPanel>
       <TabPanel id="versions">{versions}</TabPanel>
     </Tabs>
@@ -121,7 +121,7 @@ function CodeField({ text, problems, readOnly, onEdit }: ToolFieldsProps) {
         readOnly={readOnly}
         onChange={(next) => onEdit('source_code', next)}
       />
-      <FieldWords problem={problems.source_code} hint="" />
+      <FieldLabels problem={problems.source_code} hint="" />
     </>
   );
 }
@@ -148,12 +148,12 @@ function SchemaField({ label, text, problem, readOnly, onChange }: SchemaFieldPr
         problem={shown?.at}
         onChange={onChange}
       />
-      <FieldWords problem={shown} hint={SCHEMA_HINT} />
+      <FieldLabels problem={shown} hint={SCHEMA_HINT} />
     </>
   );
 }
 
-function FieldWords({
+function FieldLabels({
   problem,
   hint,
 }: {

@@ -21,7 +21,7 @@ export interface FieldProblem {
 export type FieldProblems = { readonly [name in FieldName]?: FieldProblem | undefined };
 
 /** As people read them, in the order in which they are edited. */
-export const FIELD_WORDS: Readonly<Record<FieldName, string>> = {
+export const FIELD_LABELS: Readonly<Record<FieldName, string>> = {
   source_code: 'Code',
   entrypoint: 'Entrypoint',
   language: 'Language',
@@ -29,7 +29,7 @@ export const FIELD_WORDS: Readonly<Record<FieldName, string>> = {
   settings_schema: 'Settings schema',
   usage_instructions: 'Instructions',
 };
-export const FIELD_NAMES = Object.keys(FIELD_WORDS) as readonly FieldName[];
+export const FIELD_NAMES = Object.keys(FIELD_LABELS) as readonly FieldName[];
 
 export function textOf(fields: ToolFields): ToolText {
   return {

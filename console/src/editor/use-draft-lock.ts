@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
-import { keepLock, type LockKeeper, type LockState } from './lock-keeper.ts';
+import { keepLock, type LockRenewal, type LockState } from './lock-renewal.ts';
 
-export interface DraftLock extends Omit<LockKeeper, 'stop'> {
+export interface DraftLock extends Omit<LockRenewal, 'stop'> {
   readonly state: LockState;
 }
 
@@ -12,7 +12,7 @@ export function useDraftLock(
   onRevision: (revision: number) => void,
 ): DraftLock {
   const [state, setState] = useState<LockState>({ kind: 'asking' });
-  const keeper = useRef<LockKeeper>(undefined);
+  const renewal = useRef<LockRenewal>(undefined);
   const listener = useRef(onRevision);
   listener.current = onRevision;
   useEffect(() => {
@@ -22,14 +22,14 @@ export function useDraftLock(
       onState: setState,
       onRevision: (revision) => listener.current(revision),
     });
-    keeper.current = own;
+    renewal.current = own;
     return () => own.stop();
   }, [toolId, user]);
   const ways = useMemo(
     () => ({
-      take: async () => keeper.current?.take(),
-      use: async <T>(work: (token: string) => Promise<T>) => keeper.current?.use(work),
-      touch: () => keeper.current?.touch(),
+      take: async () => renewal.current?.take(),
+      use: async <T>(work: (token: string) => Promise<T>) => renewal.current?.use(work),
+      touch: () => renewal.current?.touch(),
     }),
     [],
   );

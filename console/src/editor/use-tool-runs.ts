@@ -40,7 +40,7 @@ export interface ToolRunsState {
 }
 
 /** How often a run that somebody else waits for is read. */
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 const UNANSWERED =
   'No answer came. What has begun goes on to its end, and is in the list of runs then: look there before it is run again.';
 const MIXED_UP =
@@ -78,7 +78,7 @@ export function useToolRuns(onRun: () => void): ToolRunsState {
   const waitedFor = run?.status === 'running' ? run.run_id : undefined;
   useEffect(() => {
     if (waitedFor === undefined) return undefined;
-    const timer = setInterval(() => void read(waitedFor).catch(() => undefined), LOOK_MS);
+    const timer = setInterval(() => void read(waitedFor).catch(() => undefined), POLL_MS);
     return () => clearInterval(timer);
   }, [waitedFor]);
 

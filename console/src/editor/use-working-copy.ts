@@ -13,12 +13,12 @@ export interface WorkingCopyState {
   readonly newer: Draft | undefined;
   readonly problems: FieldProblems;
   /** What came of the last thing that was done, in words. */
-  readonly told: string;
+  readonly notice: string;
   readonly problem: string | undefined;
   readonly busy: boolean;
   readonly edit: (name: FieldName, text: string) => void;
   /** What is the page's becomes this. */
-  readonly replace: (copy: WorkingCopy, told: string) => void;
+  readonly replace: (copy: WorkingCopy, notice: string) => void;
   /** Undefined where something is no field; the page says what. */
   readonly fields: () => ToolFields | undefined;
   /** What an answer says of the fields; false where it says nothing of them. */
@@ -50,7 +50,7 @@ export function useWorkingCopy({
 }: WorkingCopyOptions): WorkingCopyState {
   const [copy, setCopy] = useState(() => unsavedCopy(person, toolId) ?? copyOf(draft));
   const [problems, setProblems] = useState<FieldProblems>({});
-  const [told, setTold] = useState('');
+  const [notice, setNotice] = useState('');
   // What is saved or run is what stands there now, also before the page has shown it.
   const latest = useRef(copy);
   const change = useCallback(
@@ -99,7 +99,7 @@ export function useWorkingCopy({
   };
   const save = () =>
     attempt(async () => {
-      setTold('');
+      setNotice('');
       const sent = latest.current;
       const given = fields();
       if (given === undefined) return;
@@ -110,11 +110,11 @@ export function useWorkingCopy({
         return true;
       });
       if (saved === undefined) setProblem(NO_LOCK);
-      else setTold('Draft saved.');
+      else setNotice('Draft saved.');
     });
   const saveVersion = () =>
     attempt(async () => {
-      setTold('');
+      setNotice('');
       const sent = latest.current;
       const given = fields();
       if (given === undefined) return;
@@ -126,7 +126,7 @@ export function useWorkingCopy({
         await put(token, sent, given, made.version_id);
         return true;
       });
-      setTold(
+      setNotice(
         isDraft === undefined
           ? `Saved as version ${made.number}. The draft, which somebody else has, stays as it is.`
           : `Saved as version ${made.number}.`,
@@ -138,11 +138,11 @@ export function useWorkingCopy({
     newer: isOlder && changed ? draft : undefined,
     problems,
     problem,
-    told,
+    notice,
     busy,
     edit: (name, text) => {
       lock.touch();
-      setTold('');
+      setNotice('');
       setProblems((before) => ({ ...before, [name]: undefined }));
       change((before) => ({ ...before, text: { ...before.text, [name]: text } }));
     },
@@ -150,7 +150,7 @@ export function useWorkingCopy({
       change(() => next);
       setProblems({});
       setProblem(undefined);
-      setTold(words);
+      setNotice(words);
     },
     fields,
     refuse,

@@ -1,11 +1,11 @@
 import { useCallback, useEffect, useState } from 'react';
 import { type Answer, call } from '../api/client.ts';
-import { timeAgo } from '../live/time-words.ts';
+import { timeAgo } from '../live/format-time.ts';
 import { problemOf, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Loading, Problem } from '../parts/feedback.tsx';
 import { Changes } from './changes.tsx';
-import { FIELD_NAMES, FIELD_WORDS, textOf, type ToolText } from './tool-text.ts';
+import { FIELD_NAMES, FIELD_LABELS, textOf, type ToolText } from './tool-text.ts';
 
 export type Version = Answer<'GET /api/v1/editor/tools/{tool_id}/versions'>['versions'][number];
 
@@ -111,9 +111,9 @@ function OneVersion({ version, text, mayEdit, onBringBack }: OneVersionProps) {
       </div>
       {isWhole ? (
         FIELD_NAMES.filter((name) => own[name] !== '').map((name) => (
-          <section key={name} className="change" aria-label={FIELD_WORDS[name]}>
-            <h3>{FIELD_WORDS[name]}</h3>
-            <pre tabIndex={0} role="region" aria-label={`${FIELD_WORDS[name]} of version ${version.number}`}>
+          <section key={name} className="change" aria-label={FIELD_LABELS[name]}>
+            <h3>{FIELD_LABELS[name]}</h3>
+            <pre tabIndex={0} role="region" aria-label={`${FIELD_LABELS[name]} of version ${version.number}`}>
               {own[name].slice(0, 50_000)}
             </pre>
           </section>

@@ -187,7 +187,7 @@ export function Workbench({ me, tool, draft, onStale }: WorkbenchProps) {
             </div>
           </div>
           <p className="told" role="status">
-            {work.told}
+            {work.notice}
           </p>
           {work.problem === undefined ? null : <Problem words={work.problem} />}
           <ToolFieldTabs

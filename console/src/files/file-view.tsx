@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react';
 import { ApiError } from '../api/client.ts';
 import CodeEditor from '../editor/code-editor.tsx';
-import { sizeWords } from '../live/time-words.ts';
+import { formatSize } from '../live/format-time.ts';
 import { problemOf } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
@@ -102,7 +102,7 @@ export default function FileView({ sandboxId, path, onClose, onFolder }: FileVie
       {shown?.kind === 'beginning' ? (
         <>
           <p className="reason">
-            This text has more than {sizeWords(MOST_TEXT)}. Its first {sizeWords(SHOWN_TEXT)} are shown, and
+            This text has more than {formatSize(MOST_TEXT)}. Its first {formatSize(SHOWN_TEXT)} are shown, and
             cannot be changed here.
           </p>
           <CodeEditor
@@ -122,7 +122,7 @@ function judged(bytes: Uint8Array<ArrayBuffer>, isCut: boolean): Shown {
   const type = pictureType(bytes);
   if (type !== undefined) {
     return isCut
-      ? { kind: 'none', words: `This picture has more than ${sizeWords(MOST_PICTURE)}` }
+      ? { kind: 'none', words: `This picture has more than ${formatSize(MOST_PICTURE)}` }
       : { kind: 'picture', bytes, type };
   }
   const text = textOf(bytes, isCut);

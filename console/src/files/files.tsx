@@ -1,6 +1,6 @@
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { Label, ProgressBar } from 'react-aria-components';
-import { sizeWords } from '../live/time-words.ts';
+import { formatSize } from '../live/format-time.ts';
 import { Button } from '../parts/button.tsx';
 import { Loading, Problem } from '../parts/feedback.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
@@ -118,7 +118,7 @@ export function Files({ sandboxId, seen }: FilesProps) {
       </div>
       {progress === undefined ? (
         <p className="quiet" role="status">
-          {upload.told === '' ? 'Drop files and folders anywhere here to upload them.' : upload.told}
+          {upload.notice === '' ? 'Drop files and folders anywhere here to upload them.' : upload.notice}
         </p>
       ) : (
         <div className="upload">
@@ -126,7 +126,7 @@ export function Files({ sandboxId, seen }: FilesProps) {
             className="upload-progress"
             value={progress.sent}
             maxValue={Math.max(progress.total, 1)}
-            valueLabel={`${sizeWords(progress.sent)} of ${sizeWords(progress.total)}`}
+            valueLabel={`${formatSize(progress.sent)} of ${formatSize(progress.total)}`}
           >
             {({ percentage = 0, valueText }) => (
               <>

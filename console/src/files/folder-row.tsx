@@ -1,5 +1,5 @@
 import { memo } from 'react';
-import { sizeWords } from '../live/time-words.ts';
+import { formatSize } from '../live/format-time.ts';
 import { Icon } from '../parts/icon.tsx';
 import { Ago } from '../sandboxes/ago.tsx';
 import { placeAfter } from '../sandboxes/use-place.ts';
@@ -43,7 +43,7 @@ export const FolderRow = memo(
             )}
           </span>
         </td>
-        <td>{size === null ? '' : sizeWords(size)}</td>
+        <td>{size === null ? '' : formatSize(size)}</td>
         <td className="wide">{mtime === null ? '' : <Ago at={mtime} />}</td>
         <td>
           {canBeOpened ? (

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import { sizeWords } from '../live/time-words.ts';
+import { formatSize } from '../live/format-time.ts';
 
 export interface PictureProps {
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -33,7 +33,7 @@ export function Picture({ bytes, type, name }: PictureProps) {
       )}
       <figcaption className="quiet">
         {type}, {size}
-        {sizeWords(bytes.length)}
+        {formatSize(bytes.length)}
       </figcaption>
     </figure>
   );

@@ -29,7 +29,7 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
   const [saved, setSaved] = useState(begun.saved);
   const [text, setText] = useState(begun.text);
   const { busy, problem, attempt } = useAttempt();
-  const [told, setTold] = useState('');
+  const [notice, setNotice] = useState('');
   const [conflict, setConflict] = useState<'changed' | 'deleted'>();
   const [leaving, setLeaving] = useState(false);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -41,7 +41,7 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
   const save = (overwrites: boolean) => {
     if (busy) return;
     setConflict(undefined);
-    setTold('');
+    setNotice('');
     void attempt(async () => {
       // The API has no condition for a write: it is looked at right before.
       const there = overwrites ? undefined : await whatIsThere(address, saved);
@@ -51,7 +51,7 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
       }
       await request(address, { method: 'PUT', body: bytesOf(text, initial.ends) });
       setSaved(text);
-      setTold('Saved.');
+      setNotice('Saved.');
     });
   };
   const drop = (then: () => void) => {
@@ -82,11 +82,11 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
         </div>
       </div>
       <p className="quiet" role="status">
-        {changed || told === ''
+        {changed || notice === ''
           ? initial.ends === 'mixed'
             ? 'Its lines end in different ways: saving makes them all one.'
             : ''
-          : told}
+          : notice}
       </p>
       {problem === undefined ? null : <Problem words={problem} />}
       {conflict === undefined ? null : (

@@ -1,4 +1,4 @@
-import { sizeWords } from '../live/time-words.ts';
+import { formatSize } from '../live/format-time.ts';
 import type { Incoming } from './incoming.ts';
 
 /** What the API takes of one file, in bytes. */
@@ -23,7 +23,7 @@ export function planUpload(files: readonly Incoming[]): UploadPlan | { readonly 
   if (first !== undefined) {
     const others = large.length === 1 ? '' : `, and so are ${large.length - 1} more`;
     return {
-      refused: `${first.path} is too large: ${sizeWords(first.file.size)}, and at most ${sizeWords(MOST_OF_FILE)} are taken${others}. Nothing was uploaded.`,
+      refused: `${first.path} is too large: ${formatSize(first.file.size)}, and at most ${formatSize(MOST_OF_FILE)} are taken${others}. Nothing was uploaded.`,
     };
   }
   const batches: Incoming[][] = [];

@@ -10,10 +10,10 @@ export interface UploadState {
   readonly progress: { readonly files: number; readonly sent: number; readonly total: number } | undefined;
   readonly problem: string | undefined;
   /** What came of the last one. */
-  readonly told: string;
+  readonly notice: string;
 }
 
-const NOTHING: UploadState = { progress: undefined, problem: undefined, told: '' };
+const NOTHING: UploadState = { progress: undefined, problem: undefined, notice: '' };
 
 export interface Upload extends UploadState {
   readonly start: (folder: string, files: readonly Incoming[]) => void;
@@ -36,9 +36,9 @@ export function useUpload(sandboxId: string, onDone: () => void): Upload {
     running.current = ended;
     const { total } = plan;
     let before = 0;
-    const tell = (sent: number) =>
+    const announce = (sent: number) =>
       setState({ ...NOTHING, progress: { files: files.length, sent: Math.min(sent, total), total } });
-    tell(0);
+    announce(0);
     const send = async () => {
       for (const batch of plan.batches) {
         const form = new FormData();
@@ -46,7 +46,7 @@ export function useUpload(sandboxId: string, onDone: () => void): Upload {
         await sendBody(addressOf('POST /v1/sandbox/{id}/files', { id: sandboxId }, { path: folder }), {
           method: 'POST',
           body: form,
-          onProgress: (bytes) => tell(before + bytes),
+          onProgress: (bytes) => announce(before + bytes),
           signal: ended.signal,
         });
         before += batch.reduce((sum, { file }) => sum + file.size, 0);
@@ -56,7 +56,7 @@ export function useUpload(sandboxId: string, onDone: () => void): Upload {
         await sendBody(addressOf('PUT /v1/sandbox/{id}/file/{path}', { id: sandboxId, path: where }), {
           method: 'PUT',
           body: file,
-          onProgress: (bytes) => tell(before + bytes),
+          onProgress: (bytes) => announce(before + bytes),
           signal: ended.signal,
         });
         before += file.size;
@@ -64,9 +64,9 @@ export function useUpload(sandboxId: string, onDone: () => void): Upload {
     };
     send()
       .then(
-        () => setState({ ...NOTHING, told: `${wordsOf(files)} there.` }),
+        () => setState({ ...NOTHING, notice: `${wordsOf(files)} there.` }),
         (error: unknown) => {
-          if (ended.signal.aborted) setState({ ...NOTHING, told: 'The upload was cancelled.' });
+          if (ended.signal.aborted) setState({ ...NOTHING, notice: 'The upload was cancelled.' });
           else if (isUnreadable(error)) {
             setState({
               ...NOTHING,

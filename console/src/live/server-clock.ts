@@ -5,9 +5,9 @@ let ahead = 0;
 
 /** Hears the time of an answer's server: what ends there must not look over because a clock here is wrong. */
 export function hearServerTime(response: Response): void {
-  const told = Date.parse(response.headers.get('date') ?? '');
-  if (Number.isNaN(told)) return;
-  const difference = told - Date.now();
+  const notice = Date.parse(response.headers.get('date') ?? '');
+  if (Number.isNaN(notice)) return;
+  const difference = notice - Date.now();
   ahead = Math.abs(difference) < NEGLIGIBLE_MS ? 0 : difference;
 }
 

@@ -1,7 +1,7 @@
 import { Link } from 'wouter';
 import { plainText } from '#core/rules/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
-import { timeAgo } from '../live/time-words.ts';
+import { timeAgo } from '../live/format-time.ts';
 import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';

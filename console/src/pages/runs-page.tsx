@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import { plainText } from '#core/rules/plain-text.ts';
 import { Policies } from '../approvals/policies.tsx';
-import { timeAgo } from '../live/time-words.ts';
+import { timeAgo } from '../live/format-time.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice } from '../parts/choice.tsx';

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { type Answer, call } from '../api/client.ts';
 import { EXAMPLE, FIRST_CODE } from '../editor/examples.ts';
-import { timeAgo } from '../live/time-words.ts';
+import { timeAgo } from '../live/format-time.ts';
 import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice } from '../parts/choice.tsx';

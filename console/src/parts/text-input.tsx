@@ -9,7 +9,7 @@ export interface TextInputProps extends TextFieldProps {
 /**
  * What was refused is judged with each key, and not when the focus goes: the words about it would go then, and what stands below them would move from under a press.
  */
-export function judgeAgain({ currentTarget }: { readonly currentTarget: HTMLElement }): void {
+export function validateAgain({ currentTarget }: { readonly currentTarget: HTMLElement }): void {
   if (currentTarget.closest('[data-invalid]') !== null) currentTarget.dispatchEvent(new Event('change'));
 }
 
@@ -17,7 +17,7 @@ export function TextInput({ label, hint, placeholder, ...props }: TextInputProps
   return (
     <TextField {...props} className="field">
       <Label>{label}</Label>
-      <Input {...(placeholder === undefined ? {} : { placeholder })} onInput={judgeAgain} />
+      <Input {...(placeholder === undefined ? {} : { placeholder })} onInput={validateAgain} />
       {hint === undefined ? null : (
         <Text slot="description" className="hint">
           {hint}

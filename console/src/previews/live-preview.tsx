@@ -1,12 +1,12 @@
 import { useEffect, useRef } from 'react';
 import { type Answer, call } from '../api/client.ts';
-import { timeLeft } from '../live/time-words.ts';
+import { timeLeft } from '../live/format-time.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
-import { previewStanding } from './preview-words.ts';
+import { previewStatus } from './preview-labels.ts';
 import { ResumeButton } from './resume-button.tsx';
 import { SharePreview } from './share-preview.tsx';
 import { type PortChanges, useDoctor } from './use-doctor.ts';
@@ -37,7 +37,7 @@ export function LivePreview({ run, preview, ports, fresh, onEnd }: LivePreviewPr
   const article = useRef<HTMLElement>(null);
   const { expiry, problem: notKept } = useKeepalive(run.run_id, preview);
   const { value: found, problem: unseen } = useDoctor(run.run_id, ports, port);
-  const { state, reason } = previewStanding(preview, found, unseen);
+  const { state, reason } = previewStatus(preview, found, unseen);
   const { isShown, loads, reload } = useFrame(
     state,
     found,

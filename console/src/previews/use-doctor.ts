@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { Answer } from '../api/client.ts';
 import { type Loaded, useAnswer } from '../live/use-live.ts';
-import type { RunEvent } from '../runs/event-words.ts';
+import type { RunEvent } from '../runs/event-labels.ts';
 
 /** What a run's events tell of the ports in its sandbox. */
 export interface PortChanges {
@@ -17,7 +17,7 @@ export function portChanges(events: readonly RunEvent[]): PortChanges {
 }
 
 /** Between looks, in milliseconds: `rarely` where each change is reported, `soon` while a server that listens is about to answer. */
-const LOOK_MS = { rarely: 60_000, often: 10_000, soon: 3_000 } as const;
+const POLL_MS = { rarely: 60_000, often: 10_000, soon: 3_000 } as const;
 
 type Diagnosis = Answer<'GET /api/runs/{id}/sandbox/doctor'>;
 
@@ -30,7 +30,7 @@ export function useDoctor(
   { seen, areReported }: PortChanges,
   port?: number,
 ): Loaded<Diagnosis> {
-  const [every, setEvery] = useState<number>(LOOK_MS.soon);
+  const [every, setEvery] = useState<number>(POLL_MS.soon);
   const loaded = useAnswer(
     'GET /api/runs/{id}/sandbox/doctor',
     { path: { id: runId }, ...(port !== undefined && { query: { port: String(port) } }) },
@@ -48,7 +48,7 @@ export function useDoctor(
 
 function nextLook(now: Readonly<Record<'isBusy' | 'isAway' | 'areReported' | 'isOne', boolean>>): number {
   // What listens and is no app, such as a database, must not be asked all the time.
-  if (now.isBusy) return now.isOne ? LOOK_MS.soon : LOOK_MS.often;
-  if (now.areReported) return LOOK_MS.rarely;
-  return now.isAway ? LOOK_MS.soon : LOOK_MS.often;
+  if (now.isBusy) return now.isOne ? POLL_MS.soon : POLL_MS.often;
+  if (now.areReported) return POLL_MS.rarely;
+  return now.isAway ? POLL_MS.soon : POLL_MS.often;
 }

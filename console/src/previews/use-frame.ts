@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
-import type { PreviewStanding } from './preview-words.ts';
+import type { PreviewStatus } from './preview-labels.ts';
 
 /** Looks in a row that find nothing before an app that has served counts as away, and not as busy. */
 const AWAY_LOOKS = 2;
@@ -19,7 +19,7 @@ export interface Frame {
  * @param look another object for each look at the app
  * @param isClosed nothing listens: not a server that is merely busy
  */
-export function useFrame(state: PreviewStanding['state'], look: unknown, isClosed: boolean): Frame {
+export function useFrame(state: PreviewStatus['state'], look: unknown, isClosed: boolean): Frame {
   const [frame, setFrame] = useState<Omit<Frame, 'reload'>>({ isShown: true, loads: 0 });
   const hasServed = useRef(false);
   const missed = useRef(0);

@@ -19,7 +19,7 @@ export function useKeepalive(
   runId: string,
   {
     session_id: token,
-    expires_at: told,
+    expires_at: notice,
     preview_url: url,
   }: {
     readonly session_id: string;
@@ -28,9 +28,9 @@ export function useKeepalive(
   },
 ): Kept {
   const visible = useVisible();
-  const [expiry, setExpiry] = useState(told);
+  const [expiry, setExpiry] = useState(notice);
   const [problem, setProblem] = useState<string>();
-  useEffect(() => setExpiry(told), [told]);
+  useEffect(() => setExpiry(notice), [notice]);
   useEffect(() => {
     if (!visible || url === null) return undefined;
     const ended = new AbortController();

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { Button } from '../parts/button.tsx';
 import { Empty } from '../parts/feedback.tsx';
-import { EVENT_TITLES, eventDetail, type RunEvent } from './event-words.ts';
+import { EVENT_TITLES, eventDetail, type RunEvent } from './event-labels.ts';
 
 const TONES: Readonly<Partial<Record<RunEvent['type'], string>>> = {
   'tool.approval_required': 'ask',
@@ -29,7 +29,7 @@ export function Timeline({ events }: { readonly events: readonly RunEvent[] }) {
               <strong>{EVENT_TITLES[event.type]}</strong> <span>{eventDetail(event)}</span>
             </div>
             <time dateTime={event.at} title={new Date(event.at).toLocaleString()}>
-              {momentWords(new Date(event.at))}
+              {formatMoment(new Date(event.at))}
             </time>
           </li>
         ))}
@@ -44,6 +44,6 @@ export function Timeline({ events }: { readonly events: readonly RunEvent[] }) {
 }
 
 /** The time of today; otherwise the day as well. */
-function momentWords(at: Date): string {
+function formatMoment(at: Date): string {
   return at.toDateString() === new Date().toDateString() ? at.toLocaleTimeString() : at.toLocaleString();
 }

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { addressOf } from '../api/client.ts';
 import { useAnswer, useEvents } from '../live/use-live.ts';
-import type { RunEvent } from './event-words.ts';
+import type { RunEvent } from './event-labels.ts';
 
 /** Events that come within so many milliseconds are shown together. */
 const TOGETHER_MS = 30;
@@ -23,8 +23,8 @@ export function useRunEvents(id: string): RunEvents {
   const add = useCallback((more: readonly RunEvent[]) => {
     setEvents((before) => {
       const known = Number(before.at(-1)?.id ?? 0);
-      const news = more.filter((each) => Number(each.id) > known);
-      return news.length === 0 ? before : [...before, ...news];
+      const change = more.filter((each) => Number(each.id) > known);
+      return change.length === 0 ? before : [...before, ...change];
     });
   }, []);
   const queue = useRef<RunEvent[]>([]);

@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react';
-import { timeAgo } from '../live/time-words.ts';
+import { timeAgo } from '../live/format-time.ts';
 
-const LOOK_MS = 15_000;
+const POLL_MS = 15_000;
 const listeners = new Set<() => void>();
 let now = Date.now();
 let timer: ReturnType<typeof setInterval> | undefined;
@@ -13,7 +13,7 @@ function subscribe(listener: () => void): () => void {
   timer ??= setInterval(() => {
     now = Date.now();
     for (const each of listeners) each();
-  }, LOOK_MS);
+  }, POLL_MS);
   return () => {
     listeners.delete(listener);
     if (listeners.size > 0) return;

@@ -1,5 +1,5 @@
 import { call } from '../api/client.ts';
-import { timeLeft } from '../live/time-words.ts';
+import { timeLeft } from '../live/format-time.ts';
 import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
@@ -31,7 +31,7 @@ export function Delegations({ sandboxId }: { readonly sandboxId: string }) {
             </tr>
           </thead>
           <tbody>
-            {value.delegations.map(({ delegation_id: id, label, scopes, commands, paths, ...lent }) => (
+            {value.delegations.map(({ delegation_id: id, label, scopes, commands, paths, ...delegated }) => (
               <tr key={id}>
                 <td>
                   {label ?? 'no name'}
@@ -43,8 +43,8 @@ export function Delegations({ sandboxId }: { readonly sandboxId: string }) {
                   {paths === null ? '' : `; only in ${paths.join(', ')}`}
                 </td>
                 <td>
-                  {timeLeft(Date.parse(lent.expires_at) - now)}
-                  {lent.renewable ? ', may be renewed' : ''}
+                  {timeLeft(Date.parse(delegated.expires_at) - now)}
+                  {delegated.renewable ? ', may be renewed' : ''}
                 </td>
                 <td>
                   <div className="tools">

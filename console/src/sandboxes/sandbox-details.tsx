@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { type Answer, call } from '../api/client.ts';
-import { timeLeft } from '../live/time-words.ts';
+import { timeLeft } from '../live/format-time.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';

@@ -67,7 +67,7 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
   const send = (message: string | Uint8Array<ArrayBuffer>) => {
     if (socket?.readyState === WebSocket.OPEN) socket.send(message);
   };
-  const tellSize = (rows = screen.size().rows) =>
+  const sendSize = (rows = screen.size().rows) =>
     send(JSON.stringify({ type: 'resize', cols: screen.size().cols, rows }));
 
   const connect = () => {
@@ -108,8 +108,8 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
         isReplaying = false;
         // What was cut off at its beginning may be anything: the program draws itself anew when its window changes.
         if (screen.isFull() || replayed >= REPLAYED) {
-          tellSize(Math.max(1, screen.size().rows - 1));
-          tellSize();
+          sendSize(Math.max(1, screen.size().rows - 1));
+          sendSize();
         }
         onPhase('ready');
       });
@@ -177,7 +177,7 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
     type: (bytes) => {
       if (!isReplaying) send(bytes);
     },
-    resize: () => tellSize(),
+    resize: () => sendSize(),
   };
 }
 

@@ -9,7 +9,7 @@ export type SandboxFilter = Omit<NonNullable<CallInput<'GET /v1/sandbox'>['query
 /** The most that the API tells at once. */
 const MOST_OF_PAGE = 200;
 /** Between two looks; more where there is more to look at. */
-const LOOK_MS = 5_000;
+const POLL_MS = 5_000;
 
 export interface Sandboxes {
   readonly sandboxes: readonly Sandbox[] | undefined;
@@ -43,7 +43,7 @@ export function useSandboxes(filter: SandboxFilter, wanted: number): Sandboxes {
         setState((before) => ({ ...before, problem: problemOf(error) }));
       }
       if (!ended.signal.aborted) {
-        timer = setTimeout(() => void look(), LOOK_MS * Math.ceil(wanted / MOST_OF_PAGE));
+        timer = setTimeout(() => void look(), POLL_MS * Math.ceil(wanted / MOST_OF_PAGE));
       }
     };
     void look();

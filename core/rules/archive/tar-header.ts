@@ -125,8 +125,8 @@ function sumOf(block: Buffer): number {
 }
 
 function checkSum(block: Buffer): void {
-  const told = /^ *([0-7]{1,7})[\0 ]/.exec(block.toString('latin1', 148, 156))?.[1];
-  if (told === undefined || Number.parseInt(told, 8) !== sumOf(block)) {
+  const pax = /^ *([0-7]{1,7})[\0 ]/.exec(block.toString('latin1', 148, 156))?.[1];
+  if (pax === undefined || Number.parseInt(pax, 8) !== sumOf(block)) {
     throw archiveError(
       block[0] === 0x1f && block[1] === 0x8b
         ? 'it is compressed by gzip'

@@ -1,6 +1,6 @@
 import canonicalize from 'canonicalize';
 import { PortholeError } from '../../errors.ts';
-import { faultWords, jsonFault } from './json-fault.ts';
+import { formatFault, jsonFault } from './json-fault.ts';
 import { isTooDeep, MOST_DEPTH } from './json-depth.ts';
 
 /**
@@ -16,7 +16,7 @@ export function measureSnapshot(payload: unknown, most: number): number {
   }
   const fault = jsonFault(payload);
   if (fault !== undefined)
-    throw new PortholeError('invalid_snapshot', `The snapshot holds ${faultWords(fault)}.`);
+    throw new PortholeError('invalid_snapshot', `The snapshot holds ${formatFault(fault)}.`);
   const bytes = Buffer.byteLength(canonical(payload));
   if (bytes > most) throw snapshotTooLarge(most, `has ${bytes} bytes as canonical JSON`);
   return bytes;

@@ -44,6 +44,6 @@ function faultOf(value: unknown): string | undefined {
 }
 
 /** As a sentence goes on after "holds". */
-export function faultWords({ place, what }: JsonFault): string {
+export function formatFault({ place, what }: JsonFault): string {
   return place === '' ? what : `at ${JSON.stringify(place)} ${what}`;
 }

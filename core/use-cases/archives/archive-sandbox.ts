@@ -5,7 +5,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Records } from '../../ports/records.ts';
 import type { SandboxRecord } from '../../ports/sandbox-records.ts';
 import type { SandboxProvider } from '../../ports/sandbox-provider.ts';
-import { judgedTar } from '../judged-tar.ts';
+import { validatedTar } from '../validated-tar.ts';
 import { runToEnd } from '../run-to-end.ts';
 import { persistWorkspace } from '../persist-workspace.ts';
 
@@ -48,7 +48,7 @@ export async function archiveSandbox(
     let leftOut = 0;
     let size = 0;
     const content = counted(
-      judgedTar(tar, note, (entries) => (leftOut = entries + unreadable())),
+      validatedTar(tar, note, (entries) => (leftOut = entries + unreadable())),
       (bytes) => (size += bytes),
     );
     const key = `${createHash('sha256').update(place).digest('hex').slice(0, 16)}/${sandboxId}-${generation}.tar`;

@@ -1,12 +1,12 @@
 import type { Person } from '../../callers.ts';
 import { PortholeError } from '../../errors.ts';
 import type { JsonValue, ToolSource } from '../../ports/editor.ts';
-import type { SchemaJudge } from '../../ports/schema-judge.ts';
+import type { SchemaValidator } from '../../ports/schema-validator.ts';
 import { isTooDeep, MOST_DEPTH } from '../../rules/editor/json-depth.ts';
 import { isBeyondNumbers } from '../../rules/editor/json-numbers.ts';
 
 export interface CheckSchemasDeps {
-  readonly schemas: SchemaJudge;
+  readonly schemas: SchemaValidator;
 }
 
 type Schemas = Partial<Pick<ToolSource, 'inputSchema' | 'settingsSchema'>>;
@@ -16,7 +16,7 @@ type Schemas = Partial<Pick<ToolSource, 'inputSchema' | 'settingsSchema'>>;
  * @throws PortholeError `invalid_schema`, `invalid_inputs`
  */
 export async function checkSchemas(
-  { schemas: judge }: CheckSchemasDeps,
+  { schemas: validate }: CheckSchemasDeps,
   person: Person,
   { inputSchema, settingsSchema }: Schemas,
   inputs?: JsonValue,
@@ -29,22 +29,22 @@ export async function checkSchemas(
     if (isTooDeep(schema)) throw malformed(name, `it nests deeper than ${MOST_DEPTH} levels`);
     if (isBeyondNumbers(schema)) throw malformed(name, 'it holds a number that no double is');
   }
-  const isJudged = inputs !== undefined && inputSchema != null;
-  const verdict = await judge.judge(
+  const isValidated = inputs !== undefined && inputSchema != null;
+  const result = await validate.validate(
     JSON.stringify([person.org, person.user]),
     schemas,
-    isJudged ? { by: 'input_schema', is: inputs } : undefined,
+    isValidated ? { by: 'input_schema', is: inputs } : undefined,
   );
-  switch (verdict.kind) {
+  switch (result.kind) {
     case 'fits':
       return;
     case 'malformed':
-      throw malformed(verdict.name, verdict.reason);
+      throw malformed(result.name, result.reason);
     case 'unfit':
       throw new PortholeError(
         'invalid_inputs',
-        `The inputs do not fit input_schema: ${verdict.reasons.join('; ')}.`,
-        { details: { reasons: verdict.reasons } },
+        `The inputs do not fit input_schema: ${result.reasons.join('; ')}.`,
+        { details: { reasons: result.reasons } },
       );
     case 'too_costly':
       throw new PortholeError(

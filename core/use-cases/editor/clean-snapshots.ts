@@ -1,7 +1,7 @@
 import type { EditorOptions } from '../../editor-options.ts';
 import { CUT_OFF } from '../../rules/editor/overdue-run.ts';
 import { destroySandbox } from '../destroy-sandbox.ts';
-import { standingSandbox, type SnapshotSandboxDeps } from './snapshot-sandbox.ts';
+import { existingSandbox, type SnapshotSandboxDeps } from './snapshot-sandbox.ts';
 
 export type CleanSnapshotsDeps = Pick<SnapshotSandboxDeps, 'records' | 'provider' | 'clock' | 'place'> & {
   readonly editor: Pick<EditorOptions, 'runRetentionMs'>;
@@ -52,7 +52,7 @@ export async function cleanSnapshots(
 /** False where it is there still: in another installation, or because it could not be destroyed. */
 async function clearSandbox(deps: CleanSnapshotsDeps, snapshotId: string): Promise<boolean> {
   try {
-    const sandbox = await standingSandbox(deps, snapshotId);
+    const sandbox = await existingSandbox(deps, snapshotId);
     if (sandbox === undefined) return true;
     if (sandbox.place !== deps.place) return false;
     await destroySandbox(deps, sandbox);

@@ -36,8 +36,8 @@ export async function takeDraftLock(
     expiresAt: new Date(now.getTime() + LOCK_MS),
   };
   const over = person.admin ? 'any' : 'own';
-  const standing = await deps.records.editor.takeLock(toolId, lock, now, takeOver ? over : undefined);
-  if (standing?.tokenSha256 !== lock.tokenSha256) throw draftLocked({ toolId, lock: standing ?? null }, now);
+  const existing = await deps.records.editor.takeLock(toolId, lock, now, takeOver ? over : undefined);
+  if (existing?.tokenSha256 !== lock.tokenSha256) throw draftLocked({ toolId, lock: existing ?? null }, now);
   return { token, lock };
 }
 
@@ -55,7 +55,7 @@ export async function renewDraftLock(
   const claim = lockClaim(toolId, token, deps.clock.now());
   const expiresAt = new Date(claim.at.getTime() + LOCK_MS);
   const renewed = await deps.records.editor.renewLock(claim, expiresAt);
-  if (!renewed || found.lock === null) throw draftLocked(await standing(deps, toolId), claim.at);
+  if (!renewed || found.lock === null) throw draftLocked(await existing(deps, toolId), claim.at);
   return { ...found.lock, expiresAt };
 }
 
@@ -72,7 +72,7 @@ export async function releaseDraftLock(
   await findDraft(deps, caller, toolId);
   const claim = lockClaim(toolId, token, deps.clock.now());
   if (await deps.records.editor.releaseLock(claim)) return;
-  const draft = await standing(deps, toolId);
+  const draft = await existing(deps, toolId);
   if (activeLock(draft.lock, claim.at) !== undefined) throw draftLocked(draft, claim.at);
 }
 
@@ -81,7 +81,7 @@ export function lockClaim(toolId: string, token: string | undefined, at: Date): 
   return { toolId, tokenSha256: hashOf(token ?? ''), at };
 }
 
-async function standing({ records }: DraftLockDeps, toolId: string) {
+async function existing({ records }: DraftLockDeps, toolId: string) {
   const draft = await records.editor.draft(toolId);
   if (draft === undefined) throw toolNotFound(toolId);
   return draft;

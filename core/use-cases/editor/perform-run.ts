@@ -82,8 +82,8 @@ export async function performRun(
     await quietly(deps, run, () => destroySandbox(deps, used));
   }
   // One that took so long that it counted as cut off stays so.
-  const standing = isEnded ? undefined : await records.editor.run(run.id);
-  return standing ?? { ...run, ...outcome, endedAt };
+  const existing = isEnded ? undefined : await records.editor.run(run.id);
+  return existing ?? { ...run, ...outcome, endedAt };
 }
 
 /** What others have left and nobody needs any more goes while this one runs. */
@@ -153,7 +153,7 @@ async function tryRun(
   }
 }
 
-function notExecuted(error: unknown, stopping: AbortSignal, tell: (error: unknown) => void): Executed {
+function notExecuted(error: unknown, stopping: AbortSignal, report: (error: unknown) => void): Executed {
   const failed = (cause: ReturnType<typeof toolError>): Executed => ({
     outcome: failure(cause),
     state: undefined,
@@ -161,7 +161,7 @@ function notExecuted(error: unknown, stopping: AbortSignal, tell: (error: unknow
   });
   if (stopping.aborted)
     return failed(toolError('interrupted', 'The service was restarted meanwhile: run again.'));
-  tell(error);
+  report(error);
   const why = error instanceof PortholeError ? error.message : 'something went wrong on our side.';
   return failed(toolError('sandbox_failed', `It could not be run in its sandbox: ${why} Run again.`));
 }

@@ -3,7 +3,7 @@ import { PortholeError } from '../../errors.ts';
 import type { JsonValue, SnapshotRecord, ToolRunRecord, ToolSource } from '../../ports/editor.ts';
 import { draftLocked, holdsLock } from '../../rules/editor/draft-lock.ts';
 import { isTooDeep, MOST_DEPTH } from '../../rules/editor/json-depth.ts';
-import { faultWords, jsonFault } from '../../rules/editor/json-fault.ts';
+import { formatFault, jsonFault } from '../../rules/editor/json-fault.ts';
 import { checkSchemas, type CheckSchemasDeps } from './check-schemas.ts';
 import { lockClaim } from './draft-lock.ts';
 import { findDraft, findVersion } from './find-tool.ts';
@@ -103,5 +103,6 @@ export function checkInputs(inputs: JsonValue): void {
     );
   }
   const fault = jsonFault(inputs);
-  if (fault !== undefined) throw new PortholeError('invalid_inputs', `The inputs hold ${faultWords(fault)}.`);
+  if (fault !== undefined)
+    throw new PortholeError('invalid_inputs', `The inputs hold ${formatFault(fault)}.`);
 }

@@ -23,7 +23,7 @@ export function snapshotSandbox(
 }
 
 /** The sandbox of a snapshot, if it has one. */
-export async function standingSandbox(
+export async function existingSandbox(
   { records }: Pick<SnapshotSandboxDeps, 'records'>,
   snapshotId: string,
 ): Promise<SandboxRecord | undefined> {

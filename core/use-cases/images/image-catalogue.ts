@@ -17,7 +17,7 @@ export interface ListedImage extends CatalogueImage {
 }
 
 /** Names that an error lists. */
-const MOST_TOLD = 20;
+const MOST_REPORTED = 20;
 
 /** The images of the catalogue that the provider can run, by name. */
 export async function listImages({
@@ -40,8 +40,8 @@ export async function findImage(deps: CatalogueDeps, name: string): Promise<Cata
   const image = configuredImage(deps, name) ?? (await deps.records.images.get(name));
   if (image !== undefined) return image;
   const names = (await listImages(deps)).map((each) => each.name);
-  const more = names.length > MOST_TOLD ? ` and ${names.length - MOST_TOLD} more` : '';
-  const known = names.length === 0 ? 'no images' : names.slice(0, MOST_TOLD).join(', ') + more;
+  const more = names.length > MOST_REPORTED ? ` and ${names.length - MOST_REPORTED} more` : '';
+  const known = names.length === 0 ? 'no images' : names.slice(0, MOST_REPORTED).join(', ') + more;
   throw new PortholeError(
     'image_not_supported',
     `Image ${JSON.stringify(name.slice(0, 100))} is not in the catalogue, which offers ${known} here. Choose one of them, leave image out for the default, or ask an admin to add it with POST /api/images.`,

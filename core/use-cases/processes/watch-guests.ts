@@ -5,8 +5,8 @@ import type { Guests } from '../guest.ts';
 import type { ServerSentEvent } from '../guest-answers.ts';
 import type { Records } from '../../ports/records.ts';
 import type { SandboxProvider } from '../../ports/sandbox-provider.ts';
-import { changesSince, guestNews, type PortSeen } from '../../rules/guest-events.ts';
-import type { SandboxNews } from '../sandbox-news.ts';
+import { changesSince, guestEventsOf, type PortSeen } from '../../rules/guest-events.ts';
+import type { SandboxEventPublisher } from '../sandbox-event-publisher.ts';
 
 /** From a lost connection to the next, in ms: doubled up to the longest. */
 const AGAIN_MS = { first: 100, longest: 5_000 } as const;
@@ -19,7 +19,7 @@ export interface WatchGuestsDeps {
   readonly guests: Guests;
   readonly provider: Pick<SandboxProvider, 'inspect'>;
   readonly records: Pick<Records, 'runs' | 'timeline'>;
-  readonly news: Pick<SandboxNews, 'tell'>;
+  readonly publisher: Pick<SandboxEventPublisher, 'publish'>;
   readonly clock: Clock;
   /** Takes the secrets of Porthole out of a text. */
   readonly redact: (text: string) => string;
@@ -98,7 +98,7 @@ class WatchedSandbox {
   readonly #deps: WatchGuestsDeps;
   readonly #since: string;
   #ports = new Map<number, PortSeen>();
-  #allowance = BURST;
+  #quotaLimits = BURST;
   #refilledAt: number;
 
   constructor(id: string, deps: WatchGuestsDeps, since: string) {
@@ -134,12 +134,12 @@ class WatchedSandbox {
   }
 
   async #publish(change: Exclude<GuestEvent, { name: 'snapshot' }>): Promise<void> {
-    const { records, news, redact, clock } = this.#deps;
-    const published = guestNews(change, redact);
+    const { records, publisher, redact, clock } = this.#deps;
+    const published = guestEventsOf(change, redact);
     if (published === undefined || !this.#spend()) return;
     // What an earlier host published is on the timeline under its key; the sandbox's own events have no keys.
     const isOld = change.name === 'port' && (change.data.listener?.since ?? change.data.at) < this.#since;
-    if (!isOld) news.tell(this.#id, published.sandbox.type, published.sandbox.data);
+    if (!isOld) publisher.publish(this.#id, published.sandbox.type, published.sandbox.data);
     for (const runId of await records.runs.inSandbox(this.#id)) {
       await records.timeline.append(runId, [published.run], clock.now());
     }
@@ -149,9 +149,9 @@ class WatchedSandbox {
     const now = this.#deps.clock.now().getTime();
     const refilled = Math.floor((now - this.#refilledAt) / REFILL_MS);
     this.#refilledAt += refilled * REFILL_MS;
-    this.#allowance = Math.min(BURST, this.#allowance + refilled);
-    if (this.#allowance < 1) return false;
-    this.#allowance -= 1;
+    this.#quotaLimits = Math.min(BURST, this.#quotaLimits + refilled);
+    if (this.#quotaLimits < 1) return false;
+    this.#quotaLimits -= 1;
     return true;
   }
 }

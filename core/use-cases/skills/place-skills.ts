@@ -17,7 +17,7 @@ export interface PlaceSkillsDeps {
 /** The longest that placing may take, in milliseconds: tens of megabytes on a slow disk. */
 const WITHIN_MS = 120_000;
 /** Of the names of files that were kept, in characters; the rest is not told. */
-const MAX_TOLD = 262_144;
+const MAX_OUTPUT = 262_144;
 const MOST_KEPT = 100;
 
 /**
@@ -86,10 +86,10 @@ async function lay(
     stdin: true,
   });
   const late = setTimeout(() => process.kill('SIGKILL'), WITHIN_MS);
-  let told = '';
+  let output = '';
   process.stdout.setEncoding('utf8');
   process.stdout.on('data', (piece: string) => {
-    if (told.length < MAX_TOLD) told += piece;
+    if (output.length < MAX_OUTPUT) output += piece;
   });
   try {
     await feedScript(
@@ -101,5 +101,5 @@ async function lay(
   } finally {
     clearTimeout(late);
   }
-  return told.split('\n').slice(0, -1);
+  return output.split('\n').slice(0, -1);
 }

@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { ArchiveError } from '../../rules/archive/archive-error.ts';
 import { shown } from '../../rules/archive/tar-header.ts';
-import { TarJudge } from '../../rules/archive/tar-judge.ts';
+import { TarValidator } from '../../rules/archive/tar-validator.ts';
 import { fitsTar, type TarFile } from '../../rules/archive/write-tar.ts';
 import { skillError } from '../../rules/skills/skill-error.ts';
 
@@ -25,7 +25,7 @@ export async function unpackSkill(packed: Buffer): Promise<readonly TarFile[]> {
   const tar = packed[0] === 0x1f && packed[1] === 0x8b ? await decompress(packed) : packed;
   const files = new Map<string, { readonly isExecutable: boolean; readonly pieces: Buffer[] }>();
   let pieces: Buffer[] = [];
-  const judge = new TarJudge({
+  const validator = new TarValidator({
     visitor: {
       entry({ name, type, mode }) {
         pieces = [];
@@ -39,8 +39,8 @@ export async function unpackSkill(packed: Buffer): Promise<readonly TarFile[]> {
     },
   });
   try {
-    judge.push(tar);
-    judge.end();
+    validator.push(tar);
+    validator.end();
   } catch (error) {
     if (error instanceof ArchiveError) throw skillError(error.why);
     throw error;

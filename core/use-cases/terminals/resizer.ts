@@ -1,4 +1,4 @@
-import type { TerminalSize } from '../../rules/terminal-words.ts';
+import type { TerminalSize } from '../../rules/terminal-messages.ts';
 
 /** New sizes within a second that take effect at once. A window that is being dragged makes some dozens. */
 const AT_ONCE = 100;

@@ -3,13 +3,13 @@ import { finished } from 'node:stream/promises';
 import type { MessageSocket } from '../../ports/message-socket.ts';
 import type { ExecExit, ExecProcess } from '../../ports/sandbox-provider.ts';
 import type { ReplayRing } from '../../rules/replay-ring.ts';
-import { readControl, type TerminalSize } from '../../rules/terminal-words.ts';
+import { readControl, type TerminalSize } from '../../rules/terminal-messages.ts';
 import { Keyboard } from './keyboard.ts';
 import { Audience, MOST_WAITING } from './audience.ts';
 import { Resizer } from './resizer.ts';
 
 /** A terminal's last words to each viewer: a text message, then the end of the socket. */
-export interface Goodbye {
+export interface CloseReason {
   readonly message:
     | { readonly type: 'exit'; readonly code: number; readonly signal?: string }
     | { readonly type: 'error'; readonly message: string };
@@ -35,7 +35,7 @@ export interface TerminalOptions {
   /** Ends it where a hang-up does not. */
   readonly abort: () => void;
   /** What to say when nobody knows how the shell ended. Never rejects. */
-  readonly whyLost: () => Promise<Goodbye>;
+  readonly whyLost: () => Promise<CloseReason>;
   /** What a viewer gets to see that comes later. Without it the terminal is private, and ends with its viewer. */
   readonly ring?: ReplayRing | undefined;
   readonly limits?: TerminalLimits | undefined;
@@ -55,7 +55,7 @@ export class Terminal {
   readonly #keyboard: Keyboard;
   #isFlowing = false;
   #isOver = false;
-  #goodbye: Goodbye | undefined;
+  #closeReason: CloseReason | undefined;
   #grace: NodeJS.Timeout | undefined;
   #leftAt: number | undefined = performance.now();
 
@@ -93,7 +93,7 @@ export class Terminal {
     const seen = this.#options.ring?.contents();
     if (seen !== undefined && seen.length > 0) viewer.send(seen);
     viewer.send(READY);
-    if (this.#goodbye !== undefined) return tell(viewer, this.#goodbye);
+    if (this.#closeReason !== undefined) return sendClose(viewer, this.#closeReason);
     this.#viewers.add(viewer);
     this.#leftAt = undefined;
     this.#flow();
@@ -107,9 +107,9 @@ export class Terminal {
    * As a terminal does whose line is cut: SIGHUP, which a shell passes on to its jobs, and after a while SIGKILL. A program that says it outlives that (nohup, setsid)
    * does. `goodbye` goes to whoever still looks at it. Resolves as `over` does.
    */
-  hangUp(goodbye?: Goodbye): Promise<void> {
+  hangUp(closeReason?: CloseReason): Promise<void> {
     if (this.#isOver) return this.over;
-    if (goodbye !== undefined) this.#say(goodbye);
+    if (closeReason !== undefined) this.#say(closeReason);
     this.#process.kill('SIGHUP');
     // What it still prints must not keep it from ending.
     this.#flow();
@@ -151,26 +151,26 @@ export class Terminal {
     if (this.#options.ring === undefined) void this.hangUp();
   }
 
-  #say(goodbye: Goodbye): void {
-    this.#goodbye ??= goodbye;
+  #say(closeReason: CloseReason): void {
+    this.#closeReason ??= closeReason;
     this.#keyboard.end();
-    for (const viewer of this.#viewers.clear()) tell(viewer, goodbye);
+    for (const viewer of this.#viewers.clear()) sendClose(viewer, closeReason);
     this.#leftAt ??= performance.now();
   }
 
   /** All that the shell printed comes before its end. */
   async #end(): Promise<void> {
     const shown = finished(this.#process.stdout).catch(() => undefined);
-    const goodbye = await this.#process.exited.then(exited, () => this.#options.whyLost());
+    const closeReason = await this.#process.exited.then(exited, () => this.#options.whyLost());
     await shown;
     this.#isOver = true;
     clearTimeout(this.#grace);
     this.#resizer.end();
-    this.#say(goodbye);
+    this.#say(closeReason);
   }
 }
 
-function exited({ code, signal }: ExecExit): Goodbye {
+function exited({ code, signal }: ExecExit): CloseReason {
   const number = constants.signals[signal as NodeJS.Signals] ?? 0;
   const message =
     signal === undefined
@@ -179,7 +179,7 @@ function exited({ code, signal }: ExecExit): Goodbye {
   return { message, closeCode: 1000 };
 }
 
-function tell(viewer: MessageSocket, { message, closeCode }: Goodbye): void {
+function sendClose(viewer: MessageSocket, { message, closeCode }: CloseReason): void {
   viewer.send(JSON.stringify(message));
   viewer.close(closeCode, '');
 }

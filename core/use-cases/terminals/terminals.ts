@@ -3,10 +3,10 @@ import type { ExecCommand, SandboxProvider } from '../../ports/sandbox-provider.
 import type { Records } from '../../ports/records.ts';
 import type { SandboxRecord } from '../../ports/sandbox-records.ts';
 import { ReplayRing } from '../../rules/replay-ring.ts';
-import type { TerminalSize } from '../../rules/terminal-words.ts';
+import type { TerminalSize } from '../../rules/terminal-messages.ts';
 import { whyEnded } from '../why-ended.ts';
 import { ENTER_AND_EXEC } from '../sessions/session-script.ts';
-import { type Goodbye, Terminal, TERMINAL_LIMITS, type TerminalLimits } from './terminal.ts';
+import { type CloseReason, Terminal, TERMINAL_LIMITS, type TerminalLimits } from './terminal.ts';
 
 /** What whoever comes back to a session's terminal is shown first, in bytes: as much as the sandbox bridge keeps. */
 const REPLAYED = 256 * 1024;
@@ -39,7 +39,7 @@ export interface TerminalRequest {
 type Place = Pick<SandboxRecord, 'id' | 'generation'>;
 
 /** With what every command in it finds in its environment. */
-type Furnished = Pick<SandboxRecord, 'id' | 'generation' | 'env'>;
+type WithEnv = Pick<SandboxRecord, 'id' | 'generation' | 'env'>;
 
 interface Kept {
   readonly opening: Promise<Terminal>;
@@ -68,7 +68,7 @@ export class Terminals {
    * none is left over whose viewer never came.
    * @throws PortholeError `too_many_terminals`, `service_unavailable` while this process ends, and what `exec` refuses
    */
-  async open(sandbox: Furnished, request: TerminalRequest, signal?: AbortSignal): Promise<Terminal> {
+  async open(sandbox: WithEnv, request: TerminalRequest, signal?: AbortSignal): Promise<Terminal> {
     if (this.#deps.stopping.aborted) {
       throw new PortholeError('service_unavailable', 'Porthole is just ending here: connect again.');
     }
@@ -96,7 +96,7 @@ export class Terminals {
     await Promise.all([...this.#open].map((terminal) => terminal.hangUp(ENDING)));
   }
 
-  async #openPrivate(sandbox: Furnished, request: TerminalRequest): Promise<Terminal> {
+  async #openPrivate(sandbox: WithEnv, request: TerminalRequest): Promise<Terminal> {
     const key = keyOf(sandbox);
     const count = this.#private.get(key) ?? 0;
     if (count >= MOST_PRIVATE) throw tooMany(sandbox, `${MOST_PRIVATE} terminals without a session`);
@@ -116,7 +116,7 @@ export class Terminals {
     }
   }
 
-  async #openKept(sandbox: Furnished, sessionId: string, request: TerminalRequest): Promise<Terminal> {
+  async #openKept(sandbox: WithEnv, sessionId: string, request: TerminalRequest): Promise<Terminal> {
     const key = keyOf(sandbox);
     const sessions = this.#kept.get(key) ?? new Map<string, Kept>();
     this.#kept.set(key, sessions);
@@ -149,7 +149,7 @@ export class Terminals {
   }
 
   async #start(
-    sandbox: Furnished,
+    sandbox: WithEnv,
     { sessionId, shell, size }: TerminalRequest,
     ring: ReplayRing | undefined,
   ): Promise<Terminal> {
@@ -182,17 +182,20 @@ export class Terminals {
     void terminal.over.then(() => clearInterval(look));
   }
 
-  async #whyLost(sandbox: Place): Promise<Goodbye> {
+  async #whyLost(sandbox: Place): Promise<CloseReason> {
     const why = await whyEnded(this.#deps, sandbox, 'terminal');
-    if (why !== undefined) return goodbye(1001, why);
-    return goodbye(1011, `The connection to the terminal in sandbox ${sandbox.id} was lost: open it again.`);
+    if (why !== undefined) return closeReason(1001, why);
+    return closeReason(
+      1011,
+      `The connection to the terminal in sandbox ${sandbox.id} was lost: open it again.`,
+    );
   }
 }
 
-const SESSION_ENDED = goodbye(1001, 'The session was deleted, and its terminal with it.');
-const ENDING = goodbye(1001, 'Porthole is ending here, and its terminals with it: connect again.');
+const SESSION_ENDED = closeReason(1001, 'The session was deleted, and its terminal with it.');
+const ENDING = closeReason(1001, 'Porthole is ending here, and its terminals with it: connect again.');
 
-function goodbye(closeCode: Goodbye['closeCode'], message: string): Goodbye {
+function closeReason(closeCode: CloseReason['closeCode'], message: string): CloseReason {
   return { message: { type: 'error', message }, closeCode };
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { executeCommand } from '#core/use-cases/execute-command.ts';
-import { tellCommand } from '#core/use-cases/tell-command.ts';
+import { publishCommand } from '#core/use-cases/publish-command.ts';
 import { defineTool } from '../mcp-tool.ts';
 import { filePath, runId } from './inputs.ts';
 import { keptOutput } from './kept-output.ts';
@@ -42,7 +42,7 @@ export const runCommandTool = defineTool({
       { argv: ['sh', '-c', command], cwd, timeoutMs: timeout_seconds * 1_000, env },
       signal,
     );
-    tellCommand(services.news, id, [command], running);
+    publishCommand(services.publisher, id, [command], running);
     const { process, exitCode, timedOut } = running;
     const [stdout, stderr, code] = await Promise.all([
       keptOutput(process.stdout),

@@ -13,7 +13,7 @@ import { addressOf } from './preview-address.ts';
 import { runOf } from './run-sandbox.ts';
 
 /** Clients give up on calls that they hear nothing of, after a minute as a rule. In milliseconds. */
-const TELL_EVERY = 10_000;
+const PROGRESS_EVERY = 10_000;
 
 export const startPreviewTool = defineTool({
   name: 'start_preview',
@@ -27,7 +27,7 @@ export const startPreviewTool = defineTool({
   async run({ run_id, port }, context) {
     const { services, caller, signal } = context;
     const run = await runOf(context, run_id);
-    const waiting = tellOfWaiting(context);
+    const waiting = reportWaiting(context);
     try {
       const started = await startAgentPreview(
         services,
@@ -52,12 +52,12 @@ export const startPreviewTool = defineTool({
 });
 
 /** Tells the client, again and again, that a person is awaited. */
-function tellOfWaiting({ services: { clock }, progress }: ToolContext) {
+function reportWaiting({ services: { clock }, progress }: ToolContext) {
   let timer: NodeJS.Timeout | undefined;
   return {
     began({ id, requestedAt, expiresAt }: ApprovalRecord) {
       const total = Math.round((expiresAt.getTime() - requestedAt.getTime()) / 1_000);
-      const tell = (): void => {
+      const reportProgress = (): void => {
         const waited = Math.round((clock.now().getTime() - requestedAt.getTime()) / 1_000);
         progress(
           waited,
@@ -65,8 +65,8 @@ function tellOfWaiting({ services: { clock }, progress }: ToolContext) {
           `Waiting for a person to approve (request ${displayId(id)}, until ${expiresAt.toISOString()}).`,
         );
       };
-      tell();
-      timer = setInterval(tell, TELL_EVERY).unref();
+      reportProgress();
+      timer = setInterval(reportProgress, PROGRESS_EVERY).unref();
     },
     ended: () => clearInterval(timer),
   };

@@ -24,7 +24,7 @@ export const writeFileTool = defineTool({
     const { id } = await sandboxOf(context, run_id);
     const bytes = encoding === 'base64' ? fromBase64(content) : Buffer.from(content);
     await writeWorkspaceFile(context.services, id, path, Readable.from([bytes]), context.signal);
-    context.services.news.tell(id, 'file_written', { path: resolveWorkspacePath(path, 'path') });
+    context.services.publisher.publish(id, 'file_written', { path: resolveWorkspacePath(path, 'path') });
     return { data: { path, size: bytes.length }, text: `Wrote ${bytes.length} bytes to ${path}.` };
   },
 });

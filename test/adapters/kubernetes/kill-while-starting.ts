@@ -17,9 +17,9 @@ export async function killWhileStarting(
   series: string,
 ): Promise<string[]> {
   const child = fork(FUNCTION, { stdio: 'ignore', execArgv: ['--disable-warning=ExperimentalWarning'] });
-  const told: string[] = [];
+  const reported: string[] = [];
   const exited = once(child, 'exit');
-  child.on('message', (token) => told.push(token as string));
+  child.on('message', (token) => reported.push(token as string));
   child.send({ access: { ...access, token: await token?.(false) }, preview, series });
   const first = await Promise.race([once(child, 'message'), exited.then(() => undefined)]);
   if (first === undefined) throw new Error('the function that was to be killed has ended by itself');
@@ -27,5 +27,5 @@ export async function killWhileStarting(
   await pause(Math.random() * 20);
   child.kill('SIGKILL');
   await exited;
-  return told;
+  return reported;
 }

@@ -10,23 +10,23 @@ import { stopPreview } from '#core/use-cases/stop-preview.ts';
 import { pinnedClock, type PinnedClock } from '#test/doubles/pinned-clock.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { collect } from '#test/support/collect.ts';
-import { BOX, NOON, type PlaneBed, planeBed, PREVIEW } from './plane-bed.ts';
+import { BOX, NOON, type PlaneFixture, planeFixture, PREVIEW } from './plane-fixture.ts';
 
 const MINUTE = 60_000;
 const later = (minutes: number) => new Date(NOON.getTime() + minutes * MINUTE);
 
 describe('what the API server is asked', () => {
   let records: Records;
-  let bed: PlaneBed;
+  let fixture: PlaneFixture;
   let clock: PinnedClock;
   beforeEach(async () => {
     clock = pinnedClock(NOON);
     records = openSqliteRecords({ file: ':memory:' });
     await records.migrate();
-    bed = await planeBed({ clock });
+    fixture = await planeFixture({ clock });
   });
   afterEach(async () => {
-    await bed.close();
+    await fixture.close();
     await records.close();
   });
   const run: RunRecord = {
@@ -43,16 +43,16 @@ describe('what the API server is asked', () => {
   const deps = () => ({
     records,
     clock,
-    plane: bed.plane,
+    plane: fixture.plane,
     tokens: plainTokens(),
     preview: PREVIEW,
     quotas: NO_QUOTAS,
     provider: { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const },
   });
   const callsOf = async (does: () => Promise<unknown>) => {
-    const before = bed.server.calls.length;
+    const before = fixture.server.calls.length;
     await does();
-    return bed.server.calls.slice(before).map(({ verb, plural }) => `${verb} ${plural}`);
+    return fixture.server.calls.slice(before).map(({ verb, plural }) => `${verb} ${plural}`);
   };
   const start = () => startPreview(deps(), { run, targetPort: BOX.listens });
 
@@ -83,7 +83,7 @@ describe('what the API server is asked', () => {
     clock.advance(MINUTE);
     const calls = await callsOf(() => keepPreviewAlive(deps(), { run, token: preview.token }));
     expect(calls).toEqual(['patch httproutes']);
-    expect((await bed.plane.find(preview.token))?.expiresAt).toEqual(later(31));
+    expect((await fixture.plane.find(preview.token))?.expiresAt).toEqual(later(31));
   });
 
   test('by a keepalive of a foreign run: a refused one, and a look', async () => {
@@ -104,17 +104,17 @@ describe('what the API server is asked', () => {
 
   test('for what is due: those whose expiry may have come, and those whose times say nothing', async () => {
     const specs = [5, 16, 29, 60].map((minutes) =>
-      bed.spec({ expiresAt: later(minutes), maxUntil: later(480) }),
+      fixture.spec({ expiresAt: later(minutes), maxUntil: later(480) }),
     );
     const [soon, next, alive, far] = specs;
-    for (const spec of specs) await bed.plane.open(spec);
-    const { store } = bed.server;
-    const forged = bed.spec();
-    const { preview } = await bed.plane.open(forged);
+    for (const spec of specs) await fixture.plane.open(spec);
+    const { store } = fixture.server;
+    const forged = fixture.spec();
+    const { preview } = await fixture.plane.open(forged);
     store.patch('httproutes', preview.name, 'application/merge-patch+json', {
       metadata: { labels: { [LABELS.dueSlot]: null }, annotations: { [ANNOTATIONS.expiresAt]: 'never' } },
     });
-    const due = await collect(bed.plane.list({ dueBefore: later(6) }));
+    const due = await collect(fixture.plane.list({ dueBefore: later(6) }));
     const tokens = due.map(({ token }) => token);
     expect(tokens).toContain(soon?.token);
     expect(tokens).not.toContain(next?.token);
@@ -130,16 +130,16 @@ describe('what is due', () => {
     'is listed once at the first call of a reaper that is %i minutes ahead',
     async (skew) => {
       const clock = pinnedClock(NOON);
-      const bed = await planeBed({ clock });
+      const fixture = await planeFixture({ clock });
       try {
         // In the first minute of a slot, which a clock behind has not reached.
-        const { preview } = await bed.plane.open(bed.spec({ expiresAt: later(5) }));
+        const { preview } = await fixture.plane.open(fixture.spec({ expiresAt: later(5) }));
         clock.advance(6 * MINUTE);
         const its = { now: () => new Date(clock.now().getTime() + skew * MINUTE) };
-        const due = await collect(bed.another(its).plane.list({ dueBefore: its.now() }));
+        const due = await collect(fixture.another(its).plane.list({ dueBefore: its.now() }));
         expect(due.map(({ token }) => token)).toEqual([preview.token]);
       } finally {
-        await bed.close();
+        await fixture.close();
       }
     },
   );
@@ -147,7 +147,7 @@ describe('what is due', () => {
 
 describe('a preview near the end of its life, under a policy that refuses an expiry past it', () => {
   test('is kept alive until that end by a refused patch, one read and a second patch', async () => {
-    const bed = await planeBed({
+    const fixture = await planeFixture({
       admit: (plural, { metadata: { annotations = {} } }) =>
         plural === 'httproutes' &&
         Date.parse(annotations[ANNOTATIONS.expiresAt] ?? '') >
@@ -156,27 +156,31 @@ describe('a preview near the end of its life, under a policy that refuses an exp
           : undefined,
     });
     try {
-      const spec = bed.spec();
-      await bed.plane.open(spec);
-      const before = bed.server.calls.length;
-      const kept = await bed.plane.touch(spec.token, spec.runId, new Date(spec.maxUntil.getTime() + MINUTE));
+      const spec = fixture.spec();
+      await fixture.plane.open(spec);
+      const before = fixture.server.calls.length;
+      const kept = await fixture.plane.touch(
+        spec.token,
+        spec.runId,
+        new Date(spec.maxUntil.getTime() + MINUTE),
+      );
       expect(kept?.expiresAt).toEqual(spec.maxUntil);
-      const calls = bed.server.calls.slice(before).filter(({ plural }) => plural === 'httproutes');
+      const calls = fixture.server.calls.slice(before).filter(({ plural }) => plural === 'httproutes');
       expect(calls.map(({ verb }) => verb)).toEqual(['patch', 'get', 'patch']);
     } finally {
-      await bed.close();
+      await fixture.close();
     }
   });
 
   test('is not kept alive past its age, whatever its max-until says', async () => {
-    const bed = await planeBed();
+    const fixture = await planeFixture();
     try {
-      const spec = bed.spec({ maxUntil: later(10_000) });
-      await bed.plane.open(spec);
-      const kept = await bed.plane.touch(spec.token, spec.runId, later(5_000));
+      const spec = fixture.spec({ maxUntil: later(10_000) });
+      await fixture.plane.open(spec);
+      const kept = await fixture.plane.touch(spec.token, spec.runId, later(5_000));
       expect(kept?.expiresAt).toEqual(later(480));
     } finally {
-      await bed.close();
+      await fixture.close();
     }
   });
 });
@@ -185,21 +189,21 @@ describe('a start that is given up by its caller', () => {
   test.each(['create services', 'create httproutes'])(
     'during %s leaves nothing but what is swept',
     async (call) => {
-      const bed = await planeBed();
+      const fixture = await planeFixture();
       try {
         const caller = new AbortController();
-        bed.server.fault = ({ verb, plural }) => {
+        fixture.server.fault = ({ verb, plural }) => {
           if (`${verb} ${plural}` !== call) return undefined;
           caller.abort(new Error('gone home'));
           return undefined;
         };
-        await expect(bed.plane.open(bed.spec(), caller.signal)).rejects.toThrow('gone home');
-        bed.server.fault = undefined;
-        await bed.plane.sweep(later(3));
-        expect(bed.server.store.all('httproutes')).toEqual([]);
-        expect(bed.server.store.all('services')).toEqual([]);
+        await expect(fixture.plane.open(fixture.spec(), caller.signal)).rejects.toThrow('gone home');
+        fixture.server.fault = undefined;
+        await fixture.plane.sweep(later(3));
+        expect(fixture.server.store.all('httproutes')).toEqual([]);
+        expect(fixture.server.store.all('services')).toEqual([]);
       } finally {
-        await bed.close();
+        await fixture.close();
       }
     },
   );

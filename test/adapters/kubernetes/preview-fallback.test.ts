@@ -36,7 +36,7 @@ describe('the fallback for hosts without a route', () => {
             : undefined;
         },
       },
-      lookMs: 300,
+      pollMs: 300,
       log: {
         warn: (fields, message) => {
           logged += JSON.stringify([fields, message], (_key, value: unknown) =>

@@ -3,7 +3,7 @@ import { PortholeError } from '#core/errors.ts';
 import type { PreviewSpec } from '#core/ports/preview-plane.ts';
 import type { ApiCall, Fault } from '#test/doubles/api-server/fake-api-server.ts';
 import { collect } from '#test/support/collect.ts';
-import { NOON, type PlaneBed, planeBed } from './plane-bed.ts';
+import { NOON, type PlaneFixture, planeFixture } from './plane-fixture.ts';
 
 const FAULTS: Readonly<Record<string, Fault>> = {
   'no answer, before it took effect': { kind: 'silence', committed: false },
@@ -34,14 +34,14 @@ const CALLS = [
 const callOf = ({ verb, plural }: ApiCall) => `${verb} ${plural}`;
 
 /** Everything that a preview goes through; each step is told to happen, whether it can or not. */
-async function life({ plane, server }: PlaneBed, spec: PreviewSpec): Promise<string[]> {
-  const told: string[] = [];
+async function life({ plane, server }: PlaneFixture, spec: PreviewSpec): Promise<string[]> {
+  const reported: string[] = [];
   const step = async (name: string, does: () => Promise<unknown>) => {
     try {
-      told.push(`${name}: ${JSON.stringify(await does())}`);
+      reported.push(`${name}: ${JSON.stringify(await does())}`);
     } catch (error) {
       if (!(error instanceof PortholeError)) throw error;
-      told.push(`${name}: ${error.code}`);
+      reported.push(`${name}: ${error.code}`);
     }
   };
   await step('open', async () => (await plane.open(spec)).created);
@@ -54,11 +54,11 @@ async function life({ plane, server }: PlaneBed, spec: PreviewSpec): Promise<str
   await step('find', async () => (await plane.find(spec.token))?.name !== undefined);
   const name = server.store.all('httproutes')[0]?.metadata.name ?? 'none';
   await step('close', () => plane.close({ name }));
-  return told;
+  return reported;
 }
 
 /** Two passes of the sweep, three minutes later; what then stands half-made is a leak. */
-async function leaks({ server, another }: PlaneBed): Promise<string[]> {
+async function leaks({ server, another }: PlaneFixture): Promise<string[]> {
   server.fault = undefined;
   const { plane } = another();
   const later = new Date(NOON.getTime() + 180_000);
@@ -72,17 +72,17 @@ async function leaks({ server, another }: PlaneBed): Promise<string[]> {
   ];
 }
 
-async function inBed<T>(does: (bed: PlaneBed) => Promise<T>): Promise<T> {
-  const bed = await planeBed({ tryTimeoutMs: 400, callTimeoutMs: 3_000 });
+async function inFixture<T>(does: (fixture: PlaneFixture) => Promise<T>): Promise<T> {
+  const fixture = await planeFixture({ tryTimeoutMs: 400, callTimeoutMs: 3_000 });
   try {
-    return await does(bed);
+    return await does(fixture);
   } finally {
-    await bed.close();
+    await fixture.close();
   }
 }
 
 // What a first start loads is loaded here: jest lets no test import that runs beside others.
-await inBed(async ({ plane, spec }) => plane.open(spec()));
+await inFixture(async ({ plane, spec }) => plane.open(spec()));
 
 const SUCCESS = [
   'open: true',
@@ -99,31 +99,31 @@ describe.each(Object.entries(FAULTS))('%s', (_name, fault) => {
     async (time) => {
       const outcomes = await Promise.all(
         CALLS.map((call) =>
-          inBed(async (bed) => {
+          inFixture(async (fixture) => {
             let times = 0;
-            bed.server.fault = (each) => {
+            fixture.server.fault = (each) => {
               if (callOf(each) !== call) return undefined;
               times += 1;
               return times === time ? fault : undefined;
             };
-            return { call, told: await life(bed, bed.spec()), leaks: await leaks(bed) };
+            return { call, reported: await life(fixture, fixture.spec()), leaks: await leaks(fixture) };
           }),
         ),
       );
-      expect(outcomes).toEqual(CALLS.map((call) => ({ call, told: SUCCESS, leaks: [] })));
+      expect(outcomes).toEqual(CALLS.map((call) => ({ call, reported: SUCCESS, leaks: [] })));
     },
   );
 
   test.concurrent('of one call for good is given up after five tries, and leaks nothing', async () => {
     const outcomes = await Promise.all(
       CALLS.map((call) =>
-        inBed(async (bed) => {
-          bed.server.fault = (each) => (callOf(each) === call ? fault : undefined);
-          const spec = bed.spec();
-          await bed.plane.open(spec).catch(() => undefined);
-          const tries = bed.server.calls.filter((each) => callOf(each) === call).length;
-          await life(bed, spec);
-          return { call, tooMany: tries > 5 ? tries : 0, leaks: await leaks(bed) };
+        inFixture(async (fixture) => {
+          fixture.server.fault = (each) => (callOf(each) === call ? fault : undefined);
+          const spec = fixture.spec();
+          await fixture.plane.open(spec).catch(() => undefined);
+          const tries = fixture.server.calls.filter((each) => callOf(each) === call).length;
+          await life(fixture, spec);
+          return { call, tooMany: tries > 5 ? tries : 0, leaks: await leaks(fixture) };
         }),
       ),
     );
@@ -132,29 +132,31 @@ describe.each(Object.entries(FAULTS))('%s', (_name, fault) => {
 });
 
 test('what the API server asks to wait for is waited for', async () => {
-  const bed = await planeBed();
+  const fixture = await planeFixture();
   try {
     const fault: Fault = { kind: 'status', status: 429, retryAfterSeconds: 1, committed: false };
     for (const call of ['create services', 'create httproutes', 'patch httproutes', 'delete httproutes']) {
       let faults = 1;
-      bed.server.fault = (each) => (callOf(each) === call && faults-- > 0 ? fault : undefined);
-      const before = bed.server.calls.length;
-      await life(bed, bed.spec());
-      const [first, second] = bed.server.calls.slice(before).filter((each) => callOf(each) === call);
+      fixture.server.fault = (each) => (callOf(each) === call && faults-- > 0 ? fault : undefined);
+      const before = fixture.server.calls.length;
+      await life(fixture, fixture.spec());
+      const [first, second] = fixture.server.calls.slice(before).filter((each) => callOf(each) === call);
       expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(990);
     }
   } finally {
-    await bed.close();
+    await fixture.close();
   }
 });
 
 test('a wait that would pass the time of the call is not begun', async () => {
-  const bed = await planeBed({ callTimeoutMs: 500 });
+  const fixture = await planeFixture({ callTimeoutMs: 500 });
   try {
-    bed.server.fault = () => ({ kind: 'status', status: 429, retryAfterSeconds: 30, committed: false });
-    await expect(bed.plane.find(bed.spec().token)).rejects.toMatchObject({ code: 'service_unavailable' });
-    expect(bed.server.calls).toHaveLength(1);
+    fixture.server.fault = () => ({ kind: 'status', status: 429, retryAfterSeconds: 30, committed: false });
+    await expect(fixture.plane.find(fixture.spec().token)).rejects.toMatchObject({
+      code: 'service_unavailable',
+    });
+    expect(fixture.server.calls).toHaveLength(1);
   } finally {
-    await bed.close();
+    await fixture.close();
   }
 });

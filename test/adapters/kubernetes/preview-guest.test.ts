@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { OpenPreviewsAnswer } from '#guest/protocol/previews.ts';
-import { BOX, NOON, planeBed, type PlaneBed } from './plane-bed.ts';
+import { BOX, NOON, planeFixture, type PlaneFixture } from './plane-fixture.ts';
 
 const CONSOLE = 'https://console.example.test';
 
@@ -16,7 +16,7 @@ const CONSOLE = 'https://console.example.test';
 type Answer = (method: string, url: string, body: string) => OpenPreviewsAnswer | undefined;
 
 describe('a preview by way of the guest', () => {
-  let bed: PlaneBed;
+  let fixture: PlaneFixture;
   let server: Server;
   let folder: string;
   let answer: Answer;
@@ -50,29 +50,29 @@ describe('a preview by way of the guest', () => {
         return socket;
       },
     });
-    bed = await planeBed({
+    fixture = await planeFixture({
       preview: { upstream: 'guest' },
       guestOf: async () => (hasGuest ? client : undefined),
       frameAncestors: [CONSOLE],
     });
   });
   afterEach(async () => {
-    await bed.close();
+    await fixture.close();
     server.closeAllConnections();
     server.close();
     rmSync(folder, { recursive: true });
   });
 
-  const stored = (kind: string) => bed.server.store.all(kind)[0] as { spec: Record<string, unknown> };
+  const stored = (kind: string) => fixture.server.store.all(kind)[0] as { spec: Record<string, unknown> };
   const hostOf = (token: string) => `${token}-preview.preview.test`;
 
   test('is opened at the guest before anything leads there', async () => {
     answer = () => {
-      seen.push(`${bed.server.store.all('services').length} Services`);
+      seen.push(`${fixture.server.store.all('services').length} Services`);
       return { previews: [] };
     };
-    const spec = bed.spec();
-    await bed.plane.open(spec);
+    const spec = fixture.spec();
+    await fixture.plane.open(spec);
     const request = {
       host: hostOf(spec.token),
       run: 'run_1',
@@ -85,51 +85,51 @@ describe('a preview by way of the guest', () => {
   });
 
   test('shows servers that listen on loopback alone, and says so', () => {
-    expect(bed.plane.needsOpenAddress).toBe(false);
-    expect(bed.plane.seesTraffic).toBe(false);
+    expect(fixture.plane.needsOpenAddress).toBe(false);
+    expect(fixture.plane.seesTraffic).toBe(false);
   });
 
   test('leads to the app’s own port where the image has no guest', async () => {
     hasGuest = false;
-    await bed.plane.open(bed.spec());
+    await fixture.plane.open(fixture.spec());
     expect(stored('services').spec).toMatchObject({ ports: [{ port: 80, targetPort: 3000 }] });
     expect(stored('httproutes').spec['rules']).toHaveLength(2);
   });
 
   test('has the route that fits the Service which an earlier start of another setting left', async () => {
-    const spec = bed.spec();
+    const spec = fixture.spec();
     hasGuest = false;
-    await bed.plane.open(spec);
-    const [route] = bed.server.store.all('httproutes') as { metadata: { name: string } }[];
-    bed.server.store.delete('httproutes', route?.metadata.name ?? '', {});
+    await fixture.plane.open(spec);
+    const [route] = fixture.server.store.all('httproutes') as { metadata: { name: string } }[];
+    fixture.server.store.delete('httproutes', route?.metadata.name ?? '', {});
     hasGuest = true;
-    await bed.plane.open(spec);
+    await fixture.plane.open(spec);
     expect(stored('httproutes').spec['rules']).toHaveLength(2);
   });
 
   test('fails to start, and leaves nothing, where the guest cannot be reached', async () => {
     failure = new PortholeError('exec_transport_error', 'The pod does not answer.');
-    await expect(bed.plane.open(bed.spec())).rejects.toMatchObject({ code: 'exec_transport_error' });
-    expect(bed.server.store.all('services')).toEqual([]);
+    await expect(fixture.plane.open(fixture.spec())).rejects.toMatchObject({ code: 'exec_transport_error' });
+    expect(fixture.server.store.all('services')).toEqual([]);
   });
 
   test('starts all the same, and says so, where the sandbox is stopped', async () => {
     failure = new PortholeError('sandbox_not_running', 'It is stopped.');
-    const { preview } = await bed.plane.open(bed.spec({ sandboxId: 'asleep' }));
-    expect(await bed.plane.serves(preview)).toEqual({ ready: false, reason: 'sandbox_stopped' });
+    const { preview } = await fixture.plane.open(fixture.spec({ sandboxId: 'asleep' }));
+    expect(await fixture.plane.serves(preview)).toEqual({ ready: false, reason: 'sandbox_stopped' });
   });
 
   test('is closed at the guest once its route is gone', async () => {
-    const { preview } = await bed.plane.open(bed.spec());
+    const { preview } = await fixture.plane.open(fixture.spec());
     seen.length = 0;
-    expect(await bed.plane.close(preview)).toBe(true);
+    expect(await fixture.plane.close(preview)).toBe(true);
     expect(seen).toEqual([`DELETE /v1/previews/3000?host=${hostOf(preview.token)}`]);
-    expect(await bed.plane.close(preview)).toBe(false);
+    expect(await fixture.plane.close(preview)).toBe(false);
     expect(seen).toHaveLength(1);
   });
 
   test('was last used when its guest says', async () => {
-    const { preview } = await bed.plane.open(bed.spec());
+    const { preview } = await fixture.plane.open(fixture.spec());
     const host = hostOf(preview.token);
     const usage = { port: 3000, bytes_in: 1, bytes_out: 2 };
     answer = () => ({
@@ -138,9 +138,9 @@ describe('a preview by way of the guest', () => {
         { ...usage, host, idle_ms: 90_000 },
       ],
     });
-    expect(await bed.plane.lastUsed(preview)).toEqual(new Date(NOON.getTime() - 90_000));
+    expect(await fixture.plane.lastUsed(preview)).toEqual(new Date(NOON.getTime() - 90_000));
     answer = () => ({ previews: [{ ...usage, host, idle_ms: null }] });
-    expect(await bed.plane.lastUsed(preview)).toBeUndefined();
+    expect(await fixture.plane.lastUsed(preview)).toBeUndefined();
   });
 
   test.each<[string, Answer]>([
@@ -152,8 +152,8 @@ describe('a preview by way of the guest', () => {
     ['knows nothing of it', () => ({ previews: [] })],
     ['never answers', () => undefined],
   ])('tells nothing of its use where the guest %s', async (_, says) => {
-    const { preview } = await bed.plane.open(bed.spec());
+    const { preview } = await fixture.plane.open(fixture.spec());
     answer = says;
-    expect(await bed.plane.lastUsed(preview)).toBeUndefined();
+    expect(await fixture.plane.lastUsed(preview)).toBeUndefined();
   });
 });

@@ -4,34 +4,34 @@ import { ANNOTATIONS } from '#constructs/names.ts';
 import type { PreviewPlane, PreviewSpec } from '#core/ports/preview-plane.ts';
 import { previewName } from '#core/rules/preview-token.ts';
 import { type PinnedClock, pinnedClock } from '#test/doubles/pinned-clock.ts';
-import { NOON, type PlaneBed, planeBed } from './plane-bed.ts';
+import { NOON, type PlaneFixture, planeFixture } from './plane-fixture.ts';
 
 const MINUTE = 60_000;
 
 describe('a place of a run', () => {
-  let bed: PlaneBed;
+  let fixture: PlaneFixture;
   let clock: PinnedClock;
   beforeEach(async () => {
     clock = pinnedClock(NOON);
-    bed = await planeBed({ clock });
+    fixture = await planeFixture({ clock });
   });
-  afterEach(() => bed.close());
+  afterEach(() => fixture.close());
 
-  const fits = async (spec: PreviewSpec, plane: PreviewPlane = bed.plane) => {
+  const fits = async (spec: PreviewSpec, plane: PreviewPlane = fixture.plane) => {
     const { preview } = await plane.open(spec);
     return plane.isAmongFirst(preview, 1);
   };
   const annotate = (plural: string, spec: PreviewSpec, annotations: Record<string, string | null>) =>
-    bed.server.store.patch(plural, previewName(spec.token), 'application/merge-patch+json', {
+    fixture.server.store.patch(plural, previewName(spec.token), 'application/merge-patch+json', {
       metadata: { annotations },
     });
 
   test('belongs to the start that was held up after its Service, and not to one that overtook it', async () => {
-    const [slow, fast] = [bed.spec(), bed.spec()];
+    const [slow, fast] = [fixture.spec(), fixture.spec()];
     let overtaken: Promise<boolean> | undefined;
-    bed.server.pace = async ({ verb, plural }) => {
+    fixture.server.pace = async ({ verb, plural }) => {
       if (verb !== 'create' || plural !== 'httproutes' || overtaken !== undefined) return;
-      overtaken = fits(fast, bed.another().plane);
+      overtaken = fits(fast, fixture.another().plane);
       expect(await overtaken).toBe(false);
     };
     expect(await fits(slow)).toBe(true);
@@ -39,22 +39,22 @@ describe('a place of a run', () => {
   });
 
   test('is not the later of a start with an earlier time of its own', async () => {
-    const [first, second] = [bed.spec({ startedAt: NOON }), bed.spec({ startedAt: new Date(0) })];
+    const [first, second] = [fixture.spec({ startedAt: NOON }), fixture.spec({ startedAt: new Date(0) })];
     expect(await fits(first)).toBe(true);
     expect(await fits(second)).toBe(false);
   });
 
   /** A start that made its Service and then died. */
   const half = async (spec: PreviewSpec) => {
-    bed.server.fault = ({ verb, plural }) =>
+    fixture.server.fault = ({ verb, plural }) =>
       verb === 'create' && plural === 'httproutes' ? { kind: 'reset', committed: false } : undefined;
-    await bed.plane.open(spec).catch(() => undefined);
-    bed.server.fault = undefined;
+    await fixture.plane.open(spec).catch(() => undefined);
+    fixture.server.fault = undefined;
   };
 
   test('is taken by a start that died, for two minutes', async () => {
-    await half(bed.spec());
-    const spec = bed.spec();
+    await half(fixture.spec());
+    const spec = fixture.spec();
     expect(await fits(spec)).toBe(false);
     clock.advance(2 * MINUTE - 1);
     expect(await fits(spec)).toBe(false);
@@ -63,9 +63,9 @@ describe('a place of a run', () => {
   });
 
   test('is taken by whoever has taken over what another start has just left, until its route tells its own turn', async () => {
-    const [left, spec] = [bed.spec(), bed.spec()];
+    const [left, spec] = [fixture.spec(), fixture.spec()];
     await half(left);
-    await bed.plane.open(spec);
+    await fixture.plane.open(spec);
     for (let takenOver = 0; takenOver < 2; takenOver += 1) {
       await half(left);
       expect(await fits(spec)).toBe(false);
@@ -75,11 +75,11 @@ describe('a place of a run', () => {
   });
 
   test.each([1, 3])('is not lost to what was left %i minutes before and is taken over', async (minutes) => {
-    const [left, spec] = [bed.spec(), bed.spec()];
+    const [left, spec] = [fixture.spec(), fixture.spec()];
     await half(left);
     await half(left);
     clock.advance(minutes * MINUTE);
-    await bed.plane.open(spec);
+    await fixture.plane.open(spec);
     // And again within the time of a start: that one's turn was a late one as well.
     for (let takenOver = 0; takenOver < 2; takenOver += 1) {
       await half(left);
@@ -89,19 +89,19 @@ describe('a place of a run', () => {
   });
 
   test('is held by a preview that does not tell its turn', async () => {
-    const [old, spec] = [bed.spec(), bed.spec()];
-    await bed.plane.open(spec);
-    await bed.plane.open(old);
-    annotate('httproutes', old, { [ANNOTATIONS.turn]: null });
+    const [old, spec] = [fixture.spec(), fixture.spec()];
+    await fixture.plane.open(spec);
+    await fixture.plane.open(old);
+    annotate('httproutes', old, { [ANNOTATIONS.ticket]: null });
     expect(await fits(spec)).toBe(false);
     expect(await fits(old)).toBe(true);
   });
 
   test('is known of a preview that came from elsewhere by a look at its route', async () => {
-    const [first, second] = [bed.spec(), bed.spec()];
-    await bed.plane.open(first);
-    const { preview } = await bed.plane.open(second);
-    const { plane } = bed.another();
+    const [first, second] = [fixture.spec(), fixture.spec()];
+    await fixture.plane.open(first);
+    const { preview } = await fixture.plane.open(second);
+    const { plane } = fixture.another();
     expect(await plane.isAmongFirst({ ...preview }, 1)).toBe(false);
     await plane.close(preview);
     // What is gone needs none.
@@ -109,10 +109,10 @@ describe('a place of a run', () => {
   });
 
   test('costs one read where there are no more Services than places, else two', async () => {
-    const before = bed.server.calls.length;
-    await fits(bed.spec());
-    await fits(bed.spec());
-    expect(bed.server.calls.slice(before).map(({ verb, plural }) => `${verb} ${plural}`)).toEqual([
+    const before = fixture.server.calls.length;
+    await fits(fixture.spec());
+    await fits(fixture.spec());
+    expect(fixture.server.calls.slice(before).map(({ verb, plural }) => `${verb} ${plural}`)).toEqual([
       'create services',
       'create httproutes',
       'list services',
@@ -124,28 +124,28 @@ describe('a place of a run', () => {
   });
 
   test('is lost by nobody who has been given one, and given to no more than there are, in any order of calls', async () => {
-    const planes = Array.from({ length: 3 }, () => bed.another().plane);
+    const planes = Array.from({ length: 3 }, () => fixture.another().plane);
     for (let round = 0; round < 24; round += 1) {
-      const specs = Array.from({ length: 6 }, () => bed.spec({ runId: `run_${round}` }));
+      const specs = Array.from({ length: 6 }, () => fixture.spec({ runId: `run_${round}` }));
       // In two rounds of three, starts that died have left some Services behind.
       const left = specs.slice(0, round % 3);
       for (const each of left) await half(each);
-      bed.server.pace = ({ verb }) => pause(Math.random() ** 3 * (verb === 'list' ? 20 : 40));
-      const told = await Promise.all(
+      fixture.server.pace = ({ verb }) => pause(Math.random() ** 3 * (verb === 'list' ? 20 : 40));
+      const reported = await Promise.all(
         [...specs, ...specs].map(async (spec, at) => {
-          const plane = planes[at % planes.length] ?? bed.plane;
+          const plane = planes[at % planes.length] ?? fixture.plane;
           const { preview } = await plane.open(spec);
           const first = await plane.isAmongFirst(preview, 3);
           const again = await plane.isAmongFirst(preview, 3);
           return { name: preview.name, first, again };
         }),
       );
-      bed.server.pace = undefined;
-      expect(told.filter(({ first, again }) => first && !again)).toEqual([]);
-      const staying = new Set(told.filter(({ first }) => first).map(({ name }) => name));
+      fixture.server.pace = undefined;
+      expect(reported.filter(({ first, again }) => first && !again)).toEqual([]);
+      const staying = new Set(reported.filter(({ first }) => first).map(({ name }) => name));
       expect(staying.size).toBeLessThanOrEqual(3);
       if (left.length === 0) expect(staying.size).toBe(3);
-      for (const spec of specs) await bed.plane.close({ name: previewName(spec.token) });
+      for (const spec of specs) await fixture.plane.close({ name: previewName(spec.token) });
     }
   });
 });

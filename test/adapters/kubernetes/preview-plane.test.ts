@@ -3,7 +3,7 @@ import { ANNOTATIONS } from '#constructs/names.ts';
 import { previewManifests } from '#constructs/preview.ts';
 import { formatPreviewToken, previewHost, previewName } from '#core/rules/preview-token.ts';
 import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';
-import { BOX, NAMESPACE, NOON, planeBed, promptGateway, ZONE } from './plane-bed.ts';
+import { BOX, NAMESPACE, NOON, planeFixture, promptGateway, ZONE } from './plane-fixture.ts';
 
 interface Manifest {
   metadata: {
@@ -55,11 +55,11 @@ const SPOILT: Readonly<Record<string, (route: Manifest) => void>> = {
 previewPlaneContract(
   'the cluster',
   async () => {
-    const bed = await planeBed();
-    const { store } = bed.server;
-    const gateway = promptGateway(bed.server);
+    const fixture = await planeFixture();
+    const { store } = fixture.server;
+    const gateway = promptGateway(fixture.server);
     return {
-      plane: bed.plane,
+      plane: fixture.plane,
       capacity: 40,
       sandbox: BOX,
       now: () => NOON,
@@ -67,7 +67,7 @@ previewPlaneContract(
         const { hostname } = new URL(preview.url ?? '');
         return (await gateway.ask('proxy', hostname, AbortSignal.timeout(1_000))) === 'app';
       },
-      reopen: async () => bed.another().plane,
+      reopen: async () => fixture.another().plane,
       async plantForeign() {
         for (const [seed, spoil] of Object.entries(SPOILT)) {
           const { route } = manifests(seed);
@@ -80,13 +80,13 @@ previewPlaneContract(
         store.plant('services', service);
         return async () => structuredClone([store.all('services'), store.all('httproutes')]);
       },
-      async leaveHalfMade(at) {
+      async leavePartiallyMade(at) {
         const { service } = manifests(at.toISOString());
         service.metadata.creationTimestamp = at.toISOString().replace(/\.\d{3}/, '');
         service.metadata.annotations[ANNOTATIONS.claimedAt] = at.toISOString();
         store.plant('services', service);
       },
-      dispose: () => bed.close(),
+      dispose: () => fixture.close(),
     };
   },
   { runs: 100 },

@@ -9,7 +9,7 @@ import { previewName } from '#core/rules/preview-token.ts';
 import { reapPreviews } from '#core/use-cases/reap-previews.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { collect } from '#test/support/collect.ts';
-import { NOON, type PlaneBed, planeBed, PREVIEW } from './plane-bed.ts';
+import { NOON, type PlaneFixture, planeFixture, PREVIEW } from './plane-fixture.ts';
 import { raceReapers } from './race-reapers.ts';
 import { repetitions } from '#test/support/suite.ts';
 
@@ -24,17 +24,20 @@ afterEach(() => records.close());
 
 const reap = (plane: PreviewPlane, clock: Clock) => reapPreviews({ plane, clock, records, preview: PREVIEW });
 
-async function inBed(options: Parameters<typeof planeBed>[0], does: (bed: PlaneBed) => Promise<void>) {
-  const bed = await planeBed(options);
+async function inFixture(
+  options: Parameters<typeof planeFixture>[0],
+  does: (fixture: PlaneFixture) => Promise<void>,
+) {
+  const fixture = await planeFixture(options);
   try {
-    await does(bed);
+    await does(fixture);
   } finally {
-    await bed.close();
+    await fixture.close();
   }
 }
 
 /** Replays the watch log: the routes that ever stood without the Service that owns them. */
-function orphansEver({ server }: PlaneBed): string[] {
+function orphansEver({ server }: PlaneFixture): string[] {
   const services = new Set<string>();
   const routes = new Map<string, string>();
   const orphans: string[] = [];
@@ -51,39 +54,39 @@ function orphansEver({ server }: PlaneBed): string[] {
 
 describe('two reapers and a keepalive at once', () => {
   test('never lose a preview that was kept, end one twice, or bring one back', async () => {
-    await inBed({ maxTotal: 1_000 }, async (bed) => {
+    await inFixture({ maxTotal: 1_000 }, async (fixture) => {
       await raceReapers({
-        plane: bed.plane,
-        reapers: [bed.another().plane, bed.another().plane],
+        plane: fixture.plane,
+        reapers: [fixture.another().plane, fixture.another().plane],
         preview: PREVIEW,
-        spec: () => bed.spec(),
+        spec: () => fixture.spec(),
         races: repetitions(1_000),
         atOnce: 20,
         spreadMs: 40,
       });
-      expect(bed.server.store.all('httproutes')).toEqual([]);
-      expect(bed.server.store.all('services')).toEqual([]);
+      expect(fixture.server.store.all('httproutes')).toEqual([]);
+      expect(fixture.server.store.all('services')).toEqual([]);
     });
   });
 });
 
 describe('starts and stops of the same previews at once', () => {
   test('never leave a route without its Service, at no moment', async () => {
-    await inBed({ maxTotal: 1_000 }, async (bed) => {
+    await inFixture({ maxTotal: 1_000 }, async (fixture) => {
       // Slow enough between a Service and its route that others give up waiting, and claim it.
-      bed.server.pace = async ({ verb, plural }) => {
+      fixture.server.pace = async ({ verb, plural }) => {
         if (plural === 'httproutes' && verb === 'create') await pause(Math.random() ** 3 * 400);
         else if (verb !== 'get') await pause(Math.random() * 5);
       };
-      const functions = Array.from({ length: 4 }, () => bed.another().plane);
-      const specs = Array.from({ length: 8 }, () => bed.spec());
+      const functions = Array.from({ length: 4 }, () => fixture.another().plane);
+      const specs = Array.from({ length: 8 }, () => fixture.spec());
       const most = repetitions(1_000);
       let starts = 0;
       let made = 0;
       const work = async (plane: PreviewPlane, at: number) => {
         while (starts < most) {
           starts += 1;
-          const spec = specs[(starts * 3 + at) % specs.length] ?? bed.spec();
+          const spec = specs[(starts * 3 + at) % specs.length] ?? fixture.spec();
           // Starts that lose too many races say so; they leave nothing all the same.
           const { preview, created } = await plane
             .open(spec)
@@ -93,15 +96,17 @@ describe('starts and stops of the same previews at once', () => {
         }
       };
       await Promise.all(functions.flatMap((plane, at) => [0, 1, 2, 3].map((more) => work(plane, at + more))));
-      bed.server.pace = undefined;
+      fixture.server.pace = undefined;
       expect(made).toBeGreaterThan(most / 10);
       expect(
-        bed.server.calls.filter(({ verb, plural }) => verb === 'patch' && plural === 'services').length,
+        fixture.server.calls.filter(({ verb, plural }) => verb === 'patch' && plural === 'services').length,
       ).toBeGreaterThan(most / 100);
-      expect(orphansEver(bed)).toEqual([]);
-      for (const preview of await collect(bed.plane.list())) await bed.plane.close(preview);
-      await bed.plane.sweep(new Date(NOON.getTime() + 3 * MINUTE));
-      expect([...bed.server.store.all('services'), ...bed.server.store.all('httproutes')]).toEqual([]);
+      expect(orphansEver(fixture)).toEqual([]);
+      for (const preview of await collect(fixture.plane.list())) await fixture.plane.close(preview);
+      await fixture.plane.sweep(new Date(NOON.getTime() + 3 * MINUTE));
+      expect([...fixture.server.store.all('services'), ...fixture.server.store.all('httproutes')]).toEqual(
+        [],
+      );
     });
   });
 });
@@ -110,19 +115,19 @@ describe('a reaper among 10,000 objects', () => {
   test('ends its own dead ones and touches nothing foreign, two at once and through expired pages', async () => {
     // At a tenth minute, in which a pass looks at everything.
     const clock = pinnedClock(new Date(NOON.getTime() + 5 * MINUTE));
-    await inBed({ clock, maxTotal: 20_000 }, async (bed) => {
-      const { store } = bed.server;
-      const { preview: model } = await bed.plane.open(bed.spec());
+    await inFixture({ clock, maxTotal: 20_000 }, async (fixture) => {
+      const { store } = fixture.server;
+      const { preview: model } = await fixture.plane.open(fixture.spec());
       const [modelRoute, modelService] = [
         store.get('httproutes', model.name),
         store.get('services', model.name),
       ];
-      await bed.plane.close(model);
+      await fixture.plane.close(model);
 
       const dead = new Set<string>();
       const others = new Set<string>();
       for (let index = 0; index < 5_000; index += 1) {
-        const spec = bed.spec();
+        const spec = fixture.spec();
         const name = previewName(spec.token);
         const service = structuredClone(modelService);
         service.metadata.name = name;
@@ -171,9 +176,9 @@ describe('a reaper among 10,000 objects', () => {
         store.plant('httproutes', route);
       }
 
-      const [one, two] = [bed.another(), bed.another()];
+      const [one, two] = [fixture.another(), fixture.another()];
       let lists = 0;
-      bed.server.fault = ({ verb, plural }) => {
+      fixture.server.fault = ({ verb, plural }) => {
         if (verb === 'list' && plural === 'httproutes') {
           lists += 1;
           if (lists % 5 === 0) store.expireContinues(lists % 2 === 0);
@@ -199,33 +204,33 @@ describe('clocks that differ by five minutes', () => {
       const skewed = (minutes: number): Clock => ({
         now: () => new Date(truth.now().getTime() + minutes * MINUTE),
       });
-      await inBed({ serverClock: truth, clock: skewed(handlerSkew) }, async (bed) => {
+      await inFixture({ serverClock: truth, clock: skewed(handlerSkew) }, async (fixture) => {
         const reaperClock = skewed(reaperSkew);
-        const { plane: reaper } = bed.another(reaperClock);
+        const { plane: reaper } = fixture.another(reaperClock);
         const passes = async (at: number) => {
           truth.advance(NOON.getTime() + at - truth.now().getTime());
           const { reaped, swept } = await reap(reaper, reaperClock);
           return reaped + swept;
         };
-        const { preview } = await bed.plane.open(bed.spec());
+        const { preview } = await fixture.plane.open(fixture.spec());
         expect(await passes(29 * MINUTE)).toBe(0);
         const handlerNow = truth.now().getTime() + handlerSkew * MINUTE;
-        await bed.plane.touch(preview.token, preview.runId, new Date(handlerNow + 30 * MINUTE));
+        await fixture.plane.touch(preview.token, preview.runId, new Date(handlerNow + 30 * MINUTE));
         expect(await passes(58 * MINUTE)).toBe(0);
         expect(await passes(60 * MINUTE)).toBe(1);
-        expect(bed.server.store.all('services')).toEqual([]);
+        expect(fixture.server.store.all('services')).toEqual([]);
       });
     },
   );
 
   test.each(SKEWS)('a keepalive as the first call of a function %i min off is no different', async (skew) => {
     const truth = pinnedClock(NOON);
-    await inBed({ clock: truth }, async (bed) => {
-      const { preview } = await bed.plane.open(bed.spec());
+    await inFixture({ clock: truth }, async (fixture) => {
+      const { preview } = await fixture.plane.open(fixture.spec());
       const clock: Clock = { now: () => new Date(truth.now().getTime() + skew * MINUTE) };
-      const { plane } = bed.another(clock);
+      const { plane } = fixture.another(clock);
       await plane.touch(preview.token, preview.runId, new Date(clock.now().getTime() + 40 * MINUTE));
-      const kept = await bed.plane.find(preview.token);
+      const kept = await fixture.plane.find(preview.token);
       const error = Math.abs((kept?.expiresAt?.getTime() ?? 0) - (NOON.getTime() + 40 * MINUTE));
       expect(error).toBeLessThanOrEqual(2_000);
     });
@@ -233,13 +238,13 @@ describe('clocks that differ by five minutes', () => {
 
   test('a start that is under way is not swept by a reaper whose clock is ahead', async () => {
     const truth = pinnedClock(NOON);
-    await inBed({ clock: truth }, async (bed) => {
+    await inFixture({ clock: truth }, async (fixture) => {
       const clock: Clock = { now: () => new Date(truth.now().getTime() + 5 * MINUTE) };
-      const { plane: reaper } = bed.another(clock);
-      bed.server.fault = ({ verb, plural }) =>
+      const { plane: reaper } = fixture.another(clock);
+      fixture.server.fault = ({ verb, plural }) =>
         verb === 'create' && plural === 'httproutes' ? { kind: 'reset', committed: false } : undefined;
-      await expect(bed.plane.open(bed.spec())).rejects.toMatchObject({ code: 'service_unavailable' });
-      expect(bed.server.store.all('services')).toHaveLength(1);
+      await expect(fixture.plane.open(fixture.spec())).rejects.toMatchObject({ code: 'service_unavailable' });
+      expect(fixture.server.store.all('services')).toHaveLength(1);
       expect(await reaper.sweep(clock.now())).toBe(0);
       truth.advance(2 * MINUTE);
       expect(await reaper.sweep(clock.now())).toBe(1);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { warmPoolContract } from '#test/contracts/warm-pool.contract.ts';
-import { openKeptPools } from '#test/core/use-cases/warm-pool/kept-pool-house.ts';
+import { openManagedPools } from '#test/core/use-cases/warm-pool/managed-pool-harness.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('a pool of local sandboxes', missingFor('bubblewrap'), () => {
@@ -12,7 +12,7 @@ suite('a pool of local sandboxes', missingFor('bubblewrap'), () => {
     async () => {
       const folder = await mkdtemp(join(tmpdir(), 'porthole-local-'));
       const provider = createLocalProvider({ dataDir: folder, isolation: 'bubblewrap' });
-      return openKeptPools(provider, () => rm(folder, { recursive: true }));
+      return openManagedPools(provider, () => rm(folder, { recursive: true }));
     },
     { hands: true },
   );

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
-import { localPlace } from '#adapters/mounts/local-place.ts';
+import { localMountTarget } from '#adapters/mounts/local-mount-target.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { bucketMounterContract } from '#test/contracts/bucket-mounter.contract.ts';
 import { bucketsMissing } from '#test/support/seaweedfs.ts';
@@ -14,10 +14,10 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
     bucketMounterContract(async () => {
       const dataDir = await mkdtemp(join(tmpdir(), 'porthole-mounts-'));
       const provider = createLocalProvider({ dataDir, isolation });
-      const holder = async (id: string) => provider.mountPlace(id)?.holder.pid;
+      const holder = async (id: string) => provider.mountNamespace(id)?.holder.pid;
       return {
         provider,
-        place: (id, path) => localPlace(provider.mountPlace(id), path),
+        target: (id, path) => localMountTarget(provider.mountNamespace(id), path),
         refusal: 'Read-only file system',
         holder,
         kill: async (id) => void process.kill(Number(await holder(id)), 'SIGKILL'),

@@ -7,7 +7,7 @@ import { postgresSqlDialect } from '#adapters/sql/postgres/postgres-sql-dialect.
 import type { SqlSchema } from '#adapters/sql/schema.ts';
 import type { SqlDialect } from '#adapters/sql/sql-dialect.ts';
 import { sqlRecords } from '#adapters/sql/sql-records.ts';
-import { inProcessBell } from '#adapters/sql/sqlite/in-process-bell.ts';
+import { inProcessNotifier } from '#adapters/sql/sqlite/in-process-notifier.ts';
 import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite-dialect.ts';
 import { sqliteSqlDialect } from '#adapters/sql/sqlite/sqlite-sql-dialect.ts';
 import type { ApprovalRequest, Decision } from '#core/ports/approvals.ts';
@@ -30,7 +30,7 @@ const REQUEST: ApprovalRequest = {
 };
 const CLAIM = { toolId: 'tool_1', tokenSha256: 'a', at: AT };
 const BOUNDS = { keptSince: AT, since: AT, most: 9 };
-const DECISION: Decision = { verdict: 'approved', scope: 'always', reason: null, by: 'a', policyId: 'pol_1' };
+const DECISION: Decision = { outcome: 'approved', scope: 'always', reason: null, by: 'a', policyId: 'pol_1' };
 
 /** Every method of the port that looks for rows. */
 const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> = {
@@ -58,7 +58,7 @@ const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> 
       lastActiveAt: AT,
       heartbeatAt: AT,
     }),
-  'sandboxes.beat': ({ sandboxes }) => sandboxes.beat({ id: 'box', generation: 1 }, AT),
+  'sandboxes.beat': ({ sandboxes }) => sandboxes.heartbeat({ id: 'box', generation: 1 }, AT),
   'sandboxes.touch': ({ sandboxes }) => sandboxes.touch({ id: 'box', generation: 1 }, AT),
   'sandboxes.list of an owner': ({ sandboxes }) =>
     sandboxes.list(OWNER, { state: 'running', tags: { a: 'b' } }, { limit: 5, after: AFTER }),
@@ -128,7 +128,7 @@ class Watched {
 
   constructor(dialect: Dialect, sqlDialect: SqlDialect) {
     this.db = new Kysely({ dialect, log: ({ query }) => void this.queries.push(query) });
-    this.records = sqlRecords(this.db, sqlDialect, inProcessBell());
+    this.records = sqlRecords(this.db, sqlDialect, inProcessNotifier());
   }
 
   /** The plan of each statement that `lookup` runs, one text a statement. */

@@ -4,7 +4,7 @@ import { migrate } from '#adapters/sql/migrate.ts';
 import { MIGRATIONS } from '#adapters/sql/migrations.ts';
 import type { SqlSchema } from '#adapters/sql/schema.ts';
 import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite-dialect.ts';
-import { inProcessBell } from '#adapters/sql/sqlite/in-process-bell.ts';
+import { inProcessNotifier } from '#adapters/sql/sqlite/in-process-notifier.ts';
 import { sqlRecords } from '#adapters/sql/sql-records.ts';
 import { sqliteSqlDialect } from '#adapters/sql/sqlite/sqlite-sql-dialect.ts';
 
@@ -96,7 +96,7 @@ describe('migrations', () => {
     const made = { ...owner, id: 'pol_1', run_id: 'run_1', created_at: AT, created_by: 'alice' };
     await policies.insertInto('approval_policies').values(made).execute();
     await migrate(db, sqliteSqlDialect);
-    const records = sqlRecords(db, sqliteSqlDialect, inProcessBell());
+    const records = sqlRecords(db, sqliteSqlDialect, inProcessNotifier());
     const covering = async (target_port: number, more = {}) =>
       (
         await records.policies.covering({ user: 'alice', org: 'acme' }, 'run_1', 'start_preview', {

@@ -21,7 +21,7 @@ const STONE: Tombstone = { tokenSha256: 'a'.repeat(64), runId: 'run_1', reason: 
 
 /** With its end, because a transaction begins with `read committed`. */
 const COMMIT = 'commit\0';
-const TOLD: NewEvent = { type: 'preview.kept', key: 'kept', data: {} };
+const REPORTED: NewEvent = { type: 'preview.kept', key: 'kept', data: {} };
 const REQUEST: ApprovalRequest = {
   id: 'apr_1',
   runId: 'run_1',
@@ -129,7 +129,7 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
     ['the first half of ending', 'insert', ({ previews }) => previews.end('run_1', 1, 0, STONE), 1],
     ['burying', COMMIT, ({ previews }) => previews.bury([STONE]), undefined],
     ['migrating', COMMIT, (each) => each.migrate(), undefined],
-    ['telling', COMMIT, ({ timeline }) => timeline.append('run_1', [TOLD], AT), undefined],
+    ['telling', COMMIT, ({ timeline }) => timeline.append('run_1', [REPORTED], AT), undefined],
     [
       'asking',
       COMMIT,
@@ -160,7 +160,7 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
   test('tell and ask once, although the answer to the first time was lost', async () => {
     await records.runs.create(run('run_1'));
     line.loseAnswerTo(COMMIT);
-    await records.timeline.append('run_1', [TOLD], AT);
+    await records.timeline.append('run_1', [REPORTED], AT);
     line.loseAnswerTo(COMMIT);
     await records.approvals.ask(REQUEST, { id: 'w', until: AT }, BOUNDS);
     const { events } = await records.timeline.read('run_1', { after: 0, limit: 10 });
@@ -177,7 +177,7 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
       records.approvals.decide(
         'run_1',
         id,
-        { verdict: 'denied', scope: 'once', reason: null, by: 'alice', policyId: 'pol_1' },
+        { outcome: 'denied', scope: 'once', reason: null, by: 'alice', policyId: 'pol_1' },
         AT,
       );
     line.loseAnswerTo(COMMIT);
@@ -187,7 +187,8 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
 
   test('wake whoever watches once the connection that listens is back, and hear on', async () => {
     await records.runs.create(run('run_1'));
-    const told = async () => (await records.timeline.read('run_1', { after: 0, limit: 10 })).events.length;
+    const reported = async () =>
+      (await records.timeline.read('run_1', { after: 0, limit: 10 })).events.length;
     let woken = () => {};
     const wake = () => new Promise<void>((resolve) => (woken = resolve));
     const until = async (holds: () => Promise<boolean>) => {
@@ -204,9 +205,9 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
     const back = wake();
     await killListener();
     await back;
-    expect(await told()).toBe(1);
-    const heard = until(async () => (await told()) === 2);
-    await records.timeline.append('run_1', [TOLD], AT);
+    expect(await reported()).toBe(1);
+    const heard = until(async () => (await reported()) === 2);
+    await records.timeline.append('run_1', [REPORTED], AT);
     await heard;
     end();
     expect(warnings.join('\n')).toContain('the connection that listens for news of runs broke');

@@ -118,15 +118,15 @@ describe('the SQLite file', () => {
   });
 
   test('gives no variables whose key has gone, and says so to its log alone', async () => {
-    const told: unknown[] = [];
-    const log = { warn: (fields: object, message: string) => void told.push([fields, message]) };
+    const reported: unknown[] = [];
+    const log = { warn: (fields: object, message: string) => void reported.push([fields, message]) };
     const before = openSqliteRecords({ file, seals: sealsOf('key-1') });
     const after = openSqliteRecords({ file, seals: sealsOf('key-2'), log });
     opened.push(before, after);
     await before.migrate();
     await before.sandboxes.create(sandbox('box', { env: { A: '1' } }));
     expect(await after.sandboxes.get('box')).toMatchObject({ id: 'box', env: {} });
-    expect(told).toEqual([[{ owner: 'alice' }, expect.stringMatching(/PORTHOLE_SIGNING_KEYS$/)]]);
+    expect(reported).toEqual([[{ owner: 'alice' }, expect.stringMatching(/PORTHOLE_SIGNING_KEYS$/)]]);
   });
 
   test('is read while another process writes', async () => {

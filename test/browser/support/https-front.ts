@@ -4,7 +4,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer } from 'node:tls';
-import { issueCertificate, makeAuthority } from '#test/cluster/bed/certificate-authority.ts';
+import { issueCertificate, makeAuthority } from '#test/cluster/fixture/certificate-authority.ts';
 
 export interface HttpsFront {
   readonly port: number;

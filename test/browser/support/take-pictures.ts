@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost } from '#test/support/in-process-host.ts';
-import { ensureConsoleBuilt } from './console-bed.ts';
+import { ensureConsoleBuilt } from './console-fixture.ts';
 import { makeScene, type Scene } from './picture-scene.ts';
 
 const FOLDER = join(import.meta.dirname, '../../../docs/console');

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Missing } from '#test/support/suite.ts';
-import type { Kubectl } from '../bed/kubectl.ts';
+import type { Kubectl } from '../fixture/kubectl.ts';
 
 const VARIABLE = 'PORTHOLE_AGENT_SANDBOX_CRDS';
 

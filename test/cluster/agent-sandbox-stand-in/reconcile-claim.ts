@@ -76,11 +76,13 @@ export async function reconcileClaim(
   if (sandbox.metadata.ownerReferences?.[0]?.uid !== claim.metadata.uid) {
     return adopt(client, at, sandbox, claim, labels);
   }
-  const told = sandbox.status?.conditions?.find(({ type }) => type === 'Ready');
+  const reported = sandbox.status?.conditions?.find(({ type }) => type === 'Ready');
   const { name } = sandbox.metadata;
   const podIPs = sandbox.status?.podIPs ?? [];
   await setStatus(client, at.claims, claim, {
-    conditions: [told === undefined ? notReady('SandboxNotReady', 'Sandbox is not ready') : plain(told)],
+    conditions: [
+      reported === undefined ? notReady('SandboxNotReady', 'Sandbox is not ready') : plain(reported),
+    ],
     sandbox: { name, ...(podIPs.length > 0 && { podIPs }) },
   });
 }

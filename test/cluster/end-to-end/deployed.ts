@@ -7,9 +7,9 @@ import { startPostgres } from '../../support/postgres.ts';
 import { ApiServer } from '../../infra/engine/api-server.ts';
 import { Stack } from '../../infra/engine/stack.ts';
 import { MAIN, stackFile } from '../../infra/support/stack-files.ts';
-import { issueCertificate, makeAuthority } from '../bed/certificate-authority.ts';
-import type { Cluster } from '../bed/cluster.ts';
-import { GATEWAY_CLASS } from '../bed/objects.ts';
+import { issueCertificate, makeAuthority } from '../fixture/certificate-authority.ts';
+import type { Cluster } from '../fixture/cluster.ts';
+import { GATEWAY_CLASS } from '../fixture/objects.ts';
 import { gatewayClient, type GatewayClient } from './gateway-client.ts';
 import { relay } from './relay.ts';
 
@@ -37,7 +37,7 @@ const SERVICE_KEY = 'service-key-of-the-end-to-end-tests';
 const READY_SECONDS = 120;
 
 export async function deploy(
-  bed: Cluster,
+  fixture: Cluster,
   { name, functionHostImage, sandboxImage, preview = {} }: DeployOptions,
 ): Promise<Deployed> {
   const undo = new AsyncDisposableStack();
@@ -54,14 +54,14 @@ export async function deploy(
     const postgres = await startPostgres();
     undo.defer(() => postgres.stop());
     const url = new URL(postgres.url);
-    const database = await relay(bed.hostAddress, { host: url.hostname, port: Number(url.port) });
+    const database = await relay(fixture.hostAddress, { host: url.hostname, port: Number(url.port) });
     undo.defer(() => database.close());
-    url.hostname = bed.hostAddress;
+    url.hostname = fixture.hostAddress;
     url.port = String(database.port);
 
-    await bed.kubectl(['create', 'namespace', namespaces.gateway]);
+    await fixture.kubectl(['create', 'namespace', namespaces.gateway]);
     undo.defer(async () => {
-      await bed.kubectl(['delete', 'namespace', ...Object.values(namespaces), '--ignore-not-found']);
+      await fixture.kubectl(['delete', 'namespace', ...Object.values(namespaces), '--ignore-not-found']);
     });
     await makeAuthority(folder);
     const authority = join(folder, 'ca.crt');
@@ -70,7 +70,7 @@ export async function deploy(
       use: 'server',
       dnsNames: [`*.${zone}`, apiHost],
     });
-    await bed.kubectl(
+    await fixture.kubectl(
       ['create', '--filename=-'],
       JSON.stringify({
         apiVersion: 'v1',
@@ -82,11 +82,11 @@ export async function deploy(
     );
 
     const apiServer = new ApiServer(
-      await bed.kubectl(['config', 'view', '--raw', '--minify', '--output=json']),
+      await fixture.kubectl(['config', 'view', '--raw', '--minify', '--output=json']),
     );
     undo.defer(() => apiServer.close());
     const stack = new Stack({ project: 'porthole', stack: name, main: MAIN, cluster: apiServer });
-    const { host, port } = bed.gateway.https;
+    const { host, port } = fixture.gateway.https;
     const { config, secrets } = stackFile({
       'porthole:zone': zone,
       'porthole:apiHost': apiHost,
@@ -113,14 +113,14 @@ export async function deploy(
     const { succeeded, log } = await stack.up(file);
     if (!succeeded) throw new Error(`the stack did not come up: ${JSON.stringify(log)}`);
     const logs = (component: 'functions' | 'reaper') =>
-      bed.kubectl([
+      fixture.kubectl([
         'logs',
         `--namespace=${namespaces.functions}`,
         `--selector=app.kubernetes.io/component=${component}`,
         '--tail=200',
         '--prefix',
       ]);
-    await bed
+    await fixture
       .kubectl([
         'rollout',
         'status',

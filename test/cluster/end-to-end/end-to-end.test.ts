@@ -6,7 +6,7 @@ import { projectFiles, unpackInto, VITE_PORT } from '../../../examples/demo/vite
 import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
 import { previewName } from '#core/rules/preview-token.ts';
 import { suite } from '../../support/suite.ts';
-import { type Cluster, cluster } from '../bed/cluster.ts';
+import { type Cluster, cluster } from '../fixture/cluster.ts';
 import { builtImages, imagesMissing } from '../images/built-images.ts';
 import { deploy, type Deployed } from './deployed.ts';
 
@@ -49,13 +49,13 @@ server.listen(Number(process.argv[2]), '0.0.0.0', () => console.log('listening')
 `;
 
 suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
-  let bed: Cluster;
+  let fixture: Cluster;
   let deployed: Deployed;
 
   beforeAll(async () => {
-    bed = await cluster();
-    const { functionHost, sandbox } = await builtImages(bed);
-    deployed = await deploy(bed, { name: 'e2e', functionHostImage: functionHost, sandboxImage: sandbox });
+    fixture = await cluster();
+    const { functionHost, sandbox } = await builtImages(fixture);
+    deployed = await deploy(fixture, { name: 'e2e', functionHostImage: functionHost, sandboxImage: sandbox });
   }, 2 * PATIENT);
   afterAll(() => deployed?.destroy(), PATIENT);
 
@@ -93,7 +93,7 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
   test('two function pods answer behind the API host', async () => {
     const { status } = await page(`${deployed.api.url}/health`);
     expect(status).toBe(200);
-    const pods = await bed.kubectl([
+    const pods = await fixture.kubectl([
       'get',
       'pods',
       `--namespace=${deployed.namespaces.functions}`,
@@ -207,15 +207,15 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
       const started = await start(run, 4200);
       const name = previewName(started.session_id);
       const route = [`httproute/${name}`, `--namespace=${deployed.namespaces.previews}`];
-      await bed.kubectl([
+      await fixture.kubectl([
         'annotate',
         ...route,
         '--overwrite',
         `${ANNOTATIONS.expiresAt}=2020-01-01T00:00:00Z`,
       ]);
       // What the reaper asks for by label, it judges by the exact time.
-      await bed.kubectl(['label', ...route, `${LABELS.dueSlot}-`]);
-      await bed.kubectl(['wait', ...route, '--for=delete', '--timeout=150s']);
+      await fixture.kubectl(['label', ...route, `${LABELS.dueSlot}-`]);
+      await fixture.kubectl(['wait', ...route, '--for=delete', '--timeout=150s']);
       expect(await ownPage(started.preview_url, 5_000)).toMatchObject({ status: 410, porthole: 'expired' });
       expect(await deployed.logs('reaper')).toContain('"reaped":1');
     },

@@ -16,7 +16,7 @@ import type { PreviewOptions } from '#core/preview-options.ts';
 import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';
 import { stopPreview } from '#core/use-cases/stop-preview.ts';
-import { BOX, dial } from '#test/adapters/kubernetes/plane-bed.ts';
+import { BOX, dial } from '#test/adapters/kubernetes/plane-fixture.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { collect } from '#test/support/collect.ts';
 import { callOf } from './fault-table.ts';
@@ -127,19 +127,19 @@ export async function faultyFunction(options: FaultyFunctionOptions): Promise<Fa
       };
     },
     async life() {
-      const told: Told[] = [];
+      const reported: Told[] = [];
       for (const [step, does] of Object.entries(steps)) {
         const before = proxy.calls.length;
         const began = performance.now();
         const came = await does().catch(codeOf);
-        told.push({
+        reported.push({
           step,
           came,
           milliseconds: performance.now() - began,
           calls: proxy.calls.slice(before),
         });
       }
-      return told;
+      return reported;
     },
     async close() {
       client.close();

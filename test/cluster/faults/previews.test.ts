@@ -2,12 +2,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { gate } from '#adapters/kubernetes/client/gate.ts';
-import { BOX } from '#test/adapters/kubernetes/plane-bed.ts';
+import { BOX } from '#test/adapters/kubernetes/plane-fixture.ts';
 import type { Fault } from '#test/doubles/api-server/fake-api-server.ts';
 import { collect } from '#test/support/collect.ts';
 import { suite } from '#test/support/suite.ts';
-import { missing } from '../bed/cluster.ts';
-import { type FaultBed, openFaultBed, wholePassAfter } from './fault-bed.ts';
+import { missing } from '../fixture/cluster.ts';
+import { type FaultFixture, openFaultFixture, wholePassAfter } from './fault-fixture.ts';
 import { FAULTS, spoil } from './fault-table.ts';
 import { impatient, mostTries, type Timeouts, type Told } from './faulty-function.ts';
 
@@ -66,18 +66,19 @@ const OUTAGE: Readonly<Record<string, readonly unknown[]>> = {
 const BURST: Fault = { kind: 'status', status: 503, committed: false };
 
 suite('a function on a real API server', missing(), () => {
-  let bed: FaultBed;
+  let fixture: FaultFixture;
   beforeAll(async () => {
-    bed = await openFaultBed();
+    fixture = await openFaultFixture();
   });
-  afterAll(() => bed.close());
+  afterAll(() => fixture.close());
 
-  const outcomeOf = (told: readonly Told[]) => Object.fromEntries(told.map(({ step, came }) => [step, came]));
+  const outcomeOf = (reported: readonly Told[]) =>
+    Object.fromEntries(reported.map(({ step, came }) => [step, came]));
 
   test(
     'whose calls fail once, or three times in a row, makes up for it and leaves nothing behind',
     async () => {
-      const namespace = await bed.newNamespace('once');
+      const namespace = await fixture.newNamespace('once');
       const oneOfFew = gate(AT_ONCE);
       const hit = new Set<string>();
       const cells = CALLS.flatMap((call) => [
@@ -89,8 +90,8 @@ suite('a function on a real API server', missing(), () => {
       const outcomes = await Promise.all(
         cells.map(({ title, fault, call, first, last }) =>
           oneOfFew(() =>
-            bed.withFunction(namespace, PATIENT, async ({ proxy, token, runId, life }) => {
-              if (OF_A_CLAIM.has(call)) await bed.leaveHalf(namespace, token, runId);
+            fixture.withFunction(namespace, PATIENT, async ({ proxy, token, runId, life }) => {
+              if (OF_A_CLAIM.has(call)) await fixture.leavePartial(namespace, token, runId);
               proxy.fault = spoil(call, fault, first, last);
               const came = outcomeOf(await life());
               if (proxy.calls.some((each) => each.fault !== undefined)) hit.add(`${call}: ${title}`);
@@ -105,10 +106,10 @@ suite('a function on a real API server', missing(), () => {
       expect(failed).toEqual([]);
       expect(hit.size).toBe(CALLS.length * (Object.keys(FAULTS).length + 1));
       // What a start had claimed stays until no other start can still count on it.
-      const plane = bed.planeOf(namespace);
-      await bed.pass(plane, namespace, new Date(Date.now() + 3 * MINUTE));
-      await bed.pass(plane, namespace, new Date(Date.now() + 4 * MINUTE));
-      expect(await bed.left(namespace)).toEqual([]);
+      const plane = fixture.planeOf(namespace);
+      await fixture.pass(plane, namespace, new Date(Date.now() + 3 * MINUTE));
+      await fixture.pass(plane, namespace, new Date(Date.now() + 4 * MINUTE));
+      expect(await fixture.left(namespace)).toEqual([]);
     },
     3 * MINUTE,
   );
@@ -116,7 +117,7 @@ suite('a function on a real API server', missing(), () => {
   test(
     'one of whose calls fails for good gives up in time, says so, and leaves nothing that two passes do not remove',
     async () => {
-      const namespace = await bed.newNamespace('for-good');
+      const namespace = await fixture.newNamespace('for-good');
       const oneOfFew = gate(AT_ONCE);
       const cells = Object.entries(FAULTS).flatMap(([title, fault]) =>
         CALLS.map((call) => ({ title, fault, call })),
@@ -124,11 +125,11 @@ suite('a function on a real API server', missing(), () => {
       const outcomes = await Promise.all(
         cells.map(({ title, fault, call }) =>
           oneOfFew(() =>
-            bed.withFunction(namespace, HASTY, async ({ proxy, token, runId, life }) => {
-              if (OF_A_CLAIM.has(call)) await bed.leaveHalf(namespace, token, runId);
+            fixture.withFunction(namespace, HASTY, async ({ proxy, token, runId, life }) => {
+              if (OF_A_CLAIM.has(call)) await fixture.leavePartial(namespace, token, runId);
               proxy.fault = spoil(call, fault, 1, Number.POSITIVE_INFINITY);
-              const told = await life();
-              return told.map(({ step, came, milliseconds, calls }) => ({
+              const reported = await life();
+              return reported.map(({ step, came, milliseconds, calls }) => ({
                 step: `${step}, ${call}: ${title}`,
                 came,
                 isRight: isDeepStrictEqual(came, SUCCESS[step]) || OUTAGE[step]?.includes(came),
@@ -147,10 +148,10 @@ suite('a function on a real API server', missing(), () => {
             isRight !== true || tries > 5 || milliseconds > HASTY_STEP_MS || calls.length > 0,
         );
       expect(failed).toEqual([]);
-      const plane = bed.planeOf(namespace);
-      await bed.pass(plane, namespace, wholePassAfter(40));
-      await bed.pass(plane, namespace, wholePassAfter(50));
-      expect(await bed.left(namespace)).toEqual([]);
+      const plane = fixture.planeOf(namespace);
+      await fixture.pass(plane, namespace, wholePassAfter(40));
+      await fixture.pass(plane, namespace, wholePassAfter(50));
+      expect(await fixture.left(namespace)).toEqual([]);
     },
     3 * MINUTE,
   );
@@ -162,14 +163,16 @@ suite('a function on a real API server', missing(), () => {
     ['asks for half a minute', { kind: 'status', status: 429, retryAfterSeconds: 30, committed: false }],
   ])('that %s', (_title, fault) => {
     test('is told of in time by every step, after five tries of a call at most', async () => {
-      const namespace = await bed.newNamespace(`gone-${fault.kind}-${'status' in fault ? fault.status : 0}`);
-      await bed.withFunction(namespace, RASH, async ({ proxy, life }) => {
+      const namespace = await fixture.newNamespace(
+        `gone-${fault.kind}-${'status' in fault ? fault.status : 0}`,
+      );
+      await fixture.withFunction(namespace, RASH, async ({ proxy, life }) => {
         proxy.fault = () => fault;
-        const told = await life();
-        expect(outcomeOf(told)).toEqual(
+        const reported = await life();
+        expect(outcomeOf(reported)).toEqual(
           Object.fromEntries(Object.keys(SUCCESS).map((step) => [step, 'service_unavailable'])),
         );
-        for (const { calls, milliseconds } of told) {
+        for (const { calls, milliseconds } of reported) {
           expect(calls.length).toBeGreaterThan(0);
           expect(mostTries(calls)).toBeLessThanOrEqual(5);
           expect(milliseconds).toBeLessThan(HASTY_STEP_MS);
@@ -182,8 +185,8 @@ suite('a function on a real API server', missing(), () => {
     ['answers nothing', { kind: 'silence', committed: false }],
     ['asks for five seconds', { kind: 'status', status: 429, retryAfterSeconds: 5, committed: false }],
   ])('that %s holds nobody longer than they are ready to wait', async (_title, fault) => {
-    const namespace = await bed.newNamespace(`late-${fault.kind}`);
-    await bed.withFunction(namespace, PATIENT, async ({ proxy, plane, spec, runId }) => {
+    const namespace = await fixture.newNamespace(`late-${fault.kind}`);
+    await fixture.withFunction(namespace, PATIENT, async ({ proxy, plane, spec, runId }) => {
       const { preview } = await plane.open(spec(BOX.listens));
       const other = spec(BOX.silent);
       proxy.fault = () => fault;

@@ -1,10 +1,10 @@
 /** A reaper's pass on a real API server that fails. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { PortholeError } from '#core/errors.ts';
-import { BOX } from '#test/adapters/kubernetes/plane-bed.ts';
+import { BOX } from '#test/adapters/kubernetes/plane-fixture.ts';
 import { suite } from '#test/support/suite.ts';
-import { missing } from '../bed/cluster.ts';
-import { type FaultBed, openFaultBed } from './fault-bed.ts';
+import { missing } from '../fixture/cluster.ts';
+import { type FaultFixture, openFaultFixture } from './fault-fixture.ts';
 import { FAULTS, spoil } from './fault-table.ts';
 import { type FaultyFunction, impatient, mostTries, type Timeouts } from './faulty-function.ts';
 
@@ -16,39 +16,46 @@ const HASTY: Timeouts = { tryTimeoutMs: 400, callTimeoutMs: 2_000, startTimeoutM
 const CALLS = ['list httproutes', 'list services', 'get httproutes', 'delete httproutes', 'delete services'];
 
 /** Previews that nobody has kept alive. */
-async function leavePreviews(bed: FaultBed, namespace: string, fn: FaultyFunction): Promise<void> {
+async function leavePreviews(fixture: FaultFixture, namespace: string, fn: FaultyFunction): Promise<void> {
   const past = new Date(Date.now() - 1_000);
   const ports = [BOX.listens, BOX.silent];
-  await Promise.all(ports.map((port) => bed.planeOf(namespace).open({ ...fn.spec(port), expiresAt: past })));
+  await Promise.all(
+    ports.map((port) => fixture.planeOf(namespace).open({ ...fn.spec(port), expiresAt: past })),
+  );
 }
 
 /** A start's Service without its route. */
-async function leaveHalf(bed: FaultBed, namespace: string, fn: FaultyFunction): Promise<void> {
-  await bed.leaveHalf(namespace, fn.spec(BOX.listens + 2).token, fn.runId);
+async function leavePartial(fixture: FaultFixture, namespace: string, fn: FaultyFunction): Promise<void> {
+  await fixture.leavePartial(namespace, fn.spec(BOX.listens + 2).token, fn.runId);
 }
 
 suite('a reaper on a real API server', missing(), () => {
-  let bed: FaultBed;
+  let fixture: FaultFixture;
   const inThreeMinutes = () => new Date(Date.now() + 3 * MINUTE);
   beforeAll(async () => {
-    bed = await openFaultBed();
+    fixture = await openFaultFixture();
   });
-  afterAll(() => bed.close());
+  afterAll(() => fixture.close());
 
   test(
     'whose calls fail once ends what is due all the same, and each thing once',
     async () => {
       const cells = Object.entries(FAULTS).map(async ([title, fault], at) => {
-        const namespace = await bed.newNamespace(`reaper-once-${at}`);
+        const namespace = await fixture.newNamespace(`reaper-once-${at}`);
         const outcomes = [];
         for (const call of CALLS) {
-          const outcome = await bed.withFunction(namespace, PATIENT, async (fn) => {
-            await leavePreviews(bed, namespace, fn);
-            await leaveHalf(bed, namespace, fn);
+          const outcome = await fixture.withFunction(namespace, PATIENT, async (fn) => {
+            await leavePreviews(fixture, namespace, fn);
+            await leavePartial(fixture, namespace, fn);
             fn.proxy.fault = spoil(call, fault, 1);
-            const report = await bed.pass(fn.plane, namespace, inThreeMinutes());
+            const report = await fixture.pass(fn.plane, namespace, inThreeMinutes());
             const hits = fn.proxy.calls.filter((each) => each.fault !== undefined).length;
-            return { report, hits, impatient: impatient(fn.proxy.calls), left: await bed.left(namespace) };
+            return {
+              report,
+              hits,
+              impatient: impatient(fn.proxy.calls),
+              left: await fixture.left(namespace),
+            };
           });
           outcomes.push({ cell: `${call}: ${title}`, ...outcome });
         }
@@ -68,15 +75,15 @@ suite('a reaper on a real API server', missing(), () => {
     'one of whose calls fails for good says so, and the next two passes do what it could not',
     async () => {
       const cells = Object.entries(FAULTS).map(async ([title, fault], at) => {
-        const namespace = await bed.newNamespace(`reaper-for-good-${at}`);
+        const namespace = await fixture.newNamespace(`reaper-for-good-${at}`);
         const outcomes = [];
         for (const call of CALLS) {
-          const outcome = await bed.withFunction(namespace, HASTY, async (fn) => {
+          const outcome = await fixture.withFunction(namespace, HASTY, async (fn) => {
             // A Service that cannot be deleted with its preview is tried again as a half in the same pass: two calls, and here one is wanted.
-            if (call !== 'delete services') await leavePreviews(bed, namespace, fn);
-            await leaveHalf(bed, namespace, fn);
+            if (call !== 'delete services') await leavePreviews(fixture, namespace, fn);
+            await leavePartial(fixture, namespace, fn);
             fn.proxy.fault = spoil(call, fault, 1, Number.POSITIVE_INFINITY);
-            const told = await bed.pass(fn.plane, namespace, inThreeMinutes()).then(
+            const reported = await fixture.pass(fn.plane, namespace, inThreeMinutes()).then(
               () => 'done',
               (error: unknown) => {
                 const errors: unknown[] = error instanceof AggregateError ? error.errors : [error];
@@ -85,13 +92,13 @@ suite('a reaper on a real API server', missing(), () => {
                   : error;
               },
             );
-            await bed.pass(bed.planeOf(namespace), namespace, inThreeMinutes());
-            await bed.pass(bed.planeOf(namespace), namespace, inThreeMinutes());
+            await fixture.pass(fixture.planeOf(namespace), namespace, inThreeMinutes());
+            await fixture.pass(fixture.planeOf(namespace), namespace, inThreeMinutes());
             return {
-              told,
+              reported,
               isTooMany: mostTries(fn.proxy.calls) > 5,
               impatient: impatient(fn.proxy.calls),
-              left: await bed.left(namespace),
+              left: await fixture.left(namespace),
             };
           });
           outcomes.push({ cell: `${call}: ${title}`, ...outcome });
@@ -102,7 +109,7 @@ suite('a reaper on a real API server', missing(), () => {
         Object.keys(FAULTS).flatMap((title) =>
           CALLS.map((call) => ({
             cell: `${call}: ${title}`,
-            told: 'service_unavailable',
+            reported: 'service_unavailable',
             isTooMany: false,
             impatient: [],
             left: [],

@@ -11,9 +11,9 @@ import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import type { Fault } from '#test/doubles/api-server/fake-api-server.ts';
 import { collect } from '#test/support/collect.ts';
 import { suite } from '#test/support/suite.ts';
-import { BUSYBOX_IMAGE } from '../bed/bed-images.ts';
-import { cluster, missing } from '../bed/cluster.ts';
-import { type FaultBed, openFaultBed } from './fault-bed.ts';
+import { BUSYBOX_IMAGE } from '../fixture/fixture-images.ts';
+import { cluster, missing } from '../fixture/cluster.ts';
+import { type FaultFixture, openFaultFixture } from './fault-fixture.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import { callOf, FAULTS, spoil } from './fault-table.ts';
 import { codeOf, impatient, mostTries } from './faulty-function.ts';
@@ -59,11 +59,11 @@ const STEPS: readonly (readonly [
 ];
 
 suite('a sandbox on a real cluster', missing(), () => {
-  let bed: FaultBed;
+  let fixture: FaultFixture;
   beforeAll(async () => {
-    bed = await openFaultBed();
+    fixture = await openFaultFixture();
   });
-  afterAll(() => bed.close());
+  afterAll(() => fixture.close());
 
   const withSandbox = async <T>(
     namespace: string,
@@ -91,7 +91,7 @@ suite('a sandbox on a real cluster', missing(), () => {
   };
   const left = async (namespace: string): Promise<string[]> => {
     const names = async (kind: Kind) => {
-      const found = await collect(bed.client.list(collection(kind, namespace), { metadataOnly: true }));
+      const found = await collect(fixture.client.list(collection(kind, namespace), { metadataOnly: true }));
       return found.map(({ metadata }) => `${kind.plural} ${metadata.name}`);
     };
     return [...(await names(PODS)), ...(await names(VOLUME_CLAIMS))];
@@ -100,7 +100,7 @@ suite('a sandbox on a real cluster', missing(), () => {
   test(
     'each of whose calls fails the first time goes through its whole life',
     async () => {
-      const namespace = await bed.newNamespace('sandbox-once');
+      const namespace = await fixture.newNamespace('sandbox-once');
       const oneOfFew = gate(AT_ONCE);
       const spoilt = new Set<string>();
       const patient = { tryTimeoutMs: 1_000, callTimeoutMs: 15_000, settleWithinMs: SETTLE_MS };
@@ -142,7 +142,7 @@ suite('a sandbox on a real cluster', missing(), () => {
   test(
     'one of whose calls fails for good is told of in time, and the same step does it all once it can',
     async () => {
-      const namespace = await bed.newNamespace('sandbox-for-good');
+      const namespace = await fixture.newNamespace('sandbox-for-good');
       const oneOfFew = gate(AT_ONCE);
       const hasty = { tryTimeoutMs: 300, callTimeoutMs: 3_000, settleWithinMs: SETTLE_MS };
       const cells = FOR_GOOD.flatMap((title) => CALLS.map((call) => ({ title, call })));
@@ -150,27 +150,28 @@ suite('a sandbox on a real cluster', missing(), () => {
         cells.map(({ title, call }) =>
           oneOfFew(() =>
             withSandbox(namespace, hasty, async ({ id, proxy, provider }) => {
-              const told: string[] = [];
+              const reported: string[] = [];
               for (const [step, does, state] of STEPS) {
                 const before = proxy.calls.length;
                 proxy.fault = spoil(call, FAULTS[title] as Fault, 1, Number.POSITIVE_INFINITY);
                 const came = await does(provider, id).then(() => 'done', codeOf);
                 proxy.fault = undefined;
                 const calls = proxy.calls.slice(before);
-                if (came !== 'done' && !MAY_BE_TOLD.has(came)) told.push(`${step}: ${came}`);
+                if (came !== 'done' && !MAY_BE_TOLD.has(came)) reported.push(`${step}: ${came}`);
                 // A watch is taken up again for as long as the sandbox may take.
-                if (call !== 'watch pods' && mostTries(calls) > 5) told.push(`${step}: too many tries`);
-                told.push(...impatient(calls));
+                if (call !== 'watch pods' && mostTries(calls) > 5) reported.push(`${step}: too many tries`);
+                reported.push(...impatient(calls));
                 const then = await does(provider, id).then(() => 'done', codeOf);
                 const now = await provider.inspect(id);
-                if (then !== 'done' || now.state !== state) told.push(`${step}: then ${then}, ${now.state}`);
+                if (then !== 'done' || now.state !== state)
+                  reported.push(`${step}: then ${then}, ${now.state}`);
               }
-              return { cell: `${call}: ${title}`, told };
+              return { cell: `${call}: ${title}`, reported };
             }),
           ),
         ),
       );
-      expect(outcomes.filter(({ told }) => told.length > 0)).toEqual([]);
+      expect(outcomes.filter(({ reported }) => reported.length > 0)).toEqual([]);
       expect(await left(namespace)).toEqual([]);
     },
     3 * MINUTE,

@@ -18,9 +18,9 @@ import { templatesPlan, warmPoolsPlan } from '../../../infra/sandboxes/sandboxes
 import { readStackConfig } from '../../../infra/stack-config/read-stack-config.ts';
 import type { StackConfig } from '../../../infra/stack-config/stack-config-schema.ts';
 import { stackFile, values } from '../../infra/support/stack-files.ts';
-import { issueCertificate, makeAuthority } from '../bed/certificate-authority.ts';
-import type { Cluster } from '../bed/cluster.ts';
-import { GATEWAY_CLASS } from '../bed/objects.ts';
+import { issueCertificate, makeAuthority } from '../fixture/certificate-authority.ts';
+import type { Cluster } from '../fixture/cluster.ts';
+import { GATEWAY_CLASS } from '../fixture/objects.ts';
 import { type Actor, openActor, tokenOf } from './actor.ts';
 
 /**
@@ -49,7 +49,7 @@ const RBAC = 'rbac.authorization.k8s.io';
  * @param preview the same. @default what a stack has that says nothing of previews
  */
 export async function openGuardedStack(
-  bed: Cluster,
+  fixture: Cluster,
   sandboxes: object,
   archives?: object,
   preview: object = {},
@@ -66,7 +66,7 @@ export async function openGuardedStack(
     'porthole:certificates': { previewSecret: 'wildcard', apiSecret: 'wildcard', issuer: { name: 'none' } },
     'porthole:gateway': {
       className: GATEWAY_CLASS,
-      port: bed.gateway.https.port,
+      port: fixture.gateway.https.port,
       podNamespace: 'gateways',
       podLabels: { app: 'gateway' },
     },
@@ -75,7 +75,7 @@ export async function openGuardedStack(
     ...(archives !== undefined && { 'porthole:archives': archives }),
   });
   const config = readStackConfig(values(file), () => true);
-  const own = await readKubeconfig(bed.kubeconfig);
+  const own = await readKubeconfig(fixture.kubeconfig);
   const open: Actor[] = [];
   const actor = (access: ClusterAccess): Actor => {
     const made = openActor(config, access);
@@ -84,7 +84,7 @@ export async function openGuardedStack(
   };
   const admin = actor(own);
   const apply = (items: readonly object[]): Promise<string> =>
-    bed.kubectl(['apply', '--filename=-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+    fixture.kubectl(['apply', '--filename=-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
 
   const accounts = accessPlan(config);
   const policies = Object.values(admissionPlan(config)).toReversed();
@@ -128,7 +128,7 @@ export async function openGuardedStack(
   return {
     config,
     admin,
-    kubectl: (args, stdin) => bed.kubectl([...args, `--namespace=${namespaces.previews}`], stdin),
+    kubectl: (args, stdin) => fixture.kubectl([...args, `--namespace=${namespaces.previews}`], stdin),
     as: async (account, namespace) => {
       const found = await as(account, namespace);
       return namespace === undefined && account.startsWith('porthole')
@@ -165,9 +165,9 @@ export async function openGuardedStack(
     close: async () => {
       for (const each of open) await each.close();
       const names = policies.map(({ metadata }) => metadata.name);
-      await bed.kubectl(['delete', 'validatingadmissionpolicybindings', ...names]);
-      await bed.kubectl(['delete', 'validatingadmissionpolicies', ...names]);
-      await bed.kubectl(['delete', 'namespace', ...Object.values(namespaces), '--wait=false']);
+      await fixture.kubectl(['delete', 'validatingadmissionpolicybindings', ...names]);
+      await fixture.kubectl(['delete', 'validatingadmissionpolicies', ...names]);
+      await fixture.kubectl(['delete', 'namespace', ...Object.values(namespaces), '--wait=false']);
     },
   };
 }

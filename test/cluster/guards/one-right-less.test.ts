@@ -12,7 +12,7 @@ import { suite } from '#test/support/suite.ts';
 import { functionNeeds, lifecycleNeeds, type Need, reaperNeeds } from '../../../infra/access/needs.ts';
 import { definitionsMissing, installDefinitions } from '../agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from '../agent-sandbox-stand-in/stand-in.ts';
-import { cluster, missing } from '../bed/cluster.ts';
+import { cluster, missing } from '../fixture/cluster.ts';
 import type { Actor } from './actor.ts';
 import { type GuardedStack, openGuardedStack } from './guarded-stack.ts';
 import { newSpec } from './new-spec.ts';
@@ -90,8 +90,8 @@ const UNTRIED = ['create pods/exec', 'create pods/portforward'];
 const right = ({ verb, resource }: Need) => `${verb} ${resource}`;
 
 /** The error with all that caused it. */
-function told(error: unknown): string {
-  return error instanceof Error ? `${error.message}\n${told(error.cause)}` : '';
+function reported(error: unknown): string {
+  return error instanceof Error ? `${error.message}\n${reported(error.cause)}` : '';
 }
 
 suite('without one of its rights', missing(), () => {
@@ -107,7 +107,7 @@ suite('without one of its rights', missing(), () => {
     const actor = await stack.withRights(rest);
     const failure = await work(actor, stack).then(
       () => 'it did not fail',
-      (error: unknown) => told(error),
+      (error: unknown) => reported(error),
     );
     expect(failure).toContain(words);
   }
@@ -118,9 +118,9 @@ suite('without one of its rights', missing(), () => {
     const needs = functionNeeds('kubernetes');
 
     beforeAll(async () => {
-      const bed = await cluster();
-      await importSandboxImage(bed);
-      stack = await openGuardedStack(bed, { image: SANDBOX_IMAGE });
+      const fixture = await cluster();
+      await importSandboxImage(fixture);
+      stack = await openGuardedStack(fixture, { image: SANDBOX_IMAGE });
       const { provider } = stack.admin;
       await Promise.all([running, stopped].map((id) => provider.create({ id })));
       await provider.stop(stopped);
@@ -199,9 +199,9 @@ suite('without one of its rights', missing(), () => {
     const needs = functionNeeds('agent-sandbox');
 
     beforeAll(async () => {
-      const bed = await cluster();
-      await Promise.all([importSandboxImage(bed), installDefinitions(bed.kubectl)]);
-      stack = await openGuardedStack(bed, {
+      const fixture = await cluster();
+      await Promise.all([importSandboxImage(fixture), installDefinitions(fixture.kubectl)]);
+      stack = await openGuardedStack(fixture, {
         templates: { plain: { image: SANDBOX_IMAGE, memory: '256Mi' } },
         warmPools: { cold: { template: 'plain', replicas: 0 } },
       });

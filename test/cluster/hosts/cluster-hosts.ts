@@ -5,9 +5,9 @@ import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { SIGNING_KEYS } from '#test/infra/support/stack-files.ts';
 import { installDefinitions } from '../agent-sandbox-stand-in/definitions.ts';
 import { startStandIn } from '../agent-sandbox-stand-in/stand-in.ts';
-import { GATEWAY_ZONE } from '../bed/bed-plan.ts';
-import { type Cluster, cluster } from '../bed/cluster.ts';
-import { BED_GATEWAY } from '../bed/objects.ts';
+import { GATEWAY_ZONE } from '../fixture/fixture-plan.ts';
+import { type Cluster, cluster } from '../fixture/cluster.ts';
+import { FIXTURE_GATEWAY } from '../fixture/objects.ts';
 import { openGuardedStack } from '../guards/guarded-stack.ts';
 
 export interface ClusterHost {
@@ -30,26 +30,26 @@ export interface ClusterHostOptions {
 
 /** A host in this process whose sandboxes are pods of the real cluster, and its previews routes of the cluster's Gateway. */
 export async function openOnPods(options: ClusterHostOptions = {}): Promise<ClusterHost> {
-  const bed = await cluster();
+  const fixture = await cluster();
   const namespace = `on-pods-${randomBytes(4).toString('hex')}`;
-  await Promise.all([importSandboxImage(bed), bed.kubectl(['create', 'namespace', namespace])]);
-  return open(bed, namespace, options, {
+  await Promise.all([importSandboxImage(fixture), fixture.kubectl(['create', 'namespace', namespace])]);
+  return open(fixture, namespace, options, {
     environment: {
       PORTHOLE_PROVIDER: 'kubernetes',
       PORTHOLE_SANDBOX_IMAGE: SANDBOX_IMAGE,
-      Sandbox__Preview__GatewayName: BED_GATEWAY.name,
-      Sandbox__Preview__GatewayNamespace: BED_GATEWAY.namespace,
+      Sandbox__Preview__GatewayName: FIXTURE_GATEWAY.name,
+      Sandbox__Preview__GatewayNamespace: FIXTURE_GATEWAY.namespace,
       Sandbox__Preview__ZoneSuffix: GATEWAY_ZONE,
     },
-    end: () => bed.kubectl(['delete', 'namespace', namespace, '--wait=false']),
+    end: () => fixture.kubectl(['delete', 'namespace', namespace, '--wait=false']),
   });
 }
 
 /** The same with claims of agent-sandbox, bound by the stand-in for its controller. */
 export async function openOnClaims(options: ClusterHostOptions = {}): Promise<ClusterHost> {
-  const bed = await cluster();
-  await Promise.all([importSandboxImage(bed), installDefinitions(bed.kubectl)]);
-  const stack = await openGuardedStack(bed, {
+  const fixture = await cluster();
+  await Promise.all([importSandboxImage(fixture), installDefinitions(fixture.kubectl)]);
+  const stack = await openGuardedStack(fixture, {
     guest: options.guest !== undefined,
     templates: { plain: { image: SANDBOX_IMAGE, memory: '512Mi' } },
     warmPools: { pool: { template: 'plain', replicas: options.ready ?? 0 } },
@@ -57,7 +57,7 @@ export async function openOnClaims(options: ClusterHostOptions = {}): Promise<Cl
   });
   const { namespaces, zone, gateway } = stack.config;
   const standIn = startStandIn(stack.admin.access, namespaces.previews);
-  return open(bed, namespaces.previews, options, {
+  return open(fixture, namespaces.previews, options, {
     environment: {
       PORTHOLE_PROVIDER: 'agent-sandbox',
       PORTHOLE_WARM_POOL: 'pool',
@@ -74,14 +74,14 @@ export async function openOnClaims(options: ClusterHostOptions = {}): Promise<Cl
 
 /** By the rights of the bed's own administrator. */
 async function open(
-  bed: Cluster,
+  fixture: Cluster,
   namespace: string,
   { environment, clock, guest }: ClusterHostOptions,
   own: { readonly environment: Readonly<Record<string, string>>; readonly end: () => Promise<unknown> },
 ): Promise<ClusterHost> {
-  const { https, caFile } = bed.gateway;
+  const { https, caFile } = fixture.gateway;
   const before = process.env['KUBECONFIG'];
-  process.env['KUBECONFIG'] = bed.kubeconfig;
+  process.env['KUBECONFIG'] = fixture.kubeconfig;
   const porthole = await startTestHost(
     {
       PORTHOLE_GATEWAY_PROBE: `https://${https.host}:${https.port}`,
@@ -100,7 +100,7 @@ async function open(
   return {
     porthole,
     namespace,
-    kubectl: (...args) => bed.kubectl([...args, `--namespace=${namespace}`]),
+    kubectl: (...args) => fixture.kubectl([...args, `--namespace=${namespace}`]),
     async end() {
       await porthole.end();
       await own.end();

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, readFileSync, realpathSync } from 'node:fs';
 import { cp, mkdir, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { command } from '../bed/command.ts';
+import { command } from '../fixture/command.ts';
 import { confined } from './confined.ts';
 import { findProgram } from './find-program.ts';
 

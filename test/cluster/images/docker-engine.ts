@@ -5,9 +5,9 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { cgroupsAreEmpty, removeCgroups } from '../bed/cgroups.ts';
-import { command } from '../bed/command.ts';
-import { untilReady } from '../bed/until-ready.ts';
+import { cgroupsAreEmpty, removeCgroups } from '../fixture/cgroups.ts';
+import { command } from '../fixture/command.ts';
+import { untilReady } from '../fixture/until-ready.ts';
 import { confined } from './confined.ts';
 import { dockerProgram } from './docker-program.ts';
 

@@ -1,4 +1,4 @@
-import { command } from '../bed/command.ts';
+import { command } from '../fixture/command.ts';
 import { findProgram } from './find-program.ts';
 
 /** From this release on, building with BuildKit is left to a plugin. */

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { command } from '../bed/command.ts';
+import { command } from '../fixture/command.ts';
 import { AUTHORITIES } from './base-image.ts';
 
 /** The machine's npm settings as one `.npmrc`, which a build gets as a secret: registries and their credentials among them. */

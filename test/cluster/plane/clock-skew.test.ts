@@ -6,9 +6,9 @@ import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
 import { reapPreviews } from '#core/use-cases/reap-previews.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';
 import { suite } from '#test/support/suite.ts';
-import { cluster, missing } from '../bed/cluster.ts';
+import { cluster, missing } from '../fixture/cluster.ts';
 import type { FunctionDeps } from './function-deps.ts';
-import { openPlaneHouse, type PlaneHouse } from './plane-house.ts';
+import { openPlaneHarness, type PlaneHarness } from './plane-harness.ts';
 
 const MINUTE = 60_000;
 const SKEWS = [-5, 0, 5];
@@ -17,17 +17,17 @@ const MAX = 480 * MINUTE;
 
 suite('clocks that are five minutes off the API server’s', missing(), () => {
   describe.each(SKEWS)('with a reaper that is %i minutes ahead', (reaperSkew) => {
-    let house: PlaneHouse;
+    let harness: PlaneHarness;
     beforeAll(async () => {
-      house = await openPlaneHouse(await cluster(), { name: `skew-${reaperSkew + 5}` });
+      harness = await openPlaneHarness(await cluster(), { name: `skew-${reaperSkew + 5}` });
     });
-    afterAll(() => house.close());
+    afterAll(() => harness.close());
 
     /** A machine's clock is so many minutes ahead; and all this happens so many milliseconds from now. */
     const at = (skew: number, later: number): FunctionDeps => {
       const machine = { now: () => new Date(Date.now() + skew * MINUTE) };
       const clock = { now: () => new Date(machine.now().getTime() + later) };
-      return house.another({ machine, clock });
+      return harness.another({ machine, clock });
     };
     const reapedAt = async (later: number) => {
       const { reaped, swept } = await reapPreviews(at(reaperSkew, later));
@@ -37,48 +37,50 @@ suite('clocks that are five minutes off the API server’s', missing(), () => {
     it('previews end when the last keepalive’s half hour is over: not a minute earlier, not a minute later', async () => {
       const previews = await Promise.all(
         SKEWS.flatMap((starter) =>
-          SKEWS.map(async (keeper) => {
-            const run = house.makeRun();
+          SKEWS.map(async (supervisor) => {
+            const run = harness.makeRun();
             const { preview } = await startPreview(at(starter, 0), { run, targetPort: 3000 });
-            return { run, token: preview.token, keeper };
+            return { run, token: preview.token, supervisor };
           }),
         ),
       );
       expect(await reapedAt(IDLE - MINUTE)).toEqual([0, 0]);
       await Promise.all(
-        previews.map(({ run, token, keeper }) => keepPreviewAlive(at(keeper, IDLE - MINUTE), { run, token })),
+        previews.map(({ run, token, supervisor }) =>
+          keepPreviewAlive(at(supervisor, IDLE - MINUTE), { run, token }),
+        ),
       );
       expect(await reapedAt(2 * IDLE - 2 * MINUTE)).toEqual([0, 0]);
       expect(await reapedAt(2 * IDLE)).toEqual([9, 0]);
-      expect(await house.names(SERVICES)).toEqual([]);
+      expect(await harness.names(SERVICES)).toEqual([]);
     });
 
     it('previews end when their longest life is over, however often they were kept alive', async () => {
       const runs: { run: RunRecord; token: string }[] = await Promise.all(
         SKEWS.map(async (starter) => {
-          const run = house.makeRun();
+          const run = harness.makeRun();
           const { preview } = await startPreview(at(starter, 0), { run, targetPort: 3000 });
           return { run, token: preview.token };
         }),
       );
-      for (let later = 0, turn = 0; later < MAX; later += 25 * MINUTE, turn += 1) {
+      for (let later = 0, ticket = 0; later < MAX; later += 25 * MINUTE, ticket += 1) {
         // By others each time, so that times of all clocks meet in one preview.
         await Promise.all(
           runs.map(({ run, token }, which) => {
-            const skew = SKEWS[(which + turn) % SKEWS.length] ?? 0;
+            const skew = SKEWS[(which + ticket) % SKEWS.length] ?? 0;
             return keepPreviewAlive(at(skew, later), { run, token });
           }),
         );
       }
       expect(await reapedAt(MAX - MINUTE)).toEqual([0, 0]);
       expect(await reapedAt(MAX + MINUTE)).toEqual([3, 0]);
-      expect(await house.names(HTTP_ROUTES)).toEqual([]);
-      expect(await house.names(SERVICES)).toEqual([]);
+      expect(await harness.names(HTTP_ROUTES)).toEqual([]);
+      expect(await harness.names(SERVICES)).toEqual([]);
     });
 
     it('what a start has left goes after two minutes, and not while the start may be under way', async () => {
       const labels = { ...PREVIEW_LABELS, [LABELS.madeSlot]: timeSlot(new Date()) };
-      await house.client.create(collection(SERVICES, house.namespace), {
+      await harness.client.create(collection(SERVICES, harness.namespace), {
         apiVersion: 'v1',
         kind: 'Service',
         metadata: { name: 'preview-half', labels },

@@ -56,14 +56,14 @@ function die(): void {
 function mortal(real: KubernetesClient): KubernetesClient {
   let step = 0;
   let services = 0;
-  const turn = () => {
+  const ticket = () => {
     step += 1;
     if ('step' in death && death.step === step) die();
   };
   const around = async <T>(call: () => Promise<T>): Promise<T> => {
-    turn();
+    ticket();
     const answer = await call();
-    turn();
+    ticket();
     return answer;
   };
   return {

@@ -12,9 +12,9 @@ import type { RunRecord } from '#core/ports/run-records.ts';
 import { isFullPass } from '#core/rules/reaper-pass.ts';
 import { reapPreviews } from '#core/use-cases/reap-previews.ts';
 import { suite } from '#test/support/suite.ts';
-import { cluster, missing } from '../bed/cluster.ts';
+import { cluster, missing } from '../fixture/cluster.ts';
 import type { Death, Orders } from './killed-starts-process.ts';
-import { openPlaneHouse, type PlaneHouse } from './plane-house.ts';
+import { openPlaneHarness, type PlaneHarness } from './plane-harness.ts';
 import { routesWithoutService, type WatchLog, watchLog } from './watch-log.ts';
 
 const SCRIPT = join(import.meta.dirname, 'killed-starts-process.ts');
@@ -64,15 +64,19 @@ suite('functions killed in the middle of starts, on a real API server', missing(
   let folder: string;
   let recordsFile: string;
   let script: string;
-  let house: PlaneHouse;
+  let harness: PlaneHarness;
   let log: WatchLog | undefined;
   const children = new Set<ChildProcessWithoutNullStreams>();
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'porthole-killed-'));
     recordsFile = join(folder, 'porthole.db');
-    house = await openPlaneHouse(await cluster(), { name: 'killed', recordsFile, preview: { maxPerRun: 3 } });
-    log = await watchLog(house.access, house.client, house.namespace);
+    harness = await openPlaneHarness(await cluster(), {
+      name: 'killed',
+      recordsFile,
+      preview: { maxPerRun: 3 },
+    });
+    log = await watchLog(harness.access, harness.client, harness.namespace);
     // As a function is deployed, in one file: loading is most of their short lives.
     script = join(folder, 'function.mjs');
     await build({
@@ -87,7 +91,7 @@ suite('functions killed in the middle of starts, on a real API server', missing(
   afterAll(async () => {
     for (const child of children) child.kill('SIGKILL');
     log?.close();
-    await house.close();
+    await harness.close();
     rmSync(folder, { recursive: true });
   });
 
@@ -95,7 +99,7 @@ suite('functions killed in the middle of starts, on a real API server', missing(
   async function kill(run: RunRecord, death: Death, promises: Promises): Promise<boolean> {
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script]);
     children.add(child);
-    const { access, preview } = house;
+    const { access, preview } = harness;
     const { token, ...rest } = access;
     const bearer = token && { token: await token(false) };
     const orders: Orders = { access: { ...rest, ...bearer }, preview, recordsFile, run, death };
@@ -113,8 +117,8 @@ suite('functions killed in the middle of starts, on a real API server', missing(
     children.delete(child);
     if (child.signalCode !== 'SIGKILL') throw new Error(`it was not killed: ${complaint}`);
     for (const name of services) {
-      const routes = collection(HTTP_ROUTES, house.namespace);
-      const route = await house.client.get(routes, name).catch(() => undefined);
+      const routes = collection(HTTP_ROUTES, harness.namespace);
+      const route = await harness.client.get(routes, name).catch(() => undefined);
       if (route === undefined) return true;
     }
     return false;
@@ -124,31 +128,32 @@ suite('functions killed in the middle of starts, on a real API server', missing(
     'leave nothing after one pass of the reaper, break no promise, and never a route without its Service (200 times)',
     async () => {
       const runs = new Map<RunRecord, Promises>();
-      let halves = 0;
+      let partials = 0;
       const lane = async () => {
         const deaths = [fc.sample(halfway, DEATHS), fc.sample(anywhere, DEATHS)].flat();
         for (let at = 0; at < deaths.length; at += IN_A_ROW) {
-          const run = house.makeRun();
+          const run = harness.makeRun();
           const promises = new Promises();
           runs.set(run, promises);
           for (const death of deaths.slice(at, at + IN_A_ROW)) {
-            if (await kill(run, death, promises)) halves += 1;
+            if (await kill(run, death, promises)) partials += 1;
           }
         }
       };
       await Promise.all(Array.from({ length: LANES }, lane));
-      expect(halves).toBeGreaterThanOrEqual(40);
-      const [routes, services] = [await house.names(HTTP_ROUTES), await house.names(SERVICES)];
+      expect(partials).toBeGreaterThanOrEqual(40);
+      const [routes, services] = [await harness.names(HTTP_ROUTES), await harness.names(SERVICES)];
       expect(services.length).toBeGreaterThan(routes.length);
       expect(routes.filter((name) => !services.includes(name))).toEqual([]);
 
       // Past the time that a start may take, and before anything expires: the halves go, and what was stopped.
-      const passAt = (time: number) => reapPreviews(house.another({ clock: { now: () => new Date(time) } }));
+      const passAt = (time: number) =>
+        reapPreviews(harness.another({ clock: { now: () => new Date(time) } }));
       let grace = Date.now() + 3 * MINUTE;
       while (!isFullPass(new Date(grace))) grace += MINUTE;
       await passAt(grace);
-      expect(await house.names(SERVICES)).toEqual(await house.names(HTTP_ROUTES));
-      const { plane } = house.another();
+      expect(await harness.names(SERVICES)).toEqual(await harness.names(HTTP_ROUTES));
+      const { plane } = harness.another();
       for (const promises of runs.values()) {
         for (const token of promises.kept) expect((await plane.find(token))?.token).toBe(token);
         for (const token of promises.stopped) expect(await plane.find(token)).toBeUndefined();
@@ -156,8 +161,8 @@ suite('functions killed in the middle of starts, on a real API server', missing(
       }
 
       await passAt(Date.now() + 31 * MINUTE);
-      expect(await house.names(HTTP_ROUTES)).toEqual([]);
-      expect(await house.names(SERVICES)).toEqual([]);
+      expect(await harness.names(HTTP_ROUTES)).toEqual([]);
+      expect(await harness.names(SERVICES)).toEqual([]);
       const events = (await log?.upToNow()) ?? [];
       expect(events.length).toBeGreaterThan(1_000);
       expect(routesWithoutService(events)).toEqual([]);

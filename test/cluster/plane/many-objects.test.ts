@@ -7,34 +7,34 @@ import { isFullPass } from '#core/rules/reaper-pass.ts';
 import { type ReapReport, reapPreviews } from '#core/use-cases/reap-previews.ts';
 import { collect } from '#test/support/collect.ts';
 import { suite } from '#test/support/suite.ts';
-import { cluster, missing } from '../bed/cluster.ts';
+import { cluster, missing } from '../fixture/cluster.ts';
 import { type ForgetfulServer, startForgetfulServer } from './forgetful-server.ts';
 import { MAKINGS, type Planted, plants } from './many-objects.ts';
-import { openPlaneHouse, type PlaneHouse } from './plane-house.ts';
+import { openPlaneHarness, type PlaneHarness } from './plane-harness.ts';
 
 const MINUTE = 60_000;
 const AT_ONCE = 16;
 
 suite('two reapers at once among 10,000 objects on a real API server', missing(), () => {
-  let house: PlaneHouse;
+  let harness: PlaneHarness;
   let planted: Planted[];
   const servers: ForgetfulServer[] = [];
 
   beforeAll(async () => {
-    house = await openPlaneHouse(await cluster(), { name: 'many' });
-    planted = Object.keys(MAKINGS).flatMap((making) => plants(making, house.preview));
+    harness = await openPlaneHarness(await cluster(), { name: 'many' });
+    planted = Object.keys(MAKINGS).flatMap((making) => plants(making, harness.preview));
     await plant();
-    const { previews, sandboxes } = house.records;
+    const { previews, sandboxes } = harness.records;
     const at = new Date();
     await previews.bury(
-      plants('stopped', house.preview).map(({ token }) => ({
+      plants('stopped', harness.preview).map(({ token }) => ({
         tokenSha256: tokenSha256(token),
         runId: 'run_0',
         reason: 'stopped',
         at,
       })),
     );
-    for (const { sandboxId } of plants('without its sandbox', house.preview)) {
+    for (const { sandboxId } of plants('without its sandbox', harness.preview)) {
       const owner = { user: 'alice', org: 'acme' };
       const destroyed = { desired: 'destroyed', observed: 'destroyed' } as const;
       await sandboxes.create({
@@ -52,15 +52,15 @@ suite('two reapers at once among 10,000 objects on a real API server', missing()
         ...destroyed,
       });
     }
-    servers.push(await startForgetfulServer(house.access), await startForgetfulServer(house.access));
+    servers.push(await startForgetfulServer(harness.access), await startForgetfulServer(harness.access));
   }, 10 * MINUTE);
   afterAll(async () => {
     for (const each of servers) await each.close();
-    await house.close();
+    await harness.close();
   });
 
   async function plant(): Promise<void> {
-    const { client, namespace } = house;
+    const { client, namespace } = harness;
     const oneOfFew = gate(AT_ONCE);
     const routes = collection(HTTP_ROUTES, namespace);
     const services = collection(SERVICES, namespace);
@@ -75,8 +75,8 @@ suite('two reapers at once among 10,000 objects on a real API server', missing()
   }
 
   /** Versions of all objects of both kinds, by kind and name. */
-  async function standing(): Promise<Map<string, string>> {
-    const { client, namespace } = house;
+  async function existing(): Promise<Map<string, string>> {
+    const { client, namespace } = harness;
     const versions = new Map<string, string>();
     for (const kind of [HTTP_ROUTES, SERVICES]) {
       const query = { metadataOnly: true };
@@ -94,7 +94,7 @@ suite('two reapers at once among 10,000 objects on a real API server', missing()
   async function passAt(time: number): Promise<ReapReport> {
     const clock = { now: () => new Date(time) };
     const reports = await Promise.all(
-      servers.map(({ access: through }) => reapPreviews(house.another({ clock, through }))),
+      servers.map(({ access: through }) => reapPreviews(harness.another({ clock, through }))),
     );
     const sum = (count: (report: ReapReport) => number) =>
       reports.reduce((all, report) => all + count(report), 0);
@@ -110,7 +110,7 @@ suite('two reapers at once among 10,000 objects on a real API server', missing()
   it(
     'end every dead one of ours, and touch nothing else, through lists that expire',
     async () => {
-      const before = await standing();
+      const before = await existing();
       expect(before.size).toBe(10_000);
       const expected = new Map(before);
       const end = (fate: string) => {
@@ -125,13 +125,13 @@ suite('two reapers at once among 10,000 objects on a real API server', missing()
       end('due');
       expect([due.reaped, due.swept]).toEqual([600, 200]);
       expect(due.seen).toBeLessThan(4_000);
-      expect(await standing()).toEqual(expected);
+      expect(await existing()).toEqual(expected);
 
       while (!isFullPass(new Date(time))) time += MINUTE;
       const full = await passAt(time);
       end('found');
       expect([full.reaped, full.swept]).toEqual([450, 0]);
-      expect(await standing()).toEqual(expected);
+      expect(await existing()).toEqual(expected);
       expect(expected.size).toBe(4_700 + 3_000);
 
       for (const { expired } of servers) expect(expired).toEqual({ offered: 2, refused: 2 });

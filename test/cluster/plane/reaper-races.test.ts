@@ -8,8 +8,8 @@ import { reapPreviews } from '#core/use-cases/reap-previews.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';
 import { stopPreview } from '#core/use-cases/stop-preview.ts';
 import { suite } from '#test/support/suite.ts';
-import { cluster, missing } from '../bed/cluster.ts';
-import { openPlaneHouse, type PlaneHouse } from './plane-house.ts';
+import { cluster, missing } from '../fixture/cluster.ts';
+import { openPlaneHarness, type PlaneHarness } from './plane-harness.ts';
 import { routesWithoutService, type WatchLog, watchLog } from './watch-log.ts';
 
 const RACES = 1_000;
@@ -17,30 +17,30 @@ const AT_ONCE = 20;
 const IDLE_MS = 30 * 60_000;
 
 suite('two reapers and a keepalive on a real API server', missing(), () => {
-  let house: PlaneHouse;
+  let harness: PlaneHarness;
   let log: WatchLog | undefined;
   beforeAll(async () => {
-    house = await openPlaneHouse(await cluster(), { name: 'races' });
-    log = await watchLog(house.access, house.client, house.namespace);
+    harness = await openPlaneHarness(await cluster(), { name: 'races' });
+    log = await watchLog(harness.access, harness.client, harness.namespace);
   });
   afterAll(async () => {
     log?.close();
-    await house.close();
+    await harness.close();
   });
 
   it(`never lose a preview that was kept, end one twice, or bring one back (${RACES} times)`, async () => {
     let expiry = 0;
     // The previews start today; keepalives and reapers meet at the moment in which they expire.
     const clock = { now: () => new Date(expiry) };
-    const starter = house.another();
-    const keeper = house.another({ clock });
-    const reapers = [house.another({ clock }), house.another({ clock })];
+    const starter = harness.another();
+    const supervisor = harness.another({ clock });
+    const reapers = [harness.another({ clock }), harness.another({ clock })];
     let passMs = 60;
     const [kept, ended] = [new Set<string>(), new Set<string>()];
 
-    const keep = async (run: ReturnType<typeof house.makeRun>, token: string) => {
+    const keep = async (run: ReturnType<typeof harness.makeRun>, token: string) => {
       try {
-        return await keepPreviewAlive(keeper, { run, token });
+        return await keepPreviewAlive(supervisor, { run, token });
       } catch (error) {
         if (error instanceof PortholeError && error.code === 'preview_not_found') return undefined;
         throw error;
@@ -50,7 +50,7 @@ suite('two reapers and a keepalive on a real API server', missing(), () => {
     for (let race = 0; race < RACES; race += AT_ONCE) {
       const starts = await Promise.all(
         Array.from({ length: AT_ONCE }, async () => {
-          const run = house.makeRun();
+          const run = harness.makeRun();
           return { run, ...(await startPreview(starter, { run, targetPort: 3000 })).preview };
         }),
       );
@@ -72,9 +72,9 @@ suite('two reapers and a keepalive on a real API server', missing(), () => {
       ]);
 
       const survivors = await Promise.all(starts.map(({ token }) => starter.plane.find(token)));
-      const standing = (preview: Preview | undefined) =>
+      const existing = (preview: Preview | undefined) =>
         preview && [preview.uid, preview.expiresAt?.getTime()];
-      expect(survivors.map(standing)).toEqual(answers.map(standing));
+      expect(survivors.map(existing)).toEqual(answers.map(existing));
       for (const [at, answer] of answers.entries()) {
         if (answer !== undefined)
           expect([answer.uid, answer.expiresAt]).toEqual([starts[at]?.uid, new Date(expiry + IDLE_MS)]);
@@ -91,8 +91,8 @@ suite('two reapers and a keepalive on a real API server', missing(), () => {
     // Otherwise it was no race.
     expect(kept.size).toBeGreaterThan(RACES / 20);
     expect(ended.size).toBeGreaterThan(RACES / 20);
-    expect(await house.names(HTTP_ROUTES)).toEqual([]);
-    expect(await house.names(SERVICES)).toEqual([]);
+    expect(await harness.names(HTTP_ROUTES)).toEqual([]);
+    expect(await harness.names(SERVICES)).toEqual([]);
 
     const events = (await log?.upToNow()) ?? [];
     const of = (type: string) => events.filter((each) => each.plural === 'httproutes' && each.type === type);

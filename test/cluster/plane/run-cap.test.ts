@@ -4,21 +4,21 @@ import { PortholeError } from '#core/errors.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';
 import { collect } from '#test/support/collect.ts';
 import { suite } from '#test/support/suite.ts';
-import { cluster, missing } from '../bed/cluster.ts';
+import { cluster, missing } from '../fixture/cluster.ts';
 import type { FunctionDeps } from './function-deps.ts';
-import { openPlaneHouse, type PlaneHouse } from './plane-house.ts';
+import { openPlaneHarness, type PlaneHarness } from './plane-harness.ts';
 
 const PORTS = [3000, 3001, 3002, 3003, 3004, 3005];
 const ROUNDS = 20;
 
 suite('the cap of a run on a real API server', missing(), () => {
-  let house: PlaneHouse;
+  let harness: PlaneHarness;
   let functions: FunctionDeps[];
   beforeAll(async () => {
-    house = await openPlaneHouse(await cluster(), { name: 'cap', preview: { maxPerRun: 3 } });
-    functions = PORTS.map(() => house.another());
+    harness = await openPlaneHarness(await cluster(), { name: 'cap', preview: { maxPerRun: 3 } });
+    functions = PORTS.map(() => harness.another());
   });
-  afterAll(() => house.close());
+  afterAll(() => harness.close());
 
   const codeOf = (error: unknown) => (error instanceof PortholeError ? error.code : error);
 
@@ -30,7 +30,7 @@ suite('the cap of a run on a real API server', missing(), () => {
     async (_name, instances) => {
       const refused = ['too_many_previews', 'too_many_previews', 'too_many_previews'];
       for (let round = 0; round < ROUNDS; round += 1) {
-        const run = house.makeRun();
+        const run = harness.makeRun();
         const answers = await Promise.allSettled(
           PORTS.map((targetPort, at) => startPreview(functionAt(at % instances), { run, targetPort })),
         );
@@ -51,8 +51,8 @@ suite('the cap of a run on a real API server', missing(), () => {
         expect(await late).toBe('too_many_previews');
         await Promise.all(live.map((each) => functionAt(0).plane.close(each)));
       }
-      expect(await house.names(HTTP_ROUTES)).toEqual([]);
-      expect(await house.names(SERVICES)).toEqual([]);
+      expect(await harness.names(HTTP_ROUTES)).toEqual([]);
+      expect(await harness.names(SERVICES)).toEqual([]);
     },
     300_000,
   );

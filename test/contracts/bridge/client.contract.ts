@@ -10,9 +10,9 @@ export function clientContract(bridge: UnderTest): void {
     const session = await client.create();
     expect(await session.running()).toBe(true);
 
-    const told = await session.execCommand({ cmd: 'echo "it works" && exit 3' });
-    expect(told).toContain('it works');
-    expect(told).toContain('exited with code 3');
+    const reported = await session.execCommand({ cmd: 'echo "it works" && exit 3' });
+    expect(reported).toContain('it works');
+    expect(reported).toContain('exited with code 3');
 
     const editor = session.createEditor();
     await editor.createFile({ type: 'create_file', path: "notes/it's 100%.md", diff: '+first\n+second\n' });

@@ -222,8 +222,8 @@ printf '#!/bin/sh\\necho ran\\n' > /tmp/tool && chmod +x /tmp/tool && /tmp/tool`
     });
 
     test('50 at once, and many one after the other, each with its own output', async () => {
-      const told = await Promise.all(Array.from({ length: 50 }, (_, at) => exec(['echo', String(at)])));
-      expect(told.map(({ stdout }) => stdout.toString())).toEqual(
+      const reported = await Promise.all(Array.from({ length: 50 }, (_, at) => exec(['echo', String(at)])));
+      expect(reported.map(({ stdout }) => stdout.toString())).toEqual(
         Array.from({ length: 50 }, (_, at) => `${at}\n`),
       );
       for (let at = 0; at < repetitions(200); at += 1) {

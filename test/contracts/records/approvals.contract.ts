@@ -29,8 +29,8 @@ function request(at: number, rest: Partial<ApprovalRequest> = {}): ApprovalReque
   };
 }
 
-function decision(verdict: Decision['verdict'], rest: Partial<Decision> = {}): Decision {
-  return { verdict, scope: 'once', reason: null, by: 'alice', policyId: freshPolicy(), ...rest };
+function decision(outcome: Decision['outcome'], rest: Partial<Decision> = {}): Decision {
+  return { outcome, scope: 'once', reason: null, by: 'alice', policyId: freshPolicy(), ...rest };
 }
 
 /** What every store of approvals and policies promises, `peer` being a second instance on the same database. */
@@ -64,7 +64,7 @@ export function approvalsContract(
     };
     const stand = async (id: string) => (await peer.approvals.get(id))?.status;
     /** `type display_id` of each event, `asked` for those that begin one. */
-    const told = async (runId = 'run_1'): Promise<string[]> => {
+    const reported = async (runId = 'run_1'): Promise<string[]> => {
       const { events } = await peer.timeline.read(runId, { after: 0, limit: 1000 });
       return events.map(({ type, data }) => `${type} ${String(data['request_id'])}`);
     };
@@ -113,7 +113,7 @@ export function approvalsContract(
       await records.runs.create(run('run_2'));
       others.push(await ask(1, { args: { a: 1, b: '1' }, runId: 'run_2' }));
       expect(new Set([first, ...others].map(({ id }) => id)).size).toBe(5);
-      expect((await told()).length + (await told('run_2')).length).toBe(5);
+      expect((await reported()).length + (await reported('run_2')).length).toBe(5);
     });
 
     test('asked by many at once are one', async () => {
@@ -121,22 +121,22 @@ export function approvalsContract(
         Array.from({ length: 30 }, (_, at) => ask(0, {}, { from: at % 2 ? peer : records })),
       );
       expect(new Set(all.map(({ id }) => id)).size).toBe(1);
-      expect(await told()).toEqual([`tool.approval_required ${all[0]?.id}`]);
+      expect(await reported()).toEqual([`tool.approval_required ${all[0]?.id}`]);
     });
 
     test.each([
       ['approved', 'tool.approved'],
       ['denied', 'tool.denied'],
-    ] as const)('are %s once: a second decision changes nothing', async (verdict, type) => {
+    ] as const)('are %s once: a second decision changes nothing', async (outcome, type) => {
       const { id } = await ask(0);
-      const other = verdict === 'approved' ? 'denied' : 'approved';
-      expect(await decide(id, 1, decision(verdict, { reason: 'because', by: 'bob' }), peer)).toEqual([
+      const other = outcome === 'approved' ? 'denied' : 'approved';
+      expect(await decide(id, 1, decision(outcome, { reason: 'because', by: 'bob' }), peer)).toEqual([
         true,
-        verdict,
+        outcome,
       ]);
-      for (const again of [verdict, other] as const)
-        expect(await decide(id, 1, decision(again, { scope: 'always' }))).toEqual([false, verdict]);
-      expect(await told()).toEqual([`tool.approval_required ${id}`, `${type} ${id}`]);
+      for (const again of [outcome, other] as const)
+        expect(await decide(id, 1, decision(again, { scope: 'always' }))).toEqual([false, outcome]);
+      expect(await reported()).toEqual([`tool.approval_required ${id}`, `${type} ${id}`]);
       const { events } = await records.timeline.read('run_1', { after: 1, limit: 1 });
       expect(events[0]).toEqual({
         seq: 2,
@@ -167,13 +167,13 @@ export function approvalsContract(
     test('past their expiry time out where they would have been decided', async () => {
       const { id } = await ask(0);
       expect(await decide(id, 5, decision('approved'))).toEqual([false, 'timed_out']);
-      expect(await told()).toEqual([`tool.approval_required ${id}`, `tool.timed_out ${id}`]);
+      expect(await reported()).toEqual([`tool.approval_required ${id}`, `tool.timed_out ${id}`]);
     });
 
     test('past their expiry are not joined: the same is asked anew', async () => {
       const first = await ask(0);
       const second = await ask(5, {}, { from: peer });
-      expect(await told()).toEqual([
+      expect(await reported()).toEqual([
         `tool.approval_required ${first.id}`,
         `tool.timed_out ${first.id}`,
         `tool.approval_required ${second.id}`,
@@ -208,7 +208,7 @@ export function approvalsContract(
       const ports = Array.from({ length: 220 }, (_, at) => 3000 + at);
       for (const target_port of ports) await ask(0, { args: { target_port } }, { most: 1000 });
       expect(await records.approvals.timeOut(minutes(5))).toBe(220);
-      expect((await told()).filter((each) => each.startsWith('tool.timed_out'))).toHaveLength(220);
+      expect((await reported()).filter((each) => each.startsWith('tool.timed_out'))).toHaveLength(220);
     });
 
     describe('whose callers go away', () => {
@@ -220,7 +220,7 @@ export function approvalsContract(
         expect(await peer.approvals.leave('run_1', id, 'two', minutes(0.5))).toBeUndefined();
         expect(await stand(id)).toBe('withdrawn');
         expect(await peer.approvals.leave('run_1', id, 'two', minutes(0.5))).toBeUndefined();
-        expect(await told()).toEqual([`tool.approval_required ${id}`, `tool.withdrawn ${id}`]);
+        expect(await reported()).toEqual([`tool.approval_required ${id}`, `tool.withdrawn ${id}`]);
         expect((await ask(1)).id).not.toBe(id);
       });
 
@@ -263,11 +263,11 @@ export function approvalsContract(
     describe('that nobody was there to take', () => {
       test.each(['approved', 'denied'] as const)(
         '%s are kept for an identical request, until it is taken',
-        async (verdict) => {
+        async (outcome) => {
           const { id } = await ask(0);
-          await decide(id, 1, decision(verdict));
+          await decide(id, 1, decision(outcome));
           expect((await ask(5.9, {}, { from: peer })).id).toBe(id);
-          expect((await ask(5.9, {}, { from: peer })).status).toBe(verdict);
+          expect((await ask(5.9, {}, { from: peer })).status).toBe(outcome);
           await records.approvals.take(id, minutes(5.9));
           await records.approvals.take(id, minutes(6));
           const next = await ask(5.9);
@@ -501,9 +501,9 @@ export function approvalsContract(
       });
 
       test('cover what was denied in the run only once the same is approved', async () => {
-        const settle = async (verdict: Decision['verdict'], args: ApprovalRequest['args']) => {
+        const settle = async (outcome: Decision['outcome'], args: ApprovalRequest['args']) => {
           const { id } = await ask(0, { args });
-          await decide(id, 1, decision(verdict));
+          await decide(id, 1, decision(outcome));
           await records.approvals.take(id, minutes(1));
         };
         const isCovered = async (...args: ApprovalRequest['args'][]) => {
@@ -592,7 +592,7 @@ export function approvalsContract(
           'withdrawn',
         ]);
         expect((await peer.approvals.get(one.id))?.endedAt).toEqual(minutes(1));
-        expect((await told()).slice(-4)).toEqual([
+        expect((await reported()).slice(-4)).toEqual([
           `tool.timed_out ${due.id}`,
           `tool.withdrawn ${one.id}`,
           `tool.withdrawn ${two.id}`,
@@ -615,7 +615,7 @@ export function approvalsContract(
         for (const id of ['run_2', 'run_3', 'run_none'])
           await records.approvals.applyPolicies(id, 'start_preview', minutes(1));
         expect([await stand(mine.id), await stand(his.id)]).toEqual(['approved', 'waiting']);
-        expect((await told('run_2')).at(-1)).toBe(`tool.approved ${mine.id}`);
+        expect((await reported('run_2')).at(-1)).toBe(`tool.approved ${mine.id}`);
       });
 
       test('are listed newest first, of one owner or of everybody, in pages', async () => {

@@ -136,8 +136,8 @@ export function editorContract(instances: () => { readonly records: Records; rea
             (at % 2 ? peer : records).editor.takeLock('tool_1', lockOf(at), NOON),
           ),
         );
-        const standing = (await records.editor.draft('tool_1'))?.lock;
-        expect(new Set(locks.map((each) => each?.tokenSha256))).toEqual(new Set([standing?.tokenSha256]));
+        const existing = (await records.editor.draft('tool_1'))?.lock;
+        expect(new Set(locks.map((each) => each?.tokenSha256))).toEqual(new Set([existing?.tokenSha256]));
       });
 
       test('that is over goes to whoever takes it, at its very end', async () => {

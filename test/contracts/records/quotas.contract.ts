@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Records } from '#core/ports/records.ts';
-import type { Allowance } from '#core/ports/sandbox-records.ts';
+import type { QuotaLimits } from '#core/ports/sandbox-records.ts';
 import type { Quota } from '#core/rules/quotas.ts';
 import { POOL_OWNER } from '#core/rules/pool-owner.ts';
 import { ALICE, BOB, NOON, run, sandbox, THREE } from './samples.ts';
@@ -15,7 +15,7 @@ export function quotasContract(instances: () => { readonly records: Records; rea
     beforeEach(() => {
       ({ records, peer } = instances());
     });
-    const bound = (quota: Quota): Allowance => ({ ...THREE, quota });
+    const bound = (quota: Quota): QuotaLimits => ({ ...THREE, quota });
     const either = (at: number) => (at % 2 ? peer : records).sandboxes;
 
     test('count CPUs and memory of what is wanted to run, and the disk of what is stopped as well', async () => {
@@ -98,9 +98,16 @@ export function quotasContract(instances: () => { readonly records: Records; rea
       for (const at of FIFTY) {
         await records.sandboxes.create(sandbox(`warm-${at}`, { owner: POOL_OWNER, observed: 'running' }));
       }
-      const terms = { sessionKey: null, name: null, tags: {}, env: {}, resources: {}, allowance: THREE };
+      const sandboxOptions = {
+        sessionKey: null,
+        name: null,
+        tags: {},
+        env: {},
+        resources: {},
+        quotaLimits: THREE,
+      };
       const taken = await Promise.all(
-        FIFTY.map((at) => either(at).takeWarm('here', POOL_OWNER, ALICE, NOON, { terms })),
+        FIFTY.map((at) => either(at).takeWarm('here', POOL_OWNER, ALICE, NOON, { sandboxOptions })),
       );
       expect(taken.filter((each) => each !== undefined)).toHaveLength(3);
     });

@@ -1,12 +1,12 @@
 import type { Owner } from '#core/ports/owner.ts';
 import type { EndReason, Tombstone } from '#core/ports/preview-records.ts';
 import type { RunRecord } from '#core/ports/run-records.ts';
-import type { Allowance, SandboxRecord } from '#core/ports/sandbox-records.ts';
+import type { QuotaLimits, SandboxRecord } from '#core/ports/sandbox-records.ts';
 
 export const ALICE: Owner = { user: 'alice', org: 'acme' };
 export const BOB: Owner = { user: 'bob', org: 'acme' };
 /** Three sandboxes of a size that counts where none is asked for. */
-export const THREE: Allowance = {
+export const THREE: QuotaLimits = {
   quota: { sandboxes: 3 },
   defaultSize: { cpu: 1, memoryMb: 1_024, diskMb: 2_048 },
 };

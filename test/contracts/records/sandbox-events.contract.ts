@@ -48,9 +48,9 @@ export function sandboxEventsContract(
           (n % 2 === 0 ? records : peer).sandboxEvents.append('box', [exec(`a${n}`), exec(`b${n}`)], 100),
         ),
       );
-      const told = await commands();
-      expect(told.map(([seq]) => seq)).toEqual(Array.from({ length: 40 }, (_, at) => at + 1));
-      expect(new Set(told.map(([, command]) => command)).size).toBe(40);
+      const reported = await commands();
+      expect(reported.map(([seq]) => seq)).toEqual(Array.from({ length: 40 }, (_, at) => at + 1));
+      expect(new Set(reported.map(([, command]) => command)).size).toBe(40);
     });
 
     test('are the last ones, and those of the sandbox that has the id now', async () => {

@@ -122,7 +122,7 @@ export function sandboxLifeContract(
             heartbeatAt,
           });
         expect(await quiet(NOON)).toBe(false);
-        await peer.sandboxes.beat(box, minutes(5));
+        await peer.sandboxes.heartbeat(box, minutes(5));
         expect(await quiet(minutes(5))).toBe(false);
         expect(await quiet(minutes(5), minutes(5))).toBe(true);
         expect(await records.sandboxes.moveDesired(box, 'stopped', 'running', minutes(41))).toBe(true);
@@ -156,11 +156,11 @@ export function sandboxLifeContract(
       expect(await peer.sandboxes.get('box')).toMatchObject({ ttlSeconds: 90, heartbeatAt: NOON });
       await records.sandboxes.touch(box, minutes(7));
       const five = { heartbeatAt: minutes(5), lastActiveAt: minutes(7), ttlSeconds: 90 };
-      expect(await records.sandboxes.beat(box, minutes(5))).toMatchObject(five);
-      expect(await peer.sandboxes.beat(box, minutes(3))).toMatchObject(five);
-      expect(await peer.sandboxes.beat({ id: 'box', generation: 2 }, minutes(9))).toBeUndefined();
+      expect(await records.sandboxes.heartbeat(box, minutes(5))).toMatchObject(five);
+      expect(await peer.sandboxes.heartbeat(box, minutes(3))).toMatchObject(five);
+      expect(await peer.sandboxes.heartbeat({ id: 'box', generation: 2 }, minutes(9))).toBeUndefined();
       await records.sandboxes.moveDesired(box, 'running', 'stopped', minutes(8));
-      expect(await peer.sandboxes.beat(box, minutes(9))).toBeUndefined();
+      expect(await peer.sandboxes.heartbeat(box, minutes(9))).toBeUndefined();
       expect(await records.sandboxes.get('box')).toMatchObject(five);
     });
 
@@ -194,8 +194,8 @@ export function sandboxLifeContract(
     test('what waits is taken on the taker’s terms alone', async () => {
       const pool = (id: string) => sandbox(id, { owner: POOL_OWNER, observed: 'running' });
       for (const id of ['one', 'two', 'three']) await records.sandboxes.create(pool(id));
-      const most = (sandboxes: number) => ({ allowance: { ...THREE, quota: { sandboxes } } });
-      const terms = {
+      const most = (sandboxes: number) => ({ quotaLimits: { ...THREE, quota: { sandboxes } } });
+      const sandboxOptions = {
         sessionKey: 's',
         name: 'n',
         tags: { a: 'b' },
@@ -205,7 +205,9 @@ export function sandboxLifeContract(
         ...most(1),
       };
       const take = (more: object = {}) =>
-        records.sandboxes.takeWarm('here', POOL_OWNER, ALICE, minutes(1), { terms: { ...terms, ...more } });
+        records.sandboxes.takeWarm('here', POOL_OWNER, ALICE, minutes(1), {
+          sandboxOptions: { ...sandboxOptions, ...more },
+        });
       expect(await take()).toMatchObject({
         sessionKey: 's',
         name: 'n',

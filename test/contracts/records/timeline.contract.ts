@@ -46,10 +46,10 @@ export function timelineContract(
     });
 
     test('tell of the completion once, whoever completes at the same time', async () => {
-      const told: NewEvent[] = [{ type: 'run.completed', key: 'completed', data: {} }];
+      const reported: NewEvent[] = [{ type: 'run.completed', key: 'completed', data: {} }];
       await Promise.all(
         Array.from({ length: 20 }, (_, at) =>
-          (at % 2 ? peer : records).runs.complete('run_1', minutes(at), told),
+          (at % 2 ? peer : records).runs.complete('run_1', minutes(at), reported),
         ),
       );
       const [event, ...more] = await all('run_1');
@@ -58,11 +58,11 @@ export function timelineContract(
     });
 
     test('tell of the end of a preview together with its revocation', async () => {
-      const told: NewEvent[] = [{ type: 'preview.stopped', key: 'ended:1', data: { target_port: 3000 } }];
+      const reported: NewEvent[] = [{ type: 'preview.stopped', key: 'ended:1', data: { target_port: 3000 } }];
       const stone = tombstone(hash('a'), 'stopped', minutes(2));
       await Promise.all([
-        records.previews.end('run_1', 3000, 0, stone, told),
-        peer.previews.end('run_1', 3000, 0, stone, told),
+        records.previews.end('run_1', 3000, 0, stone, reported),
+        peer.previews.end('run_1', 3000, 0, stone, reported),
       ]);
       expect(await all('run_1')).toEqual([
         { seq: 1, type: 'preview.stopped', at: minutes(2), data: { target_port: 3000 } },

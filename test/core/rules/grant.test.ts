@@ -5,7 +5,7 @@ import {
   checkPath,
   type Grant,
   type GrantLimit,
-  lentPath,
+  delegatedPath,
   limitInTheWay,
   type Scope,
   WHOLE_GRANT,
@@ -66,9 +66,9 @@ describe('of certain paths', () => {
     ['/etc', undefined],
     ['../etc', undefined],
     ['/workspace2', undefined],
-  ])('%s is lent as %s', (path, lent) => {
-    expect(lent === undefined ? refusal(() => lentPath(path)) : lentPath(path)).toBe(
-      lent ?? 'invalid_request',
+  ])('%s is lent as %s', (path, delegated) => {
+    expect(delegated === undefined ? refusal(() => delegatedPath(path)) : delegatedPath(path)).toBe(
+      delegated ?? 'invalid_request',
     );
   });
 });

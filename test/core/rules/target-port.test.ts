@@ -30,8 +30,8 @@ describe('a target port', () => {
     [Number.NaN, 'invalid_port'],
     [Number.POSITIVE_INFINITY, 'invalid_port'],
   ])('%p is answered with %p', (port, code) => {
-    const judge = () => checkTargetPort(port, RANGE);
-    if (code === undefined) expect(judge()).toBe(port);
-    else expect(judge).toThrow(expect.objectContaining({ code }));
+    const validator = () => checkTargetPort(port, RANGE);
+    if (code === undefined) expect(validator()).toBe(port);
+    else expect(validator).toThrow(expect.objectContaining({ code }));
   });
 });

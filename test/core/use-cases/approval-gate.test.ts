@@ -11,28 +11,28 @@ import { revokePreview } from '#core/use-cases/revoke-preview.ts';
 import type { PreviewStart } from '#core/use-cases/start-preview.ts';
 import type { Waiting } from '#core/use-cases/wait-for-approval.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
-import { codeOf, HOUR, MINUTE, NOON, previewHouse } from './preview-house.ts';
+import { codeOf, HOUR, MINUTE, NOON, previewHarness } from './preview-harness.ts';
 
 const ALICE: Person = { kind: 'person', user: 'alice', org: 'acme', admin: false };
 const SECOND = 1_000;
 
 describe('a preview that an agent asks for', () => {
-  let house: Awaited<ReturnType<typeof previewHouse>>;
+  let harness: Awaited<ReturnType<typeof previewHarness>>;
   let stopping: AbortController;
   let deps: StartAgentPreviewDeps;
   let run: RunRecord;
   beforeEach(async () => {
-    house = await previewHouse();
+    harness = await previewHarness();
     stopping = new AbortController();
-    deps = { ...house.deps, ids: numberedIds(), stopping: stopping.signal };
-    run = await house.makeRun();
+    deps = { ...harness.deps, ids: numberedIds(), stopping: stopping.signal };
+    run = await harness.makeRun();
   });
-  afterEach(() => house.records.close());
+  afterEach(() => harness.records.close());
 
   const open = (start: Partial<PreviewStart> = {}, waiting: Waiting = {}, on = deps) =>
     startAgentPreview(on, { run, targetPort: 3000, by: 'agent', ...start }, waiting);
   const events = async (of = run) =>
-    (await house.records.timeline.read(of.id, { after: 0, limit: 1000 })).events;
+    (await harness.records.timeline.read(of.id, { after: 0, limit: 1000 })).events;
   const types = async (of = run) => (await events(of)).map(({ type }) => type);
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   /** The id of the newest request, once there are so many. */
@@ -45,13 +45,13 @@ describe('a preview that an agent asks for', () => {
   };
   /** Once so many calls wait and nothing but the clock or a ring would move them. */
   const waits = async (count = 1) => {
-    while (house.clock.sleepers < count) await turn();
+    while (harness.clock.sleepers < count) await turn();
   };
   const decide = (
     requestId: string,
-    verdict: 'approved' | 'denied' = 'approved',
+    outcome: 'approved' | 'denied' = 'approved',
     { scope = 'once', reason, of = run }: { scope?: ApprovalScope; reason?: string; of?: RunRecord } = {},
-  ) => decideApproval(deps, { run: of, person: ALICE, requestId, verdict, scope, reason });
+  ) => decideApproval(deps, { run: of, person: ALICE, requestId, outcome, scope, reason });
   const failure = async (failing: Promise<unknown>): Promise<PortholeError> => {
     const error: unknown = await failing.catch((thrown: unknown) => thrown);
     if (error instanceof PortholeError) return error;
@@ -63,15 +63,15 @@ describe('a preview that an agent asks for', () => {
     const opening = open({}, { onWaiting: (approval) => (heard = approval) });
     const id = await asked();
     await waits();
-    expect(house.plane.stored.size).toBe(0);
-    house.clock.advance(SECOND);
+    expect(harness.plane.stored.size).toBe(0);
+    harness.clock.advance(SECOND);
     const { approval } = await decide(id);
     const { preview } = await opening;
-    expect(house.plane.reaches(preview.token)).toBe(true);
+    expect(harness.plane.reaches(preview.token)).toBe(true);
     expect(approval).toMatchObject({ id, status: 'approved', decidedBy: 'alice' });
     expect(heard).toMatchObject({ id, status: 'waiting' });
-    const told = await events();
-    expect(told.map(({ type }) => type)).toEqual([
+    const reported = await events();
+    expect(reported.map(({ type }) => type)).toEqual([
       'tool.approval_required',
       'tool.approved',
       'preview.opened',
@@ -82,42 +82,42 @@ describe('a preview that an agent asks for', () => {
       tool: 'start_preview',
       target_port: 3000,
     };
-    expect(told[0]?.data).toEqual({
+    expect(reported[0]?.data).toEqual({
       ...about,
       message: 'Open a live preview of port 3000? Whoever has its URL sees what listens there.',
       expires_at: '2026-03-01T12:05:00.000Z',
     });
-    expect(told[1]?.data).toEqual({ ...about, source: 'person', scope: 'once', decided_by: 'alice' });
+    expect(reported[1]?.data).toEqual({ ...about, source: 'person', scope: 'once', decided_by: 'alice' });
   });
 
   test('is opened to its end although its caller leaves, so that the approval is used up', async () => {
     const leaving = new AbortController();
-    const plane: typeof house.plane = {
-      ...house.plane,
+    const plane: typeof harness.plane = {
+      ...harness.plane,
       serves: (preview, signal) => {
         leaving.abort();
-        return signal?.aborted === true ? Promise.reject(new Error('gone')) : house.plane.serves(preview);
+        return signal?.aborted === true ? Promise.reject(new Error('gone')) : harness.plane.serves(preview);
       },
     };
     const opening = open({}, { signal: leaving.signal }, { ...deps, plane });
     const id = await asked();
     await decide(id);
     await opening;
-    expect((await house.records.approvals.get(id))?.takenAt).toEqual(NOON);
+    expect((await harness.records.approvals.get(id))?.takenAt).toEqual(NOON);
   });
 
   test('is not opened under another URL when it is stopped while it starts', async () => {
-    const plane: typeof house.plane = {
-      ...house.plane,
+    const plane: typeof harness.plane = {
+      ...harness.plane,
       serves: async (preview, signal) => {
         await revokePreview(deps, { run, targetPort: 3000 });
-        return house.plane.serves(preview, signal);
+        return harness.plane.serves(preview, signal);
       },
     };
     const opening = failure(open({}, {}, { ...deps, plane }));
     await decide(await asked());
     expect((await opening).code).toBe('preview_conflict');
-    expect(house.plane.stored.size).toBe(0);
+    expect(harness.plane.stored.size).toBe(0);
   });
 
   test('denied is told the reason, and asking again asks anew', async () => {
@@ -143,25 +143,25 @@ describe('a preview that an agent asks for', () => {
     await asked();
     for (let passed = 0; passed < 5 * MINUTE - 4 * SECOND; passed += 4 * SECOND) {
       await waits();
-      house.clock.advance(4 * SECOND);
+      harness.clock.advance(4 * SECOND);
     }
     await waits();
-    house.clock.advance(4 * SECOND - 1);
+    harness.clock.advance(4 * SECOND - 1);
     await waits();
     expect(await types()).toEqual(['tool.approval_required']);
-    house.clock.advance(1);
+    harness.clock.advance(1);
     const error = await opening;
     expect([error.code, error.status]).toEqual(['approval_timed_out', 403]);
     expect(await types()).toEqual(['tool.approval_required', 'tool.timed_out']);
     expect((await events())[1]?.at).toEqual(new Date(NOON.getTime() + 5 * MINUTE));
-    expect(house.plane.stored.size).toBe(0);
+    expect(harness.plane.stored.size).toBe(0);
   });
 
   test('approved too late is not approved', async () => {
     const opening = failure(open());
     const id = await asked();
     await waits();
-    house.clock.advance(5 * MINUTE);
+    harness.clock.advance(5 * MINUTE);
     expect(await codeOf(decide(id))).toBe('approval_decided');
     expect((await opening).code).toBe('approval_timed_out');
   });
@@ -182,7 +182,7 @@ describe('a preview that an agent asks for', () => {
   test('is not decided under an id that nobody asked under, nor under another run', async () => {
     const opening = open();
     const id = await asked();
-    const other = await house.makeRun();
+    const other = await harness.makeRun();
     expect(await codeOf(decide('apr_none'))).toBe('approval_not_found');
     expect(await codeOf(decide(id, 'approved', { of: other }))).toBe('approval_not_found');
     await decide(id);
@@ -211,14 +211,14 @@ describe('a preview that an agent asks for', () => {
       await decide(await asked(), 'approved', { scope });
       await opening;
       await open({ targetPort: 3001 });
-      const policy = await house.records.policies.covering(run.owner, run.id, 'start_preview', {
+      const policy = await harness.records.policies.covering(run.owner, run.id, 'start_preview', {
         target_port: 3000,
       });
       expect(await sources()).toEqual([
         ['person', undefined],
         [`${scope}_policy`, policy?.id],
       ]);
-      const other = await house.makeRun();
+      const other = await harness.makeRun();
       const elsewhere = open({ run: other });
       if (scope === 'run') await decide(await asked(1, other), 'approved', { of: other });
       await elsewhere;
@@ -230,7 +230,7 @@ describe('a preview that an agent asks for', () => {
       await decide(await asked(), 'approved', { scope: 'always' });
       await opening;
       const id =
-        (await house.records.policies.covering(run.owner, run.id, 'start_preview', { target_port: 3000 }))
+        (await harness.records.policies.covering(run.owner, run.id, 'start_preview', { target_port: 3000 }))
           ?.id ?? '';
       const bob: Person = { ...ALICE, user: 'bob' };
       expect(await codeOf(deletePolicy(deps, bob, id))).toBe('policy_not_found');
@@ -250,7 +250,7 @@ describe('a preview that an agent asks for', () => {
       await open();
       await open({ rotate: true });
       expect((await sources()).map(([source]) => source)).toEqual(['person', 'port_policy', 'port_policy']);
-      const elsewhere = [open({ targetPort: 3001 }), open({ run: await house.makeRun() })];
+      const elsewhere = [open({ targetPort: 3001 }), open({ run: await harness.makeRun() })];
       elsewhere.push(open({ targetPort: 3001, rotate: true }));
       await waits(3);
       stopping.abort();
@@ -260,7 +260,7 @@ describe('a preview that an agent asks for', () => {
     });
 
     test('while it is open already', async () => {
-      const { preview } = await house.start(run);
+      const { preview } = await harness.start(run);
       expect((await open()).preview.uid).toBe(preview.uid);
       expect(await types()).toEqual(['preview.opened', 'preview.kept']);
     });
@@ -281,7 +281,7 @@ describe('a preview that an agent asks for', () => {
     test.each(['run', 'always'] as const)(
       'is asked about again although every other port is approved later: %s',
       async (scope) => {
-        const other = await house.makeRun();
+        const other = await harness.makeRun();
         await deny({ targetPort: 3000 }, 1);
         const of = scope === 'run' ? run : other;
         await approve({ targetPort: 3001 }, scope === 'run' ? 2 : 1, scope, of);
@@ -300,7 +300,7 @@ describe('a preview that an agent asks for', () => {
       const { also } = await decide(await asked(4), 'approved', { scope: 'run' });
       await Promise.all(beside);
       expect(also.map(({ args }) => args['target_port'])).toEqual([3001]);
-      expect((await house.records.approvals.get(id))?.status).toBe('waiting');
+      expect((await harness.records.approvals.get(id))?.status).toBe('waiting');
       await decide(id, 'denied');
       expect((await again).code).toBe('approval_denied');
     });
@@ -324,7 +324,7 @@ describe('a preview that an agent asks for', () => {
 
     test('a day ago is asked about still', async () => {
       await deny({ targetPort: 3000 }, 1);
-      house.clock.advance(25 * HOUR);
+      harness.clock.advance(25 * HOUR);
       await endApprovals(deps);
       await approve({ targetPort: 3001 }, 2, 'run');
       await deny({ targetPort: 3000 }, 3);
@@ -336,8 +336,8 @@ describe('a preview that an agent asks for', () => {
       ['idle', 30 * MINUTE],
       ['past its longest life', 8 * HOUR],
     ])('again once it is %s, also before it is reaped', async (_name, passed) => {
-      await house.start(run);
-      house.clock.advance(passed);
+      await harness.start(run);
+      harness.clock.advance(passed);
       const opening = open();
       await decide(await asked());
       await opening;
@@ -346,30 +346,30 @@ describe('a preview that an agent asks for', () => {
     test.each(['touch', 'serves'] as const)(
       'when it is ended in the very moment in which it was seen to be open: %s',
       async (step) => {
-        const { preview } = await house.start(run);
-        const end = () => house.plane.close({ name: preview.name });
-        const plane: typeof house.plane = {
-          ...house.plane,
+        const { preview } = await harness.start(run);
+        const end = () => harness.plane.close({ name: preview.name });
+        const plane: typeof harness.plane = {
+          ...harness.plane,
           touch: async (...args) => {
             if (step === 'touch') await end();
-            return house.plane.touch(...args);
+            return harness.plane.touch(...args);
           },
           serves: async (seen, signal) => {
             if (step === 'serves') await end();
-            return house.plane.serves(seen, signal);
+            return harness.plane.serves(seen, signal);
           },
         };
         const opening = open({}, {}, { ...deps, plane });
         const id = await asked();
-        expect(house.plane.stored.size).toBe(0);
+        expect(harness.plane.stored.size).toBe(0);
         await decide(id, 'denied');
         expect((await failure(opening)).code).toBe('approval_denied');
-        expect(house.plane.stored.size).toBe(0);
+        expect(harness.plane.stored.size).toBe(0);
       },
     );
 
     test('when it is to have another URL', async () => {
-      const { preview } = await house.start(run);
+      const { preview } = await harness.start(run);
       const opening = open({ rotate: true });
       await decide(await asked());
       expect((await opening).preview.token).not.toBe(preview.token);
@@ -390,8 +390,8 @@ describe('a preview that an agent asks for', () => {
     test.each<[string, Partial<PreviewStart>, () => unknown, string]>([
       ['a port out of range', { targetPort: 2999 }, () => undefined, 'port_out_of_range'],
       ['no port', { targetPort: 0 }, () => undefined, 'invalid_port'],
-      ['a sandbox that is gone', {}, () => (house.seen.state = 'absent'), 'no_bound_sandbox'],
-      ['a sandbox that is stopped', {}, () => (house.seen.state = 'stopped'), 'no_bound_sandbox'],
+      ['a sandbox that is gone', {}, () => (harness.seen.state = 'absent'), 'no_bound_sandbox'],
+      ['a sandbox that is stopped', {}, () => (harness.seen.state = 'stopped'), 'no_bound_sandbox'],
     ])('%s', async (_name, start, prepare, code) => {
       prepare();
       expect(await codeOf(open(start))).toBe(code);
@@ -406,7 +406,7 @@ describe('a preview that an agent asks for', () => {
     });
 
     test('one too many of the run, while the port that is open still opens', async () => {
-      for (const port of [3000, 3001, 3002]) await house.start(run, port);
+      for (const port of [3000, 3001, 3002]) await harness.start(run, port);
       const before = await types();
       expect(await codeOf(open({ targetPort: 3003 }))).toBe('too_many_previews');
       expect(await types()).toEqual(before);
@@ -416,7 +416,7 @@ describe('a preview that an agent asks for', () => {
     });
 
     test('one too many of all', async () => {
-      for (let at = 0; at < 20; at += 1) await house.start(await house.makeRun());
+      for (let at = 0; at < 20; at += 1) await harness.start(await harness.makeRun());
       const full = { ...deps, preview: { ...deps.preview, maxTotal: 20 } };
       expect(await codeOf(open({}, {}, full))).toBe('too_many_previews');
       expect(await types()).toEqual([]);
@@ -459,7 +459,7 @@ describe('a preview that an agent asks for', () => {
     });
 
     test('in other runs of the owner is allowed always, too', async () => {
-      const others = [await house.makeRun(), await house.makeRun()];
+      const others = [await harness.makeRun(), await harness.makeRun()];
       const openings = [run, ...others].map((of) => open({ run: of }));
       await waits(3);
       await decide(await asked(), 'approved', { scope: 'always' });
@@ -526,7 +526,7 @@ describe('a preview that an agent asks for', () => {
       expect(await types()).toEqual(['tool.approval_required']);
       two.abort();
       await waits(1);
-      house.clock.advance(15 * SECOND);
+      harness.clock.advance(15 * SECOND);
       expect(await Promise.all(openings)).toEqual(['AbortError', 'AbortError']);
       expect(await types()).toEqual(['tool.approval_required', 'tool.withdrawn']);
     });
@@ -562,7 +562,7 @@ describe('a preview that an agent asks for', () => {
       const id = await killed();
       const retry = open();
       await waits();
-      house.clock.advance(SECOND);
+      harness.clock.advance(SECOND);
       await decide(id);
       await retry;
       expect((await types()).filter((type) => type === 'tool.approval_required')).toHaveLength(1);
@@ -571,10 +571,10 @@ describe('a preview that an agent asks for', () => {
     test('and approved meanwhile opens for the retry at once, once, for five minutes', async () => {
       const id = await killed();
       await decide(id);
-      house.clock.advance(5 * MINUTE - 1);
+      harness.clock.advance(5 * MINUTE - 1);
       await open();
       expect(await types()).toEqual(['tool.approval_required', 'tool.approved', 'preview.opened']);
-      await house.plane.close({ name: [...house.plane.stored.keys()][0] ?? '' });
+      await harness.plane.close({ name: [...harness.plane.stored.keys()][0] ?? '' });
       const next = open();
       await decide(await asked(2));
       await next;
@@ -582,7 +582,7 @@ describe('a preview that an agent asks for', () => {
 
     test('and approved longer ago is asked about anew', async () => {
       await decide(await killed());
-      house.clock.advance(5 * MINUTE);
+      harness.clock.advance(5 * MINUTE);
       const next = open();
       await decide(await asked(2));
       await next;
@@ -607,7 +607,7 @@ describe('a preview that an agent asks for', () => {
     });
 
     test('between the approval and the opening opens for the retry without a question', async () => {
-      const plane = { ...house.plane, open: () => Promise.reject(new Error('killed')) };
+      const plane = { ...harness.plane, open: () => Promise.reject(new Error('killed')) };
       const opening = open({}, {}, { ...deps, plane });
       await decide(await asked());
       await expect(opening).rejects.toThrow('killed');
@@ -617,23 +617,23 @@ describe('a preview that an agent asks for', () => {
 
     test('is withdrawn with the retry, once it is clear that the killed one is gone', async () => {
       await killed();
-      house.clock.advance(SECOND);
+      harness.clock.advance(SECOND);
       const leave = new AbortController();
       const retry = open({}, { signal: leave.signal }).catch((error: unknown) => (error as Error).name);
       await waits();
       leave.abort();
       await waits();
       expect(await types()).toEqual(['tool.approval_required']);
-      house.clock.advance(15 * SECOND);
+      harness.clock.advance(15 * SECOND);
       expect(await retry).toBe('AbortError');
       expect(await types()).toEqual(['tool.approval_required', 'tool.withdrawn']);
     });
 
     test('is timed out by the reaper', async () => {
       await killed();
-      house.clock.advance(5 * MINUTE - 1);
+      harness.clock.advance(5 * MINUTE - 1);
       expect(await endApprovals(deps)).toBe(0);
-      house.clock.advance(1);
+      harness.clock.advance(1);
       expect(await endApprovals(deps)).toBe(1);
       expect(await types()).toEqual(['tool.approval_required', 'tool.timed_out']);
     });
@@ -644,10 +644,10 @@ describe('a preview that an agent asks for', () => {
     const id = await asked();
     await decide(id);
     await opening;
-    house.clock.advance(24 * HOUR);
+    harness.clock.advance(24 * HOUR);
     await endApprovals(deps);
     expect(await codeOf(decide(id))).toBe('approval_decided');
-    house.clock.advance(1);
+    harness.clock.advance(1);
     await endApprovals(deps);
     expect(await codeOf(decide(id))).toBe('approval_not_found');
     expect(await types()).toContain('tool.approved');
@@ -669,34 +669,34 @@ describe('a preview that an agent asks for', () => {
 
   test('waits through a database that is away for a while', async () => {
     let isAway = false;
-    const approvals: typeof house.records.approvals = {
-      ...house.records.approvals,
+    const approvals: typeof harness.records.approvals = {
+      ...harness.records.approvals,
       get: (id) =>
         isAway
           ? Promise.reject(new PortholeError('service_unavailable', 'away'))
-          : house.records.approvals.get(id),
+          : harness.records.approvals.get(id),
     };
-    const opening = open({}, {}, { ...deps, records: { ...house.records, approvals } });
+    const opening = open({}, {}, { ...deps, records: { ...harness.records, approvals } });
     const id = await asked();
     await waits();
     isAway = true;
     for (let round = 0; round < 3; round += 1) {
-      house.clock.advance(5 * SECOND);
+      harness.clock.advance(5 * SECOND);
       await waits();
     }
     await decide(id);
     isAway = false;
-    house.clock.advance(5 * SECOND);
+    harness.clock.advance(5 * SECOND);
     await opening;
   });
 
   test('hears of the decision although no wake came', async () => {
-    const timeline = { ...house.records.timeline, watch: () => () => undefined };
-    const opening = open({}, {}, { ...deps, records: { ...house.records, timeline } });
+    const timeline = { ...harness.records.timeline, watch: () => () => undefined };
+    const opening = open({}, {}, { ...deps, records: { ...harness.records, timeline } });
     const id = await asked();
     await waits();
     await decide(id);
-    house.clock.advance(5 * SECOND);
+    harness.clock.advance(5 * SECOND);
     await opening;
   });
 
@@ -704,7 +704,7 @@ describe('a preview that an agent asks for', () => {
     const waiting = [failure(open()), failure(open({ by: 'owner' }))];
     const id = await asked();
     await waits(2);
-    await house.records.runs.complete(run.id, house.clock.now());
+    await harness.records.runs.complete(run.id, harness.clock.now());
     for (const error of await Promise.all(waiting)) {
       expect([error.code, error.message]).toEqual(['run_ended', expect.stringContaining(id.slice(-8))]);
     }
@@ -713,7 +713,7 @@ describe('a preview that an agent asks for', () => {
   });
 
   test('is asked about by nobody whose run completed just before, but by its owner', async () => {
-    await house.records.runs.complete(run.id, house.clock.now());
+    await harness.records.runs.complete(run.id, harness.clock.now());
     expect((await failure(open())).code).toBe('run_ended');
     expect(await types()).toEqual([]);
     const byOwner = open({ by: 'owner' });
@@ -729,13 +729,13 @@ describe('a preview that an agent asks for', () => {
         {
           ...deps,
           records: {
-            ...house.records,
+            ...harness.records,
             approvals: {
-              ...house.records.approvals,
+              ...harness.records.approvals,
               get: async (id) => {
-                const approval = await house.records.approvals.get(id);
+                const approval = await harness.records.approvals.get(id);
                 if (approval?.status === 'approved')
-                  await house.records.runs.complete(run.id, house.clock.now());
+                  await harness.records.runs.complete(run.id, harness.clock.now());
                 return approval;
               },
             },
@@ -754,11 +754,11 @@ describe('a preview that an agent asks for', () => {
   test.each<ApprovalScope>(['run', 'always'])(
     'is opened by a policy (%s) that is made between the look for one and the question',
     async (scope) => {
-      const other = await house.makeRun();
-      const policies: typeof house.records.policies = {
-        ...house.records.policies,
+      const other = await harness.makeRun();
+      const policies: typeof harness.records.policies = {
+        ...harness.records.policies,
         covering: async (...which) => {
-          const covering = await house.records.policies.covering(...which);
+          const covering = await harness.records.policies.covering(...which);
           const of = scope === 'run' ? run : other;
           const first = open({ run: of, targetPort: 4000 });
           await decide(await asked(1, of), 'approved', { scope, of });
@@ -766,7 +766,7 @@ describe('a preview that an agent asks for', () => {
           return covering;
         },
       };
-      await open({}, {}, { ...deps, records: { ...house.records, policies } });
+      await open({}, {}, { ...deps, records: { ...harness.records, policies } });
       const { data } = (await events()).findLast(({ type }) => type === 'tool.approved') ?? {};
       expect(data).toMatchObject({ target_port: 3000, source: `${scope}_policy`, decided_by: 'alice' });
     },

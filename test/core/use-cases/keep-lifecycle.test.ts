@@ -7,7 +7,7 @@ import { claimSandboxId, makeSandbox } from '#core/use-cases/create-sandbox.ts';
 import { endSandbox } from '#core/use-cases/end-sandbox.ts';
 import { keepLifecycle } from '#core/use-cases/keep-lifecycle.ts';
 import { stopSandbox } from '#core/use-cases/resume-sandbox.ts';
-import { tendStrays } from '#core/use-cases/tend-strays.ts';
+import { collectOrphans } from '#core/use-cases/collect-orphans.ts';
 import { readySandbox } from '#core/use-cases/use-sandbox.ts';
 import { ALICE, NOON } from '#test/contracts/records/samples.ts';
 import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';
@@ -30,9 +30,9 @@ afterEach(() => records.close());
 /** What may happen at the same time as something else. */
 const act = fc.record({
   what: fc.constantFrom(
-    ...(['create', 'stop', 'resume', 'touch', 'beat', 'destroy', 'pass', 'pass'] as const),
+    ...(['create', 'stop', 'resume', 'touch', 'heartbeat', 'destroy', 'pass', 'pass'] as const),
     // A sandbox of which no record knows, and one that comes up after its end.
-    ...(['stray', 'straggler'] as const),
+    ...(['orphan', 'straggler'] as const),
   ),
   target: fc.nat(3),
   ttlSeconds: fc.option(fc.constantFrom(10, 600, 3_000), { nil: undefined }),
@@ -46,9 +46,9 @@ const moment = fc.record({
 });
 
 test('whatever happens at once and whoever is killed: nothing runs or lasts that no record knows, and every record comes to its end', async () => {
-  const story = fc.array(moment, { maxLength: 15 });
+  const log = fc.array(moment, { maxLength: 15 });
   await fc.assert(
-    fc.asyncProperty(story, fc.scheduler(), async (moments, scheduler) => {
+    fc.asyncProperty(log, fc.scheduler(), async (moments, scheduler) => {
       const machine = memorySandboxes();
       const clock = pinnedClock(NOON);
       const { provider, states } = machine;
@@ -67,7 +67,7 @@ test('whatever happens at once and whoever is killed: nothing runs or lasts that
       };
       const pass = async () => {
         await keepLifecycle({ ...deps, limits: LIMITS, failed: () => {} });
-        await tendStrays({ ...deps, failed: () => {} });
+        await collectOrphans({ ...deps, failed: () => {} });
       };
       const acts = {
         async create(_id: string | undefined, ttlSeconds: number | undefined) {
@@ -88,16 +88,16 @@ test('whatever happens at once and whoever is killed: nothing runs or lasts that
           const sandbox = await get(id);
           if (sandbox !== undefined) await deps.records.sandboxes.touch(sandbox, clock.now());
         },
-        async beat(id: string | undefined) {
+        async heartbeat(id: string | undefined) {
           const sandbox = await get(id);
-          if (sandbox !== undefined) await deps.records.sandboxes.beat(sandbox, clock.now());
+          if (sandbox !== undefined) await deps.records.sandboxes.heartbeat(sandbox, clock.now());
         },
         async destroy(id: string | undefined) {
           const sandbox = await get(id);
           if (sandbox !== undefined) await endSandbox(deps, sandbox);
         },
         pass,
-        async stray() {
+        async orphan() {
           const id = `${place}${made.length}`;
           made.push(id);
           await provider.create({ id });

@@ -1,37 +1,39 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
-import { codeOf, HOUR, MINUTE, NOON, previewHouse } from './preview-house.ts';
+import { codeOf, HOUR, MINUTE, NOON, previewHarness } from './preview-harness.ts';
 
 describe('keeping a preview alive', () => {
-  let house: Awaited<ReturnType<typeof previewHouse>>;
+  let harness: Awaited<ReturnType<typeof previewHarness>>;
   beforeEach(async () => {
-    house = await previewHouse();
+    harness = await previewHarness();
   });
-  afterEach(() => house.records.close());
+  afterEach(() => harness.records.close());
 
   test('gives it another half an hour from now', async () => {
-    const run = await house.makeRun();
-    const { preview } = await house.start(run);
-    house.clock.advance(10 * MINUTE);
-    expect((await house.keep(run, preview.token)).expiresAt?.toISOString()).toBe('2026-03-01T12:40:00.000Z');
+    const run = await harness.makeRun();
+    const { preview } = await harness.start(run);
+    harness.clock.advance(10 * MINUTE);
+    expect((await harness.keep(run, preview.token)).expiresAt?.toISOString()).toBe(
+      '2026-03-01T12:40:00.000Z',
+    );
   });
 
   test('every minute carries it to its maximum, and not past it', async () => {
-    const run = await house.makeRun();
-    const { preview } = await house.start(run);
+    const run = await harness.makeRun();
+    const { preview } = await harness.start(run);
     for (let minute = 1; minute < 8 * 60; minute += 1) {
-      house.clock.advance(MINUTE);
-      await house.keep(run, preview.token);
-      if (minute % 60 === 0) expect((await house.reap()).reaped).toBe(0);
+      harness.clock.advance(MINUTE);
+      await harness.keep(run, preview.token);
+      if (minute % 60 === 0) expect((await harness.reap()).reaped).toBe(0);
     }
-    expect((await house.plane.find(preview.token))?.expiresAt?.toISOString()).toBe(
+    expect((await harness.plane.find(preview.token))?.expiresAt?.toISOString()).toBe(
       '2026-03-01T20:00:00.000Z',
     );
-    house.clock.advance(MINUTE - 1);
-    expect((await house.reap()).reaped).toBe(0);
-    house.clock.advance(1);
-    expect((await house.reap()).reaped).toBe(1);
+    harness.clock.advance(MINUTE - 1);
+    expect((await harness.reap()).reaped).toBe(0);
+    harness.clock.advance(1);
+    expect((await harness.reap()).reaped).toBe(1);
   });
 
   test('never moves the expiry back, nor past the maximum, whatever the clock does', async () => {
@@ -39,14 +41,14 @@ describe('keeping a preview alive', () => {
       fc.asyncProperty(
         fc.array(fc.integer({ min: -HOUR, max: 2 * HOUR }), { maxLength: 12 }),
         async (steps) => {
-          const run = await house.makeRun();
-          const began = house.clock.now().getTime();
-          const { preview } = await house.start(run);
+          const run = await harness.makeRun();
+          const began = harness.clock.now().getTime();
+          const { preview } = await harness.start(run);
           let before = preview.expiresAt as Date;
           for (const step of steps) {
-            house.clock.advance(step);
-            const keeping = house.keep(run, preview.token);
-            if (house.clock.now().getTime() >= began + 8 * HOUR) {
+            harness.clock.advance(step);
+            const keeping = harness.keep(run, preview.token);
+            if (harness.clock.now().getTime() >= began + 8 * HOUR) {
               expect(await codeOf(keeping)).toBe('preview_expired');
               continue;
             }
@@ -55,7 +57,7 @@ describe('keeping a preview alive', () => {
             expect(expiresAt?.getTime()).toBeLessThanOrEqual(began + 8 * HOUR);
             before = expiresAt as Date;
           }
-          await house.plane.close(preview);
+          await harness.plane.close(preview);
         },
       ),
       { numRuns: 1_000 },
@@ -63,61 +65,61 @@ describe('keeping a preview alive', () => {
   });
 
   test('of a gone preview, an unknown one or a foreign one is not found, and brings nothing back', async () => {
-    const [mine, other] = [await house.makeRun(), await house.makeRun()];
-    const { preview: gone } = await house.start(mine);
-    const { preview: foreign } = await house.start(other);
-    await house.stop(mine, gone.token);
-    house.clock.advance(MINUTE);
-    const unknown = house.tokens.preview('key-1', mine.id, 4000, 0);
+    const [mine, other] = [await harness.makeRun(), await harness.makeRun()];
+    const { preview: gone } = await harness.start(mine);
+    const { preview: foreign } = await harness.start(other);
+    await harness.stop(mine, gone.token);
+    harness.clock.advance(MINUTE);
+    const unknown = harness.tokens.preview('key-1', mine.id, 4000, 0);
     for (const token of [gone.token, unknown, foreign.token]) {
-      expect(await codeOf(house.keep(mine, token))).toBe('preview_not_found');
+      expect(await codeOf(harness.keep(mine, token))).toBe('preview_not_found');
     }
-    expect(house.plane.stored.size).toBe(1);
-    expect((await house.plane.find(foreign.token))?.expiresAt).toEqual(
+    expect(harness.plane.stored.size).toBe(1);
+    expect((await harness.plane.find(foreign.token))?.expiresAt).toEqual(
       new Date(NOON.getTime() + 30 * MINUTE),
     );
   });
 
   test('counts as use of its sandbox', async () => {
-    const run = await house.makeRun();
-    const { preview } = await house.start(run);
-    house.clock.advance(20 * MINUTE);
-    await house.keep(run, preview.token);
-    const sandbox = await house.records.sandboxes.get(run.sandboxId);
+    const run = await harness.makeRun();
+    const { preview } = await harness.start(run);
+    harness.clock.advance(20 * MINUTE);
+    await harness.keep(run, preview.token);
+    const sandbox = await harness.records.sandboxes.get(run.sandboxId);
     expect(sandbox?.lastActiveAt).toEqual(new Date(NOON.getTime() + 20 * MINUTE));
   });
 
   test('is refused as gone past its maximum, before and after it is reaped', async () => {
-    const run = await house.makeRun();
-    const { preview } = await house.start(run);
+    const run = await harness.makeRun();
+    const { preview } = await harness.start(run);
     for (let minute = 20; minute < 8 * 60; minute += 20) {
-      house.clock.advance(20 * MINUTE);
-      await house.keep(run, preview.token);
+      harness.clock.advance(20 * MINUTE);
+      await harness.keep(run, preview.token);
     }
-    house.clock.advance(20 * MINUTE);
-    const before = await house.records.sandboxes.get(run.sandboxId);
+    harness.clock.advance(20 * MINUTE);
+    const before = await harness.records.sandboxes.get(run.sandboxId);
     for (const reaped of [0, 1, 0]) {
-      if (reaped === 1) expect((await house.reap()).reaped).toBe(1);
-      const error: unknown = await house.keep(run, preview.token).catch((thrown: unknown) => thrown);
+      if (reaped === 1) expect((await harness.reap()).reaped).toBe(1);
+      const error: unknown = await harness.keep(run, preview.token).catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({ code: 'preview_expired', status: 410, retryable: false });
     }
-    expect(await house.records.sandboxes.get(run.sandboxId)).toEqual(before);
-    const other = await house.makeRun();
-    expect(await codeOf(house.keep(other, preview.token))).toBe('preview_not_found');
+    expect(await harness.records.sandboxes.get(run.sandboxId)).toEqual(before);
+    const other = await harness.makeRun();
+    expect(await codeOf(harness.keep(other, preview.token))).toBe('preview_not_found');
   });
 
   test('is not found once it was idle for too long', async () => {
-    const run = await house.makeRun();
-    const { preview } = await house.start(run);
-    house.clock.advance(30 * MINUTE);
-    await house.reap();
-    expect(await codeOf(house.keep(run, preview.token))).toBe('preview_not_found');
+    const run = await harness.makeRun();
+    const { preview } = await harness.start(run);
+    harness.clock.advance(30 * MINUTE);
+    await harness.reap();
+    expect(await codeOf(harness.keep(run, preview.token))).toBe('preview_not_found');
   });
 
   test('is refused where previews are loopback sessions', async () => {
-    const run = await house.makeRun();
-    const plane = { ...house.plane, hasUrls: false };
-    expect(await codeOf(keepPreviewAlive({ ...house.deps, plane }, { run, token: 'any' }))).toBe(
+    const run = await harness.makeRun();
+    const plane = { ...harness.plane, hasUrls: false };
+    expect(await codeOf(keepPreviewAlive({ ...harness.deps, plane }, { run, token: 'any' }))).toBe(
       'preview_not_enabled',
     );
   });

@@ -3,19 +3,19 @@ import { oneAtATime } from '#core/use-cases/one-at-a-time.ts';
 
 test('what has the same key is done in turn, whatever becomes of the one before; other keys do not wait', async () => {
   const on = {};
-  const told: string[] = [];
+  const reported: string[] = [];
   const gate = Promise.withResolvers<void>();
   const first = oneAtATime(on, 'a', async () => {
-    told.push('first begins');
+    reported.push('first begins');
     await gate.promise;
-    told.push('first ends');
+    reported.push('first ends');
     throw new Error('first');
   });
-  const second = oneAtATime(on, 'a', async () => told.push('second'));
-  await oneAtATime(on, 'b', async () => told.push('other'));
-  await oneAtATime({}, 'a', async () => told.push('elsewhere'));
+  const second = oneAtATime(on, 'a', async () => reported.push('second'));
+  await oneAtATime(on, 'b', async () => reported.push('other'));
+  await oneAtATime({}, 'a', async () => reported.push('elsewhere'));
   gate.resolve();
   await expect(first).rejects.toThrow('first');
   await second;
-  expect(told).toEqual(['first begins', 'other', 'elsewhere', 'first ends', 'second']);
+  expect(reported).toEqual(['first begins', 'other', 'elsewhere', 'first ends', 'second']);
 });

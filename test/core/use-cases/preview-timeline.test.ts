@@ -5,32 +5,32 @@ import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
 import { reapPreviews } from '#core/use-cases/reap-previews.ts';
 import { startPreview } from '#core/use-cases/start-preview.ts';
 import { stopPreview } from '#core/use-cases/stop-preview.ts';
-import { codeOf, HOUR, MINUTE, NOON, previewHouse } from './preview-house.ts';
+import { codeOf, HOUR, MINUTE, NOON, previewHarness } from './preview-harness.ts';
 
 describe("a run's timeline tells of its previews", () => {
-  let house: Awaited<ReturnType<typeof previewHouse>>;
+  let harness: Awaited<ReturnType<typeof previewHarness>>;
   let run: RunRecord;
   beforeEach(async () => {
-    house = await previewHouse();
-    run = await house.makeRun();
+    harness = await previewHarness();
+    run = await harness.makeRun();
   });
-  afterEach(() => house.records.close());
+  afterEach(() => harness.records.close());
 
-  const events = async () => (await house.records.timeline.read(run.id, { after: 0, limit: 1000 })).events;
+  const events = async () => (await harness.records.timeline.read(run.id, { after: 0, limit: 1000 })).events;
   const types = async () => (await events()).map(({ type }) => type);
   const crash = () => Promise.reject(new Error('killed'));
   /** The records of a function that dies when it is about to tell. */
   const silenced = () => ({
-    ...house.records,
-    timeline: { ...house.records.timeline, append: crash },
+    ...harness.records,
+    timeline: { ...harness.records.timeline, append: crash },
   });
 
   test('that one was opened, kept and stopped, by whom, and never its token', async () => {
-    const { preview } = await startPreview(house.deps, { run, targetPort: 3000, by: 'agent' });
-    house.clock.advance(MINUTE);
-    await keepPreviewAlive(house.deps, { run, token: preview.token, by: 'owner' });
-    house.clock.advance(MINUTE);
-    await stopPreview(house.deps, { run, token: preview.token, by: 'admin' });
+    const { preview } = await startPreview(harness.deps, { run, targetPort: 3000, by: 'agent' });
+    harness.clock.advance(MINUTE);
+    await keepPreviewAlive(harness.deps, { run, token: preview.token, by: 'owner' });
+    harness.clock.advance(MINUTE);
+    await stopPreview(harness.deps, { run, token: preview.token, by: 'admin' });
     const about = { target_port: 3000, preview: tokenFingerprint(preview.token) };
     expect(await events()).toEqual([
       {
@@ -56,41 +56,41 @@ describe("a run's timeline tells of its previews", () => {
   });
 
   test('that one was kept, once in ten minutes however often it is', async () => {
-    const { preview } = await house.start(run);
+    const { preview } = await harness.start(run);
     for (let minute = 1; minute <= 25; minute += 1) {
-      house.clock.advance(MINUTE);
-      await house.keep(run, preview.token);
-      await house.start(run);
+      harness.clock.advance(MINUTE);
+      await harness.keep(run, preview.token);
+      await harness.start(run);
     }
     const kept = (await events()).filter(({ type }) => type === 'preview.kept');
     expect(kept.map(({ at }) => (at.getTime() - NOON.getTime()) / MINUTE)).toEqual([1, 11, 21]);
   });
 
   test.each([
-    ['its idle window was over', 'idle', async () => house.clock.advance(30 * MINUTE)],
+    ['its idle window was over', 'idle', async () => harness.clock.advance(30 * MINUTE)],
     [
       'its longest life was over',
       'max_lifetime',
       async (token: string) => {
         for (let half = 1; half < 16; half += 1) {
-          house.clock.advance(29 * MINUTE);
-          await house.keep(run, token);
+          harness.clock.advance(29 * MINUTE);
+          await harness.keep(run, token);
         }
-        house.clock.advance(46 * MINUTE);
+        harness.clock.advance(46 * MINUTE);
       },
     ],
     [
       'its sandbox was destroyed',
       'orphaned',
       async () => {
-        await house.records.sandboxes.setObserved(run.sandboxId, 'destroyed');
-        house.clock.advance(HOUR);
+        await harness.records.sandboxes.setObserved(run.sandboxId, 'destroyed');
+        harness.clock.advance(HOUR);
       },
     ],
   ])('that one was reaped because %s', async (_why, reason, pass) => {
-    const { preview } = await house.start(run);
+    const { preview } = await harness.start(run);
     await pass(preview.token);
-    expect((await house.reap()).reaped).toBe(1);
+    expect((await harness.reap()).reaped).toBe(1);
     expect((await events()).at(-1)).toMatchObject({
       type: 'preview.reaped',
       data: { target_port: 3000, preview: tokenFingerprint(preview.token), reason },
@@ -98,73 +98,75 @@ describe("a run's timeline tells of its previews", () => {
   });
 
   test('that a new life began under the same URL', async () => {
-    await house.start(run);
-    house.clock.advance(31 * MINUTE);
-    await house.reap();
-    await house.start(run);
+    await harness.start(run);
+    harness.clock.advance(31 * MINUTE);
+    await harness.reap();
+    await harness.start(run);
     expect(await types()).toEqual(['preview.opened', 'preview.reaped', 'preview.opened']);
   });
 
   test('that a start found one past its longest life, and began another', async () => {
-    await house.start(run);
-    house.clock.advance(8 * HOUR);
-    await house.start(run);
+    await harness.start(run);
+    harness.clock.advance(8 * HOUR);
+    await harness.start(run);
     expect(await types()).toEqual(['preview.opened', 'preview.reaped', 'preview.opened']);
     expect((await events())[1]?.data).toMatchObject({ reason: 'max_lifetime' });
   });
 
   test('that a rotation stopped one and opened another', async () => {
-    await house.start(run);
-    await house.start(run, 3000, true);
-    await house.start(run, 3001, true);
+    await harness.start(run);
+    await harness.start(run, 3000, true);
+    await harness.start(run, 3001, true);
     expect(await types()).toEqual(['preview.opened', 'preview.stopped', 'preview.opened', 'preview.opened']);
   });
 
   test('nothing of starts that were refused', async () => {
-    for (const port of [3000, 3001, 3002]) await house.start(run, port);
-    expect(await codeOf(house.start(run, 3003))).toBe('too_many_previews');
-    expect(await codeOf(house.start(run, 2000))).toBe('port_out_of_range');
+    for (const port of [3000, 3001, 3002]) await harness.start(run, port);
+    expect(await codeOf(harness.start(run, 3003))).toBe('too_many_previews');
+    expect(await codeOf(harness.start(run, 2000))).toBe('port_out_of_range');
     expect(await types()).toEqual(['preview.opened', 'preview.opened', 'preview.opened']);
   });
 
   test('each thing once, whoever does it at the same time', async () => {
-    const starts = Array.from({ length: 10 }, () => house.start(run));
+    const starts = Array.from({ length: 10 }, () => harness.start(run));
     const [{ preview }] = (await Promise.all(starts)) as [Awaited<(typeof starts)[0]>];
-    house.clock.advance(31 * MINUTE);
-    await Promise.all([house.reap(), house.reap(), house.stop(run, preview.token)]);
-    const told = await types();
-    expect(told.filter((type) => type === 'preview.opened')).toHaveLength(1);
-    expect(told.filter((type) => type === 'preview.stopped' || type === 'preview.reaped')).toHaveLength(1);
+    harness.clock.advance(31 * MINUTE);
+    await Promise.all([harness.reap(), harness.reap(), harness.stop(run, preview.token)]);
+    const reported = await types();
+    expect(reported.filter((type) => type === 'preview.opened')).toHaveLength(1);
+    expect(reported.filter((type) => type === 'preview.stopped' || type === 'preview.reaped')).toHaveLength(
+      1,
+    );
   });
 
   describe('of which a function was killed before it could tell', () => {
     const startUntold = async () => {
       await expect(
-        startPreview({ ...house.deps, records: silenced() }, { run, targetPort: 3000 }),
+        startPreview({ ...harness.deps, records: silenced() }, { run, targetPort: 3000 }),
       ).rejects.toThrow('killed');
-      const [preview] = house.plane.stored.values();
+      const [preview] = harness.plane.stored.values();
       if (preview === undefined) throw new Error('nothing was opened');
       return preview;
     };
 
     test('the opening is told by the next start', async () => {
       await startUntold();
-      await startPreview(house.deps, { run, targetPort: 3000, by: 'owner' });
+      await startPreview(harness.deps, { run, targetPort: 3000, by: 'owner' });
       expect(await types()).toEqual(['preview.opened', 'preview.kept']);
     });
 
     test('the opening is told by whoever keeps it', async () => {
       const { token } = await startUntold();
-      await house.keep(run, token);
+      await harness.keep(run, token);
       expect(await types()).toEqual(['preview.opened', 'preview.kept']);
     });
 
     test('the opening is told by whoever ends it', async () => {
       const { token } = await startUntold();
-      await house.stop(run, token);
-      await house.start(run, 3001);
-      house.clock.advance(31 * MINUTE);
-      await house.reap();
+      await harness.stop(run, token);
+      await harness.start(run, 3001);
+      harness.clock.advance(31 * MINUTE);
+      await harness.reap();
       expect(await types()).toEqual([
         'preview.opened',
         'preview.stopped',
@@ -174,33 +176,33 @@ describe("a run's timeline tells of its previews", () => {
     });
 
     test('a stop is told with the revocation itself', async () => {
-      const { preview } = await house.start(run);
-      const plane = { ...house.plane, close: crash };
+      const { preview } = await harness.start(run);
+      const plane = { ...harness.plane, close: crash };
       await expect(
         stopPreview(
-          { ...house.deps, plane, records: silenced() },
+          { ...harness.deps, plane, records: silenced() },
           { run, token: preview.token, by: 'owner' },
         ),
       ).rejects.toThrow('killed');
       expect(await types()).toEqual(['preview.opened', 'preview.stopped']);
-      expect((await house.reap()).reaped).toBe(1);
+      expect((await harness.reap()).reaped).toBe(1);
       expect(await types()).toEqual(['preview.opened', 'preview.stopped']);
     });
 
     test('a reaping does not keep the pass from going on', async () => {
-      await house.start(run, 3000);
-      await house.start(run, 3001);
-      house.clock.advance(31 * MINUTE);
-      await expect(reapPreviews({ ...house.deps, records: silenced() })).rejects.toThrow(
+      await harness.start(run, 3000);
+      await harness.start(run, 3001);
+      harness.clock.advance(31 * MINUTE);
+      await expect(reapPreviews({ ...harness.deps, records: silenced() })).rejects.toThrow(
         '2 previews whose time has come could not be ended, or their runs not be told',
       );
-      expect(house.plane.stored.size).toBe(0);
+      expect(harness.plane.stored.size).toBe(0);
     });
   });
 
   test('that a loopback session was opened and stopped', async () => {
-    const plane = { ...house.plane, hasUrls: false };
-    const deps = { ...house.deps, plane };
+    const plane = { ...harness.plane, hasUrls: false };
+    const deps = { ...harness.deps, plane };
     const { preview } = await startPreview(deps, { run, targetPort: 3000, by: 'agent' });
     await startPreview(deps, { run, targetPort: 3000 });
     await stopPreview(deps, { run, token: preview.token, by: 'agent' });

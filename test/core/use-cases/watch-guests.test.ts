@@ -22,7 +22,7 @@ test('follows a sandbox that starts again while its end is noticed', async () =>
       },
     },
     records: {} as never,
-    news: { tell: () => undefined },
+    publisher: { publish: () => undefined },
     clock: systemClock,
     redact: (text) => text,
     failed: () => undefined,

@@ -10,10 +10,10 @@ import {
   type DockerProviderOptions,
 } from '#adapters/docker/docker-provider.ts';
 import { sandboxImage } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
-import { BUSYBOX, BUSYBOX_IMAGE, bedImages } from '#test/cluster/bed/bed-images.ts';
-import { image } from '#test/cluster/bed/image.ts';
-import { exclusive } from '#test/cluster/bed/exclusive.ts';
-import { cacheFolder } from '#test/cluster/bed/program-cache.ts';
+import { BUSYBOX, BUSYBOX_IMAGE, fixtureImages } from '#test/cluster/fixture/fixture-images.ts';
+import { image } from '#test/cluster/fixture/image.ts';
+import { exclusive } from '#test/cluster/fixture/exclusive.ts';
+import { cacheFolder } from '#test/cluster/fixture/program-cache.ts';
 import { startDockerEngine } from '#test/cluster/images/docker-engine.ts';
 import { findProgram } from '#test/cluster/images/find-program.ts';
 import type { Missing } from '#test/support/suite.ts';
@@ -115,7 +115,7 @@ async function loadImages(docker: Docker): Promise<void> {
     await docker.getContainer(Id).remove({ force: true });
   }
   for (const { Name } of (await docker.listVolumes()).Volumes) await docker.getVolume(Name).remove();
-  const busybox = (await bedImages())['busybox.tar'] ?? new Uint8Array();
+  const busybox = (await fixtureImages())['busybox.tar'] ?? new Uint8Array();
   if (!(await has(docker, BUSYBOX_IMAGE))) await load(docker, busybox);
   if (await has(docker, IMAGE)) return;
   await docker.pruneImages({ filters: { dangling: ['false'] } });
@@ -134,9 +134,9 @@ async function has(docker: Docker, image: string): Promise<boolean> {
 }
 
 async function load(docker: Docker, archive: Uint8Array | Readable): Promise<void> {
-  const told = await docker.loadImage(archive instanceof Readable ? archive : Readable.from([archive]));
+  const reported = await docker.loadImage(archive instanceof Readable ? archive : Readable.from([archive]));
   await new Promise<void>((resolve, reject) => {
-    docker.modem.followProgress(told, (error: Error | null, steps: { readonly error?: string }[]) => {
+    docker.modem.followProgress(reported, (error: Error | null, steps: { readonly error?: string }[]) => {
       const failed = error?.message ?? steps.find((step) => step.error !== undefined)?.error;
       if (failed === undefined) resolve();
       else reject(new Error(failed));

@@ -5,8 +5,8 @@ type Labels = Readonly<Record<string, string>>;
  * @throws Error on what is no selector
  */
 export function labelSelector(text: string): (labels: Labels) => boolean {
-  const terms = text === '' ? [] : text.split(/,(?![^(]*\))/).map(term);
-  return (labels) => terms.every((matches) => matches(labels));
+  const sandboxOptions = text === '' ? [] : text.split(/,(?![^(]*\))/).map(term);
+  return (labels) => sandboxOptions.every((matches) => matches(labels));
 }
 
 const KEY = String.raw`[A-Za-z0-9./_-]+`;

@@ -9,15 +9,18 @@ import { createStrictServer } from '#proxy/front/strict-server.ts';
 import {
   CONSOLE_ORIGIN,
   dialLoopback,
-  type GatewayBed,
+  type GatewayFixture,
   listen,
   SIBLING_TOKEN,
   type StartGateway,
   TOKEN,
-} from '#test/proxy/gateway-bed.ts';
+} from '#test/proxy/gateway-fixture.ts';
 
 /** The guest's listener as a gateway reaches it: the route has set the app's port and the visitor's address. */
-export const startGuestGateway: StartGateway = async (upstreamPort, overrides = {}): Promise<GatewayBed> => {
+export const startGuestGateway: StartGateway = async (
+  upstreamPort,
+  overrides = {},
+): Promise<GatewayFixture> => {
   const folder = await mkdtemp(join(tmpdir(), 'guest-previews-'));
   const previews = new OpenPreviews({ file: join(folder, 'previews.json') });
   let dials = 0;

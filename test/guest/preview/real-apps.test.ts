@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
 import { openPreviewsAnswer } from '#guest/protocol/previews.ts';
-import { fetchRaw, freePort, openRaw, sendRaw } from '#test/proxy/gateway-bed.ts';
+import { fetchRaw, freePort, openRaw, sendRaw } from '#test/proxy/gateway-fixture.ts';
 import { GuestProcess } from '../support/guest-process.ts';
 
 const HOST = 'calm-preview.preview.test';
@@ -81,7 +81,7 @@ describe('behind the guest', () => {
       headers: { Host: HOST, Origin: ORIGIN, ...routed() },
     });
     const messages: string[] = [];
-    const told = new Promise<void>((resolve) => {
+    const reported = new Promise<void>((resolve) => {
       socket.on('message', (data: Buffer) => {
         messages.push((JSON.parse(data.toString()) as { type: string }).type);
         if (messages.includes('full-reload')) resolve();
@@ -90,7 +90,7 @@ describe('behind the guest', () => {
     await once(socket, 'open');
     await get('/main.js');
     writeFileSync(join(folder, 'main.js'), 'console.log(2)');
-    await told;
+    await reported;
     expect(messages[0]).toBe('connected');
     expect((await get('/main.js')).body).toContain('console.log(2)');
     socket.terminate();

@@ -9,7 +9,7 @@ import {
   type OpenPreviewsAnswer,
   openPreviewsAnswer,
 } from '#guest/protocol/previews.ts';
-import { fetchRaw, freePort, openRaw } from '#test/proxy/gateway-bed.ts';
+import { fetchRaw, freePort, openRaw } from '#test/proxy/gateway-fixture.ts';
 import { GuestProcess } from '../support/guest-process.ts';
 
 const CONSOLE = 'https://console.example.test';

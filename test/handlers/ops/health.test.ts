@@ -8,7 +8,7 @@ import type { Services } from '#handlers/services.ts';
 const ask = async (warnings: readonly string[]) => {
   const services = {
     warnings: () => warnings,
-    authenticator: { withoutCredential: LOCAL, judge: () => Promise.resolve(undefined) },
+    authenticator: { withoutCredential: LOCAL, authenticate: () => Promise.resolve(undefined) },
   } as unknown as Services;
   const { statusCode, body } = await makeFunction(healthRoute, services)(
     {

@@ -59,7 +59,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     return image;
   }
 
-  async function lent({ sandboxId }: MadeRun): Promise<Probe> {
+  async function delegated({ sandboxId }: MadeRun): Promise<Probe> {
     const made = await porthole.call('POST', `/v1/sandbox/${sandboxId}/delegate`, {
       token: ALICE,
       body: { scopes: ['exec'] },
@@ -140,7 +140,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
       await records.approvals.decide(
         run.runId,
         await ask(run),
-        { verdict: 'approved', scope: 'run', reason: null, by: 'alice', policyId },
+        { outcome: 'approved', scope: 'run', reason: null, by: 'alice', policyId },
         clock.now(),
       );
       return { params: { id: policyId } };
@@ -197,8 +197,8 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
       return { params: { id: sandboxId, sid: session.json<{ id: string }>().id } };
     },
     delegateSandbox: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { scopes: ['exec'] } }),
-    renewDelegation: lent,
-    revokeDelegation: lent,
+    renewDelegation: delegated,
+    revokeDelegation: delegated,
     validateSandbox: async ({ sandboxId }) => ({
       body: { sandbox_id: sandboxId, credential: ALICE, org: 'acme' },
     }),

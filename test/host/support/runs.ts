@@ -60,7 +60,7 @@ export function visit(porthole: Callable, session: string, port: number, path = 
 }
 
 /** `[status, code]`, which is what most refusals come down to. */
-export function verdict(answer: Answer): [number, unknown] {
+export function outcome(answer: Answer): [number, unknown] {
   return [answer.status, answer.json<{ code?: unknown }>().code];
 }
 

@@ -52,7 +52,7 @@ export class TerminalClient {
   }
 
   /** The types of the text messages so far. */
-  get told(): TextMessage[] {
+  get reported(): TextMessage[] {
     return this.messages.filter((message): message is TextMessage => !(message instanceof Buffer));
   }
 
@@ -65,7 +65,7 @@ export class TerminalClient {
     while (!condition(this)) {
       if (this.socket.readyState === WebSocket.CLOSED) {
         throw new Error(
-          `closed; told ${JSON.stringify(this.told)}, shown ${this.output.toString().slice(-500)}`,
+          `closed; told ${JSON.stringify(this.reported)}, shown ${this.output.toString().slice(-500)}`,
         );
       }
       await new Promise<void>((resolve) => {
@@ -83,7 +83,7 @@ export class TerminalClient {
   }
 
   says(type: string): Promise<void> {
-    return this.until(({ told }) => told.some((each) => each.type === type));
+    return this.until(({ reported }) => reported.some((each) => each.type === type));
   }
 
   /** Leaves, and waits until it has. */

@@ -13,9 +13,9 @@ const PACK = join(import.meta.dirname, '../../../policies');
 const LOADER = join(dirname(createRequire(import.meta.url).resolve('@pulumi/pulumi')), 'cmd/run-policy-pack');
 
 /** What of a resource a policy may look at. */
-export type Judged = Pick<Registration, 'urn' | 'type' | 'name' | 'inputs'>;
+export type Observed = Pick<Registration, 'urn' | 'type' | 'name' | 'inputs'>;
 
-export interface Verdict {
+export interface Decision {
   readonly policy: string;
   readonly level: 'advisory' | 'mandatory';
   readonly message: string;
@@ -25,9 +25,9 @@ export interface Verdict {
 export interface PolicyPack {
   readonly policies: readonly string[];
   /** What the policies of single resources have against one, before it is made. */
-  judge(resource: Judged): Promise<readonly Verdict[]>;
+  judge(resource: Observed): Promise<readonly Decision[]>;
   /** What the policies of whole stacks have against all of them, at the end. */
-  judgeStack(resources: readonly Judged[]): Promise<readonly Verdict[]>;
+  evaluateStack(resources: readonly Observed[]): Promise<readonly Decision[]>;
   close(): Promise<void>;
 }
 
@@ -99,7 +99,7 @@ export async function startPolicyPack(
         .setOptions(new analyzers.AnalyzerResourceOptions());
       return verdicts(await call('analyze', request));
     },
-    async judgeStack(resources) {
+    async evaluateStack(resources) {
       const request = new analyzers.AnalyzeStackRequest().setResourcesList(
         resources.map(({ urn, type, name, inputs }) =>
           new analyzers.AnalyzerResource()
@@ -120,7 +120,7 @@ export async function startPolicyPack(
   };
 }
 
-function verdicts(response: AnalyzeResponse): Verdict[] {
+function verdicts(response: AnalyzeResponse): Decision[] {
   return response.getDiagnosticsList().map((diagnostic) => ({
     policy: diagnostic.getPolicyname(),
     level:

@@ -23,7 +23,7 @@ type Behind = 'listens' | 'silent' | 'stopped' | 'unknown';
 /** The sandbox is asked once, and for no longer than this, in milliseconds. */
 const DIAL_MS = 2_000;
 /** The first time that a start which goes on looks whether its preview still stands; then each time twice as late. */
-const LOOK_MS = 250;
+const POLL_MS = 250;
 
 /**
  * Resolves once the preview's URL serves through every proxy of the gateway; or says why it does not. It waits for the route and not for the app: where nothing
@@ -41,7 +41,7 @@ export async function awaitReadiness(
     } catch (error) {
       signal?.throwIfAborted();
       if (!limit.aborted) throw error;
-      return wait.verdict();
+      return wait.result();
     }
   });
 }
@@ -73,7 +73,7 @@ class Wait {
   async run(): Promise<Readiness> {
     const { probe, times } = this.#deps;
     const waiting = new Set(await probe?.proxies());
-    let lookAt = LOOK_MS;
+    let lookAt = POLL_MS;
     let failedAt = 0;
     for (const at of times.schedule()) {
       const early = at - this.#elapsed();
@@ -83,13 +83,13 @@ class Wait {
       if (readiness?.ready) times.learn(sentAt, failedAt);
       failedAt = sentAt;
       if (readiness !== undefined) return readiness;
-      if (this.#behind === 'stopped' || this.#isGone) return this.verdict();
+      if (this.#behind === 'stopped' || this.#isGone) return this.result();
       if (this.#elapsed() < lookAt || this.#look !== undefined) continue;
       lookAt = this.#elapsed() * 2;
       // Beside the probes: a slow API server holds nobody up whom the gateway serves.
       this.#look = this.#lookForRoute().finally(() => (this.#look = undefined));
     }
-    return this.verdict();
+    return this.result();
   }
 
   async #lookForRoute(): Promise<void> {
@@ -106,7 +106,7 @@ class Wait {
   }
 
   /** Why it is not ready, as far as is known now. */
-  verdict(): Readiness {
+  result(): Readiness {
     if (this.#behind === 'stopped') return { ready: false, reason: 'sandbox_stopped' };
     if (this.#isRouted) return { ready: false, reason: 'nothing_listens' };
     return { ready: false, reason: this.#unasked ?? 'starting' };
@@ -129,7 +129,7 @@ class Wait {
     );
     this.#unasked = unasked(answers);
     // Another try fails in the same way.
-    if (this.#unasked === 'gateway_untrusted') return this.verdict();
+    if (this.#unasked === 'gateway_untrusted') return this.result();
     if (answers.length === 0) return undefined;
     if (waiting.size === 0) return { ready: true };
     this.#isRouted = answers.every((answer) => answer === 'app' || answer === 'route');
@@ -138,7 +138,7 @@ class Wait {
     await this.#asked;
     if (this.#behind !== 'silent') return undefined;
     this.#isRouted ||= await this.#isAccepted();
-    return this.#isRouted ? this.verdict() : undefined;
+    return this.#isRouted ? this.result() : undefined;
   }
 
   /** Without a probe: what the gateway says of the route, and whether anything listens behind it. */
@@ -146,7 +146,7 @@ class Wait {
     this.#isRouted = await this.#isAccepted();
     if (!this.#isRouted) return undefined;
     await this.#asked;
-    return this.#behind === 'listens' || this.#behind === 'unknown' ? { ready: true } : this.verdict();
+    return this.#behind === 'listens' || this.#behind === 'unknown' ? { ready: true } : this.result();
   }
 
   async #isAccepted(): Promise<boolean> {

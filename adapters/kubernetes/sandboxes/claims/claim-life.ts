@@ -160,13 +160,13 @@ export class ClaimLife {
     from: Collection,
     name: string,
     until: AbortSignal,
-    judge: (object: T | undefined) => R | { readonly reason: string },
+    evaluate: (object: T | undefined) => R | { readonly reason: string },
   ): Promise<R> {
     let reason = 'it is not there yet';
     const decide = (object: T | undefined): R | undefined => {
-      const judged = judge(object);
-      if (typeof judged === 'string') return judged;
-      ({ reason } = judged);
+      const evaluated = evaluate(object);
+      if (typeof evaluated === 'string') return evaluated;
+      ({ reason } = evaluated);
       return undefined;
     };
     try {

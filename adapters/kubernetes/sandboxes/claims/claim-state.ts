@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../../client/kubernetes-object.ts';
 import type { Condition } from '../pods/pod.ts';
-import { told } from '../pods/pod-state.ts';
+import { describeCondition } from '../pods/pod-state.ts';
 import { type Claim, type ClaimedSandbox, podNameOf } from './claim.ts';
 
 /** What a claim is to its sandbox. */
@@ -37,7 +37,9 @@ export function claimState(claim: Claim | undefined): ClaimState {
   if (ready?.status === 'True' && sandbox !== undefined)
     return { state: 'bound', sandbox, reason: 'its claim is bound' };
   const reason =
-    ready?.status === 'False' ? told(ready, 'its claim is not ready') : 'its claim is not bound yet';
+    ready?.status === 'False'
+      ? describeCondition(ready, 'its claim is not ready')
+      : 'its claim is not bound yet';
   if (ready?.status === 'False' && FINAL.has(ready.reason ?? '')) return { state: 'failed', reason, sandbox };
   if (ready?.reason === 'SandboxSuspended' && sandbox !== undefined)
     return { state: 'suspended', sandbox, reason };
@@ -65,6 +67,6 @@ export function sandboxReadiness(sandbox: ClaimedSandbox | undefined): SandboxRe
   const ready = presentCondition(sandbox, 'Ready');
   if (ready?.status === 'True') return { state: 'ready', podName: podNameOf(sandbox) };
   if (ready === undefined) return { state: 'waiting', reason: 'its Sandbox is coming up' };
-  const reason = told(ready, 'its Sandbox is not ready');
+  const reason = describeCondition(ready, 'its Sandbox is not ready');
   return { state: FINAL.has(ready.reason ?? '') ? 'failed' : 'waiting', reason };
 }

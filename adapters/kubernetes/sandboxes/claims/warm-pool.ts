@@ -48,7 +48,7 @@ export function createAgentSandboxPool({
 }: AgentSandboxPoolOptions): AgentSandboxPool {
   const pools = collection(SANDBOX_WARM_POOLS, namespace);
   const claims = collection(SANDBOX_CLAIMS, namespace);
-  const told = async <T>(work: () => Promise<T>): Promise<T> => {
+  const reportingErrors = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
     } catch (error) {
@@ -56,14 +56,14 @@ export function createAgentSandboxPool({
     }
   };
   const scale = (replicas: number, signal: AbortSignal | undefined) =>
-    told(async () => {
+    reportingErrors(async () => {
       const { spec } = await client.get<PoolObject>(pools, warmPool, signal);
       if (spec?.replicas === replicas) return;
       await client.mergePatch(pools, `${warmPool}/scale`, { spec: { replicas } }, signal);
     });
   return {
     stats: (signal) =>
-      told(async () => {
+      reportingErrors(async () => {
         const [{ status }, assigned] = await Promise.all([
           client.get<PoolObject>(pools, warmPool, signal),
           countOf(client, claims, signal),
@@ -79,8 +79,9 @@ export function createAgentSandboxPool({
       }),
     prime: async (signal) => {
       if (config.warmTarget === 0) return;
-      if (await told(() => hasWaiting(client, claims, signal))) return;
-      const assigned = config.maxInstances === 0 ? 0 : await told(() => countOf(client, claims, signal));
+      if (await reportingErrors(() => hasWaiting(client, claims, signal))) return;
+      const assigned =
+        config.maxInstances === 0 ? 0 : await reportingErrors(() => countOf(client, claims, signal));
       await scale(missingFromPool(0, assigned, config), signal);
     },
     refresh: () => Promise.resolve(),

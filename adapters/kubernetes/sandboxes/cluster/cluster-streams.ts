@@ -104,9 +104,9 @@ export function openClusterStreams(access: ClusterAccess, openWithinMs = OPEN_WI
             socket.once('upgrade', ({ socket: connection }) => connection.setKeepAlive(true, KEEP_ALIVE_MS));
             socket.once('unexpected-response', (request, response) => {
               settled();
-              const { statusCode = 0, headers: told } = response;
+              const { statusCode = 0, headers: received } = response;
               readText(response).then(
-                (text) => reject(errorFromAnswer(what, statusCode, told['retry-after'], text)),
+                (text) => reject(errorFromAnswer(what, statusCode, received['retry-after'], text)),
                 (error: unknown) => reject(errorFromFailure(what, error)),
               );
               response.once('close', () => request.destroy());
@@ -140,10 +140,10 @@ export function openClusterStreams(access: ClusterAccess, openWithinMs = OPEN_WI
               },
               (response) => {
                 request.setTimeout(0);
-                const { statusCode = 0, headers: told } = response;
+                const { statusCode = 0, headers: received } = response;
                 if (statusCode < 400) return resolve(held(response));
                 readText(response).then(
-                  (text) => reject(errorFromAnswer(what, statusCode, told['retry-after'], text)),
+                  (text) => reject(errorFromAnswer(what, statusCode, received['retry-after'], text)),
                   (error: unknown) => reject(errorFromFailure(what, error)),
                 );
               },

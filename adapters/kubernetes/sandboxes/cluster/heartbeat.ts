@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws';
 
 /** Between two pings, in milliseconds: proxies on the way take a WebSocket that is silent for a minute for dead. */
-const BEAT_MS = 20_000;
+const HEARTBEAT_MS = 20_000;
 
 /** A peer that owes an answer this long, in milliseconds, is gone. */
 const SILENCE_MS = 60_000;
@@ -19,7 +19,7 @@ export interface Heartbeat {
 export function startHeartbeat(
   socket: WebSocket,
   lost: () => void,
-  { beatMs = BEAT_MS, silenceMs = SILENCE_MS } = {},
+  { heartbeatMs = HEARTBEAT_MS, silenceMs = SILENCE_MS } = {},
 ): Heartbeat {
   let heardAt = performance.now();
   let isBehind = false;
@@ -30,17 +30,17 @@ export function startHeartbeat(
     heard();
     isBehind = false;
   };
-  const beat = setInterval(() => {
+  const heartbeat = setInterval(() => {
     if (socket.isPaused || isBehind) heard();
     else if (performance.now() - heardAt > silenceMs) return lost();
     if (socket.readyState === socket.OPEN) socket.ping();
-  }, beatMs);
+  }, heartbeatMs);
   // It keeps no process alive.
-  beat.unref();
+  heartbeat.unref();
   socket.on('message', heard);
   socket.on('pong', answered);
   const stop = (): void => {
-    clearInterval(beat);
+    clearInterval(heartbeat);
     socket.off('message', heard);
     socket.off('pong', answered);
   };

@@ -9,7 +9,7 @@ export class ExecChannel implements ShellChannel {
   readonly #socket: WebSocket;
   #heartbeat: Heartbeat | undefined;
   /** The Status has come; the connection closes right behind it. */
-  #isTold = false;
+  #isReported = false;
 
   constructor(socket: WebSocket) {
     this.#socket = socket;
@@ -26,7 +26,7 @@ export class ExecChannel implements ShellChannel {
       }
     });
     socket.once('close', () => {
-      if (!this.#isTold) listener.lost('the connection to the command was lost');
+      if (!this.#isReported) listener.lost('the connection to the command was lost');
     });
     socket.resume();
   }
@@ -61,7 +61,7 @@ export class ExecChannel implements ShellChannel {
     const read = readMessage(message);
     if (read === undefined || read.channel === 'close') return;
     if (read.channel !== 'status') return listener[read.channel](read.payload);
-    this.#isTold = true;
+    this.#isReported = true;
     const status = readExecStatus(read.payload.subarray(0, MAX_STATUS).toString());
     if (status.kind === 'exit') listener.ended(status.code);
     else listener.lost(`the command is lost: ${status.message}`);

@@ -1,4 +1,4 @@
-import { type KeptSpec, keptSpecText, readKeptSpec } from '#adapters/sandboxes/kept-spec.ts';
+import { type StoredSpec, storedSpecText, readStoredSpec } from '#adapters/sandboxes/stored-spec.ts';
 import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { DOMAIN, sandboxObjectName } from '#constructs/names.ts';
 import type { SandboxPodProps } from '#constructs/sandbox-pod.ts';
@@ -75,7 +75,7 @@ export class PodLife {
     signal: AbortSignal | undefined,
   ): Promise<KubernetesObject> {
     const { volumeClaim } = await this.#manifests(id, image, spec);
-    const kept = keptSpecText(spec);
+    const kept = storedSpecText(spec);
     const manifest = annotated(volumeClaim, id, {
       [IMAGE]: image ?? this.#image,
       ...(kept !== undefined && { [SPEC]: kept }),
@@ -144,11 +144,11 @@ export class PodLife {
     { [IMAGE]: image, [SPEC]: spec }: Readonly<Record<string, string>> = {},
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    const { pod } = await this.#manifests(id, image, readKeptSpec(spec));
+    const { pod } = await this.#manifests(id, image, readStoredSpec(spec));
     await makeObject(this.#watching.client, this.#pods, annotated(pod, id), signal);
   }
 
-  async #manifests(id: string, image: string | undefined, { resources = {}, network }: KeptSpec) {
+  async #manifests(id: string, image: string | undefined, { resources = {}, network }: StoredSpec) {
     // Loaded by those who make sandboxes alone: it brings half a megabyte of code along.
     const { sandboxPodManifests } = await import('#constructs/sandbox-pod.ts');
     const { cpu, memoryMb, diskMb } = resources;

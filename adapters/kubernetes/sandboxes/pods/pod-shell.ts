@@ -33,7 +33,7 @@ import type { Pod } from './pod.ts';
 import { podState } from './pod-state.ts';
 
 /** Longest time for a signal to be sent and for a look at the pod, in milliseconds. */
-const LOOK_MS = 30_000;
+const POLL_MS = 30_000;
 
 /** A signal that could not be sent is tried again this often. */
 const KILL_TRIES = 3;
@@ -142,7 +142,7 @@ export class PodShell {
   }
 
   async #isUp({ name, uid, containerId }: RunningPod): Promise<boolean> {
-    const now = podState(await find<Pod>(this.#client, this.#pods, name, AbortSignal.timeout(LOOK_MS)));
+    const now = podState(await find<Pod>(this.#client, this.#pods, name, AbortSignal.timeout(POLL_MS)));
     return now.state === 'running' && now.pod.uid === uid && now.pod.containerId === containerId;
   }
 
@@ -156,7 +156,7 @@ export class PodShell {
     const argv = signalGroup(group, signal);
     for (let tries = 0; tries < KILL_TRIES; tries += 1) {
       try {
-        await runPlain(this.#streams, this.#pods, pod, argv, AbortSignal.timeout(LOOK_MS));
+        await runPlain(this.#streams, this.#pods, pod, argv, AbortSignal.timeout(POLL_MS));
         return;
       } catch {
         // A pod that has gone has taken the group with it.

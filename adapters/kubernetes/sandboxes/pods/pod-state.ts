@@ -35,7 +35,7 @@ export function podState(pod: Pod | undefined): PodState {
   const { metadata, spec, status = {} } = pod;
   if (metadata.deletionTimestamp !== undefined) return { state: 'ending', reason: 'it is being stopped' };
   if (status.phase === 'Failed' || status.phase === 'Succeeded') {
-    return { state: 'ended', reason: told(status, `its pod has ${status.phase.toLowerCase()}`) };
+    return { state: 'ended', reason: describeCondition(status, `its pod has ${status.phase.toLowerCase()}`) };
   }
   const names = spec?.containers?.map(({ name }) => name) ?? [];
   const container = names.includes('sandbox') ? 'sandbox' : names[0];
@@ -60,7 +60,7 @@ export function podState(pod: Pod | undefined): PodState {
   }
   const scheduled = condition('PodScheduled');
   if (scheduled?.status === 'False') {
-    const reason = told(scheduled, 'it has no node yet');
+    const reason = describeCondition(scheduled, 'it has no node yet');
     const hasNoNode = scheduled.reason === 'Unschedulable';
     return { state: 'creating', reason, isHopeless: false, ...(hasNoNode && { hasNoNode }) };
   }
@@ -69,14 +69,14 @@ export function podState(pod: Pod | undefined): PodState {
   const hasNoGuest = /\/porthole\/node.*(?:no such file|not found)/s.test(held?.message ?? '');
   return {
     state: 'creating',
-    reason: hasNoGuest ? NO_GUEST : told(held ?? ready ?? {}, 'its pod is coming up'),
+    reason: hasNoGuest ? NO_GUEST : describeCondition(held ?? ready ?? {}, 'its pod is coming up'),
     isHopeless:
       hasNoGuest || HOPELESS.has(held?.reason ?? '') || (held?.message?.includes(NO_IMAGE) ?? false),
   };
 }
 
 /** The cluster's own words, bounded. */
-export function told(
+export function describeCondition(
   { reason, message }: { readonly reason?: string; readonly message?: string },
   otherwise: string,
 ): string {

@@ -23,7 +23,7 @@ export interface Condition {
   readonly observedGeneration?: number;
 }
 
-interface Told {
+interface ContainerState {
   readonly reason?: string;
   readonly message?: string;
 }
@@ -31,5 +31,9 @@ interface Told {
 export interface ContainerStatus {
   readonly name: string;
   readonly containerID?: string;
-  readonly state?: { readonly running?: object; readonly waiting?: Told; readonly terminated?: Told };
+  readonly state?: {
+    readonly running?: object;
+    readonly waiting?: ContainerState;
+    readonly terminated?: ContainerState;
+  };
 }

@@ -78,7 +78,7 @@ previewPlaneContract(
               statSync(join(folder, file)).isFile() && readFileSync(join(folder, file), 'utf8'),
             ]);
       },
-      async leaveHalfMade(at) {
+      async leavePartiallyMade(at) {
         const file = join(folder, `preview-${at.getTime()}.json.half`);
         writeFileSync(file, '{"name":"preview-');
         utimesSync(file, at, at);

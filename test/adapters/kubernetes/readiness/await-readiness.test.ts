@@ -9,7 +9,7 @@ import { createProbeTimes } from '#adapters/kubernetes/previews/readiness/probe-
 import type { StoredRoute } from '#adapters/kubernetes/previews/stored-objects.ts';
 import { PortholeError, type ErrorCode } from '#core/errors.ts';
 import type { Preview } from '#core/ports/preview-plane.ts';
-import { NOON } from '../plane-bed.ts';
+import { NOON } from '../plane-fixture.ts';
 
 const PREVIEW: Preview = {
   name: 'preview-0123456789abcdef0123',

@@ -16,7 +16,7 @@ import {
   type Certificate,
   issueCertificate,
   makeAuthority,
-} from '#test/cluster/bed/certificate-authority.ts';
+} from '#test/cluster/fixture/certificate-authority.ts';
 
 const OURS = { 'referrer-policy': 'same-origin', 'x-robots-tag': 'noindex, nofollow' };
 

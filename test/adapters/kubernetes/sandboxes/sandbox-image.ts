@@ -13,10 +13,10 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { guestDigest } from '#adapters/guest/guest-bundle.ts';
 import { buildGuestRuntime, GUEST_FOLDER, guestCache } from '#adapters/guest/guest-runtime.ts';
-import type { Cluster } from '#test/cluster/bed/cluster.ts';
-import { command } from '#test/cluster/bed/command.ts';
-import { image } from '#test/cluster/bed/image.ts';
-import type { TarEntry } from '#test/cluster/bed/tar.ts';
+import type { Cluster } from '#test/cluster/fixture/cluster.ts';
+import { command } from '#test/cluster/fixture/command.ts';
+import { image } from '#test/cluster/fixture/image.ts';
+import type { TarEntry } from '#test/cluster/fixture/tar.ts';
 
 /** dash as sh, bash, tar, grep, ps, node and what a contract's commands need, as this machine has them, and the guest. Another name for another content. */
 export const SANDBOX_IMAGE = `porthole.test/sandbox:${createHash('sha256')

@@ -36,7 +36,7 @@ interface Started {
   readonly child: ChildProcess;
   readonly mark: string;
   /** Both streams, up to and with the line that tells their end. */
-  readonly told: Promise<{ stdout: string; stderr: string }>;
+  readonly reported: Promise<{ stdout: string; stderr: string }>;
 }
 
 function start([shell, ...flags]: readonly [string, ...string[]], command: ExecCommand): Started {
@@ -57,11 +57,11 @@ function start([shell, ...flags]: readonly [string, ...string[]], command: ExecC
     }
     return text.replaceAll(script.mark, 'MARK');
   };
-  const told = Promise.all([until(child.stdout, 2), until(child.stderr, 1)]).then(([stdout, stderr]) => ({
+  const reported = Promise.all([until(child.stdout, 2), until(child.stderr, 1)]).then(([stdout, stderr]) => ({
     stdout: stdout.replace(/^MARK \d+\n/, ''),
     stderr,
   }));
-  return { child, mark: script.mark, told };
+  return { child, mark: script.mark, reported };
 }
 
 async function readUntil(stream: Readable, end: string): Promise<string> {
@@ -103,7 +103,7 @@ for (const shell of SHELLS) {
         ],
         ['no input', { argv: ['cat'] }, 'MARK 0\n', 'MARK 0\n'],
       ])('tells %s', async (_title, command, stdout, stderr) => {
-        expect(await start(shell, command).told).toEqual({ stdout, stderr });
+        expect(await start(shell, command).reported).toEqual({ stdout, stderr });
       });
 
       test.each<[string, ExecCommand, number, string]>([
@@ -116,7 +116,7 @@ for (const shell of SHELLS) {
           '/no/such/folder',
         ],
       ])('tells %s, and which on stderr', async (_title, command, code, word) => {
-        const { stdout, stderr } = await start(shell, command).told;
+        const { stdout, stderr } = await start(shell, command).reported;
         expect(stdout).toBe(`MARK ${code}\n`);
         expect(stderr).toContain(word);
         expect(stderr.endsWith(`MARK ${code}\n`)).toBe(true);
@@ -127,7 +127,7 @@ for (const shell of SHELLS) {
         const wellFormed = text.filter((each) => each.isWellFormed());
         await fc.assert(
           fc.asyncProperty(fc.array(wellFormed, { maxLength: 4 }), async (words) => {
-            const { stdout } = await start(shell, { argv: ['printf', '%s|', '-', ...words] }).told;
+            const { stdout } = await start(shell, { argv: ['printf', '%s|', '-', ...words] }).reported;
             expect(stdout).toBe(`${['-', ...words, ''].join('|')}MARK 0\n`);
           }),
           { numRuns: 15 },
@@ -136,17 +136,19 @@ for (const shell of SHELLS) {
 
       test('gets 100,000 characters of an argument', async () => {
         const long = 'a b\n'.repeat(25_000);
-        expect((await start(shell, { argv: ['printf', '%s', long] }).told).stdout).toBe(`${long}MARK 0\n`);
+        expect((await start(shell, { argv: ['printf', '%s', long] }).reported).stdout).toBe(
+          `${long}MARK 0\n`,
+        );
       });
 
       test('is told to have ended while what it left still writes, which runs on when nobody reads', async () => {
-        const beat = join(folder, `beat-${shell[0]}`);
-        const script = `(n=0; while :; do n=$((n+1)); echo noise; echo $n > ${beat}; sleep 0.01; done) & echo left`;
-        const { child, told } = start(shell, { argv: ['sh', '-c', script] });
-        expect((await told).stdout).toContain('left\n');
+        const heartbeat = join(folder, `beat-${shell[0]}`);
+        const script = `(n=0; while :; do n=$((n+1)); echo noise; echo $n > ${heartbeat}; sleep 0.01; done) & echo left`;
+        const { child, reported } = start(shell, { argv: ['sh', '-c', script] });
+        expect((await reported).stdout).toContain('left\n');
         for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
         await once(child, 'exit');
-        const count = (): number => (existsSync(beat) ? Number(readFileSync(beat, 'utf8')) : 0);
+        const count = (): number => (existsSync(heartbeat) ? Number(readFileSync(heartbeat, 'utf8')) : 0);
         const before = count();
         for (const end = performance.now() + 10_000; count() < before + 20 && performance.now() < end; )
           await pause(10);

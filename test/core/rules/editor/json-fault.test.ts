@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { faultWords, jsonFault } from '#core/rules/editor/json-fault.ts';
+import { formatFault, jsonFault } from '#core/rules/editor/json-fault.ts';
 
 describe('JSON that not everybody reads alike', () => {
   test.each<[string, string, string]>([
@@ -29,7 +29,7 @@ describe('JSON that not everybody reads alike', () => {
   test('is looked for however deep it nests, and told of in few words', () => {
     const deep: unknown = JSON.parse(`${'{"name":'.repeat(100_000)}1e400${'}'.repeat(100_000)}`);
     expect(jsonFault(deep)?.place).toHaveLength(200);
-    expect(faultWords({ place: '/a', what: 'half' })).toBe('at "/a" half');
-    expect(faultWords({ place: '', what: 'half' })).toBe('half');
+    expect(formatFault({ place: '/a', what: 'half' })).toBe('at "/a" half');
+    expect(formatFault({ place: '', what: 'half' })).toBe('half');
   });
 });

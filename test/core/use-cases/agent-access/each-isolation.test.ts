@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createLocalProvider, type LocalProvider } from '#adapters/local/local-provider.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/ports/records.ts';
-import { introduceRuns } from '#core/use-cases/agent-access/introduce-runs.ts';
+import { provisionRuns } from '#core/use-cases/agent-access/provision-runs.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
@@ -59,7 +59,7 @@ for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
         const path = provider.channelPath(of);
         return path === undefined ? undefined : ({ kind: 'socket', path } as const);
       };
-      await introduceRuns({ records, provider, tokens: plainTokens(), channel: { address } }, id);
+      await provisionRuns({ records, provider, tokens: plainTokens(), channel: { address } }, id);
       expect(await run(provider, id, ['sh', '-c', 'porthole status'])).toEqual({
         exit: { code: 0 },
         stdout: '',

@@ -59,7 +59,7 @@ for (const shell of [['dash'], ['bash', '--posix'], ['busybox', 'ash'], ['node']
         res.writeHead(status, { 'content-type': 'application/json' });
         res.end(JSON.stringify(value));
       };
-      const introduce = (runId: string, socket: string) =>
+      const provisionAccess = (runId: string, socket: string) =>
         writeFileSync(
           join(home, '.porthole/runs', runId),
           agentAccess({ runId, agentToken: TOKEN, address: { kind: 'socket', path: socket } }),
@@ -105,7 +105,7 @@ for (const shell of [['dash'], ['bash', '--posix'], ['busybox', 'ash'], ['node']
         answer = json(500, {});
         rmSync(join(home, '.porthole/runs'), { recursive: true });
         mkdirSync(join(home, '.porthole/runs'));
-        introduce('run_1', join(folder, 'porthole.sock'));
+        provisionAccess('run_1', join(folder, 'porthole.sock'));
       });
       afterAll(() => {
         server.close();
@@ -216,7 +216,7 @@ for (const shell of [['dash'], ['bash', '--posix'], ['busybox', 'ash'], ['node']
       });
 
       test('acts for the newest run, or for the one that is named', async () => {
-        introduce('run_2', join(folder, 'porthole.sock'));
+        provisionAccess('run_2', join(folder, 'porthole.sock'));
         answer = json(200, []);
         await porthole(['status']);
         await porthole(['status'], { PORTHOLE_RUN: 'run_1' });

@@ -10,7 +10,7 @@ const metadata = {
   creationTimestamp: '2026-01-01T00:00:00Z',
 };
 const sandbox = { name: 'pool-ab12c' };
-const told = (status: string, reason: string, more: object = {}) => ({
+const describeCondition = (status: string, reason: string, more: object = {}) => ({
   conditions: [{ type: 'Ready', status, reason, message: 'so it is', ...more }],
 });
 
@@ -19,34 +19,37 @@ test.each<[string, Claim | undefined, object]>([
   ['a claim without a status', { metadata }, { state: 'creating', reason: 'its claim is not bound yet' }],
   [
     'a claim with a ready Sandbox',
-    { metadata, status: { ...told('True', 'DependenciesReady'), sandbox } },
+    { metadata, status: { ...describeCondition('True', 'DependenciesReady'), sandbox } },
     { state: 'bound', sandbox: 'pool-ab12c' },
   ],
   [
     'a ready claim that names no Sandbox',
-    { metadata, status: told('True', 'DependenciesReady') },
+    { metadata, status: describeCondition('True', 'DependenciesReady') },
     { state: 'creating', reason: 'its claim is not bound yet' },
   ],
   [
     'a claim whose Sandbox comes up',
-    { metadata, status: { ...told('False', 'DependenciesNotReady'), sandbox } },
+    { metadata, status: { ...describeCondition('False', 'DependenciesNotReady'), sandbox } },
     { state: 'creating', sandbox: 'pool-ab12c', reason: 'DependenciesNotReady: so it is' },
   ],
   [
     'a claim whose Sandbox is suspended',
-    { metadata, status: { ...told('False', 'SandboxSuspended'), sandbox } },
+    { metadata, status: { ...describeCondition('False', 'SandboxSuspended'), sandbox } },
     { state: 'suspended', sandbox: 'pool-ab12c' },
   ],
   [
     'a claim that was judged before it was changed',
-    { metadata, status: { ...told('False', 'InvalidMetadata', { observedGeneration: 1 }), sandbox } },
+    {
+      metadata,
+      status: { ...describeCondition('False', 'InvalidMetadata', { observedGeneration: 1 }), sandbox },
+    },
     { state: 'creating' },
   ],
   [
     'a claim on its way out',
     {
       metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
-      status: { ...told('True', 'x'), sandbox },
+      status: { ...describeCondition('True', 'x'), sandbox },
     },
     { state: 'ending', reason: 'its removal has begun' },
   ],
@@ -66,19 +69,22 @@ test.each([
   'PodFailed',
   'PodSucceeded',
 ])('a claim has failed for good with the reason %s', (reason) => {
-  const claim = { metadata, status: told('False', reason) };
+  const claim = { metadata, status: describeCondition('False', reason) };
   expect(claimState(claim)).toEqual({ state: 'failed', reason: `${reason}: so it is`, sandbox: undefined });
 });
 
 test('a Sandbox is ready once its controller has seen it as it is', () => {
-  expect(sandboxReadiness({ metadata, status: told('True', 'DependenciesReady') })).toEqual({
+  expect(sandboxReadiness({ metadata, status: describeCondition('True', 'DependenciesReady') })).toEqual({
     state: 'ready',
     podName: 'c',
   });
   expect(
-    sandboxReadiness({ metadata, status: told('True', 'DependenciesReady', { observedGeneration: 1 }) }),
+    sandboxReadiness({
+      metadata,
+      status: describeCondition('True', 'DependenciesReady', { observedGeneration: 1 }),
+    }),
   ).toEqual({ state: 'waiting', reason: 'its Sandbox is coming up' });
-  expect(sandboxReadiness({ metadata, status: told('False', 'PodFailed') })).toEqual({
+  expect(sandboxReadiness({ metadata, status: describeCondition('False', 'PodFailed') })).toEqual({
     state: 'failed',
     reason: 'PodFailed: so it is',
   });

@@ -118,7 +118,7 @@ describe('a watch', () => {
 });
 
 describe('a heartbeat', () => {
-  const beating = { beatMs: 20, silenceMs: 60 };
+  const beating = { heartbeatMs: 20, silenceMs: 60 };
   const opened = async (): Promise<{
     socket: Awaited<ReturnType<FakeStreams['streams']['socket']>>;
     mute: () => void;

@@ -79,20 +79,20 @@ describe('a command in a pod', () => {
   });
 
   test('is handed over only once the shell has told its process id', async () => {
-    const told: string[] = [];
+    const reported: string[] = [];
     const { process } = await started((socket, mark) => {
-      socket.on('message', (message: Buffer) => told.push(message.subarray(1).toString()));
+      socket.on('message', (message: Buffer) => reported.push(message.subarray(1).toString()));
       socket.once('pong', () => {
-        told.push('greeted');
+        reported.push('greeted');
         socket.send(on(1, `${mark} 41\n`));
       });
       socket.ping();
     });
     await process.started;
-    while (told.length < 2)
+    while (reported.length < 2)
       await once(process.stdout, 'readable', { signal: AbortSignal.timeout(50) }).catch(() => {});
-    expect(told[0]).toBe('greeted');
-    expect(told[1]).toContain("exec 'env' '--' 'true'");
+    expect(reported[0]).toBe('greeted');
+    expect(reported[1]).toContain("exec 'env' '--' 'true'");
     process.abandon('over');
   });
 

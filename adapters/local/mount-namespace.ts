@@ -1,0 +1,36 @@
+import { ownerOf } from './drop-root.ts';
+import { chainOf } from './end-processes.ts';
+import { isAlive, type ProcessIdentity } from './process-identity.ts';
+import type { SandboxFolder } from './sandbox-folder.ts';
+
+/** Where file systems can be mounted from outside so that they appear in a running sandbox. */
+export interface MountNamespace {
+  /** Lives in the user and mount namespace beside the sandbox, which the sandbox's own namespaces belong to. */
+  readonly holder: ProcessIdentity;
+  /** Who owns that user namespace, where the host is root. */
+  readonly owner: number | undefined;
+  /** What the sandbox finds at `inside` lies at `beside` for the holder; of `own`, its path on the host, only Porthole changes anything. */
+  readonly folders: readonly {
+    readonly inside: string;
+    readonly beside: string;
+    readonly own?: string;
+  }[];
+}
+
+/** Undefined where no mount can reach the sandbox: it is not isolated, does not run, or was started by a host that shared nothing yet. */
+export function mountNamespace(id: string, folder: SandboxFolder): MountNamespace | undefined {
+  const started = folder.started();
+  if (started?.shared === undefined) return undefined;
+  const chain = chainOf(started.process);
+  const holder = started.isolation === 'bubblewrap' ? chain[1] : chain[0];
+  if (holder === undefined || !isAlive(holder)) return undefined;
+  const { workspace, mounts } = started.shared;
+  return {
+    holder,
+    owner: ownerOf(id),
+    folders: [
+      { inside: '/mnt', beside: mounts, own: folder.mounts },
+      { inside: '/workspace', beside: workspace },
+    ],
+  };
+}

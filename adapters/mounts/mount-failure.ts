@@ -1,0 +1,44 @@
+import { PortholeError } from '#core/errors.ts';
+import type { BucketMount } from '#core/ports/bucket-mounter.ts';
+
+/** What s3fs and the keeper say, and what it means for a caller. Their own words go to the log. */
+const MEANINGS: readonly [RegExp, (mount: BucketMount) => string][] = [
+  [/exec s3fs/, () => 's3fs is not installed on the host (apt-get install s3fs)'],
+  [/fuse: device not found|\/dev\/fuse/, () => 'the host has no /dev/fuse (modprobe fuse)'],
+  [
+    /open (folder|mount path): (Too many levels of symbolic links|Not a directory)/,
+    ({ mountPath }) =>
+      `a part of ${mountPath} is a symbolic link or no folder: buckets are mounted on real folders`,
+  ],
+  [
+    /open mounts|make folder: Read-only/,
+    () => 'the sandbox was started by an earlier version of Porthole: stop it and resume it',
+  ],
+  [/make folder: File name too long/, () => 'the path has a part that is too long'],
+  [/open (root|folder|mount path)/, ({ mountPath }) => `${mountPath} is not there any more`],
+  [/is not empty/, ({ mountPath }) => `${mountPath} is not empty: choose an empty or a new folder`],
+  [
+    /setns|capset|pidfd|fsopen|fsconfig|fsmount|move_mount|securebits|ambient capability|Operation not permitted|fusermount/,
+    () =>
+      'the host may not mount in the namespace of the sandbox: it needs Linux 4.18 or later (5.4 for containers), /dev/fuse, and unprivileged FUSE mounts',
+  ],
+  [/invalid credentials/, ({ endpoint }) => `the S3 server at ${endpoint} refuses the credentials`],
+  [
+    /bucket or key not found|bucket not found/,
+    ({ bucket, endpoint }) => `there is no bucket ${bucket} at ${endpoint}`,
+  ],
+  [/unable to connect|keeper: late/, ({ endpoint }) => `no S3 server answers at ${endpoint} in time`],
+  [/unknown option/, () => 'one of options.s3fsOptions is unknown to the s3fs of the host'],
+];
+
+/** The error for a mount that did not come about. `said` is what was on stderr, without secrets. */
+export function mountFailure(mount: BucketMount, said: string): PortholeError {
+  const meaning = MEANINGS.find(([pattern]) => pattern.test(said))?.[1];
+  const reason =
+    meaning?.(mount) ?? `s3fs cannot mount bucket ${mount.bucket}; the cause is in Porthole's log`;
+  return mountFailed(reason, new Error(said));
+}
+
+export function mountFailed(reason: string, cause?: unknown): PortholeError {
+  return new PortholeError('mount_error', `mount failed: ${reason}`, { cause });
+}

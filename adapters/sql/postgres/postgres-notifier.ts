@@ -1,0 +1,87 @@
+import { sql } from 'kysely';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Client } from 'pg';
+import { type Notifier, watchers } from '../notifier.ts';
+import type { RecordsLog } from '../sql-session.ts';
+import { CONNECTION } from './connection-pool.ts';
+
+export interface PostgresNotifierOptions {
+  readonly url: string;
+  readonly log?: RecordsLog | undefined;
+}
+
+const CHANNEL = 'porthole_timeline';
+/** It is silent for long, and what lies between forgets silent connections. In milliseconds. */
+const KEEP_ALIVE_MS = 30_000;
+/** Between two attempts to get the connection back, in milliseconds; doubled from the one to the other. */
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
+
+/**
+ * PostgreSQL's own LISTEN and NOTIFY. The notification is part of the transaction that appends, so it comes with its commit or not at all. One connection, besides the pool's,
+ * listens for the whole instance, from the first watcher on. While it is broken nothing is heard: once it stands again, everybody is woken.
+ */
+export function postgresNotifier({ url, log }: PostgresNotifierOptions): Notifier {
+  const watching = watchers();
+  const closing = new AbortController();
+  let listening: Promise<void> | undefined;
+  let client: Client | undefined;
+
+  const listenOnce = async (): Promise<void> => {
+    const { default: pg } = await import('pg');
+    if (closing.signal.aborted) return;
+    const line = new pg.Client({
+      ...CONNECTION,
+      connectionString: url,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    });
+    client = line;
+    const ended = new Promise<void>((resolve, reject) => {
+      // Every one of them is listened to: an `error` that nobody hears ends the process.
+      line.on('error', reject);
+      line.once('end', resolve);
+    });
+    // Until it listens, the call that fails says it.
+    ended.catch(() => undefined);
+    line.on('notification', ({ payload }) => watching.wake(payload ?? ''));
+    try {
+      await line.connect();
+      await line.query(`listen ${CHANNEL}`);
+      watching.wakeAll();
+      await ended;
+    } finally {
+      line.end().catch(() => undefined);
+    }
+  };
+  const listen = async (): Promise<void> => {
+    let pause = FIRST_PAUSE_MS;
+    while (!closing.signal.aborted) {
+      const began = performance.now();
+      try {
+        await listenOnce();
+      } catch (error) {
+        if (!closing.signal.aborted)
+          log?.warn({ err: error }, 'the connection that listens for news of runs broke');
+      }
+      if (performance.now() - began > LONGEST_PAUSE_MS) pause = FIRST_PAUSE_MS;
+      await delay(pause, undefined, { signal: closing.signal }).catch(() => undefined);
+      pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+    }
+  };
+
+  return {
+    async announce(trx, runId) {
+      await sql`select pg_notify(${CHANNEL}, ${runId})`.execute(trx);
+    },
+    committed: () => undefined,
+    watch(runId, wake) {
+      listening ??= listen();
+      return watching.add(runId, wake);
+    },
+    async close() {
+      closing.abort();
+      client?.end().catch(() => undefined);
+      await listening;
+    },
+  };
+}

@@ -1,0 +1,117 @@
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import type { NewEvent } from '#core/ports/timeline.ts';
+import { instantText } from './instant.ts';
+import type { RunsTable, SqlSchema } from './schema.ts';
+import type { SqlDialect } from './sql-dialect.ts';
+import { inTransaction, type SqlSession } from './sql-session.ts';
+
+/** Appends to a run's timeline, in the transaction at hand. */
+export type Publish = (runId: string, events: readonly NewEvent[], at: Date) => Promise<void>;
+
+/** One transaction that may tell. Whoever watches is woken once it has been committed, and not when it has not. */
+export async function publishingTransaction<T>(
+  { notifier, dialect }: SqlSession,
+  db: Kysely<SqlSchema>,
+  work: (trx: Transaction<SqlSchema>, publish: Publish) => Promise<T>,
+): Promise<T> {
+  const published = new Set<string>();
+  const result = await inTransaction(db, (trx) =>
+    work(trx, async (runId, events, at) => {
+      if (events.length === 0 || !(await append(trx, dialect, runId, events, at))) return;
+      published.add(runId);
+      await notifier.announce(trx, runId);
+    }),
+  );
+  for (const runId of published) notifier.committed(runId);
+  return result;
+}
+
+/**
+ * The run, held until the transaction ends: whatever else changes its timeline or its approvals waits. That is what makes the events' numbers appear in their
+ * order. Undefined when there is none.
+ */
+export function holdRun(
+  trx: Transaction<SqlSchema>,
+  dialect: SqlDialect,
+  runId: string,
+): Promise<Pick<Selectable<RunsTable>, 'id' | 'owner_org' | 'owner_user' | 'status'> | undefined> {
+  return trx
+    .selectFrom('runs')
+    .select(['id', 'owner_org', 'owner_user', 'status'])
+    .where('id', '=', runId)
+    .modifyEnd(dialect.forUpdate)
+    .executeTakeFirst();
+}
+
+/** Those of the events that are news at `at`, each key once; and the numbers of earlier events that hold their keys no longer. */
+export async function unpublishedAmong(
+  db: Kysely<SqlSchema>,
+  dialect: SqlDialect,
+  runId: string,
+  events: readonly NewEvent[],
+  at: Date,
+): Promise<{ readonly fresh: readonly NewEvent[]; readonly stale: readonly number[] }> {
+  const rows = await db
+    .selectFrom('run_events')
+    .select(['key', 'seq', 'at'])
+    .where('run_id', '=', runId)
+    .where(
+      dialect.among(
+        'key',
+        events.map(({ key }) => key),
+      ),
+    )
+    .execute();
+  const holders = new Map(rows.map((row) => [row.key, row]));
+  const fresh = new Map<string, NewEvent>();
+  const stale: number[] = [];
+  for (const event of events) {
+    if (fresh.has(event.key)) continue;
+    const holder = holders.get(event.key);
+    if (holder !== undefined) {
+      if (at.getTime() - Date.parse(holder.at) < (event.again ?? Number.POSITIVE_INFINITY)) continue;
+      stale.push(holder.seq);
+    }
+    fresh.set(event.key, event);
+  }
+  return { fresh: [...fresh.values()], stale };
+}
+
+async function append(
+  trx: Transaction<SqlSchema>,
+  dialect: SqlDialect,
+  runId: string,
+  events: readonly NewEvent[],
+  at: Date,
+): Promise<boolean> {
+  if ((await holdRun(trx, dialect, runId)) === undefined) return false;
+  const { fresh, stale } = await unpublishedAmong(trx, dialect, runId, events, at);
+  if (fresh.length === 0) return false;
+  for (const seq of stale) {
+    await trx
+      .updateTable('run_events')
+      .set({ key: null })
+      .where('run_id', '=', runId)
+      .where('seq', '=', seq)
+      .execute();
+  }
+  const { last } = await trx
+    .selectFrom('run_events')
+    .select(sql<number | null>`max(seq)`.as('last'))
+    .where('run_id', '=', runId)
+    .executeTakeFirstOrThrow();
+  await trx
+    .insertInto('run_events')
+    .values(
+      fresh.map(({ type, data, key }, index) => ({
+        run_id: runId,
+        seq: (last ?? 0) + 1 + index,
+        type,
+        at: instantText(at),
+        data: JSON.stringify(data),
+        key,
+      })),
+    )
+    .execute();
+  return true;
+}

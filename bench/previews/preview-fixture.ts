@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto';
+import { PassThrough } from 'node:stream';
+import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
+import { type Collection, collection, PODS } from '#adapters/kubernetes/client/collection.ts';
+import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
+import {
+  createKubernetesClient,
+  type KubernetesClient,
+} from '#adapters/kubernetes/client/kubernetes-client.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
+import type { GatewayProbe } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
+import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
+import { annotated } from '#adapters/kubernetes/sandboxes/sandbox-id.ts';
+import { systemClock } from '#adapters/system/system-clock.ts';
+import { sandboxObjectName } from '#constructs/names.ts';
+import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
+import type { PreviewPlane } from '#core/ports/preview-plane.ts';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { PreviewOptions } from '#core/preview-options.ts';
+import { type BareApi, openBareApi } from './bare-api.ts';
+
+export const ZONE = 'preview.bench';
+export const SANDBOX = 'bench';
+export const POD_NAME = sandboxObjectName(SANDBOX);
+
+/** Previews of one namespace, reached one way. */
+export interface FixturePlane {
+  readonly preview: PreviewOptions;
+  readonly plane: PreviewPlane;
+  readonly provider: SandboxProvider;
+}
+
+/** A real API server, with namespaces for this bench alone. */
+export interface PreviewFixture {
+  readonly access: ClusterAccess;
+  readonly client: KubernetesClient;
+  readonly bare: BareApi;
+  /** A namespace with a sandbox's pod that the API server takes for running. */
+  newNamespace(title: string): Promise<string>;
+  planeOf(namespace: string, options?: { client?: KubernetesClient; probe?: GatewayProbe }): FixturePlane;
+  /** Deletes the namespaces, and does not wait for that. */
+  close(): Promise<void>;
+}
+
+const NAMESPACES: Collection = { path: '/api/v1/namespaces', plural: 'namespaces' };
+
+/** Serves whatever it is asked for: readiness has a bench of its own. */
+const PROMPT: GatewayProbe = { proxies: async () => ['proxy'], ask: async () => 'app' };
+
+export async function openPreviewFixture(kubeconfig: string): Promise<PreviewFixture> {
+  const access = await readKubeconfig(kubeconfig);
+  const client = createKubernetesClient({ access });
+  const bare = openBareApi(access, 32);
+  const own = `bench-${randomBytes(4).toString('hex')}`;
+  const namespaces: string[] = [];
+  return {
+    access,
+    client,
+    bare,
+    async newNamespace(title) {
+      const name = `${own}-${title}`;
+      await client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+      namespaces.push(name);
+      await makePod(client, name);
+      return name;
+    },
+    planeOf(namespace, { client: by = client, probe = PROMPT } = {}) {
+      const preview = optionsOf(namespace);
+      const cluster = createKubernetesProvider({ client: by, access, namespace, image: 'none' });
+      // Whether anything listens is asked beside the gateway, and not what is measured here.
+      const provider: SandboxProvider = Object.assign(Object.create(cluster) as SandboxProvider, {
+        inspect: (id: string, signal?: AbortSignal) => cluster.inspect(id, signal),
+        dial: async () => new PassThrough(),
+      });
+      const plane = createKubernetesPlane({ client: by, preview, clock: systemClock, provider, probe });
+      return { preview, plane, provider };
+    },
+    async close() {
+      for (const name of namespaces) await client.delete(NAMESPACES, name);
+      client.close();
+      bare.close();
+    },
+  };
+}
+
+function optionsOf(namespace: string): PreviewOptions {
+  return {
+    enabled: true,
+    zoneSuffix: ZONE,
+    // There is none: no gateway shall be busy with these routes.
+    gatewayName: 'none',
+    gatewayNamespace: namespace,
+    namespace,
+    upstream: 'direct',
+    idleTimeoutMinutes: 30,
+    maxLifetimeHours: 8,
+    keepAfterRun: true,
+    allowedPortMin: 3000,
+    allowedPortMax: 9000,
+    autoApprove: false,
+    maxPerRun: 3,
+    maxTotal: 1_000_000,
+    readyTimeoutSeconds: 10,
+  };
+}
+
+/** Nothing schedules it, and so nothing but us says what has become of it. */
+async function makePod(client: KubernetesClient, namespace: string): Promise<void> {
+  const { pod } = sandboxPodManifests({ namespace, sandboxId: SANDBOX, image: 'none' });
+  const { spec, ...rest } = annotated(pod, SANDBOX) as { spec: object };
+  const pods = collection(PODS, namespace);
+  await client.create(pods, {
+    ...rest,
+    spec: { ...spec, schedulingGates: [{ name: 'porthole.bench/never' }] },
+  });
+  const startedAt = new Date().toISOString();
+  await client.mergePatch(pods, `${POD_NAME}/status`, {
+    status: {
+      phase: 'Running',
+      conditions: [{ type: 'Ready', status: 'True' }],
+      containerStatuses: [
+        {
+          name: 'sandbox',
+          ready: true,
+          restartCount: 0,
+          image: 'none',
+          imageID: 'none',
+          containerID: 'none://1',
+          state: { running: { startedAt } },
+        },
+      ],
+    },
+  });
+}

@@ -1,0 +1,116 @@
+import { plainText } from '#core/rules/plain-text.ts';
+import type { Api } from '../api/api.ts';
+
+export type WaitingApproval = Api['GET /api/approvals']['answer']['approvals'][number];
+
+/** The port that a preview is asked for; undefined where something else is. */
+export function portOf({ arguments: given }: Pick<WaitingApproval, 'arguments'>): number | undefined {
+  const port = given['target_port'];
+  return typeof port === 'number' ? port : undefined;
+}
+
+/** What is asked, as a question of the console's own: nothing that an agent says stands in it unmarked. */
+export function questionOf(approval: Pick<WaitingApproval, 'arguments' | 'tool'>): string {
+  const port = portOf(approval);
+  if (port === undefined) return `Allow the tool “${plainText(approval.tool, 40)}”?`;
+  return approval.arguments['rotate'] === true
+    ? `Replace the preview of port ${port}?`
+    : `Open a preview of port ${port}?`;
+}
+
+/** What that would do. */
+export function consequenceOf(approval: Pick<WaitingApproval, 'arguments' | 'message'>): string {
+  if (portOf(approval) === undefined) return `It says: “${plainText(approval.message, 300)}”`;
+  return approval.arguments['rotate'] === true
+    ? 'Its present link ends. Whoever has the new one sees what listens there.'
+    : 'Whoever has its link sees what listens there.';
+}
+
+/** A run's name, for those who know it by that. */
+export function runName({
+  run_title: title,
+  run_id: id,
+}: Pick<WaitingApproval, 'run_id' | 'run_title'>): string {
+  const name = plainText(title ?? '', 80);
+  return name === '' ? id : name;
+}
+
+/** What became of a request that waits no more and that nobody decided here. */
+export function endedLabel(approval: WaitingApproval, now: number): string {
+  const port = portOf(approval);
+  const what = port === undefined ? 'A request' : `The request for port ${port}`;
+  return now >= Date.parse(approval.expires_at)
+    ? `${what} has ended: nobody decided in time.`
+    : `${what} no longer waits: somebody decided elsewhere, or its agent has left.`;
+}
+
+export type Choice = 'once' | 'port' | 'run' | 'always' | 'deny';
+
+/** What each button is called; undefined for a scope that the request does not have. */
+export function choiceLabel(
+  approval: Pick<WaitingApproval, 'arguments' | 'owner'>,
+  choice: Choice,
+  user: string,
+): string | undefined {
+  const port = portOf(approval);
+  const runs = approval.owner === user ? 'all my runs' : `all runs of ${approval.owner}`;
+  const words: Readonly<Record<Choice, string | undefined>> = {
+    once: 'Approve once',
+    deny: 'Deny',
+    port: port === undefined ? undefined : `Port ${port} for this run`,
+    run: port === undefined ? 'All of this run' : 'Any port of this run',
+    always: port === undefined ? `All of ${runs}` : `Any port of ${runs}`,
+  };
+  return words[choice];
+}
+
+/** What the widest approval does, before it is confirmed. */
+export function widestLabel({ owner }: Pick<WaitingApproval, 'owner'>, user: string): string {
+  const whose = owner === user ? 'Your agents' : `The agents of ${owner}`;
+  const whom = owner === user ? 'asking you' : 'asking anyone';
+  return `${whose} then open any port without ${whom}: in all runs, now and later. Press again to confirm.`;
+}
+
+/** The requests that an approval may approve beside its own. */
+export function mayCover(
+  approval: WaitingApproval,
+  choice: Choice,
+  waiting: readonly WaitingApproval[],
+): readonly WaitingApproval[] {
+  if (choice === 'once' || choice === 'deny') return [];
+  return waiting.filter(
+    (other) =>
+      other.request_id !== approval.request_id &&
+      other.tool === approval.tool &&
+      (choice === 'always' ? other.owner === approval.owner : other.run_id === approval.run_id) &&
+      (choice !== 'port' || portOf(other) === portOf(approval)),
+  );
+}
+
+/** What a decision has done. `also`: what else waited and is approved by it. */
+export function decidedLabel(
+  approval: Pick<WaitingApproval, 'arguments' | 'owner'>,
+  choice: Choice,
+  user: string,
+  also: readonly Pick<WaitingApproval, 'arguments'>[] = [],
+): string {
+  const port = portOf(approval);
+  const what = port === undefined ? 'the request' : `port ${port}`;
+  if (choice === 'deny') return `Denied ${what}. If the agent asks again, you decide again.`;
+  if (choice === 'once') return `Approved ${what} once.`;
+  const others = alsoLabel(also);
+  if (choice === 'port') return `Approved ${what} for this run.${others} Other ports are still asked about.`;
+  const every = port === undefined ? 'everything' : 'any port';
+  const denied = ' What you denied in a run is still asked about.';
+  if (choice === 'run') return `Approved ${every} of this run.${others}${denied}`;
+  const runs = approval.owner === user ? 'all your runs' : `all runs of ${approval.owner}`;
+  return `Approved ${every} of ${runs}.${others}${denied} To undo it, press “Ask again” on the Runs page.`;
+}
+
+function alsoLabel(also: readonly Pick<WaitingApproval, 'arguments'>[]): string {
+  const ports = [...new Set(also.map(portOf))].filter((port) => port !== undefined);
+  if (also.length === 0) return '';
+  if (ports.length === 0 || ports.length > 5) return ` ${also.length} waiting requests are approved too.`;
+  if (ports.length === 1) return ` Port ${ports[0]} was waiting and is approved too.`;
+  return ` Ports ${ports.slice(0, -1).join(', ')} and ${ports.at(-1)} were waiting and are approved too.`;
+}

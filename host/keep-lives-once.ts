@@ -1,5 +1,0 @@
-/** One pass over the lives of all sandboxes; what could not be done, the next one finds again. */
-import { keepLives } from '#handlers/lifecycle.ts';
-import { runOnce } from './run-once.ts';
-
-await runOnce(keepLives);

@@ -1,0 +1,140 @@
+import { PassThrough } from 'node:stream';
+import {
+  createKubernetesClient,
+  type KubernetesClient,
+} from '#adapters/kubernetes/client/kubernetes-client.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
+import type { Answerer, GatewayProbe } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { Clock } from '#core/ports/clock.ts';
+import type { PreviewPlane, PreviewSpec } from '#core/ports/preview-plane.ts';
+import type { PreviewOptions } from '#core/preview-options.ts';
+import { parsePreviewHost, previewName } from '#core/rules/preview-token.ts';
+import { type FakeApiServer, startFakeApiServer } from '#test/doubles/api-server/fake-api-server.ts';
+import { pinnedClock } from '#test/doubles/pinned-clock.ts';
+
+export const NOON = new Date('2026-03-01T12:05:00.000Z');
+export const NAMESPACE = 'previews';
+export const ZONE = 'preview.test';
+export const BOX = { id: 'box', podName: 'box-pod', listens: 3000, silent: 3001 };
+
+export const PREVIEW: PreviewOptions = {
+  enabled: true,
+  zoneSuffix: ZONE,
+  gatewayName: 'gateway',
+  gatewayNamespace: 'gateways',
+  namespace: NAMESPACE,
+  upstream: 'direct',
+  idleTimeoutMinutes: 30,
+  maxLifetimeHours: 8,
+  keepAfterRun: true,
+  allowedPortMin: 3000,
+  allowedPortMax: 9000,
+  autoApprove: false,
+  maxPerRun: 3,
+  maxTotal: 40,
+  readyTimeoutSeconds: 10,
+};
+
+export async function dial(id: string, port: number): Promise<PassThrough> {
+  if (id !== BOX.id) throw new PortholeError('sandbox_not_running', 'It is stopped.');
+  if (port === BOX.listens) return new PassThrough();
+  throw new PortholeError('nothing_listens', 'Nothing listens.');
+}
+
+/** A gateway that serves a route from the moment it is stored. */
+export function promptGateway(server: FakeApiServer): GatewayProbe {
+  return {
+    proxies: async () => ['proxy'],
+    async ask(_proxy, hostname): Promise<Answerer> {
+      const host = parsePreviewHost(hostname, ZONE);
+      const name = host.kind === 'token' ? previewName(host.token) : '';
+      if (!server.store.all('httproutes').some(({ metadata }) => metadata.name === name)) return 'nothing';
+      const [service] = server.store.all('services').filter(({ metadata }) => metadata.name === name);
+      const [port] = (service?.spec?.['ports'] ?? []) as { targetPort: number }[];
+      return port?.targetPort === BOX.listens ? 'app' : 'route';
+    },
+  };
+}
+
+export interface PlaneFixture {
+  readonly server: FakeApiServer;
+  readonly client: KubernetesClient;
+  readonly plane: PreviewPlane;
+  /** Another function, with a connection and a clock of its own. */
+  another(clock?: Clock): { plane: PreviewPlane; client: KubernetesClient };
+  spec(change?: Partial<PreviewSpec>): PreviewSpec;
+  close(): Promise<void>;
+}
+
+export interface PlaneFixtureOptions {
+  /** The API server's clock. */
+  readonly serverClock?: Clock;
+  readonly clock?: Clock;
+  readonly maxTotal?: number;
+  readonly tryTimeoutMs?: number;
+  readonly callTimeoutMs?: number;
+  readonly probe?: (server: FakeApiServer) => GatewayProbe | undefined;
+  readonly preview?: Partial<PreviewOptions>;
+  readonly guestOf?: Parameters<typeof createKubernetesPlane>[0]['guestOf'];
+  readonly frameAncestors?: readonly string[];
+  readonly admit?: Parameters<typeof startFakeApiServer>[0]['admit'];
+}
+
+/** A plane on an API server of its own. */
+export async function planeFixture(options: PlaneFixtureOptions = {}): Promise<PlaneFixture> {
+  const { clock = pinnedClock(NOON), serverClock = clock, maxTotal = 40, probe = promptGateway } = options;
+  const server = await startFakeApiServer({
+    namespace: NAMESPACE,
+    now: () => serverClock.now(),
+    quota: { httproutes: maxTotal },
+    ...(options.admit !== undefined && { admit: options.admit }),
+  });
+  const clients: KubernetesClient[] = [];
+  const another = (own: Clock = clock) => {
+    const client = createKubernetesClient({
+      access: server.access,
+      now: () => own.now(),
+      ...(options.tryTimeoutMs !== undefined && { tryTimeoutMs: options.tryTimeoutMs }),
+      ...(options.callTimeoutMs !== undefined && { callTimeoutMs: options.callTimeoutMs }),
+    });
+    clients.push(client);
+    const plane = createKubernetesPlane({
+      client,
+      clock: own,
+      provider: { dial },
+      probe: probe(server),
+      listener: 'previews',
+      guestOf: options.guestOf,
+      frameAncestors: options.frameAncestors,
+      preview: { ...PREVIEW, maxTotal, ...options.preview },
+    });
+    return { plane, client };
+  };
+  let specs = 0;
+  return {
+    server,
+    another,
+    ...another(),
+    spec(change = {}) {
+      const startedAt = clock.now();
+      specs += 1;
+      return {
+        token: `calm-blue-otter-${String(specs).padStart(26, 'a')}`,
+        runId: 'run_1',
+        owner: 'alice',
+        sandboxId: BOX.id,
+        podName: BOX.podName,
+        targetPort: BOX.listens,
+        startedAt,
+        expiresAt: new Date(startedAt.getTime() + 30 * 60_000),
+        maxUntil: new Date(startedAt.getTime() + 480 * 60_000),
+        ...change,
+      };
+    },
+    async close() {
+      for (const client of clients) client.close();
+      await server.close();
+    },
+  };
+}

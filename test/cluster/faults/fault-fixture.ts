@@ -1,0 +1,130 @@
+import { randomBytes } from 'node:crypto';
+import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
+import {
+  collection,
+  type Collection,
+  HTTP_ROUTES,
+  type Kind,
+  SERVICES,
+} from '#adapters/kubernetes/client/collection.ts';
+import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
+import {
+  createKubernetesClient,
+  type KubernetesClient,
+} from '#adapters/kubernetes/client/kubernetes-client.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import { systemClock } from '#adapters/system/system-clock.ts';
+import { previewManifests } from '#constructs/preview.ts';
+import type { PreviewPlane } from '#core/ports/preview-plane.ts';
+import type { PreviewOptions } from '#core/preview-options.ts';
+import { previewHost, previewName } from '#core/rules/preview-token.ts';
+import { type ReapReport, reapPreviews } from '#core/use-cases/reap-previews.ts';
+import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-fixture.ts';
+import { collect } from '#test/support/collect.ts';
+import { cluster } from '../fixture/cluster.ts';
+import { type FaultyFunction, faultyFunction, type Timeouts } from './faulty-function.ts';
+
+/** A real API server, and functions on it whose way there can be spoilt. */
+export interface FaultFixture {
+  /** Of somebody whose calls nothing happens to. */
+  readonly client: KubernetesClient;
+  newNamespace(title: string): Promise<string>;
+  optionsOf(namespace: string): PreviewOptions;
+  /** Runs with a new function, for a run of its own. */
+  withFunction<T>(
+    namespace: string,
+    timeouts: Timeouts,
+    does: (fn: FaultyFunction) => Promise<T>,
+  ): Promise<T>;
+  /** A plane whose calls nothing happens to. */
+  planeOf(namespace: string): PreviewPlane;
+  /** Leaves the Service of a start that got no further. */
+  leavePartial(namespace: string, token: string, runId: string): Promise<void>;
+  /** A pass of a reaper, at some other time than now. */
+  pass(plane: PreviewPlane, namespace: string, at: Date): Promise<ReapReport>;
+  /** The previews' Services and routes that stand. */
+  left(namespace: string): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+const NAMESPACES: Collection = { path: '/api/v1/namespaces', plural: 'namespaces' };
+
+export async function openFaultFixture(): Promise<FaultFixture> {
+  const own = `faults-${randomBytes(4).toString('hex')}`;
+  const access: ClusterAccess = await readKubeconfig((await cluster()).kubeconfig);
+  const client = createKubernetesClient({ access });
+  const records = openSqliteRecords({ file: ':memory:' });
+  await records.migrate();
+  const namespaces: string[] = [];
+  let runs = 0;
+  const optionsOf = (namespace: string) => ({ ...PREVIEW, namespace, maxTotal: 1_000 });
+  const planeOf = (namespace: string, by = client) =>
+    createKubernetesPlane({
+      client: by,
+      preview: optionsOf(namespace),
+      clock: systemClock,
+      provider: { dial },
+      probe: undefined,
+    });
+  return {
+    client,
+    optionsOf,
+    planeOf,
+    async newNamespace(title) {
+      const name = `${own}-${title}`;
+      await client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+      namespaces.push(name);
+      return name;
+    },
+    async withFunction(namespace, timeouts, does) {
+      runs += 1;
+      const preview = optionsOf(namespace);
+      const fn = await faultyFunction({ access, records, preview, runId: `run_${runs}`, ...timeouts });
+      try {
+        return await does(fn);
+      } finally {
+        await fn.close();
+      }
+    },
+    async leavePartial(namespace, token, runId) {
+      const now = new Date();
+      const { service } = previewManifests({
+        name: previewName(token),
+        namespace,
+        gateway: { name: PREVIEW.gatewayName, namespace: PREVIEW.gatewayNamespace },
+        hostname: previewHost(token, PREVIEW.zoneSuffix),
+        targetPort: BOX.listens,
+        runId,
+        owner: 'alice',
+        sandboxId: BOX.id,
+        podName: BOX.podName,
+        startedAt: now,
+        expiresAt: now,
+        maxUntil: now,
+        attempt: 'another.0',
+      });
+      await client.create(collection(SERVICES, namespace), service);
+    },
+    pass: (plane, namespace, at) =>
+      reapPreviews({ plane, records, preview: optionsOf(namespace), clock: { now: () => at } }),
+    async left(namespace) {
+      const names = async (kind: Kind) => {
+        const found = await collect(client.list(collection(kind, namespace), { metadataOnly: true }));
+        return found.map(({ metadata }) => `${kind.plural} ${metadata.name}`);
+      };
+      return [...(await names(HTTP_ROUTES)), ...(await names(SERVICES))];
+    },
+    async close() {
+      for (const name of namespaces) await client.delete(NAMESPACES, name);
+      client.close();
+      await records.close();
+    },
+  };
+}
+
+/** The next minute in which passes look at everything, at least so many minutes from now. */
+export function wholePassAfter(minutes: number): Date {
+  const TEN_MINUTES = 600_000;
+  return new Date(Math.ceil((Date.now() + minutes * 60_000) / TEN_MINUTES) * TEN_MINUTES);
+}

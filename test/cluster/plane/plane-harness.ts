@@ -1,0 +1,110 @@
+import {
+  createKubernetesClient,
+  type KubernetesClient,
+} from '#adapters/kubernetes/client/kubernetes-client.ts';
+import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
+import { collection, type Kind } from '#adapters/kubernetes/client/collection.ts';
+import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import { randomIds } from '#adapters/system/random-ids.ts';
+import { systemClock } from '#adapters/system/system-clock.ts';
+import type { Clock } from '#core/ports/clock.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
+import type { PreviewOptions } from '#core/preview-options.ts';
+import { PREVIEW } from '#test/adapters/kubernetes/plane-fixture.ts';
+import { collect } from '#test/support/collect.ts';
+import type { Cluster } from '../fixture/cluster.ts';
+import { type FunctionDeps, functionDeps } from './function-deps.ts';
+
+/** A namespace of previews on the real API server, and functions at work in it. */
+export interface PlaneHarness {
+  readonly namespace: string;
+  readonly access: ClusterAccess;
+  readonly preview: PreviewOptions;
+  readonly records: Records;
+  /** For looks from outside. */
+  readonly client: KubernetesClient;
+  /** What one more function, or reaper, works with: connections of its own, the records of all. */
+  another(options?: AnotherOptions): FunctionDeps;
+  makeRun(): RunRecord;
+  /** Of all objects of a kind, ours or not. */
+  names(kind: Kind): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+export interface PlaneHarnessOptions {
+  /** Of the namespace, before what makes it unique. */
+  readonly name: string;
+  readonly preview?: Partial<PreviewOptions>;
+  /** @default - a database in memory */
+  readonly recordsFile?: string;
+}
+
+export interface AnotherOptions {
+  /** What the clock of its machine shows; by it, it compares itself with the API server. */
+  readonly machine?: Clock;
+  /**
+   * The time at which it acts, where that shall be another one: a reaper of the future.
+   * @default - the machine's
+   */
+  readonly clock?: Clock;
+  readonly through?: ClusterAccess;
+}
+
+/** No gateway of this name is there: routes are stored, and nobody serves them. */
+const NO_GATEWAY = 'none';
+
+export async function openPlaneHarness(here: Cluster, options: PlaneHarnessOptions): Promise<PlaneHarness> {
+  const namespace = `plane-${options.name}-${process.pid}-${Math.random().toString(36).slice(2, 7)}`;
+  const preview = {
+    ...PREVIEW,
+    gatewayName: NO_GATEWAY,
+    gatewayNamespace: namespace,
+    namespace,
+    ...options.preview,
+  };
+  const access = await readKubeconfig(here.kubeconfig);
+  const records = openSqliteRecords({ file: options.recordsFile ?? ':memory:' });
+  await records.migrate();
+  const clients: KubernetesClient[] = [];
+  const connect = (to: ClusterAccess, clock: Clock) => {
+    const client = createKubernetesClient({ access: to, now: () => clock.now() });
+    clients.push(client);
+    return client;
+  };
+  const client = connect(access, systemClock);
+  await here.kubectl(['create', 'namespace', namespace]);
+
+  return {
+    namespace,
+    access,
+    preview,
+    records,
+    client,
+    another: ({ machine = systemClock, clock = machine, through = access } = {}) => ({
+      ...functionDeps(connect(through, machine), preview, clock),
+      records,
+    }),
+    makeRun: () => ({
+      id: randomIds.run(),
+      owner: { user: 'alice', org: 'acme' },
+      title: null,
+      sandboxId: randomIds.sandbox(),
+      autoApproveTools: false,
+      status: 'running',
+      tokenKid: 'key-1',
+      createdAt: new Date(),
+      completedAt: null,
+    }),
+    names: async (kind) => {
+      const found = await collect(client.list(collection(kind, namespace), { metadataOnly: true }));
+      return found.map(({ metadata }) => metadata.name).sort();
+    },
+    close: async () => {
+      await here.kubectl(['delete', 'namespace', namespace, '--ignore-not-found', '--wait=false']);
+      for (const each of clients) each.close();
+      await records.close();
+    },
+  };
+}

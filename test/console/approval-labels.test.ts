@@ -1,0 +1,122 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  type Choice,
+  choiceLabel,
+  consequenceOf,
+  decidedLabel,
+  endedLabel,
+  mayCover,
+  questionOf,
+  runName,
+} from '../../console/src/approvals/approval-labels.ts';
+
+const ASKED = {
+  request_id: 'apr_1',
+  display_id: '1',
+  run_id: 'run_1',
+  run_title: 'Rebuild it',
+  owner: 'alice',
+  tool: 'start_preview',
+  arguments: { target_port: 3000 },
+  message: 'Open it?',
+  requested_at: '2026-03-01T12:00:00.000Z',
+  expires_at: '2026-03-01T12:05:00.000Z',
+};
+const ROTATE = { ...ASKED, arguments: { target_port: 3000, rotate: true } };
+const OTHER = { ...ASKED, tool: 'send\u202e_mail\n<b>', arguments: {}, message: 'x'.repeat(10_000) };
+
+describe('the words of a request', () => {
+  test.each([
+    ['a preview', ASKED, 'Open a preview of port 3000?'],
+    ['a preview in the place of another', ROTATE, 'Replace the preview of port 3000?'],
+    ['another tool', OTHER, 'Allow the tool “send _mail <b>”?'],
+  ])('ask about %s', (_, approval, question) => {
+    expect(questionOf(approval)).toBe(question);
+  });
+
+  test('say what would follow, or what the agent says, cut', () => {
+    expect(consequenceOf(ASKED)).toBe('Whoever has its link sees what listens there.');
+    expect(consequenceOf(ROTATE)).toContain('Its present link ends.');
+    expect(consequenceOf(OTHER)).toBe(`It says: “${'x'.repeat(299)}…”`);
+  });
+
+  test('name the run by its title, or by its id where that says nothing', () => {
+    expect(runName(ASKED)).toBe('Rebuild it');
+    expect(runName({ ...ASKED, run_title: null })).toBe('run_1');
+    expect(runName({ ...ASKED, run_title: '\u200b \u202e' })).toBe('run_1');
+  });
+
+  test('say how it ended where nobody here decided', () => {
+    const expiry = Date.parse(ASKED.expires_at);
+    expect(endedLabel(ASKED, expiry)).toBe('The request for port 3000 has ended: nobody decided in time.');
+    expect(endedLabel(OTHER, expiry - 1)).toBe(
+      'A request no longer waits: somebody decided elsewhere, or its agent has left.',
+    );
+  });
+
+  test.each([
+    ['once', 'alice', 'Approve once', 'Approved port 3000 once.'],
+    [
+      'port',
+      'alice',
+      'Port 3000 for this run',
+      'Approved port 3000 for this run. Other ports are still asked about.',
+    ],
+    [
+      'run',
+      'alice',
+      'Any port of this run',
+      'Approved any port of this run. What you denied in a run is still asked about.',
+    ],
+    [
+      'always',
+      'alice',
+      'Any port of all my runs',
+      'Approved any port of all your runs. What you denied in a run is still asked about. To undo it, press “Ask again” on the Runs page.',
+    ],
+    [
+      'always',
+      'bob',
+      'Any port of all runs of alice',
+      'Approved any port of all runs of alice. What you denied in a run is still asked about. To undo it, press “Ask again” on the Runs page.',
+    ],
+    ['deny', 'alice', 'Deny', 'Denied port 3000. If the agent asks again, you decide again.'],
+  ] as const)('name the scope, and say what was decided: %s by %s', (choice, user, offer, words) => {
+    expect(choiceLabel(ASKED, choice, user)).toBe(offer);
+    expect(decidedLabel(ASKED, choice, user)).toBe(words);
+  });
+
+  test('say which requests were approved beside', () => {
+    const on = (target_port: number) => ({ ...ASKED, arguments: { target_port } });
+    const notice = (...also: (typeof OTHER | ReturnType<typeof on>)[]) =>
+      decidedLabel(ASKED, 'run', 'alice', also).split('. ')[1];
+    expect(notice(on(3001))).toBe('Port 3001 was waiting and is approved too');
+    expect(notice(on(3001), on(8080), on(3001), on(5000))).toBe(
+      'Ports 3001, 8080 and 5000 were waiting and are approved too',
+    );
+    expect(notice(OTHER, OTHER)).toBe('2 waiting requests are approved too');
+  });
+
+  test('name no port where the tool has none', () => {
+    expect(choiceLabel(OTHER, 'port', 'alice')).toBeUndefined();
+    expect(choiceLabel(OTHER, 'run', 'alice')).toBe('All of this run');
+    expect(decidedLabel(OTHER, 'always', 'alice')).toMatch(/^Approved everything of all your runs\./);
+  });
+
+  test('tell which others an approval may cover', () => {
+    const others = [
+      { ...ASKED, request_id: 'rotate', arguments: { target_port: 3000, rotate: true } },
+      { ...ASKED, request_id: 'port', arguments: { target_port: 3001 } },
+      { ...ASKED, request_id: 'run', run_id: 'run_2' },
+      { ...ASKED, request_id: 'foreign', run_id: 'run_3', owner: 'bob' },
+      { ...ASKED, request_id: 'tool', tool: 'other' },
+    ];
+    const covered = (choice: Choice) =>
+      mayCover(ASKED, choice, [ASKED, ...others]).map(({ request_id: id }) => id);
+    expect(covered('once')).toEqual([]);
+    expect(covered('deny')).toEqual([]);
+    expect(covered('port')).toEqual(['rotate']);
+    expect(covered('run')).toEqual(['rotate', 'port']);
+    expect(covered('always')).toEqual(['rotate', 'port', 'run']);
+  });
+});

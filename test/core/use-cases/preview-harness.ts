@@ -1,0 +1,99 @@
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import { NO_QUOTAS } from '#core/rules/quotas.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { RunRecord } from '#core/ports/run-records.ts';
+import type { SandboxObservation } from '#core/ports/sandbox-provider.ts';
+import type { PreviewOptions } from '#core/preview-options.ts';
+import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
+import { reapPreviews } from '#core/use-cases/reap-previews.ts';
+import { startPreview } from '#core/use-cases/start-preview.ts';
+import { stopPreview } from '#core/use-cases/stop-preview.ts';
+import { PortholeError } from '#core/errors.ts';
+import { memoryPreviewPlane, type MemoryPlane } from '#test/doubles/memory-preview-plane.ts';
+import { numberedIds } from '#test/doubles/numbered-ids.ts';
+import { pinnedClock, type PinnedClock } from '#test/doubles/pinned-clock.ts';
+import { plainTokens } from '#test/doubles/plain-tokens.ts';
+import { OPTIONS } from '#test/support/preview-options.ts';
+
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const NOON = new Date('2026-03-01T12:00:00.000Z');
+
+/** The use cases of previews on a plane in memory, a database in memory and a clock that stands at noon. */
+export async function previewHarness(change: Partial<PreviewOptions> = {}) {
+  const clock: PinnedClock = pinnedClock(NOON);
+  const plane: MemoryPlane = memoryPreviewPlane({ clock, maxTotal: 20 });
+  const records: Records = openSqliteRecords({ file: ':memory:' });
+  await records.migrate();
+  const ids = numberedIds();
+  const tokens = plainTokens();
+  const seen = { state: 'running' as SandboxObservation['state'], reason: undefined as string | undefined };
+  const provider = {
+    inspect: async (id: string): Promise<SandboxObservation> => ({ ...seen, podName: `${id}-pod` }),
+  };
+  const deps = {
+    records,
+    plane,
+    provider,
+    tokens,
+    clock,
+    preview: { ...OPTIONS, ...change },
+    quotas: NO_QUOTAS,
+  };
+
+  const makeRun = async (): Promise<RunRecord> => {
+    const owner = { user: 'alice', org: 'acme' };
+    const sandboxId = ids.sandbox();
+    await records.sandboxes.create({
+      id: sandboxId,
+      owner,
+      image: null,
+      sessionKey: null,
+      name: null,
+      tags: {},
+      resources: {},
+      network: false,
+      env: {},
+      place: 'here',
+      desired: 'running',
+      observed: 'running',
+      createdAt: clock.now(),
+    });
+    const run: RunRecord = {
+      id: ids.run(),
+      owner,
+      title: null,
+      sandboxId,
+      autoApproveTools: false,
+      status: 'running',
+      tokenKid: 'key-1',
+      createdAt: clock.now(),
+      completedAt: null,
+    };
+    await records.runs.create(run);
+    return run;
+  };
+
+  return {
+    ...deps,
+    deps,
+    seen,
+    makeRun,
+    start: (run: RunRecord, targetPort = 3000, rotate = false) =>
+      startPreview(deps, { run, targetPort, rotate }),
+    stop: (run: RunRecord, token: string) => stopPreview(deps, { run, token }),
+    keep: (run: RunRecord, token: string) => keepPreviewAlive(deps, { run, token }),
+    reap: () => reapPreviews(deps),
+  };
+}
+
+/** The code that a call fails with. */
+export async function codeOf(failing: Promise<unknown>): Promise<string> {
+  try {
+    await failing;
+  } catch (error) {
+    if (error instanceof PortholeError) return error.code;
+    throw error;
+  }
+  throw new Error('it did not fail');
+}

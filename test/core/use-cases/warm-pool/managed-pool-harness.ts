@@ -1,0 +1,48 @@
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import { randomIds } from '#adapters/system/random-ids.ts';
+import { systemClock } from '#adapters/system/system-clock.ts';
+import type { Clock } from '#core/ports/clock.ts';
+import type { Records } from '#core/ports/records.ts';
+import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { WarmPool, WarmPoolConfig } from '#core/ports/warm-pool.ts';
+import { managedPool } from '#core/use-cases/warm-pool/managed-pool.ts';
+import type { WarmPoolHarness } from '#test/contracts/warm-pool.contract.ts';
+import { collect } from '#test/support/collect.ts';
+
+export interface ManagedPoolHarness extends WarmPoolHarness {
+  readonly records: Records;
+  readonly provider: SandboxProvider;
+  /** What pools told of that went wrong in the background. */
+  readonly failures: unknown[];
+}
+
+/** Pools on one provider and one empty database. @param dispose of what the provider lives on */
+export async function openManagedPools(
+  provider: SandboxProvider,
+  dispose: () => Promise<void>,
+  clock: Clock = systemClock,
+): Promise<ManagedPoolHarness> {
+  const records = openSqliteRecords({ file: ':memory:' });
+  await records.migrate();
+  const pools: WarmPool[] = [];
+  const failures: unknown[] = [];
+  const harness = { records, provider, clock, ids: randomIds, place: 'here' };
+  return {
+    records,
+    provider,
+    failures,
+    open(config: WarmPoolConfig) {
+      const pool = managedPool({ ...harness, config, failed: (error) => void failures.push(error) });
+      pools.push(pool);
+      return pool;
+    },
+    runs: async (id) => (await provider.inspect(id)).state === 'running',
+    async dispose() {
+      for (const pool of pools) await pool.close();
+      for (const id of await collect(provider.list())) await provider.destroy(id);
+      await provider.close();
+      await records.close();
+      await dispose();
+    },
+  };
+}

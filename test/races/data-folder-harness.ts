@@ -1,0 +1,45 @@
+import { join } from 'node:path';
+import { openLocalPlane } from '#adapters/gateway/plane/local-plane.ts';
+import { deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
+import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import { randomIds } from '#adapters/system/random-ids.ts';
+import { NO_QUOTAS } from '#core/rules/quotas.ts';
+import type { Clock } from '#core/ports/clock.ts';
+import { openDataFolder } from '#host/data-folder.ts';
+import { folderProvider } from './folder-provider.ts';
+import { OPTIONS } from '#test/support/preview-options.ts';
+
+/** What a host opens in its data folder to start and stop previews, without the HTTP around it. */
+export async function openHarness(dataDir: string, clock: Clock, between?: () => Promise<void>) {
+  const folder = await openDataFolder(dataDir);
+  const records = openSqliteRecords({ file: join(folder.path, 'porthole.db') });
+  const [jwks] = await Promise.all([
+    loadOrCreateJwks(join(folder.path, 'signing-keys.json')),
+    records.migrate(),
+  ]);
+  const provider = folderProvider(join(folder.path, 'sandboxes'), between);
+  const plane = await openLocalPlane({
+    folder: join(folder.path, 'previews'),
+    zone: 'localhost',
+    maxTotal: 1_000,
+    clock,
+    provider,
+    address: () => ({ scheme: 'http', port: 8787 }),
+  });
+  return {
+    place: 'here',
+    records,
+    plane,
+    provider,
+    clock,
+    ids: randomIds,
+    tokens: createSignedTokens(deriveKeySet(jwks)),
+    preview: OPTIONS,
+    quotas: NO_QUOTAS,
+    async close() {
+      await records.close();
+      folder.release();
+    },
+  };
+}
