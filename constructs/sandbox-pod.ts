@@ -15,16 +15,8 @@ export interface SandboxPodProps {
   readonly namespace: string;
   readonly sandboxId: string;
   readonly image: string;
-  /**
-   * What keeps the pod running; commands come later, by exec.
-   * @default ['sleep', 'infinity']
-   */
-  readonly command?: readonly string[];
-  /**
-   * Public keys of those who may call the guest, separated by commas. The image must have it in /porthole, and `command` is not used.
-   * @default - it runs no guest
-   */
-  readonly guestKeys?: string;
+  /** Public keys of those who may call the guest, separated by commas. The image must have it in /porthole. */
+  readonly guestKeys: string;
   /**
    * Most CPU it may use, in thousandths of a core.
    * @default 2000
@@ -100,7 +92,6 @@ export class SandboxPod extends Construct {
       sandboxId,
       namespace,
       image,
-      command = ['sleep', 'infinity'],
       guestKeys,
       cpuLimitMillis = SANDBOX_SIZE.cpuLimitMillis,
       cpuRequestMillis = Math.min(100, cpuLimitMillis),
@@ -115,7 +106,6 @@ export class SandboxPod extends Construct {
       user = 1_000,
     } = props;
     if (image.trim() === '') throw new Error('SandboxPod.image must name a container image, got nothing.');
-    if (command.length === 0) throw new Error('SandboxPod.command must name a program, got nothing.');
     const whole = {
       cpuLimitMillis,
       cpuRequestMillis,
@@ -165,10 +155,11 @@ export class SandboxPod extends Construct {
         fsGroupChangePolicy: kplus.FsGroupChangePolicy.ON_ROOT_MISMATCH,
       },
     });
+    const guest = guestPod(guestKeys, { HOME, WORKSPACE: '/workspace', SANDBOX_ID: sandboxId });
     const container = pod.addContainer({
       name: 'sandbox',
       image,
-      command: [...command],
+      command: [...guest.command],
       // A runtime starts nothing in a folder that its user has shut.
       workingDir: '/',
       envVariables: {
@@ -200,22 +191,14 @@ export class SandboxPod extends Construct {
     container.mount('/workspace', files);
     container.mount('/tmp', scratch('tmp'));
     container.mount(HOME, scratch('home'));
-
-    const variables = { HOME, WORKSPACE: '/workspace', SANDBOX_ID: sandboxId };
-    const guest = guestKeys === undefined ? undefined : guestPod(guestKeys, variables);
-    if (guest !== undefined) container.mount(GUEST_STATE, scratch('guest'));
+    container.mount(GUEST_STATE, scratch('guest'));
     this.pod = ApiObject.of(pod);
     this.pod.addJsonPatch(
       // The pause process becomes the parent of what commands leave behind, and buries it.
       JsonPatch.add('/spec/shareProcessNamespace', true),
       // Other Services of the namespace are none of its business.
       JsonPatch.add('/spec/enableServiceLinks', false),
-      ...(guest === undefined
-        ? []
-        : [
-            JsonPatch.replace('/spec/containers/0/command', guest.command),
-            ...guest.env.map((each) => JsonPatch.add('/spec/containers/0/env/-', each)),
-          ]),
+      ...guest.env.map((each) => JsonPatch.add('/spec/containers/0/env/-', each)),
       // The library takes a Secret of this very app alone.
       ...(runtimeClassName === undefined ? [] : [JsonPatch.add('/spec/runtimeClassName', runtimeClassName)]),
       ...(hostUsers ? [] : [JsonPatch.add('/spec/hostUsers', false)]),

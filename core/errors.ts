@@ -77,7 +77,6 @@ export const ERROR_CATALOGUE = {
   headers_too_large: { status: 431, retryable: false },
   internal_error: { status: 500, retryable: true },
   not_streamable: { status: 501, retryable: false },
-  guest_required: { status: 501, retryable: false },
   network_not_supported: { status: 501, retryable: false },
   resources_not_supported: { status: 501, retryable: false },
   exec_transport_error: { status: 502, retryable: true },

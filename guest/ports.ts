@@ -117,12 +117,15 @@ export class Ports {
       const address = addresses.join(', ');
       const before = this.#known.get(port);
       const owner = inodes.map((inode) => owners.get(inode)).find((one) => one !== undefined);
+      // In a pod: what the functions and the gateway call.
+      if (owner?.pid === process.pid) continue;
       const ours = owner === undefined ? undefined : this.#ownerOf(owner.group);
       const info: PortInfo = {
         port,
         address: address.slice(0, 256),
         pid: owner?.pid ?? null,
         program: owner?.program ?? null,
+        command: owner?.command ?? null,
         process_id: ours?.processId ?? null,
         server: ours?.server ?? null,
         since: before?.since ?? now,
@@ -218,8 +221,12 @@ function readAddress(hex: string): string {
 interface Owner {
   readonly pid: number;
   readonly program: string;
+  readonly command: string;
   readonly group: number;
 }
+
+/** Of a command line, in characters. */
+const MOST_COMMAND = 400;
 
 /** Which processes hold the sockets, by inode. Looks at every process, so only when a listener came or went. */
 function ownersOf(inodes: ReadonlySet<string>): Map<string, Owner> {
@@ -233,7 +240,8 @@ function ownersOf(inodes: ReadonlySet<string>): Map<string, Owner> {
         const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
         const program = basename(readLink(`/proc/${name}/exe`));
         const group = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]);
-        owners.set(inode, { pid: Number(name), program, group });
+        const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+        owners.set(inode, { pid: Number(name), program, command: command.slice(0, MOST_COMMAND), group });
       }
     } catch {
       // Another user's process, or one that has just ended.

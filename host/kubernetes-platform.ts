@@ -14,7 +14,7 @@ import {
   type GatewayFailure,
   type GatewayProbe,
 } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
-import type { KubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
+import type { ClusterProvider } from '#adapters/kubernetes/sandboxes/cluster/cluster-provider.ts';
 import type { GuestAccess } from '#adapters/kubernetes/sandboxes/guest/pod-guests.ts';
 import { find } from '#adapters/kubernetes/sandboxes/cluster/await-object.ts';
 import type { Pod } from '#adapters/kubernetes/sandboxes/pods/pod.ts';
@@ -41,7 +41,7 @@ const NO_BUCKETS =
   'sandboxes of a cluster have nothing that mounts buckets: it takes a privileged sidecar or a CSI driver for S3 in their template, with bidirectional mount propagation, and this installation has neither';
 const NO_CHANNEL: Channel = { address: () => Promise.resolve(undefined) };
 
-export type ClusterProvider = Exclude<Config['provider'], 'local' | 'docker'>;
+export type ClusterProviderName = Exclude<Config['provider'], 'local' | 'docker'>;
 
 /** A pod that is asked to end has 60 seconds, and needs some for what comes after its answers. */
 const POD_DRAIN_MS = 55_000;
@@ -50,7 +50,7 @@ const TERMINAL_DRAIN_MS = 5_000;
 /** A cluster: sandboxes as pods or claims, previews as routes of its Gateway. In a pod as its service account, elsewhere by `KUBECONFIG`. */
 export async function openKubernetesPlatform(
   { preview, cluster, channel, pool, images, ...config }: Config,
-  wanted: ClusterProvider,
+  wanted: ClusterProviderName,
   { records, tokens, guestKeys, clock, publisher, activity, log }: Omit<PlatformDeps, 'metrics' | 'folder'>,
 ): Promise<Platform> {
   const access = await clusterAccess();
@@ -159,12 +159,11 @@ async function openProvider(
     pullSecret,
     runtimeClass,
     hostUsers,
-    guest,
     guestReach,
     size,
     ...cluster
   }: ClusterOptions,
-  wanted: ClusterProvider,
+  wanted: ClusterProviderName,
   config: Config['pool'],
   {
     guestKeys,
@@ -175,10 +174,10 @@ async function openProvider(
     readonly namespace: string;
     readonly guestKeys: GuestKeys;
   },
-): Promise<KubernetesProvider> {
+): Promise<ClusterProvider> {
   // Pods' addresses mostly lead nowhere outside of their cluster.
   const reach = guestReach ?? (isInCluster() ? 'address' : 'forward');
-  const guested: { readonly guest?: GuestAccess } = guest ? { guest: { keys: guestKeys, reach } } : {};
+  const guest: GuestAccess = { keys: guestKeys, reach };
   let name = wanted;
   if (name === 'auto') {
     const { defaultProvider } = await import('#adapters/kubernetes/sandboxes/default-provider.ts');
@@ -194,13 +193,13 @@ async function openProvider(
       const { createAgentSandboxPool } = await import('#adapters/kubernetes/sandboxes/claims/warm-pool.ts');
       await createAgentSandboxPool({ ...own, warmPool, config }).makeRoom();
     };
-    return createAgentSandboxProvider({ ...own, ...guested, warmPool, warmPoolsByImage, size, makeRoom });
+    return createAgentSandboxProvider({ ...own, guest, warmPool, warmPoolsByImage, size, makeRoom });
   }
   if (sandboxImage === undefined) throw new ConfigError([`PORTHOLE_SANDBOX_IMAGE: ${NEEDS_IMAGE}`]);
   const { createKubernetesProvider } = await import('#adapters/kubernetes/sandboxes/kubernetes-provider.ts');
   return createKubernetesProvider({
     ...own,
-    ...guested,
+    guest,
     image: sandboxImage,
     pod: {
       cpuLimitMillis: Math.round(size.cpu * 1_000),

@@ -96,7 +96,7 @@ export async function openServices({
     const platform = await openPlatform(config, {
       records,
       tokens,
-      guestKeys: createGuestKeys(keys, () => clock.now()),
+      guestKeys: createGuestKeys(keys),
       publisher,
       activity,
       clock,

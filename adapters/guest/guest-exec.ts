@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Duplex, Readable, Writable } from 'node:stream';
-import { checkCommand } from '#adapters/sandboxes/shell/check-command.ts';
+import { checkCommand } from './check-command.ts';
 import type { ExecCommand, ExecExit, ExecProcess } from '#core/ports/sandbox-provider.ts';
 import { commandExit, EXEC, type ExecRequest, STDIN_WINDOW } from '#guest/protocol/exec.ts';
 import { type WebSocketMessage, WebSocketReader, WebSocketWriter } from '#guest/protocol/web-socket.ts';

@@ -82,8 +82,11 @@ function ed25519Key(seed: Buffer): KeyObject {
   return createPrivateKey({ key: Buffer.concat([ED25519_PKCS8, seed]), format: 'der', type: 'pkcs8' });
 }
 
-/** Signs what guests are asked, with a key that the guest's pod was given; the current one goes to new pods. */
-export function createGuestKeys({ byKid }: KeySet, now: () => Date): GuestKeys {
+/**
+ * Signs requests to guests with a key that the guest's pod was given; the current one goes to new pods. By the system's
+ * clock, like the guest that verifies them.
+ */
+export function createGuestKeys({ byKid }: KeySet, now: () => Date = () => new Date()): GuestKeys {
   const keys = new Map([...byKid.values()].map(({ guest }) => [publicKeyText(guest), guest]));
   return {
     publicKeys: [...keys.keys()].join(','),

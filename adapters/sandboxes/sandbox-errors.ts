@@ -16,11 +16,6 @@ export function sandboxNotRunning(id: string, reason: string, cause?: unknown): 
   return new PortholeError('sandbox_not_running', `Sandbox ${id} does not run: ${reason}.`, { cause });
 }
 
-/** The shell that shows that commands run has ended as none does that began. */
-export function noCommandRuns(id: string, code: number, said = ''): PortholeError {
-  return transportError(id, `no command runs in it: sh ended with code ${code}${said && `: ${said}`}`);
-}
-
 /** What a caller gets for a port that refuses on both addresses. */
 export function nothingListens(id: string, port: number): PortholeError {
   return new PortholeError(

@@ -9,6 +9,7 @@ import {
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
 import type { GatewayProbe } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
+import type { GuestAccess } from '#adapters/kubernetes/sandboxes/guest/pod-guests.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import { annotated } from '#adapters/kubernetes/sandboxes/sandbox-id.ts';
 import { systemClock } from '#adapters/system/system-clock.ts';
@@ -44,6 +45,9 @@ export interface PreviewFixture {
 
 const NAMESPACES: Collection = { path: '/api/v1/namespaces', plural: 'namespaces' };
 
+/** No guest is called here. */
+const NONE: GuestAccess = { keys: { publicKeys: '', sign: () => undefined }, reach: 'address' };
+
 /** Serves whatever it is asked for: readiness has a bench of its own. */
 const PROMPT: GatewayProbe = { proxies: async () => ['proxy'], ask: async () => 'app' };
 
@@ -66,7 +70,7 @@ export async function openPreviewFixture(kubeconfig: string): Promise<PreviewFix
     },
     planeOf(namespace, { client: by = client, probe = PROMPT } = {}) {
       const preview = optionsOf(namespace);
-      const cluster = createKubernetesProvider({ client: by, access, namespace, image: 'none' });
+      const cluster = createKubernetesProvider({ client: by, access, namespace, image: 'none', guest: NONE });
       // Whether anything listens is asked beside the gateway, and not what is measured here.
       const provider: SandboxProvider = Object.assign(Object.create(cluster) as SandboxProvider, {
         inspect: (id: string, signal?: AbortSignal) => cluster.inspect(id, signal),
@@ -106,7 +110,7 @@ function optionsOf(namespace: string): PreviewOptions {
 
 /** Nothing schedules it, and so nothing but us says what has become of it. */
 async function makePod(client: KubernetesClient, namespace: string): Promise<void> {
-  const { pod } = sandboxPodManifests({ namespace, sandboxId: SANDBOX, image: 'none' });
+  const { pod } = sandboxPodManifests({ namespace, sandboxId: SANDBOX, image: 'none', guestKeys: '' });
   const { spec, ...rest } = annotated(pod, SANDBOX) as { spec: object };
   const pods = collection(PODS, namespace);
   await client.create(pods, {

@@ -83,6 +83,8 @@ export interface PortInfo {
   readonly address: string;
   readonly pid: number | null;
   readonly program: string | null;
+  /** Its command line, cut at 400 characters. */
+  readonly command: string | null;
   readonly process_id: string | null;
   readonly server: string | null;
   readonly since: string;

@@ -97,7 +97,7 @@ export type GuestAnswer = IncomingMessage;
 
 /**
  * Where sandboxes live. Every method is idempotent, and safe to repeat after a crash in the middle. Files, archives,
- * listings and sessions are written once, on `exec`: an image with a shell and tar is enough. A sandbox keeps what it was made from: `resume` takes nothing but its id.
+ * listings and processes are written once, on `callGuest`. A sandbox keeps what it was made from: `resume` takes nothing but its id.
  *
  * Failure codes (PortholeError): `sandbox_not_found` where there is no such sandbox, `sandbox_not_running` where it is
  * stopped or still being created, `exec_transport_error` where the provider cannot be reached.
@@ -146,12 +146,10 @@ export interface SandboxProvider {
   dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex>;
 
   /**
-   * Asks the sandbox's guest, and resolves when its answer begins. Undefined where sandboxes have no guest.
+   * Asks the sandbox's guest, and resolves when its answer begins.
    * @throws PortholeError as the guest refuses (any status from 400 on), `exec_transport_error` where the connection is lost
    */
-  readonly callGuest?:
-    | ((id: string, call: GuestCall, signal?: AbortSignal) => Promise<GuestAnswer>)
-    | undefined;
+  callGuest(id: string, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer>;
 
   /** The ids of every sandbox that bears our mark, running or not; used to find strays. */
   list(signal?: AbortSignal): AsyncIterable<string>;

@@ -1,6 +1,6 @@
 import { finished } from 'node:stream';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
-import { callGuest, changedProvider } from './changed-provider.ts';
+import { changedProvider } from './changed-provider.ts';
 import type { SandboxActivity } from './sandbox-activity.ts';
 
 /**
@@ -16,19 +16,17 @@ export function activeProvider(provider: SandboxProvider, activity: SandboxActiv
       return process;
     },
 
-    callGuest:
-      provider.callGuest &&
-      (async (id, call, signal) => {
-        const end = activity.begin(id);
-        try {
-          const answer = await callGuest(provider, id, call, signal);
-          finished(answer, end);
-          return answer;
-        } catch (error) {
-          end();
-          throw error;
-        }
-      }),
+    async callGuest(id, call, signal) {
+      const end = activity.begin(id);
+      try {
+        const answer = await provider.callGuest(id, call, signal);
+        finished(answer, end);
+        return answer;
+      } catch (error) {
+        end();
+        throw error;
+      }
+    },
 
     async dial(id, port, signal) {
       const stream = await provider.dial(id, port, signal);

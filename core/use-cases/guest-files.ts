@@ -15,7 +15,6 @@ import {
 } from '#guest/protocol/files.ts';
 import { PortholeError } from '../errors.ts';
 import type { GuestCall, SandboxProvider } from '../ports/sandbox-provider.ts';
-import { callGuest } from './changed-provider.ts';
 import { jsonAnswer } from './guest-answers.ts';
 
 /** A provider whose sandboxes have a guest, or have none. */
@@ -51,8 +50,7 @@ export async function openGuestFile(
   from: number,
   signal?: AbortSignal,
 ): Promise<GuestFile> {
-  const answer = await callGuest(
-    provider,
+  const answer = await provider.callGuest(
     sandboxId,
     {
       method: 'GET',
@@ -84,8 +82,7 @@ async function send<T>(
   content.once('error', keep);
   try {
     signal?.throwIfAborted();
-    const answer = await callGuest(
-      provider,
+    const answer = await provider.callGuest(
       sandboxId,
       { ...call, body: content, headers: { 'content-type': 'application/octet-stream' } },
       signal,
@@ -176,8 +173,7 @@ export async function tarOfGuest(
 ): Promise<{ readonly tar: Readable; readonly leftOut: () => number }> {
   const fields = new URLSearchParams({ path: folder, ...(copiesHardLinks && { hard_links: 'copy' }) });
   for (const exclude of excludes) fields.append('exclude', exclude);
-  const answer = await callGuest(
-    provider,
+  const answer = await provider.callGuest(
     sandboxId,
     { method: 'GET', path: `/v1/tar?${fields.toString()}` },
     signal,
@@ -210,7 +206,7 @@ export async function listInGuest(
   signal?: AbortSignal,
 ): Promise<{ readonly listing: Buffer; readonly isTooMuch: boolean }> {
   const path = `/v1/list?${query({ path: folder, depth: String(depth) })}`;
-  const answer = await callGuest(provider, sandboxId, { method: 'GET', path }, signal);
+  const answer = await provider.callGuest(sandboxId, { method: 'GET', path }, signal);
   const parts: Buffer[] = [];
   let length = 0;
   try {
@@ -254,7 +250,7 @@ function jsonOrUndefined(line: string): unknown {
   }
 }
 
-/** @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`, `forbidden`, `guest_required`, `workspace_archive_write_error` */
+/** @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`, `forbidden`, `workspace_archive_write_error` */
 export async function deleteWorkspaceFile(
   provider: GuestProvider,
   sandboxId: string,
@@ -264,7 +260,7 @@ export async function deleteWorkspaceFile(
 ): Promise<void> {
   const path = `/v1/files?${query({ path: absolute, recursive: String(recursive) })}`;
   const call = { method: 'DELETE', path, answerWithin: UNPACKS_WITHIN_MS } as const;
-  await jsonAnswer(await callGuest(provider, sandboxId, call, signal), sandboxId, done);
+  await jsonAnswer(await provider.callGuest(sandboxId, call, signal), sandboxId, done);
 }
 
 /** @throws as `deleteWorkspaceFile` does, and `file_exists` */
@@ -275,7 +271,7 @@ export async function moveWorkspaceFile(
   signal?: AbortSignal,
 ): Promise<void> {
   const call = { method: 'POST', path: '/v1/move', body } as const;
-  await jsonAnswer(await callGuest(provider, sandboxId, call, signal), sandboxId, done);
+  await jsonAnswer(await provider.callGuest(sandboxId, call, signal), sandboxId, done);
 }
 
 /** More than any event has. */
@@ -290,7 +286,7 @@ export async function* watchWorkspace(
   signal: AbortSignal,
 ): AsyncGenerator<WatchEvent | undefined, void, undefined> {
   const path = `/v1/watch?${query({ path: folder, recursive: String(recursive) })}`;
-  const answer = await callGuest(provider, sandboxId, { method: 'GET', path }, signal);
+  const answer = await provider.callGuest(sandboxId, { method: 'GET', path }, signal);
   let rest = '';
   try {
     answer.setEncoding('utf8');

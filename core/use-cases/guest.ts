@@ -1,5 +1,4 @@
 import type { GuestCall, SandboxProvider } from '../ports/sandbox-provider.ts';
-import { callGuest, guestRequired } from './changed-provider.ts';
 import { type AnswerSchema, eventsAnswer, jsonAnswer, type ServerSentEvent } from './guest-answers.ts';
 
 export interface GuestCallOptions extends Pick<GuestCall, 'body' | 'answerWithin'> {
@@ -27,29 +26,26 @@ export class Guest {
     schema: AnswerSchema<T>,
     { signal, ...rest }: GuestCallOptions = {},
   ): Promise<{ readonly status: number; readonly value: T }> {
-    const answer = await callGuest(this.#provider, this.#sandboxId, { method, path, ...rest }, signal);
+    const answer = await this.#provider.callGuest(this.#sandboxId, { method, path, ...rest }, signal);
     const value = await jsonAnswer(answer, this.#sandboxId, schema);
     return { status: answer.statusCode ?? 500, value };
   }
 
   /** Server-sent events, until the guest or the signal ends them; rejects when the connection is lost. */
   async *events(path: string, signal?: AbortSignal): AsyncGenerator<ServerSentEvent> {
-    const answer = await callGuest(this.#provider, this.#sandboxId, { method: 'GET', path }, signal);
+    const answer = await this.#provider.callGuest(this.#sandboxId, { method: 'GET', path }, signal);
     yield* eventsAnswer(answer, this.#sandboxId, signal);
   }
 }
 
 export interface Guests {
-  /** Does not connect yet. @throws PortholeError `guest_required` where the provider's sandboxes have no guest */
+  /** Does not connect yet. */
   of(sandboxId: string): Guest;
 }
 
 /** Of a provider that neither resumes nor counts calls as use: who calls decides about both. */
 export function guestsOf(provider: Pick<SandboxProvider, 'callGuest'>): Guests {
   return {
-    of(sandboxId) {
-      if (provider.callGuest === undefined) throw guestRequired();
-      return new Guest(provider, sandboxId);
-    },
+    of: (sandboxId) => new Guest(provider, sandboxId),
   };
 }

@@ -2,7 +2,6 @@ import type { SandboxRecord } from '../ports/sandbox-records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { lifecycleDecision, type LifecycleLimits, type LifecycleDecision } from '../rules/lifecycle.ts';
 import { isOfPool } from '../rules/pool-owner.ts';
-import { callGuest } from './changed-provider.ts';
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
 import { everyItem } from './every-item.ts';
 
@@ -89,8 +88,8 @@ const EXPIRES_WITHIN_MS = 2_000;
 async function expireProcesses(provider: SandboxProvider, id: string): Promise<void> {
   try {
     const call = { method: 'POST', path: '/v1/expire', answerWithin: EXPIRES_WITHIN_MS } as const;
-    (await callGuest(provider, id, call)).resume();
+    (await provider.callGuest(id, call)).resume();
   } catch {
-    // It has no guest, or does not run any more.
+    // It does not run any more.
   }
 }

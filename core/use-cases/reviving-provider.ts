@@ -1,7 +1,7 @@
 import { PortholeError } from '../errors.ts';
 import type { Records } from '../ports/records.ts';
 import type { ExecCommand, ExecProcess, SandboxProvider } from '../ports/sandbox-provider.ts';
-import { callGuest, changedProvider } from './changed-provider.ts';
+import { changedProvider } from './changed-provider.ts';
 import { whyEnded } from './why-ended.ts';
 
 /**
@@ -36,19 +36,17 @@ export function revivingProvider(
     };
   };
   return changedProvider(provider, {
-    callGuest:
-      provider.callGuest &&
-      (async (id, call, signal) => {
-        try {
-          return await callGuest(provider, id, call, signal);
-        } catch (error) {
-          // Then nothing of a body has been read.
-          const isDown = error instanceof PortholeError && error.code === 'sandbox_not_running';
-          if (!isDown || !(await isWanted(id))) throw error;
-        }
-        await provider.resume(id, signal);
-        return callGuest(provider, id, call, signal);
-      }),
+    async callGuest(id, call, signal) {
+      try {
+        return await provider.callGuest(id, call, signal);
+      } catch (error) {
+        // Then nothing of a body has been read.
+        const isDown = error instanceof PortholeError && error.code === 'sandbox_not_running';
+        if (!isDown || !(await isWanted(id))) throw error;
+      }
+      await provider.resume(id, signal);
+      return provider.callGuest(id, call, signal);
+    },
 
     async exec(id, command, signal) {
       try {

@@ -1,46 +1,36 @@
 import { type TarValidatorOptions, TarValidator } from '../rules/archive/tar-validator.ts';
 import type { TarHeader } from '../rules/archive/tar-header.ts';
-import type { Note } from '../rules/archive/tar-output.ts';
-import { tarMember, tarPadding } from '../rules/archive/tar-writer.ts';
 import { END_OF_ARCHIVE } from '../rules/archive/write-tar.ts';
 
 /**
  * A tar that comes out of a sandbox, made safe to hand on: without the entries that would be refused on their way back, which are devices, names that are absolute or have ".." in them, and what lies beyond a
  * link. Symbolic links stay, wherever they lead.
- * @param note tells what is not in it, asked once all is read; becomes its last entry
  * @param leftOut told how many were left out, once all is done
  * @throws PortholeError `invalid_request` for what cannot be read as a tar
  */
 export async function* validatedTar(
   source: AsyncIterable<Buffer>,
-  note: () => Note | undefined,
   leftOut?: (entries: number) => void,
 ): AsyncGenerator<Buffer, void, undefined> {
-  const entries = yield* validatedBytes(source, { remembers: 'folders', leavesOut: true }, note);
+  const entries = yield* validatedBytes(source, { remembers: 'folders', leavesOut: true });
   leftOut?.(entries);
 }
 
 /**
  * The entries that the judge takes, as they are, and the end of the archive.
- * @param seen gets each entry
  * @returns how many were left out
  * @throws PortholeError `invalid_request`
  */
 export async function* validatedBytes(
   source: AsyncIterable<Buffer>,
   options: Omit<TarValidatorOptions, 'visitor'>,
-  note: () => Note | undefined = () => undefined,
-  seen: (entry: TarHeader) => void = () => undefined,
 ): AsyncGenerator<Buffer, number, undefined> {
   let pieces: Buffer[] = [];
   const take = (bytes: Buffer) => void pieces.push(bytes);
   const validator = new TarValidator({
     ...options,
     visitor: {
-      entry(entry, headers) {
-        seen(entry);
-        take(headers);
-      },
+      entry: (_entry, headers) => take(headers),
       contents: take,
       padding: take,
     },
@@ -53,15 +43,6 @@ export async function* validatedBytes(
     pieces = [];
   }
   validator.end();
-  const notice = note();
-  if (notice !== undefined) {
-    const { content, ...member } = notice;
-    yield Buffer.concat([
-      tarMember({ ...member, size: content.length }),
-      content,
-      tarPadding(content.length),
-    ]);
-  }
   yield END_OF_ARCHIVE;
   return validator.leftOut;
 }
@@ -72,7 +53,6 @@ export type TarPiece = { readonly entry: TarHeader } | { readonly contents: Buff
 /** The same, for whoever wants what is in it. */
 export async function* validatedEntries(
   source: AsyncIterable<Buffer>,
-  note: () => Note | undefined,
 ): AsyncGenerator<TarPiece, void, undefined> {
   let pieces: TarPiece[] = [];
   const validator = new TarValidator({
@@ -90,9 +70,4 @@ export async function* validatedEntries(
     pieces = [];
   }
   validator.end();
-  const notice = note();
-  if (notice === undefined) return;
-  const { name, mtime, content } = notice;
-  yield { entry: { name, mtime, linkName: '', type: 'file', size: content.length, mode: 0o644 } };
-  yield { contents: content };
 }

@@ -29,24 +29,10 @@ lent() {
 }
 `;
 
-/** How files are called that a script makes before it moves them to their places: a pattern of the shell. Listings and archives leave them out. */
-export const UNDER_WAY = '.porthole-????????????????';
-
 /**
  * The environment variable with the folders and files, one a line, that a caller may reach of the workspace; unset: all of it.
  */
 export const DELEGATED_PATHS = 'PORTHOLE_LENT_PATHS';
-
-/** Then, in the folder `$1` below it, which is shifted away, if it is lent to whoever asks. */
-export const IN_FOLDER = `${IN_WORKSPACE}
-folder=./$1
-shift
-[ -e "$folder" ] || exit 51
-[ -d "$folder" ] || exit 50
-cd -P -- "$folder" || exit 46
-arrived
-lent "$here"
-`;
 
 /** What the scripts exit with → how a caller is told. */
 const FAILURES: Record<number, (path: string) => PortholeError> = {
@@ -67,7 +53,7 @@ const FAILURES: Record<number, (path: string) => PortholeError> = {
 };
 
 /** Undefined for an exit code that says nothing about the path. */
-export function knownFailure(code: number | undefined, path: string): PortholeError | undefined {
+function knownFailure(code: number | undefined, path: string): PortholeError | undefined {
   return FAILURES[code ?? -1]?.(path);
 }
 
@@ -126,13 +112,13 @@ async function endScript(process: ExecProcess): Promise<void> {
 const OPENS_WITHIN_MS = 10_000;
 
 /** What a script says once its file is open; one that is not open in time is ended, as if it had failed. */
-export async function opensInTime(process: ExecProcess, opened: Promise<boolean>): Promise<boolean> {
+async function opensInTime(process: ExecProcess, opened: Promise<boolean>): Promise<boolean> {
   const late = setTimeout(() => process.kill('SIGKILL'), OPENS_WITHIN_MS);
   return opened.finally(() => clearTimeout(late));
 }
 
 /** One of the scripts, as it runs. */
-export interface Script {
+interface Script {
   /** True once it says that the file is open; false when it ended without saying so. */
   readonly ready: Promise<boolean>;
   /** Why it failed, once it has ended: by its exit code, else in the words of the sandbox's own tools. */
@@ -142,7 +128,7 @@ export interface Script {
 /** More than any tool has to say about one file. */
 const MAX_WORDS = 4_096;
 
-export function watchScript(process: ExecProcess): Script {
+function watchScript(process: ExecProcess): Script {
   const { promise: ready, resolve } = Promise.withResolvers<boolean>();
   let said = '';
   process.stderr.setEncoding('utf8');

@@ -13,6 +13,8 @@ export const portInfo = z.object({
   /** Null: a process that the guest may not look at. */
   pid: z.nullable(z.int().check(z.gte(0))),
   program: z.nullable(z.string().check(z.maxLength(256))),
+  /** Its command line, cut at 400 characters. Guests of earlier versions do not have it. */
+  command: z._default(z.nullable(z.string().check(z.maxLength(400))), null),
   /** The process of the guest in whose group it listens. */
   process_id: z.nullable(processId),
   server: z.nullable(serverName),

@@ -87,6 +87,5 @@ export const timeout = (longest: number) =>
 export const GUEST_ERRORS: readonly ErrorCode[] = [
   'sandbox_not_found',
   'sandbox_not_running',
-  'guest_required',
   'exec_transport_error',
 ];

@@ -30,7 +30,6 @@ export const deleteFileRoute = defineRoute({
     'sandbox_not_found',
     'workspace_read_not_found',
     'sandbox_not_running',
-    'guest_required',
     'workspace_archive_write_error',
     'exec_transport_error',
   ],

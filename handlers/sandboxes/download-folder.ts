@@ -39,7 +39,7 @@ export const downloadFolderRoute = defineRoute({
     const folder = resolveWorkspacePath(path, 'path');
     const provider = delegatedProvider(services.provider, caller, folder);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    const { tar, note } = await persistWorkspace(
+    const { tar } = await persistWorkspace(
       { provider },
       sandbox.id,
       { path: folder, copiesHardLinks: format === 'zip' },
@@ -54,8 +54,8 @@ export const downloadFolderRoute = defineRoute({
       },
       body:
         format === 'zip'
-          ? (await loadZip()).zipOfTar(tar, note)
-          : Readable.from(validatedTar(tar, note), { objectMode: false }),
+          ? (await loadZip()).zipOfTar(tar)
+          : Readable.from(validatedTar(tar), { objectMode: false }),
     };
   },
 });

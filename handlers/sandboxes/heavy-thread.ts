@@ -5,7 +5,6 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { setPriority } from 'node:os';
 import { PortholeError } from '#core/errors.ts';
-import type { Note } from '#core/rules/archive/tar-output.ts';
 import type { Listing } from '#core/use-cases/list-workspace-files.ts';
 
 export const HEAVY_THREAD = new URL(import.meta.url);
@@ -17,7 +16,7 @@ export type Job = 'zip' | 'listing';
 export type ZipAsks = { readonly kind: 'more' } | { readonly kind: 'piece'; readonly bytes: Uint8Array };
 export type ZipAnswer =
   | { readonly kind: 'tar'; readonly bytes: Uint8Array }
-  | { readonly kind: 'end'; readonly note: Note | undefined }
+  | { readonly kind: 'end' }
   | { readonly kind: 'taken' };
 export interface ListingAsk {
   readonly id: number;
@@ -48,20 +47,15 @@ async function zip(port: NonNullable<typeof parentPort>): Promise<void> {
       port.once('message', resolve);
       port.postMessage(asks, asks.kind === 'piece' ? [asks.bytes.buffer as ArrayBuffer] : []);
     });
-  let note: Note | undefined;
   async function* tar(): AsyncGenerator<Buffer, void, undefined> {
     for (;;) {
       const answer = await ask({ kind: 'more' });
-      if (answer.kind === 'tar') {
-        yield Buffer.from(answer.bytes.buffer, answer.bytes.byteOffset, answer.bytes.length);
-        continue;
-      }
-      if (answer.kind === 'end') note = answer.note;
-      return;
+      if (answer.kind !== 'tar') return;
+      yield Buffer.from(answer.bytes.buffer, answer.bytes.byteOffset, answer.bytes.length);
     }
   }
   try {
-    for await (const piece of zipPieces(tar(), () => note)) {
+    for await (const piece of zipPieces(tar())) {
       await ask({ kind: 'piece', bytes: Uint8Array.from(piece) });
     }
     port.postMessage({ kind: 'done' } satisfies ZipSays, []);

@@ -39,7 +39,6 @@ export const moveFileRoute = defineRoute({
     'workspace_read_not_found',
     'file_exists',
     'sandbox_not_running',
-    'guest_required',
     'workspace_archive_write_error',
     'exec_transport_error',
   ],

@@ -38,8 +38,8 @@ export const persistWorkspaceRoute = defineRoute({
   async handle({ params, query, caller, signal }, services) {
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const excludes = query.excludes === undefined ? [] : query.excludes.split(',');
-    const { tar, note } = await persistWorkspace(services, sandbox.id, { excludes }, signal);
-    const body = Readable.from(validatedBytes(tar, { remembers: 'none' }, note), { objectMode: false });
+    const { tar } = await persistWorkspace(services, sandbox.id, { excludes }, signal);
+    const body = Readable.from(validatedBytes(tar, { remembers: 'none' }), { objectMode: false });
     return {
       statusCode: 200,
       headers: { 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' },

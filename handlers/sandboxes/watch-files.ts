@@ -36,7 +36,6 @@ export const watchFilesRoute = defineRoute({
     'sandbox_not_found',
     'workspace_read_not_found',
     'sandbox_not_running',
-    'guest_required',
     'workspace_archive_read_error',
     'exec_transport_error',
     'not_streamable',

@@ -3,7 +3,6 @@ import { Readable } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import { PortholeError } from '#core/errors.ts';
 import type { TarHeader } from '#core/rules/archive/tar-header.ts';
-import type { Note } from '#core/rules/archive/tar-output.ts';
 import { type ZipEntry, ZipWriter } from '#core/rules/archive/zip-writer.ts';
 import { validatedEntries } from '#core/use-cases/validated-tar.ts';
 import type { Job, ZipAnswer, ZipSays } from './heavy-thread.ts';
@@ -27,8 +26,8 @@ const MEMORY = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4, stack
  * its way, at the pace of its reader, in a thread. Symbolic links are stored as links, as Info-ZIP
  * does; pipes and hard links are left out, and so is what `validatedTar` leaves out.
  */
-export function zipOfTar(tar: Readable, note: () => Note | undefined): Readable {
-  const pieces = threadPieces(tar, note);
+export function zipOfTar(tar: Readable): Readable {
+  const pieces = threadPieces(tar);
   const output = new Readable({
     read() {
       pieces.next().then(
@@ -50,10 +49,7 @@ export function zipOfTar(tar: Readable, note: () => Note | undefined): Readable 
  * The thread asks, one thing at a time: so it never gets more than it can take, nor sends more than
  * is read.
  */
-async function* threadPieces(
-  tar: Readable,
-  note: () => Note | undefined,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* threadPieces(tar: Readable): AsyncGenerator<Uint8Array, void, undefined> {
   const { HEAVY_THREAD, JOB } = await import('./heavy-thread.ts');
   const thread = new Worker(HEAVY_THREAD, {
     workerData: { [JOB]: 'zip' satisfies Job },
@@ -77,7 +73,7 @@ async function* threadPieces(
         answer({ kind: 'taken' });
       } else {
         const { value, done } = await source.next();
-        answer(done === true ? { kind: 'end', note: note() } : { kind: 'tar', bytes: value });
+        answer(done === true ? { kind: 'end' } : { kind: 'tar', bytes: value });
       }
     }
   } catch (error) {
@@ -87,14 +83,11 @@ async function* threadPieces(
   }
 }
 
-export async function* zipPieces(
-  tar: AsyncIterable<Buffer>,
-  note: () => Note | undefined,
-): AsyncGenerator<Buffer, void, undefined> {
+export async function* zipPieces(tar: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
   const zip = new ZipWriter();
   try {
     let isOpen = false;
-    for await (const piece of validatedEntries(tar, note)) {
+    for await (const piece of validatedEntries(tar)) {
       if ('contents' in piece) {
         if (isOpen) await zip.write(piece.contents);
       } else {

@@ -214,11 +214,6 @@ export const EnvironmentSchema = z.object({
     .describe(
       "kubernetes: whether sandboxes share the node's user namespace; false needs Kubernetes 1.33 and a runtime with user namespaces (containerd 2)",
     ),
-  PORTHOLE_SANDBOX_GUEST: flag
-    .default(false)
-    .describe(
-      'In a cluster: whether sandboxes run the guest, which their images must have in /porthole; commands and previews go to it at the pod instead of through the API server',
-    ),
   PORTHOLE_GUEST_REACH: z
     .enum(['address', 'forward'])
     .optional()

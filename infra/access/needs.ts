@@ -16,10 +16,6 @@ const GATEWAY_API = 'gateway.networking.k8s.io';
 const CLAIMS_API = 'extensions.agents.x-k8s.io';
 const SANDBOXES_API = 'agents.x-k8s.io';
 
-/** API servers ask of a WebSocket for the verb of its upgrade, and newer ones also for the one that it stands for. */
-const UPGRADE = 'its WebSocket begins as a GET';
-const SINCE_1_35 = 'asked for as well from Kubernetes 1.35 on';
-
 /** Previews come to an end in the functions as well as in the reaper. */
 const ENDING = [
   ...needs(GATEWAY_API, 'httproutes', {
@@ -45,21 +41,6 @@ const PREVIEWS = [
   }),
 ];
 
-/** Whoever makes the pod. */
-const COMMANDS = [
-  ...needs('', 'pods', {
-    get: 'find the pod of a sandbox',
-    watch: 'wait until a pod runs, or has gone',
-  }),
-  ...needs('', 'pods/exec', { get: `run a command; ${UPGRADE}`, create: `run a command; ${SINCE_1_35}` }),
-];
-
-/** Commands and streams. */
-const IN_PODS = [
-  ...COMMANDS,
-  ...needs('', 'pods/portforward', { get: `dial a port; ${UPGRADE}`, create: `dial a port; ${SINCE_1_35}` }),
-];
-
 /** To stop and to destroy sandboxes, and to find strays. */
 const ENDING_PODS = [
   ...needs('', 'pods', {
@@ -79,7 +60,6 @@ const ENDING_PODS = [
 const STARTING_PODS = needs('', 'pods', { create: 'start a sandbox' });
 
 const PODS = [
-  ...IN_PODS,
   ...ENDING_PODS,
   ...STARTING_PODS,
   ...needs('', 'persistentvolumeclaims', { create: 'create a sandbox' }),
@@ -103,11 +83,7 @@ const ENDING_CLAIMS = [
   }),
 ];
 
-const CLAIMS = [
-  ...IN_PODS,
-  ...ENDING_CLAIMS,
-  ...needs(CLAIMS_API, 'sandboxclaims', { create: 'create a sandbox' }),
-];
+const CLAIMS = [...ENDING_CLAIMS, ...needs(CLAIMS_API, 'sandboxclaims', { create: 'create a sandbox' })];
 
 /** The pool that claims come from, and how many it keeps ready; of other pools nothing. */
 const POOL = [
@@ -116,8 +92,8 @@ const POOL = [
 ];
 
 /**
- * What the functions do in the cluster, and nothing else: one right for each kind of call that the adapters make. They never read a Secret or a ConfigMap, and
- * change no pod; where agent-sandbox makes the pods, they cannot make any themselves.
+ * What the functions do in the cluster, and nothing else: one right for each kind of call that the adapters make. They never read a Secret or a ConfigMap,
+ * change no pod, and reach into none through the API server: guests are called at their pods' addresses; where agent-sandbox makes the pods, they cannot make any themselves.
  * @param warmPool the pool of sandboxes that ask for no image
  */
 export function functionNeeds(provider: Provider, warmPool?: string): readonly Need[] {
@@ -134,7 +110,7 @@ export function reaperNeeds(): readonly Need[] {
 }
 
 /**
- * The lifecycle stops and destroys sandboxes, whose previews end with them; it makes nothing and runs no command. Where it archives, it starts a stopped sandbox again, so that a command in it can read its files: claims come back by the
+ * The lifecycle stops and destroys sandboxes, whose previews end with them; it makes nothing. Where it archives, it starts a stopped sandbox again, so that its guest can read the files: claims come back by the
  * same patch that stops them, pods are made.
  */
 export function lifecycleNeeds(
@@ -146,7 +122,6 @@ export function lifecycleNeeds(
     ...(provider === 'agent-sandbox' ? [] : ENDING_PODS),
     ...(provider === 'agent-sandbox' || !archives ? [] : STARTING_PODS),
     ...(provider === 'kubernetes' ? [] : ENDING_CLAIMS),
-    ...(archives ? COMMANDS : []),
   ]);
 }
 

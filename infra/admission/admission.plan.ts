@@ -5,7 +5,6 @@ import { previewServicesPlan } from './preview-services.plan.ts';
 import { sandboxClaimsPlan } from './sandbox-claims.plan.ts';
 import { sandboxModesPlan } from './sandbox-modes.plan.ts';
 import { sandboxPodsPlan } from './sandbox-pods.plan.ts';
-import { sandboxStreamsPlan } from './sandbox-streams.plan.ts';
 import { sandboxVolumesPlan } from './sandbox-volumes.plan.ts';
 
 /** Every admission policy of the stack, by the id that its resources are named after. */
@@ -19,7 +18,6 @@ export function admissionPlan(
     'sandbox-volumes': sandboxVolumesPlan(config),
     'sandbox-claims': sandboxClaimsPlan(config),
     'sandbox-modes': sandboxModesPlan(config),
-    'sandbox-streams': sandboxStreamsPlan(config),
     'foreign-objects': foreignObjectsPlan(config),
   };
 }

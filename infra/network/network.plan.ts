@@ -43,9 +43,8 @@ export function fromGatewayPlan(config: NetworkConfig) {
   });
 }
 
-/** The functions' own pods, and what runs each minute, call the guests; undefined where sandboxes run none. */
+/** The functions' own pods, and what runs each minute, call the guests. */
 export function toGuestPlan(config: NetworkConfig) {
-  if (!config.sandboxes.guest) return undefined;
   return policy(config, 'porthole-guests-from-functions', {
     policyTypes: ['Ingress'],
     ingress: [

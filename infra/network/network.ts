@@ -25,13 +25,12 @@ export class Network extends pulumi.ComponentResource {
     const opening = { parent: this, dependsOn: [closed] };
     const egress = egressPlan(args);
     const channel = channelPlan(args);
-    const guests = toGuestPlan(args);
     const opened = [
       new NetworkPolicy(`${name}-functions`, functionsPlan(args), { parent: this }),
       new NetworkPolicy(`${name}-from-gateway`, fromGatewayPlan(args), opening),
       new NetworkPolicy(`${name}-internet`, internetPlan(args), opening),
       ...(egress === undefined ? [] : [new NetworkPolicy(`${name}-egress`, egress, opening)]),
-      ...(guests === undefined ? [] : [new NetworkPolicy(`${name}-guests`, guests, opening)]),
+      new NetworkPolicy(`${name}-guests`, toGuestPlan(args), opening),
       ...(channel === undefined ? [] : [new NetworkPolicy(`${name}-channel`, channel, opening)]),
     ];
     this.registerOutputs({ policies: [closed, ...opened].map(({ id }) => id) });

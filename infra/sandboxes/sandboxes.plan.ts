@@ -21,22 +21,15 @@ export function guestKeys({
   signingKeys,
 }: Pick<StackConfig, 'sandboxes' | 'signingKeys'>): string | undefined {
   if (sandboxes.guestKeys !== undefined || signingKeys === undefined) return sandboxes.guestKeys;
-  return createGuestKeys(deriveKeySet(JwksSchema.parse(JSON.parse(signingKeys))), () => new Date())
-    .publicKeys;
+  return createGuestKeys(deriveKeySet(JwksSchema.parse(JSON.parse(signingKeys)))).publicKeys;
 }
 
-/** What runs in a sandbox of a template: the guest, or nothing until commands come by exec. */
-function runPlan(config: SandboxesConfig) {
-  const keys = config.sandboxes.guest ? guestKeys(config) : undefined;
-  if (keys === undefined) return { command: ['sleep', 'infinity'], env: [], folders: {} };
-  const { command, env } = guestPod(keys, { HOME, WORKSPACE: '/workspace' });
+/** What a sandbox of a template runs. */
+function guestPlan(config: SandboxesConfig) {
+  const { command, env } = guestPod(guestKeys(config) ?? '', { HOME, WORKSPACE: '/workspace' });
   // Empty while it waits in a warm pool; a claimed one has it when its pod starts again.
   const fieldPath = `metadata.labels['${LABELS.sandbox}']`;
-  return {
-    command,
-    env: [...env, { name: 'SANDBOX_ID', valueFrom: { fieldRef: { fieldPath } } }],
-    folders: { guest: GUEST_STATE },
-  };
+  return { command, env: [...env, { name: 'SANDBOX_ID', valueFrom: { fieldRef: { fieldPath } } }] };
 }
 
 /**
@@ -45,8 +38,8 @@ function runPlan(config: SandboxesConfig) {
  */
 export function templatesPlan(config: SandboxesConfig) {
   const { namespaces, sandboxes } = config;
-  const { command, env, folders } = runPlan(config);
-  const scratch = { tmp: '/tmp', home: HOME, ...folders };
+  const { command, env } = guestPlan(config);
+  const scratch = { tmp: '/tmp', home: HOME, guest: GUEST_STATE };
   return Object.entries(sandboxes.templates).map(([name, template]) => ({
     apiVersion: API_VERSION,
     kind: 'SandboxTemplate',

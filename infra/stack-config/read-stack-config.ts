@@ -119,7 +119,7 @@ function contradictions(config: StackConfig): string[] {
   }
   for (const [key, text] of sandboxProblems(sandboxes)) problem(`sandboxes.${key}`, text);
   for (const [key, text] of archiveProblems(config)) problem(key, text);
-  if (sandboxes.guest && Object.keys(sandboxes.templates).length > 0) {
+  if (Object.keys(sandboxes.templates).length > 0) {
     const keys = attempt(() => guestKeys(config));
     const text =
       'is required for the guests of templates, whose signing keys others keep: set what `npm run config -- guest-keys` prints with PORTHOLE_SIGNING_KEYS';

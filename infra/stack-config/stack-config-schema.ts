@@ -266,12 +266,6 @@ const Sandboxes = {
     .describe(
       "Whether sandboxes share the node's user namespace; `false` needs Kubernetes 1.33 and a runtime with user namespaces (containerd 2)",
     ),
-  guest: z
-    .boolean()
-    .default(false)
-    .describe(
-      'Whether sandboxes run the guest, which their images must have in `/porthole`: commands go to it at the pod instead of through the API server',
-    ),
   guestKeys: z
     .string()
     .regex(/^[\w-]{43}(,[\w-]{43})*$/, 'must be what `npm run config -- guest-keys` prints')

@@ -7,6 +7,7 @@ import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/san
 import { pinnedClock, type PinnedClock } from '#test/doubles/pinned-clock.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { type S3Server, s3Missing, startS3 } from '#test/support/seaweedfs.ts';
+import { SIGNING_KEYS } from '#test/infra/support/stack-files.ts';
 import { suite } from '#test/support/suite.ts';
 import { archiveEnvironmentPlan } from '../../infra/archives/archives.plan.ts';
 import { sandboxEnvironmentPlan } from '../../infra/functions/sandbox-provider.plan.ts';
@@ -77,6 +78,8 @@ function areKeptAndRestored(sandboxes: object, startController?: (stack: Guarded
       ...sandboxEnvironmentPlan(config.sandboxes),
       ...Object.fromEntries(archives),
       SANDBOX_RETENTION_HOURS: '1',
+      PORTHOLE_SIGNING_KEYS: SIGNING_KEYS,
+      PORTHOLE_GUEST_REACH: 'address',
       Sandbox__Preview__ZoneSuffix: config.zone,
       Sandbox__Preview__GatewayName: config.gateway.name,
       Sandbox__Preview__GatewayNamespace: config.namespaces.gateway,

@@ -1,4 +1,4 @@
-/** The doctor in pods of a real cluster: a Debian-like image with Node, and one with nothing but busybox. */
+/** The doctor in pods of a real cluster: a Debian-like image with Node, and one with nothing but busybox and the guest. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { appProbe } from '#adapters/gateway/app-probe.ts';
@@ -11,12 +11,17 @@ import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kuberne
 import type { RunRecord } from '#core/ports/run-records.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
 import { diagnoseSandbox } from '#core/use-cases/doctor/diagnose-sandbox.ts';
-import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
+import {
+  importPlainImage,
+  importSandboxImage,
+  PLAIN_IMAGE,
+  SANDBOX_IMAGE,
+} from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { eventually, run, sandboxId, until } from '#test/contracts/sandbox-provider.contract.ts';
 import { OPTIONS } from '#test/support/preview-options.ts';
 import { suite } from '#test/support/suite.ts';
-import { BUSYBOX_IMAGE } from './fixture/fixture-images.ts';
 import { type Cluster, cluster, missing } from './fixture/cluster.ts';
+import { GUEST } from './guards/actor.ts';
 
 const namespace = `doctor-${randomBytes(4).toString('hex')}`;
 
@@ -27,12 +32,19 @@ suite('the doctor in a cluster', missing(), () => {
 
   beforeAll(async () => {
     fixture = await cluster();
-    await importSandboxImage(fixture);
+    await Promise.all([importSandboxImage(fixture), importPlainImage(fixture)]);
     await fixture.kubectl(['create', 'namespace', namespace]);
     const access = await readKubeconfig(fixture.kubeconfig);
     client = createKubernetesClient({ access });
     const pod = { memoryMebibytes: 512, workspaceMebibytes: 256 };
-    provider = createKubernetesProvider({ client, access, namespace, image: SANDBOX_IMAGE, pod });
+    provider = createKubernetesProvider({
+      client,
+      access,
+      namespace,
+      image: SANDBOX_IMAGE,
+      pod,
+      guest: GUEST,
+    });
   }, 120_000);
   afterAll(async () => {
     await provider.close();
@@ -82,7 +94,7 @@ suite('the doctor in a cluster', missing(), () => {
 
   test('needs nothing but busybox in the image', async () => {
     const id = sandboxId();
-    await provider.create({ id, image: BUSYBOX_IMAGE });
+    await provider.create({ id, image: PLAIN_IMAGE });
     expect(await diagnose(id)).toMatchObject({ listeners: [], ports: [] });
     await run(provider, id, ['sh', '-c', 'echo hello >index.html; httpd -p 127.0.0.1:3000 -h /workspace']);
     expect(await eventually(async () => (await diagnose(id, 3000)).ports[0]?.http.kind === 'answered')).toBe(

@@ -12,7 +12,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { collection, PODS } from '#adapters/kubernetes/client/collection.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster/cluster-streams.ts';
-import { createPodDialer } from '#adapters/kubernetes/sandboxes/dial/dial-pod.ts';
+import { FORWARD_SUBPROTOCOL } from '#adapters/kubernetes/sandboxes/guest/forward-messages.ts';
+import { PortStream } from '#adapters/kubernetes/sandboxes/guest/port-stream.ts';
 import { suite } from '#test/support/suite.ts';
 import { BUSYBOX_IMAGE } from './fixture/fixture-images.ts';
 import { fixturePlan } from './fixture/fixture-plan.ts';
@@ -242,9 +243,9 @@ suite('the test cluster, once it is up', missing(), () => {
     await inPod('httpd', '-p', '[::1]:3100', '-h', '/data');
     const streams = openClusterStreams(await readKubeconfig(cluster.kubeconfig));
     try {
-      const pod = { name: 'web', uid: 'any', container: 'web', containerId: 'any' };
-      const dialer = createPodDialer(streams, collection(PODS, 'default'));
-      const stream = await dialer.dial('web', pod, 3100);
+      const path = `${collection(PODS, 'default').path}/web/portforward?ports=3100`;
+      const socket = await streams.socket({ path, what: 'portforward' }, FORWARD_SUBPROTOCOL);
+      const stream = new PortStream(socket, { id: 'web', port: 3100 });
       stream.end('GET /index.html HTTP/1.0\r\n\r\n');
       expect(await text(stream)).toMatch(/\r\n\r\na page\n$/);
     } finally {

@@ -15,10 +15,12 @@ import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';
 import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-fixture.ts';
 import { suite } from '#test/support/suite.ts';
+import type { Properties } from '../infra/engine/wire-values.ts';
 import { BUSYBOX_IMAGE } from './fixture/fixture-images.ts';
 import { GATEWAY_ZONE } from './fixture/fixture-plan.ts';
 import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 import { FIXTURE_GATEWAY } from './fixture/objects.ts';
+import { at, each } from './guards/change.ts';
 
 const NAMESPACE = `plane-${process.pid}`;
 const CAPACITY = 40;
@@ -40,17 +42,15 @@ let client: KubernetesClient;
 
 /** One namespace for all, with the quota that caps previews and a sandbox pod that serves on one port. */
 async function furnish(): Promise<void> {
-  const { pod, volumeClaim } = sandboxPodManifests({
+  const { pod: guested, volumeClaim } = sandboxPodManifests({
     namespace: NAMESPACE,
     sandboxId: BOX.id,
     image: BUSYBOX_IMAGE,
-    command: [
-      'sh',
-      '-c',
-      `echo a page > /workspace/index.html && exec httpd -f -p ${BOX.listens} -h /workspace`,
-    ],
+    guestKeys: '',
     memoryMebibytes: 64,
   });
+  const script = `echo a page > /workspace/index.html && exec httpd -f -p ${BOX.listens} -h /workspace`;
+  const pod = each('containers', at('command', ['sh', '-c', script]))(guested as Properties);
   const quota = {
     apiVersion: 'v1',
     kind: 'ResourceQuota',

@@ -246,7 +246,6 @@ suite('pulumi up on a real cluster', missing(), () => {
       'up-functions-sandbox-claims',
       'up-functions-sandbox-modes',
       'up-functions-sandbox-pods',
-      'up-functions-sandbox-streams',
       'up-functions-sandbox-volumes',
     ]);
   });
@@ -377,7 +376,6 @@ suite('pulumi up on a real cluster', missing(), () => {
         'update porthole-access-lifecycle-role',
         'update porthole-access-snapshots-clean-role',
         'update porthole-admission-sandbox-claims',
-        'update porthole-admission-sandbox-streams',
         'update porthole-functions-environment',
         'update porthole-quota-sandboxes',
       ]);

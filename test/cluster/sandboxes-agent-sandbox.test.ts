@@ -15,7 +15,7 @@ import { suite } from '#test/support/suite.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
 import { cluster, missing } from './fixture/cluster.ts';
-import type { Actor } from './guards/actor.ts';
+import { type Actor, GUEST } from './guards/actor.ts';
 import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
 
 const API = 'extensions.agents.x-k8s.io/v1beta1';
@@ -45,7 +45,15 @@ suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
   const open = async (warmPool: string, images = {}, account?: Actor): Promise<SandboxProvider> => {
     const { client, access } = account ?? (await stack.as('porthole'));
     const { previews: namespace } = stack.config.namespaces;
-    return createAgentSandboxProvider({ client, access, namespace, warmPool, warmPoolsByImage: images });
+    const warmPoolsByImage = images;
+    return createAgentSandboxProvider({
+      client,
+      access,
+      namespace,
+      warmPool,
+      warmPoolsByImage,
+      guest: GUEST,
+    });
   };
 
   beforeAll(async () => {
@@ -108,7 +116,9 @@ suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
       expect(await inNamespace(...find)).toBe('');
       await provider.resume(id);
       expect(await inNamespace(...find)).toBe(`pod/${podName}\n`);
-      expect((await run(provider, id, ['cat', 'kept'])).stdout).toBe('kept\n');
+      expect((await run(provider, id, ['sh', '-c', 'cat kept; echo "$SANDBOX_ID"'])).stdout).toBe(
+        `kept\n${id}\n`,
+      );
 
       await provider.destroy(id);
       expect(await inNamespace('get', `sandboxes.agents.x-k8s.io/${podName}`).catch(String)).toContain(

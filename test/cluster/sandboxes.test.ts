@@ -2,11 +2,14 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { collection, VOLUME_CLAIMS } from '#adapters/kubernetes/client/collection.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
+import { find } from '#adapters/kubernetes/sandboxes/cluster/await-object.ts';
+import type { GuestReach } from '#adapters/kubernetes/sandboxes/guest/pod-guests.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
@@ -19,7 +22,9 @@ import {
   sandboxProviderContract,
 } from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';
+import { BUSYBOX_IMAGE } from './fixture/fixture-images.ts';
 import { type Cluster, cluster, missing } from './fixture/cluster.ts';
+import { GUEST } from './guards/actor.ts';
 
 const namespace = `sandboxes-${randomBytes(4).toString('hex')}`;
 
@@ -37,13 +42,20 @@ suite('kubernetes provider', missing(), () => {
     await fixture.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   });
 
-  const open = async (
-    more: { pod?: object; settleWithinMs?: number; nodeWithinMs?: number } = {},
-  ): Promise<SandboxProvider> => {
+  const open = async ({
+    reach = 'address',
+    ...more
+  }: {
+    pod?: object;
+    settleWithinMs?: number;
+    nodeWithinMs?: number;
+    reach?: GuestReach;
+  } = {}): Promise<SandboxProvider> => {
     const access = await readKubeconfig(fixture.kubeconfig);
     client ??= createKubernetesClient({ access });
     const pod = { memoryMebibytes: 1024, workspaceMebibytes: 1024, ...more.pod };
-    return createKubernetesProvider({ client, access, namespace, image: SANDBOX_IMAGE, ...more, pod });
+    const guest = { ...GUEST, reach };
+    return createKubernetesProvider({ client, access, namespace, image: SANDBOX_IMAGE, ...more, pod, guest });
   };
   const inNamespace = (...argv: string[]): Promise<string> =>
     fixture.kubectl([...argv, `--namespace=${namespace}`]);
@@ -91,7 +103,7 @@ suite('kubernetes provider', missing(), () => {
     // The API server pings the node every 5 s: where the runtime has closed by then, the node's
     // kernel resets the connection, with all output that is on its way.
     test('ends no output early without an error when the reader pauses for longer than the API server’s ping', async () => {
-      const provider = await open();
+      const provider = await open({ reach: 'forward' });
       const id = sandboxId();
       await provider.create({ id });
       const ends = await Promise.allSettled(
@@ -171,7 +183,10 @@ suite('kubernetes provider', missing(), () => {
       const id = sandboxId();
       const abort = new AbortController();
       const creating = provider.create({ id }, abort.signal);
-      await inNamespace('wait', `pvc/${sandboxObjectName(id)}`, '--for=create', '--timeout=30s');
+      // Not by kubectl: the sandbox is up before that has started.
+      const volumes = collection(VOLUME_CLAIMS, namespace);
+      const isMade = () => find(client as KubernetesClient, volumes, sandboxObjectName(id));
+      while ((await isMade()) === undefined) await pause(5);
       abort.abort(new Error('crashed'));
       await expect(creating).rejects.toThrow('crashed');
       await provider.create({ id });
@@ -228,6 +243,37 @@ suite('kubernetes provider', missing(), () => {
       await provider.destroy(id);
       await provider.close();
     });
+
+    test('comes back with its files when code in the sandbox kills the guest', async () => {
+      const provider = await open();
+      const id = sandboxId();
+      await provider.create({ id });
+      const script =
+        'echo kept > kept; for each in /proc/[0-9]*; do grep -q "[p]orthole-guest" $each/cmdline && kill -9 ${each#/proc/}; done';
+      const killed = await provider.exec(id, { argv: ['sh', '-c', script] });
+      killed.stdout.resume();
+      killed.stderr.resume();
+      expect(await codeOf(killed.exited)).toBe('exec_transport_error');
+      // The pod's status tells of the end, and then of the new start, when the guest may have answered again already.
+      const read = async (): Promise<string> => {
+        await provider.resume(id);
+        return (await run(provider, id, ['cat', 'kept'])).stdout;
+      };
+      expect(await eventually(async () => (await read().catch(() => '')) === 'kept\n')).toBe(true);
+      await provider.destroy(id);
+      await provider.close();
+    }, 60_000);
+
+    test('names an image without the guest, with the line to add', async () => {
+      const provider = await open();
+      const id = sandboxId();
+      await expect(provider.create({ id, image: BUSYBOX_IMAGE })).rejects.toMatchObject({
+        code: 'sandbox_not_running',
+        message: expect.stringContaining('COPY --from=porthole/guest /porthole /porthole'),
+      });
+      await provider.destroy(id);
+      await provider.close();
+    }, 60_000);
 
     test('commands leave no process behind, dead or alive', async () => {
       const provider = await open();

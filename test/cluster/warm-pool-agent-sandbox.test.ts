@@ -14,11 +14,11 @@ import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in
 import { type StandIn, startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
 import { cluster, missing } from './fixture/cluster.ts';
 import { command } from './fixture/command.ts';
-import { type Actor, kubeconfigOf } from './guards/actor.ts';
+import { type Actor, GUEST, kubeconfigOf } from './guards/actor.ts';
 import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
 
 const POOLS = {
-  templates: { plain: { image: SANDBOX_IMAGE, memory: '64Mi' } },
+  templates: { plain: { image: SANDBOX_IMAGE, memory: '128Mi' } },
   warmPools: { ready: { template: 'plain', replicas: 0 }, other: { template: 'plain', replicas: 0 } },
   warmPool: 'ready',
 };
@@ -71,7 +71,13 @@ suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
     await settled(pool, 1);
     const { client, access } = functions;
     const namespace = stack.config.namespaces.previews;
-    const provider = createAgentSandboxProvider({ client, access, namespace, warmPool: 'ready' });
+    const provider = createAgentSandboxProvider({
+      client,
+      access,
+      namespace,
+      warmPool: 'ready',
+      guest: GUEST,
+    });
     const id = sandboxId();
     await provider.create({ id });
     expect((await provider.inspect(id)).podName).toMatch(/^ready-/);

@@ -2,7 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import { guestKeysOf } from '#guest/protocol/guest-pod.ts';
 import { sandboxPodManifests, type SandboxPodProps } from '#constructs/sandbox-pod.ts';
 
-const PROPS: SandboxPodProps = { namespace: 'previews', sandboxId: 'box', image: 'registry.test/sandbox:1' };
+const PROPS: SandboxPodProps = {
+  namespace: 'previews',
+  sandboxId: 'box',
+  image: 'registry.test/sandbox:1',
+  guestKeys: 'a,b',
+};
 const { pod, volumeClaim } = sandboxPodManifests(PROPS) as {
   pod: {
     metadata: { labels: object };
@@ -41,16 +46,18 @@ describe('the pod of a sandbox', () => {
     });
   });
 
-  test('writes to its workspace, its home and /tmp alone, and only the workspace lasts', () => {
+  test('writes to its workspace, its home, /tmp and the state of the guest alone, and only the workspace lasts', () => {
     expect(container['volumeMounts']).toEqual([
       { name: 'workspace', mountPath: '/workspace' },
       { name: 'tmp', mountPath: '/tmp' },
       { name: 'home', mountPath: '/home/sandbox' },
+      { name: 'guest', mountPath: '/run/porthole-guest' },
     ]);
     expect(pod.spec['volumes']).toEqual([
       { name: 'workspace', persistentVolumeClaim: { claimName: 'sandbox-box', readOnly: false } },
       { name: 'tmp', emptyDir: { sizeLimit: '2048Mi' } },
       { name: 'home', emptyDir: { sizeLimit: '2048Mi' } },
+      { name: 'guest', emptyDir: { sizeLimit: '2048Mi' } },
     ]);
     expect(volumeClaim).toMatchObject({
       metadata: { name: 'sandbox-box' },
@@ -58,24 +65,21 @@ describe('the pod of a sandbox', () => {
     });
   });
 
-  test('runs the guest where it is given keys: with its UID, a volume for output, and no variables of an image', () => {
-    const { pod: made } = sandboxPodManifests({ ...PROPS, guestKeys: 'a,b' }) as { pod: typeof pod };
-    const [one] = made.spec.containers;
-    const command = one['command'] as string[];
+  test('runs the guest: with its UID, a volume for output, and no variables of an image', () => {
+    const command = container['command'] as string[];
     expect(command.slice(0, -1)).toEqual(expect.arrayContaining(['/porthole/node', '/porthole/guest.js']));
     expect(guestKeysOf(command)).toBe('a,b');
     expect(JSON.parse(command.at(-1) ?? '')).toMatchObject({
       env: { HOME: '/home/sandbox', WORKSPACE: '/workspace', SANDBOX_ID: 'box' },
       listen: { port: 2790, audience: '$(PORTHOLE_POD_UID)' },
     });
-    expect(one['env']).toEqual(
+    expect(container['env']).toEqual(
       expect.arrayContaining([
         { name: 'PORTHOLE_POD_UID', valueFrom: { fieldRef: { fieldPath: 'metadata.uid' } } },
         { name: 'NODE_OPTIONS', value: '' },
         { name: 'LD_PRELOAD', value: '' },
       ]),
     );
-    expect(one['volumeMounts']).toContainEqual({ name: 'guest', mountPath: '/run/porthole-guest' });
   });
 
   test('is found by the labels that previews and network policies select', () => {
@@ -124,25 +128,17 @@ describe('the pod of a sandbox', () => {
     for (const field of ['runtimeClassName', 'hostUsers']) expect(pod).not.toHaveProperty(`spec.${field}`);
   });
 
-  test('takes a storage class, a user and a command', () => {
-    const other = sandboxPodManifests({
-      ...PROPS,
-      storageClass: 'fast',
-      user: 2000,
-      command: ['/bin/init', '--now'],
-    });
+  test('takes a storage class and a user', () => {
+    const other = sandboxPodManifests({ ...PROPS, storageClass: 'fast', user: 2000 });
     expect(other).toMatchObject({
       volumeClaim: { spec: { storageClassName: 'fast' } },
-      pod: {
-        spec: { securityContext: { runAsUser: 2000 }, containers: [{ command: ['/bin/init', '--now'] }] },
-      },
+      pod: { spec: { securityContext: { runAsUser: 2000 } } },
     });
   });
 });
 
 test.each<[string, Partial<SandboxPodProps>, string]>([
   ['no image', { image: ' ' }, 'SandboxPod.image must name a container image, got nothing.'],
-  ['no command', { command: [] }, 'SandboxPod.command must name a program, got nothing.'],
   ['root', { user: 0 }, 'SandboxPod.user must be a whole number above 0, got 0.'],
   ['no memory', { memoryMebibytes: 0 }, 'SandboxPod.memoryMebibytes must be a whole number above 0, got 0.'],
   [

@@ -50,6 +50,7 @@ export function memorySandboxes(): MemorySandboxes {
     inspect: async (id) => ({ state: states.get(id) ?? 'absent', podName: id }),
     exec: unused,
     dial: unused,
+    callGuest: unused,
     async *list() {
       yield* states.keys();
     },

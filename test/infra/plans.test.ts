@@ -15,7 +15,7 @@ import { reaperPlan } from '../../infra/reaper/reaper.plan.ts';
 import { snapshotsPlan } from '../../infra/snapshots/snapshots.plan.ts';
 import { warmPoolPlan } from '../../infra/warm-pool/warm-pool.plan.ts';
 import { apiRoutePlan, fallbackRoutePlan } from '../../infra/routes/routes.plan.ts';
-import { templatesPlan, warmPoolsPlan } from '../../infra/sandboxes/sandboxes.plan.ts';
+import { guestKeys, templatesPlan, warmPoolsPlan } from '../../infra/sandboxes/sandboxes.plan.ts';
 import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
 import { SIGNING_KEYS, stackFile, values } from './support/stack-files.ts';
 
@@ -315,20 +315,17 @@ describe('the rights of the functions', () => {
       .find(({ id }) => id === 'functions')
       ?.role.rules.map(({ resources: [resource], verbs }) => `${resource}: ${verbs.join(' ')}`);
   const previews = ['httproutes: get list create patch delete', 'services: get list create patch delete'];
-  const streams = ['pods/exec: get create', 'pods/portforward: get create'];
   const pools = { templates: { node: { image: 'node' } }, warmPools: { ready: { template: 'node' } } };
 
   test('make pods only where the functions do', () => {
     expect(resources({ image: 'node' })).toEqual([
       ...previews,
       'pods: get list watch create delete',
-      ...streams,
       'persistentvolumeclaims: get list watch create delete',
     ]);
     expect(resources(pools)).toEqual([
       ...previews,
       'pods: get watch',
-      ...streams,
       'sandboxclaims: get list watch create delete',
       'sandboxes: get watch patch',
       'sandboxwarmpools: get',
@@ -340,7 +337,6 @@ describe('the rights of the functions', () => {
     expect(resources({ ...pools, provider: 'auto', image: 'node' })).toEqual([
       ...previews,
       'pods: get list watch create delete',
-      ...streams,
       'persistentvolumeclaims: get list watch create delete',
       'sandboxclaims: get list watch create delete',
       'sandboxes: get watch patch',
@@ -547,7 +543,6 @@ describe('sandboxes from templates', () => {
       templatesPlan(
         config({
           'porthole:sandboxes': {
-            guest: true,
             templates: { node: { image: 'node' } },
             warmPools: { ready: { template: 'node' } },
             ...more,
@@ -556,7 +551,7 @@ describe('sandboxes from templates', () => {
       )[0]?.spec.podTemplate.spec;
     const keysOf = (pod: ReturnType<typeof guested>) => guestKeysOf(pod?.containers[0]?.command);
     const jwks = JwksSchema.parse(JSON.parse(SIGNING_KEYS));
-    const { publicKeys } = createGuestKeys(deriveKeySet(jwks), () => new Date());
+    const { publicKeys } = createGuestKeys(deriveKeySet(jwks));
     const pod = guested({});
     expect(keysOf(pod)).toBe(publicKeys);
     expect(keysOf(guested({ guestKeys: 'k'.repeat(43) }))).toBe('k'.repeat(43));
@@ -578,11 +573,12 @@ describe('sandboxes from templates', () => {
     ]);
   });
 
-  test('are as closed in as the pods that Porthole makes itself, and offer commands the same', () => {
+  test('are as closed in as the pods that Porthole makes itself, and run the guest the same', () => {
     const made = sandboxPodManifests({
       namespace: 'agentweaver',
       sandboxId: 'abc',
       image: 'sandbox@sha256:1',
+      guestKeys: guestKeys(given) ?? '',
     }).pod as {
       spec: {
         containers: Record<string, unknown>[];
@@ -594,9 +590,13 @@ describe('sandboxes from templates', () => {
     const [template] = templatesPlan(given);
     const pod = template?.spec.podTemplate.spec;
     const [container] = pod?.containers ?? [];
-    expect(container?.command).toEqual(own?.['command']);
+    const ofTemplate = container?.command ?? [];
+    const ofPod = own?.['command'] as string[];
+    expect(ofTemplate.slice(0, -1)).toEqual(ofPod.slice(0, -1));
+    expect(guestKeysOf(ofTemplate)).toBe(guestKeysOf(ofPod));
     expect(container?.workingDir).toBe(own?.['workingDir']);
-    expect(own?.['env']).toEqual(expect.arrayContaining(container?.env ?? []));
+    const shared = container?.env.filter(({ name }) => name !== 'SANDBOX_ID') ?? [];
+    expect(own?.['env']).toEqual(expect.arrayContaining(shared));
     expect(container?.volumeMounts).toEqual(own?.['volumeMounts']);
     const { seccompProfile, ...security } = (own?.['securityContext'] ?? {}) as { seccompProfile?: object };
     expect(container?.securityContext).toEqual(security);

@@ -27,7 +27,6 @@ const withKey = (key: string, value: unknown) => ({
   [`porthole:${key}`]: JSON.stringify(value),
 });
 const GUESTED = {
-  guest: true,
   templates: { node: { image: 'node' } },
   warmPools: { ready: { template: 'node' } },
 };
@@ -307,7 +306,6 @@ describe("the functions' environment", () => {
       pullSecret: undefined,
       runtimeClass: undefined,
       hostUsers: true,
-      guest: false,
       guestReach: undefined,
       size: { cpu: 2, memoryMb: 2_048, diskMb: 10_240 },
       warmPool: undefined,
@@ -382,7 +380,6 @@ describe("the functions' environment", () => {
       { image: 'debian', runtimeClassName: 'gvisor', hostUsers: false },
       { runtimeClass: 'gvisor', hostUsers: false },
     ],
-    ['pods that run the guest', { image: 'debian', guest: true }, { guest: true }],
     [
       'whatever the cluster has, where the stack leaves it open',
       { provider: 'auto', image: 'debian', warmPool: 'theirs' },

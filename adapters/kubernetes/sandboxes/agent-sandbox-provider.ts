@@ -2,64 +2,35 @@
  * The `agent-sandbox` SandboxProvider: a sandbox is a SandboxClaim on a warm pool of kubernetes-sigs/agent-sandbox, whose controller gives it a Sandbox, a pod and a
  * volume. Stopped is a Sandbox that is suspended: a claim's own expiry would take the volume with it.
  */
-import type { Duplex } from 'node:stream';
-import type { GuestClient } from '#adapters/guest/guest-client.ts';
 import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { SANDBOX_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
 import { SANDBOX_SIZE } from '#constructs/sandbox-size.ts';
 import { PortholeError } from '#core/errors.ts';
-import type {
-  Enforcement,
-  ExecCommand,
-  ExecProcess,
-  SandboxObservation,
-  SandboxProvider,
-  SandboxSize,
-  SandboxSpec,
-} from '#core/ports/sandbox-provider.ts';
-import type { ClusterAccess } from '../client/cluster-access.ts';
-import { type Collection, collection, PODS } from '../client/collection.ts';
+import type { SandboxObservation, SandboxSize, SandboxSpec } from '#core/ports/sandbox-provider.ts';
+import { type Collection, collection } from '../client/collection.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import { podNameOf, SANDBOX_CLAIMS } from './claims/claim.ts';
 import { ClaimLife } from './claims/claim-life.ts';
 import { sandboxReadiness } from './claims/claim-state.ts';
-import { openClusterStreams } from './cluster/cluster-streams.ts';
+import { ClusterProvider, type ClusterProviderOptions } from './cluster/cluster-provider.ts';
 import { limited } from './cluster/settle.ts';
-import type { RunningPod } from './exec/running-pod.ts';
-import type { GuestAccess } from './guest/pod-guests.ts';
-import type { KubernetesProvider } from './kubernetes-provider.ts';
 import { NODE_WITHIN_MS } from './pods/await-pod.ts';
-import { PodShell } from './pods/pod-shell.ts';
-import { podState } from './pods/pod-state.ts';
-import { CLUSTER_ENFORCEMENT } from './cluster/cluster-enforcement.ts';
-import { portError } from './provider-errors.ts';
+import { podState, type RunningPod } from './pods/pod-state.ts';
 import { sandboxIdOf } from './sandbox-id.ts';
 
-export interface AgentSandboxProviderOptions {
-  /** Closed by whoever made it, after the provider. */
-  readonly client: KubernetesClient;
-  /** For streams, which have connections of their own. */
-  readonly access: ClusterAccess;
-  /** Where the claims live, and the pools: a claim reaches none of another namespace. */
-  readonly namespace: string;
+export interface AgentSandboxProviderOptions extends ClusterProviderOptions {
   /** SandboxWarmPool of sandboxes that ask for no image. */
   readonly warmPool: string;
   /** SandboxWarmPools by the image that they give. @default none: an image that is asked for is refused */
   readonly warmPoolsByImage?: Readonly<Record<string, string>> | undefined;
   /** How large the templates make sandboxes. A claim cannot ask for another size. @default that of the kubernetes provider */
   readonly size?: SandboxSize | undefined;
-  /** Templates run the guest, which their images must have, and everything goes through it. @default none: shells by the API server */
-  readonly guest?: GuestAccess | undefined;
-  /** Longest time for a sandbox to come up or to go, in milliseconds. @default 180,000 */
-  readonly settleWithinMs?: number | undefined;
-  /** Longest time for the scheduler to find a node, in milliseconds. @default 20,000 */
-  readonly nodeWithinMs?: number | undefined;
   /** Called where the scheduler finds no node for a sandbox: what waits in pools can make room. */
   readonly makeRoom?: (() => Promise<void>) | undefined;
 }
 
-export function createAgentSandboxProvider(options: AgentSandboxProviderOptions): KubernetesProvider {
+export function createAgentSandboxProvider(options: AgentSandboxProviderOptions): ClusterProvider {
   return new ClaimProvider(options);
 }
 
@@ -69,30 +40,24 @@ const USUAL_SIZE: SandboxSize = {
   diskMb: SANDBOX_SIZE.workspaceMebibytes,
 };
 
-class ClaimProvider implements SandboxProvider {
+class ClaimProvider extends ClusterProvider {
   readonly name = 'agent-sandbox';
-  readonly callGuest: SandboxProvider['callGuest'];
   readonly defaultSize: SandboxSize;
   readonly #client: KubernetesClient;
   readonly #claims: Collection;
   readonly #life: ClaimLife;
-  readonly #shell: PodShell;
   readonly #warmPool: string;
   readonly #byImage: ReadonlyMap<string, string>;
   readonly #settleWithinMs: number;
 
   constructor(options: AgentSandboxProviderOptions) {
-    const { client, access, namespace, warmPool, warmPoolsByImage = {}, settleWithinMs = 180_000 } = options;
-    const { nodeWithinMs = NODE_WITHIN_MS, makeRoom, guest } = options;
-    const streams = openClusterStreams(access);
+    super(options);
+    const { client, namespace, warmPool, warmPoolsByImage = {}, settleWithinMs = 180_000 } = options;
+    const { nodeWithinMs = NODE_WITHIN_MS, makeRoom } = options;
+    const watching = { client, streams: this.streams };
     this.#client = client;
     this.#claims = collection(SANDBOX_CLAIMS, namespace);
-    this.#life = new ClaimLife({ client, streams }, namespace, settleWithinMs, nodeWithinMs, makeRoom);
-    this.#shell = new PodShell(client, streams, collection(PODS, namespace), guest);
-    this.callGuest =
-      guest &&
-      ((id, call, signal) =>
-        this.#told(id, () => this.#shell.callGuest(id, () => this.#running(id, signal), call, signal)));
+    this.#life = new ClaimLife(watching, namespace, settleWithinMs, nodeWithinMs, makeRoom);
     this.defaultSize = options.size ?? USUAL_SIZE;
     this.#warmPool = warmPool;
     this.#byImage = new Map(Object.entries(warmPoolsByImage));
@@ -101,10 +66,6 @@ class ClaimProvider implements SandboxProvider {
 
   runsImage(reference: string): Promise<boolean> {
     return Promise.resolve(this.#byImage.has(reference));
-  }
-
-  enforcement(): Promise<Enforcement> {
-    return Promise.resolve(CLUSTER_ENFORCEMENT);
   }
 
   async create(
@@ -127,14 +88,14 @@ class ClaimProvider implements SandboxProvider {
         `Image ${image}: no warm pool gives it. Leave it out, or configure a pool for it.`,
       );
     }
-    await this.#told(id, async () => {
+    await this.told(id, async () => {
       await this.#life.claim(id, { warmPool, network }, signal);
       await this.#start(id, signal);
     });
   }
 
   inspect(id: string, signal?: AbortSignal): Promise<SandboxObservation> {
-    return this.#told(id, async () => {
+    return this.told(id, async () => {
       const podName = sandboxObjectName(id);
       if (!isSandboxId(id)) return { state: 'absent', podName };
       const claim = await this.#life.look(id, signal);
@@ -155,14 +116,14 @@ class ClaimProvider implements SandboxProvider {
   }
 
   stop(id: string, signal?: AbortSignal): Promise<void> {
-    return this.#told(id, async () => {
+    return this.told(id, async () => {
       if (!isSandboxId(id)) throw sandboxNotFound(id);
       await this.#life.suspend(id, signal);
     });
   }
 
   resume(id: string, signal?: AbortSignal): Promise<void> {
-    return this.#told(id, async () => {
+    return this.told(id, async () => {
       if (!isSandboxId(id)) throw sandboxNotFound(id);
       await this.#start(id, signal);
     });
@@ -170,20 +131,7 @@ class ClaimProvider implements SandboxProvider {
 
   async destroy(id: string, signal?: AbortSignal): Promise<void> {
     if (!isSandboxId(id)) return;
-    await this.#told(id, () => this.#life.release(id, signal));
-  }
-
-  exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
-    return this.#told(id, () => this.#shell.exec(id, () => this.#running(id, signal), command, signal));
-  }
-
-  dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
-    return this.#told(id, () => this.#shell.dial(id, () => this.#running(id, signal), port, signal));
-  }
-
-  /** The guest of a sandbox; undefined where its pod runs none. */
-  guestOf(id: string, signal?: AbortSignal): Promise<GuestClient | undefined> {
-    return this.#told(id, () => this.#shell.guestOf(id, () => this.#running(id, signal)));
+    await this.told(id, () => this.#life.release(id, signal));
   }
 
   async *list(signal?: AbortSignal): AsyncIterable<string> {
@@ -194,17 +142,13 @@ class ClaimProvider implements SandboxProvider {
     }
   }
 
-  close(): Promise<void> {
-    return this.#shell.close();
-  }
-
   async #start(id: string, signal: AbortSignal | undefined): Promise<void> {
     const pod = await this.#life.run(id, signal);
-    await this.#shell.prepare(id, pod, limited(signal, this.#settleWithinMs));
+    await this.guests.ready(id, pod, limited(signal, this.#settleWithinMs));
   }
 
   /** Claim, Sandbox, pod: in this order, because each names the next. */
-  async #running(id: string, signal: AbortSignal | undefined): Promise<RunningPod> {
+  protected async running(id: string, signal: AbortSignal | undefined): Promise<RunningPod> {
     if (!isSandboxId(id)) throw sandboxNotFound(id);
     const claim = await this.#life.look(id, signal);
     if (claim.state === 'absent' || claim.state === 'ending') throw sandboxNotFound(id);
@@ -214,13 +158,5 @@ class ClaimProvider implements SandboxProvider {
     const now = podState(await this.#life.pod(podNameOf(sandbox), signal));
     if (now.state === 'running') return now.pod;
     throw sandboxNotRunning(id, now.state === 'absent' ? 'it is stopped; resume it first' : now.reason);
-  }
-
-  async #told<T>(id: string, work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      throw portError(id, error);
-    }
   }
 }

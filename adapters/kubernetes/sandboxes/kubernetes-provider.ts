@@ -2,66 +2,31 @@
  * The `kubernetes` SandboxProvider: a sandbox is a pod and the volume claim of its `/workspace`. Both bear the same name; stopped is the claim without its pod.
  * The claim comes first and is marked for deletion first: where there is none, or one on its way out, there is no sandbox.
  */
-import type { Duplex } from 'node:stream';
-import type { GuestClient } from '#adapters/guest/guest-client.ts';
 import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { SANDBOX_SIZE } from '#constructs/sandbox-size.ts';
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { SANDBOX_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
 import { checkAtMost } from '#adapters/sandboxes/unsupported-spec.ts';
-import type {
-  Enforcement,
-  ExecCommand,
-  ExecProcess,
-  SandboxObservation,
-  SandboxProvider,
-  SandboxSize,
-  SandboxSpec,
-} from '#core/ports/sandbox-provider.ts';
-import type { ClusterAccess } from '../client/cluster-access.ts';
+import type { SandboxObservation, SandboxSize, SandboxSpec } from '#core/ports/sandbox-provider.ts';
 import { type Collection, collection, PODS, VOLUME_CLAIMS } from '../client/collection.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import type { KubernetesObject } from '../client/kubernetes-object.ts';
 import { find } from './cluster/await-object.ts';
-import { CLUSTER_ENFORCEMENT } from './cluster/cluster-enforcement.ts';
-import { openClusterStreams } from './cluster/cluster-streams.ts';
-import type { RunningPod } from './exec/running-pod.ts';
-import type { GuestAccess } from './guest/pod-guests.ts';
+import { ClusterProvider, type ClusterProviderOptions } from './cluster/cluster-provider.ts';
 import { NODE_WITHIN_MS } from './pods/await-pod.ts';
 import { PodLife, type SandboxPodSettings, sizeOf } from './pods/pod-life.ts';
-import { PodShell } from './pods/pod-shell.ts';
 import type { Pod } from './pods/pod.ts';
-import { podState } from './pods/pod-state.ts';
-import { portError } from './provider-errors.ts';
+import { podState, type RunningPod } from './pods/pod-state.ts';
 import { sandboxIdOf } from './sandbox-id.ts';
 
-export interface KubernetesProviderOptions {
-  /** Closed by whoever made it, after the provider. */
-  readonly client: KubernetesClient;
-  /** For streams, which have connections of their own. */
-  readonly access: ClusterAccess;
-  /** Where the sandboxes live. */
-  readonly namespace: string;
+export interface KubernetesProviderOptions extends ClusterProviderOptions {
   /** Image of sandboxes that ask for none. */
   readonly image: string;
   /** Limits, user, storage class. */
-  readonly pod?: SandboxPodSettings | undefined;
-  /** Pods run the guest, which their image must have, and everything goes through it. @default none: shells by the API server */
-  readonly guest?: GuestAccess | undefined;
-  /** Longest time for a sandbox to come up or to go, in milliseconds. @default 180,000 */
-  readonly settleWithinMs?: number | undefined;
-  /** Longest time for the scheduler to find a node, in milliseconds. @default 20,000 */
-  readonly nodeWithinMs?: number | undefined;
-  /** Longest wait for the API server to open a stream, in milliseconds. @default 30,000 */
-  readonly openWithinMs?: number | undefined;
+  readonly pod?: Omit<SandboxPodSettings, 'guestKeys'> | undefined;
 }
 
-/** A provider whose sandboxes may run the guest. */
-export interface KubernetesProvider extends SandboxProvider {
-  guestOf(id: string, signal?: AbortSignal): Promise<GuestClient | undefined>;
-}
-
-export function createKubernetesProvider(options: KubernetesProviderOptions): KubernetesProvider {
+export function createKubernetesProvider(options: KubernetesProviderOptions): ClusterProvider {
   return new PodProvider(options);
 }
 
@@ -71,29 +36,19 @@ const MOST: SandboxSize = {
   diskMb: SANDBOX_SIZE.workspaceMebibytes,
 };
 
-class PodProvider implements SandboxProvider {
+class PodProvider extends ClusterProvider {
   readonly name = 'kubernetes';
-  readonly callGuest: SandboxProvider['callGuest'];
   readonly defaultSize: SandboxSize;
   readonly #most: SandboxSize;
   readonly #client: KubernetesClient;
   readonly #pods: Collection;
   readonly #volumes: Collection;
   readonly #life: PodLife;
-  readonly #shell: PodShell;
 
-  constructor({
-    client,
-    access,
-    namespace,
-    image,
-    pod = {},
-    settleWithinMs = 180_000,
-    nodeWithinMs = NODE_WITHIN_MS,
-    openWithinMs,
-    guest,
-  }: KubernetesProviderOptions) {
-    const streams = openClusterStreams(access, openWithinMs);
+  constructor(options: KubernetesProviderOptions) {
+    super(options);
+    const { client, namespace, image, pod = {}, guest } = options;
+    const { settleWithinMs = 180_000, nodeWithinMs = NODE_WITHIN_MS } = options;
     this.defaultSize = sizeOf(pod);
     this.#most = {
       cpu: Math.max(MOST.cpu, this.defaultSize.cpu),
@@ -104,18 +59,13 @@ class PodProvider implements SandboxProvider {
     this.#pods = collection(PODS, namespace);
     this.#volumes = collection(VOLUME_CLAIMS, namespace);
     this.#life = new PodLife(
-      { client, streams },
+      { client, streams: this.streams },
       namespace,
       image,
-      { ...pod, ...(guest !== undefined && { guestKeys: guest.keys.publicKeys }) },
+      { ...pod, guestKeys: guest.keys.publicKeys },
       settleWithinMs,
       nodeWithinMs,
     );
-    this.#shell = new PodShell(client, streams, this.#pods, guest);
-    this.callGuest =
-      guest &&
-      ((id, call, signal) =>
-        this.#told(id, () => this.#shell.callGuest(id, () => this.#running(id, signal), call, signal)));
   }
 
   /** A node tells only when it pulls. */
@@ -123,22 +73,18 @@ class PodProvider implements SandboxProvider {
     return Promise.resolve(true);
   }
 
-  enforcement(): Promise<Enforcement> {
-    return Promise.resolve(CLUSTER_ENFORCEMENT);
-  }
-
   async create(spec: SandboxSpec, signal?: AbortSignal): Promise<void> {
     const { id } = spec;
     checkSandboxId(id);
     // Beyond it the cluster's admission policy refuses pods and volumes.
     checkAtMost(spec.resources, this.#most);
-    await this.#told(id, async () => {
+    await this.told(id, async () => {
       await this.#start(id, await this.#life.keepVolume(spec, signal), signal);
     });
   }
 
   inspect(id: string, signal?: AbortSignal): Promise<SandboxObservation> {
-    return this.#told(id, async () => {
+    return this.told(id, async () => {
       const podName = sandboxObjectName(id);
       const now = await this.#look(id, signal);
       switch (now.state) {
@@ -160,7 +106,7 @@ class PodProvider implements SandboxProvider {
   }
 
   stop(id: string, signal?: AbortSignal): Promise<void> {
-    return this.#told(id, async () => {
+    return this.told(id, async () => {
       if (!isSandboxId(id)) throw sandboxNotFound(id);
       await this.#life.volume(id, signal);
       await this.#life.endPod(id, signal);
@@ -168,7 +114,7 @@ class PodProvider implements SandboxProvider {
   }
 
   resume(id: string, signal?: AbortSignal): Promise<void> {
-    return this.#told(id, async () => {
+    return this.told(id, async () => {
       if (!isSandboxId(id)) throw sandboxNotFound(id);
       await this.#start(id, await this.#life.volume(id, signal), signal);
     });
@@ -176,20 +122,7 @@ class PodProvider implements SandboxProvider {
 
   async destroy(id: string, signal?: AbortSignal): Promise<void> {
     if (!isSandboxId(id)) return;
-    await this.#told(id, () => this.#life.remove(id, signal));
-  }
-
-  exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
-    return this.#told(id, () => this.#shell.exec(id, () => this.#running(id, signal), command, signal));
-  }
-
-  dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
-    return this.#told(id, () => this.#shell.dial(id, () => this.#running(id, signal), port, signal));
-  }
-
-  /** The guest of a sandbox; undefined where its pod runs none. */
-  guestOf(id: string, signal?: AbortSignal): Promise<GuestClient | undefined> {
-    return this.#told(id, () => this.#shell.guestOf(id, () => this.#running(id, signal)));
+    await this.told(id, () => this.#life.remove(id, signal));
   }
 
   async *list(signal?: AbortSignal): AsyncIterable<string> {
@@ -206,13 +139,9 @@ class PodProvider implements SandboxProvider {
     }
   }
 
-  close(): Promise<void> {
-    return this.#shell.close();
-  }
-
   async #start(id: string, volume: KubernetesObject, signal: AbortSignal | undefined): Promise<void> {
     const pod = await this.#life.run(id, volume, signal);
-    await this.#shell.prepare(id, pod, this.#life.limit(signal));
+    await this.guests.ready(id, pod, this.#life.limit(signal));
   }
 
   async #look(id: string, signal: AbortSignal | undefined) {
@@ -222,20 +151,12 @@ class PodProvider implements SandboxProvider {
     return podState(pod !== undefined && sandboxIdOf(pod.metadata) === id ? pod : undefined);
   }
 
-  async #running(id: string, signal: AbortSignal | undefined): Promise<RunningPod> {
+  protected async running(id: string, signal: AbortSignal | undefined): Promise<RunningPod> {
     const now = await this.#look(id, signal);
     if (now.state === 'running') return now.pod;
     if (!isSandboxId(id)) throw sandboxNotFound(id);
     if (now.state !== 'absent') throw sandboxNotRunning(id, now.reason);
     await this.#life.volume(id, signal);
     throw sandboxNotRunning(id, 'it is stopped; resume it first');
-  }
-
-  async #told<T>(id: string, work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      throw portError(id, error);
-    }
   }
 }

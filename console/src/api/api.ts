@@ -2372,6 +2372,7 @@ export interface Port {
   address: string;
   pid: number | null;
   program: string | null;
+  command: string | null;
   process_id: string | null;
   server: string | null;
   since: string;

@@ -1,6 +1,5 @@
 import { headerBlock } from './header-block.ts';
 import { BLOCK } from './tar-header.ts';
-import { tarPadding } from './tar-writer.ts';
 
 /** Where a name may be cut into two fields, in bytes. */
 const NAME = 100;
@@ -37,7 +36,7 @@ export function tarEntry({ path, isExecutable, content }: TarFile): Buffer {
     magic: 'ustar\x0000',
     prefix: latin1(names.prefix),
   });
-  return Buffer.concat([header, content, tarPadding(content.length)]);
+  return Buffer.concat([header, content, padding(content.length)]);
 }
 
 /** Headers take bytes as Latin-1. */
@@ -54,4 +53,9 @@ function cut(path: string): { readonly prefix: string; readonly name: string } |
       return Buffer.byteLength(prefix) <= PREFIX ? { prefix, name } : undefined;
   }
   return undefined;
+}
+
+/** Fills the last block of contents. */
+function padding(size: number): Buffer {
+  return Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK);
 }

@@ -1,49 +1,45 @@
+import { isIP } from 'node:net';
+import type { PortInfo } from '#guest/protocol/ports.ts';
 import { plainText } from '../plain-text.ts';
-import { readSocketAddress } from './socket-address.ts';
 
-/** A TCP port that a sandbox takes connections on. */
+/** A TCP port on which a sandbox accepts connections. */
 export interface Listener {
   readonly port: number;
   /** As people write them, e.g. `127.0.0.1`, `0.0.0.0`, `::`; at least one. */
   readonly addresses: readonly string[];
-  /** Who holds it; undefined where that does not show. */
+  /** Undefined for a process that the guest may not look at. */
   readonly process: { readonly pid: number; readonly command: string } | undefined;
 }
 
-/** Ports beyond are left out: nobody starts so many servers to preview one. */
+/** More servers than these are not listed. */
 const MOST_PORTS = 256;
 const MOST_ADDRESSES = 8;
 const MOST_COMMAND = 200;
 
-/** Linux's own limit on process ids. */
-const MOST_PID = 4_194_304;
-
 /**
- * Reads what the listening script says: a line `listens <address>:<port in hex> <inode>` a socket, a line `holds <pid> <inode> <command line>` a process that has
- * it open. The sandbox may say anything: lines that are neither are passed over, and so is whatever is too much.
+ * What a guest says that listens, by port. Code in the sandbox may answer in the guest's place: only addresses and plain
+ * text reach people.
  */
-export function readListeners(text: string): Listener[] {
-  const holders = new Map<string, { pid: number; command: string }>();
-  for (const [, pid = '', inode = '', command = ''] of text.matchAll(/^holds (\d{1,7}) (\d{1,20}) (.*)$/gm)) {
-    const known = holders.get(inode);
-    // Workers inherit a socket; the process that opened it has the lowest id of them.
-    if (Number(pid) > MOST_PID || (known !== undefined && known.pid <= Number(pid))) continue;
-    holders.set(inode, { pid: Number(pid), command: plainText(command, MOST_COMMAND) });
-  }
-  const ports = new Map<number, { addresses: Set<string>; process: Listener['process'] }>();
-  for (const [, hex = '', portHex = '', inode = ''] of text.matchAll(
-    /^listens ([0-9A-F]{8,32}):([0-9A-F]{4}) (\d{1,20})$/gm,
-  )) {
-    const address = readSocketAddress(hex);
-    const port = Number.parseInt(portHex, 16);
-    if (address === undefined || port === 0) continue;
-    const found = ports.get(port);
-    if (found === undefined && ports.size === MOST_PORTS) continue;
-    const { addresses, process } = found ?? { addresses: new Set<string>(), process: undefined };
-    if (addresses.size < MOST_ADDRESSES) addresses.add(address);
-    ports.set(port, { addresses, process: process ?? holders.get(inode) });
-  }
-  return [...ports]
-    .map(([port, { addresses, process }]) => ({ port, addresses: [...addresses].toSorted(), process }))
-    .toSorted((a, b) => a.port - b.port);
+export function readListeners(ports: readonly PortInfo[]): Listener[] {
+  return ports.slice(0, MOST_PORTS).flatMap(({ port, address, pid, program, command }) => {
+    const addresses = new Set(address.split(', ', MOST_ADDRESSES).filter((each) => isIP(each) !== 0));
+    if (addresses.size === 0) return [];
+    const process =
+      pid === null ? undefined : { pid, command: plainText(command ?? program ?? '', MOST_COMMAND) };
+    return [{ port, addresses: [...addresses].toSorted(), process }];
+  });
+}
+
+/** Whether a connection to 127.0.0.1 or to ::1 arrives at a server that listens on this address. */
+export function isReachedOnLoopback(address: string): boolean {
+  return isWildcard(address) || address === '127.0.0.1' || address === '::1';
+}
+
+/** Whether somebody outside of the sandbox could connect, as far as the address goes. */
+export function isOpen(address: string): boolean {
+  return !address.startsWith('127.') && address !== '::1';
+}
+
+function isWildcard(address: string): boolean {
+  return address === '0.0.0.0' || address === '::';
 }

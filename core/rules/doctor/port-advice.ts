@@ -1,8 +1,7 @@
 import type { HttpFinding, UpgradeFinding } from '../../ports/app-probe.ts';
 import type { PortRange } from '../target-port.ts';
 import type { Framework } from './framework.ts';
-import type { Listener } from './listeners.ts';
-import { isOpen, isReachedOnLoopback } from './socket-address.ts';
+import { isOpen, isReachedOnLoopback, type Listener } from './listeners.ts';
 
 /** What was found out about one port of a sandbox. */
 export interface PortFacts {
@@ -10,8 +9,8 @@ export interface PortFacts {
   readonly range: PortRange;
   /** Whether previews reach servers by the sandbox's own address rather than by its loopback. */
   readonly needsOpenAddress: boolean;
-  /** Everything that listens; undefined where the sandbox could not tell. */
-  readonly listeners: readonly Listener[] | undefined;
+  /** Everything that listens. */
+  readonly listeners: readonly Listener[];
   /** `refused`: nobody took the connection. */
   readonly http: HttpFinding | { readonly kind: 'refused' };
   readonly framework: Framework | undefined;
@@ -42,9 +41,9 @@ function outOfRange({
 
 function notListening(facts: PortFacts): string | undefined {
   const { port, http, listeners } = facts;
-  const listener = listeners?.find((each) => each.port === port);
+  const listener = listeners.find((each) => each.port === port);
   if (listener !== undefined || http.kind !== 'refused') return undefined;
-  const others = (listeners ?? []).filter((each) => outOfRange({ ...facts, port: each.port }) === undefined);
+  const others = listeners.filter((each) => outOfRange({ ...facts, port: each.port }) === undefined);
   if (others.length > 0) {
     const named = others.slice(0, 5).map((each) => each.port);
     return `Nothing listens on port ${port}, but something does on ${named.join(', ')}: open a preview of that, or start the server on ${port}.`;
@@ -57,7 +56,7 @@ function startExample(port: number): string {
 }
 
 function unreachable({ port, needsOpenAddress, listeners, http, framework }: PortFacts): string | undefined {
-  const addresses = listeners?.find((each) => each.port === port)?.addresses;
+  const addresses = listeners.find((each) => each.port === port)?.addresses;
   if (needsOpenAddress && addresses !== undefined && !addresses.some(isOpen)) {
     return `It listens on ${addresses.join(' and ')} only, where the preview gateway cannot reach it: start it on all addresses (${bindHint(framework, port)}).`;
   }
@@ -108,7 +107,7 @@ export function isNotHttp(http: HttpFinding): boolean {
   return http.kind === 'hung_up' || http.kind === 'malformed' || wantsTls(http);
 }
 
-function answering({ port, http, framework, websocket, listeners }: PortFacts): string {
+function answering({ port, http, framework, websocket }: PortFacts): string {
   const status = http.kind === 'answered' ? http.status : 0;
   const what = framework === undefined ? 'It' : framework.name;
   if (status >= 500) {
@@ -122,8 +121,7 @@ function answering({ port, http, framework, websocket, listeners }: PortFacts): 
   if (framework?.hotReload !== undefined && websocket?.upgrades === false) {
     return `${what} answers, but its hot reload does not take a WebSocket${shown(websocket.status)}: the page shows, and changes need a reload.`;
   }
-  const unknown = listeners === undefined ? ' (what else listens could not be told)' : '';
-  return `${what} answers on port ${port}${unknown}: a preview of it works.`;
+  return `${what} answers on port ${port}: a preview of it works.`;
 }
 
 function shown(status: number | undefined): string {

@@ -44,11 +44,11 @@ export async function archiveSandbox(
     if (state !== 'running') await provider.resume(sandboxId, signal);
     // One file that its own user may not read would keep the sandbox for ever. It is the last that is done with it.
     await runToEnd(provider, sandboxId, { argv: ['sh', '-c', MAKE_READABLE], cwd: '/' }, signal);
-    const { tar, note, leftOut: unreadable } = await persistWorkspace({ provider }, sandboxId, {}, signal);
+    const { tar, leftOut: unreadable } = await persistWorkspace({ provider }, sandboxId, {}, signal);
     let leftOut = 0;
     let size = 0;
     const content = counted(
-      validatedTar(tar, note, (entries) => (leftOut = entries + unreadable())),
+      validatedTar(tar, (entries) => (leftOut = entries + unreadable())),
       (bytes) => (size += bytes),
     );
     const key = `${createHash('sha256').update(place).digest('hex').slice(0, 16)}/${sandboxId}-${generation}.tar`;

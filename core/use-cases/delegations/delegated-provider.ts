@@ -3,7 +3,7 @@ import type { Caller } from '../../callers.ts';
 import type { SandboxProvider } from '../../ports/sandbox-provider.ts';
 import { checkPath } from '../../rules/grant.ts';
 import { resolveWorkspacePath } from '../../rules/workspace-path.ts';
-import { callGuest, changedProvider } from '../changed-provider.ts';
+import { changedProvider } from '../changed-provider.ts';
 import { DELEGATED_PATHS } from '../workspace-script.ts';
 
 /**
@@ -16,15 +16,12 @@ export function delegatedProvider(provider: SandboxProvider, caller: Caller, pat
   if (paths === null) return provider;
   checkPath(paths, resolveWorkspacePath(path, 'path'));
   return changedProvider(provider, {
-    callGuest:
-      provider.callGuest &&
-      ((id, call, signal) =>
-        callGuest(
-          provider,
-          id,
-          { ...call, headers: { ...call.headers, [PATHS_HEADER]: headerOf(paths) } },
-          signal,
-        )),
+    callGuest: (id, call, signal) =>
+      provider.callGuest(
+        id,
+        { ...call, headers: { ...call.headers, [PATHS_HEADER]: headerOf(paths) } },
+        signal,
+      ),
     exec: (id, command, signal) =>
       provider.exec(id, { ...command, env: { ...command.env, [DELEGATED_PATHS]: paths.join('\n') } }, signal),
   });

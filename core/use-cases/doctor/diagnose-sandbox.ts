@@ -1,3 +1,4 @@
+import { portList } from '#guest/protocol/ports.ts';
 import { PortholeError } from '../../errors.ts';
 import type { AppProbe, HttpFinding, UpgradeFinding } from '../../ports/app-probe.ts';
 import type { PreviewPlane } from '../../ports/preview-plane.ts';
@@ -5,12 +6,12 @@ import type { RunRecord } from '../../ports/run-records.ts';
 import type { SandboxObservation, SandboxProvider } from '../../ports/sandbox-provider.ts';
 import type { PreviewOptions } from '../../preview-options.ts';
 import { type Framework, guessFramework } from '../../rules/doctor/framework.ts';
-import type { Listener } from '../../rules/doctor/listeners.ts';
+import { type Listener, readListeners } from '../../rules/doctor/listeners.ts';
 import { type PortAdvice, portAdvice } from '../../rules/doctor/port-advice.ts';
-import { findListeners } from './find-listeners.ts';
+import { guestsOf } from '../guest.ts';
 
 export interface DiagnoseSandboxDeps {
-  readonly provider: Pick<SandboxProvider, 'inspect' | 'exec' | 'dial'>;
+  readonly provider: Pick<SandboxProvider, 'inspect' | 'callGuest' | 'dial'>;
   readonly plane: Pick<PreviewPlane, 'needsOpenAddress'>;
   readonly preview: PreviewOptions;
   readonly probe: AppProbe;
@@ -28,7 +29,7 @@ export interface PortDiagnosis extends PortAdvice {
 
 export interface Diagnosis {
   readonly sandbox: SandboxObservation['state'];
-  /** Everything that listens; undefined where the sandbox does not run or could not tell. */
+  /** Everything that listens; undefined where the sandbox does not run. */
   readonly listeners: readonly Listener[] | undefined;
   /** The port that was asked for, or the ports that listen, those that previews may expose first. */
   readonly ports: readonly PortDiagnosis[];
@@ -57,14 +58,15 @@ export async function diagnoseSandbox(
     const why = reason === undefined ? '' : ` (${reason})`;
     return { sandbox: state, listeners: undefined, ports: [], advice: `${NOT_RUNNING[state]}${why}.` };
   }
-  const listeners = await findListeners(deps, run.sandboxId, signal);
-  const wanted = port === undefined ? portsToLookInto(listeners ?? [], deps.preview) : [port];
+  const guest = guestsOf(deps.provider).of(run.sandboxId);
+  const listeners = readListeners((await guest.call('GET', '/v1/ports', portList, { signal })).value.ports);
+  const wanted = port === undefined ? portsToLookInto(listeners, deps.preview) : [port];
   const ports: PortDiagnosis[] = [];
   for (let at = 0; at < wanted.length; at += AT_A_TIME) {
     const some = wanted.slice(at, at + AT_A_TIME);
     ports.push(...(await Promise.all(some.map((each) => diagnosePort(deps, run, each, listeners, signal)))));
   }
-  return { sandbox: state, listeners, ports, advice: summary(ports, listeners) };
+  return { sandbox: state, listeners, ports, advice: summary(ports) };
 }
 
 const NOT_RUNNING = {
@@ -83,11 +85,9 @@ function portsToLookInto(
   return [...all.filter(isAllowed), ...all.filter((port) => !isAllowed(port))].slice(0, MOST_PORTS);
 }
 
-function summary(ports: readonly PortDiagnosis[], listeners: readonly Listener[] | undefined): string {
+function summary(ports: readonly PortDiagnosis[]): string {
   const best = ports.find(({ ready }) => ready) ?? ports[0];
   if (best !== undefined) return best.advice;
-  if (listeners === undefined)
-    return 'What listens in this sandbox cannot be told: name a port to have that one tried.';
   return 'Nothing listens in this sandbox: start the server (e.g. porthole serve 3000 -- npm run dev), then ask again.';
 }
 
@@ -95,11 +95,11 @@ async function diagnosePort(
   deps: DiagnoseSandboxDeps,
   run: RunRecord,
   port: number,
-  listeners: readonly Listener[] | undefined,
+  listeners: readonly Listener[],
   signal: AbortSignal | undefined,
 ): Promise<PortDiagnosis> {
   const { preview, plane, probe } = deps;
-  const listener = listeners?.find((each) => each.port === port);
+  const listener = listeners.find((each) => each.port === port);
   const dial = () => dialOrNothing(deps, run.sandboxId, port, signal);
   const stream = await dial();
   let http: PortDiagnosis['http'] =

@@ -19,7 +19,7 @@ export interface ReachedGuest {
 
 /**
  * For what starts something: a stopped sandbox is resumed, and one that died by itself as well. It counts as use.
- * @throws PortholeError `guest_required`, and what `useSandbox` and the guest throw
+ * @throws PortholeError what `useSandbox` and the guest throw
  */
 export async function startInGuest<T>(
   deps: GuestDeps,
@@ -27,7 +27,6 @@ export async function startInGuest<T>(
   id: string,
   start: (reached: ReachedGuest) => Promise<T>,
 ): Promise<T> {
-  // Before anything is resumed for a provider that could not do it anyway.
   const guest = deps.guests.of(id);
   const sandbox = await useSandbox(deps, caller, id, { agents: true });
   deps.activity.touch(sandbox.id);
@@ -43,7 +42,7 @@ export async function startInGuest<T>(
 
 /**
  * For what reads or changes something that exists: nothing is resumed, and it is no use by itself.
- * @throws PortholeError `sandbox_not_found`, `sandbox_not_running`, `guest_required`
+ * @throws PortholeError `sandbox_not_found`, `sandbox_not_running`
  */
 export async function reachGuest(
   deps: Pick<GuestDeps, 'records' | 'guests'>,

@@ -7,12 +7,13 @@ import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts
 import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { importPlainImage, PLAIN_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import type { Fault } from '#test/doubles/api-server/fake-api-server.ts';
 import { collect } from '#test/support/collect.ts';
 import { suite } from '#test/support/suite.ts';
-import { BUSYBOX_IMAGE } from '../fixture/fixture-images.ts';
 import { cluster, missing } from '../fixture/cluster.ts';
+import { GUEST } from '../guards/actor.ts';
 import { type FaultFixture, openFaultFixture } from './fault-fixture.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import { callOf, FAULTS, spoil } from './fault-table.ts';
@@ -30,7 +31,6 @@ const CALLS = [
   'get persistentvolumeclaims',
   'get pods',
   'watch pods',
-  'connect pods',
   'delete pods',
   'delete persistentvolumeclaims',
 ];
@@ -62,6 +62,7 @@ suite('a sandbox on a real cluster', missing(), () => {
   let fixture: FaultFixture;
   beforeAll(async () => {
     fixture = await openFaultFixture();
+    await importPlainImage(await cluster());
   });
   afterAll(() => fixture.close());
 
@@ -76,8 +77,9 @@ suite('a sandbox on a real cluster', missing(), () => {
       client,
       access: proxy.access,
       namespace,
-      image: BUSYBOX_IMAGE,
-      pod: { memoryMebibytes: 64, command: ['sleep', 'infinity'] },
+      image: PLAIN_IMAGE,
+      pod: { memoryMebibytes: 128 },
+      guest: GUEST,
       settleWithinMs: timeouts.settleWithinMs,
       openWithinMs: timeouts.tryTimeoutMs,
     });

@@ -20,7 +20,7 @@ import type { StackConfig } from '../../../infra/stack-config/stack-config-schem
 
 /** Calls guests that know the keys of the tests' stack file. */
 export const GUEST: GuestAccess = {
-  keys: createGuestKeys(deriveKeySet(JwksSchema.parse(JSON.parse(SIGNING_KEYS))), () => new Date()),
+  keys: createGuestKeys(deriveKeySet(JwksSchema.parse(JSON.parse(SIGNING_KEYS)))),
   reach: 'address',
 };
 
@@ -55,7 +55,7 @@ export function openActor(config: StackConfig, access: ClusterAccess): Actor {
   const { namespaces, sandboxes, gateway, preview, zone } = config;
   const namespace = namespaces.previews;
   const warmPool = defaultWarmPool(sandboxes);
-  const at = { client, access, namespace, ...(sandboxes.guest && { guest: GUEST }) };
+  const at = { client, access, namespace, guest: GUEST };
   const provider =
     sandboxProvider(sandboxes) === 'agent-sandbox' && warmPool !== undefined
       ? createAgentSandboxProvider({ ...at, warmPool })

@@ -84,9 +84,6 @@ const QUIET: Record<string, string> = {
   'get services of the reaper': 'its Service is left to the sweep',
 };
 
-/** API servers before 1.35 do not ask for it. */
-const UNTRIED = ['create pods/exec', 'create pods/portforward'];
-
 const right = ({ verb, resource }: Need) => `${verb} ${resource}`;
 
 /** The error with all that caused it. */
@@ -156,8 +153,6 @@ suite('without one of its rights', missing(), () => {
       'watch pods': ({ provider }) => provider.create({ id: sandboxId() }),
       'create pods': ({ provider }) => provider.create({ id: sandboxId() }),
       'delete pods': ({ provider }) => provider.stop(running),
-      'get pods/exec': ({ provider }) => run(provider, running, ['true']),
-      'get pods/portforward': ({ provider }) => provider.dial(running, 3000),
       'get persistentvolumeclaims': ({ provider }) => provider.stop(running),
       'list persistentvolumeclaims': ({ provider }) => collect(provider.list()),
       'watch persistentvolumeclaims': destroyHeld,
@@ -177,17 +172,16 @@ suite('without one of its rights', missing(), () => {
     const archiving = lifecycleNeeds('kubernetes', { archives: true });
     const readFiles: Record<string, Work> = {
       'create pods': ({ provider }) => provider.resume(stopped),
-      'get pods/exec': ({ provider }) => run(provider, running, ['tar', '--create', '.']),
     };
     test.each(Object.keys(readFiles))('the lifecycle cannot archive for the want of: %s', async (name) => {
       await expectFailure(stack, archiving, name, readFiles[name] ?? find);
     });
 
     test('that is all that they have', () => {
-      expect(needs.map(right).toSorted()).toEqual([...Object.keys(work), ...UNTRIED].toSorted());
+      expect(needs.map(right).toSorted()).toEqual(Object.keys(work).toSorted());
       const ending = new Set(lifecycleNeeds('kubernetes', { archives: false }).map(right));
       const more = archiving.map(right).filter((name) => !ending.has(name));
-      expect(more.toSorted()).toEqual(['create pods', 'create pods/exec', 'get pods/exec']);
+      expect(more.toSorted()).toEqual(['create pods']);
       expect(reaperNeeds().map(right).toSorted()).toEqual(Object.keys(REAPER_WORK).toSorted());
     });
   });
@@ -227,8 +221,6 @@ suite('without one of its rights', missing(), () => {
       'patch sandboxwarmpools/scale': (actor) => poolOf(actor).prime(),
       'get pods': ({ provider }) => run(provider, running, ['true']),
       'watch pods': ({ provider }) => provider.stop(stopping),
-      'get pods/exec': ({ provider }) => run(provider, running, ['true']),
-      'get pods/portforward': ({ provider }) => provider.dial(running, 3000),
       'get sandboxclaims': ({ provider }) => provider.inspect(running),
       'list sandboxclaims': ({ provider }) => collect(provider.list()),
       'watch sandboxclaims': ({ provider }) => provider.create({ id: sandboxId() }),
@@ -245,7 +237,7 @@ suite('without one of its rights', missing(), () => {
     });
 
     test('that is all that they have', () => {
-      const all = [...Object.keys(work), ...Object.keys(PREVIEW_WORK), ...UNTRIED];
+      const all = [...Object.keys(work), ...Object.keys(PREVIEW_WORK)];
       expect(needs.map(right).toSorted()).toEqual(all.toSorted());
     });
   });

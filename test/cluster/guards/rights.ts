@@ -16,19 +16,12 @@ const PREVIEWS: Row[] = [
   ['get list create patch delete', 'services', 'previews'],
 ];
 
-/** What commands take, and nothing else. */
-const COMMANDS: Row[] = [['get create', 'pods/exec', 'previews']];
-const DIALLING: Row[] = [['get create', 'pods/portforward', 'previews']];
-const IN_PODS: Row[] = [...COMMANDS, ...DIALLING];
-
 /** Pods, and what goes on in them. */
 const WORKLOADS: Row[] = [
   [EVERY_VERB, 'pods', 'previews'],
   [EVERY_VERB, 'persistentvolumeclaims', 'previews'],
   [EVERY_VERB, CLAIMS, 'previews'],
   [EVERY_VERB, SANDBOXES, 'previews'],
-  ['get create', 'pods/exec', 'previews'],
-  ['get create', 'pods/portforward', 'previews'],
 ];
 const EVERYTHING: Row[] = [
   [EVERY_VERB, ROUTES, 'previews'],
@@ -41,7 +34,6 @@ export const ACCOUNTS = {
   'functions that make pods': {
     may: [
       ...PREVIEWS,
-      ...IN_PODS,
       ['get list watch create delete', 'pods', 'previews'],
       ['get list watch create delete', 'persistentvolumeclaims', 'previews'],
     ],
@@ -53,7 +45,6 @@ export const ACCOUNTS = {
   'functions that claim sandboxes': {
     may: [
       ...PREVIEWS,
-      ...IN_PODS,
       ['get watch', 'pods', 'previews'],
       ['get list watch create delete', CLAIMS, 'previews'],
       ['get watch patch', SANDBOXES, 'previews'],
@@ -90,7 +81,6 @@ export const ACCOUNTS = {
       ['create', 'persistentvolumeclaims', 'previews'],
       [EVERY_VERB, CLAIMS, 'previews'],
       [EVERY_VERB, SANDBOXES, 'previews'],
-      ...IN_PODS,
     ],
   },
   'the lifecycle where functions claim sandboxes': {
@@ -105,7 +95,6 @@ export const ACCOUNTS = {
       ['list create delete', 'pods', 'previews'],
       [EVERY_VERB, 'persistentvolumeclaims', 'previews'],
       ['create', CLAIMS, 'previews'],
-      ...IN_PODS,
     ],
   },
   'the lifecycle that archives where functions make pods': {
@@ -114,14 +103,12 @@ export const ACCOUNTS = {
       ['get list delete', 'services', 'previews'],
       ['get list watch create delete', 'pods', 'previews'],
       ['get list watch delete', 'persistentvolumeclaims', 'previews'],
-      ...COMMANDS,
     ],
     mayNot: [
       ['create patch', ROUTES, 'previews'],
       ['create', 'persistentvolumeclaims', 'previews'],
       [EVERY_VERB, CLAIMS, 'previews'],
       [EVERY_VERB, SANDBOXES, 'previews'],
-      ...DIALLING,
     ],
   },
   'the lifecycle that archives where functions claim sandboxes': {
@@ -131,13 +118,11 @@ export const ACCOUNTS = {
       ['get watch', 'pods', 'previews'],
       ['get list watch delete', CLAIMS, 'previews'],
       ['get watch patch', SANDBOXES, 'previews'],
-      ...COMMANDS,
     ],
     mayNot: [
       ['list create delete', 'pods', 'previews'],
       [EVERY_VERB, 'persistentvolumeclaims', 'previews'],
       ['create', CLAIMS, 'previews'],
-      ...DIALLING,
     ],
   },
   'the clean-up of snapshots where functions make pods': {
@@ -152,7 +137,6 @@ export const ACCOUNTS = {
       ['list create patch', 'persistentvolumeclaims', 'previews'],
       [EVERY_VERB, CLAIMS, 'previews'],
       [EVERY_VERB, SANDBOXES, 'previews'],
-      ...IN_PODS,
     ],
   },
   'the clean-up of snapshots where functions claim sandboxes': {
@@ -167,7 +151,6 @@ export const ACCOUNTS = {
       [EVERY_VERB, 'persistentvolumeclaims', 'previews'],
       ['list create', CLAIMS, 'previews'],
       ['patch', SANDBOXES, 'previews'],
-      ...IN_PODS,
     ],
   },
   'whatever else runs beside the functions': { may: [], mayNot: EVERYTHING },
@@ -208,6 +191,8 @@ export const REFUSED: Row[] = [
   ['get update patch', 'pods/resize', 'previews'],
   ['create', 'pods/binding', 'previews'],
   ['create', 'pods/eviction', 'previews'],
+  ['get create', 'pods/exec', 'previews'],
+  ['get create', 'pods/portforward', 'previews'],
   ['get create', 'pods/exec', 'functions'],
   ['get create', 'pods/exec', 'kube-system'],
   ['get create', 'pods/portforward', 'functions'],

@@ -24,8 +24,8 @@ export interface ClusterHostOptions {
   readonly clock?: WakingClock | undefined;
   /** Sandboxes that the pool of claims keeps ready. @default 0 */
   readonly ready?: number;
-  /** How guests of the sandboxes are called. @default they run none */
-  readonly guest?: 'address' | 'forward';
+  /** How guests of the sandboxes are called. @default 'address' */
+  readonly reach?: 'address' | 'forward';
 }
 
 /** A host in this process whose sandboxes are pods of the real cluster, and its previews routes of the cluster's Gateway. */
@@ -50,7 +50,6 @@ export async function openOnClaims(options: ClusterHostOptions = {}): Promise<Cl
   const fixture = await cluster();
   await Promise.all([importSandboxImage(fixture), installDefinitions(fixture.kubectl)]);
   const stack = await openGuardedStack(fixture, {
-    guest: options.guest !== undefined,
     templates: { plain: { image: SANDBOX_IMAGE, memory: '512Mi' } },
     warmPools: { pool: { template: 'plain', replicas: options.ready ?? 0 } },
     warmPool: 'pool',
@@ -76,7 +75,7 @@ export async function openOnClaims(options: ClusterHostOptions = {}): Promise<Cl
 async function open(
   fixture: Cluster,
   namespace: string,
-  { environment, clock, guest }: ClusterHostOptions,
+  { environment, clock, reach = 'address' }: ClusterHostOptions,
   own: { readonly environment: Readonly<Record<string, string>>; readonly end: () => Promise<unknown> },
 ): Promise<ClusterHost> {
   const { https, caFile } = fixture.gateway;
@@ -89,7 +88,7 @@ async function open(
       PORTHOLE_GATEWAY_PORT: String(https.port),
       Sandbox__Preview__Namespace: namespace,
       PORTHOLE_SIGNING_KEYS: SIGNING_KEYS,
-      ...(guest !== undefined && { PORTHOLE_SANDBOX_GUEST: 'true', PORTHOLE_GUEST_REACH: guest }),
+      PORTHOLE_GUEST_REACH: reach,
       ...own.environment,
       ...environment,
     },

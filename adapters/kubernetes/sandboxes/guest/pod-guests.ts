@@ -7,9 +7,9 @@ import { PortholeError } from '#core/errors.ts';
 import { GUEST_PORT, type GuestKeys, operationOf, SANDBOX_HEADER } from '#guest/protocol/guest-pod.ts';
 import type { Collection } from '../../client/collection.ts';
 import type { ClusterStreams } from '../cluster/cluster-streams.ts';
-import { FORWARD_SUBPROTOCOL } from '../dial/forward-messages.ts';
-import { PortStream } from '../dial/port-stream.ts';
-import type { RunningPod } from '../exec/running-pod.ts';
+import type { RunningPod } from '../pods/pod-state.ts';
+import { FORWARD_SUBPROTOCOL } from './forward-messages.ts';
+import { PortStream } from './port-stream.ts';
 
 /** Longest time for a pod to accept a connection, in milliseconds. */
 const CONNECT_MS = 10_000;
@@ -19,6 +19,9 @@ const PAUSE_MS = 50;
 
 /** What callers meet while a guest is still starting. */
 const STARTING = new Set<string>(['exec_transport_error', 'nothing_listens']);
+
+/** For a pod of an older Porthole, or of a template that is not Porthole's. */
+const NO_GUEST = 'its pod runs no guest; stop and resume it, or put the guest into its template';
 
 /** How guests are reached: at their pods' addresses within the cluster, by port-forwards from outside. */
 export type GuestReach = 'address' | 'forward';
@@ -44,7 +47,9 @@ export class PodGuests {
     this.#options = options;
   }
 
+  /** @throws PortholeError `sandbox_not_running` where the pod runs no guest */
   client(id: string, pod: RunningPod): GuestClient {
+    if (pod.guestKeys === undefined) throw sandboxNotRunning(id, NO_GUEST);
     return new GuestClient({
       sandboxId: id,
       headers: { [SANDBOX_HEADER]: id },

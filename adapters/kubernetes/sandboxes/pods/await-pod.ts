@@ -4,9 +4,8 @@ import { PortholeError } from '#core/errors.ts';
 import type { Collection } from '../../client/collection.ts';
 import { isTimeout } from '../cluster/settle.ts';
 import { awaitObject, type Watching } from '../cluster/await-object.ts';
-import type { RunningPod } from '../exec/running-pod.ts';
 import type { Pod } from './pod.ts';
-import { podState } from './pod-state.ts';
+import { podState, type RunningPod } from './pod-state.ts';
 
 /**
  * Waits until commands can run in a pod. `gone` judges a pod that is not there, or on its way out: an error ends the wait.

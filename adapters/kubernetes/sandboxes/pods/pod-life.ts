@@ -9,12 +9,11 @@ import type { KubernetesObject } from '../../client/kubernetes-object.ts';
 import { find, type Watching } from '../cluster/await-object.ts';
 import { makeObject } from '../cluster/make-object.ts';
 import { awaitGone, limited } from '../cluster/settle.ts';
-import type { RunningPod } from '../exec/running-pod.ts';
 import { notOurs } from '../provider-errors.ts';
 import { annotated, sandboxIdOf } from '../sandbox-id.ts';
 import { awaitPod, withNode } from './await-pod.ts';
 import type { Pod } from './pod.ts';
-import { podState } from './pod-state.ts';
+import { podState, type RunningPod } from './pod-state.ts';
 
 /** What is particular to the pods of an installation. */
 export type SandboxPodSettings = Omit<SandboxPodProps, 'namespace' | 'sandboxId' | 'image'>;
@@ -28,7 +27,7 @@ export function sizeOf({
   cpuLimitMillis = SANDBOX_SIZE.cpuLimitMillis,
   memoryMebibytes = SANDBOX_SIZE.memoryMebibytes,
   workspaceMebibytes = SANDBOX_SIZE.workspaceMebibytes,
-}: SandboxPodSettings): SandboxSize {
+}: Omit<SandboxPodSettings, 'guestKeys'>): SandboxSize {
   return { cpu: cpuLimitMillis / 1_000, memoryMb: memoryMebibytes, diskMb: workspaceMebibytes };
 }
 

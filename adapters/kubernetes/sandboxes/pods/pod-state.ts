@@ -1,6 +1,15 @@
-import type { RunningPod } from '../exec/running-pod.ts';
 import { guestKeysOf } from '#guest/protocol/guest-pod.ts';
 import type { Pod } from './pod.ts';
+
+/** A pod whose guest can be called. */
+export interface RunningPod {
+  readonly name: string;
+  readonly uid: string;
+  /** In the cluster's network. */
+  readonly address?: string | undefined;
+  /** The public keys that its guest knows; undefined where it runs none. */
+  readonly guestKeys?: string | undefined;
+}
 
 /** What a pod is to its sandbox. */
 export type PodState =
@@ -51,8 +60,6 @@ export function podState(pod: Pod | undefined): PodState {
       pod: {
         name,
         uid,
-        container,
-        containerId: found.containerID ?? '',
         ...(address !== undefined && { address }),
         ...(guestKeys !== undefined && { guestKeys }),
       },

@@ -30,7 +30,6 @@ interface ContainerState {
 
 export interface ContainerStatus {
   readonly name: string;
-  readonly containerID?: string;
   readonly state?: {
     readonly running?: object;
     readonly waiting?: ContainerState;

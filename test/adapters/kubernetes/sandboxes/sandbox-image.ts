@@ -14,6 +14,7 @@ import { basename, join } from 'node:path';
 import { guestDigest } from '#adapters/guest/guest-bundle.ts';
 import { buildGuestRuntime, GUEST_FOLDER, guestCache } from '#adapters/guest/guest-runtime.ts';
 import type { Cluster } from '#test/cluster/fixture/cluster.ts';
+import { busyboxEntries } from '#test/cluster/fixture/fixture-images.ts';
 import { command } from '#test/cluster/fixture/command.ts';
 import { image } from '#test/cluster/fixture/image.ts';
 import type { TarEntry } from '#test/cluster/fixture/tar.ts';
@@ -28,13 +29,26 @@ export const SANDBOX_IMAGE = `porthole.test/sandbox:${createHash('sha256')
 /** Left out where this machine has none. */
 const PROGRAMS =
   'basename bash cat chmod cp curl dash date dd dirname echo env false find grep head id kill ln ls mkdir mkfifo mktemp mv od printenv printf ps readlink rm rmdir sed seq setsid sha256sum sleep sort stat stty tail tar test touch tr true tty wc yes';
+/** Nothing but busybox and the guest. */
+export const PLAIN_IMAGE = SANDBOX_IMAGE.replace('/sandbox:', '/plain:');
+
 /** Makes the image known to the cluster's nodes. */
-export async function importSandboxImage(cluster: Cluster): Promise<void> {
-  if (await cluster.hasImage(SANDBOX_IMAGE)) return;
+export function importSandboxImage(cluster: Cluster): Promise<void> {
+  return imported(cluster, SANDBOX_IMAGE, async () => sandboxImage(SANDBOX_IMAGE, [], await guestEntries()));
+}
+
+export function importPlainImage(cluster: Cluster): Promise<void> {
+  return imported(cluster, PLAIN_IMAGE, async () =>
+    image({ reference: PLAIN_IMAGE, root: [...(await busyboxEntries()), ...(await guestEntries())] }),
+  );
+}
+
+async function imported(cluster: Cluster, reference: string, make: () => Promise<Uint8Array>): Promise<void> {
+  if (await cluster.hasImage(reference)) return;
   const folder = mkdtempSync(join(tmpdir(), 'porthole-image-'));
   try {
     const archive = join(folder, 'image.tar');
-    writeFileSync(archive, await sandboxImage(SANDBOX_IMAGE, [], await guestEntries()));
+    writeFileSync(archive, await make());
     await cluster.importImage(archive);
   } finally {
     rmSync(folder, { recursive: true });

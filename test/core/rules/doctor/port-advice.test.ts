@@ -35,11 +35,6 @@ describe('a preview of a port that works', () => {
       'Vite answers on port 3000: a preview of it works.',
     ],
     [
-      'where nothing else is known',
-      { listeners: undefined },
-      'Vite answers on port 3000 (what else listens could not be told): a preview of it works.',
-    ],
-    [
       'shows the app’s own error',
       { http: answered(500) },
       "Vite answers with status 500, and the preview will show that error: look at the server's log.",

@@ -6,13 +6,12 @@ import { diagnoseSandbox, type DiagnoseSandboxDeps } from '#core/use-cases/docto
 
 const RUN = { id: 'run_1', sandboxId: 'box' } as RunRecord;
 
-/** A running sandbox that cannot tell what listens, with one server. */
+/** A running sandbox with one server, which its guest does not list. */
 function depsFor(http: HttpFinding, speaksTls: boolean): DiagnoseSandboxDeps {
-  const said = { stdout: Readable.from([]), stderr: Readable.from([]), kill: () => undefined };
   return {
     provider: {
       inspect: async () => ({ state: 'running' }),
-      exec: async () => said,
+      callGuest: async () => Object.assign(Readable.from([Buffer.from('{"ports":[]}')]), { statusCode: 200 }),
       dial: async () => new Duplex({ read: () => undefined }),
     } as unknown as DiagnoseSandboxDeps['provider'],
     plane: { needsOpenAddress: false },

@@ -35,6 +35,7 @@ async function inspected(
     access: { server: 'https://127.0.0.1:1' },
     namespace: 'sandboxes',
     warmPool: 'pool',
+    guest: { keys: { publicKeys: '', sign: () => undefined }, reach: 'address' },
   });
   try {
     return await provider.inspect(id);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createGuestKeys, deriveKeySet, type Jwks } from '#adapters/keys/key-set.ts';
 import { collection, PODS } from '#adapters/kubernetes/client/collection.ts';
-import type { RunningPod } from '#adapters/kubernetes/sandboxes/exec/running-pod.ts';
+import type { RunningPod } from '#adapters/kubernetes/sandboxes/pods/pod-state.ts';
 import { PodGuests } from '#adapters/kubernetes/sandboxes/guest/pod-guests.ts';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { type Guest, serveGuest } from '#guest/serve-guest.ts';
@@ -49,8 +49,6 @@ describe('the guest in a pod', () => {
     pod = {
       name: 'box',
       uid: 'uid-1',
-      container: 'sandbox',
-      containerId: 'c',
       address: '127.0.0.1',
       guestKeys,
     };
@@ -97,6 +95,11 @@ describe('the guest in a pod', () => {
     for (const id of ['first', 'second']) {
       expect((await run(guests().client(id, pod), ['printenv', 'SANDBOX_ID'])).said).toBe(`${id}\n`);
     }
+  });
+
+  test('is not called in a pod that runs none', () => {
+    const { guestKeys: _, ...bare } = pod;
+    expect(() => guests().client('box', bare)).toThrow(/runs no guest/);
   });
 
   test('is not called where the functions have none of its keys', async () => {

@@ -6,7 +6,7 @@ import { podState } from '#adapters/kubernetes/sandboxes/pods/pod-state.ts';
 const metadata = { name: 'box', uid: 'u1', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
 const spec = { containers: [{ name: 'sidecar' }, { name: 'sandbox' }] };
 const ready = [{ type: 'Ready', status: 'True' }];
-const running = { name: 'sandbox', containerID: 'containerd://1', state: { running: {} } };
+const running = { name: 'sandbox', state: { running: {} } };
 const pod = (status: Pod['status'], more: Partial<Pod> = {}): Pod => ({
   metadata,
   spec,
@@ -23,7 +23,7 @@ test.each<[string, Pod | undefined, object]>([
     pod({ phase: 'Running', conditions: ready, containerStatuses: [running] }),
     {
       state: 'running',
-      pod: { name: 'box', uid: 'u1', container: 'sandbox', containerId: 'containerd://1' },
+      pod: { name: 'box', uid: 'u1' },
     },
   ],
   [
@@ -32,7 +32,7 @@ test.each<[string, Pod | undefined, object]>([
       { conditions: ready, containerStatuses: [{ ...running, name: 'main' }] },
       { spec: { containers: [{ name: 'main' }] } },
     ),
-    { state: 'running', pod: { name: 'box', uid: 'u1', container: 'main', containerId: 'containerd://1' } },
+    { state: 'running', pod: { name: 'box', uid: 'u1' } },
   ],
   [
     'a pod that runs the guest',
@@ -45,8 +45,6 @@ test.each<[string, Pod | undefined, object]>([
       pod: {
         name: 'box',
         uid: 'u1',
-        container: 'sandbox',
-        containerId: 'containerd://1',
         address: '10.0.0.1',
         guestKeys: 'key',
       },

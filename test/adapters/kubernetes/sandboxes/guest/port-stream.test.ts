@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { WebSocket } from 'ws';
-import { createPodDialer } from '#adapters/kubernetes/sandboxes/dial/dial-pod.ts';
-import { PortStream } from '#adapters/kubernetes/sandboxes/dial/port-stream.ts';
+import { PortStream } from '#adapters/kubernetes/sandboxes/guest/port-stream.ts';
 import { bytes, codeOf } from '#test/contracts/sandbox-provider.contract.ts';
 import { type FakeStreams, fakeStreams } from '../fake-streams.ts';
 
@@ -88,53 +87,5 @@ describe('a stream to a port', () => {
     expect(sent).toBeLessThan(64 * 1024 * 1024);
     expect(stream.readableLength).toBeLessThan(256 * 1024);
     stream.destroy();
-  });
-});
-
-describe('dialling', () => {
-  const pods = { path: '/api/v1/namespaces/n/pods', plural: 'pods' };
-  const pod = { name: 'p', uid: 'u', container: 'sandbox', containerId: 'c' };
-  const LISTENING = '   0: 0100007F:0FA0 00000000:0000 0A 00000000:00000000\n';
-
-  /** Answers looks into the pod's tables with `table`, and port-forwards as told. */
-  const world = async (table: string, forward: (socket: WebSocket) => void): Promise<FakeStreams> =>
-    (fake = await fakeStreams({
-      socket: (socket, url) => {
-        if (url.includes('/exec?')) {
-          const mark = new URL(url, 'http://host').searchParams.getAll('command')[3];
-          socket.send(Buffer.from(`\x01${table}${mark} 0\n`));
-        } else {
-          heads(socket);
-          forward(socket);
-        }
-      },
-    }));
-
-  test('a server that is silent succeeds once the pod’s tables show it; many look once', async () => {
-    const { streams, asked } = await world(LISTENING, () => {});
-    const dialer = createPodDialer(streams, pods);
-    const dialled = await Promise.all(Array.from({ length: 5 }, () => dialer.dial('box', pod, 4000)));
-    expect(asked.filter((url) => url.includes('/exec?')).length).toBeLessThan(5);
-    for (const stream of dialled) stream.destroy();
-  });
-
-  test('a port that refuses and is not taken has nothing that listens', async () => {
-    const { streams } = await world('', (socket) => socket.send(failure(REFUSED)));
-    const dialer = createPodDialer(streams, pods);
-    expect(await codeOf(dialer.dial('box', pod, 4000))).toBe('nothing_listens');
-  });
-
-  test('a port that refuses although it is taken is one that the port-forward does not reach', async () => {
-    const { streams } = await world(LISTENING, (socket) => socket.send(failure(REFUSED)));
-    const dialer = createPodDialer(streams, pods);
-    expect(await codeOf(dialer.dial('box', pod, 4000))).toBe('exec_transport_error');
-  });
-
-  test('is given up where the signal aborts', async () => {
-    const { streams } = await world('', () => {});
-    const abort = new AbortController();
-    const dialling = createPodDialer(streams, pods).dial('box', pod, 4000, abort.signal);
-    setImmediate(() => abort.abort(new Error('enough')));
-    await expect(dialling).rejects.toThrow('enough');
   });
 });
