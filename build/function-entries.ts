@@ -37,8 +37,8 @@ export async function functionEntries(): Promise<FunctionEntry[]> {
       id,
       ...entryOf(route, place),
       route: { method, path },
-      streams: isStreaming(route),
-      isConsole: route.tag === 'Console',
+      streams: route.streams === true,
+      isConsole: route.kind === 'console',
     };
   });
   return [...routes, ...(['reaper', 'lifecycle', 'snapshots-clean', 'warm-pool'] as const).map(scheduled)];
@@ -61,13 +61,9 @@ async function routePlaces(): Promise<Map<unknown, Place>> {
   return places;
 }
 
-function isStreaming({ errors }: Route): boolean {
-  return errors?.includes('not_streamable') === true;
-}
-
 function entryOf(route: Route, { name, module }: Place): Pick<FunctionEntry, 'kind' | 'source'> {
   const { id, method, path } = route;
-  if (isStreaming(route)) {
+  if (route.streams === true) {
     const source = `import { dataPlaneFunction } from '#host/serverless/data-plane-function.ts';
 export const handler = dataPlaneFunction(${JSON.stringify({ id, method, path })});`;
     return { kind: 'alone', source };
@@ -80,7 +76,7 @@ import { openNothing } from '#host/serverless/open-nothing.ts';
 export const handler = httpFunction(${name}, openNothing);`;
     return { kind: 'alone', source };
   }
-  const kind = route.tag === 'Docs' ? 'documents' : 'opens';
+  const kind = route.kind === 'documents' ? 'documents' : 'opens';
   if (id === 'getMetrics') {
     const source = `${imports}
 import { openFunction } from '#host/serverless/open-function.ts';

@@ -87,6 +87,12 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   readonly class?: RouteClass;
   /** For anyone, and yet it needs to know the installation: it lets people in. */
   readonly signsIn?: boolean;
+  /** Its body or answer is a stream: where a runtime buffers, it is `not_streamable`. @default false */
+  readonly streams?: boolean;
+  /** Whether a run's agent reaches it on its sandbox's own channel, too. @default false */
+  readonly channel?: boolean;
+  /** `console`: it answers with the console's files. `documents`: it needs the list of all routes. */
+  readonly kind?: 'console' | 'documents';
   /** A page that a person may reach by a link from another site. */
   readonly page?: boolean;
   readonly params?: z.ZodType<Params>;

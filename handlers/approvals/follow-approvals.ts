@@ -18,7 +18,7 @@ export const followApprovalsRoute = defineRoute({
   access: 'caller',
   class: 'stream',
   responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
-  errors: ['not_streamable'],
+  streams: true,
   handle({ caller, signal }, services) {
     const person = requirePerson(caller, 'follow what waits for approval');
     const { quietMs, until, signals } = followingOf(services, '', { headers: {}, query: undefined, signal });

@@ -207,6 +207,7 @@ function failures(route: Route): Json {
     ...SHARED_ERRORS[route.access],
     ...(route.body === undefined ? [] : BODY_ERRORS),
     ...(route.errors ?? []),
+    ...(route.streams === true ? (['not_streamable'] as const) : []),
   ]);
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of codes) {

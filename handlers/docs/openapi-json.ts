@@ -6,6 +6,7 @@ export const openapiJsonRoute = defineRoute({
   method: 'GET',
   path: '/v1/openapi.json',
   tag: 'Docs',
+  kind: 'documents',
   summary: 'This document',
   access: 'key',
   bridge: true,

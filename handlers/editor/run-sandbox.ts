@@ -26,6 +26,7 @@ export const runSandboxRoute = defineRoute({
     },
   },
   responses: { 200: { description: 'The run, at its end', schema: ToolRunDto } },
+  streams: true,
   errors: [
     'tool_version_not_found',
     'draft_locked',
@@ -37,7 +38,6 @@ export const runSandboxRoute = defineRoute({
     'snapshot_busy',
     'too_many_tool_runs',
     'quota_exceeded',
-    'not_streamable',
   ],
   async handle({ params, caller, headers, stream }, services) {
     const token = lockToken(headers);

@@ -25,7 +25,7 @@ export const callMcpRoute = defineRoute({
     202: { description: 'Notifications are taken, and not answered' },
     406: { description: 'The client does not accept both `application/json` and `text/event-stream`' },
   },
-  errors: ['not_streamable'],
+  streams: true,
   async handle(request, services) {
     if (Array.isArray(request.body) && !isBatch(request.body)) return notABatch(request.body.length);
     const { serveMcp } = await import('./serve-mcp.ts');

@@ -17,6 +17,7 @@ export const diagnoseSandboxRoute = defineRoute({
     'What listens in the sandbox, whether it answers HTTP and WebSockets, and one sentence of advice each. Asks the servers themselves, with a `GET /`; changes nothing.',
   access: 'caller',
   agents: true,
+  channel: true,
   params: RunPath,
   query: z.object({
     port: z

@@ -15,6 +15,7 @@ export const keepPreviewAliveRoute = defineRoute({
     'Moves its expiry one idle window on, never past its maximum lifetime, and counts as use of the sandbox.',
   access: 'caller',
   agents: true,
+  channel: true,
   params: RunPath.extend({ token: z.string().max(200).describe('`session_id` of the preview') }),
   responses: {
     200: {

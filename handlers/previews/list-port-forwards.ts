@@ -15,6 +15,7 @@ export const listPortForwardsRoute = defineRoute({
     'Previews and legacy sessions alike, oldest first. Those of a stopped sandbox stay until their expiry, and say so.',
   access: 'caller',
   agents: true,
+  channel: true,
   params: RunPath,
   responses: { 200: { description: 'The live previews', schema: z.array(PreviewDto) } },
   errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],

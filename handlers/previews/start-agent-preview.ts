@@ -19,6 +19,7 @@ export const startAgentPreviewRoute = defineRoute({
   access: 'caller',
   class: 'stream',
   agents: true,
+  channel: true,
   params: RunPath,
   body: StartPreviewBody,
   responses: { 200: { description: 'The live preview', schema: StartedPreviewDto } },

@@ -14,6 +14,7 @@ export const stopPortForwardRoute = defineRoute({
   description: 'Its URL is revoked for good: the next start of the port gets a new one.',
   access: 'caller',
   agents: true,
+  channel: true,
   params: RunPath.extend({ sessionId: z.string().max(200).describe('`session_id` of the preview') }),
   responses: {
     200: {

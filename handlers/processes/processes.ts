@@ -183,7 +183,8 @@ export const followProcessRoute = defineRoute({
   params: ProcessPath,
   query: outputQuery,
   responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
-  errors: [...NOT_FOUND, 'not_streamable'],
+  streams: true,
+  errors: [...NOT_FOUND],
   async handle(request, services) {
     const { query, headers } = request;
     const range = { since: cursorOf(headers, query.since), follow: query.follow };

@@ -205,7 +205,8 @@ export const followServerRoute = defineRoute({
       .describe('Begins so many lines before the end'),
   }),
   responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
-  errors: [...NOT_FOUND, 'not_streamable'],
+  streams: true,
+  errors: [...NOT_FOUND],
   async handle(request, services) {
     const { query, headers } = request;
     const range = { ...query, since: cursorOf(headers, query.since) };

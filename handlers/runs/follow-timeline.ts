@@ -23,10 +23,12 @@ export const followTimelineRoute = defineRoute({
   access: 'caller',
   class: 'stream',
   agents: true,
+  channel: true,
   params: RunPath,
   query: z.object({ after: EventId.optional().describe('The same as `Last-Event-ID`, which wins') }),
   responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
-  errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'not_streamable'],
+  streams: true,
+  errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
   async handle({ params, query, headers, caller, signal }, services) {
     const run = await findRun(services, caller, params.id, { agents: true });
     const following = followingOf(services, run.id, { headers, query: query.after, signal });

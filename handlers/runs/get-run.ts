@@ -10,6 +10,7 @@ export const getRunRoute = defineRoute({
   summary: 'Read a run',
   access: 'caller',
   agents: true,
+  channel: true,
   params: RunPath,
   responses: { 200: { description: 'The run', schema: RunDto } },
   errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],

@@ -16,6 +16,7 @@ export const readTimelineRoute = defineRoute({
     'What happened, oldest first. `next` is null on the last page; the id of the last event that you know, as `after`, gives what came since.',
   access: 'caller',
   agents: true,
+  channel: true,
   params: RunPath,
   query: z.object({
     limit: pageLimit,

@@ -26,6 +26,7 @@ export const downloadFolderRoute = defineRoute({
   params: SandboxPath,
   query: z.object({ path: FolderPath, format: z.enum(['tar', 'zip']).default('tar') }),
   responses: { 200: { description: 'The archive', contentType: 'application/octet-stream' } },
+  streams: true,
   errors: [
     'path_outside_workspace',
     'sandbox_not_found',
@@ -33,7 +34,6 @@ export const downloadFolderRoute = defineRoute({
     'sandbox_not_running',
     'workspace_archive_read_error',
     'exec_transport_error',
-    'not_streamable',
   ],
   async handle({ params, query: { path, format }, caller, signal }, services) {
     const folder = resolveWorkspacePath(path, 'path');

@@ -67,13 +67,13 @@ export const execCommandRoute = defineRoute({
       schema: Collected,
     },
   },
+  streams: true,
   errors: [
     'exec_error',
     'path_outside_workspace',
     'sandbox_not_found',
     'sandbox_not_running',
     'exec_transport_error',
-    'not_streamable',
   ],
   async handle({ params, headers, body, caller, signal }, services) {
     if (body.argv[0] === '') throw new PortholeError('invalid_request', 'argv[0] must not be empty');

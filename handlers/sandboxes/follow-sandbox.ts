@@ -26,7 +26,8 @@ export const followSandboxRoute = defineRoute({
   params: SandboxPath,
   query: z.object({ after: EventId.optional().describe('The same as `Last-Event-ID`, which wins') }),
   responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
-  errors: ['sandbox_not_found', 'not_streamable'],
+  streams: true,
+  errors: ['sandbox_not_found'],
   async handle({ params, query, headers, caller, signal }, services) {
     const sandbox = await findSandbox(services, caller, params.id);
     const following = followingOf(services, sandbox.id, { headers, query: query.after, signal });

@@ -37,13 +37,13 @@ export const hydrateWorkspaceRoute = defineRoute({
   responses: {
     200: { description: 'Unpacked', schema: Hydrated },
   },
+  streams: true,
   errors: [
     'path_outside_workspace',
     'sandbox_not_found',
     'sandbox_not_running',
     'workspace_archive_write_error',
     'exec_transport_error',
-    'not_streamable',
   ],
   async handle({ params, caller, headers, stream, signal }, services) {
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });

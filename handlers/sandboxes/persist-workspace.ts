@@ -28,12 +28,12 @@ export const persistWorkspaceRoute = defineRoute({
       .meta({ example: 'node_modules,.venv' }),
   }),
   responses: { 200: { description: 'The archive', contentType: 'application/octet-stream' } },
+  streams: true,
   errors: [
     'sandbox_not_found',
     'sandbox_not_running',
     'workspace_archive_read_error',
     'exec_transport_error',
-    'not_streamable',
   ],
   async handle({ params, query, caller, signal }, services) {
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });

@@ -48,13 +48,8 @@ export const ptyTerminalRoute = defineRoute({
   params: SandboxPath,
   query: Query,
   responses: { 101: { description: 'The terminal, as a WebSocket' } },
-  errors: [
-    'sandbox_not_found',
-    'sandbox_not_running',
-    'too_many_terminals',
-    'exec_transport_error',
-    'not_streamable',
-  ],
+  streams: true,
+  errors: ['sandbox_not_found', 'sandbox_not_running', 'too_many_terminals', 'exec_transport_error'],
   async handle({ params, query, headers, handshake, caller, signal }, services) {
     if (handshake === undefined) throw new PortholeError('invalid_request', 'WebSocket upgrade required');
     const { size, isAsked } = readSize(query);

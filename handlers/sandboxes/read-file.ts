@@ -20,13 +20,13 @@ export const readFileRoute = defineRoute({
   session: true,
   params: FilePath,
   responses: { 200: { description: 'The bytes of the file', contentType: 'application/octet-stream' } },
+  streams: true,
   errors: [
     'path_outside_workspace',
     'sandbox_not_found',
     'workspace_read_not_found',
     'sandbox_not_running',
     'exec_transport_error',
-    'not_streamable',
   ],
   async handle({ params, headers, caller, signal }, services) {
     checkSessionHeader(headers);

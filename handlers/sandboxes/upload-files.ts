@@ -53,6 +53,7 @@ export const uploadFilesRoute = defineRoute({
         .meta({ id: 'UploadedFiles' }),
     },
   },
+  streams: true,
   errors: [
     'path_outside_workspace',
     'sandbox_not_found',
@@ -60,7 +61,6 @@ export const uploadFilesRoute = defineRoute({
     'payload_too_large',
     'workspace_archive_write_error',
     'exec_transport_error',
-    'not_streamable',
   ],
   async handle({ params, query: { path }, caller, headers, stream, signal }, services) {
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });

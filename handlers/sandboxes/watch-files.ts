@@ -31,6 +31,7 @@ export const watchFilesRoute = defineRoute({
     recursive: z.enum(['true', 'false']).default('true').describe('Whether folders below are watched'),
   }),
   responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
+  streams: true,
   errors: [
     'path_outside_workspace',
     'sandbox_not_found',
@@ -38,7 +39,6 @@ export const watchFilesRoute = defineRoute({
     'sandbox_not_running',
     'workspace_archive_read_error',
     'exec_transport_error',
-    'not_streamable',
   ],
   async handle({ params, query: { path, recursive }, caller, signal }, services) {
     const folder = resolveWorkspacePath(path, 'path');

@@ -27,13 +27,13 @@ export const writeFileRoute = defineRoute({
   responses: {
     200: { description: 'Written', schema: z.object({ ok: z.literal(true) }).meta({ id: 'WriteResponse' }) },
   },
+  streams: true,
   errors: [
     'path_outside_workspace',
     'sandbox_not_found',
     'sandbox_not_running',
     'payload_too_large',
     'workspace_archive_write_error',
-    'not_streamable',
   ],
   async handle({ params, caller, headers, stream, signal }, services) {
     checkSessionHeader(headers);

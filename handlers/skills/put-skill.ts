@@ -24,7 +24,8 @@ export const putSkillRoute = defineRoute({
     200: { description: 'Replaced', schema: SkillDetailDto },
     201: { description: 'Added', schema: SkillDetailDto },
   },
-  errors: ['payload_too_large', 'quota_exceeded', 'not_streamable'],
+  streams: true,
+  errors: ['payload_too_large', 'quota_exceeded'],
   async handle({ params, query, caller, headers, stream }, services) {
     const owner = skillOwner(caller, query.shared, 'put');
     const packed = await readUpload({ headers, stream }, MAX_PACKED_BYTES, tooLarge);

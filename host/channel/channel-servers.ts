@@ -45,7 +45,7 @@ const NO_UPGRADE = 'There is no WebSocket here.';
 
 /** What is served on a channel: what agents may do in their own run. */
 export function channelRoutes(routes: readonly Route[]): readonly Route[] {
-  return routes.filter(({ agents, path }) => agents === true && path.startsWith('/api/runs/{id}'));
+  return routes.filter(({ channel }) => channel === true);
 }
 
 /**

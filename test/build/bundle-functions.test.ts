@@ -53,9 +53,7 @@ describe('the bundles', () => {
   test('say which of them only tell where the function host streams', () => {
     const streams = built.functions.flatMap((each) => (each.streams ? [each.id] : []));
     expect(streams).toEqual(expect.arrayContaining(['execCommand', 'readFile', 'writeFile']));
-    expect(streams).toEqual(
-      ROUTES.flatMap(({ id, errors }) => (errors?.includes('not_streamable') === true ? [id] : [])),
-    );
+    expect(streams).toEqual(ROUTES.flatMap(({ id, streams: isStream }) => (isStream === true ? [id] : [])));
   });
 
   test('each load by themselves, without a connection or a server being thought of', async () => {

@@ -194,7 +194,7 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
     await fixture.kubectl(['label', ...route, `${LABELS.dueSlot}=${timeSlot(past)}`]);
   }
 
-  const sandboxRoutes = ROUTES.filter(({ errors }) => errors?.includes('not_streamable') === true);
+  const sandboxRoutes = ROUTES.filter(({ streams }) => streams === true);
   test.each(sandboxRoutes.map(({ id }) => id))('send %s on to the function host', async (id) => {
     const { path } = routeOf(id);
     const answer = await call<{ error: string; code: string }>(id, 501, { id: 's-1', path: 'workspace/a' });
