@@ -1,8 +1,9 @@
-import { closeSync, mkdirSync, openSync, readdirSync, readSync, rmSync, statSync, writevSync } from 'node:fs';
+import { closeSync, mkdirSync, readdirSync, rmSync, writevSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ServerResponse } from 'node:http';
 import type { OutputKind } from './command-output.ts';
 import { EventStream } from './event-stream.ts';
+import { openPlain, readPlain } from './plain-file.ts';
 import { OUTPUT_BYTES } from './protocol/processes.ts';
 
 /** The oldest part goes at once: this much of the ring. */
@@ -58,11 +59,9 @@ export class OutputRing {
     this.#segments = readdirSync(folder)
       .filter((name) => /^\d{16}\.out$/.test(name))
       .toSorted()
-      .map((name) => {
-        const start = Number.parseInt(name, 10);
-        const bytes = this.#payloadBytes(start);
-        return { start, end: start + bytes, size: statSync(join(folder, name)).size };
-      });
+      // As many as there can be: code in the sandbox may have put any number there.
+      .slice(-SEGMENTS - 1)
+      .map((name) => this.#knownSegment(Number.parseInt(name, 10)));
   }
 
   get from(): number {
@@ -142,7 +141,7 @@ export class OutputRing {
     // A former guest may have begun a file at this cursor without a whole record in it.
     if (this.#segments.at(-1)?.start === segment.start) this.#segments.pop();
     this.#segments.push(segment);
-    this.#file = openSync(this.#path(segment.start), 'w', 0o600);
+    this.#file = openPlain(this.#path(segment.start));
     const sum = () => this.#segments.reduce((total, { size }) => total + size, 0);
     while (this.#segments.length > 1 && sum() > this.#limit - this.#segmentLimit) {
       rmSync(this.#path((this.#segments.shift() as Segment).start), { force: true });
@@ -194,10 +193,13 @@ export class OutputRing {
     }
   }
 
-  #payloadBytes(start: number): number {
-    let bytes = 0;
-    for (const record of this.#records({ start })) bytes += record.bytes.length;
-    return bytes;
+  #knownSegment(start: number): Segment {
+    const segment = { start, end: start, size: 0 };
+    for (const { bytes } of this.#records(segment)) {
+      segment.end += bytes.length;
+      segment.size += HEAD + bytes.length;
+    }
+    return segment;
   }
 
   #path(start: number): string {
@@ -208,13 +210,7 @@ export class OutputRing {
 /** Empty where the file cannot be read. */
 function readWhole(path: string, most: number): Buffer {
   try {
-    const file = openSync(path, 'r');
-    try {
-      const content = Buffer.allocUnsafe(Math.min(statSync(path).size, most));
-      return content.subarray(0, readSync(file, content, 0, content.length, 0));
-    } finally {
-      closeSync(file);
-    }
+    return readPlain(path, most);
   } catch {
     return Buffer.alloc(0);
   }

@@ -1,20 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 import type { OutputKind } from './command-output.ts';
 import type { GuestEvents } from './event-stream.ts';
 import { OutputRing } from './output-ring.ts';
+import { readPlain, replacePlain } from './plain-file.ts';
 import { ProcessUsage } from './process-usage.ts';
 import type { CommandExit, SignalName, TerminalSize } from './protocol/exec.ts';
 import {
@@ -203,9 +195,7 @@ export class GuestProcess {
   /** Never fails a process: without room for its file it is forgotten with the guest. */
   #save(): void {
     try {
-      const file = join(this.#folder, FILE);
-      writeFileSync(`${file}.new`, JSON.stringify(this.#facts));
-      renameSync(`${file}.new`, file);
+      replacePlain(join(this.#folder, FILE), JSON.stringify(this.#facts));
     } catch {
       // No room, or the sandbox's code has removed the folder.
     }
@@ -213,6 +203,10 @@ export class GuestProcess {
 }
 
 const FILE = 'process.json';
+/** An argv has 2 MiB at most, and escapes of JSON. */
+const MOST_FACTS = 16 * 1024 * 1024;
+/** Those that ran, those that had ended, and the file beside them. */
+const MOST_FOUND = MOST_RUNNING + KEPT.processes + 1;
 /** A file beside the processes. */
 const EXPIRED = 'expired';
 const facts = z.omit(processInfo, { output: true });
@@ -298,7 +292,7 @@ export class Processes {
 
   /** The sandbox is stopped because its time is over: what runs ends with that reason. Kept for the next guest. */
   expire(): void {
-    writeFileSync(join(this.#folder, EXPIRED), '');
+    replacePlain(join(this.#folder, EXPIRED), '');
   }
 
   #ended(process: GuestProcess, exit: ProcessExit): void {
@@ -320,11 +314,12 @@ export class Processes {
   /** What a former guest started ended with it. */
   #recover(): void {
     const reason = existsSync(join(this.#folder, EXPIRED)) ? 'expired' : 'sandbox_stopped';
-    for (const id of readdirSync(this.#folder).toSorted()) {
+    // What is beyond that a guest has not left behind.
+    for (const id of readdirSync(this.#folder).toSorted().slice(-MOST_FOUND)) {
       const folder = join(this.#folder, id);
       try {
         const file = join(folder, FILE);
-        const known = z.parse(facts, JSON.parse(readFileSync(file, 'utf8')));
+        const known = z.parse(facts, JSON.parse(readPlain(file, MOST_FACTS).toString()));
         if (known.id !== id) throw new Error('another id');
         const exit = known.exit ?? stoppedExit(known, lastChange(folder), reason);
         this.#all.set(id, new GuestProcess(folder, { ...known, exit }, new OutputRing(folder)));

@@ -1,10 +1,11 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import * as z from 'zod/mini';
 import { connectLoopback } from './dial.ts';
 import type { GuestEvents } from './event-stream.ts';
 import { OutputRing } from './output-ring.ts';
+import { readPlain, replacePlain } from './plain-file.ts';
 import { argvOf, type GuestProcess, type Processes } from './processes.ts';
 import { SERVERS_FILE } from './prepare-workspace.ts';
 import { environment } from './protocol/exec.ts';
@@ -13,6 +14,9 @@ import { serverName, type ServerInfo, serverRequest, type ServerRequest } from '
 import { GuestError } from './router.ts';
 
 const MOST_SERVERS = 200;
+
+/** Of a file that is read at the start; 200 servers with long commands have less. */
+const MOST_BYTES = 64 * 1024 * 1024;
 
 /** Between starts, in ms: doubled after each quick end, up to the longest. */
 const DELAY = { first: 500, longest: 30_000 } as const;
@@ -246,7 +250,7 @@ export class Servers {
   startDeclared(): void {
     let known: Record<string, unknown> = {};
     try {
-      known = z.parse(file, JSON.parse(readFileSync(this.#file, 'utf8'))).servers;
+      known = z.parse(file, JSON.parse(readPlain(this.#file, MOST_BYTES).toString())).servers;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
         process.stderr.write(`porthole-guest: ${this.#file} is ignored: ${(error as Error).message}\n`);
@@ -334,8 +338,8 @@ export class Servers {
       this.#events.publish({ name: 'server', data: { name, state, reason, at } });
     const server = new DeclaredServer(name, entry, join(this.#rings, name), this.#processes, publish);
     try {
-      const text = readFileSync(this.#environmentFile(name), 'utf8');
-      server.environment = z.parse(environment, JSON.parse(text));
+      const text = readPlain(this.#environmentFile(name), MOST_BYTES);
+      server.environment = z.parse(environment, JSON.parse(text.toString()));
     } catch {
       // None is kept, or the sandbox's code has changed it.
     }
@@ -346,8 +350,7 @@ export class Servers {
   /** Beside the rings, not in the workspace: it may hold secrets, which no archive and no reader of files should get. */
   #keepEnvironment(server: DeclaredServer, given: Readonly<Record<string, string>>): void {
     server.environment = given;
-    mkdirSync(this.#rings, { recursive: true, mode: 0o700 });
-    writeFileSync(this.#environmentFile(server.name), JSON.stringify(given), { mode: 0o600 });
+    replacePlain(this.#environmentFile(server.name), JSON.stringify(given));
   }
 
   #environmentFile(name: string): string {
@@ -363,9 +366,7 @@ export class Servers {
       ]),
     );
     try {
-      mkdirSync(dirname(this.#file), { recursive: true });
-      writeFileSync(`${this.#file}.new`, `${JSON.stringify({ servers }, undefined, 2)}\n`, { mode: 0o600 });
-      renameSync(`${this.#file}.new`, this.#file);
+      replacePlain(this.#file, `${JSON.stringify({ servers }, undefined, 2)}\n`);
     } catch (error) {
       throw new GuestError('internal_error', `.porthole/servers.json: ${(error as Error).message}.`);
     }

@@ -1,0 +1,51 @@
+/**
+ * The guest's own files lie where code in the sandbox may put anything in their place: a pipe, whose opening would wait for
+ * ever, a link to a device without an end, or a file that fills the memory. Nothing of that may hold the guest up.
+ */
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+
+const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
+
+/** @throws Error for anything but a regular file, and for one of more than `most` bytes */
+export function readPlain(path: string, most: number): Buffer {
+  const file = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    const found = fstatSync(file);
+    if (!found.isFile()) throw new Error(`${path} is no file`);
+    if (found.size > most) throw new Error(`${path} has ${found.size} bytes, more than ${most}`);
+    const content = Buffer.allocUnsafe(found.size);
+    return content.subarray(0, readSync(file, content, 0, content.length, 0));
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** A new or emptied file, open for writing. @throws Error for anything but a regular file */
+export function openPlain(path: string): number {
+  const file = openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK, 0o600);
+  if (fstatSync(file).isFile()) return file;
+  closeSync(file);
+  throw new Error(`${path} is no file`);
+}
+
+/** Replaces a file at once, with the folder above it. @throws Error where that cannot be */
+export function replacePlain(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const file = openPlain(`${path}.new`);
+  try {
+    writeFileSync(file, text);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(`${path}.new`, path);
+}

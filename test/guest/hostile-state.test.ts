@@ -1,0 +1,77 @@
+/** A guest whose own files code in the sandbox has replaced. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { guestHealth } from '#guest/protocol/answers.ts';
+import { serverInfo, serverList } from '#guest/protocol/servers.ts';
+import { guestProcessesOf } from '#test/guest/support/guest-processes.ts';
+import { GuestProcess } from '#test/guest/support/guest-process.ts';
+
+const PLANTS: readonly [string, (path: string) => void][] = [
+  ['a pipe', (path) => execFileSync('mkfifo', [path])],
+  ['a link to a device without an end', (path) => symlinkSync('/dev/zero', path)],
+  [
+    'a file larger than the memory',
+    (path) => {
+      writeFileSync(path, '');
+      truncateSync(path, 2 ** 42);
+    },
+  ],
+  ['a folder', (path) => mkdirSync(join(path, 'in/it'), { recursive: true })],
+];
+
+let guest: GuestProcess;
+let processId: string;
+beforeEach(async () => {
+  guest = await GuestProcess.start();
+  const server = { argv: ['sh', '-c', 'echo $SECRET; exec sleep 600'], sandbox_env: { SECRET: 'kept' } };
+  await guest.client.json('PUT', '/v1/servers/web', serverInfo, { body: server });
+  const api = guestProcessesOf(guest.client);
+  ({ id: processId } = await api.start({ command: 'echo printed' }));
+  await api.wait(processId);
+});
+afterEach(() => guest.stop());
+
+const state = (...names: string[]) => join(guest.folder, 'state', ...names);
+const ringOf = (folder: string) =>
+  join(folder, readdirSync(folder).find((name) => name.endsWith('.out')) ?? '');
+const places = (): string[] => [
+  join(guest.workspace, '.porthole/servers.json'),
+  join(guest.workspace, '.porthole/servers.json.new'),
+  state('servers', 'web.environment.json'),
+  state('servers', 'web.environment.json.new'),
+  ringOf(state('servers', 'web')),
+  state('processes', processId, 'process.json'),
+  ringOf(state('processes', processId)),
+];
+
+test.each(PLANTS)('starts and works with %s in the place of any of its files', async (_what, plant) => {
+  const all = places();
+  for (const path of all) {
+    await guest.kill();
+    mkdirSync(dirname(path), { recursive: true });
+    rmSync(path, { recursive: true, force: true });
+    plant(path);
+    await guest.start();
+    expect(await guest.client.json('GET', '/v1/health', guestHealth)).toMatchObject({ workspace: true });
+    await guest.client.json('GET', '/v1/servers', serverList);
+    const api = guestProcessesOf(guest.client);
+    const { id } = await api.start({ command: 'echo works' });
+    expect(await api.wait(id)).toMatchObject({ exit: { code: 0 } });
+    await api.output(processId).catch(() => undefined);
+  }
+});
+
+test('goes on while the next file of a ring is a pipe that nobody reads', async () => {
+  const api = guestProcessesOf(guest.client);
+  const { id } = await api.start({
+    command: 'sleep 0.5; yes | head -c 100000; echo end',
+    output_bytes: 65_536,
+  });
+  const folder = state('processes', id);
+  rmSync(folder, { recursive: true });
+  mkdirSync(folder);
+  execFileSync('mkfifo', [join(folder, '0000000000000000.out')]);
+  expect(await api.wait(id)).toMatchObject({ exit: { code: 0 } });
+});
