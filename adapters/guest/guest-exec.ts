@@ -61,6 +61,9 @@ class GuestCommand implements ExecProcess {
   readonly #exit = Promise.withResolvers<ExecExit>();
   readonly #start = Promise.withResolvers<void>();
   readonly #late: NodeJS.Timeout;
+  /** Of a command that was killed: looks whether its guest still says anything. */
+  #dying: NodeJS.Timeout | undefined;
+  #received = 0;
   #isOver = false;
   #joined: (WebSocketMessage & { readonly kind: 'binary' }) | undefined;
 
@@ -102,11 +105,23 @@ class GuestCommand implements ExecProcess {
 
   kill(signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT' | 'SIGHUP'): void {
     this.#send(EXEC.signal, signal);
+    if (signal === 'SIGKILL' && !this.#isOver) this.#expectExit();
   }
 
   resize(cols: number, rows: number): void {
     const within = (size: number): number => Math.min(Math.max(Math.trunc(size), 1), 65_535);
     this.#send(EXEC.resize, JSON.stringify({ cols: within(cols), rows: within(rows) }));
+  }
+
+  /** A guest that code in its sandbox has frozen would hold the caller up for ever. */
+  #expectExit(): void {
+    let seen = this.#received;
+    this.#dying ??= setInterval(() => {
+      // A slow reader holds the exit back, which comes behind all output.
+      const isSilent = this.#received === seen && this.#full.size === 0;
+      seen = this.#received;
+      if (isSilent) this.#lost('its guest does not end the command');
+    }, this.#address.answerWithin ?? ANSWER_WITHIN);
   }
 
   #send(type: number, payload: string): void {
@@ -126,6 +141,7 @@ class GuestCommand implements ExecProcess {
 
   #read(chunk: Buffer): void {
     if (this.#isOver) return;
+    this.#received += chunk.length;
     try {
       for (const message of this.#reader.read(chunk)) {
         if (this.#join(message)) continue;
@@ -207,6 +223,7 @@ class GuestCommand implements ExecProcess {
   #end(): void {
     this.#isOver = true;
     clearTimeout(this.#late);
+    clearInterval(this.#dying);
     this.#signal?.removeEventListener('abort', this.#abort);
     this.stdin?.destroy();
     this.#stream.destroy();

@@ -115,6 +115,14 @@ test('keeps what came before the loss from being taken for all', async () => {
   expect(['', 'half']).toContain(seen);
 });
 
+test('is given up when it says nothing of the end of a killed command', async () => {
+  await guest((socket) => socket.write(Buffer.concat([SWITCHED, STARTED])));
+  const process = await start();
+  process.kill('SIGTERM');
+  process.kill('SIGKILL');
+  expect(await codeOf(process.exited)).toBe('exec_transport_error');
+});
+
 test('takes nothing that comes after the exit', async () => {
   await guest((socket) => {
     const more = [server.binary(EXEC.stdout, 'more'), server.binary(EXEC.exit, '{"code":1}')];
