@@ -12,7 +12,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   handlers: ['core', 'guest/protocol'],
   adapters: ['core', 'constructs', 'guest/protocol', 'proxy'],
   constructs: ['guest/protocol'],
-  infra: ['constructs', 'core', 'guest/protocol', 'adapters/keys/key-set.ts'],
+  infra: ['constructs', 'core', 'guest/protocol', 'adapters/keys/key-set.ts', 'host/config'],
   policies: [],
   proxy: [],
   guest: ['core', 'proxy'],

@@ -4,28 +4,116 @@ import { Access } from './access/access.ts';
 import { Admission } from './admission/admission.ts';
 import { apiUrl } from './functions/environment.plan.ts';
 import { Functions } from './functions/functions.ts';
+import { sharedGateway } from './gateway/gateway.plan.ts';
 import { Gateway } from './gateway/gateway.ts';
+import type { PortholeArgs } from './inputs/porthole-args.ts';
+import { Settled } from './inputs/settled.ts';
 import { Lifecycle } from './lifecycle/lifecycle.ts';
 import { Namespaces } from './namespaces/namespaces.ts';
 import { Network } from './network/network.ts';
 import { Quota } from './quota/quota.ts';
 import { Reaper } from './reaper/reaper.ts';
 import { Routes } from './routes/routes.ts';
-import { Snapshots } from './snapshots/snapshots.ts';
-import { WarmPool } from './warm-pool/warm-pool.ts';
 import { Sandboxes } from './sandboxes/sandboxes.ts';
-import type { StackConfig } from './stack-config/stack-config-schema.ts';
+import { Snapshots } from './snapshots/snapshots.ts';
+import { StackConfigError } from './stack-config/read-stack-config.ts';
+import { WarmPool } from './warm-pool/warm-pool.ts';
 
-/** Porthole on a cluster: one child a concern. Every guard stands before the first function starts. */
+/** Porthole on a cluster: one child a concern. Every guard is in force before the first function starts. */
 export class Porthole extends pulumi.ComponentResource {
-  readonly apiUrl: string;
-  readonly previewZone: string;
+  readonly apiUrl: pulumi.Output<string>;
+  readonly previewZone: pulumi.Output<string>;
+  /** IP address or host name that DNS must point the zone and the API's host at. */
   readonly gatewayAddress: pulumi.Output<string | undefined>;
+  readonly namespaces: { readonly previews: string; readonly functions: string };
+  /** The Gateway that previews attach to, and its listener. */
+  readonly gateway: pulumi.Output<{
+    readonly name: string;
+    readonly namespace: string;
+    readonly listener: string;
+  }>;
+  readonly functions: {
+    /** Service of the API, in the functions' namespace. */
+    readonly service: pulumi.Output<string>;
+    readonly serviceAccount: string;
+    /** ConfigMaps and Secrets that the pods of the functions read. */
+    readonly configMaps: readonly string[];
+    readonly secrets: pulumi.Output<string[]>;
+  };
 
-  constructor(name: string, args: StackConfig, opts?: pulumi.ComponentResourceOptions) {
+  /**
+   * @param opts a Kubernetes provider in `provider` or `providers` is used for every object;
+   * without one Porthole makes its own, for `context`
+   * @throws StackConfigError naming every problem of the arguments at once
+   */
+  constructor(name: string, args: PortholeArgs, opts?: pulumi.ComponentResourceOptions) {
     super('porthole:infra:Porthole', name, {}, opts);
+    const settled = Settled.of(args);
+    const { config, resolve } = settled;
+    const { own, adopting } = this.#providers(name, settled);
+    const namespaces = new Namespaces(`${name}-namespaces`, settled, own);
+    const within = { ...own, dependsOn: [...namespaces.made] };
+    const gateway = new Gateway(`${name}-gateway`, settled, { ...within, ...adopting });
+    const guards = [
+      new Network(`${name}-network`, settled, within),
+      new Quota(`${name}-quota`, settled, within),
+      new Admission(`${name}-admission`, settled, within),
+      new Access(`${name}-access`, settled, within),
+    ];
+    const guarded = { ...own, dependsOn: guards };
+    const sandboxes = new Sandboxes(`${name}-sandboxes`, settled, guarded);
+    const functions = new Functions(`${name}-functions`, settled, guarded);
+    const running = { ...own, dependsOn: [...guards, ...functions.environment] };
+    const parts = [
+      namespaces,
+      gateway,
+      ...guards,
+      sandboxes,
+      functions,
+      new Reaper(`${name}-reaper`, settled, running),
+      new Lifecycle(`${name}-lifecycle`, settled, running),
+      new Snapshots(`${name}-snapshots`, settled, running),
+      new WarmPool(`${name}-warm-pool`, settled, {
+        ...running,
+        dependsOn: [...running.dependsOn, sandboxes],
+      }),
+      new Routes(`${name}-routes`, settled, { ...own, dependsOn: [gateway, functions] }),
+    ];
+
+    this.apiUrl = pulumi.output(resolve(apiUrl(config)));
+    this.previewZone = pulumi.output(resolve(config.zone));
+    this.gatewayAddress = gateway.address;
+    const { previews, functions: ofFunctions } = config.namespaces;
+    this.namespaces = { previews, functions: ofFunctions };
+    const { name: called, namespace, listener } = resolve(sharedGateway(config));
+    this.gateway = pulumi.output({ name: called, namespace, listener });
+    this.functions = {
+      service: functions.service.metadata.name,
+      serviceAccount: functions.serviceAccount,
+      configMaps: functions.configMaps,
+      secrets: pulumi.all([...functions.secrets]),
+    };
+    this.registerOutputs({
+      apiUrl: this.apiUrl,
+      previewZone: this.previewZone,
+      gatewayAddress: this.gatewayAddress,
+      namespaces: this.namespaces,
+      gateway: this.gateway,
+      functions: this.functions,
+      parts: parts.map(({ urn }) => urn),
+    });
+  }
+
+  /** Options of the parts, and those of a Gateway that may exist already. */
+  #providers(name: string, { config }: Settled) {
+    const { context, namespaces } = config;
+    const parent = { parent: this };
+    if (this.getProvider('kubernetes:core/v1:Namespace') !== undefined) {
+      if (context === undefined) return { own: parent, adopting: {} };
+      throw new StackConfigError(['context: is not used, because the provider is given: remove it']);
+    }
     const settings = {
-      ...(args.context !== undefined && { context: args.context }),
+      ...(context !== undefined && { context }),
       // Otherwise a changed setting would replace the ConfigMap, and whatever names it.
       enableConfigMapMutable: true,
       enableSecretMutable: true,
@@ -33,69 +121,17 @@ export class Porthole extends pulumi.ComponentResource {
       // controller owns a field, `ignoreChanges` names it.
       enablePatchForce: true,
     };
-    const provider = new kubernetes.Provider(`${name}-cluster`, settings, { parent: this });
-    const own = { parent: this, providers: [provider] };
-    const namespaces = new Namespaces(`${name}-namespaces`, args, own);
-    const within = { ...own, dependsOn: [...namespaces.made] };
-
+    const own = {
+      parent: this,
+      providers: [new kubernetes.Provider(`${name}-cluster`, settings, parent)],
+    };
     // A create fails where the object exists, so that a renamed resource does not delete what it
-    // has just made. Only the Gateway of a namespace that stands already
-    // may exist, and is taken over.
-    const mayExist = args.namespaces.existing.includes(args.namespaces.gateway);
-    const adopting = mayExist
-      ? new kubernetes.Provider(
-          `${name}-adopting`,
-          { ...settings, upsertExistingObjects: true },
-          { parent: this },
-        )
-      : provider;
-    const gateway = new Gateway(`${name}-gateway`, args, { ...within, providers: [adopting] });
-    const guards = [
-      new Network(`${name}-network`, args, within),
-      new Quota(`${name}-quota`, args, within),
-      new Admission(`${name}-admission`, args, within),
-      new Access(`${name}-access`, args, within),
-    ];
-    const guarded = { ...own, dependsOn: guards };
-    const sandboxes = new Sandboxes(`${name}-sandboxes`, args, guarded);
-    const functions = new Functions(`${name}-functions`, args, guarded);
-    const reaper = new Reaper(`${name}-reaper`, args, {
-      ...own,
-      dependsOn: [...guards, ...functions.environment],
-    });
-    const lifecycle = new Lifecycle(`${name}-lifecycle`, args, {
-      ...own,
-      dependsOn: [...guards, ...functions.environment],
-    });
-    const snapshots = new Snapshots(`${name}-snapshots`, args, {
-      ...own,
-      dependsOn: [...guards, ...functions.environment],
-    });
-    const warmPool = new WarmPool(`${name}-warm-pool`, args, {
-      ...own,
-      dependsOn: [...guards, sandboxes, ...functions.environment],
-    });
-    const routes = new Routes(`${name}-routes`, args, { ...own, dependsOn: [gateway, functions] });
-
-    this.apiUrl = apiUrl(args);
-    this.previewZone = args.zone;
-    this.gatewayAddress = gateway.address;
-    this.registerOutputs({
-      apiUrl: this.apiUrl,
-      previewZone: this.previewZone,
-      gatewayAddress: this.gatewayAddress,
-      parts: [
-        namespaces,
-        gateway,
-        ...guards,
-        sandboxes,
-        functions,
-        reaper,
-        lifecycle,
-        snapshots,
-        warmPool,
-        routes,
-      ].map(({ urn }) => urn),
-    });
+    // has just made. Only the Gateway of a namespace that exists already may exist, and is taken over.
+    if (!namespaces.existing.includes(namespaces.gateway)) return { own, adopting: {} };
+    const upserting = { ...settings, upsertExistingObjects: true };
+    return {
+      own,
+      adopting: { providers: [new kubernetes.Provider(`${name}-adopting`, upserting, parent)] },
+    };
   }
 }

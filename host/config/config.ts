@@ -125,11 +125,21 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   for (const [name, schema] of Object.entries(EnvironmentSchema.shape)) {
     const { success, data, error } = schema.safeParse(environment[name]);
     if (success) read[name] = data;
-    else problems.push(...error.issues.map((issue) => `${place(name, issue.path)}: ${messageOf(issue)}`));
+    else problems.push(...error.issues.map((issue) => problemOf(name, issue)));
   }
   problems.push(...contradictions(read, environment));
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(shape(read as Environment));
+}
+
+/** What is wrong with the text of one variable, one line each; no value of it is in a line. */
+export function variableFaults(name: keyof Environment, value: string): string[] {
+  const { error } = EnvironmentSchema.shape[name].safeParse(value);
+  return (error?.issues ?? []).map((issue) => problemOf(name, issue));
+}
+
+function problemOf(name: string, issue: z.core.$ZodIssue): string {
+  return `${place(name, issue.path)}: ${messageOf(issue)}`;
 }
 
 /** zod hides what is wrong with a key of a record behind a sentence of its own. */

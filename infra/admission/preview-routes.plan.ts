@@ -1,7 +1,7 @@
 import { ANNOTATIONS, PREVIEW_LABELS, UPSTREAM_ORIGIN } from '../../constructs/names.ts';
 import { PREVIEW_TOKEN_PATTERN } from '../../core/rules/preview-token.ts';
 import { PREVIEW_PORT_HEADER } from '../../guest/protocol/previews.ts';
-import { LISTENERS } from '../gateway/gateway.plan.ts';
+import { sharedGateway } from '../gateway/gateway.plan.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { hasLabels, inPreviewsNamespace, isNamed, isOurs, policyMetadata, quote } from './expressions.ts';
 
@@ -91,12 +91,13 @@ export function previewRoutesPlan({
   const { allowedPortMin, allowedPortMax, maxLifetimeHours, upstream } = preview;
   const isGuest = upstream === 'guest';
   const host = `-preview.${zone}`;
-  const listener = LISTENERS.previews;
+  const shared = sharedGateway({ gateway, namespaces });
+  const { listener } = shared;
   const isParent = [
     `p.?group.orValue('gateway.networking.k8s.io') == 'gateway.networking.k8s.io'`,
     `p.?kind.orValue('Gateway') == 'Gateway'`,
-    `p.name == ${quote(gateway.name)}`,
-    `p.?namespace.orValue(request.namespace) == ${quote(namespaces.gateway)}`,
+    `p.name == ${quote(shared.name)}`,
+    `p.?namespace.orValue(request.namespace) == ${quote(shared.namespace)}`,
     `p.?sectionName.orValue(${quote(listener)}) == ${quote(listener)}`,
   ].join(' && ');
 
@@ -143,13 +144,13 @@ export function previewRoutesPlan({
             'size(variables.hosts) == 1',
             `variables.hosts[0].endsWith(${quote(host)})`,
             `variables.hosts[0].matches('${TOKEN}')`,
-            `variables.hosts[0].indexOf('.') == size(variables.hosts[0]) - ${zone.length + 1}`,
+            `variables.hosts[0].indexOf('.') == size(variables.hosts[0]) - size(${quote(`.${zone}`)})`,
           ].join(' && '),
           message: `foreign hostname: a preview has one, {token}${host}`,
         },
         {
           expression: `size(variables.parents) == 1 && variables.parents.all(p, ${isParent})`,
-          message: `another parent: a preview hangs on ${namespaces.gateway}/${gateway.name}, listener ${listener}, alone`,
+          message: `another parent: a preview hangs on ${shared.namespace}/${shared.name}, listener ${listener}, alone`,
         },
         {
           expression: `${annotation('targetPort')}.matches('^[1-9][0-9]{0,4}$') && int(${annotation('targetPort')}) >= ${allowedPortMin} && int(${annotation('targetPort')}) <= ${allowedPortMax}`,

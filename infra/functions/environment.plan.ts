@@ -1,5 +1,9 @@
-import { LISTENERS } from '../gateway/gateway.plan.ts';
-import type { FUNCTIONS_SECRET_KEYS, StackConfig } from '../stack-config/stack-config-schema.ts';
+import { sharedGateway } from '../gateway/gateway.plan.ts';
+import {
+  type FUNCTIONS_SECRET_KEYS,
+  previewVariable,
+  type StackConfig,
+} from '../stack-config/stack-config-schema.ts';
 import { authorityFile, gatewayAuthority } from './authorities.plan.ts';
 import { sandboxEnvironmentPlan } from './sandbox-provider.plan.ts';
 
@@ -7,10 +11,14 @@ import { sandboxEnvironmentPlan } from './sandbox-provider.plan.ts';
 export const FUNCTIONS_NAME = 'porthole';
 
 /** Port that the functions listen on inside their pod. */
-export const FUNCTIONS_PORT = 8787;
+export function functionsPort({ environment }: Pick<StackConfig, 'environment'>): number {
+  return Number(environment['PORT'] ?? 8787);
+}
 
-/** The only places a pod of the functions may write to. */
-export const DATA_FOLDER = '/var/lib/porthole';
+/** The one place besides `/tmp` that a pod of the functions may write to. */
+export function dataFolder({ environment }: Pick<StackConfig, 'environment'>): string {
+  return textOf(environment['PORTHOLE_DATA_DIR'] ?? '/var/lib/porthole');
+}
 
 /** Port that sandboxes call the functions at, in their pods and at their Service. */
 export const CHANNEL_PORT = 8788;
@@ -20,19 +28,39 @@ export function apiUrl({ apiHost, gateway }: Pick<StackConfig, 'apiHost' | 'gate
   return new URL(`https://${apiHost}:${gateway.port}`).origin;
 }
 
-/** The functions' environment, by the exact names that they read. */
-export function environmentPlan(
+/** What the functions read, by the exact names. */
+export function environmentPlan(config: Parameters<typeof settingsPlan>[0]): Record<string, string> {
+  const own = Object.entries(config.environment).map(([name, value]) => [name, textOf(value)]);
+  return { ...settingsPlan(config), ...Object.fromEntries(own) };
+}
+
+/** A variable's text: whatever has parts is JSON. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** The part that settings decide. */
+function settingsPlan(
   config: Pick<
     StackConfig,
-    'zone' | 'apiHost' | 'gateway' | 'namespaces' | 'preview' | 'sandboxes' | 'functions' | 'oidc'
+    | 'zone'
+    | 'apiHost'
+    | 'gateway'
+    | 'namespaces'
+    | 'preview'
+    | 'sandboxes'
+    | 'functions'
+    | 'oidc'
+    | 'environment'
   >,
 ): Record<string, string> {
   const { zone, gateway, namespaces, preview, functions, oidc, sandboxes } = config;
   const authority = gatewayAuthority(config);
+  const shared = sharedGateway(config);
   return {
     HOST: '0.0.0.0',
-    PORT: String(FUNCTIONS_PORT),
-    PORTHOLE_DATA_DIR: DATA_FOLDER,
+    PORT: String(functionsPort(config)),
+    PORTHOLE_DATA_DIR: dataFolder(config),
     PORTHOLE_PUBLIC_URL: apiUrl(config),
     LOG_LEVEL: functions.logLevel,
     ...sandboxEnvironmentPlan(sandboxes),
@@ -40,7 +68,7 @@ export function environmentPlan(
       PORTHOLE_CHANNEL_PORT: String(CHANNEL_PORT),
       PORTHOLE_CHANNEL_URL: `http://${FUNCTIONS_NAME}.${namespaces.functions}.svc:${CHANNEL_PORT}`,
     }),
-    PORTHOLE_GATEWAY_LISTENER: LISTENERS.previews,
+    PORTHOLE_GATEWAY_LISTENER: shared.listener,
     PORTHOLE_GATEWAY_PORT: String(gateway.port),
     PORTHOLE_GATEWAY_SERVICE_KIND: gateway.serviceKind,
     ...(gateway.probe !== undefined && { PORTHOLE_GATEWAY_PROBE: gateway.probe.url }),
@@ -54,19 +82,12 @@ export function environmentPlan(
     }),
     Sandbox__Preview__Enabled: 'true',
     Sandbox__Preview__ZoneSuffix: zone,
-    Sandbox__Preview__GatewayName: gateway.name,
-    Sandbox__Preview__GatewayNamespace: namespaces.gateway,
+    Sandbox__Preview__GatewayName: shared.name,
+    Sandbox__Preview__GatewayNamespace: shared.namespace,
     Sandbox__Preview__Namespace: namespaces.previews,
-    Sandbox__Preview__Upstream: preview.upstream,
-    Sandbox__Preview__IdleTimeoutMinutes: String(preview.idleTimeoutMinutes),
-    Sandbox__Preview__MaxLifetimeHours: String(preview.maxLifetimeHours),
-    Sandbox__Preview__KeepAfterRun: String(preview.keepAfterRun),
-    Sandbox__Preview__AllowedPortMin: String(preview.allowedPortMin),
-    Sandbox__Preview__AllowedPortMax: String(preview.allowedPortMax),
-    Sandbox__Preview__AutoApprove: String(preview.autoApprove),
-    Sandbox__Preview__MaxPerRun: String(preview.maxPerRun),
-    Sandbox__Preview__MaxTotal: String(preview.maxTotal),
-    Sandbox__Preview__ReadyTimeoutSeconds: String(preview.readyTimeoutSeconds),
+    ...Object.fromEntries(
+      Object.entries(preview).map(([key, value]) => [previewVariable(key), String(value)]),
+    ),
   };
 }
 
@@ -81,5 +102,8 @@ export function secretsPlan(
     ...(config.serviceKey !== undefined && { SANDBOX_API_KEY: config.serviceKey }),
     ...(config.apiKeys !== undefined && { PORTHOLE_API_KEYS: config.apiKeys }),
     ...(config.oidcClientSecret !== undefined && { OIDC_CLIENT_SECRET: config.oidcClientSecret }),
+    ...Object.fromEntries(
+      Object.entries(config.secretEnvironment ?? {}).map(([name, value]) => [name, textOf(value)]),
+    ),
   };
 }

@@ -1,7 +1,7 @@
 import { archiveEnvironmentPlan } from '../archives/archives.plan.ts';
 import { componentLabels, STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
-import { CHANNEL_PORT, FUNCTIONS_NAME, FUNCTIONS_PORT } from './environment.plan.ts';
+import { CHANNEL_PORT, FUNCTIONS_NAME, functionsPort } from './environment.plan.ts';
 import { podPlan } from './pod.plan.ts';
 
 /** Longest that a stream may take to end when its pod does. */
@@ -11,10 +11,14 @@ const LEAVE_ROTATION_SECONDS = 5;
 
 type FunctionsConfig = Pick<
   StackConfig,
-  'apiHost' | 'namespaces' | 'functions' | 'gateway' | 'sandboxes' | 'archives'
+  'apiHost' | 'namespaces' | 'functions' | 'gateway' | 'sandboxes' | 'archives' | 'environment'
 >;
 
-export function deploymentPlan(config: FunctionsConfig) {
+/** What the pods read at their start, as an annotation: another one rolls them. */
+const CHECKSUM = 'porthole.sandbox.users.io/environment-checksum';
+
+/** @param checksum of what the pods read at their start; without one a change of it rolls no pod */
+export function deploymentPlan<Text = string>(config: FunctionsConfig, checksum?: Text) {
   const { functions, apiHost, sandboxes } = config;
   const pod = podPlan(config, 'functions');
   const matchLabels = componentLabels('functions');
@@ -32,27 +36,21 @@ export function deploymentPlan(config: FunctionsConfig) {
       selector: { matchLabels },
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
       template: {
-        metadata: { labels: pod.labels },
+        metadata: {
+          labels: pod.labels,
+          ...(checksum !== undefined && { annotations: { [CHECKSUM]: checksum } }),
+        },
         spec: {
           ...pod.spec,
           terminationGracePeriodSeconds: LEAVE_ROTATION_SECONDS + DRAIN_SECONDS,
-          topologySpreadConstraints: ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map(
-            (topologyKey) => ({
-              topologyKey,
-              maxSkew: 1,
-              // Spread is wanted, but a small cluster must still run them all.
-              whenUnsatisfiable: 'ScheduleAnyway',
-              labelSelector: { matchLabels },
-              matchLabelKeys: ['pod-template-hash'],
-            }),
-          ),
+          topologySpreadConstraints: functions.placement.topologySpreadConstraints ?? spread(matchLabels),
           containers: [
             {
               ...pod.container,
               name: 'functions',
               ...(env.length > 0 && { env }),
               ports: [
-                { name: 'http', containerPort: FUNCTIONS_PORT, protocol: 'TCP' },
+                { name: 'http', containerPort: functionsPort(config), protocol: 'TCP' },
                 ...(sandboxes.channel
                   ? [{ name: 'channel', containerPort: CHANNEL_PORT, protocol: 'TCP' }]
                   : []),
@@ -67,6 +65,17 @@ export function deploymentPlan(config: FunctionsConfig) {
       },
     },
   };
+}
+
+function spread(matchLabels: Readonly<Record<string, string>>) {
+  return ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map((topologyKey) => ({
+    topologyKey,
+    maxSkew: 1,
+    // Spread is wanted, but a small cluster must still run them all.
+    whenUnsatisfiable: 'ScheduleAnyway',
+    labelSelector: { matchLabels },
+    matchLabelKeys: ['pod-template-hash'],
+  }));
 }
 
 export function servicePlan(config: FunctionsConfig) {

@@ -2,7 +2,7 @@ import { SERVICE_ACCOUNTS } from '../access/access.plan.ts';
 import { componentLabels } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { authorities } from './authorities.plan.ts';
-import { DATA_FOLDER } from './environment.plan.ts';
+import { dataFolder } from './environment.plan.ts';
 
 /** ConfigMap and Secret that every pod of the stack takes its environment from. */
 export const ENVIRONMENT_NAME = 'porthole';
@@ -12,7 +12,7 @@ const USER = 10_001;
 
 /** What the pods of the functions and of what runs each minute have in common: no privilege, and nothing to write to but two empty folders. */
 export function podPlan(
-  config: Pick<StackConfig, 'functions' | 'gateway'>,
+  config: Pick<StackConfig, 'functions' | 'gateway' | 'environment'>,
   account: keyof typeof SERVICE_ACCOUNTS,
   component: Parameters<typeof componentLabels>[0] = account,
 ) {
@@ -25,6 +25,7 @@ export function podPlan(
       serviceAccountName: SERVICE_ACCOUNTS[account],
       automountServiceAccountToken: true,
       enableServiceLinks: false,
+      ...placementPlan(functions.placement),
       ...(functions.pullSecret !== undefined && { imagePullSecrets: [{ name: functions.pullSecret }] }),
       securityContext: {
         runAsNonRoot: true,
@@ -52,10 +53,27 @@ export function podPlan(
         capabilities: { drop: ['ALL'] },
       },
       volumeMounts: [
-        { name: 'data', mountPath: DATA_FOLDER },
+        { name: 'data', mountPath: dataFolder(config) },
         { name: 'tmp', mountPath: '/tmp' },
         ...trusted.map(({ name, folder }) => ({ name, mountPath: folder, readOnly: true })),
       ],
     },
+  };
+}
+
+/** Where the pods run, apart from their spread, which is that of replicas. */
+function placementPlan({
+  nodeSelector,
+  tolerations,
+  affinity,
+  priorityClassName,
+  runtimeClassName,
+}: StackConfig['functions']['placement']) {
+  return {
+    ...(Object.keys(nodeSelector).length > 0 && { nodeSelector }),
+    ...(tolerations.length > 0 && { tolerations }),
+    ...(affinity !== undefined && { affinity }),
+    ...(priorityClassName !== undefined && { priorityClassName }),
+    ...(runtimeClassName !== undefined && { runtimeClassName }),
   };
 }

@@ -7,7 +7,7 @@ import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 export const LIFECYCLE_ARGUMENTS = ['host/lifecycle-pass-once.ts'];
 
 export function lifecyclePlan(
-  config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway' | 'archives'>,
+  config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway' | 'environment' | 'archives'>,
 ) {
   return everyMinutePlan(config, {
     component: 'lifecycle',

@@ -2,9 +2,10 @@ import { STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 
 /** The namespaces to make: each once, and none that stands already. Pods in them may do no more than `restricted` allows. */
-export function namespacesPlan({ namespaces }: Pick<StackConfig, 'namespaces'>) {
+export function namespacesPlan({ namespaces, gateway: shared }: Pick<StackConfig, 'namespaces' | 'gateway'>) {
   const { previews, gateway, functions, existing } = namespaces;
-  return [...new Set([previews, gateway, functions])]
+  const wanted = shared.existing === undefined ? [previews, gateway, functions] : [previews, functions];
+  return [...new Set(wanted)]
     .filter((name) => !existing.includes(name))
     .map((name) => ({
       metadata: {

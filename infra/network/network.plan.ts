@@ -1,12 +1,15 @@
 import { NETWORK_LABELS, SANDBOX_POD_LABELS } from '../../constructs/names.ts';
 import { GUEST_PORT } from '../../guest/protocol/guest-pod.ts';
 import { GUEST_PREVIEW_PORT } from '../../guest/protocol/previews.ts';
-import { CHANNEL_PORT, FUNCTIONS_PORT } from '../functions/environment.plan.ts';
+import { CHANNEL_PORT, functionsPort } from '../functions/environment.plan.ts';
 import { componentLabels, NAMESPACE_NAME, STACK_LABELS } from '../labels.ts';
 import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 import { exceptionsOf } from '../../core/rules/address-range.ts';
 
-type NetworkConfig = Pick<StackConfig, 'namespaces' | 'gateway' | 'preview' | 'sandboxes' | 'functions'>;
+type NetworkConfig = Pick<
+  StackConfig,
+  'namespaces' | 'gateway' | 'preview' | 'sandboxes' | 'functions' | 'environment'
+>;
 
 const TO_DNS = {
   to: [
@@ -104,7 +107,8 @@ export function channelPlan(config: NetworkConfig) {
  * database, the identity provider and the API server are not known here, and several network
  * plugins match an API server with no address range.
  */
-export function functionsPlan({ namespaces, gateway, functions, sandboxes }: NetworkConfig) {
+export function functionsPlan(config: NetworkConfig) {
+  const { namespaces, gateway, functions, sandboxes } = config;
   return {
     metadata: { name: 'porthole-functions', namespace: namespaces.functions, labels: STACK_LABELS },
     spec: {
@@ -116,7 +120,7 @@ export function functionsPlan({ namespaces, gateway, functions, sandboxes }: Net
             podsOf(gateway.podNamespace, gateway.podLabels),
             ...functions.allowFrom.map(({ namespace, podLabels }) => podsOf(namespace, podLabels)),
           ],
-          ports: [{ protocol: 'TCP', port: FUNCTIONS_PORT }],
+          ports: [{ protocol: 'TCP', port: functionsPort(config) }],
         },
         ...(sandboxes.channel
           ? [

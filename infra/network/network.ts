@@ -1,6 +1,7 @@
 import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
-import type { StackConfig } from '../stack-config/stack-config-schema.ts';
+import type { PortholeArgs } from '../inputs/porthole-args.ts';
+import { Settled } from '../inputs/settled.ts';
 import {
   channelPlan,
   closedPlan,
@@ -13,24 +14,21 @@ import {
 
 /** What goes in and out of sandboxes, and who reaches the functions. */
 export class Network extends pulumi.ComponentResource {
-  constructor(
-    name: string,
-    args: Pick<StackConfig, 'namespaces' | 'gateway' | 'preview' | 'sandboxes' | 'functions'>,
-    opts?: pulumi.ComponentResourceOptions,
-  ) {
+  constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
     super('porthole:infra:Network', name, {}, opts);
+    const { config, resolve } = Settled.of(args);
     const { NetworkPolicy } = kubernetes.networking.v1;
-    const closed = new NetworkPolicy(`${name}-closed`, closedPlan(args), { parent: this });
+    const closed = new NetworkPolicy(`${name}-closed`, resolve(closedPlan(config)), { parent: this });
     // Nothing is opened before everything is closed.
     const opening = { parent: this, dependsOn: [closed] };
-    const egress = egressPlan(args);
-    const channel = channelPlan(args);
+    const egress = resolve(egressPlan(config));
+    const channel = resolve(channelPlan(config));
     const opened = [
-      new NetworkPolicy(`${name}-functions`, functionsPlan(args), { parent: this }),
-      new NetworkPolicy(`${name}-from-gateway`, fromGatewayPlan(args), opening),
-      new NetworkPolicy(`${name}-internet`, internetPlan(args), opening),
+      new NetworkPolicy(`${name}-functions`, resolve(functionsPlan(config)), { parent: this }),
+      new NetworkPolicy(`${name}-from-gateway`, resolve(fromGatewayPlan(config)), opening),
+      new NetworkPolicy(`${name}-internet`, resolve(internetPlan(config)), opening),
       ...(egress === undefined ? [] : [new NetworkPolicy(`${name}-egress`, egress, opening)]),
-      new NetworkPolicy(`${name}-guests`, toGuestPlan(args), opening),
+      new NetworkPolicy(`${name}-guests`, resolve(toGuestPlan(config)), opening),
       ...(channel === undefined ? [] : [new NetworkPolicy(`${name}-channel`, channel, opening)]),
     ];
     this.registerOutputs({ policies: [closed, ...opened].map(({ id }) => id) });

@@ -1,19 +1,19 @@
 import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
-import type { StackConfig } from '../stack-config/stack-config-schema.ts';
+import type { PortholeArgs } from '../inputs/porthole-args.ts';
+import { Settled } from '../inputs/settled.ts';
 import { quotaPlan, sandboxQuotaPlan } from './quota.plan.ts';
 
 /** The global caps on previews and on sandboxes, which the API server itself keeps. */
 export class Quota extends pulumi.ComponentResource {
-  constructor(
-    name: string,
-    args: Pick<StackConfig, 'namespaces' | 'preview' | 'sandboxes'>,
-    opts?: pulumi.ComponentResourceOptions,
-  ) {
+  constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
     super('porthole:infra:Quota', name, {}, opts);
+    const { config, resolve } = Settled.of(args);
     const { ResourceQuota } = kubernetes.core.v1;
-    const previews = new ResourceQuota(name, quotaPlan(args), { parent: this });
-    const sandboxes = new ResourceQuota(`${name}-sandboxes`, sandboxQuotaPlan(args), { parent: this });
+    const previews = new ResourceQuota(name, resolve(quotaPlan(config)), { parent: this });
+    const sandboxes = new ResourceQuota(`${name}-sandboxes`, resolve(sandboxQuotaPlan(config)), {
+      parent: this,
+    });
     this.registerOutputs({ previews: previews.id, sandboxes: sandboxes.id });
   }
 }

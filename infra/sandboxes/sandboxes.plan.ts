@@ -21,6 +21,11 @@ export function guestKeys({
   signingKeys,
 }: Pick<StackConfig, 'sandboxes' | 'signingKeys'>): string | undefined {
   if (sandboxes.guestKeys !== undefined || signingKeys === undefined) return sandboxes.guestKeys;
+  return deriveGuestKeys(signingKeys);
+}
+
+/** @param signingKeys a JWKS */
+export function deriveGuestKeys(signingKeys: string): string {
   return createGuestKeys(deriveKeySet(JwksSchema.parse(JSON.parse(signingKeys)))).publicKeys;
 }
 

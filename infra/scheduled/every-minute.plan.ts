@@ -20,7 +20,7 @@ export const DEADLINE_SECONDS = 110;
 
 /** A CronJob that runs one pass of something in the functions' image each minute. */
 export function everyMinutePlan(
-  config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway'>,
+  config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway' | 'environment'>,
   { component, account, args, env = [], deadlineSeconds = DEADLINE_SECONDS }: EveryMinute,
 ) {
   const pod = podPlan(config, account, component);

@@ -8,7 +8,9 @@ export const SNAPSHOTS_ARGUMENTS = ['host/clean-snapshots-once.ts'];
 const EVERY_TEN_MINUTES = '*/10 * * * *';
 
 /** It destroys sandboxes, and has an account of its own that can do nothing else: not run a command in one, as the lifecycle may where it archives, nor read the keys of the bucket of archives. */
-export function snapshotsPlan(config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway'>) {
+export function snapshotsPlan(
+  config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway' | 'environment'>,
+) {
   const { metadata, spec } = everyMinutePlan(config, {
     component: 'snapshots-clean',
     account: 'snapshots-clean',

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { MIN_KEY_LENGTH } from '../../core/callers.ts';
 import { reachesMetadataOnly } from '../../core/rules/address-range.ts';
+import { variableFaults } from '../../host/config/config.ts';
+import { type Environment, EnvironmentSchema } from '../../host/config/environment-schema.ts';
 
 const text = z.string().trim().min(1, 'must not be empty');
 const whole = (min: number, max: number) => {
@@ -32,23 +34,40 @@ const certificate = z
     /^\s*-----BEGIN CERTIFICATE-----\s[\s\S]*-----END CERTIFICATE-----\s*$/,
     'must be certificates in PEM',
   );
-/** A value of more than one part reaches the program as JSON, however the stack file spells it. */
-const structured = <T extends z.ZodType>(schema: T) =>
-  z
+const group = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).prefault({} as never);
+
+/** A value as a stack file spells it: a variable of the functions is text. */
+type Spelled<Name extends keyof Environment> = z.ZodType<
+  Environment[Name],
+  string | number | boolean | undefined
+> & { readonly _zod: { readonly optin: 'optional' } };
+
+/** A setting that is one variable of the functions: its meaning, its default and its limits are the host's. */
+function variable<Name extends keyof Environment>(name: Name): Spelled<Name> {
+  const schema: z.ZodType = EnvironmentSchema.shape[name];
+  return z
+    .preprocess((value) => (isScalar(value) ? String(value) : value), schema)
+    .describe(schema.description ?? '') as unknown as Spelled<Name>;
+}
+
+/** The variable's name, before what is wrong with it. */
+const PLACE = /^\w+(: | ▸ )/;
+
+/** The text of a secret variable, validated as the functions do when they start. */
+function secret(name: keyof Environment, what: string) {
+  return z
     .string()
-    .transform((value, context) => {
-      try {
-        return JSON.parse(value) as unknown;
-      } catch {
-        context.addIssue('must be a structure of keys and values');
-        return z.NEVER;
-      }
+    .trim()
+    .min(1, 'must not be empty')
+    .superRefine((value, context) => {
+      for (const fault of variableFaults(name, value)) context.addIssue(fault.replace(PLACE, ''));
     })
-    .pipe(schema);
-const group = <T extends z.ZodRawShape>(shape: T) => {
-  const schema = z.strictObject(shape);
-  return structured(schema).prefault('{}');
-};
+    .optional()
+    .describe(what);
+}
+
+const isScalar = (value: unknown): value is string | number | boolean =>
+  ['string', 'number', 'boolean'].includes(typeof value);
 
 const Namespaces = {
   previews: label.default('agentweaver').describe('Where previews and sandboxes live'),
@@ -62,9 +81,37 @@ const Namespaces = {
     .describe('Those of the three that stand already: neither made nor deleted here'),
 };
 
+const notes = z.record(text, z.string()).default({});
+
+const ExistingGateway = z.strictObject({
+  name: label.describe('Name of a Gateway that others keep; nothing of it is changed here'),
+  namespace: label.describe('Its namespace'),
+  sectionName: label.describe('Its listener for `*.{zone}`, which admits routes of both namespaces'),
+  apiSectionName: label
+    .optional()
+    .describe("Its listener for the API's host; every one whose hostname fits by default"),
+});
+
 const Gateway = {
-  name: label.default('agentweaver-preview-gateway').describe('Name of the shared Gateway'),
-  className: label.describe('GatewayClass that serves it'),
+  existing: ExistingGateway.optional(),
+  name: label.default('agentweaver-preview-gateway').describe('Name of the Gateway that is created'),
+  className: label.optional().describe('GatewayClass that serves it; required without `gateway.existing`'),
+  annotations: notes.describe('Annotations of the Gateway, e.g. for external-dns'),
+  labels: notes.describe('Labels of the Gateway'),
+  infrastructure: z
+    .strictObject({
+      annotations: notes.describe("Annotations of the gateway's Service, e.g. for an internal load balancer"),
+      labels: notes.describe("Labels of the gateway's Service and pods"),
+      parametersRef: z
+        .strictObject({ group: text, kind: text, name: text })
+        .optional()
+        .describe("Object with the controller's own parameters: `{group, kind, name}`"),
+    })
+    .optional(),
+  addresses: z
+    .array(z.strictObject({ type: text.default('IPAddress'), value: text }))
+    .default([])
+    .describe('Addresses to ask for: `{type?, value}` each; any by default'),
   port: whole(1, 65_535).default(443).describe('Port that people reach the gateway at, as URLs name it'),
   listenerPort: whole(1, 65_535)
     .optional()
@@ -109,40 +156,61 @@ const Certificates = {
     .optional(),
 };
 
-/** The reference's own keys in lower camel case; the defaults are those of the functions. */
-const Preview = {
-  upstream: z
-    .enum(['guest', 'direct'])
-    .default('direct')
-    .describe(
-      "Where the Service of a preview leads: `guest` (the sandbox's guest, which reaches servers on loopback too), or `direct` (the server's own port)",
-    ),
-  idleTimeoutMinutes: whole(1, 10_080)
-    .default(30)
-    .describe('A preview that is not kept alive this long ends'),
-  maxLifetimeHours: whole(1, 720).default(8).describe('A preview ends after this, whatever happens'),
-  keepAfterRun: z.boolean().default(true).describe('Whether previews outlive their run'),
-  allowedPortMin: whole(1, 65_535).default(3000).describe('Lowest port a preview may expose'),
-  allowedPortMax: whole(1, 65_535).default(9000).describe('Highest port a preview may expose'),
-  autoApprove: z
-    .boolean()
-    .default(false)
-    .describe('Open what agents ask for without a person; keep false in production'),
-  maxPerRun: whole(1, 1_000).default(3).describe('Live previews a run may have'),
-  maxTotal: whole(1, 100_000).default(20).describe('Live previews of everybody together'),
-  readyTimeoutSeconds: whole(1, 300).default(10).describe('Longest wait for a URL to serve'),
+/** Variables of previews that other settings decide. */
+const DECIDED = ['Enabled', 'ZoneSuffix', 'GatewayName', 'GatewayNamespace', 'Namespace'] as const;
+const PREVIEW = 'Sandbox__Preview__';
+
+type PreviewShape = {
+  [Name in keyof Environment as Name extends `${typeof PREVIEW}${infer Rest}`
+    ? Rest extends (typeof DECIDED)[number]
+      ? never
+      : Uncapitalize<Rest>
+    : never]: Spelled<Name>;
 };
 
+/** Every other variable of previews, its name in lower camel case. */
+const Preview = Object.fromEntries(
+  (Object.keys(EnvironmentSchema.shape) as (keyof Environment)[])
+    .filter((name) => name.startsWith(PREVIEW) && !DECIDED.some((each) => name === PREVIEW + each))
+    .map((name) => {
+      const [first = '', ...rest] = name.slice(PREVIEW.length);
+      return [first.toLowerCase() + rest.join(''), variable(name)];
+    }),
+) as unknown as PreviewShape;
+
+/** The variable that a setting of `preview` is. */
+export function previewVariable(key: string): string {
+  return PREVIEW + key.charAt(0).toUpperCase() + key.slice(1);
+}
+
+/** Where the scheduler puts pods; each key as in a PodSpec. */
+const placement = {
+  nodeSelector: notes.describe('Labels of the nodes that they run on'),
+  tolerations: z
+    .array(z.record(z.string(), z.union([z.string(), z.number()])))
+    .default([])
+    .describe('Taints that they tolerate, as in a PodSpec'),
+};
+const object = z.record(z.string(), z.unknown());
+const Placement = z.strictObject({
+  ...placement,
+  affinity: object.optional().describe('Affinity, as in a PodSpec'),
+  priorityClassName: label.optional().describe('PriorityClass; it exists already'),
+  runtimeClassName: label.optional().describe('RuntimeClass; it exists already'),
+  topologySpreadConstraints: z
+    .array(z.looseObject({ maxSkew: whole(1, 100), topologyKey: text, whenUnsatisfiable: text }))
+    .optional()
+    .describe('Spread, as in a PodSpec; over nodes and zones by default'),
+});
+
 const Functions = {
+  placement: Placement.prefault({}),
   image: text.describe('Image of the function host; pinned by digest in production'),
   replicas: whole(1, 100).default(2).describe('Pods at first; afterwards the autoscaler decides'),
   maxReplicas: whole(1, 100).default(10).describe('Most pods the autoscaler may run'),
   cpu: quantity.default('250m').describe('CPU that a pod requests'),
   memory: quantity.default('512Mi').describe('Memory that a pod requests and may use'),
-  logLevel: z
-    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
-    .default('info')
-    .describe('Least severe log line to write'),
+  logLevel: variable('LOG_LEVEL'),
   pullSecret: label
     .optional()
     .describe("Secret in the functions' namespace that their image is pulled with; it stands already"),
@@ -316,32 +384,44 @@ export const StackConfigSchema = z.strictObject({
   apiHost: dnsName.describe('Host of the API and the console, outside the zone'),
   context: text.optional().describe('Context of the kubeconfig; the current one by default'),
   namespaces: group(Namespaces),
-  gateway: structured(z.strictObject(Gateway)),
+  gateway: z.strictObject(Gateway),
   certificates: group(Certificates),
   preview: group(Preview),
-  functions: structured(z.strictObject(Functions)),
-  oidc: structured(Oidc).optional(),
+  functions: z.strictObject(Functions),
+  oidc: Oidc.optional(),
   sandboxes: group(Sandboxes),
-  archives: structured(Archives).optional(),
-  databaseUrl: z
-    .url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })
-    .optional()
-    .describe('PostgreSQL for the records (secret); required with more than one replica'),
-  signingKeys: text.optional().describe('JWKS of symmetric keys, the first signs (secret); required'),
+  archives: Archives.optional(),
+  environment: z
+    .record(text, z.union([z.string(), z.number(), z.boolean(), object, z.array(z.unknown())]))
+    .default({})
+    .describe('Any other variable of the functions (`npm run config` lists them), by its own name'),
+  databaseUrl: secret(
+    'DATABASE_URL',
+    'PostgreSQL for the records (secret); required with more than one replica',
+  ),
+  signingKeys: secret('PORTHOLE_SIGNING_KEYS', 'JWKS of symmetric keys, the first signs (secret); required'),
   serviceKey: z
     .string()
     .trim()
     .min(MIN_KEY_LENGTH, `must have at least ${MIN_KEY_LENGTH} characters`)
     .optional()
     .describe(`The key of the service itself, an admin, of at least ${MIN_KEY_LENGTH} characters (secret)`),
-  apiKeys: text.optional().describe('Keys of people, JSON `{key: {user, org, admin?}}` (secret)'),
-  oidcClientSecret: text
+  apiKeys: secret('PORTHOLE_API_KEYS', 'Keys of people, JSON `{key: {user, org, admin?}}` (secret)'),
+  oidcClientSecret: secret(
+    'OIDC_CLIENT_SECRET',
+    'Secret of the client of `oidc.clientId`, where the issuer gave it one (secret)',
+  ),
+  archiveAccessKeyId: secret(
+    'PORTHOLE_ARCHIVE_ACCESS_KEY_ID',
+    'Who writes to the bucket of archives (secret); required with `archives`',
+  ),
+  archiveSecretAccessKey: secret('PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY', 'See archiveAccessKeyId (secret)'),
+  secretEnvironment: z
+    .record(text, z.union([z.string(), object]))
     .optional()
-    .describe('Secret of the client of `oidc.clientId`, where the issuer gave it one (secret)'),
-  archiveAccessKeyId: text
-    .optional()
-    .describe('Who writes to the bucket of archives (secret); required with `archives`'),
-  archiveSecretAccessKey: text.optional().describe('See archiveAccessKeyId (secret)'),
+    .describe(
+      'Variables that hold secrets and have no setting above, e.g. PORTHOLE_BUCKETS, by their own names (secret)',
+    ),
 });
 
 export type StackConfig = z.infer<typeof StackConfigSchema>;
@@ -353,6 +433,7 @@ export const FUNCTIONS_SECRET_KEYS = [
   'serviceKey',
   'apiKeys',
   'oidcClientSecret',
+  'secretEnvironment',
 ] as const;
 
 /** Keys that hold secrets: refused in clear text. */

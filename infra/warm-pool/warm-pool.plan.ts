@@ -4,7 +4,7 @@ import type { StackConfig } from '../stack-config/stack-config-schema.ts';
 
 /** What primes the pool each minute, with the rights of the functions; undefined where there is no pool, or no target. */
 export function warmPoolPlan(
-  config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway' | 'sandboxes'>,
+  config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway' | 'environment' | 'sandboxes'>,
 ) {
   const { sandboxes } = config;
   if (sandboxes.warmPoolTarget === 0 || sandboxProvider(sandboxes) === 'kubernetes') return undefined;

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
 import { suite } from '#test/support/suite.ts';
-import { FUNCTIONS_PORT } from '../../infra/functions/environment.plan.ts';
+import { functionsPort } from '../../infra/functions/environment.plan.ts';
 import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 import { type BuiltImages, builtImages, imagesMissing } from './images/built-images.ts';
 import { GUEST } from './guards/actor.ts';
@@ -46,7 +46,7 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
     test('answers the health check', async () => {
       const outgoing = request({
         host: await read('pod/functions', '{.status.podIP}'),
-        port: FUNCTIONS_PORT,
+        port: functionsPort({ environment: {} }),
         path: '/health',
         headers: { host: API_HOST },
         agent: false,

@@ -212,7 +212,7 @@ suite('pulumi up on a real cluster', missing(), () => {
     },
   );
 
-  test('another port range changes the network policy, the admission of previews and the functions’ ConfigMap', async () => {
+  test('another port range changes the network policy, the admission of previews and the functions’ ConfigMap, and rolls their pods', async () => {
     const narrowed = await stack.up(file({ allowedPortMax: 8000 }));
     const changed = narrowed.changes.map(({ op, name, paths }) => [op, name, ...paths]);
     expect(changed.toSorted(([, a = ''], [, b = '']) => a.localeCompare(b))).toEqual([
@@ -227,6 +227,11 @@ suite('pulumi up on a real cluster', missing(), () => {
         'porthole-admission-preview-services',
         'spec.validations[4].expression',
         'spec.validations[4].message',
+      ],
+      [
+        'update',
+        'porthole-functions',
+        'spec.template.metadata.annotations.porthole.sandbox.users.io/environment-checksum',
       ],
       ['update', 'porthole-functions-environment', 'data.Sandbox__Preview__AllowedPortMax'],
       ['update', 'porthole-network-from-gateway', 'spec.ingress[0].ports[0].endPort'],
@@ -376,6 +381,7 @@ suite('pulumi up on a real cluster', missing(), () => {
         'update porthole-access-lifecycle-role',
         'update porthole-access-snapshots-clean-role',
         'update porthole-admission-sandbox-claims',
+        'update porthole-functions',
         'update porthole-functions-environment',
         'update porthole-quota-sandboxes',
       ]);
@@ -398,7 +404,10 @@ suite('pulumi up on a real cluster', missing(), () => {
       await stack.up(withPools({ warmPoolTarget: 3 }));
       await scale();
       const { log, changes } = await stack.up(withPools({ warmPoolTarget: 4 }), { refresh: true });
-      expect([log, changes.map(({ name }) => name)]).toEqual([[], ['porthole-functions-environment']]);
+      expect([log, changes.map(({ name }) => name)]).toEqual([
+        [],
+        ['porthole-functions-environment', 'porthole-functions'],
+      ]);
       expect(await size()).toBe('7');
 
       const back = await stack.up(withPools(), { refresh: true });

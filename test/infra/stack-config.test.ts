@@ -63,13 +63,12 @@ describe('a stack file', () => {
     );
     expect(problems).toEqual([
       'porthole:databaseUrl: stands in clear text; set it with: pulumi config set --secret porthole:databaseUrl',
+      'porthole:functions: must be a structure of keys and values',
       'porthole:zone: must be a lower-case DNS name of two labels or more',
       'porthole:apiHost: is required',
-      'porthole:gateway.className: is required',
       'porthole:gateway.podLabels: must name a label or more',
       'porthole:preview.allowedPortMin: must be a whole number from 1 to 65535',
       'porthole:preview.maxtotal: is not a setting; docs/deploy.md lists them',
-      'porthole:functions: must be a structure of keys and values',
       'porthole:databaseUrl: must be a postgres:// URL',
       'porthole:gatway: is not a setting; docs/deploy.md lists them',
     ]);
@@ -108,7 +107,7 @@ describe('a stack file', () => {
     [
       'guests of templates whose signing keys are none',
       { ...withKey('sandboxes', GUESTED), 'porthole:signingKeys': '{}' },
-      'porthole:signingKeys: must be a JSON Web Key Set of symmetric keys',
+      'porthole:signingKeys: keys: Invalid input: expected array, received undefined',
     ],
     [
       'more replicas than the most',
@@ -239,6 +238,40 @@ describe('a stack file', () => {
         'porthole:archiveSecretAccessKey': 'secret',
       },
       'porthole:archiveSecretAccessKey: is not used, because archives.existingSecret names a Secret kept by others',
+    ],
+    [
+      'a variable that a setting decides, one that holds secrets, one of a value that the functions refuse, and one that they do not know',
+      withKey('environment', {
+        OIDC_ISSUER: 'https://login.example.com',
+        PORTHOLE_BUCKETS: {},
+        SANDBOX_RETENTION_HOURS: 0,
+        SANDBOX_RETENTION_HOUR: 1,
+      }),
+      'porthole:environment.OIDC_ISSUER: is decided by oidc.issuer: set that',
+      'porthole:environment.PORTHOLE_BUCKETS: holds secrets: set it in secretEnvironment',
+      'porthole:environment.SANDBOX_RETENTION_HOURS: must be a whole number from 1 to 87600',
+      'porthole:environment.SANDBOX_RETENTION_HOUR: is not a variable of the functions; did you mean SANDBOX_RETENTION_HOURS?',
+    ],
+    [
+      'settings of a Gateway beside one that others keep',
+      withKey('gateway', {
+        ...GATEWAY,
+        existing: { name: 'shared', namespace: 'edge', sectionName: 'previews' },
+        addresses: [{ value: '203.0.113.7' }],
+      }),
+      'porthole:gateway.className: is not used, because others keep the Gateway shared: remove it',
+      'porthole:gateway.addresses: is not used, because others keep the Gateway shared: remove it',
+      'porthole:certificates.issuer: is not used, because others keep the Gateway shared: remove it',
+    ],
+    [
+      'a Gateway of no class',
+      withKey('gateway', { podNamespace: 'traefik', podLabels: { app: 'traefik' } }),
+      'porthole:gateway.className: is required, unless gateway.existing names a Gateway of others',
+    ],
+    [
+      'keys of people that are too short',
+      { ...complete, 'porthole:apiKeys': '{"short":{"user":"ann","org":"acme"}}' },
+      'porthole:apiKeys: (a key): a key needs at least 16 characters',
     ],
     [
       'archives in no bucket',

@@ -1,6 +1,7 @@
 import type { sendUnaryData, ServerUnaryCall } from '@grpc/grpc-js';
 import type { LogRequest } from '@pulumi/pulumi/proto/engine_pb.js';
 import type {
+  ReadResourceRequest,
   RegisterResourceOutputsRequest,
   RegisterResourceRequest,
   SupportsFeatureRequest,
@@ -22,6 +23,8 @@ export interface EngineOptions {
   readonly dryRun: boolean;
   /** Makes the resource, or finds it as it is. What it throws ends the program. */
   readonly register: (registration: Registration) => Promise<Registered>;
+  /** What a resource has that the program only reads. @default the program reads none */
+  readonly read?: ((type: string, id: string) => Promise<Properties>) | undefined;
 }
 
 export interface LogLine {
@@ -78,6 +81,13 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
         .setUrn(registration.urn)
         .setId(id ?? '')
         .setObject(encode(outputs));
+    }),
+    readResource: unary(async (request: ReadResourceRequest) => {
+      const [type, id] = [request.getType(), request.getId()];
+      if (options.read === undefined) throw new Error(`the ${type} ${id} cannot be read`);
+      const found = await options.read(type, id);
+      const urn = `urn:pulumi:${options.stack}::${options.project}::${type}::${request.getName()}`;
+      return new resources.ReadResourceResponse().setUrn(urn).setProperties(encode(found));
     }),
     registerResourceOutputs: unary((request: RegisterResourceOutputsRequest) => {
       outputs.set(request.getUrn(), decode(request.getOutputs()));

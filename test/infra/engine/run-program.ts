@@ -23,6 +23,7 @@ export interface ProgramRun {
   readonly stackFile: StackFile;
   readonly dryRun: boolean;
   readonly register: (registration: Registration) => Promise<Registered>;
+  readonly read?: (type: string, id: string) => Promise<Properties>;
 }
 
 export interface ProgramResult {

@@ -19,22 +19,21 @@ interface JsonSchema {
 /** Every setting with its default, for the page that lists them. */
 export function describeSettings(): Setting[] {
   return Object.entries(StackConfigSchema.shape).flatMap(([key, schema]) => {
-    // What the program reads is text; what people write is what that text holds.
-    const inner = structureOf(schema) ?? schema;
-    const isRequired = inner === schema && !schema.safeParse(undefined).success;
-    const json = z.toJSONSchema(inner, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
-    const isOptionalGroup = schema._zod.def.type === 'optional' && inner !== schema;
+    const isRequired = !schema.safeParse(undefined).success && !schema.safeParse({}).success;
+    const json = z.toJSONSchema(schema, {
+      io: 'input',
+      unrepresentable: 'any',
+      override: ({ zodSchema, jsonSchema }) => {
+        if (zodSchema._zod.def.type !== 'pipe') return;
+        // A variable of the functions: its default is behind the conversion to text.
+        const { data } = (zodSchema as unknown as z.ZodType).safeParse(undefined);
+        if (data !== undefined) jsonSchema.default = data;
+      },
+    }) as JsonSchema;
+    const isGroup = json.properties !== undefined;
+    const isOptionalGroup = isGroup && schema._zod.def.type === 'optional';
     return settingsOf(key, json, isOptionalGroup ? `required with \`${key}\`` : 'required', isRequired);
   });
-}
-
-/** The schema behind the JSON of a structured key; undefined for plain text. */
-function structureOf(schema: z.core.$ZodType): z.core.$ZodType | undefined {
-  const { type } = schema._zod.def;
-  if (type === 'optional' || type === 'prefault') {
-    return structureOf((schema as z.ZodOptional | z.ZodPrefault)._zod.def.innerType);
-  }
-  return type === 'pipe' ? (schema as z.ZodPipe)._zod.def.out : undefined;
 }
 
 /** @param need what to say of a setting without which the group is not complete */

@@ -1,0 +1,154 @@
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import type { Registration } from './engine/registration.ts';
+import { type ProgramResult, runProgram } from './engine/run-program.ts';
+import { pathsWhere, Secret, UNKNOWN } from './engine/wire-values.ts';
+import { DATABASE_URL, SERVICE_KEY, SIGNING_KEYS } from './support/stack-files.ts';
+
+const PATIENT = 180_000;
+const IMAGE = 'registry.example.com/sandbox:1';
+
+/** @param databaseUrl undefined while the database does not exist yet */
+function run(databaseUrl: string | undefined): Promise<ProgramResult> {
+  const isPreview = databaseUrl === undefined;
+  return runProgram({
+    project: 'platform',
+    stack: 'test',
+    main: join(import.meta.dirname, '../../examples/pulumi/main.ts'),
+    stackFile: {
+      config: {},
+      secrets: { 'platform:signingKeys': SIGNING_KEYS, 'platform:serviceKey': SERVICE_KEY },
+    },
+    dryRun: isPreview,
+    register: ({ custom, name, inputs }) =>
+      Promise.resolve({ id: custom && !isPreview ? name : undefined, outputs: inputs }),
+    read: (type) =>
+      Promise.resolve(
+        type === 'pulumi:pulumi:StackReference'
+          ? {
+              name: 'acme/platform/prod',
+              outputs: isPreview ? UNKNOWN : { databaseUrl, sandboxImage: IMAGE },
+            }
+          : { status: { addresses: [{ value: '203.0.113.7' }] } },
+      ),
+  });
+}
+
+const objectsOf = ({ registrations }: ProgramResult) =>
+  registrations.filter(({ type }) => type.startsWith('kubernetes:'));
+
+function find({ registrations }: ProgramResult, name: string): Registration {
+  const found = registrations.find((each) => each.name === name && each.type.startsWith('kubernetes:'));
+  if (found === undefined) throw new Error(`nothing is named ${name}`);
+  return found;
+}
+
+describe("Porthole in a platform team's program", () => {
+  let up: ProgramResult;
+  beforeAll(async () => {
+    up = await run(DATABASE_URL);
+  }, PATIENT);
+
+  test('runs to its end without a word', () => {
+    expect([up.succeeded, up.log, up.output]).toEqual([true, [], '']);
+  });
+
+  test("sends every object to the caller's provider and makes none", () => {
+    const providers = up.registrations.filter(({ type }) => type === 'pulumi:providers:kubernetes');
+    expect(providers.map(({ name }) => name)).toEqual(['cluster']);
+    expect(objectsOf(up).length).toBeGreaterThan(40);
+    for (const { provider } of objectsOf(up)) expect(provider).toContain(providers[0]?.urn);
+  });
+
+  test('attaches to the existing Gateway, and makes neither Gateway nor Certificate', () => {
+    expect(objectsOf(up).filter(({ type }) => /:(Gateway|Certificate)$/.test(type))).toEqual([]);
+    const parents = ['porthole-routes-api', 'porthole-routes-fallback'].map(
+      (name) => (find(up, name).inputs['spec'] as { parentRefs: object[] }).parentRefs[0],
+    );
+    expect(parents).toEqual([
+      { name: 'shared', namespace: 'edge', sectionName: 'web' },
+      { name: 'shared', namespace: 'edge', sectionName: 'previews' },
+    ]);
+    expect(find(up, 'porthole-functions-environment').inputs['data']).toMatchObject({
+      PORTHOLE_GATEWAY_LISTENER: 'previews',
+      Sandbox__Preview__GatewayName: 'shared',
+      Sandbox__Preview__GatewayNamespace: 'edge',
+    });
+    expect(JSON.stringify(find(up, 'porthole-admission-preview-routes').inputs)).toContain(
+      "p.name == 'shared'",
+    );
+  });
+
+  test('puts outputs where their settings go, and leaves no stand-in', () => {
+    const secret = find(up, 'porthole-functions-secrets').inputs['stringData'] as Secret;
+    expect(secret.reveal()).toEqual({
+      DATABASE_URL,
+      PORTHOLE_SIGNING_KEYS: SIGNING_KEYS,
+      SANDBOX_API_KEY: SERVICE_KEY,
+    });
+    expect(find(up, 'porthole-functions-environment').inputs['data']).toMatchObject({
+      PORTHOLE_PUBLIC_URL: 'https://porthole.example.com',
+      PORTHOLE_SANDBOX_IMAGE: IMAGE,
+      SANDBOX_IDLE_TIMEOUT_MINUTES: '15',
+      PORTHOLE_QUOTAS: '{"default":{"sandboxes":3}}',
+    });
+    const all = JSON.stringify(objectsOf(up).map(({ inputs }) => inputs));
+    expect(all).not.toContain('porthole-output-');
+    expect(all).not.toContain('hunter2');
+  });
+
+  test('places the pods of the functions where the caller says', () => {
+    const { template } = find(up, 'porthole-functions').inputs['spec'] as { template: { spec: object } };
+    expect(template.spec).toMatchObject({
+      nodeSelector: { pool: 'platform' },
+      priorityClassName: 'platform',
+    });
+  });
+
+  test('gives out what others need', () => {
+    expect(up.outputs).toEqual({
+      apiUrl: 'https://porthole.example.com',
+      gatewayAddress: '203.0.113.7',
+      gateway: { name: 'shared', namespace: 'edge', listener: 'previews' },
+      namespaces: { previews: 'agentweaver', functions: 'porthole' },
+      functions: {
+        service: 'porthole',
+        serviceAccount: 'porthole',
+        configMaps: ['porthole'],
+        secrets: ['porthole'],
+      },
+    });
+  });
+});
+
+test(
+  'shows in a preview all that does not depend on what is unknown',
+  async () => {
+    const preview = await run(undefined);
+    expect([preview.succeeded, preview.log]).toEqual([true, []]);
+    const unknown = objectsOf(preview).flatMap(({ name, inputs }) =>
+      pathsWhere(
+        inputs,
+        (value) => value === UNKNOWN || (value instanceof Secret && value.reveal() === UNKNOWN),
+      ).map((path) => `${name} ${path}`),
+    );
+    expect(unknown.toSorted()).toEqual([
+      'porthole-functions spec.template.metadata.annotations.porthole.sandbox.users.io/environment-checksum',
+      'porthole-functions-environment data.PORTHOLE_SANDBOX_IMAGE',
+      'porthole-functions-secrets stringData',
+    ]);
+  },
+  PATIENT,
+);
+
+test(
+  'refuses an output whose value no setting accepts, and shows no secret',
+  async () => {
+    const { succeeded, log, output } = await run('mysql://porthole:hunter2@db.example.com/porthole');
+    expect(succeeded).toBe(false);
+    const said = `${log.map(({ message }) => message).join('\n')}${output}`;
+    expect(said).toContain('databaseUrl: must be a postgres:// URL');
+    expect(said).not.toContain('hunter2');
+  },
+  PATIENT,
+);

@@ -1,0 +1,80 @@
+import { describe, expect, test } from '@jest/globals';
+import { EnvironmentSchema } from '#host/config/environment-schema.ts';
+import { archiveEnvironmentPlan } from '../../infra/archives/archives.plan.ts';
+import { environmentPlan, secretsPlan } from '../../infra/functions/environment.plan.ts';
+import { deploymentPlan, servicePlan } from '../../infra/functions/functions.plan.ts';
+import { settingOf } from '../../infra/functions/variables.ts';
+import { functionsPlan } from '../../infra/network/network.plan.ts';
+import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
+import { describeSettings } from './support/describe-settings.ts';
+import { stackFile, values } from './support/stack-files.ts';
+
+const read = (
+  more: Readonly<Record<string, unknown>> = {},
+  secrets: Readonly<Record<string, string>> = {},
+) => {
+  const file = stackFile(more);
+  return readStackConfig(values({ ...file, secrets: { ...file.secrets, ...secrets } }), () => true);
+};
+const names = Object.keys(EnvironmentSchema.shape) as (keyof typeof EnvironmentSchema.shape)[];
+const byEnvironment = names.filter((name) => settingOf(name, read()) === undefined);
+
+const PEM = '-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n';
+const GATEWAY = { className: 'traefik', podNamespace: 'traefik', podLabels: { app: 'traefik' } };
+
+/** Every setting that becomes a variable. */
+const everything = read(
+  {
+    'porthole:gateway': { ...GATEWAY, probe: { url: 'https://traefik', ca: PEM } },
+    'porthole:oidc': { issuer: 'https://login.example.com', audience: 'porthole', clientId: 'console' },
+    'porthole:archives': { bucket: 'kept', endpoint: 'https://s3.example.com' },
+    'porthole:sandboxes': {
+      provider: 'auto',
+      image: 'node',
+      storageClass: 'fast',
+      pullSecret: 'registry',
+      runtimeClassName: 'gvisor',
+      hostUsers: false,
+      templates: { node: { image: 'node' } },
+      warmPools: { ready: { template: 'node' } },
+      warmPoolTarget: 1,
+    },
+  },
+  {
+    'porthole:apiKeys': '{"key-of-ann-for-tests":{"user":"ann","org":"acme"}}',
+    'porthole:oidcClientSecret': 'secret-of-the-client',
+    'porthole:archiveAccessKeyId': 'id',
+    'porthole:archiveSecretAccessKey': 'secret',
+  },
+);
+
+describe('every variable of the functions can be set from a stack', () => {
+  test.each(names.filter((name) => !byEnvironment.includes(name)))('%s by its setting', (name) => {
+    const variables = [
+      ...Object.keys({ ...environmentPlan(everything), ...secretsPlan(everything) }),
+      ...archiveEnvironmentPlan(everything).map((each) => each.name),
+    ];
+    expect(variables).toContain(name);
+    expect(describeSettings().map(({ key }) => key)).toContain(settingOf(name, everything));
+  });
+
+  test.each(byEnvironment)('%s by its name', (name) => {
+    const text = ['64', 'true', 'none', 'address', 'https://s3.example.com', 'text', '{}'].find(
+      (each) => EnvironmentSchema.shape[name].safeParse(each).success,
+    );
+    const isSecret = ['AWS_SECRET_ACCESS_KEY', 'R2_SECRET_ACCESS_KEY', 'PORTHOLE_BUCKETS'].includes(name);
+    const key = `porthole:${isSecret ? 'secretEnvironment' : 'environment'}`;
+    const config = read({ [key]: { [name]: text } });
+    expect((isSecret ? secretsPlan(config) : environmentPlan(config))?.[name]).toBe(text);
+    expect((isSecret ? environmentPlan(config) : secretsPlan(config))?.[name]).toBeUndefined();
+  });
+});
+
+test('another port and data folder of the functions are those of their pods and network policy', () => {
+  const config = read({ 'porthole:environment': { PORT: 9000, PORTHOLE_DATA_DIR: '/data' } });
+  const [container] = deploymentPlan(config).spec.template.spec.containers;
+  expect(container?.ports[0]).toMatchObject({ name: 'http', containerPort: 9000 });
+  expect(container?.volumeMounts[0]).toEqual({ name: 'data', mountPath: '/data' });
+  expect(servicePlan(config).spec.ports[0]).toMatchObject({ port: 80, targetPort: 'http' });
+  expect(functionsPlan(config).spec.ingress[0]?.ports[0]?.port).toBe(9000);
+});
