@@ -19,7 +19,7 @@ import { Snapshots } from './snapshots/snapshots.ts';
 import { StackConfigError } from './stack-config/read-stack-config.ts';
 import { WarmPool } from './warm-pool/warm-pool.ts';
 
-/** Porthole on a cluster: one child a concern. Every guard is in force before the first function starts. */
+/** Porthole on a cluster: one child a concern. Guards are in force before the first function starts. */
 export class Porthole extends pulumi.ComponentResource {
   readonly apiUrl: pulumi.Output<string>;
   readonly previewZone: pulumi.Output<string>;
@@ -126,7 +126,7 @@ export class Porthole extends pulumi.ComponentResource {
       providers: [new kubernetes.Provider(`${name}-cluster`, settings, parent)],
     };
     // A create fails where the object exists, so that a renamed resource does not delete what it
-    // has just made. Only the Gateway of a namespace that exists already may exist, and is taken over.
+    // has just made. Only the Gateway of an existing namespace may exist, and is taken over.
     if (!namespaces.existing.includes(namespaces.gateway)) return { own, adopting: {} };
     const upserting = { ...settings, upsertExistingObjects: true };
     return {

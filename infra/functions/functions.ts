@@ -81,7 +81,7 @@ export class Functions extends pulumi.ComponentResource {
       {
         parent: this,
         dependsOn: [...this.environment],
-        // After the first roll-out the autoscaler, or whoever operates it, decides.
+        // After the first roll-out the autoscaler, or a person with kubectl scale, decides.
         ignoreChanges: ['spec.replicas'],
       },
     );

@@ -98,7 +98,7 @@ export function startProblems(config: StackConfig, isUnknown: (text: string) => 
   });
 }
 
-/** What the functions would refuse of this environment, one line each; no value of a secret is in it. */
+/** What the functions would refuse of this environment, one line each; shows no secret. */
 export function environmentFaults(environment: Readonly<Record<string, string>>): readonly string[] {
   try {
     readConfig(environment);

@@ -6,7 +6,7 @@ export const KIND = { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'Gateway
 /** Names of the Gateway's listeners; a preview's route may attach to the first alone. */
 export const LISTENERS = { previews: 'previews', api: 'api' } as const;
 
-/** The Gateway that routes attach to, whoever keeps it, and the listeners that they name. */
+/** The Gateway that routes attach to, created or existing, and the listeners that they name. */
 export function sharedGateway({ gateway, namespaces }: Pick<StackConfig, 'gateway' | 'namespaces'>) {
   const { existing } = gateway;
   return existing === undefined

@@ -4,7 +4,7 @@ import type { StackConfigSchema } from '../stack-config/stack-config-schema.ts';
 
 type Settings = z.input<typeof StackConfigSchema>;
 
-/** Texts may be outputs of other resources. Numbers, flags and choices are plain: they decide what there is. */
+/** Texts may be outputs of other resources. Numbers, flags and choices decide which resources exist. */
 type WithInputs<Value> = Value extends string
   ? string extends Value
     ? pulumi.Input<string>

@@ -7,7 +7,7 @@ import { PLAIN_PATHS, type PortholeArgs } from './porthole-args.ts';
 type Path = readonly string[];
 
 /** An output among the settings, and the text that the plans see in its place. */
-interface StandIn {
+interface Placeholder {
   readonly id: string;
   readonly path: Path;
   readonly value: pulumi.Output<unknown>;
@@ -30,16 +30,16 @@ const FORMS: readonly ((id: string) => string)[] = [
 ];
 
 /**
- * Settings whose outputs are replaced by stand-ins, so that plans stay pure functions of values that
+ * Settings whose outputs are replaced by placeholders, so that plans stay pure functions of values that
  * are known; `resolve` puts the outputs back into what a plan returns.
  */
 export class Settled {
   readonly config: StackConfig;
-  readonly #standIns: readonly StandIn[];
+  readonly #placeholders: readonly Placeholder[];
 
-  private constructor(config: StackConfig, standIns: readonly StandIn[]) {
+  private constructor(config: StackConfig, placeholders: readonly Placeholder[]) {
     this.config = config;
-    this.#standIns = standIns;
+    this.#placeholders = placeholders;
   }
 
   /**
@@ -48,27 +48,27 @@ export class Settled {
    */
   static of(args: PortholeArgs | Settled): Settled {
     if (args instanceof Settled) return args;
-    const standIns: StandIn[] = [];
-    const given = replaceOutputs(withGuestKeys(args), [], standIns);
-    const misplaced = standIns.flatMap(({ path }) => {
+    const placeholders: Placeholder[] = [];
+    const given = replaceOutputs(withGuestKeys(args), [], placeholders);
+    const misplaced = placeholders.flatMap(({ path }) => {
       const key = path.join('.');
       const why = PLAIN_PATHS.find(([pattern]) => pattern.test(key))?.[1];
       return why === undefined ? [] : [`${key}: must be plain text, not an output: ${why}`];
     });
     if (misplaced.length > 0) throw new StackConfigError(misplaced);
     const settings = () =>
-      standIns.reduce<unknown>((all, each) => setAt(all, each.path, textOf(each)), given);
+      placeholders.reduce<unknown>((all, each) => setAt(all, each.path, textOf(each)), given);
     for (;;) {
       try {
         return new Settled(
-          readSettings(settings(), isStandIn),
-          standIns.map((each) => checked(each, settings())),
+          readSettings(settings(), isPlaceholder),
+          placeholders.map((each) => checked(each, settings())),
         );
       } catch (error) {
-        // The next form for each stand-in that its setting refuses.
+        // The next form for each placeholder that its setting refuses.
         const refused =
           error instanceof StackConfigError
-            ? standIns.filter(
+            ? placeholders.filter(
                 ({ path, form }) =>
                   form < FORMS.length - 1 &&
                   error.problems.some((line) => line.startsWith(`${path.join('.')}: `)),
@@ -82,7 +82,7 @@ export class Settled {
 
   /** Whether all of it is known. */
   get isPlain(): boolean {
-    return this.#standIns.length === 0;
+    return this.#placeholders.length === 0;
   }
 
   /** What a plan returns, with the outputs in it; typed as before, because resources take either. */
@@ -96,7 +96,7 @@ export class Settled {
   }
 
   #text(text: string): pulumi.Input<string> {
-    const within = this.#standIns.filter((each) => text.includes(textOf(each)));
+    const within = this.#placeholders.filter((each) => text.includes(textOf(each)));
     if (within.length === 0) return text;
     return pulumi
       .all(within.map(({ value }) => value))
@@ -106,7 +106,7 @@ export class Settled {
   }
 }
 
-/** Guests know public keys, which are computed: not from a stand-in, but from what it stands for. */
+/** Public keys of guests are computed from the signing keys, not from their placeholder. */
 function withGuestKeys(args: PortholeArgs): unknown {
   const { signingKeys, sandboxes } = args;
   if (!isOutput(signingKeys) || sandboxes?.guestKeys !== undefined) return args;
@@ -118,26 +118,26 @@ function isOutput(value: unknown): boolean {
   return pulumi.Output.isInstance(value) || value instanceof Promise;
 }
 
-function replaceOutputs(value: unknown, path: Path, standIns: StandIn[]): unknown {
+function replaceOutputs(value: unknown, path: Path, placeholders: Placeholder[]): unknown {
   if (isOutput(value)) {
-    standIns.push({ id: `${MARK}${standIns.length}x`, path, value: pulumi.output(value), form: 0 });
+    placeholders.push({ id: `${MARK}${placeholders.length}x`, path, value: pulumi.output(value), form: 0 });
     return undefined;
   }
   if (Array.isArray(value))
-    return value.map((item, at) => replaceOutputs(item, [...path, `${at}`], standIns));
+    return value.map((item, at) => replaceOutputs(item, [...path, `${at}`], placeholders));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, each]) => [key, replaceOutputs(each, [...path, key], standIns)]),
+    Object.entries(value).map(([key, each]) => [key, replaceOutputs(each, [...path, key], placeholders)]),
   );
 }
 
-/** The real value in the place of its stand-in must be one that the settings accept. */
-function checked(standIn: StandIn, settings: unknown): StandIn {
-  const value = standIn.value.apply((known) => {
-    readSettings(setAt(settings, standIn.path, known), isStandIn);
+/** The real value in the place of its placeholder must be one that the settings accept. */
+function checked(placeholder: Placeholder, settings: unknown): Placeholder {
+  const value = placeholder.value.apply((known) => {
+    readSettings(setAt(settings, placeholder.path, known), isPlaceholder);
     return known;
   });
-  return { ...standIn, value };
+  return { ...placeholder, value };
 }
 
 function setAt(value: unknown, [key, ...rest]: Path, leaf: unknown): unknown {
@@ -149,10 +149,10 @@ function setAt(value: unknown, [key, ...rest]: Path, leaf: unknown): unknown {
   return { ...record, [key]: setAt(record[key], rest, leaf) };
 }
 
-function textOf({ id, form }: StandIn): string {
+function textOf({ id, form }: Placeholder): string {
   return (FORMS[form] ?? String)(id);
 }
 
-function isStandIn(text: string): boolean {
+function isPlaceholder(text: string): boolean {
   return text.includes(MARK);
 }

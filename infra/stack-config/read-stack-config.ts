@@ -57,7 +57,7 @@ export function readStackConfig(
 
 /**
  * @param settings as a program gives them
- * @param isUnknown whether a text only stands for one that is known later. @default none does
+ * @param isUnknown whether a text is a placeholder for one that is known later. @default none does
  * @throws StackConfigError naming every problem at once; no value of a secret is in it
  */
 export function readSettings(settings: unknown, isUnknown?: (text: string) => boolean): StackConfig {

@@ -42,7 +42,7 @@ type Spelled<Name extends keyof Environment> = z.ZodType<
   string | number | boolean | undefined
 > & { readonly _zod: { readonly optin: 'optional' } };
 
-/** A setting that is one variable of the functions: its meaning, its default and its limits are the host's. */
+/** A setting that is one variable of the functions: the host has its meaning, default and limits. */
 function variable<Name extends keyof Environment>(name: Name): Spelled<Name> {
   const schema: z.ZodType = EnvironmentSchema.shape[name];
   return z

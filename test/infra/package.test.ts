@@ -79,7 +79,7 @@ describe("Porthole in a platform team's program", () => {
     );
   });
 
-  test('puts outputs where their settings go, and leaves no stand-in', () => {
+  test('puts outputs where their settings go, and leaves no placeholder', () => {
     const secret = find(up, 'porthole-functions-secrets').inputs['stringData'] as Secret;
     expect(secret.reveal()).toEqual({
       DATABASE_URL,

@@ -70,7 +70,7 @@ describe('every variable of the functions can be set from a stack', () => {
   });
 });
 
-test('another port and data folder of the functions are those of their pods and network policy', () => {
+test('gives pods and network policy the port and data folder that variables say', () => {
   const config = read({ 'porthole:environment': { PORT: 9000, PORTHOLE_DATA_DIR: '/data' } });
   const [container] = deploymentPlan(config).spec.template.spec.containers;
   expect(container?.ports[0]).toMatchObject({ name: 'http', containerPort: 9000 });
