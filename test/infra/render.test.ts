@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, expect, test } from '@jest/globals';
+import { parseAllDocuments, stringify } from 'yaml';
+import { runProgram } from './engine/run-program.ts';
+import { reveal } from './engine/wire-values.ts';
+import { MAIN, stackFile } from './support/stack-files.ts';
+
+const PATIENT = 180_000;
+const RENDER = join(import.meta.dirname, '../../infra/render/main.ts');
+const folder = mkdtempSync(join(tmpdir(), 'porthole-render-'));
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const file = stackFile({
+  'porthole:sandboxes': {
+    templates: { node: { image: 'sandbox@sha256:1' } },
+    warmPools: { ready: { template: 'node', replicas: 2 } },
+    egress: ['203.0.113.0/24'],
+  },
+});
+
+const render = (...args: string[]) =>
+  promisify(execFile)(process.execPath, [RENDER, '--stack', 'prod', ...args], { cwd: folder });
+
+interface Named {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+const keyOf = ({ kind, metadata }: Named) => `${kind} ${metadata.namespace ?? '-'}/${metadata.name}`;
+const byKey = (objects: readonly unknown[]) =>
+  Object.fromEntries((objects as Named[]).map((each) => [keyOf(each), each]));
+
+test(
+  'renders every object that the engine gets, and no other',
+  async () => {
+    writeFileSync(join(folder, 'Pulumi.prod.yaml'), stringify({ config: file.config }));
+    writeFileSync(join(folder, 'secrets.yaml'), stringify(file.secrets));
+    const { stdout } = await render('--values', 'secrets.yaml');
+    const { registrations } = await runProgram({
+      project: 'porthole',
+      stack: 'test',
+      main: MAIN,
+      stackFile: file,
+      dryRun: false,
+      register: ({ name, inputs }) => Promise.resolve({ id: name, outputs: inputs }),
+    });
+    const applied = registrations
+      .filter(({ type }) => type.startsWith('kubernetes:'))
+      .map(({ inputs }) => reveal(inputs));
+    const rendered = parseAllDocuments(stdout).map((document): unknown => document.toJSON());
+    expect(rendered.length).toBeGreaterThan(45);
+    expect(byKey(rendered)).toEqual(byKey(applied));
+  },
+  PATIENT,
+);
+
+test(
+  'names what is encrypted, and what to do about it',
+  async () => {
+    const config = { ...file.config, 'porthole:serviceKey': { secure: 'v1:abc' } };
+    writeFileSync(join(folder, 'Pulumi.prod.yaml'), stringify({ config }));
+    await expect(render()).rejects.toMatchObject({
+      code: 1,
+      stderr: `The stack's configuration has a problem:
+  - porthole:serviceKey: is encrypted by Pulumi: give it in a file of --values, or use functions.existingSecret
+`,
+    });
+  },
+  PATIENT,
+);
