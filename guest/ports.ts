@@ -29,6 +29,7 @@ export type OwnerOf = (group: number) => { processId: string; server: string | n
 export class Ports {
   readonly #events: GuestEvents;
   readonly #ownerOf: OwnerOf;
+  readonly #hidden: number | undefined;
   #known = new Map<number, PortInfo>();
   #text = '';
   #counts: string | undefined;
@@ -37,7 +38,9 @@ export class Ports {
   #timer: NodeJS.Timeout | undefined;
   readonly #changed = new Set<() => void>();
 
-  constructor(events: GuestEvents, ownerOf: OwnerOf) {
+  /** @param hidden the guest's own, which nobody started */
+  constructor(events: GuestEvents, ownerOf: OwnerOf, hidden?: number) {
+    this.#hidden = hidden;
     this.#events = events;
     this.#ownerOf = ownerOf;
   }
@@ -109,7 +112,7 @@ export class Ports {
     if (relevant === this.#text) return;
     this.#text = relevant;
     const now = new Date().toISOString();
-    const listeners = listenersIn(lines);
+    const listeners = listenersIn(lines).filter(({ port }) => port !== this.#hidden);
     const owners = ownersOf(new Set(listeners.flatMap(({ inodes }) => inodes)));
     const seen = new Map<number, PortInfo>();
     const opened: PortInfo[] = [];
@@ -147,6 +150,24 @@ export class Ports {
 }
 
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
+
+/** The command line of the process that has connected from a port on loopback; undefined where it is not found. */
+export function commandAtPort(port: number, to: number): string | undefined {
+  const [from = '', at = ''] = [port, to].map(
+    (each) => `:${each.toString(16).toUpperCase().padStart(4, '0')}`,
+  );
+  const fields = TABLES.flatMap((table) => readTable(table).split('\n'))
+    .map((line) => line.trim().split(/\s+/))
+    .find(([, local = '', remote = '']) => local.endsWith(from) && remote.endsWith(at));
+  const inode = fields?.[9] ?? '';
+  const pid = ownersOf(new Set([inode])).get(inode)?.pid;
+  if (pid === undefined) return undefined;
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * Changes when a socket comes or goes, and when a process starts. A table takes the kernel 2 ms, as it goes through the

@@ -9,6 +9,7 @@ import { Ports } from './ports.ts';
 import { areServersDeclared, prepareWorkspace } from './prepare-workspace.ts';
 import type * as GuestPod from './protocol/guest-pod.ts';
 import { PROTOCOL_VERSION } from './protocol/http.ts';
+import { NETWORK } from './protocol/network.ts';
 import type { StartedBy } from './protocol/processes.ts';
 import type { GuestSettings } from './protocol/settings.ts';
 import {
@@ -76,11 +77,16 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     const { Servers } = await import('./servers.ts');
     return { processes, servers: new Servers(workspace, join(state, 'servers'), processes, events) };
   });
-  const ports = new Ports(events, (group) => {
+  const ownerOf = (group: number) => {
     const info = work.value?.processes.byGroup(group)?.info;
     return info && { processId: info.id, server: work.value?.servers.ownerOf(info.id) ?? null };
-  });
+  };
+  const ports = new Ports(events, ownerOf, settings.network === undefined ? undefined : NETWORK.port);
   const previews = await startPreviews(settings);
+  if (settings.network !== undefined) {
+    const { startNetworkProxy } = await import('./network-proxy.ts');
+    startNetworkProxy(settings.network);
+  }
   const files = async (): Promise<Routes<Handler>> =>
     (await import('./files/file-routes.ts')).fileRoutes(workspace);
   const health: Routes<Handler> = {
@@ -109,6 +115,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     health,
     events: eventRoutes,
     ports: async () => (await import('./server-routes.ts')).portRoutes(ports),
+    connections: async () => (await import('./server-routes.ts')).connectionRoutes(),
     processes: () => processRoutes(),
     expire: () => processRoutes(),
     servers: () => serverRoutes(),

@@ -1,6 +1,7 @@
 import { readPort } from './dial.ts';
 import { type OutputRing, streamOutput } from './output-ring.ts';
-import type { Ports } from './ports.ts';
+import { commandAtPort, type Ports } from './ports.ts';
+import { NETWORK } from './protocol/network.ts';
 import { checkCursor, queryOf, within } from './process-routes.ts';
 import { portWaitRequest } from './protocol/ports.ts';
 import type { StartedBy } from './protocol/processes.ts';
@@ -93,6 +94,16 @@ export function portRoutes(ports: Ports): Routes<Handler> {
         });
       }
       sendJson(response, 200, { port, state, listener: ports.find(port) ?? null });
+    },
+  };
+}
+
+/** `/v1/connections/{port}`: which command has connected to the proxy from a port. */
+export function connectionRoutes(): Routes<Handler> {
+  return {
+    'GET /v1/connections/{port}': (_request, response, { params }) => {
+      const command = commandAtPort(readPort(params['port']), NETWORK.port)?.slice(0, 1_000);
+      sendJson(response, 200, { command: command ?? null });
     },
   };
 }

@@ -13,7 +13,7 @@ import type { Services } from './services.ts';
  */
 export type RouteClass = 'cheap' | 'heavy' | 'stream';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** What a successful answer looks like, for the OpenAPI document. */
 export interface ResponseDoc {

@@ -109,6 +109,7 @@ import { readFileRoute } from './sandboxes/read-file.ts';
 import { uploadFilesRoute } from './sandboxes/upload-files.ts';
 import { unmountBucketRoute } from './sandboxes/unmount-bucket.ts';
 import { resumeSandboxRoute } from './sandboxes/resume-sandbox.ts';
+import { changeSandboxRoute, getSandboxNetworkRoute } from './sandboxes/sandbox-network.ts';
 import { stopSandboxRoute } from './sandboxes/stop-sandbox.ts';
 import { writeFileRoute } from './sandboxes/write-file.ts';
 
@@ -135,6 +136,8 @@ export const ROUTES: readonly Route[] = [
   createSandboxRoute,
   listSandboxesRoute,
   getSandboxRoute,
+  changeSandboxRoute,
+  getSandboxNetworkRoute,
   isSandboxRunningRoute,
   execCommandRoute,
   ptyTerminalRoute,

@@ -4,6 +4,7 @@ import type { Authenticator } from '#core/ports/authenticator.ts';
 import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
 import type { WakingClock } from '#core/ports/clock.ts';
 import type { Guests } from '#core/use-cases/guest.ts';
+import type { NetworkAccess } from '#core/ports/network.ts';
 import type { Ids } from '#core/ports/ids.ts';
 import type { CatalogueImage } from '#core/ports/images.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
@@ -41,6 +42,8 @@ export interface Services {
   readonly provider: SandboxProvider;
   /** The programs inside sandboxes that keep processes and servers. */
   readonly guests: Guests;
+  /** What sandboxes may reach. */
+  readonly network: NetworkAccess;
   /** Records that sandboxes are in use. */
   readonly activity: SandboxActivity;
   readonly pool: WarmPool;

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { createDockerProvider, type DockerProvider } from '#adapters/docker/docker-provider.ts';
+import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import type { EngineProbe } from '#adapters/docker/engine-probe.ts';
 import { addressText } from '#adapters/docker/engine/engine-address.ts';
 import { containerMountTarget } from '#adapters/mounts/container-mount-target.ts';
@@ -22,11 +23,11 @@ const DRAIN_MS = 5_000;
  * @throws ConfigError where the engine cannot be reached
  */
 export async function openDockerPlatform(config: Config, deps: OneMachineDeps): Promise<Platform> {
-  const { folder, records, tokens, clock, publisher, activity, log } = deps;
+  const { folder, records, tokens, clock, publisher, activity, tools, log } = deps;
   const { docker: options } = config;
   if (options === undefined) throw new Error('no configuration of the docker provider');
   const place = `docker:${hostname()}:${folder}`;
-  const { docker, probe } = await openEngine(options, place, join(folder, 'channels'));
+  const { docker, probe } = await openEngine(options, place, join(folder, 'channels'), tools);
   const channel: Channel = {
     async address() {
       const path = docker.channelPath();
@@ -62,7 +63,8 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
     warnings: () => probe.warnings,
     describe: () => Promise.resolve(describe(options, probe)),
     listening,
-    openChannels: (serve) => docker.serveChannels(serve),
+    openChannels: (services) => docker.serveChannels(services),
+    brokersNetwork: () => Promise.resolve(docker.brokersNetwork()),
     isAtAddress: () => Promise.resolve(false),
     drainMs: DRAIN_MS,
     recover: (signal) => recoverSandboxes({ records, provider: published, place, clock, log }, signal),
@@ -78,11 +80,18 @@ async function openEngine(
   { address, certificates, ...options }: DockerOptions,
   installation: string,
   channels: string,
+  tools: MachineTools,
 ): Promise<{ readonly docker: DockerProvider; readonly probe: EngineProbe }> {
   const where = addressText(address);
   let docker: DockerProvider | undefined;
   try {
-    docker = createDockerProvider({ ...options, engine: { address, certificates }, installation, channels });
+    docker = createDockerProvider({
+      ...options,
+      engine: { address, certificates },
+      installation,
+      channels,
+      tools,
+    });
     return { docker, probe: await docker.probe() };
   } catch (error) {
     await docker?.close();

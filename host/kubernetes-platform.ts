@@ -102,6 +102,7 @@ export async function openKubernetesPlatform(
       mounter: unsupportedMounter(NO_BUCKETS),
       provisionAccess,
       openChannels: () => Promise.resolve(),
+      brokersNetwork: () => Promise.resolve(false),
       isAtAddress: (id, address) => isPodAt(id, address, { own, client, namespace: preview.namespace }),
       ...(await openClusterPool(own.name, pool, {
         client,

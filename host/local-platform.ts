@@ -17,8 +17,8 @@ const DRAIN_MS = 5_000;
 
 /** One machine: sandboxes as processes, previews of this process's own. */
 export async function openLocalPlatform(config: Config, deps: OneMachineDeps): Promise<Platform> {
-  const { folder, records, tokens, clock, publisher, activity, log } = deps;
-  const local = createLocalProvider({ dataDir: folder, ...config.local });
+  const { folder, records, tokens, clock, publisher, activity, tools, log } = deps;
+  const local = createLocalProvider({ dataDir: folder, tools, ...config.local });
   const channel: Channel = {
     async address(id) {
       const path = local.channelPath(id);
@@ -64,7 +64,8 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
       return `local, ${kind === 'none' ? 'NOT ISOLATED' : `kept apart by ${kind}`}`;
     },
     listening,
-    openChannels: (serve) => local.serveChannels(serve),
+    openChannels: (services) => local.serveChannels(services),
+    brokersNetwork: async () => (await isolation).isolation !== 'none',
     isAtAddress: () => Promise.resolve(false),
     drainMs: DRAIN_MS,
     recover: (signal) => recoverSandboxes({ records, provider: published, place, clock, log }, signal),

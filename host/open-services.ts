@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import { readMachineTools } from '#adapters/egress/machine-tools.ts';
+import type { NetworkBroker } from '#adapters/egress/network-broker.ts';
 import { appProbe } from '#adapters/gateway/app-probe.ts';
 import { createAuthenticator } from '#adapters/auth/configured-authenticator.ts';
 import { workerSchemaValidator } from '#adapters/schemas/worker-schema-validator.ts';
@@ -24,6 +26,7 @@ import { type Config, isOnOneMachine, secretsOf } from './config/config.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
 import type { Metrics } from './metrics.ts';
 import { openArchives } from './open-archives.ts';
+import { openNetwork } from './open-network.ts';
 import { openPlatform } from './open-platform.ts';
 import { openRecords } from './open-records.ts';
 import type { Platform } from './platform.ts';
@@ -32,6 +35,8 @@ import type { Platform } from './platform.ts';
 export interface OpenServices {
   readonly services: Services;
   readonly platform: Platform;
+  /** Makes the connections of sandboxes on this machine. */
+  readonly broker: NetworkBroker;
   /** The folder of this process; undefined where nothing of it is kept on this machine. */
   readonly folder: DataFolder | undefined;
   /** Lets go of it all, the last one first. */
@@ -93,6 +98,7 @@ export async function openServices({
     opened.defer(() => publisher.settled());
     const activity = new SandboxActivity({ records, clock });
     opened.defer(() => activity.close());
+    const tools = readMachineTools(isOnOneMachine(config) ? process.env : {});
     const platform = await openPlatform(config, {
       records,
       tokens,
@@ -100,12 +106,25 @@ export async function openServices({
       publisher,
       activity,
       clock,
+      tools,
       log,
       metrics,
       folder: folderPath,
     });
     opened.defer(() => platform.close());
     const { provider, rawProvider, provisionAccess, place, mounter } = platform;
+    const guests = guestsOf(rawProvider);
+    const { access: network, broker } = openNetwork(config, {
+      records,
+      publisher,
+      clock,
+      ids: randomIds,
+      guests,
+      stopping,
+      tools,
+      platform,
+    });
+    opened.defer(() => broker.close());
     const archives = openArchives(config.archive, { records, provider: rawProvider, clock, place, metrics });
     const plane = publishingPlane(platform.plane, publisher);
     const pool =
@@ -139,7 +158,8 @@ export async function openServices({
       records,
       plane,
       provider,
-      guests: guestsOf(rawProvider),
+      guests,
+      network,
       activity,
       pool,
       probe: appProbe,
@@ -181,7 +201,7 @@ export async function openServices({
         })()),
     };
     const kept = opened.move();
-    return { services, platform, folder, close: () => kept.disposeAsync() };
+    return { services, platform, broker, folder, close: () => kept.disposeAsync() };
   } catch (error) {
     await opened.disposeAsync();
     throw error;

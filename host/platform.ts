@@ -1,4 +1,5 @@
-import type { Server } from 'node:net';
+import type { MachineTools } from '#adapters/egress/machine-tools.ts';
+import type { ChannelServices } from '#adapters/sandboxes/channel/sandbox-channels.ts';
 import type { PreviewProxy } from '#proxy/preview-proxy.ts';
 import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
 import type { Clock } from '#core/ports/clock.ts';
@@ -35,8 +36,10 @@ export interface Platform {
   describe(): Promise<string>;
   /** Tells where the server listens: known only once it does. */
   listening(port: number): void;
-  /** Lets processes in sandboxes reach this one, each through a server that `serve` makes for it; does nothing where they come by the network. */
-  openChannels(serve: (sandboxId: string) => Server): Promise<void>;
+  /** Lets processes in sandboxes reach this one, each through servers of its own; does nothing where they come by the network. */
+  openChannels(services: ChannelServices): Promise<void>;
+  /** Whether the sandboxes' connections can go through this process: they have no other way then. */
+  brokersNetwork(): Promise<boolean>;
   /**
    * Whether the sandbox has this address in the network that all sandboxes share; never where there
    * is none.
@@ -62,6 +65,8 @@ export interface PlatformDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: PreviewMetrics;
+  /** What sandboxes of this machine take over from its package managers. */
+  readonly tools: MachineTools;
   /** The folder that only this process uses. */
   readonly folder: () => Promise<string>;
 }

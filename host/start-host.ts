@@ -60,7 +60,7 @@ export async function startHost(
     const stopping = new AbortController();
     const open = await openServices({ config, log, clock, metrics, stopping: stopping.signal });
     opened.defer(() => open.close());
-    const { services, platform, folder } = open;
+    const { services, platform, broker, folder } = open;
     const { gateway } = platform;
 
     const front = createFront({
@@ -114,9 +114,12 @@ export async function startHost(
     });
     opened.defer(() => watcher.close());
     // A channel is opened in each sandbox that runs, and whenever one starts.
-    await platform.openChannels((id) => {
-      watcher.watch(id);
-      return channels.serverFor((sandboxId) => sandboxId === id);
+    await platform.openChannels({
+      calls: (id) => {
+        watcher.watch(id);
+        return channels.serverFor((sandboxId) => sandboxId === id);
+      },
+      network: (id) => broker.serverFor(id),
     });
     if (config.channel !== undefined) {
       const server = channels.serverFor(platform.isAtAddress);

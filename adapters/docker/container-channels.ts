@@ -3,17 +3,18 @@ import { join } from 'node:path';
 import {
   CHANNEL_SOCKET,
   SandboxChannels,
-  type ServeChannel,
+  type ChannelServices,
 } from '#adapters/sandboxes/channel/sandbox-channels.ts';
 import { CHANNEL_FOLDER } from './containers/sandbox-container.ts';
 
 /** The sockets on which processes in containers reach this host, each in a folder that its container is shown read-only. Where the engine runs elsewhere there are none. */
 export class ContainerChannels {
-  readonly #channels = new SandboxChannels();
+  readonly #channels: SandboxChannels;
   #root: string | undefined;
 
   /** @param root made when the first folder is; undefined: no channels */
-  constructor(root: string | undefined) {
+  constructor(root: string | undefined, certificates?: string) {
+    this.#channels = new SandboxChannels(certificates);
     this.#root = root;
   }
 
@@ -29,8 +30,8 @@ export class ContainerChannels {
   }
 
   /** From here on channels can be opened. */
-  begin(serve: ServeChannel): void {
-    this.#channels.begin(serve);
+  begin(services: ChannelServices): void {
+    this.#channels.begin(services);
   }
 
   /** The folder of a container, made if it is not there. */

@@ -9,13 +9,14 @@
  */
 import type { Duplex } from 'node:stream';
 import type { ProcessIdentity } from '#adapters/local/process-identity.ts';
+import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { buildGuestRuntime, guestCache } from '#adapters/guest/guest-runtime.ts';
-import type { ServeChannel } from '#adapters/sandboxes/channel/sandbox-channels.ts';
+import type { ChannelServices } from '#adapters/sandboxes/channel/sandbox-channels.ts';
 import { sandboxNotFound } from '#adapters/sandboxes/sandbox-errors.ts';
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { Serial } from '#adapters/sandboxes/serial.ts';
-import { checkAtMost } from '#adapters/sandboxes/unsupported-spec.ts';
+import { checkAtMost, networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
 import type {
   Enforcement,
   ExecCommand,
@@ -27,7 +28,6 @@ import type {
   SandboxSize,
   SandboxSpec,
 } from '#core/ports/sandbox-provider.ts';
-import { ContainerEgress } from './container-egress.ts';
 import { ContainerChannels } from './container-channels.ts';
 import { ContainerLife } from './containers/container-life.ts';
 import { containerProcess } from './containers/container-process.ts';
@@ -42,7 +42,7 @@ import { GuestRelays } from './guest-relays.ts';
 import { GuestVolume } from './guest-volume.ts';
 import { portError } from './provider-errors.ts';
 import { RunningContainers } from './running-containers.ts';
-import { SandboxNames, specOf } from './sandbox-names.ts';
+import { SandboxNames } from './sandbox-names.ts';
 
 export interface DockerProviderOptions {
   readonly engine: EngineOptions;
@@ -56,18 +56,20 @@ export interface DockerProviderOptions {
   readonly limits?: Partial<SandboxLimits> | undefined;
   /** Name of an engine's network for sandboxes to join. @default `none`: their own loopback and nothing else */
   readonly network?: string | undefined;
-  /** Private ranges that sandboxes with a network reach all the same, in CIDR notation. @default none */
-  readonly alsoReachable?: readonly string[] | undefined;
+  /** What sandboxes take over from the package managers of this machine. @default nothing */
+  readonly tools?: Pick<MachineTools, 'environment' | 'certificates'> | undefined;
 }
 
 export interface DockerProvider extends SandboxProvider {
   readonly name: 'docker';
   /** What the engine is and enforces. @throws EngineError where it cannot be reached */
   probe(): Promise<EngineProbe>;
-  /** Opens a socket to this process in each running sandbox, and in each that is started from here on; served by what `serve` makes. */
-  serveChannels(serve: ServeChannel): Promise<void>;
+  /** Opens sockets to this process in each running sandbox, and in each that is started from here on. */
+  serveChannels(services: ChannelServices): Promise<void>;
   /** Where processes in a sandbox find that socket; undefined where it cannot be shown to them. */
   channelPath(): string | undefined;
+  /** Whether the sandboxes' connections can go through this process. */
+  brokersNetwork(): boolean;
   /**
    * The first process of a running sandbox's container; undefined where this process does not see it, as on another machine.
    * @throws PortholeError `sandbox_not_found`, `sandbox_not_running`
@@ -87,7 +89,6 @@ class ContainerProvider implements DockerProvider {
   readonly name = 'docker';
   readonly defaultSize: SandboxSize;
   readonly #network: string;
-  readonly #egress: ContainerEgress;
   readonly #engine: Engine;
   readonly #names: SandboxNames;
   readonly #volumes: SandboxVolumes;
@@ -109,7 +110,7 @@ class ContainerProvider implements DockerProvider {
     channels,
     limits = {},
     network = 'none',
-    alsoReachable = [],
+    tools,
   }: DockerProviderOptions) {
     const wanted = { ...DEFAULT_LIMITS, ...limits };
     this.defaultSize = {
@@ -118,17 +119,17 @@ class ContainerProvider implements DockerProvider {
       diskMb: wanted.diskMebibytes,
     };
     this.#network = network;
-    this.#egress = new ContainerEgress({ isLocal: engine.address.kind === 'socket', network, alsoReachable });
     this.#engine = new Engine(engine);
     this.#names = new SandboxNames(installation);
     this.#volumes = new SandboxVolumes(this.#engine);
-    this.#channels = new ContainerChannels(this.#engine.isLocal ? channels : undefined);
+    this.#channels = new ContainerChannels(this.#engine.isLocal ? channels : undefined, tools?.certificates);
     this.#life = new ContainerLife({
       engine: this.#engine,
       names: this.#names,
       volumes: this.#volumes,
       image,
       network,
+      environment: network === 'none' ? (tools?.environment ?? {}) : {},
       limits: async (resources) => {
         const limited = limitsOf(resources, wanted);
         // An engine refuses more cores than there are.
@@ -146,8 +147,8 @@ class ContainerProvider implements DockerProvider {
     return probeEngine(await this.#known(), this.#volumes);
   }
 
-  async serveChannels(serve: ServeChannel): Promise<void> {
-    this.#channels.begin(serve);
+  async serveChannels(services: ChannelServices): Promise<void> {
+    this.#channels.begin(services);
     for await (const id of this.list()) {
       await this.#serial.run(id, async () => {
         const found = await this.#life.container(id);
@@ -161,6 +162,16 @@ class ContainerProvider implements DockerProvider {
     return this.#channels.path;
   }
 
+  brokersNetwork(): boolean {
+    return this.#network === 'none' && this.#channels.path !== undefined;
+  }
+
+  #whyNoBroker(): string {
+    return this.#network === 'none'
+      ? 'the container engine runs on another machine'
+      : `every sandbox joins ${this.#network}, which Porthole does not filter`;
+  }
+
   /**
    * No registry serves `localhost`: an image of it runs only where it was built. Others are pulled
    * when they are needed.
@@ -170,7 +181,7 @@ class ContainerProvider implements DockerProvider {
     return (await findImage(this.#engine, reference, signal)) !== undefined;
   }
 
-  async enforcement(network: boolean): Promise<Enforcement> {
+  async enforcement(): Promise<Enforcement> {
     // Nothing is claimed of an engine that does not answer.
     const { unenforced, filtersSystemCalls } = await this.#known().catch(() => ({
       unenforced: ['cpus', 'memory', 'pids'],
@@ -180,12 +191,7 @@ class ContainerProvider implements DockerProvider {
       cpu: unenforced.includes('cpus') ? null : 'cgroup',
       memoryMb: unenforced.includes('memory') ? null : 'cgroup',
       diskMb: this.#volumes.hasQuotas === true ? 'volume quota' : null,
-      network:
-        this.#network !== 'none'
-          ? null
-          : network
-            ? 'packet filter of its network namespace'
-            : 'network namespace',
+      network: this.#network === 'none' ? 'network namespace' : null,
       processes: unenforced.includes('pids') ? null : 'cgroup',
       systemCalls: filtersSystemCalls ? 'seccomp profile of the engine' : null,
     };
@@ -194,7 +200,7 @@ class ContainerProvider implements DockerProvider {
   async create(spec: SandboxSpec, signal?: AbortSignal): Promise<void> {
     const { id, network = false } = spec;
     checkSandboxId(id);
-    if (network) this.#egress.carrier();
+    if (network && !this.brokersNetwork()) throw networkNotSupported(this.#whyNoBroker());
     await this.#told(id, () =>
       this.#coming(id, async () => {
         const { cpus } = await this.#known();
@@ -339,7 +345,6 @@ class ContainerProvider implements DockerProvider {
     container: RunningContainer,
     signal: AbortSignal = new AbortController().signal,
   ): Promise<void> {
-    if (specOf(volume.Labels).network === true) await this.#egress.open(container.containerId, signal);
     const guest = this.#guest(id, container);
     // It says more of a container that has ended than that its guest does not answer.
     const health = await guest.health(signal).catch(async (error: unknown) => {

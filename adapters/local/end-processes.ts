@@ -39,11 +39,6 @@ export function chainOf(outermost: ProcessIdentity): ProcessIdentity[] {
   return chain;
 }
 
-/** The process of an isolated sandbox that is in its network and in the user namespace that owns it, out of the sandbox's reach; undefined while it starts or ends. */
-export function holderOf({ isolation, process }: StartRecord): ProcessIdentity | undefined {
-  return chainOf(process)[isolation === 'bubblewrap' ? 1 : 0];
-}
-
 /** The processes that say by their environment that they belong to a sandbox; Linux only. */
 function marked(id: string): ProcessIdentity[] {
   if (process.platform !== 'linux') return [];

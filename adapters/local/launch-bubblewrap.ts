@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dropRoot } from './drop-root.ts';
 import { boundInotify, withNewKeyring } from './kernel-bounds.ts';
-import { FILTER, type Launcher, SHARE, sharedOf } from './launch.ts';
+import { type Launcher, SHARE, sharedOf } from './launch.ts';
 import { INSIDE } from './runtime-files.ts';
 import { PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
 import { SYSTEM_PATH } from './spawn-sandbox.ts';
@@ -43,14 +43,11 @@ exec setpriv --ambient-caps=-all --inh-caps=-all -- "$@"`;
  * /proc/self/mountinfo tells it all the same.
  */
 export const launchBubblewrap: Launcher = (plan) => {
-  const { egress, userNamespaces = false } = plan;
+  const { userNamespaces = false } = plan;
   const outer = ['bwrap', '--unshare-user', '--unshare-net', '--cap-add', 'CAP_SYS_ADMIN'];
   // To set limits of its namespace.
   outer.push('--cap-add', 'CAP_SYS_RESOURCE');
-  if (egress !== undefined) outer.push('--cap-add', 'CAP_NET_ADMIN');
-  outer.push('--dev-bind', '/', '/', '--', 'sh', '-c');
-  const between = `${boundInotify()}${BETWEEN}`;
-  outer.push(...(egress === undefined ? [between, 'sh'] : [`${FILTER}${between}`, 'sh', egress]));
+  outer.push('--dev-bind', '/', '/', '--', 'sh', '-c', `${boundInotify()}${BETWEEN}`, 'sh');
   const filter = systemCallFilter(process.arch, userNamespaces);
   const filtered = filter === undefined ? [] : ['--seccomp', '5'];
   const shown = ['bwrap', '--args', '4', ...filtered, '--', ...plan.command];
@@ -66,7 +63,7 @@ export const launchBubblewrap: Launcher = (plan) => {
   inner.push('--proc', '/proc');
   for (const name of PROC_READ_ONLY) inner.push('--ro-bind-try', `/proc/${name}`, `/proc/${name}`);
   inner.push('--dev', '/dev');
-  for (const entry of sandboxView(sources, egress !== undefined, plan.memoryMb)) inner.push(...flags(entry));
+  for (const entry of sandboxView(sources, plan.memoryMb)) inner.push(...flags(entry));
   inner.push('--chdir', '/', '--remount-ro', '/dev', '--remount-ro', '/');
   return {
     argv,

@@ -1,6 +1,6 @@
 import { dropRoot } from './drop-root.ts';
 import { boundInotify, withKeyringAndFilter } from './kernel-bounds.ts';
-import { FILTER, type Launcher, SHARE, sharedOf, spareFolder } from './launch.ts';
+import { type Launcher, SHARE, sharedOf, spareFolder } from './launch.ts';
 import { INSIDE } from './runtime-files.ts';
 import { PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
 import { systemCallFilter } from './system-call-filter.ts';
@@ -91,20 +91,30 @@ function line(entry: ViewEntry): string[] {
  * login can be used inside.
  */
 export const launchUnshare: Launcher = (plan) => {
-  const { egress, userNamespaces = false } = plan;
+  const { userNamespaces = false } = plan;
   const outside = `${boundInotify()}${OUTER}`;
   const inside = `${userNamespaces ? '' : NO_USER_NAMESPACES}${INNER}`;
   const filtered = withKeyringAndFilter(plan.command);
   const filter = filtered === undefined ? undefined : systemCallFilter(process.arch, userNamespaces);
   const { argv, sources } = dropRoot(plan, (sources, taken) => {
     const at = spareFolder([...Object.values(sources as unknown as Record<string, string>), ...taken]);
-    const outer = ['unshare', '--user', '--map-root-user', '--net', '--mount', '--', 'sh', '-c'];
-    outer.push(...(egress === undefined ? [outside, 'sh'] : [`${FILTER}${outside}`, 'sh', egress]));
+    const outer = [
+      'unshare',
+      '--user',
+      '--map-root-user',
+      '--net',
+      '--mount',
+      '--',
+      'sh',
+      '-c',
+      outside,
+      'sh',
+    ];
     const shared = Object.values(sharedOf(sources) ?? {}) as string[];
     const inner = ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'slave'];
     inner.push('--pid', '--ipc', '--uts', '--cgroup');
     inner.push('--fork', '--kill-child', '--', 'sh', '-c', inside, 'sh', at, plan.id.slice(0, 63));
-    const view = sandboxView(sources, egress !== undefined, plan.memoryMb).flatMap(line);
+    const view = sandboxView(sources, plan.memoryMb).flatMap(line);
     const user = ['unshare', '--user', `--map-user=${INSIDE.uid}`, `--map-group=${INSIDE.gid}`, '--'];
     return [
       ...outer,

@@ -8,21 +8,11 @@ export interface LaunchPlan {
   readonly owner: number | undefined;
   /** What runs inside: the guest, or a trial. */
   readonly command: readonly string[];
-  /** What filters its packets where it is to have a way out; undefined: it has no network but its loopback. */
-  readonly egress?: string | undefined;
   /** What its cgroup holds it to; undefined: nothing. */
   readonly memoryMb?: number | undefined;
   /** Whether processes inside may make user namespaces. @default false */
   readonly userNamespaces?: boolean | undefined;
 }
-
-/** What a launcher says when it cannot filter; it starts nothing then. */
-export const NO_FILTER = 'porthole: packets cannot be filtered here';
-
-/** Shell: filters by $1 before anything else, with rights that nothing behind it has. */
-export const FILTER = `nft "$1" || { echo "${NO_FILTER}" >&2; exit 1; }
-shift
-`;
 
 /** A command line that becomes the sandbox: its process ends when the sandbox ends, and the sandbox with it. */
 export type Launcher = (plan: LaunchPlan) => {

@@ -13,11 +13,12 @@ import { dirname, join, resolve } from 'node:path';
 import {
   CHANNEL_SOCKET,
   SandboxChannels,
-  type ServeChannel,
+  type ChannelServices,
 } from '#adapters/sandboxes/channel/sandbox-channels.ts';
 import { sandboxNotFound } from '#adapters/sandboxes/sandbox-errors.ts';
 import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
 import { Serial } from '#adapters/sandboxes/serial.ts';
+import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import { PortholeError } from '#core/errors.ts';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import type { StoredSpec } from '#adapters/sandboxes/stored-spec.ts';
@@ -35,7 +36,6 @@ import type {
 } from '#core/ports/sandbox-provider.ts';
 import { PROTOCOL_VERSION } from '#guest/protocol/http.ts';
 import { ownerOf } from './drop-root.ts';
-import { type Carrier, findCarrier } from './egress/carriers.ts';
 import { endProcesses } from './end-processes.ts';
 import {
   filtersSystemCalls,
@@ -62,8 +62,8 @@ export interface LocalProviderOptions {
   readonly nodeModules?: string | undefined;
   /** How long a sandbox may take to begin a command, in ms. @default 10,000 */
   readonly answerWithin?: number | undefined;
-  /** Private ranges that sandboxes with a network reach all the same, in CIDR notation. @default none */
-  readonly alsoReachable?: readonly string[] | undefined;
+  /** What sandboxes take over from the package managers of this machine. @default nothing */
+  readonly tools?: Pick<MachineTools, 'environment' | 'certificates'> | undefined;
   /**
    * Lets code in sandboxes make user namespaces, as browsers need for their own sandbox. @default
    * false
@@ -79,8 +79,8 @@ export interface LocalProvider extends SandboxProvider {
   connect(id: string, signal?: AbortSignal): Promise<Duplex>;
   /** How sandboxes are isolated here, and what to warn of. Found once, by starting one; never rejects. */
   probe(): Promise<Isolation>;
-  /** Opens a socket to this process in each running sandbox, and in each that is started from here on; served by what `serve` makes. */
-  serveChannels(serve: ServeChannel): Promise<void>;
+  /** Opens sockets to this process in each running sandbox, and in each that is started from here on. */
+  serveChannels(services: ChannelServices): Promise<void>;
   /** Where processes in a running sandbox find that socket; undefined while it does not run. */
   channelPath(id: string): string | undefined;
   /** Where buckets can be mounted for a running sandbox; undefined while nothing can. */
@@ -109,7 +109,7 @@ class FolderProvider implements LocalProvider {
   readonly #starter: SandboxStarter;
   readonly #isolation: Promise<Isolation>;
   readonly #serial = new Serial();
-  readonly #channels = new SandboxChannels();
+  readonly #channels: SandboxChannels;
   readonly #answerWithin: number | undefined;
 
   constructor(root: string, options: LocalProviderOptions) {
@@ -117,6 +117,7 @@ class FolderProvider implements LocalProvider {
     this.defaultSize = options.defaultSize ?? DEFAULT_SIZE;
     this.#answerWithin = options.answerWithin;
     this.#root = root;
+    this.#channels = new SandboxChannels(options.tools?.certificates);
     this.#starter = new SandboxStarter(dirname(root), options);
     this.#isolation =
       isolation === undefined
@@ -132,9 +133,8 @@ class FolderProvider implements LocalProvider {
     return Promise.resolve(false);
   }
 
-  async enforcement(network: boolean): Promise<Enforcement> {
+  async enforcement(): Promise<Enforcement> {
     const { isolation } = await this.#isolation;
-    const by = network ? 'packet filter of its network namespace' : 'network namespace';
     const isolated = isolation !== 'none';
     const controllers = isolated ? (await findCgroups())?.controllers : undefined;
     const enforced = (controller: Controller): string | null =>
@@ -143,14 +143,14 @@ class FolderProvider implements LocalProvider {
       cpu: enforced('cpu'),
       memoryMb: enforced('memory'),
       diskMb: null,
-      network: isolated ? by : null,
+      network: isolated ? 'network namespace' : null,
       processes: enforced('pids') ?? (isolated && limitsProcesses() ? 'rlimit' : null),
       systemCalls: filtersSystemCalls(isolation) ? 'seccomp filter' : null,
     };
   }
 
-  async serveChannels(serve: ServeChannel): Promise<void> {
-    this.#channels.begin(serve);
+  async serveChannels(services: ChannelServices): Promise<void> {
+    this.#channels.begin(services);
     for await (const id of this.list()) {
       await this.#serial.run(id, async () => {
         const folder = new SandboxFolder(this.#root, id);
@@ -181,13 +181,15 @@ class FolderProvider implements LocalProvider {
       );
     }
     checkSandboxId(id);
-    if (network) await this.#carrier();
+    if (network && (await this.#isolation).isolation === 'none') {
+      throw networkNotSupported('sandboxes are not isolated, so they have no network of their own');
+    }
     await this.#serial.run(id, async () => {
       const folder = new SandboxFolder(this.#root, id);
       if (folder.has('destroying')) await this.#remove(id, folder);
       const fresh = !folder.exists();
       try {
-        await this.#start(id, folder, signal, { network, resources });
+        await this.#start(id, folder, signal, { resources });
       } catch (error) {
         if (fresh && folder.exists()) await this.#remove(id, folder);
         throw error;
@@ -283,18 +285,6 @@ class FolderProvider implements LocalProvider {
     throw new PortholeError('sandbox_not_running', `Sandbox ${id} ${state}`);
   }
 
-  /** Never by way of the machine's own network: what runs there reaches its loopback and everything behind it. */
-  async #carrier(): Promise<Carrier> {
-    const { isolation } = await this.#isolation;
-    if (isolation === 'none') {
-      throw networkNotSupported('sandboxes are not isolated, so they have no network of their own');
-    }
-    // Within bubblewrap's namespaces nobody is root.
-    const found = findCarrier(isolation === 'unshare' ? ['pasta', 'slirp4netns'] : ['pasta']);
-    if ('missing' in found) throw networkNotSupported(found.missing);
-    return found.carrier;
-  }
-
   /** @param fresh what to keep of a sandbox that is being made */
   async #start(
     id: string,
@@ -312,10 +302,9 @@ class FolderProvider implements LocalProvider {
     }
     folder.make(isolation === 'none' ? undefined : ownerOf(id));
     if (fresh !== undefined && !folder.has('made')) folder.keepSpec(fresh);
-    const { network = false, resources } = folder.spec();
-    const carrier = network ? await this.#carrier() : undefined;
+    const { resources } = folder.spec();
     const size = { ...this.defaultSize, ...resources };
-    await this.#starter.start(id, folder, isolation, { carrier, size }, signal);
+    await this.#starter.start(id, folder, isolation, size, signal);
     await this.#openChannel(id, folder, isolation);
     folder.mark('made');
   }

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundleGuest, guestDigest } from '#adapters/guest/guest-bundle.ts';
-import { EGRESS } from './egress/egress-network.ts';
 
 /** The user inside; on the host it is the host's own, or one that nobody else has. */
 export const INSIDE = {
@@ -15,7 +14,6 @@ export const INSIDE = {
 const ETC = {
   passwd: `root:x:0:0:root:/:/usr/sbin/nologin\nsandbox:x:${INSIDE.uid}:${INSIDE.gid}:sandbox:${INSIDE.home}:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n`,
   group: `root:x:0:\nsandbox:x:${INSIDE.gid}:\nnogroup:x:65534:\n`,
-  'resolv.conf': `nameserver ${EGRESS.nameServer}\n`,
   hosts: '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n',
 } as const;
 

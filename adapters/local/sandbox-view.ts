@@ -87,7 +87,7 @@ export function insideEnvironment(id: string): Record<string, string> {
 }
 
 /** @param memoryMb what the sandbox is held to */
-export function sandboxView(sources: Sources, network = false, memoryMb = Infinity): ViewEntry[] {
+export function sandboxView(sources: Sources, memoryMb = Infinity): ViewEntry[] {
   const memory = inMemory(memoryMb);
   const show = (from: string, at: string, writable = false): ViewEntry => ({
     kind: 'show',
@@ -102,7 +102,7 @@ export function sandboxView(sources: Sources, network = false, memoryMb = Infini
     else if (stat?.isDirectory()) entries.push(show(`/${name}`, `/${name}`));
   }
   for (const name of ETC) if (existsSync(`/etc/${name}`)) entries.push(show(`/etc/${name}`, `/etc/${name}`));
-  for (const name of ['passwd', 'group', 'hosts', ...(network ? ['resolv.conf'] : [])]) {
+  for (const name of ['passwd', 'group', 'hosts']) {
     entries.push(show(join(sources.runtime, 'etc', name), `/etc/${name}`));
   }
   entries.push(

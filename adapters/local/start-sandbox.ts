@@ -4,18 +4,14 @@ import { dirname, join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { connectInFolder, listenInFolder } from '#adapters/sandboxes/channel/folder-socket.ts';
-import { networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
 import { PROTOCOL_VERSION } from '#guest/protocol/http.ts';
+import { NETWORK } from '#guest/protocol/network.ts';
 import type { GuestSettingsInput } from '#guest/protocol/settings.ts';
 import { ownerOf } from './drop-root.ts';
-import type { Carrier } from './egress/carriers.ts';
-import { egressRules } from './egress/egress-rules.ts';
-import { machineNetworks, startEgress } from './egress/start-egress.ts';
-import { endProcesses, holderOf } from './end-processes.ts';
+import { endProcesses } from './end-processes.ts';
 import { type IsolationKind, LAUNCHERS } from './isolation.ts';
-import { NO_FILTER } from './launch.ts';
 import type { LocalProviderOptions } from './local-provider.ts';
 import { removeFolder } from './remove-folder.ts';
 import { writeRuntimeFiles } from './runtime-files.ts';
@@ -38,7 +34,7 @@ const TRIAL = 10_000;
 export class SandboxStarter {
   readonly #dataDir: string;
   readonly #nodeModules: string | undefined;
-  readonly #alsoReachable: readonly string[];
+  readonly #environment: Readonly<Record<string, string>>;
   readonly #userNamespaces: boolean;
   #runtime: Promise<string> | undefined;
   #shared: Omit<Sources, 'workspace' | 'state' | 'channel' | 'mounts'> | undefined;
@@ -47,12 +43,12 @@ export class SandboxStarter {
     dataDir: string,
     {
       nodeModules,
-      alsoReachable = [],
+      tools,
       userNamespaces = false,
-    }: Pick<LocalProviderOptions, 'nodeModules' | 'alsoReachable' | 'userNamespaces'>,
+    }: Pick<LocalProviderOptions, 'nodeModules' | 'tools' | 'userNamespaces'>,
   ) {
     this.#dataDir = dataDir;
-    this.#alsoReachable = alsoReachable;
+    this.#environment = tools?.environment ?? {};
     this.#nodeModules = nodeModules;
     this.#userNamespaces = userNamespaces;
   }
@@ -62,17 +58,14 @@ export class SandboxStarter {
     id: string,
     folder: SandboxFolder,
     isolation: IsolationKind,
-    { carrier, size }: { readonly carrier: Carrier | undefined; readonly size: SandboxSize },
+    size: SandboxSize,
     signal?: AbortSignal,
   ): Promise<StartRecord> {
     const { workspace, mounts, channel, state } = folder;
     const sources = { ...(await this.#sources(workspace, mounts)), channel, state };
-    const command = isolation === 'none' ? plainGuest(id, sources, state) : isolatedGuest(id, sources);
+    const command =
+      isolation === 'none' ? plainGuest(id, sources, state) : isolatedGuest(id, sources, this.#environment);
     const owner = ownerOf(id);
-    const egress =
-      carrier !== undefined
-        ? egressRules({ carrier, ...machineNetworks(), alsoReachable: this.#alsoReachable })
-        : undefined;
     const cgroup = isolation === 'none' ? undefined : await makeCgroup(id, folder, size);
     const memoryMb = cgroup?.controllers.has('memory') ? size.memoryMb : undefined;
     const launch = LAUNCHERS[isolation]({
@@ -80,7 +73,6 @@ export class SandboxStarter {
       sources,
       owner,
       command,
-      egress,
       memoryMb,
       userNamespaces: this.#userNamespaces,
     });
@@ -104,20 +96,11 @@ export class SandboxStarter {
     void spawned.ended.finally(() => ended.abort());
     try {
       await answer;
-      if (carrier !== undefined) {
-        await startEgress({ carrier, holder: holderOf(started), joinsUser: true, owner }, signal);
-      }
     } catch (error) {
       await endProcesses(id, started);
       folder.forgetStarted();
       signal?.throwIfAborted();
-      if (error instanceof PortholeError && error.code === 'network_not_supported') throw error;
       const { code, said } = await spawned.ended;
-      if (said.includes(NO_FILTER)) {
-        throw networkNotSupported(
-          'its packets cannot be filtered (nft fails: are the modules of nftables there?)',
-        );
-      }
       throw new PortholeError(
         'exec_transport_error',
         `Sandbox ${id} does not start. Try again; the cause is in Porthole's log.`,
@@ -226,11 +209,15 @@ function guestCommand(
   return [node, ...SMALL, script, JSON.stringify(whole)];
 }
 
-function isolatedGuest(id: string, sources: Sources): string[] {
-  const env = insideEnvironment(id);
+function isolatedGuest(
+  id: string,
+  sources: Sources,
+  environment: Readonly<Record<string, string>>,
+): string[] {
+  const env = { ...insideEnvironment(id), ...environment };
   const pty = sources.pty === undefined ? {} : { pty: INSIDE_PATHS.pty };
   const { node, guest, state } = INSIDE_PATHS;
-  return limitProcesses(guestCommand(node, guest, { env, state, ...pty }));
+  return limitProcesses(guestCommand(node, guest, { env, state, network: NETWORK.socket, ...pty }));
 }
 
 /** Without isolation commands find their programs and temporary files where the host does; HOME is the sandbox's own. */

@@ -4,6 +4,7 @@ import { editor } from './migrations/0011-editor.ts';
 import { endedSessions } from './migrations/0015-ended-sessions.ts';
 import { images } from './migrations/0009-images.ts';
 import { skills } from './migrations/0010-skills.ts';
+import { networkPolicies } from './migrations/0018-network-policies.ts';
 import { oldToolRuns } from './migrations/0016-old-tool-runs.ts';
 import { runsSandboxesPreviews } from './migrations/0001-runs-sandboxes-previews.ts';
 import { sandboxEvents } from './migrations/0013-sandbox-events.ts';
@@ -36,4 +37,5 @@ export const MIGRATIONS: readonly Migration[] = [
   endedSessions,
   oldToolRuns,
   approvalScopes,
+  networkPolicies,
 ];

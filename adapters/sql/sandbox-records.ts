@@ -10,6 +10,7 @@ import type {
 } from '#core/ports/sandbox-records.ts';
 import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
 import type { SandboxSkill } from '#core/ports/skills.ts';
+import { type NetworkPolicy, NO_NETWORK } from '#core/rules/network/network-policy.ts';
 import { binds, isWithin, type Usage } from '#core/rules/quotas.ts';
 import { SERVICE_OWNERS } from '#core/rules/service-owner.ts';
 import { instantText } from './instant.ts';
@@ -35,7 +36,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
   const existing = async (
     trx: Kysely<SqlSchema>,
     owner: Owner,
-    { sessionKey, name, resources, quotaLimits }: Omit<SandboxOptions, 'tags' | 'env'>,
+    { sessionKey, name, resources, quotaLimits }: Omit<SandboxOptions, 'tags' | 'env' | 'network'>,
   ): Promise<Reservation | undefined> => {
     await lockOwner(trx, owner);
     const own = ownOf(trx, owner);
@@ -141,6 +142,16 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
         await db
           .updateTable('sandboxes')
           .set({ skills: JSON.stringify(skills) })
+          .where('id', '=', id)
+          .where('generation', '=', generation)
+          .execute();
+      }),
+
+    setNetwork: ({ id, generation }, network) =>
+      repeatable(async (db) => {
+        await db
+          .updateTable('sandboxes')
+          .set({ network: network.mode === 'open' ? 1 : 0, network_policy: JSON.stringify(network) })
           .where('id', '=', id)
           .where('generation', '=', generation)
           .execute();
@@ -271,6 +282,8 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
               session_key: sandboxOptions.sessionKey,
               name: sandboxOptions.name,
               tags: JSON.stringify(sandboxOptions.tags),
+              network: sandboxOptions.network?.mode === 'open' ? 1 : 0,
+              network_policy: JSON.stringify(sandboxOptions.network ?? NO_NETWORK),
               env: kept.text(sandboxOptions.env, to),
             }),
           })
@@ -387,10 +400,16 @@ function toRow(sandbox: NewSandboxRecord, kept: SandboxEnv): Insertable<Sandboxe
     cpu_millis: sandbox.resources.cpu === undefined ? null : millis(sandbox.resources.cpu),
     memory_mb: sandbox.resources.memoryMb ?? null,
     disk_mb: sandbox.resources.diskMb ?? null,
-    network: sandbox.network ? 1 : 0,
+    network: sandbox.network.mode === 'open' ? 1 : 0,
+    network_policy: JSON.stringify(sandbox.network),
     env: kept.text(sandbox.env, sandbox.owner),
     skills: JSON.stringify(sandbox.skills ?? []),
   };
+}
+
+function networkOf({ network, network_policy: text }: Selectable<SandboxesTable>): NetworkPolicy {
+  if (text !== null) return JSON.parse(text) as NetworkPolicy;
+  return { ...NO_NETWORK, mode: network === 1 ? 'open' : 'off' };
 }
 
 function sandboxOf(row: Selectable<SandboxesTable>, kept: SandboxEnv): SandboxRecord {
@@ -417,7 +436,7 @@ function sandboxOf(row: Selectable<SandboxesTable>, kept: SandboxEnv): SandboxRe
       ...(row.memory_mb !== null && { memoryMb: row.memory_mb }),
       ...(row.disk_mb !== null && { diskMb: row.disk_mb }),
     },
-    network: row.network === 1,
+    network: networkOf(row),
     env: kept.read(row.env, owner),
     skills: JSON.parse(row.skills) as SandboxSkill[],
   };

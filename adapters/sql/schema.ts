@@ -83,6 +83,8 @@ export interface SandboxesTable {
   memory_mb: number | null;
   disk_mb: number | null;
   network: Generated<number>;
+  /** JSON of a NetworkPolicy. Null in rows of an older schema: `network` says whether it was open. */
+  network_policy: string | null;
   /** JSON object of texts, which may be secrets. */
   env: Generated<string>;
 }

@@ -37,8 +37,14 @@ export interface CreateSandboxOptions {
   /** It is stopped, and keeps its files, once it has been without a heartbeat for so long. While you hold it, heartbeats are sent. */
   readonly ttlSeconds?: number | undefined;
   readonly resources?: Resources | undefined;
-  /** Whether it may reach the internet. */
-  readonly network?: boolean | undefined;
+  /** What it may reach. `true` means `open`, `false` means `off`. @default the installation's */
+  readonly network?: boolean | 'off' | 'packages' | 'allowlist' | 'open' | undefined;
+  /** Hosts that it may reach, e.g. `api.example.com` or `*.example.com:8443`. */
+  readonly allow?: readonly string[] | undefined;
+  /** Hosts that it may not reach, whatever else is allowed. */
+  readonly deny?: readonly string[] | undefined;
+  /** Whether its owner is asked about any other host. @default true */
+  readonly ask?: boolean | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Whether a batch that deletes by tag may take it without being told to. */
   readonly deleteWithThread?: boolean | undefined;
@@ -51,8 +57,21 @@ export interface CreateSandboxOptions {
 
 /** The body of the call that creates one. */
 export function createBody(options: CreateSandboxOptions): object {
-  const { image, name, sessionKey, tags, ttlSeconds, resources, network, env, deleteWithThread, skills } =
-    options;
+  const {
+    image,
+    name,
+    sessionKey,
+    tags,
+    ttlSeconds,
+    resources,
+    network,
+    allow,
+    deny,
+    ask,
+    env,
+    deleteWithThread,
+    skills,
+  } = options;
   return {
     image,
     name,
@@ -64,6 +83,9 @@ export function createBody(options: CreateSandboxOptions): object {
         ? undefined
         : { cpu: resources.cpu, memory_mb: resources.memoryMb, disk_mb: resources.diskMb },
     network,
+    allow,
+    deny,
+    ask,
     env,
     delete_with_thread: deleteWithThread,
     skills,

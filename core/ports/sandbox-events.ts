@@ -12,7 +12,8 @@ export type SandboxEventType =
   | 'port_closed'
   | 'server'
   | 'process_started'
-  | 'process_exited';
+  | 'process_exited'
+  | 'network';
 
 export interface NewSandboxEvent {
   readonly type: SandboxEventType;

@@ -1,3 +1,4 @@
+import type { NetworkPolicy } from '../rules/network/network-policy.ts';
 import type { Quota, Usage } from '../rules/quotas.ts';
 import type { Owner } from './owner.ts';
 import type { Page, PageRequest } from './page.ts';
@@ -24,8 +25,8 @@ export interface SandboxRecord {
   readonly tags: Readonly<Record<string, string>>;
   /** What somebody asked for; the rest is the provider's default. */
   readonly resources: Partial<SandboxSize>;
-  /** Whether it may reach the internet. */
-  readonly network: boolean;
+  /** What it may reach. */
+  readonly network: NetworkPolicy;
   /** What every command of its owner finds in its environment. The values may be secrets: never logged, never listed, forgotten once the sandbox is destroyed. */
   readonly env: Readonly<Record<string, string>>;
   /** Those that its owner asked for, and what came of it. */
@@ -79,6 +80,8 @@ export interface SandboxOptions {
   /** @default none */
   readonly skills?: readonly SandboxSkill[] | undefined;
   readonly env: Readonly<Record<string, string>>;
+  /** @default none */
+  readonly network?: NetworkPolicy | undefined;
   /** The size it counts as. */
   readonly resources: Partial<SandboxSize>;
   /** Undefined: nothing binds the owner. */
@@ -136,6 +139,8 @@ export interface SandboxRecords {
     sandbox: Pick<SandboxRecord, 'id' | 'generation'>,
     skills: readonly SandboxSkill[],
   ): Promise<void>;
+  /** Does nothing where another generation has taken over the id. */
+  setNetwork(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, network: NetworkPolicy): Promise<void>;
   /** Somebody did something with it at `at`; never moves back. */
   touch(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, at: Date): Promise<void>;
   /** Somebody said at `at` that it is still wanted, which is activity, too; never moves back. The record as it then stands; undefined, and nothing changed, where it is not wanted to run. */

@@ -54,6 +54,11 @@ export function reachesMetadataOnly(range: string): boolean {
   return METADATA.some((each) => contains(each, range));
 }
 
+/** Whether no address of the range is of the internet. */
+export function isPrivate(range: string): boolean {
+  return PRIVATE.some((each) => contains(each, range));
+}
+
 /** Whether every address of `inner` is one of `outer`; both in CIDR notation. */
 export function contains(outer: string, inner: string): boolean {
   const [outerBase, outerBits] = parts(outer);

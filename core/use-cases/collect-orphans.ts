@@ -1,3 +1,4 @@
+import { NO_NETWORK } from '../rules/network/network-policy.ts';
 import type { Records } from '../ports/records.ts';
 import type { SandboxRecord } from '../ports/sandbox-records.ts';
 import { ORPHAN_OWNER } from '../rules/orphan-owner.ts';
@@ -65,7 +66,7 @@ async function tend(deps: CollectOrphansDeps, id: string): Promise<keyof OrphanR
       name: null,
       tags: {},
       resources: {},
-      network: false,
+      network: NO_NETWORK,
       env: {},
     }),
     place: deps.place,

@@ -11,9 +11,11 @@ import type {
   SandboxOptions,
 } from '../ports/sandbox-records.ts';
 import type { SandboxProvider, SandboxSize, SandboxSpec } from '../ports/sandbox-provider.ts';
+import type { NetworkAccess } from '../ports/network.ts';
 import type { SandboxSkill } from '../ports/skills.ts';
 import type { WarmPool } from '../ports/warm-pool.ts';
 import { type CatalogueDeps, findImage } from './images/image-catalogue.ts';
+import { type NetworkPolicy, NO_NETWORK } from '../rules/network/network-policy.ts';
 import { POOL_OWNER } from '../rules/pool-owner.ts';
 import { binds, quotaExceeded, quotaOf, type Quotas } from '../rules/quotas.ts';
 import { placeSkills } from './skills/place-skills.ts';
@@ -34,6 +36,8 @@ export interface CreateSandboxDeps extends MakeSandboxDeps, Omit<CatalogueDeps, 
   readonly records: Records;
   /** Where one may be ready. */
   readonly pool: Pick<WarmPool, 'take'>;
+  /** @default no network, and no broker */
+  readonly network?: Pick<NetworkAccess, 'default' | 'isBrokered'> | undefined;
   /** What each owner may have. */
   readonly quotas: Quotas;
   /** Sandboxes that may be wanted to run at a time, of all owners together; those that wait in a pool make room. @default 0: any number */
@@ -51,8 +55,8 @@ export interface NewSandbox {
   readonly deleteWithThread?: boolean | undefined;
   /** What is not said is the provider's default. */
   readonly resources?: Partial<SandboxSize> | undefined;
-  /** @default false */
-  readonly network?: boolean | undefined;
+  /** @default the installation's */
+  readonly network?: NetworkPolicy | undefined;
   /** For every command of its owner; `environmentProblem` finds nothing wrong with it. */
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Names, each once, of skills that lie in it from the beginning. */
@@ -71,12 +75,11 @@ export async function createSandbox<T>(
   signal?: AbortSignal,
   known: (sandbox: SandboxRecord) => Promise<T> = use,
 ): Promise<T> {
-  const wanted = await sized(deps, asked);
+  const wanted = await withNetwork(deps, await sized(deps, asked));
   await requireSkills(deps, wanted.owner, wanted.skills ?? []);
   const sandboxOptions = sandboxOptionsOf(deps, wanted);
-  const warm = isPlain(deps.provider, wanted)
-    ? await deps.pool.take(wanted.owner, signal, sandboxOptions)
-    : undefined;
+  const isPlain = isDefault(deps.provider, wanted) && (await fitsNetwork(deps, wanted));
+  const warm = isPlain ? await deps.pool.take(wanted.owner, signal, sandboxOptions) : undefined;
   if (warm !== undefined) return finish(deps, warm, () => used(deps, warm, use, signal));
   const id = deps.ids.sandbox();
   const reservation = await reserveSandbox(deps, id, wanted);
@@ -92,10 +95,11 @@ export async function createSandbox<T>(
  * @throws PortholeError `quota_exceeded`, `sandbox_exists`, `capacity_exceeded`
  */
 export async function reserveSandbox(
-  deps: MakeSandboxDeps & Pick<CreateSandboxDeps, 'quotas' | 'maxInstances'>,
+  deps: MakeSandboxDeps & Pick<CreateSandboxDeps, 'quotas' | 'maxInstances' | 'network'>,
   id: string,
-  wanted: NewSandbox,
+  asked: NewSandbox,
 ): Promise<Extract<Reservation, { kind: 'reserved' | 'same_session' | 'id_taken' }>> {
+  const wanted = await withNetwork(deps, asked);
   const quotaLimits = quotaLimitsOf(deps, wanted.owner);
   const reservation = await deps.records.sandboxes.reserve(newRecord(deps, id, wanted), quotaLimits);
   if (reservation.kind === 'over_quota') {
@@ -162,7 +166,6 @@ function newRecord({ clock, place }: MakeSandboxDeps, id: string, wanted: NewSan
     desired: 'running',
     observed: 'creating',
     createdAt: clock.now(),
-    network: wanted.network ?? false,
     ...fieldsOf(wanted),
   };
 }
@@ -175,6 +178,7 @@ function fieldsOf({
   ttlSeconds,
   deleteWithThread,
   resources,
+  network,
   env,
   skills,
 }: NewSandbox) {
@@ -185,6 +189,7 @@ function fieldsOf({
     ttlSeconds: ttlSeconds ?? null,
     deleteWithThread: deleteWithThread ?? false,
     resources: resources ?? {},
+    network: network ?? NO_NETWORK,
     env: env ?? {},
     skills: notPlaced(skills),
   } satisfies Partial<NewSandboxRecord>;
@@ -195,13 +200,31 @@ function notPlaced(skills: readonly string[] = []): readonly SandboxSkill[] {
 }
 
 /** Whether those that are kept ready are as it is wanted. What commands find in their environment comes with each command. */
-function isPlain(
-  { defaultSize }: SandboxProvider,
-  { image, resources = {}, network = false }: NewSandbox,
-): boolean {
-  const isDefault = (key: keyof SandboxSize) =>
+function isDefault({ defaultSize }: SandboxProvider, { image, resources = {} }: NewSandbox): boolean {
+  const isUsual = (key: keyof SandboxSize) =>
     resources[key] === undefined || resources[key] === defaultSize[key];
-  return image === undefined && !network && isDefault('cpu') && isDefault('memoryMb') && isDefault('diskMb');
+  return image === undefined && isUsual('cpu') && isUsual('memoryMb') && isUsual('diskMb');
+}
+
+/** A broker follows whatever policy a sandbox gets later; elsewhere those that wait have no network. */
+async function fitsNetwork({ network }: CreateSandboxDeps, wanted: NewSandbox): Promise<boolean> {
+  return wanted.network?.mode === 'off' || (await network?.isBrokered()) === true;
+}
+
+async function withNetwork(
+  { network }: Pick<CreateSandboxDeps, 'network'>,
+  wanted: NewSandbox,
+): Promise<NewSandbox> {
+  return { ...wanted, network: wanted.network ?? (await defaultNetwork(network)) };
+}
+
+/** Of a sandbox that asks for nothing. Without a broker there is no network between off and open. */
+export async function defaultNetwork(
+  network: Pick<NetworkAccess, 'default' | 'isBrokered'> | undefined,
+): Promise<NetworkPolicy> {
+  if (network === undefined) return NO_NETWORK;
+  const isPossible = network.default === 'open' || (await network.isBrokered());
+  return { ...NO_NETWORK, mode: isPossible ? network.default : 'off' };
 }
 
 /** With the size that its image has in the catalogue, where nothing else is asked for. @throws PortholeError `image_not_supported` */
@@ -223,7 +246,7 @@ async function sized(deps: CatalogueDeps, wanted: NewSandbox): Promise<NewSandbo
 
 /** What the provider is to make of a record. */
 export function specOf({ id, image, resources, network }: SandboxRecord): SandboxSpec {
-  return { id, image: image ?? undefined, resources, network };
+  return { id, image: image ?? undefined, resources, network: network.mode === 'open' };
 }
 
 /** Undefined where nothing binds the owner. */

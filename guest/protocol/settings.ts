@@ -20,6 +20,8 @@ export interface GuestSettings {
       };
   /** Where the guest serves previews, in a cluster. */
   readonly previews?: { readonly port: number; readonly host?: string | undefined } | undefined;
+  /** The socket of the host's broker, in a sandbox without a route: the guest offers a proxy to it. */
+  readonly network?: string | undefined;
   /** The folder of node-pty's native part; without it there are no terminals. */
   readonly pty?: string | undefined;
   readonly version: string;

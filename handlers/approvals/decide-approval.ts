@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { requirePerson } from '#core/callers.ts';
 import { decideApproval } from '#core/use-cases/decide-approval.ts';
+import { askedHost, denyHost } from '#core/use-cases/network/change-network.ts';
 import { findRun } from '#core/use-cases/find-run.ts';
 import { defineRoute, json } from '../route.ts';
 import { RunPath } from '../runs/run-dto.ts';
@@ -16,7 +17,7 @@ const Body = z
       .default('once')
       .describe(
         'How far an approval reaches. `once`: this call. `port`: this port, for the run. `run`: any port of the run. `always`: any port of all runs of its owner. ' +
-          'What was denied in a run is asked about again, whatever wider approval follows',
+          'What was denied in a run is asked about again, whatever wider approval follows. A host that is denied `always` goes into the `deny` list of its sandbox',
       ),
     reason: z
       .string()
@@ -25,9 +26,9 @@ const Body = z
       .optional()
       .describe('The agent gets to read it'),
   })
-  .refine(({ decision, scope }) => decision === 'approve' || scope === 'once', {
+  .refine(({ decision, scope }) => decision === 'approve' || scope === 'once' || scope === 'always', {
     path: ['scope'],
-    message: 'only an approval can reach further than once',
+    message: 'a denial has the scope once, or always where it is about a host',
   })
   .meta({ id: 'ApprovalDecision' });
 
@@ -59,14 +60,17 @@ export const decideApprovalRoute = defineRoute({
   async handle({ params, body, caller }, services) {
     const person = requirePerson(caller, 'decide on approvals');
     const run = await findRun(services, person, params.id);
+    const isNever = body.decision === 'deny' && body.scope === 'always';
+    const host = isNever ? await askedHost(services, run.id, body.request_id) : undefined;
     const { approval, also } = await decideApproval(services, {
       run,
       person,
       requestId: body.request_id,
       outcome: OUTCOME[body.decision],
-      scope: body.scope,
+      scope: isNever ? 'once' : body.scope,
       reason: body.reason === '' ? undefined : body.reason,
     });
+    if (host !== undefined) await denyHost(services, run.sandboxId, host);
     return json(200, {
       request_id: approval.id,
       decision: body.decision,

@@ -175,7 +175,7 @@ function describe({ name, title, description, input, output, annotations }: McpT
     description,
     inputSchema: jsonSchema(input, 'input'),
     outputSchema: jsonSchema(output, 'output'),
-    // Sandboxes have no network: nothing that a tool does leaves them.
+    // A sandbox reaches what its owner allows.
     annotations: { ...annotations, openWorldHint: false },
   };
 }

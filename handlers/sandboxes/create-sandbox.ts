@@ -2,9 +2,12 @@ import { z } from 'zod';
 import { ownerOf, requirePerson } from '#core/callers.ts';
 import { findArchive } from '#core/use-cases/archives/find-archive.ts';
 import { restoreArchive } from '#core/use-cases/archives/restore-archive.ts';
-import { createSandbox } from '#core/use-cases/create-sandbox.ts';
+import { requestedNetwork } from '#core/use-cases/network/change-network.ts';
+import { defaultNetwork, createSandbox } from '#core/use-cases/create-sandbox.ts';
 import { readySandbox } from '#core/use-cases/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
+import type { Services } from '../services.ts';
+import { fromNetworkFields, networkFields } from './network-fields.ts';
 import { fromSizeRequest, SizeRequest } from './sandbox-size.ts';
 import { Environment, SandboxName, SessionKey, Skills, Tags, TtlSeconds } from './sandbox-schemas.ts';
 
@@ -32,10 +35,7 @@ const Body = z
     skills: Skills.nullish().describe(
       'Names of skills, yours or shared, that lie below /workspace/skills from the beginning, and are brought up to date at each resume',
     ),
-    network: z
-      .boolean('must be true or false')
-      .nullish()
-      .describe('Whether it may reach the internet, without metadata and private addresses; default false'),
+    ...networkFields,
     from_archive: z
       .string()
       .min(1)
@@ -82,6 +82,7 @@ export const createSandboxRoute = defineRoute({
     'workspace_archive_write_error',
     'quota_exceeded',
     'capacity_exceeded',
+    'forbidden',
     'network_not_supported',
     'resources_not_supported',
     'exec_transport_error',
@@ -102,7 +103,7 @@ export const createSandboxRoute = defineRoute({
         deleteWithThread: body.delete_with_thread ?? false,
         resources: fromSizeRequest(body.resources),
         skills: body.skills ?? undefined,
-        network: body.network ?? false,
+        network: await networkOf(services, body),
         env: body.env ?? undefined,
       },
       async ({ id: sandboxId, generation }): Promise<Made> => {
@@ -120,3 +121,8 @@ export const createSandboxRoute = defineRoute({
     return json(200, made, { 'cache-control': 'no-store' });
   },
 });
+
+/** What is not said is as in a sandbox that asks for nothing. */
+async function networkOf({ network }: Services, body: z.infer<typeof Body>) {
+  return requestedNetwork(network, await defaultNetwork(network), fromNetworkFields(body));
+}

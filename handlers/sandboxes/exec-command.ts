@@ -9,6 +9,7 @@ import { EVENT_STREAM_HEADERS } from '../event-stream.ts';
 import { prefers } from '../prefers.ts';
 import { defineRoute, json } from '../route.ts';
 import { execEvents, failedEvents } from './exec-events.ts';
+import { BlockedHostDto, blockedFrom } from './blocked-hosts.ts';
 import { SandboxPath } from './sandbox-path.ts';
 import { checkSessionHeader } from './session-header.ts';
 
@@ -40,6 +41,10 @@ const Collected = z
     stderr: z.string().describe('The same'),
     timed_out: z.boolean(),
     truncated: z.boolean().describe('One of them had more, which is dropped'),
+    blocked: z
+      .array(BlockedHostDto)
+      .optional()
+      .describe('Hosts that the sandbox was not allowed to reach meanwhile. Absent where there are none'),
   })
   .meta({ id: 'ExecResult' });
 
@@ -50,7 +55,7 @@ export const execCommandRoute = defineRoute({
   tag: 'Sandboxes',
   summary: 'Run a command',
   description:
-    'Server-sent events: `stdout` and `stderr` (base64), then exactly one of `exit` `{"exit_code": n}` and `error` `{"error", "code"}`. ' +
+    'Server-sent events: `stdout` and `stderr` (base64), then exactly one of `exit` `{"exit_code": n}` (with `blocked` where the network refused hosts) and `error` `{"error", "code"}`. ' +
     'Who accepts `application/json` and `text/event-stream` less, or not at all, gets one JSON answer once it has ended. When the client goes away, the command is killed. With a `Session-Id`, it starts in the working directory and the environment of that session, and leaves its own there.',
   access: 'caller',
   class: 'stream',
@@ -81,6 +86,7 @@ export const execCommandRoute = defineRoute({
     if (caller.kind === 'delegate') checkCommand(caller.grant, body.argv, sessionId);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const timeoutMs = body.timeout_ms ?? undefined;
+    const blocked = blockedFrom(services, sandbox.id);
     const command = executeCommand(
       services,
       sandbox.id,
@@ -94,10 +100,14 @@ export const execCommandRoute = defineRoute({
     const vary = { vary: 'accept' };
     if (prefers(headers['accept'], 'application/json', 'text/event-stream')) {
       const { exitCode, stdout, stderr, timedOut, truncated } = await collectCommand(await command);
-      return json(200, { exit_code: exitCode, stdout, stderr, timed_out: timedOut, truncated }, vary);
+      return json(
+        200,
+        { exit_code: exitCode, stdout, stderr, timed_out: timedOut, truncated, ...blocked() },
+        vary,
+      );
     }
     const events = await command.then(
-      (running) => execEvents(running, timeoutMs),
+      (running) => execEvents(running, timeoutMs, blocked),
       (error: unknown) => {
         if (error instanceof PortholeError && error.code === 'exec_error') return failedEvents(error);
         throw error;

@@ -16,7 +16,11 @@ const AHEAD = 256 * 1024;
  * A running command as the bridge's event stream, with a comment now and then while it is silent. A reader that stops, stops the command; a reader that goes away ends it. What cannot be
  * known (a lost connection) is an `error`, never an exit code.
  */
-export function execEvents(command: RunningCommand, timeoutMs: number | undefined): Readable {
+export function execEvents(
+  command: RunningCommand,
+  timeoutMs: number | undefined,
+  atExit: () => object = () => ({}),
+): Readable {
   const { process } = command;
   const outputs = [process.stdout, process.stderr];
   const events = new Readable({
@@ -45,7 +49,7 @@ export function execEvents(command: RunningCommand, timeoutMs: number | undefine
   forward('stderr', process.stderr);
   // The end may be known before the last output has been read; it is told after it.
   const drained = Promise.allSettled(outputs.map((output) => finished(output)));
-  void Promise.all([lastFrames(command, timeoutMs), drained]).then(([frames]) => {
+  void Promise.all([lastFrames(command, timeoutMs, atExit), drained]).then(([frames]) => {
     clearInterval(heartbeat);
     if (events.destroyed) return false;
     events.push(frames);
@@ -58,9 +62,10 @@ export function execEvents(command: RunningCommand, timeoutMs: number | undefine
 async function lastFrames(
   { exitCode, timedOut }: RunningCommand,
   timeoutMs: number | undefined,
+  atExit: () => object,
 ): Promise<string> {
   try {
-    const exit = frame('exit', JSON.stringify({ exit_code: await exitCode }));
+    const exit = frame('exit', JSON.stringify({ exit_code: await exitCode, ...atExit() }));
     if (!timedOut()) return exit;
     return frame('stderr', Buffer.from(`Command timed out after ${timeoutMs}ms\n`).toString('base64')) + exit;
   } catch (error) {

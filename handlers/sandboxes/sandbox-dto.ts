@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import { expiryOf } from '#core/rules/lifecycle.ts';
 import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
+import { networkDtoFields, toNetworkDto } from './network-fields.ts';
 import { SizeDto, toSizeDto } from './sandbox-size.ts';
 
 export const SandboxDto = z
@@ -24,7 +25,7 @@ export const SandboxDto = z
           .describe('Files below /workspace/skills that are not as they were placed, and were left so'),
       }),
     ),
-    network: z.boolean().describe('Whether it may reach the internet'),
+    ...networkDtoFields,
     created_at: z.iso.datetime(),
     last_active_at: z.iso.datetime().describe('To the minute'),
     stopped_at: z.iso.datetime().nullable(),
@@ -50,7 +51,7 @@ export function toSandboxDto(sandbox: SandboxRecord, defaultSize: SandboxSize): 
     tags: { ...sandbox.tags },
     resources: toSizeDto({ ...defaultSize, ...sandbox.resources }),
     skills: sandbox.skills.map(({ name, digest, kept }) => ({ name, digest, kept: [...kept] })),
-    network: sandbox.network,
+    ...toNetworkDto(sandbox.network),
     created_at: sandbox.createdAt.toISOString(),
     last_active_at: sandbox.lastActiveAt.toISOString(),
     stopped_at: sandbox.stoppedAt?.toISOString() ?? null,

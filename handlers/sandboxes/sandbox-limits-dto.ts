@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
 import type { Enforcement, SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { NETWORK_MODES } from '#core/rules/network/network-policy.ts';
 import { SandboxDto, toSandboxDto } from './sandbox-dto.ts';
 
 const enforcedBy = z.string().nullable().describe('null: nothing holds it to that');
@@ -14,7 +15,7 @@ export const SandboxDetailDto = SandboxDto.extend({
       memory_mb: limit,
       disk_mb: limit,
       network: z.object({
-        value: z.enum(['none', 'internet']).describe('internet: without metadata and private addresses'),
+        value: z.enum(NETWORK_MODES),
         enforced_by: enforcedBy,
       }),
       processes: z.object({ enforced_by: enforcedBy }).describe('Number of processes and threads'),
@@ -31,14 +32,14 @@ export async function toSandboxDetailDto(
   provider: Pick<SandboxProvider, 'defaultSize' | 'enforcement'>,
 ): Promise<z.infer<typeof SandboxDetailDto>> {
   const dto = toSandboxDto(sandbox, provider.defaultSize);
-  const by: Enforcement = await provider.enforcement(sandbox.network);
+  const by: Enforcement = await provider.enforcement(sandbox.network.mode !== 'off');
   return {
     ...dto,
     limits: {
       cpu: { value: dto.resources.cpu, enforced_by: by.cpu },
       memory_mb: { value: dto.resources.memory_mb, enforced_by: by.memoryMb },
       disk_mb: { value: dto.resources.disk_mb, enforced_by: by.diskMb },
-      network: { value: sandbox.network ? 'internet' : 'none', enforced_by: by.network },
+      network: { value: sandbox.network.mode, enforced_by: by.network },
       processes: { enforced_by: by.processes },
       system_calls: { enforced_by: by.systemCalls },
     },

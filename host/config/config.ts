@@ -3,11 +3,14 @@ import type { S3ArchiveOptions } from '#adapters/archives/s3-archive-store.ts';
 import type { SandboxLimits } from '#adapters/docker/containers/sandbox-limits.ts';
 import type { LocalProviderOptions } from '#adapters/local/local-provider.ts';
 import { type EngineAddress, engineAddress } from '#adapters/docker/engine/engine-address.ts';
+import { type MachineProxies, readMachineProxies } from '#adapters/egress/machine-proxies.ts';
 import type { JwksSchema } from '#adapters/keys/key-set.ts';
 import { MIN_KEY_LENGTH } from '#core/callers.ts';
 import type { BucketCredentials } from '#core/ports/bucket-mounter.ts';
 import type { WarmPoolConfig } from '#core/ports/warm-pool.ts';
 import type { CatalogueImage } from '#core/ports/images.ts';
+import type { NetworkOptions } from '#core/ports/network.ts';
+import { NETWORK_MODES, type NetworkMode } from '#core/rules/network/network-policy.ts';
 import type { EditorOptions } from '#core/editor-options.ts';
 import type { PreviewOptions } from '#core/preview-options.ts';
 import type { LifecycleLimits } from '#core/rules/lifecycle.ts';
@@ -72,6 +75,12 @@ export interface DockerOptions {
   readonly network: string;
 }
 
+export interface NetworkSettings extends NetworkOptions {
+  /** Private ranges that sandboxes may reach, in CIDR notation. */
+  readonly permitted: readonly string[];
+  readonly proxies: MachineProxies;
+}
+
 /** Read once at the start, frozen, and passed down. */
 export interface Config {
   readonly port: number;
@@ -86,6 +95,7 @@ export interface Config {
   readonly pool: WarmPoolConfig;
   readonly quotas: Quotas;
   readonly requestLimits: RequestLimits;
+  readonly network: NetworkSettings;
   readonly images: readonly CatalogueImage[];
   /** When sandboxes are stopped and destroyed, in milliseconds. */
   readonly life: LifecycleLimits;
@@ -181,6 +191,21 @@ function shape(env: Environment): Config {
     }),
     quotas: env.PORTHOLE_QUOTAS,
     requestLimits: env.PORTHOLE_REQUEST_LIMITS,
+    network: Object.freeze({
+      default: env.PORTHOLE_NETWORK_DEFAULT ?? usualNetwork(env),
+      widest: env.PORTHOLE_NETWORK_WIDEST,
+      permitted: env.PORTHOLE_NETWORK_PRIVATE_ALLOW,
+      proxies: readMachineProxies({
+        http_proxy: env.http_proxy,
+        HTTP_PROXY: env.HTTP_PROXY,
+        https_proxy: env.https_proxy,
+        HTTPS_PROXY: env.HTTPS_PROXY,
+        all_proxy: env.all_proxy,
+        ALL_PROXY: env.ALL_PROXY,
+        no_proxy: env.no_proxy,
+        NO_PROXY: env.NO_PROXY,
+      }),
+    }),
     images: env.PORTHOLE_IMAGES ?? SHIPPED_IMAGES,
     life: Object.freeze({
       idle: env.SANDBOX_IDLE_TIMEOUT_MINUTES * 60_000,
@@ -259,6 +284,14 @@ function shape(env: Environment): Config {
         pair(env.R2_ACCESS_KEY_ID, env.R2_SECRET_ACCESS_KEY),
     }),
   };
+}
+
+/** Whoever runs sandboxes on their own machine wants packages; a cluster's stay as they were. */
+function usualNetwork({
+  PORTHOLE_PROVIDER: provider,
+  PORTHOLE_NETWORK_WIDEST: widest,
+}: Environment): NetworkMode {
+  return isOnOneMachine({ provider }) && widest !== 'off' ? 'packages' : 'off';
 }
 
 /** Neither is worth anything alone; many machines have one of them set, for other programs. */
@@ -361,6 +394,10 @@ function contradictions(
       'PORTHOLE_ARCHIVE_BUCKET: needs keys: set PORTHOLE_ARCHIVE_ACCESS_KEY_ID and PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
     );
   }
+  const { PORTHOLE_NETWORK_DEFAULT: usual, PORTHOLE_NETWORK_WIDEST: widest } = env;
+  if (usual !== undefined && widest !== undefined && rank(usual) > rank(widest)) {
+    problems.push(`PORTHOLE_NETWORK_DEFAULT: ${usual} is wider than PORTHOLE_NETWORK_WIDEST (${widest})`);
+  }
   if (env.PORTHOLE_PROVIDER === 'docker') {
     // Somebody else's, and no matter with another provider.
     try {
@@ -382,6 +419,10 @@ function contradictions(
     );
   }
   return problems;
+}
+
+function rank(mode: NetworkMode): number {
+  return NETWORK_MODES.indexOf(mode);
 }
 
 /** Whether sandboxes and previews live on the machine of this very process, which must then keep a folder and look after them. */

@@ -3,6 +3,7 @@ import { DEFAULT_LIMITS } from '#adapters/docker/containers/sandbox-limits.ts';
 import { JwksSchema } from '#adapters/keys/key-set.ts';
 import { ImageFields, ImageName, toCatalogueImage } from '#handlers/images/image-schema.ts';
 import { MIN_KEY_LENGTH } from '#core/callers.ts';
+import { NETWORK_MODES } from '#core/rules/network/network-policy.ts';
 import type { Quota } from '#core/rules/quotas.ts';
 import { BucketsSchema, MountEndpointsSchema } from './buckets-schema.ts';
 
@@ -118,6 +119,8 @@ const RequestLimitsSchema = z
     ...classes,
     wrongSecretsPerMinute: wrong_secrets_per_minute,
   }));
+
+const MODES = 'must be off, packages, allowlist or open';
 
 const ImagesSchema = z
   .record(ImageName, ImageFields)
@@ -334,6 +337,38 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_MOUNT_ENDPOINTS: MountEndpointsSchema.optional().describe(
     'S3 servers whose buckets every user may mount with their own keys, origins separated by commas, * for a label; without it AWS, R2 and GCS. Admins may mount from any',
   ),
+  PORTHOLE_NETWORK_DEFAULT: z
+    .enum(NETWORK_MODES, MODES)
+    .optional()
+    .describe('What a sandbox may reach that asks for nothing; packages on one machine, off elsewhere'),
+  PORTHOLE_NETWORK_WIDEST: z
+    .enum(NETWORK_MODES, MODES)
+    .default('open')
+    .describe('The most that a sandbox may be allowed to reach, by its creator or by an answer of its owner'),
+  PORTHOLE_NETWORK_PRIVATE_ALLOW: z
+    .string()
+    .default('')
+    .transform((value) =>
+      value
+        .split(',')
+        .map((each) => each.trim())
+        .filter((each) => each !== ''),
+    )
+    .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()], 'must be address ranges, e.g. 10.1.0.0/16')))
+    .describe(
+      'Private ranges that sandboxes may reach all the same, e.g. of a mirror: CIDR, separated by commas',
+    ),
+  http_proxy: z
+    .string()
+    .optional()
+    .describe('The proxy by which this machine reaches port 80; HTTP_PROXY as well'),
+  HTTP_PROXY: z.string().optional().describe('See http_proxy'),
+  https_proxy: z.string().optional().describe('The same for every other port; HTTPS_PROXY as well'),
+  HTTPS_PROXY: z.string().optional().describe('See https_proxy'),
+  all_proxy: z.string().optional().describe('Where neither is set; ALL_PROXY as well'),
+  ALL_PROXY: z.string().optional().describe('See all_proxy'),
+  no_proxy: z.string().optional().describe('Hosts that are reached without them; NO_PROXY as well'),
+  NO_PROXY: z.string().optional().describe('See no_proxy'),
   AWS_ACCESS_KEY_ID: z.string().optional().describe('With AWS_SECRET_ACCESS_KEY: for mounts without keys'),
   AWS_SECRET_ACCESS_KEY: z.string().optional().describe('See AWS_ACCESS_KEY_ID'),
   R2_ACCESS_KEY_ID: z

@@ -227,7 +227,7 @@ suite('docker provider', engineMissing(), () => {
       const unseen = engine.openProvider({ channels: folder });
       const id = sandboxId();
       try {
-        await unseen.serveChannels(() => createServer());
+        await unseen.serveChannels({ calls: () => createServer() });
         expect(unseen.channelPath()).toBe('/run/porthole/porthole.sock');
         await unseen.create({ id });
         expect((await sh(id, 'echo up', unseen)).stdout).toBe('up\n');

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { findCarrier } from '#adapters/local/egress/carriers.ts';
 import { findCgroups } from '#adapters/local/sandbox-cgroup.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { suite } from '#test/support/suite.ts';
@@ -7,9 +6,6 @@ import { type Answer, startTestHost, type TestHost } from '#test/support/in-proc
 import { execute } from './support/commands.ts';
 import { ALICE, BOB, PEOPLE } from './support/people.ts';
 import { openTerminal } from './support/terminals.ts';
-
-const found = findCarrier(['pasta']);
-const carrierMissing = 'missing' in found ? found.missing : undefined;
 
 interface Made {
   readonly id: string;
@@ -49,7 +45,7 @@ describe('what a sandbox is made with', () => {
     const plain = await get(await made({}));
     expect(plain.json()).toMatchObject({
       resources: { cpu: 2, memory_mb: 2_048, disk_mb: 10_240 },
-      network: false,
+      network: 'packages',
       limits: {
         cpu: { value: 2, enforced_by: cgroups?.controllers.has('cpu') ? 'cgroup' : null },
         disk_mb: { value: 10_240, enforced_by: null },
@@ -127,22 +123,20 @@ describe('what a sandbox is made with', () => {
     expect(await quota(ALICE)).toEqual(before);
   });
 
-  suite('a network', carrierMissing ?? missingFor('bubblewrap'), () => {
-    test('is there where it was asked for, and told with what filters it', async () => {
-      const id = await made({ network: true });
+  suite('a network', missingFor('bubblewrap'), () => {
+    test('is a policy of the broker; no sandbox has a route', async () => {
+      const id = await made({ network: true, deny: ['*.example.com:22'] });
       expect((await get(id)).json()).toMatchObject({
-        network: true,
-        limits: { network: { value: 'internet', enforced_by: 'packet filter of its network namespace' } },
+        network: 'open',
+        allow: [],
+        deny: ['*.example.com:22'],
+        ask: true,
+        limits: { network: { value: 'open', enforced_by: 'network namespace' } },
       });
-      expect(await said(id, 'grep -c tap0 /proc/net/route; cat /etc/resolv.conf')).toBe(
-        '2\nnameserver 10.0.2.3\n',
-      );
+      expect(await said(id, 'wc -l </proc/net/route')).toBe('1\n');
       const plain = await made({});
-      expect((await get(plain)).json()).toMatchObject({
-        network: false,
-        limits: { network: { value: 'none', enforced_by: 'network namespace' } },
-      });
-      expect(await said(plain, 'grep -c tap0 /proc/net/route')).toBe('0\n');
+      expect((await get(plain)).json()).toMatchObject({ network: 'packages' });
+      expect((await get(await made({ network: false }))).json()).toMatchObject({ network: 'off' });
     });
   });
 

@@ -1,3 +1,4 @@
+import { NO_NETWORK } from '#core/rules/network/network-policy.ts';
 import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -41,7 +42,7 @@ describe('recovery', () => {
       name: null,
       tags: {},
       resources: {},
-      network: false,
+      network: NO_NETWORK,
       env: {},
       place: 'here',
       desired: 'running',

@@ -2,6 +2,7 @@
  * Starts, stops, rotations, keepalives and reapers in orders that fast-check chooses, step by step: between a call and its effect, and between the effect and its
  * answer, anybody else may go on. A failure prints the seed and the order.
  */
+import { NO_NETWORK } from '#core/rules/network/network-policy.ts';
 import { afterAll, beforeAll, describe, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -77,7 +78,7 @@ describe('in any order of their steps', () => {
         name: null,
         tags: {},
         resources: {},
-        network: false,
+        network: NO_NETWORK,
         env: {},
         place: 'here',
         desired: 'running',

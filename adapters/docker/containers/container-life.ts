@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { EGRESS } from '#adapters/local/egress/egress-network.ts';
 import type { StoredSpec } from '#adapters/sandboxes/stored-spec.ts';
 import { sandboxNotFound, sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -25,6 +24,8 @@ export interface ContainerLifeOptions {
   /** What a sandbox may use that asked for this. */
   readonly limits: (resources: StoredSpec['resources']) => Promise<SandboxLimits>;
   readonly network: string;
+  /** Of every command, beside the image's own. */
+  readonly environment: Readonly<Record<string, string>>;
   /** Makes the folder that holds a sandbox's socket; undefined: no channel. */
   readonly channelFolder: (name: string) => string | undefined;
   /** The engine does not see those folders: it runs on another machine, or this process in a container. */
@@ -150,7 +151,7 @@ export class ContainerLife {
   }
 
   async #make(id: string, { Name: name, Labels }: FoundVolume, signal?: AbortSignal): Promise<void> {
-    const { engine, names, image: ownImage, network, channelFolder, guest } = this.#options;
+    const { engine, names, image: ownImage, network, environment, channelFolder, guest } = this.#options;
     const image = imageOf(Labels ?? {}) ?? ownImage;
     // It may have gone since the sandbox was made.
     const { env: imageEnv } = await supplyImage(engine, id, image, signal);
@@ -165,7 +166,7 @@ export class ContainerLife {
       labels,
       limits,
       network,
-      ...(spec.network === true && { nameServer: EGRESS.nameServer }),
+      environment,
       channelFolder: channelFolder(name),
       hasIpv6: this.#hasIpv6,
       guestVolume,

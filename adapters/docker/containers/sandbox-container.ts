@@ -1,5 +1,6 @@
 import type Docker from 'dockerode';
 import { GUEST_COMMAND, GUEST_FOLDER } from '#adapters/guest/guest-runtime.ts';
+import { NETWORK } from '#guest/protocol/network.ts';
 import type { GuestSettingsInput } from '#guest/protocol/settings.ts';
 import { guestSocket } from '../guest-relays.ts';
 import type { SandboxLimits } from './sandbox-limits.ts';
@@ -59,8 +60,8 @@ export interface SandboxContainerOptions {
   readonly limits: SandboxLimits;
   /** Name of the engine's network it joins; `none`: no network but its own loopback. */
   readonly network: string;
-  /** What it asks for names, where it has a way out beside the engine's networks. */
-  readonly nameServer?: string | undefined;
+  /** Of every command, beside the image's own. */
+  readonly environment?: Readonly<Record<string, string>> | undefined;
   /** Folder of this machine that holds the channel's socket; undefined: no channel. */
   readonly channelFolder: string | undefined;
   /** Whether the engine's kernel knows IPv6. */
@@ -82,7 +83,7 @@ export function sandboxContainer({
   labels,
   limits,
   network,
-  nameServer,
+  environment = {},
   channelFolder,
   hasIpv6,
   guestVolume,
@@ -90,12 +91,13 @@ export function sandboxContainer({
 }: SandboxContainerOptions): Docker.ContainerCreateOptions & { name: string } {
   const memory = limits.memoryMebibytes * MIB;
   const largestFile = limits.diskMebibytes * MIB;
+  const added = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
   const own = [`HOME=${HOME}`, `WORKSPACE=${WORKSPACE}`, `SANDBOX_ID=${id}`];
   return {
     name,
     Image: image,
     Entrypoint: [...GUEST_COMMAND],
-    Cmd: [JSON.stringify(guestSettings(name, [...imageEnv, ...own]))],
+    Cmd: [JSON.stringify(guestSettings(name, [...imageEnv, ...own, ...added], channelFolder !== undefined))],
     User: `${USER}:${USER}`,
     // An engine starts nothing in a folder that its user has shut.
     WorkingDir: '/',
@@ -114,7 +116,12 @@ export function sandboxContainer({
       Privileged: false,
       ReadonlyRootfs: true,
       NetworkMode: network,
-      ...(nameServer !== undefined && { Dns: [nameServer], DnsSearch: ['.'] }),
+      // Without a network no name server answers: programs learn it at once.
+      ...(network === 'none' && {
+        Dns: ['127.0.0.1'],
+        DnsSearch: ['.'],
+        DnsOptions: ['timeout:1', 'attempts:1'],
+      }),
       // Engines switch IPv6 off where their network has none; a server bound to ::1 needs it all the same.
       ...(hasIpv6 && { Sysctls: { [IPV6_SWITCH]: '0' } }),
       IpcMode: 'private',
@@ -148,7 +155,11 @@ export function sandboxContainer({
 }
 
 /** @param env each as `NAME=value`; of two with one name the later counts */
-function guestSettings(containerName: string, env: readonly string[]): GuestSettingsInput {
+function guestSettings(
+  containerName: string,
+  env: readonly string[],
+  hasChannel: boolean,
+): GuestSettingsInput {
   const pairs = [SYSTEM_PATH, ...env].map((each) => {
     const at = each.indexOf('=');
     return at < 1 ? [each, ''] : [each.slice(0, at), each.slice(at + 1)];
@@ -159,6 +170,7 @@ function guestSettings(containerName: string, env: readonly string[]): GuestSett
     state: STATE,
     listen: { path: guestSocket(containerName) },
     pty: GUEST_FOLDER,
+    ...(hasChannel && { network: NETWORK.socket }),
   };
 }
 

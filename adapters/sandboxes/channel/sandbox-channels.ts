@@ -1,41 +1,69 @@
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
+import { NETWORK } from '#guest/protocol/network.ts';
 import { listenInFolder, type SocketRights } from './folder-socket.ts';
 
 /** The socket's name in a sandbox's channel folder. */
 export const CHANNEL_SOCKET = 'porthole.sock';
 
-/** Connections of one sandbox at a time; those beyond are closed at once. */
-const MOST_OPEN = 16;
+interface ChannelLimits {
+  /** The socket's name in the folder. */
+  readonly socket: string;
+  /** Connections of one sandbox at a time. Those beyond are closed at once. */
+  readonly mostOpen: number;
+  /** Connections of one sandbox within a second. Past it nothing listens for the next second: refusing costs time as well. */
+  readonly mostASecond: number;
+}
 
-/** Connections of one sandbox within a second. Whoever makes more finds nobody listening for the next one: refusing takes time, too, and it is everybody's. */
-const MOST_A_SECOND = 50;
+const CALLS: ChannelLimits = { socket: CHANNEL_SOCKET, mostOpen: 16, mostASecond: 50 };
+const CONNECTIONS: ChannelLimits = { socket: NETWORK.socketName, mostOpen: 500, mostASecond: 1_000 };
+
 const PAUSE_MS = 1_000;
 
 /** Makes the server of one sandbox's channel; not listening yet. */
 export type ServeChannel = (sandboxId: string) => Server;
+
+export interface ChannelServices {
+  /** What agents call. */
+  readonly calls: ServeChannel;
+  /** The broker of the sandbox's connections. @default nobody */
+  readonly network?: ServeChannel | undefined;
+}
 
 /**
  * The sockets on which processes in sandboxes reach this host, each in a folder that the sandbox is shown read-only: nothing inside can put another in its place, and
  * the next host puts its own there.
  */
 export class SandboxChannels {
-  readonly #open = new Map<string, Channel>();
-  #serve: ServeChannel | undefined;
+  readonly #open = new Map<string, readonly Channel[]>();
+  readonly #certificates: string | undefined;
+  #services: ChannelServices | undefined;
 
-  /** From here on channels can be opened. */
-  begin(serve: ServeChannel): void {
-    this.#serve = serve;
+  /** @param certificates PEM, for the tools in sandboxes */
+  constructor(certificates?: string) {
+    this.#certificates = certificates;
   }
 
-  /** Puts the socket into that folder. Does nothing for a sandbox whose channel is open, and as long as nobody serves. */
+  /** From here on channels can be opened. */
+  begin(services: ChannelServices): void {
+    this.#services = services;
+  }
+
+  /** Puts the sockets into that folder. Does nothing for a sandbox whose channel is open, and as long as nobody serves. */
   async open(id: string, folder: string, rights: SocketRights): Promise<void> {
-    if (this.#serve === undefined || this.#open.has(id)) return;
-    const channel = new Channel(this.#serve(id), folder, rights);
-    this.#open.set(id, channel);
+    if (this.#services === undefined || this.#open.has(id)) return;
+    const { calls, network } = this.#services;
+    const channels = [
+      new Channel(calls(id), folder, rights, CALLS),
+      ...(network === undefined ? [] : [new Channel(network(id), folder, rights, CONNECTIONS)]),
+    ];
+    this.#open.set(id, channels);
     try {
-      await channel.listen();
+      if (this.#certificates !== undefined) {
+        writeFileSync(join(folder, NETWORK.certificatesName), this.#certificates, { mode: 0o644 });
+      }
+      await Promise.all(channels.map((channel) => channel.listen()));
     } catch (error) {
       this.#open.delete(id);
       throw error;
@@ -44,7 +72,7 @@ export class SandboxChannels {
 
   /** Nobody listens any more, and what is connected is cut off. */
   close(id: string): void {
-    this.#open.get(id)?.close();
+    for (const channel of this.#open.get(id) ?? []) channel.close();
     this.#open.delete(id);
   }
 
@@ -57,29 +85,31 @@ class Channel {
   readonly #server: Server;
   readonly #folder: string;
   readonly #rights: SocketRights;
+  readonly #limits: ChannelLimits;
   #began = 0;
   #count = 0;
   #isClosed = false;
   #pause: NodeJS.Timeout | undefined;
 
-  constructor(server: Server, folder: string, rights: SocketRights) {
+  constructor(server: Server, folder: string, rights: SocketRights, limits: ChannelLimits) {
     this.#server = server;
     this.#folder = folder;
     this.#rights = rights;
-    server.maxConnections = MOST_OPEN;
+    this.#limits = limits;
+    server.maxConnections = limits.mostOpen;
     server.on('connection', () => this.#arrived());
     server.on('drop', () => this.#arrived());
   }
 
   async listen(): Promise<void> {
-    await listenInFolder(this.#server, this.#folder, CHANNEL_SOCKET, this.#rights);
+    await listenInFolder(this.#server, this.#folder, this.#limits.socket, this.#rights);
     if (this.#isClosed) this.close();
   }
 
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#pause);
-    rmSync(join(this.#folder, CHANNEL_SOCKET), { force: true });
+    rmSync(join(this.#folder, this.#limits.socket), { force: true });
     this.#server.close();
     if ('closeAllConnections' in this.#server)
       (this.#server as { closeAllConnections(): void }).closeAllConnections();
@@ -92,7 +122,7 @@ class Channel {
       this.#count = 0;
     }
     this.#count += 1;
-    if (this.#count <= MOST_A_SECOND || this.#pause !== undefined || this.#isClosed) return;
+    if (this.#count <= this.#limits.mostASecond || this.#pause !== undefined || this.#isClosed) return;
     this.#server.close();
     this.#pause = setTimeout(() => {
       this.#pause = undefined;

@@ -1,5 +1,17 @@
 /** Written by build/write-console-api-types.ts from the OpenAPI document: what each route takes and gives. */
 
+/**
+ * A host (`api.example.com`), every name below one (`*.example.com`), with ports (`db.example.com:5432`). As an object, with `ports`, and `methods` and path prefixes of plain HTTP
+ */
+export type NetworkRule =
+  | string
+  | {
+      host: string;
+      ports?: number[];
+      methods?: string[];
+      paths?: string[];
+    };
+
 export interface Api {
   'POST /api/runs': {
     path: {};
@@ -262,6 +274,17 @@ export interface Api {
     body: null;
     answer: SandboxDetail;
   };
+  'PATCH /v1/sandbox/{id}': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: ChangeSandboxRequest;
+    answer: NetworkPolicy;
+  };
   'DELETE /v1/sandbox/{id}': {
     path: {
       /**
@@ -272,6 +295,17 @@ export interface Api {
     query: {};
     body: null;
     answer: null;
+  };
+  'GET /v1/sandbox/{id}/network': {
+    path: {
+      /**
+       * Sandbox id
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: SandboxNetwork;
   };
   'GET /v1/sandbox/{id}/running': {
     path: {
@@ -1685,7 +1719,7 @@ export interface ApprovalDecision {
   request_id: string;
   decision: 'approve' | 'deny';
   /**
-   * How far an approval reaches. `once`: this call. `port`: this port, for the run. `run`: any port of the run. `always`: any port of all runs of its owner. What was denied in a run is asked about again, whatever wider approval follows
+   * How far an approval reaches. `once`: this call. `port`: this port, for the run. `run`: any port of the run. `always`: any port of all runs of its owner. What was denied in a run is asked about again, whatever wider approval follows. A host that is denied `always` goes into the `deny` list of its sandbox
    */
   scope?: 'once' | 'port' | 'run' | 'always';
   /**
@@ -1795,9 +1829,24 @@ export interface CreateSandboxRequest {
    */
   skills?: string[] | null;
   /**
-   * Whether it may reach the internet, without metadata and private addresses; default false
+   * `off`: nothing. `packages`: package registries and `allow`. `allowlist`: `allow`. `open`: everything but private networks and `deny`. `true` means `open`, `false` means `off`
    */
-  network?: boolean | null;
+  network?: (('off' | 'packages' | 'allowlist' | 'open') | boolean) | null;
+  /**
+   * Hosts, on ports 80 and 443 unless others are named
+   */
+  allow?: NetworkRule[] | null;
+  /**
+   * Hosts, on every port unless some are named. It wins over `allow`
+   */
+  deny?: NetworkRule[] | null;
+  /**
+   * Whether the owner of its run is asked about any other host. Default: true
+   */
+  ask?: boolean | null;
+  secrets?: {
+    [k: string]: unknown;
+  };
   /**
    * Id of an archive of yours, see `GET /api/archives`: a new sandbox begins with its files
    */
@@ -1870,9 +1919,12 @@ export interface Sandbox {
     kept: string[];
   }[];
   /**
-   * Whether it may reach the internet
+   * What it may reach
    */
-  network: boolean;
+  network: 'off' | 'packages' | 'allowlist' | 'open';
+  allow: NetworkRule[];
+  deny: NetworkRule[];
+  ask: boolean;
   created_at: string;
   /**
    * To the minute
@@ -1939,9 +1991,12 @@ export interface SandboxDetail {
     kept: string[];
   }[];
   /**
-   * Whether it may reach the internet
+   * What it may reach
    */
-  network: boolean;
+  network: 'off' | 'packages' | 'allowlist' | 'open';
+  allow: NetworkRule[];
+  deny: NetworkRule[];
+  ask: boolean;
   created_at: string;
   /**
    * To the minute
@@ -1983,10 +2038,7 @@ export interface SandboxLimits {
     enforced_by: string | null;
   };
   network: {
-    /**
-     * internet: without metadata and private addresses
-     */
-    value: 'none' | 'internet';
+    value: 'off' | 'packages' | 'allowlist' | 'open';
     /**
      * null: nothing holds it to that
      */
@@ -2010,6 +2062,72 @@ export interface SandboxLimits {
      */
     enforced_by: string | null;
   };
+}
+export interface ChangeSandboxRequest {
+  /**
+   * `off`: nothing. `packages`: package registries and `allow`. `allowlist`: `allow`. `open`: everything but private networks and `deny`. `true` means `open`, `false` means `off`
+   */
+  network?: (('off' | 'packages' | 'allowlist' | 'open') | boolean) | null;
+  /**
+   * Hosts, on ports 80 and 443 unless others are named
+   */
+  allow?: NetworkRule[] | null;
+  /**
+   * Hosts, on every port unless some are named. It wins over `allow`
+   */
+  deny?: NetworkRule[] | null;
+  /**
+   * Whether the owner of its run is asked about any other host. Default: true
+   */
+  ask?: boolean | null;
+  secrets?: {
+    [k: string]: unknown;
+  };
+}
+export interface NetworkPolicy {
+  /**
+   * What it may reach
+   */
+  network: 'off' | 'packages' | 'allowlist' | 'open';
+  allow: NetworkRule[];
+  deny: NetworkRule[];
+  ask: boolean;
+}
+export interface SandboxNetwork {
+  /**
+   * What it may reach
+   */
+  network: 'off' | 'packages' | 'allowlist' | 'open';
+  allow: NetworkRule[];
+  deny: NetworkRule[];
+  ask: boolean;
+  /**
+   * Newest first, as far as the sandbox’s last 1,000 events reach
+   */
+  attempts: NetworkAttempt[];
+}
+export interface NetworkAttempt {
+  at: string;
+  host: string;
+  port: number;
+  /**
+   * `failed`: allowed, and the host does not answer
+   */
+  decision: 'allowed' | 'blocked' | 'failed';
+  /**
+   * What decided, or why it failed
+   */
+  rule: string;
+  /**
+   * Equal ones within a second are one
+   */
+  attempts: number;
+  bytes_in: number;
+  bytes_out: number;
+  /**
+   * The longest of them
+   */
+  ms: number;
 }
 export interface RunningResponse {
   running: boolean;
@@ -2043,6 +2161,22 @@ export interface ExecResult {
    * One of them had more, which is dropped
    */
   truncated: boolean;
+  /**
+   * Hosts that the sandbox was not allowed to reach meanwhile. Absent where there are none
+   */
+  blocked?: BlockedHost[];
+}
+export interface BlockedHost {
+  host: string;
+  port: number;
+  /**
+   * What decided
+   */
+  rule: string;
+  /**
+   * How its owner can allow it
+   */
+  hint: string;
 }
 export interface WriteResponse {
   ok: true;

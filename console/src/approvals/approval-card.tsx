@@ -41,6 +41,7 @@ export interface ApprovalCardProps {
 const THIS_CALL = [
   ['once', 'primary'],
   ['deny', 'danger'],
+  ['never', 'danger'],
 ] as const;
 const FURTHER = [
   ['port', 'normal'],
@@ -75,7 +76,9 @@ export function ApprovalCard({
         path: { id: approval.run_id },
         body: {
           request_id: id,
-          ...(choice === 'deny' ? { decision: 'deny' } : { decision: 'approve', scope: choice }),
+          ...(choice === 'deny' || choice === 'never'
+            ? { decision: 'deny', scope: choice === 'never' ? 'always' : 'once' }
+            : { decision: 'approve', scope: choice }),
         },
       });
       const beside = waiting.filter((each) => also.includes(each.request_id));

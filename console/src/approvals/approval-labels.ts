@@ -9,9 +9,21 @@ export function portOf({ arguments: given }: Pick<WaitingApproval, 'arguments'>)
   return typeof port === 'number' ? port : undefined;
 }
 
+/** The host and port that a connection is asked for; undefined where something else is. */
+export function destinationOf({
+  tool,
+  arguments: { host, port },
+}: Pick<WaitingApproval, 'arguments' | 'tool'>): string | undefined {
+  if (!tool.startsWith('network:') || typeof host !== 'string') return undefined;
+  const name = plainText(host, 253);
+  return port === 443 || port === 80 ? name : `${name}, port ${port}`;
+}
+
 /** What is asked, as a question of the console's own: nothing that an agent says stands in it unmarked. */
 export function questionOf(approval: Pick<WaitingApproval, 'arguments' | 'tool'>): string {
   const port = portOf(approval);
+  const destination = destinationOf(approval);
+  if (destination !== undefined) return `Let the sandbox connect to ${destination}?`;
   if (port === undefined) return `Allow the tool “${plainText(approval.tool, 40)}”?`;
   return approval.arguments['rotate'] === true
     ? `Replace the preview of port ${port}?`
@@ -19,7 +31,10 @@ export function questionOf(approval: Pick<WaitingApproval, 'arguments' | 'tool'>
 }
 
 /** What that would do. */
-export function consequenceOf(approval: Pick<WaitingApproval, 'arguments' | 'message'>): string {
+export function consequenceOf(approval: Pick<WaitingApproval, 'arguments' | 'message' | 'tool'>): string {
+  if (destinationOf(approval) !== undefined) {
+    return `What runs there can then send what it knows to that host. It says: “${plainText(approval.message, 300)}”`;
+  }
   if (portOf(approval) === undefined) return `It says: “${plainText(approval.message, 300)}”`;
   return approval.arguments['rotate'] === true
     ? 'Its present link ends. Whoever has the new one sees what listens there.'
@@ -38,36 +53,52 @@ export function runName({
 /** What became of a request that waits no more and that nobody decided here. */
 export function endedLabel(approval: WaitingApproval, now: number): string {
   const port = portOf(approval);
-  const what = port === undefined ? 'A request' : `The request for port ${port}`;
+  const destination = destinationOf(approval);
+  const what =
+    destination !== undefined
+      ? `The request for ${destination}`
+      : port === undefined
+        ? 'A request'
+        : `The request for port ${port}`;
   return now >= Date.parse(approval.expires_at)
     ? `${what} has ended: nobody decided in time.`
     : `${what} no longer waits: somebody decided elsewhere, or its agent has left.`;
 }
 
-export type Choice = 'once' | 'port' | 'run' | 'always' | 'deny';
+export type Choice = 'once' | 'port' | 'run' | 'always' | 'deny' | 'never';
 
 /** What each button is called; undefined for a scope that the request does not have. */
 export function choiceLabel(
-  approval: Pick<WaitingApproval, 'arguments' | 'owner'>,
+  approval: Pick<WaitingApproval, 'arguments' | 'owner' | 'tool'>,
   choice: Choice,
   user: string,
 ): string | undefined {
   const port = portOf(approval);
+  const isHost = destinationOf(approval) !== undefined;
   const runs = approval.owner === user ? 'all my runs' : `all runs of ${approval.owner}`;
   const words: Readonly<Record<Choice, string | undefined>> = {
     once: 'Approve once',
     deny: 'Deny',
+    never: isHost ? 'Never for this sandbox' : undefined,
     port: port === undefined ? undefined : `Port ${port} for this run`,
-    run: port === undefined ? 'All of this run' : 'Any port of this run',
-    always: port === undefined ? `All of ${runs}` : `Any port of ${runs}`,
+    run: isHost ? 'This host for this run' : port === undefined ? 'All of this run' : 'Any port of this run',
+    always: isHost ? `This host for ${runs}` : port === undefined ? `All of ${runs}` : `Any port of ${runs}`,
   };
   return words[choice];
 }
 
 /** What the widest approval does, before it is confirmed. */
-export function widestLabel({ owner }: Pick<WaitingApproval, 'owner'>, user: string): string {
+export function widestLabel(
+  approval: Pick<WaitingApproval, 'arguments' | 'owner' | 'tool'>,
+  user: string,
+): string {
+  const { owner } = approval;
   const whose = owner === user ? 'Your agents' : `The agents of ${owner}`;
   const whom = owner === user ? 'asking you' : 'asking anyone';
+  const destination = destinationOf(approval);
+  if (destination !== undefined) {
+    return `${whose} then connect to ${destination} without ${whom}: in all runs, now and later. Press again to confirm.`;
+  }
   return `${whose} then open any port without ${whom}: in all runs, now and later. Press again to confirm.`;
 }
 
@@ -77,7 +108,7 @@ export function mayCover(
   choice: Choice,
   waiting: readonly WaitingApproval[],
 ): readonly WaitingApproval[] {
-  if (choice === 'once' || choice === 'deny') return [];
+  if (choice === 'once' || choice === 'deny' || choice === 'never') return [];
   return waiting.filter(
     (other) =>
       other.request_id !== approval.request_id &&
@@ -89,18 +120,20 @@ export function mayCover(
 
 /** What a decision has done. `also`: what else waited and is approved by it. */
 export function decidedLabel(
-  approval: Pick<WaitingApproval, 'arguments' | 'owner'>,
+  approval: Pick<WaitingApproval, 'arguments' | 'owner' | 'tool'>,
   choice: Choice,
   user: string,
   also: readonly Pick<WaitingApproval, 'arguments'>[] = [],
 ): string {
   const port = portOf(approval);
-  const what = port === undefined ? 'the request' : `port ${port}`;
+  const destination = destinationOf(approval);
+  const what = destination ?? (port === undefined ? 'the request' : `port ${port}`);
+  if (choice === 'never') return `${what} is now on the deny list of the sandbox.`;
   if (choice === 'deny') return `Denied ${what}. If the agent asks again, you decide again.`;
   if (choice === 'once') return `Approved ${what} once.`;
   const others = alsoLabel(also);
   if (choice === 'port') return `Approved ${what} for this run.${others} Other ports are still asked about.`;
-  const every = port === undefined ? 'everything' : 'any port';
+  const every = destination ?? (port === undefined ? 'everything' : 'any port');
   const denied = ' What you denied in a run is still asked about.';
   if (choice === 'run') return `Approved ${every} of this run.${others}${denied}`;
   const runs = approval.owner === user ? 'all your runs' : `all runs of ${approval.owner}`;

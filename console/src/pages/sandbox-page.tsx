@@ -11,6 +11,7 @@ import { Started } from '../sandboxes/started.tsx';
 import '../sandboxes/sandboxes.css';
 import { Terminals } from '../sandboxes/terminals.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
+import { networkWords } from '../sandboxes/network-words.ts';
 
 const CHANGES_FILES: ReadonlySet<string> = new Set(['file_written', 'file_deleted', 'exec']);
 
@@ -62,7 +63,7 @@ export function SandboxPage({ id }: { readonly id: string }) {
             <span>{sandbox.image ?? 'default image'}</span>
             {resources.cpu === null ? null : <span>{resources.cpu} CPU</span>}
             {resources.memory_mb === null ? null : <span>{resources.memory_mb.toLocaleString()} MiB</span>}
-            <span>{sandbox.network ? 'internet' : 'no internet'}</span>
+            <span>{networkWords(sandbox)}</span>
           </p>
         </div>
         <SandboxActions sandbox={sandbox} onChange={reload} onDeleted={() => navigate('/sandboxes')} />

@@ -72,6 +72,7 @@ export function eventDetail({ type, data }: RunEvent): string {
   const port = data['target_port'] ?? data['port'];
   const exitCode = data['exit_code'];
   const parts = [
+    text('host'),
     typeof port === 'number' ? `port ${port}` : type.startsWith('tool.') ? tool : undefined,
     text('server'),
     type === 'server.changed' ? text('state') : undefined,

@@ -7,6 +7,7 @@ import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { Ago } from './ago.tsx';
 import { Delegations } from './delegations.tsx';
+import { networkWords } from './network-words.ts';
 
 type Detail = Answer<'GET /v1/sandbox/{id}'>;
 
@@ -40,8 +41,7 @@ export function SandboxDetails({ sandbox, onChange }: SandboxDetailsProps) {
           {limits.disk_mb.value.toLocaleString()} MiB <Held by={limits.disk_mb.enforced_by} />
         </Fact>
         <Fact name="Network">
-          {limits.network.value === 'none' ? 'none' : 'the internet, without private networks'}{' '}
-          <Held by={limits.network.enforced_by} />
+          {networkWords(sandbox)} <Held by={limits.network.enforced_by} />
         </Fact>
         <Fact name="Environment">
           {sandbox.env_names.length === 0 ? 'nothing of its own' : sandbox.env_names.join(', ')}

@@ -1,6 +1,7 @@
 import type { Owner } from '../../ports/owner.ts';
 import type { SandboxRecord } from '../../ports/sandbox-records.ts';
 import { EDITOR_OWNER, sessionOf, tagsOf } from '../../rules/editor/editor-owner.ts';
+import { NO_NETWORK } from '../../rules/network/network-policy.ts';
 import { NO_QUOTAS } from '../../rules/quotas.ts';
 import { createSandbox, type CreateSandboxDeps } from '../create-sandbox.ts';
 import { readySandbox, type UseSandboxDeps } from '../use-sandbox.ts';
@@ -15,7 +16,7 @@ export function snapshotSandbox(
 ): Promise<SandboxRecord> {
   return createSandbox(
     { ...deps, quotas: NO_QUOTAS },
-    { owner: EDITOR_OWNER, sessionKey: sessionOf(snapshotId), tags: tagsOf(owner) },
+    { owner: EDITOR_OWNER, sessionKey: sessionOf(snapshotId), tags: tagsOf(owner), network: NO_NETWORK },
     (made) => Promise.resolve(made),
     signal,
     (known) => readySandbox(deps, known),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { executeCommand } from '#core/use-cases/execute-command.ts';
 import { publishCommand } from '#core/use-cases/publish-command.ts';
+import { BlockedHostDto, blockedFrom } from '../../sandboxes/blocked-hosts.ts';
 import { defineTool } from '../mcp-tool.ts';
 import { filePath, runId } from './inputs.ts';
 import { keptOutput } from './kept-output.ts';
@@ -12,7 +13,7 @@ export const runCommandTool = defineTool({
   name: 'run_command',
   title: 'Run a command',
   description:
-    'Run a shell command in the sandbox of a run and return its exit code and output (of long output the beginning and the end). There is no network. ' +
+    'Run a shell command in the sandbox of a run and return its exit code and output (of long output the beginning and the end). Package registries can be reached; for other hosts the owner may be asked, or they are blocked, and named in the answer. ' +
     'Start servers with start_server, not in the background of a command.',
   input: z.strictObject({
     run_id: runId,
@@ -31,11 +32,13 @@ export const runCommandTool = defineTool({
     stderr: z.string(),
     timed_out: z.boolean(),
     left_out_bytes: z.number().int().describe('How much of the output is missing in its middle'),
+    blocked: z.array(BlockedHostDto).optional().describe('Hosts that the network policy refused meanwhile'),
   }),
   annotations: { readOnlyHint: false, destructiveHint: true },
   async run({ run_id, command, cwd, timeout_seconds }, context) {
     const { services, signal } = context;
     const { id, env } = await sandboxOf(context, run_id);
+    const blocked = blockedFrom(services, id);
     const running = await executeCommand(
       services,
       id,
@@ -55,11 +58,15 @@ export const runCommandTool = defineTool({
       stderr: stderr.text,
       timed_out: timedOut(),
       left_out_bytes: stdout.missing + stderr.missing,
+      ...blocked(),
     };
     const how = data.timed_out ? `ended after ${timeout_seconds} s, its time limit` : `exit code ${code}`;
     const said = [data.stdout, data.stderr === '' ? '' : `stderr:\n${data.stderr}`].filter(
       (each) => each !== '',
     );
-    return { data, text: [...said, `[${how}]`].join('\n') };
+    const refused = (data.blocked ?? []).map(
+      ({ host, port, rule, hint }) => `[${host}:${port} was blocked (${rule}). ${hint}]`,
+    );
+    return { data, text: [...said, ...refused, `[${how}]`].join('\n') };
   },
 });

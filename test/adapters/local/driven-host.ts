@@ -20,7 +20,6 @@ export interface HostPlace {
   readonly as: 'root' | 'ordinary user';
   /** What stands before its command line, to start it in namespaces of the test's own. */
   readonly within?: readonly string[];
-  readonly alsoReachable?: readonly string[];
 }
 
 /** Puts the code where the host's user can read it, and gives it a data folder and a home. */
@@ -58,10 +57,7 @@ export class DrivenHost {
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(reason: Error): void }>();
   #next = 0;
 
-  static async start(
-    { folder, isolation, as, within = [], alsoReachable = [] }: HostPlace,
-    secret = '',
-  ): Promise<DrivenHost> {
+  static async start({ folder, isolation, as, within = [] }: HostPlace, secret = ''): Promise<DrivenHost> {
     const drops = as === 'ordinary user' && process.getuid?.() === 0;
     const script = join(folder, 'code/test/adapters/local/host-driver.ts');
     const node = [join(folder, 'node'), '--disable-warning=ExperimentalWarning'];
@@ -73,7 +69,6 @@ export class DrivenHost {
       script,
       join(folder, 'data'),
       isolation,
-      ...alsoReachable,
     ];
     const child = spawn(program, args, {
       cwd: folder,

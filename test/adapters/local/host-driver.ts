@@ -9,22 +9,22 @@ import type { IsolationKind } from '#adapters/local/isolation.ts';
 import type { ExecCommand } from '#core/ports/sandbox-provider.ts';
 import { survivesHostileTrees } from '#test/contracts/hostile-trees.ts';
 
-const [dataDir = '', isolation, ...alsoReachable] = process.argv.slice(2);
+const [dataDir = '', isolation] = process.argv.slice(2);
 const provider = createLocalProvider({
   dataDir,
   isolation: isolation as IsolationKind,
   answerWithin: 1000,
-  alsoReachable,
 });
 
 let channelRequests = 0;
-await provider.serveChannels((id) =>
-  createServer((request, response) => {
-    channelRequests += 1;
-    // A path of its own is answered by nobody: the connection stays.
-    if (request.url !== '/wait') response.end(`${process.pid} ${id}\n`);
-  }),
-);
+await provider.serveChannels({
+  calls: (id) =>
+    createServer((request, response) => {
+      channelRequests += 1;
+      // A path of its own is answered by nobody: the connection stays.
+      if (request.url !== '/wait') response.end(`${process.pid} ${id}\n`);
+    }),
+});
 
 const text = async (stream: AsyncIterable<unknown>): Promise<string> => {
   let all = '';

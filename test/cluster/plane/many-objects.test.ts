@@ -1,3 +1,4 @@
+import { NO_NETWORK } from '#core/rules/network/network-policy.ts';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
 import { gate } from '#adapters/kubernetes/client/gate.ts';
@@ -45,7 +46,7 @@ suite('two reapers at once among 10,000 objects on a real API server', missing()
         name: null,
         tags: {},
         resources: {},
-        network: false,
+        network: NO_NETWORK,
         env: {},
         place: 'here',
         createdAt: at,

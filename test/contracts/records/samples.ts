@@ -1,3 +1,4 @@
+import { NO_NETWORK } from '#core/rules/network/network-policy.ts';
 import type { Owner } from '#core/ports/owner.ts';
 import type { EndReason, Tombstone } from '#core/ports/preview-records.ts';
 import type { RunRecord } from '#core/ports/run-records.ts';
@@ -48,7 +49,7 @@ export function sandbox(id: string, rest: Partial<SandboxRecord> = {}): SandboxR
     name: null,
     tags: {},
     resources: {},
-    network: false,
+    network: NO_NETWORK,
     env: {},
     skills: [],
     lastActiveAt: rest.createdAt ?? NOON,

@@ -1,8 +1,16 @@
+import { type NetworkPolicy, NO_NETWORK } from '#core/rules/network/network-policy.ts';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Records } from '#core/ports/records.ts';
 import type { Reservation } from '#core/ports/sandbox-records.ts';
 import { POOL_OWNER } from '#core/rules/pool-owner.ts';
 import { ALICE, BOB, minutes, NOON, sandbox, THREE } from './samples.ts';
+
+const NETWORK: NetworkPolicy = {
+  mode: 'allowlist',
+  allow: [{ host: '*.example.com', ports: [443] }],
+  deny: [{ host: 'a.example.com' }],
+  ask: false,
+};
 
 /** What the records promise of who may have a sandbox, and of when it was used; `peer` is a second instance on the same database. */
 export function sandboxLifeContract(
@@ -20,6 +28,15 @@ export function sandboxLifeContract(
       return counts;
     };
 
+    test('what a sandbox may reach is changed, of its own generation alone', async () => {
+      const made = sandbox('box');
+      await records.sandboxes.create(made);
+      await records.sandboxes.setNetwork({ id: 'box', generation: 2 }, NETWORK);
+      expect((await peer.sandboxes.get('box'))?.network).toEqual(NO_NETWORK);
+      await records.sandboxes.setNetwork({ id: 'box', generation: 1 }, NETWORK);
+      expect((await peer.sandboxes.get('box'))?.network).toEqual(NETWORK);
+    });
+
     describe('reserved', () => {
       test('they come back with all they were given', async () => {
         const given = sandbox('box', {
@@ -27,7 +44,7 @@ export function sandboxLifeContract(
           name: 'n',
           tags: { thread_id: '1', 'a.b': '"' },
           resources: { cpu: 0.25, memoryMb: 512, diskMb: 100 },
-          network: true,
+          network: NETWORK,
           env: { TOKEN: 'a\n"ß' },
         });
         expect(await records.sandboxes.reserve(given)).toEqual({ kind: 'reserved', sandbox: given });
@@ -202,6 +219,7 @@ export function sandboxLifeContract(
         env: { KEY: 'value' },
         ttlSeconds: 60,
         resources: {},
+        network: NETWORK,
         ...most(1),
       };
       const take = (more: object = {}) =>
@@ -215,6 +233,7 @@ export function sandboxLifeContract(
         ttlSeconds: 60,
         heartbeatAt: minutes(1),
         env: { KEY: 'value' },
+        network: NETWORK,
         owner: ALICE,
       });
       expect(await take(most(9))).toBeUndefined();

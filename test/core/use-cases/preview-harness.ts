@@ -1,3 +1,4 @@
+import { NO_NETWORK } from '#core/rules/network/network-policy.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import type { Records } from '#core/ports/records.ts';
@@ -52,7 +53,7 @@ export async function previewHarness(change: Partial<PreviewOptions> = {}) {
       name: null,
       tags: {},
       resources: {},
-      network: false,
+      network: NO_NETWORK,
       env: {},
       place: 'here',
       desired: 'running',

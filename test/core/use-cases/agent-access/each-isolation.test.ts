@@ -44,7 +44,7 @@ for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
         completedAt: null,
       });
       provider = createLocalProvider({ dataDir: folder, isolation });
-      await provider.serveChannels(channel);
+      await provider.serveChannels({ calls: channel });
       await provider.create({ id });
     });
     afterAll(async () => {

@@ -1,3 +1,4 @@
+import { NO_NETWORK } from '#core/rules/network/network-policy.ts';
 import { NO_QUOTAS } from '#core/rules/quotas.ts';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -126,7 +127,7 @@ describe('a kept pool', () => {
     const { defaultSize } = provider;
     for (const other of [
       { image: 'debian' },
-      { network: true },
+      { network: { ...NO_NETWORK, mode: 'open' as const } },
       { resources: { memoryMb: defaultSize.memoryMb + 1 } },
     ]) {
       expect(await create(other)).not.toBe(ready);
@@ -169,7 +170,7 @@ describe('a kept pool', () => {
         name: null,
         tags: {},
         resources: {},
-        network: false,
+        network: NO_NETWORK,
         env: {},
         place: 'here',
         desired: 'running',
@@ -243,7 +244,7 @@ describe('a kept pool whose sandboxes', () => {
       name: null,
       tags: {},
       resources: {},
-      network: false,
+      network: NO_NETWORK,
       env: {},
       place: 'here',
       desired: 'running',

@@ -1,0 +1,202 @@
+import { lookup } from 'node:dns/promises';
+import { type ClientRequest, request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as after } from 'node:timers/promises';
+import { destinationText, type Destination } from '#core/rules/network/network-policy.ts';
+import { hostText, type NetworkHost, readHost } from '#core/rules/network/network-host.ts';
+import { addressRefusal } from '#core/rules/network/private-address.ts';
+import { type MachineProxies, proxyFor } from './machine-proxies.ts';
+
+/** For each address of a host, in milliseconds. */
+const CONNECT_MS = 10_000;
+
+/** How long a name is looked up here where the machine's proxy may know it better, in milliseconds. */
+const PROXY_WAITS_MS = 1_000;
+
+/** Addresses of one name that are tried. */
+const MOST_ADDRESSES = 6;
+
+/** A destination that is allowed and cannot be connected to. */
+export class DialError extends Error {
+  /** Whether an address was refused, as opposed to a failure of the network. */
+  readonly refused: boolean;
+
+  constructor(message: string, refused: boolean, options?: ErrorOptions) {
+    super(message, options);
+    this.refused = refused;
+  }
+}
+
+export interface Dialled {
+  readonly socket: Socket;
+  /** Set where the socket leads to the machine's proxy, which takes requests in absolute form. */
+  readonly proxy?: URL | undefined;
+}
+
+export interface DialOptions {
+  /** Private ranges of the installation's own that may be connected to, in CIDR notation. */
+  readonly permitted: readonly string[];
+  readonly proxies: MachineProxies;
+  /** @default the system's */
+  readonly resolve?: ((name: string) => Promise<readonly string[]>) | undefined;
+}
+
+/**
+ * Resolves, checks every address, and connects to the very address that was checked. Behind the machine's own proxy the
+ * proxy connects, and resolves where this machine cannot.
+ * @throws DialError
+ */
+export async function dialDestination(
+  destination: Destination,
+  mayBePrivate: boolean,
+  { permitted, proxies, resolve = resolveName }: DialOptions,
+  signal: AbortSignal,
+): Promise<Dialled> {
+  const { host, port, http } = destination;
+  const proxy = proxyFor(proxies, hostText(host), port);
+  const addresses = await addressesOf(host, resolve, proxy !== undefined);
+  signal.throwIfAborted();
+  const refusals = addresses.map((address) => addressRefusal(address, permitted, mayBePrivate));
+  const usable = addresses.filter((_, index) => refusals[index] === undefined).slice(0, MOST_ADDRESSES);
+  const refusal = refusals.find((each) => each !== undefined);
+  if (usable.length === 0 && refusal !== undefined) {
+    throw new DialError(`${hostText(host)} is a ${refusal}`, true);
+  }
+  if (proxy !== undefined) {
+    // Proxies allow tunnels to port 443 and seldom to others.
+    if (http !== undefined && proxy.protocol === 'http:') {
+      return { socket: await connectTo(hostOf(proxy), Number(portOf(proxy)), signal), proxy };
+    }
+    return { socket: await connectThrough(proxy, destinationText(destination), signal) };
+  }
+  let failure: unknown;
+  for (const address of usable) {
+    try {
+      return { socket: await connectTo(address, port, signal) };
+    } catch (error) {
+      signal.throwIfAborted();
+      failure = error;
+    }
+  }
+  const { code = 'no answer' } = (failure ?? {}) as NodeJS.ErrnoException;
+  throw new DialError(`${destinationText(destination)} cannot be reached (${code})`, false, {
+    cause: failure,
+  });
+}
+
+async function addressesOf(
+  host: NetworkHost,
+  resolve: (name: string) => Promise<readonly string[]>,
+  hasProxy: boolean,
+): Promise<readonly string[]> {
+  if (host.kind === 'address') return [host.address];
+  try {
+    const found = await (hasProxy
+      ? Promise.race([resolve(host.name), after(PROXY_WAITS_MS, [])])
+      : resolve(host.name));
+    return found.flatMap((text) => {
+      const address = readHost(text);
+      return address?.kind === 'address' ? [address.address] : [];
+    });
+  } catch (error) {
+    if (hasProxy) return [];
+    const { code = 'no answer' } = error as NodeJS.ErrnoException;
+    throw new DialError(`${host.name} cannot be resolved (${code})`, false, { cause: error });
+  }
+}
+
+async function resolveName(name: string): Promise<readonly string[]> {
+  const found = await lookup(name, { all: true, order: 'ipv4first' });
+  return found.map(({ address }) => address);
+}
+
+function connectTo(address: string, port: number, signal: AbortSignal): Promise<Socket> {
+  const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
+  return new Promise((resolve, reject) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
+      socket.off('error', failed).off('connect', opened);
+    };
+    const failed = (error: Error): void => {
+      done();
+      socket.on('error', () => {}).destroy();
+      reject(error);
+    };
+    const opened = (): void => {
+      done();
+      socket.on('error', () => {});
+      resolve(socket);
+    };
+    const abort = (): void => failed(signal.reason as Error);
+    const timer = setTimeout(
+      () => failed(Object.assign(new Error('too slow'), { code: 'ETIMEDOUT' })),
+      CONNECT_MS,
+    );
+    socket.once('error', failed).once('connect', opened);
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
+  });
+}
+
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
+function portOf({ port, protocol }: URL): string {
+  return port !== '' ? port : protocol === 'https:' ? '443' : '80';
+}
+
+/** The value of `Proxy-Authorization`; undefined where the proxy's URL names nobody. */
+export function proxyAuthorization({ username, password }: URL): string | undefined {
+  if (username === '') return undefined;
+  const user = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return `Basic ${Buffer.from(user).toString('base64')}`;
+}
+
+/** RFC 9110 §9.3.6. */
+function connectThrough(proxy: URL, authority: string, signal: AbortSignal): Promise<Socket> {
+  const request = proxy.protocol === 'https:' ? httpsRequest : httpRequest;
+  const authorization = proxyAuthorization(proxy);
+  return new Promise((resolve, reject) => {
+    const failed = (cause: unknown): void => {
+      const { code = 'no answer' } = cause as NodeJS.ErrnoException;
+      reject(
+        new DialError(`${authority}: the machine's proxy cannot be reached (${code})`, false, { cause }),
+      );
+    };
+    request({
+      host: hostOf(proxy),
+      port: portOf(proxy),
+      method: 'CONNECT',
+      path: authority,
+      agent: false,
+      signal,
+      timeout: CONNECT_MS,
+      headers: {
+        host: authority,
+        ...(authorization !== undefined && { 'proxy-authorization': authorization }),
+      },
+    })
+      .once('connect', (response, socket: Socket, head) => {
+        socket.on('error', () => {});
+        if (response.statusCode !== 200) {
+          socket.destroy();
+          reject(new DialError(`${authority}: the machine's proxy answered ${response.statusCode}`, false));
+          return;
+        }
+        if (head.length > 0) socket.unshift(head);
+        resolve(socket);
+      })
+      .once('response', (response) => {
+        response.destroy();
+        reject(new DialError(`${authority}: the machine's proxy answered ${response.statusCode}`, false));
+      })
+      .once('timeout', function (this: ClientRequest) {
+        this.destroy(Object.assign(new Error('too slow'), { code: 'ETIMEDOUT' }));
+      })
+      .once('error', failed)
+      .end();
+  });
+}

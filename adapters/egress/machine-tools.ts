@@ -1,0 +1,159 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
+import { NETWORK } from '#guest/protocol/network.ts';
+import type { MachineRegistry } from '#core/rules/network/network-presets.ts';
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** What sandboxes take over from the package managers of this machine. */
+export interface MachineTools {
+  readonly registries: readonly MachineRegistry[];
+  /** For every command in a sandbox. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** PEM. What this machine trusts beside the public authorities; undefined where it names nothing. */
+  readonly certificates: string | undefined;
+}
+
+const PROXY = `http://127.0.0.1:${NETWORK.port}`;
+const LOOPBACK = 'localhost,127.0.0.1,::1,.localhost';
+
+/** What tools read that know nothing of the usual four. */
+const FOR_TOOLS = {
+  NODE_USE_ENV_PROXY: '1',
+  YARN_HTTP_PROXY: PROXY,
+  YARN_HTTPS_PROXY: PROXY,
+  JAVA_TOOL_OPTIONS: [
+    `-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=${NETWORK.port}`,
+    `-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=${NETWORK.port}`,
+    '-Dhttp.nonProxyHosts=localhost|127.*|[::1]',
+  ].join(' '),
+} as const;
+
+/** Variables that name a file of authorities, by the tools that read them. */
+const CERTIFICATE_FILES = [
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+  'REQUESTS_CA_BUNDLE',
+  'PIP_CERT',
+  'CURL_CA_BUNDLE',
+  'GIT_SSL_CAINFO',
+  'CARGO_HTTP_CAINFO',
+] as const;
+
+/** Reads npm's and pip's configuration of this user and this machine. Credentials stay where they are. */
+export function readMachineTools(environment: Variables): MachineTools {
+  const npm = readNpm(environment);
+  const pip = readPip(environment);
+  const npmRegistry = registryUrl(npm.get('registry'));
+  const indexes = [pip.get('index-url'), ...(pip.get('extra-index-url') ?? '').split(/\s+/)]
+    .map(registryUrl)
+    .filter((url) => url !== undefined);
+  const scoped = [...npm]
+    .filter(([name]) => /^@[^:]+:registry$/.test(name))
+    .map(([, value]) => registryUrl(value))
+    .filter((url) => url !== undefined);
+  const certificates = readCertificates(environment, [npm.get('cafile'), pip.get('cert')]);
+  const [index, ...more] = indexes;
+  return {
+    registries: [
+      ...[npmRegistry, ...scoped].flatMap((url) => (url === undefined ? [] : [registryOf('npm', url)])),
+      ...indexes.map((url) => registryOf('pypi', url)),
+    ],
+    environment: {
+      ...Object.fromEntries(
+        ['http_proxy', 'https_proxy'].flatMap((name) => [
+          [name, PROXY],
+          [name.toUpperCase(), PROXY],
+        ]),
+      ),
+      no_proxy: LOOPBACK,
+      NO_PROXY: LOOPBACK,
+      ...FOR_TOOLS,
+      ...(npmRegistry !== undefined && { npm_config_registry: npmRegistry.href }),
+      ...(index !== undefined && pip.get('index-url') !== undefined && { PIP_INDEX_URL: index.href }),
+      ...(more.length > 0 && { PIP_EXTRA_INDEX_URL: more.map(({ href }) => href).join(' ') }),
+      ...(certificates !== undefined &&
+        Object.fromEntries(CERTIFICATE_FILES.map((name) => [name, NETWORK.certificates]))),
+    },
+    certificates,
+  };
+}
+
+function registryOf(preset: string, { hostname, port, protocol }: URL): MachineRegistry {
+  return { preset, host: hostname, port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port) };
+}
+
+/** Without its user and password. Undefined for what is no URL, and for one with an address: those are not allowed by name. */
+function registryUrl(text: string | undefined): URL | undefined {
+  try {
+    const url = new URL(text ?? '');
+    if (url.protocol !== 'https:' && url.protocol !== 'http:') return undefined;
+    url.username = '';
+    url.password = '';
+    url.search = '';
+    return url;
+  } catch {
+    return undefined;
+  }
+}
+
+function readNpm(environment: Variables): Map<string, string> {
+  const home = environment['HOME'] ?? '';
+  const files = [
+    environment['npm_config_globalconfig'] ?? '/usr/etc/npmrc',
+    environment['npm_config_userconfig'] ?? join(home, '.npmrc'),
+  ];
+  const settings = new Map(files.flatMap(readSettings));
+  for (const name of ['registry', 'cafile']) {
+    const value = environment[`npm_config_${name}`] ?? environment[`NPM_CONFIG_${name.toUpperCase()}`];
+    if (value) settings.set(name, value);
+  }
+  return settings;
+}
+
+function readPip(environment: Variables): Map<string, string> {
+  const home = environment['HOME'] ?? '';
+  const files = [
+    '/etc/pip.conf',
+    join(home, '.pip', 'pip.conf'),
+    join(environment['XDG_CONFIG_HOME'] ?? join(home, '.config'), 'pip', 'pip.conf'),
+    environment['PIP_CONFIG_FILE'] ?? '',
+  ];
+  const settings = new Map(files.flatMap(readSettings));
+  for (const name of ['index-url', 'extra-index-url', 'cert']) {
+    const value = environment[`PIP_${name.replaceAll('-', '_').toUpperCase()}`];
+    if (value) settings.set(name, value);
+  }
+  return settings;
+}
+
+/** Lines `name = value`, in whatever section. Nothing for a file that cannot be read. */
+function readSettings(file: string): [string, string][] {
+  try {
+    return readFileSync(file, 'utf8')
+      .split('\n')
+      .flatMap((line) => {
+        const [, name, value] = /^\s*([^#;=\s[][^=]*?)\s*=\s*(.*?)\s*$/.exec(line) ?? [];
+        return name === undefined || value === undefined ? [] : [[name, value.replace(/^"(.*)"$/, '$1')]];
+      });
+  } catch {
+    return [];
+  }
+}
+
+/** With the public authorities: most tools read such a file in the place of their own. */
+function readCertificates(
+  environment: Variables,
+  named: readonly (string | undefined)[],
+): string | undefined {
+  const files = [...named, environment['NODE_EXTRA_CA_CERTS'], environment['SSL_CERT_FILE']];
+  const texts = [...new Set(files)].flatMap((file) => {
+    try {
+      return file === undefined || file === '' ? [] : [readFileSync(file, 'utf8')];
+    } catch {
+      return [];
+    }
+  });
+  return texts.length === 0 ? undefined : [...texts, ...rootCertificates].join('\n');
+}

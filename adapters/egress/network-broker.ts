@@ -1,0 +1,367 @@
+import { type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http';
+import type { Server, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { splice } from '#proxy/splice.ts';
+import { hostText, type NetworkHost, readHost } from '#core/rules/network/network-host.ts';
+import {
+  decideNetwork,
+  type Destination,
+  destinationText,
+  type NetworkDecision,
+  type NetworkPolicy,
+  type PresetRule,
+} from '#core/rules/network/network-policy.ts';
+import type { BlockedHost, NetworkAttempt, NetworkQuestion } from '#core/ports/network.ts';
+import { readFirstFlight } from './client-hello.ts';
+import {
+  type Dialled,
+  dialDestination,
+  DialError,
+  type DialOptions,
+  proxyAuthorization,
+} from './dial-destination.ts';
+import { createProxyFront, type TunnelRequest } from './proxy-front.ts';
+
+export interface NetworkBrokerDeps extends DialOptions {
+  readonly presets: readonly PresetRule[];
+  /** Undefined for a sandbox that does not exist. */
+  policyOf(sandboxId: string): Promise<NetworkPolicy | undefined>;
+  /** Asks the owner; resolves with what was decided: `undefined` allows, a text says why not. */
+  ask(question: NetworkQuestion, signal: AbortSignal): Promise<string | undefined>;
+  /** Called at the end of each connection, and at each refusal. */
+  attempted(sandboxId: string, attempt: NetworkAttempt): void;
+  /** How an owner allows what was blocked. */
+  hint(sandboxId: string, blocked: BlockedHost): string;
+}
+
+/** A ClientHello that comes later is no TLS client, or a hostile one. In milliseconds. */
+const FIRST_FLIGHT_MS = 30_000;
+
+/** Of one connection, from the request until its last byte. */
+interface Flow {
+  readonly sandboxId: string;
+  readonly destination: Destination;
+  readonly began: number;
+  readonly ended: AbortController;
+  decision: NetworkDecision;
+  /** The owner has allowed this connection. */
+  approved: boolean;
+  bytesOut: number;
+  bytesIn: number;
+}
+
+class Blocked extends Error {}
+
+/**
+ * Makes every connection of the sandboxes on this machine. What a sandbox sends is hostile input; what it may reach, its
+ * policy says, which can change while connections are open.
+ */
+export class NetworkBroker {
+  readonly #deps: NetworkBrokerDeps;
+  readonly #flows = new Map<string, Set<Flow>>();
+  readonly #stopped = new AbortController();
+
+  constructor(deps: NetworkBrokerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Of one sandbox; not listening yet. */
+  serverFor(sandboxId: string): Server {
+    return createProxyFront({
+      tunnel: (tunnel) => void this.#tunnel(sandboxId, tunnel),
+      request: (request, response, clientPort) =>
+        void this.#request(sandboxId, request, response, clientPort),
+    });
+  }
+
+  /** Ends the open connections that the sandbox's policy no longer allows. */
+  async policyChanged(sandboxId: string): Promise<void> {
+    const flows = this.#flows.get(sandboxId);
+    if (flows === undefined) return;
+    const policy = await this.#deps.policyOf(sandboxId);
+    for (const flow of flows) {
+      const decision = this.#decide(policy, flow.destination);
+      if (decision.kind === 'allow' || (decision.kind === 'ask' && flow.approved)) continue;
+      // One that waits for its owner is told why.
+      if (flow.decision.kind !== 'allow') flow.decision = { ...decision, kind: 'deny' };
+      flow.ended.abort(new Blocked(decision.rule));
+    }
+  }
+
+  /** Ends every connection. */
+  close(): void {
+    this.#stopped.abort();
+    for (const flows of this.#flows.values()) for (const flow of flows) flow.ended.abort(new Error('closed'));
+  }
+
+  async #tunnel(sandboxId: string, { host, port, clientPort, client, head, ...answers }: TunnelRequest) {
+    const named = readHost(host);
+    if (named === undefined)
+      return answers.refuse('blocked', `${JSON.stringify(host)} is not a host name.\n`);
+    const flow = this.#begin(sandboxId, { host: named, port });
+    client.once('close', () => flow.ended.abort());
+    try {
+      const { socket } = await this.#open(flow, clientPort);
+      if (head.length > 0) client.unshift(head);
+      answers.accept();
+      flow.ended.signal.addEventListener('abort', () => {
+        socket.destroy();
+        client.destroy();
+      });
+      await this.#checkServerName(flow, client, socket);
+      splice(client, socket, (from, count) => {
+        if (from === 'a') flow.bytesOut += count;
+        else flow.bytesIn += count;
+      });
+      socket.once('close', () => this.#end(flow));
+    } catch (error) {
+      if (!client.destroyed) this.#refuse(flow, error, answers.refuse);
+      this.#end(flow, error);
+    }
+  }
+
+  async #request(
+    sandboxId: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    clientPort: number | undefined,
+  ): Promise<void> {
+    const refuse = (how: 'blocked' | 'unreachable' | 'invalid', message: string): void => {
+      if (response.headersSent) return void response.destroy();
+      const status = { blocked: 403, unreachable: 502, invalid: 400 }[how];
+      response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' });
+      response.end(message);
+    };
+    const url = absoluteUrl(request.url);
+    const host = url && readHost(url.hostname);
+    if (url === undefined || host === undefined) {
+      return refuse('invalid', 'This is a proxy: send the whole URL of plain HTTP, or CONNECT.\n');
+    }
+    const path = `${url.pathname}${url.search}`;
+    const destination = { host, port: Number(url.port || 80), http: { method: request.method ?? '', path } };
+    const flow = this.#begin(sandboxId, destination);
+    response.once('close', () => flow.ended.abort());
+    try {
+      const { socket, proxy } = await this.#open(flow, clientPort);
+      flow.ended.signal.addEventListener('abort', () => {
+        socket.destroy();
+        if (!response.writableFinished) response.destroy();
+      });
+      const authorization = proxy && proxyAuthorization(proxy);
+      const outgoing = httpRequest({
+        createConnection: () => socket,
+        method: request.method ?? '',
+        path: proxy === undefined ? path : url.href,
+        setHost: false,
+        headers: {
+          ...passedOn(request),
+          host: url.host,
+          connection: 'close',
+          ...(authorization !== undefined && { 'proxy-authorization': authorization }),
+        },
+      });
+      outgoing.once('response', (answer) => {
+        const headers = passedOn(answer);
+        response.writeHead(answer.statusCode ?? 502, answer.statusMessage, headers);
+        answer.on('data', (chunk: Buffer) => (flow.bytesIn += chunk.length));
+        answer.on('error', () => response.destroy());
+        answer.pipe(response);
+      });
+      outgoing.once('error', () => refuse('unreachable', `${destinationText(destination)} hung up.\n`));
+      socket.once('close', () => this.#end(flow));
+      request.on('data', (chunk: Buffer) => (flow.bytesOut += chunk.length));
+      request.pipe(outgoing);
+    } catch (error) {
+      if (!response.destroyed) this.#refuse(flow, error, refuse);
+      this.#end(flow, error);
+    }
+  }
+
+  #begin(sandboxId: string, destination: Destination): Flow {
+    const flow: Flow = {
+      sandboxId,
+      destination,
+      began: performance.now(),
+      ended: new AbortController(),
+      decision: { kind: 'deny', rule: 'undecided' },
+      approved: false,
+      bytesIn: 0,
+      bytesOut: 0,
+    };
+    // Before its policy is read: what changes from here on is asked about this one as well.
+    const flows = this.#flows.get(sandboxId) ?? new Set();
+    this.#flows.set(sandboxId, flows.add(flow));
+    if (this.#stopped.signal.aborted) flow.ended.abort(new Error('closed'));
+    return flow;
+  }
+
+  /** Decides, asks where that is decided, and connects. @throws Blocked, DialError */
+  async #open(flow: Flow, clientPort: number | undefined): Promise<Dialled> {
+    const { sandboxId, destination, ended } = flow;
+    flow.decision = this.#decide(await this.#deps.policyOf(sandboxId), destination);
+    if (flow.decision.kind === 'deny') throw new Blocked(flow.decision.rule);
+    if (flow.decision.kind === 'ask') {
+      const question = { sandboxId, host: hostText(destination.host), port: destination.port, clientPort };
+      const refusal = await this.#deps.ask(question, ended.signal);
+      flow.decision = {
+        kind: refusal === undefined ? 'allow' : 'deny',
+        rule: refusal ?? 'approved by the owner',
+      };
+      if (refusal !== undefined) throw new Blocked(refusal);
+      flow.approved = true;
+    }
+    ended.signal.throwIfAborted();
+    const dialled = await dialDestination(
+      destination,
+      flow.decision.mayBePrivate === true,
+      this.#deps,
+      ended.signal,
+    );
+    if (!ended.signal.aborted) return dialled;
+    dialled.socket.destroy();
+    throw ended.signal.reason;
+  }
+
+  #decide(policy: NetworkPolicy | undefined, destination: Destination): NetworkDecision {
+    if (policy === undefined) return { kind: 'deny', rule: 'no such sandbox' };
+    return decideNetwork(policy, this.#deps.presets, destination, true);
+  }
+
+  /**
+   * The name in TLS decides at many hosts where a connection ends up, whatever was asked for (domain fronting). Servers
+   * that speak first speak no TLS.
+   */
+  async #checkServerName(flow: Flow, client: Duplex, socket: Socket): Promise<void> {
+    const { sandboxId, destination, ended } = flow;
+    if (flow.decision.rule === 'network: open') return;
+    const flight = await firstFlight(client, socket, ended.signal);
+    if (flight.kind !== 'broken' && (flight.kind !== 'tls' || flight.name === undefined)) return;
+    const name = flight.kind === 'tls' ? readHost(flight.name ?? '') : undefined;
+    if (name !== undefined && isSame(name, destination.host)) return;
+    const other =
+      name && this.#decide(await this.#deps.policyOf(sandboxId), { host: name, port: destination.port });
+    if (other?.kind === 'allow') return;
+    flow.decision = {
+      kind: 'deny',
+      rule: name === undefined ? 'no valid TLS' : `TLS for ${hostText(name)}`,
+    };
+    ended.abort(new Blocked(flow.decision.rule));
+    throw ended.signal.reason;
+  }
+
+  #refuse(
+    flow: Flow,
+    error: unknown,
+    refuse: (how: 'blocked' | 'unreachable', message: string) => void,
+  ): void {
+    const { sandboxId, destination } = flow;
+    const isRefused = error instanceof Blocked || (error instanceof DialError && error.refused);
+    if (!isRefused)
+      return refuse('unreachable', `${error instanceof DialError ? error.message : 'Cut off'}.\n`);
+    const { host, port } = destination;
+    const rule = error instanceof DialError ? error.message : flow.decision.rule;
+    const hint = this.#deps.hint(sandboxId, { host: hostText(host), port, rule });
+    return refuse('blocked', `${destinationText(destination)} is blocked (${rule}). ${hint}\n`);
+  }
+
+  #end(flow: Flow, error?: unknown): void {
+    const { sandboxId, destination, decision, began, bytesIn, bytesOut } = flow;
+    const flows = this.#flows.get(sandboxId);
+    if (flows?.delete(flow) !== true) return;
+    if (flows.size === 0) this.#flows.delete(sandboxId);
+    flow.ended.abort();
+    const isRefused = decision.kind !== 'allow' || (error instanceof DialError && error.refused);
+    this.#deps.attempted(sandboxId, {
+      host: hostText(destination.host),
+      port: destination.port,
+      decision: isRefused ? 'blocked' : error === undefined ? 'allowed' : 'failed',
+      rule: error instanceof DialError ? error.message : decision.rule,
+      bytesIn,
+      bytesOut,
+      ms: Math.round(performance.now() - began),
+    });
+  }
+}
+
+function isSame(a: NetworkHost, b: NetworkHost): boolean {
+  return a.kind === b.kind && hostText(a) === hostText(b);
+}
+
+function absoluteUrl(text: string | undefined): URL | undefined {
+  try {
+    const url = new URL(text ?? '');
+    return url.protocol === 'http:' ? url : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** For one hop alone (RFC 9110 §7.6.1). Host follows from the URL that was decided about. */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'host',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+function passedOn({ headersDistinct, headers }: IncomingMessage): Record<string, string[]> {
+  const named = (headers.connection ?? '').split(',').map((each) => each.trim().toLowerCase());
+  const all = Object.entries(headersDistinct).filter(
+    (each): each is [string, string[]] => each[1] !== undefined,
+  );
+  return Object.fromEntries(all.filter(([name]) => !HOP_BY_HOP.has(name) && !named.includes(name)));
+}
+
+/** Leaves everything in both streams. */
+async function firstFlight(
+  client: Duplex,
+  server: Socket,
+  signal: AbortSignal,
+): Promise<ReturnType<typeof readFirstFlight>> {
+  const bytes: Buffer[] = [];
+  const timer = AbortSignal.timeout(FIRST_FLIGHT_MS);
+  const until = AbortSignal.any([signal, timer]);
+  try {
+    while (true) {
+      const speaker = await whoSpeaks(client, server, until);
+      if (speaker !== 'client') return { kind: 'other' };
+      bytes.push(client.read() as Buffer);
+      const flight = readFirstFlight(Buffer.concat(bytes));
+      if (flight.kind !== 'incomplete') return flight;
+    }
+  } finally {
+    if (bytes.length > 0) client.unshift(Buffer.concat(bytes));
+  }
+}
+
+/** Resolves once one of the two has bytes to read or has ended. */
+function whoSpeaks(
+  client: Duplex,
+  server: Socket,
+  until: AbortSignal,
+): Promise<'client' | 'server' | 'nobody'> {
+  return new Promise((resolve, reject) => {
+    const look = (): void => {
+      if (until.aborted) settle(() => reject(until.reason));
+      else if (client.readableLength > 0) settle(() => resolve('client'));
+      else if (server.readableLength > 0) settle(() => resolve('server'));
+      else if (client.readableEnded || client.destroyed || server.readableEnded || server.destroyed) {
+        settle(() => resolve('nobody'));
+      }
+    };
+    const settle = (finish: () => void): void => {
+      for (const stream of [client, server]) stream.off('readable', look).off('end', look).off('close', look);
+      until.removeEventListener('abort', look);
+      finish();
+    };
+    for (const stream of [client, server]) stream.on('readable', look).on('end', look).on('close', look);
+    until.addEventListener('abort', look);
+    look();
+  });
+}

@@ -1,0 +1,75 @@
+import { getPublicSuffix } from 'tldts';
+import { readHost } from './network-host.ts';
+import type { NetworkRule } from './network-policy.ts';
+
+/** An entry of `allow` or `deny` as callers write it. */
+export type RuleInput =
+  | string
+  | {
+      readonly host: string;
+      readonly ports?: readonly number[] | undefined;
+      readonly methods?: readonly string[] | undefined;
+      readonly paths?: readonly string[] | undefined;
+    };
+
+type RuleParts = Exclude<RuleInput, string>;
+
+/** Entries of a list. */
+export const MOST_RULES = 200;
+
+/** @returns the rule, or what is wrong with the entry */
+export function readRule(input: RuleInput, list: 'allow' | 'deny'): NetworkRule | string {
+  const given: RuleParts | undefined = typeof input === 'string' ? splitEntry(input) : input;
+  if (given === undefined) return `${JSON.stringify(input)}: write host, *.host or host:port`;
+  const { methods, paths } = given;
+  const ports = given.ports?.length === 0 ? undefined : given.ports;
+  if (ports?.some((port) => !Number.isInteger(port) || port < 1 || port > 65_535) === true) {
+    return `${given.host}: a port is a whole number from 1 to 65535`;
+  }
+  const host = readPattern(given.host, list);
+  if ('problem' in host) return `${JSON.stringify(given.host)}: ${host.problem}`;
+  const badPath = paths?.find((path) => !/^\/[\w\-./~!$&'()*+,;=:@]*$/.test(path) || path.includes('..'));
+  if (badPath !== undefined) return `${given.host}: ${JSON.stringify(badPath)} is no plain path`;
+  return {
+    host: host.pattern,
+    ...(ports !== undefined && { ports: [...new Set(ports)] }),
+    ...(methods !== undefined &&
+      methods.length > 0 && { methods: methods.map((each) => each.toUpperCase()) }),
+    ...(paths !== undefined && paths.length > 0 && { paths: [...paths] }),
+  };
+}
+
+function splitEntry(text: string): RuleParts | undefined {
+  const [, host, ports] =
+    /^([^\s:/]+|\[[^\]\s]*\]|[\da-f:]*:[\da-f:.]*)(?::(\d{1,5}(?:,\d{1,5})*))?$/i.exec(text) ?? [];
+  if (host === undefined) return undefined;
+  return { host, ...(ports !== undefined && { ports: ports.split(',').map(Number) }) };
+}
+
+function readPattern(
+  text: string,
+  list: 'allow' | 'deny',
+): { readonly pattern: string } | { readonly problem: string } {
+  const isWildcard = text.startsWith('*.');
+  const base = isWildcard ? text.slice(2) : text;
+  if (text === '*' || base.includes('*')) {
+    return {
+      problem:
+        'a * stands for the labels before a name, as in *.example.com. For every host use network: "open"',
+    };
+  }
+  const host = readHost(base);
+  if (host === undefined) return { problem: 'not a host name' };
+  if (host.kind === 'address') {
+    return {
+      problem:
+        'an address. Use a host name: addresses change hands, and private ones are opened by PORTHOLE_NETWORK_PRIVATE_ALLOW',
+    };
+  }
+  const { name } = host;
+  const isSuffix = getPublicSuffix(name, { allowPrivateDomains: true }) === name;
+  if (list === 'allow' && isSuffix) {
+    return { problem: 'a public suffix, or a name without a dot. Name the hosts' };
+  }
+  return { pattern: isWildcard ? `*.${name}` : name };
+}

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { requirePerson } from '#core/callers.ts';
+import { changeNetwork } from '#core/use-cases/network/change-network.ts';
+import { findSandbox } from '#core/use-cases/find-sandbox.ts';
+import { defineRoute, json } from '../route.ts';
+import { fromNetworkFields, networkDtoFields, networkFields, toNetworkDto } from './network-fields.ts';
+import { SandboxPath } from './sandbox-path.ts';
+
+/** Events of a sandbox that are kept. */
+const MOST_EVENTS = 1_000;
+
+const Attempt = z
+  .object({
+    at: z.iso.datetime(),
+    host: z.string(),
+    port: z.int(),
+    decision: z
+      .enum(['allowed', 'blocked', 'failed'])
+      .describe('`failed`: allowed, and the host does not answer'),
+    rule: z.string().describe('What decided, or why it failed'),
+    attempts: z.int().describe('Equal ones within a second are one'),
+    bytes_in: z.int(),
+    bytes_out: z.int(),
+    ms: z.int().describe('The longest of them'),
+  })
+  .meta({ id: 'NetworkAttempt' });
+
+const Network = z
+  .object({
+    ...networkDtoFields,
+    attempts: z.array(Attempt).describe('Newest first, as far as the sandbox’s last 1,000 events reach'),
+  })
+  .meta({ id: 'SandboxNetwork' });
+
+const Policy = z.object(networkDtoFields).meta({ id: 'NetworkPolicy' });
+
+export const getSandboxNetworkRoute = defineRoute({
+  id: 'getSandboxNetwork',
+  method: 'GET',
+  path: '/v1/sandbox/{id}/network',
+  tag: 'Sandboxes',
+  summary: 'Read what a sandbox may reach, and what it has tried',
+  access: 'caller',
+  agents: true,
+  params: SandboxPath,
+  responses: { 200: { description: 'The policy and the attempts', schema: Network } },
+  errors: ['sandbox_not_found'],
+  async handle({ params, caller }, services) {
+    const sandbox = await findSandbox(services, caller, params.id, { agents: true });
+    await services.network.settled();
+    const { events } = await services.records.sandboxEvents.read(sandbox.id, {
+      after: 0,
+      limit: MOST_EVENTS,
+    });
+    const attempts = events
+      .filter(({ type }) => type === 'network')
+      .map(({ at, data }) => Attempt.parse({ ...data, at: at.toISOString() }))
+      .toReversed();
+    return json(200, { ...toNetworkDto(sandbox.network), attempts });
+  },
+});
+
+const Change = z.strictObject(networkFields).meta({ id: 'ChangeSandboxRequest' });
+
+export const changeSandboxRoute = defineRoute({
+  id: 'changeSandbox',
+  method: 'PATCH',
+  path: '/v1/sandbox/{id}',
+  tag: 'Sandboxes',
+  summary: 'Change what a sandbox may reach',
+  description:
+    'For its owner. At once, also while it runs: open connections that are no longer allowed end. A list replaces the one before.',
+  access: 'caller',
+  params: SandboxPath,
+  body: Change,
+  responses: { 200: { description: 'What it may reach from now on', schema: Policy } },
+  errors: ['sandbox_not_found', 'forbidden', 'network_not_supported'],
+  async handle({ params, body, caller }, services) {
+    const person = requirePerson(caller, 'change sandboxes');
+    const sandbox = await findSandbox(services, person, params.id);
+    return json(200, toNetworkDto(await changeNetwork(services, sandbox, fromNetworkFields(body))));
+  },
+});

@@ -1,0 +1,60 @@
+import { NetworkBroker } from '#adapters/egress/network-broker.ts';
+import type { Clock, WakingClock } from '#core/ports/clock.ts';
+import type { Ids } from '#core/ports/ids.ts';
+import type { NetworkAccess } from '#core/ports/network.ts';
+import type { Records } from '#core/ports/records.ts';
+import { packageRules } from '#core/rules/network/network-presets.ts';
+import type { Guests } from '#core/use-cases/guest.ts';
+import { askOwner } from '#core/use-cases/network/ask-owner.ts';
+import { networkLog } from '#core/use-cases/network/network-log.ts';
+import type { SandboxEventPublisher } from '#core/use-cases/sandbox-event-publisher.ts';
+import type { MachineTools } from '#adapters/egress/machine-tools.ts';
+import type { Config } from './config/config.ts';
+import type { Platform } from './platform.ts';
+
+export interface OpenNetworkDeps {
+  readonly records: Records;
+  readonly publisher: SandboxEventPublisher;
+  readonly clock: Clock & WakingClock;
+  readonly ids: Ids;
+  readonly guests: Guests;
+  readonly stopping: AbortSignal;
+  readonly tools: MachineTools;
+  readonly platform: Pick<Platform, 'brokersNetwork'>;
+}
+
+/** The broker of this process, and what the functions know of it. In a cluster nothing reaches it. */
+export function openNetwork(
+  { network: { default: usual, widest, permitted, proxies } }: Pick<Config, 'network'>,
+  { records, publisher, clock, ids, guests, stopping, tools, platform }: OpenNetworkDeps,
+): { readonly access: NetworkAccess; readonly broker: NetworkBroker } {
+  const options = { default: usual, widest };
+  const log = networkLog({ publisher, clock });
+  const hint: NetworkAccess['hint'] = (sandboxId, { host, port }) => {
+    const entry = port === 80 || port === 443 ? host : `${host}:${port}`;
+    return `Its owner can allow it: PATCH /v1/sandbox/${sandboxId} {"allow": ["${entry}"]}, which replaces the list.`;
+  };
+  const broker = new NetworkBroker({
+    presets: packageRules(tools.registries),
+    permitted,
+    proxies,
+    policyOf: async (id) => {
+      const sandbox = await records.sandboxes.get(id);
+      return sandbox?.observed === 'destroyed' ? undefined : sandbox?.network;
+    },
+    ask: askOwner({ records, clock, ids, stopping, guests, options }),
+    attempted: (id, attempt) => log.attempted(id, attempt),
+    hint,
+  });
+  return {
+    broker,
+    access: {
+      ...options,
+      isBrokered: () => platform.brokersNetwork(),
+      policyChanged: (id) => broker.policyChanged(id),
+      blockedSince: (id, since) => log.blockedSince(id, since),
+      hint,
+      settled: () => log.settled(),
+    },
+  };
+}

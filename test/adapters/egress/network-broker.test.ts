@@ -1,0 +1,296 @@
+/** What sandboxes reach through the broker, with real sandboxes and servers on loopback in the place of the internet. */
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { gzipSync } from 'node:zlib';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { readMachineTools } from '#adapters/egress/machine-tools.ts';
+import { NetworkBroker } from '#adapters/egress/network-broker.ts';
+import { NO_PROXIES } from '#adapters/egress/machine-proxies.ts';
+import { createLocalProvider, type LocalProvider } from '#adapters/local/local-provider.ts';
+import type { NetworkAttempt } from '#core/ports/network.ts';
+import { type NetworkPolicy, NO_NETWORK } from '#core/rules/network/network-policy.ts';
+import { packageRules } from '#core/rules/network/network-presets.ts';
+import { END_OF_ARCHIVE, tarEntry } from '#core/rules/archive/write-tar.ts';
+import { missingFor } from '#test/adapters/local/machine.ts';
+import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
+import { suite } from '#test/support/suite.ts';
+import { attemptScript, bypassAttempts } from './bypass-attempts.ts';
+
+/** Of the servers that sandboxes may reach; the rest of loopback stands for the machine's own. */
+const OUTSIDE = '127.0.0.2';
+
+/** What nothing in a sandbox may ever read. */
+const CANARY = 'CANARY-7f3a';
+
+const NAMES: Readonly<Record<string, readonly string[]>> = {
+  'api.example.com': [OUTSIDE],
+  'registry.example.com': [OUTSIDE],
+  'loop.example.com': ['127.0.0.1'],
+  'both.example.com': ['127.0.0.1', '::1'],
+  'mapped.example.com': ['::ffff:127.0.0.1'],
+  'meta.example.com': ['169.254.169.254'],
+  'ten.example.com': ['10.0.0.1'],
+  'link.example.com': ['fe80::1'],
+  'zero.example.com': ['0.0.0.0'],
+};
+
+async function listen(server: Server, host: string): Promise<number> {
+  server.listen(0, host);
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+for (const isolation of ['bubblewrap', 'unshare'] as const) {
+  suite(`a sandbox’s network, ${isolation}`, missingFor(isolation), () => {
+    const id = sandboxId();
+    const attempts: NetworkAttempt[] = [];
+    let policy: NetworkPolicy = NO_NETWORK;
+    let asked: string[] = [];
+    let answer: (signal: AbortSignal) => Promise<string | undefined>;
+    let folder: string;
+    let provider: LocalProvider;
+    let broker: NetworkBroker;
+    let outside: Server;
+    let machine: Server;
+    let port: number;
+    let machinePort: number;
+    let rebound = 0;
+
+    const set = (mode: NetworkPolicy['mode'], ...hosts: string[]): void => {
+      policy = { ...NO_NETWORK, mode, allow: hosts.map((host) => ({ host, ports: [port, machinePort] })) };
+    };
+    const run = async (...argv: [string, ...string[]]) => {
+      const process = await provider.exec(id, { argv });
+      const text = async (stream: AsyncIterable<unknown>) => {
+        const chunks: Buffer[] = [];
+        for await (const chunk of stream) chunks.push(chunk as Buffer);
+        return Buffer.concat(chunks).toString();
+      };
+      const [out, err, exit] = await Promise.all([
+        text(process.stdout),
+        text(process.stderr),
+        process.exited,
+      ]);
+      return { out, err, code: exit.code };
+    };
+    const sh = (script: string) => run('sh', '-c', script);
+
+    beforeAll(async () => {
+      folder = mkdtempSync(join(tmpdir(), 'porthole-network-'));
+      outside = createServer((request, response) => serve(request, response, () => [port, machinePort]));
+      machine = createServer((_request, response) => response.end(CANARY));
+      port = await listen(outside, OUTSIDE);
+      machinePort = await listen(machine, '127.0.0.1');
+      const tools = readMachineTools({
+        npm_config_userconfig: '/none',
+        npm_config_globalconfig: '/none',
+        npm_config_registry: `http://user:secret@registry.example.com:${port}/`,
+      });
+      expect(JSON.stringify(tools)).not.toContain('secret');
+      provider = createLocalProvider({ dataDir: folder, isolation, tools });
+      broker = new NetworkBroker({
+        presets: packageRules(tools.registries),
+        permitted: [`${OUTSIDE}/32`],
+        proxies: NO_PROXIES,
+        async resolve(name) {
+          if (name === 'rebind.example.com') return [(rebound += 1) % 2 === 1 ? OUTSIDE : '127.0.0.1'];
+          const found = NAMES[name];
+          if (found === undefined) throw Object.assign(new Error(name), { code: 'ENOTFOUND' });
+          return found;
+        },
+        policyOf: () => Promise.resolve(policy),
+        ask(question, signal) {
+          asked.push(`${question.host}:${question.port}`);
+          return answer(signal);
+        },
+        attempted: (_id, attempt) => attempts.push(attempt),
+        hint: () => 'Ask the owner.',
+      });
+      await provider.serveChannels({
+        calls: () => createServer(),
+        network: (of) => broker.serverFor(of),
+      });
+      await provider.create({ id });
+    }, 60_000);
+    afterAll(async () => {
+      await provider.destroy(id);
+      await provider.close();
+      broker.close();
+      for (const server of [outside, machine]) server.close().closeAllConnections();
+      rmSync(folder, { recursive: true });
+    });
+    beforeEach(() => {
+      attempts.length = 0;
+      asked = [];
+      answer = () => Promise.resolve('denied by the owner');
+      set('off');
+    });
+
+    test('installs a package from the registry that the machine is configured for', async () => {
+      set('packages');
+      const { code, out, err } = await sh(
+        'mkdir -p app && cd app && npm install --no-audit --no-fund tiny && cat node_modules/tiny/index.js',
+      );
+      expect({ code, out, err }).toMatchObject({ code: 0, out: expect.stringContaining('tiny is here') });
+      expect(attempts).toContainEqual(
+        expect.objectContaining({
+          host: 'registry.example.com',
+          decision: 'allowed',
+          rule: 'preset npm (this machine)',
+        }),
+      );
+    }, 30_000);
+
+    test('is reached by curl with HTTP, CONNECT and SOCKS5, and by Node’s fetch', async () => {
+      set('allowlist', 'api.example.com');
+      const url = `http://api.example.com:${port}/hello`;
+      expect((await run('curl', '-sS', '-m', '5', url)).out).toBe('hello');
+      expect((await run('curl', '-sS', '-m', '5', '-p', url)).out).toBe('hello');
+      expect((await run('curl', '-sS', '-m', '5', '--proxy', 'socks5h://127.0.0.1:2792', url)).out).toBe(
+        'hello',
+      );
+      const script = `fetch(${JSON.stringify(url)}).then((r) => r.text()).then(console.log)`;
+      expect((await run('node', '-e', script)).out).toBe('hello\n');
+      expect((await run('curl', '-sS', '-m', '5', '-d', 'x'.repeat(70_000), `${url}/length`)).out).toBe(
+        '70000',
+      );
+    });
+
+    test('is refused at once by name, with how to allow it', async () => {
+      const began = performance.now();
+      const off = await run('curl', '-sS', '-m', '5', `http://blocked.example.com/`);
+      expect(off.out).toBe('blocked.example.com:80 is blocked (network: off). Ask the owner.\n');
+      set('allowlist');
+      policy = { ...policy, ask: false };
+      const tunnel = await run('curl', '-sS', '-m', '5', 'https://blocked.example.com/');
+      expect([tunnel.code, tunnel.err]).toEqual([56, expect.stringContaining('403')]);
+      // Without the proxy no name is found, and nothing waits for a name server.
+      const bare = await run('env', '-i', 'getent', 'hosts', 'blocked.example.com');
+      expect(bare.code).toBe(2);
+      expect(performance.now() - began).toBeLessThan(5_000);
+      expect(attempts.map(({ decision, rule }) => `${decision} ${rule}`)).toEqual([
+        'blocked network: off',
+        'blocked not on the list',
+      ]);
+    });
+
+    test('waits for the owner, and goes on once it is approved', async () => {
+      set('packages');
+      const approve = Promise.withResolvers<string | undefined>();
+      answer = () => approve.promise;
+      const curl = run('curl', '-sS', '-m', '10', `http://api.example.com:${port}/hello`);
+      while (asked.length === 0) await new Promise((resolve) => setImmediate(resolve));
+      approve.resolve(undefined);
+      expect((await curl).out).toBe('hello');
+      answer = () => Promise.resolve('denied by the owner');
+      expect((await run('curl', '-sS', `http://api.example.com:${port}/hello`)).out).toContain(
+        'denied by the owner',
+      );
+      expect(asked).toEqual([`api.example.com:${port}`, `api.example.com:${port}`]);
+    });
+
+    test('ends open connections when the policy no longer allows them', async () => {
+      set('allowlist', 'api.example.com');
+      const arrived = once(outside, 'held');
+      const curl = run('curl', '-sS', '-p', '-m', '20', `http://api.example.com:${port}/hold`);
+      await arrived;
+      set('allowlist', 'api.example.com', 'registry.example.com');
+      await broker.policyChanged(id);
+      set('packages');
+      await broker.policyChanged(id);
+      expect((await curl).code).not.toBe(0);
+      expect(attempts).toMatchObject([{ host: 'api.example.com', decision: 'allowed' }]);
+    });
+
+    test('is not widened by any of the ways around it', async () => {
+      for (const mode of ['off', 'packages', 'allowlist', 'open'] as const) {
+        set(mode, ...(mode === 'open' ? [] : ['api.example.com', 'rebind.example.com']));
+        policy = { ...policy, ask: false };
+        const table = bypassAttempts({ port, machinePort });
+        const { out, err } = await run('node', '-e', attemptScript, JSON.stringify(table));
+        const results = JSON.parse(out || `"${err}"`) as Record<string, string>;
+        expect(Object.keys(results)).toHaveLength(table.length);
+        const passed = Object.entries(results).filter(([, said]) => said.includes(CANARY));
+        expect({ mode, passed }).toEqual({ mode, passed: [] });
+        expect(table.length).toBeGreaterThanOrEqual(200);
+      }
+    }, 60_000);
+
+    test('does not take another name in TLS than the one that was asked for', async () => {
+      set('allowlist', 'api.example.com');
+      const script = `
+        const net = require('net'), tls = require('tls');
+        const socket = net.connect(2792, '127.0.0.1');
+        socket.write('CONNECT api.example.com:${port} HTTP/1.1\\r\\nHost: api.example.com\\r\\n\\r\\n');
+        socket.once('data', (head) => {
+          process.stdout.write(String(head).split('\\r\\n')[0] + '\\n');
+          const secure = tls.connect({ socket, servername: 'other.example.net', rejectUnauthorized: false });
+          secure.on('error', () => console.log('ended'));
+        });`;
+      expect((await run('node', '-e', script)).out).toBe('HTTP/1.1 200 Connection established\nended\n');
+      expect(attempts.at(-1)).toMatchObject({
+        decision: 'blocked',
+        rule: 'TLS for other.example.net',
+        bytesOut: 0,
+      });
+    });
+
+    test('streams without holding anything back, and carries 200 connections at once', async () => {
+      set('allowlist', 'api.example.com');
+      const url = `http://api.example.com:${port}`;
+      expect((await sh(`curl -sS -p -m 20 ${url}/large | wc -c`)).out.trim()).toBe(String(32 * 1024 * 1024));
+      const script = `
+        const all = Array.from({ length: 200 }, () => fetch('${url}/hello').then((r) => r.text()));
+        Promise.all(all).then((texts) => console.log(new Set(texts).size, texts.length));`;
+      expect((await run('node', '-e', script)).out).toBe('1 200\n');
+    }, 30_000);
+  });
+}
+
+const TINY = gzipSync(
+  Buffer.concat([
+    ...[
+      ['package/package.json', '{"name":"tiny","version":"1.0.0","main":"index.js"}'],
+      ['package/index.js', '// tiny is here\n'],
+    ].map(([path = '', text = '']) => tarEntry({ path, isExecutable: false, content: Buffer.from(text) })),
+    END_OF_ARCHIVE,
+  ]),
+);
+
+/** An API and an npm registry with one package. */
+function serve(request: IncomingMessage, response: ServerResponse, ports: () => number[]): void {
+  const [port, machinePort] = ports();
+  const { url = '', headers } = request;
+  if (headers.host?.startsWith('secret.example.com') === true) return void response.end(CANARY);
+  if (url.startsWith('/redirect')) {
+    response.writeHead(302, { location: `http://127.0.0.1:${machinePort}/` }).end();
+  } else if (url === '/hold') {
+    response.writeHead(200);
+    response.write('held');
+    (request.socket as unknown as { server: Server }).server.emit('held');
+  } else if (url === '/large') {
+    const piece = Buffer.alloc(64 * 1024);
+    let left = 512;
+    const more = (): void => {
+      while (left > 0) if (((left -= 1), !response.write(piece))) return void response.once('drain', more);
+      response.end();
+    };
+    more();
+  } else if (url === '/hello/length') {
+    let length = 0;
+    request
+      .on('data', (chunk: Buffer) => (length += chunk.length))
+      .on('end', () => response.end(String(length)));
+  } else if (url === '/tiny') {
+    const tarball = `http://registry.example.com:${port}/tiny.tgz`;
+    const version = { name: 'tiny', version: '1.0.0', main: 'index.js', dist: { tarball } };
+    const packument = { name: 'tiny', 'dist-tags': { latest: '1.0.0' }, versions: { '1.0.0': version } };
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(packument));
+  } else if (url === '/tiny.tgz') {
+    response.end(TINY);
+  } else response.end('hello');
+}

@@ -1,0 +1,165 @@
+/** The network of sandboxes as the API has it, with a proxy of this test in the place of the machine's way to the internet. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { missingFor } from '#test/adapters/local/machine.ts';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { suite } from '#test/support/suite.ts';
+import { execute } from './support/commands.ts';
+import { ALICE, BOB, PEOPLE } from './support/people.ts';
+import { makeRun, type MadeRun } from './support/runs.ts';
+
+interface Waiting {
+  readonly approvals: readonly {
+    readonly request_id: string;
+    readonly tool: string;
+    readonly message: string;
+  }[];
+}
+
+suite('the network of a sandbox', missingFor('bubblewrap'), () => {
+  let porthole: TestHost;
+  let run: MadeRun;
+  const internet = createServer((_request, response) => response.end('from afar\n'));
+  const tunnelled: string[] = [];
+  internet.on('connect', (request, client) => {
+    tunnelled.push(request.url ?? '');
+    const { port } = internet.address() as AddressInfo;
+    const server = connect(port, '127.0.0.1', () => {
+      client.write('HTTP/1.1 200 OK\r\n\r\n');
+      client.pipe(server).pipe(client);
+    });
+    server.on('error', () => client.destroy());
+    client.on('error', () => server.destroy());
+  });
+
+  beforeAll(async () => {
+    internet.listen(0, '127.0.0.1');
+    await once(internet, 'listening');
+    const proxy = `http://127.0.0.1:${(internet.address() as AddressInfo).port}`;
+    porthole = await startTestHost({ ...PEOPLE, https_proxy: proxy, http_proxy: proxy });
+    run = await makeRun(porthole, ALICE);
+  }, 60_000);
+  afterAll(async () => {
+    await porthole.end();
+    internet.close().closeAllConnections();
+  });
+
+  const patch = (body: object, token = ALICE) =>
+    porthole.call('PATCH', `/v1/sandbox/${run.sandboxId}`, { token, body });
+  const curl = (...args: string[]) =>
+    execute(porthole, run.sandboxId, ['curl', '-sS', '-m', '30', ...args], { token: ALICE });
+  const decide = async (decision: object) => {
+    let waiting: Waiting['approvals'] = [];
+    while (waiting.length === 0) {
+      ({ approvals: waiting } = (
+        await porthole.call('GET', '/api/approvals', { token: ALICE })
+      ).json<Waiting>());
+    }
+    const [first] = waiting;
+    const answer = await porthole.call('POST', `/api/runs/${run.runId}/tool-approvals`, {
+      token: ALICE,
+      body: { request_id: first?.request_id, ...decision },
+    });
+    expect(answer.status).toBe(200);
+    return first;
+  };
+
+  test('is packages by default, and goes through the machine’s own proxy', async () => {
+    const { stdout } = await curl('-p', 'http://deb.debian.org/');
+    expect(stdout.toString()).toBe('from afar\n');
+    expect(tunnelled).toEqual(['deb.debian.org:80']);
+  });
+
+  test.each([
+    [{ allow: ['10.0.0.1'] }, 400, '"10.0.0.1": an address'],
+    [{ allow: ['*'] }, 400, '"*": a * stands for'],
+    [{ allow: ['*.co.uk', 'a.example.com'] }, 400, '"*.co.uk": a public suffix'],
+    [{ network: 'internet' }, 400, 'network'],
+    [{ secrets: [{ name: 'KEY', host: 'api.example.com' }] }, 400, 'secrets are not supported yet'],
+  ])('refuses %j with %i, when it is created and when it is changed', async (body, status, words) => {
+    for (const answer of [
+      await porthole.call('POST', '/v1/sandbox', { token: ALICE, body }),
+      await patch(body),
+    ]) {
+      expect(answer.status).toBe(status);
+      expect(answer.json<{ error: string }>().error).toContain(words);
+    }
+  });
+
+  test('is changed by its owner alone, at once', async () => {
+    expect((await patch({ network: 'off' }, BOB)).status).toBe(404);
+    expect((await patch({ network: 'off' }, run.agentToken)).status).toBe(403);
+    const changed = await patch({
+      network: 'off',
+      allow: ['API.example.com:8443', '*.example.org'],
+      deny: [],
+    });
+    expect(changed.json()).toEqual({
+      network: 'off',
+      allow: ['api.example.com:8443', '*.example.org'],
+      deny: [],
+      ask: true,
+    });
+    expect((await curl('http://deb.debian.org/')).stdout.toString()).toContain('is blocked (network: off)');
+    expect((await patch({ network: 'packages', allow: [] })).status).toBe(200);
+    expect((await curl('http://deb.debian.org/')).stdout.toString()).toBe('from afar\n');
+  });
+
+  test('asks the owner about another host while the command waits', async () => {
+    const asking = curl('-p', 'http://api.example.test/');
+    const asked = await decide({ decision: 'approve', scope: 'run' });
+    expect(asked).toMatchObject({
+      tool: 'network:api.example.test:80',
+      message: expect.stringMatching(/^Allow `curl .*` to connect to api\.example\.test, port 80\?$/),
+    });
+    expect((await asking).stdout.toString()).toBe('from afar\n');
+    // For the run: nobody is asked again.
+    expect((await curl('-p', 'http://api.example.test/')).stdout.toString()).toBe('from afar\n');
+  });
+
+  test('remembers never, and names what was blocked in the answer of the command', async () => {
+    const asking = curl('https://evil.example.test/');
+    await decide({ decision: 'deny', scope: 'always' });
+    const { exitCode, events } = await asking;
+    expect(exitCode).toBe(56);
+    const exit = JSON.parse(events.find(({ event }) => event === 'exit')?.data ?? '') as object;
+    expect(exit).toMatchObject({
+      blocked: [
+        { host: 'evil.example.test', port: 443, hint: expect.stringContaining('PATCH /v1/sandbox/') },
+      ],
+    });
+    const again = await curl('https://evil.example.test/');
+    expect(again.stderr.toString()).toContain('403');
+    const log = await porthole.call('GET', `/v1/sandbox/${run.sandboxId}/network`, { token: ALICE });
+    expect(log.json()).toMatchObject({
+      network: 'packages',
+      deny: ['evil.example.test:443'],
+      attempts: expect.arrayContaining([
+        expect.objectContaining({
+          host: 'evil.example.test',
+          decision: 'blocked',
+          rule: 'denied by the owner',
+        }),
+        expect.objectContaining({ host: 'evil.example.test', rule: 'deny evil.example.test:443' }),
+        expect.objectContaining({ host: 'deb.debian.org', decision: 'allowed', rule: 'preset debian' }),
+      ]),
+    });
+  });
+
+  test('is no wider than the installation permits', async () => {
+    const narrow = await startTestHost({ ...PEOPLE, PORTHOLE_NETWORK_WIDEST: 'packages' });
+    try {
+      for (const body of [{ network: true }, { allow: ['api.example.com'] }]) {
+        const answer = await narrow.call('POST', '/v1/sandbox', { token: ALICE, body });
+        expect([answer.status, answer.json<{ error: string }>().error]).toEqual([
+          403,
+          expect.stringContaining('PORTHOLE_NETWORK_WIDEST=packages'),
+        ]);
+      }
+    } finally {
+      await narrow.end();
+    }
+  }, 60_000);
+});
