@@ -12,9 +12,9 @@ export interface TunnelRequest {
   /** What the program has sent ahead is still in it, or in `head`. */
   readonly client: Duplex;
   readonly head: Buffer;
-  accept(): void;
+  accept(this: void): void;
   /** Says why, in the words of the protocol, and ends the connection. */
-  refuse(how: 'blocked' | 'unreachable', message: string): void;
+  refuse(this: void, how: 'blocked' | 'unreachable', message: string): void;
 }
 
 export interface ProxyFrontHandlers {

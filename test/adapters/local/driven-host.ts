@@ -62,14 +62,7 @@ export class DrivenHost {
     const script = join(folder, 'code/test/adapters/local/host-driver.ts');
     const node = [join(folder, 'node'), '--disable-warning=ExperimentalWarning'];
     const dropping = drops ? ['setpriv', `--reuid=${ORDINARY}`, `--regid=${ORDINARY}`, '--clear-groups'] : [];
-    const [program = '', ...args] = [
-      ...within,
-      ...dropping,
-      ...node,
-      script,
-      join(folder, 'data'),
-      isolation,
-    ];
+    const [program, ...args] = [...within, ...dropping, ...node, script, join(folder, 'data'), isolation];
     const child = spawn(program, args, {
       cwd: folder,
       env: { PATH: process.env['PATH'], HOME: join(folder, 'home'), HOST_SECRET: secret },
