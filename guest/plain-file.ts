@@ -1,6 +1,6 @@
 /**
- * The guest's own files lie where code in the sandbox may put anything in their place: a pipe, whose opening would wait for
- * ever, a link to a device without an end, or a file that fills the memory. Nothing of that may hold the guest up.
+ * Code in the sandbox can replace the guest's own files by anything: a pipe whose opening never
+ * returns, a link to an endless device, or a file larger than the memory. None may block the guest.
  */
 import {
   closeSync,

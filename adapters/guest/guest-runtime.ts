@@ -111,7 +111,10 @@ function nodeProgram(find: FindFile): string {
   return own === undefined ? process.execPath : join(dirname(own), 'bin/node');
 }
 
-/** Native parts beside Node. Without calls.node the guest ends at its start in a container; without pty.node it has no terminals. */
+/**
+ * Native parts beside Node. Without calls.node the guest ends at its start in a container; without
+ * pty.node it has no terminals.
+ */
 function addonsOf(find: FindFile): (readonly [name: string, path: string])[] {
   const calls = find(`${CALLS_PACKAGE}/linux_${process.arch}/koffi.node`);
   if (calls === undefined) {

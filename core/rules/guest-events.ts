@@ -10,7 +10,7 @@ export interface GuestEvents {
 
 type Change = Exclude<GuestEvent, { name: 'snapshot' }>;
 
-/** Undefined for what another event says: the process of a server starts and exits when the server changes its state. */
+/** Undefined for the process of a server: the events of the server say when it starts and exits. */
 export function guestEventsOf(change: Change, redact: (text: string) => string): GuestEvents | undefined {
   switch (change.name) {
     case 'port': {

@@ -44,8 +44,9 @@ const SCRATCH = {
 } as const;
 
 /**
- * Name of the volume of the guest's state: what processes print, and the variables of declared servers. They last as long as
- * the sandbox, outside of `/workspace`, whose archives must not hold secrets.
+ * Name of the volume of the guest's state: the output of processes, and the variables of declared
+ * servers. They last as long as the sandbox, and not in `/workspace`, whose archives must not hold
+ * secrets.
  */
 export function stateVolume(name: string): string {
   return `${name}-state`;
