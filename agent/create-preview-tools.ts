@@ -13,7 +13,8 @@ export interface PreviewToolsOptions {
   /** @default globalThis.fetch */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /**
-   * How often a call that waits for a person is renewed, in milliseconds: below what the strictest proxy on the way allows.
+   * How often a call that waits for a person is renewed, in milliseconds: below what the strictest
+   * proxy on the way allows.
    * @default 25,000
    */
   readonly renewMs?: number | undefined;
@@ -27,7 +28,8 @@ const PORT = {
 };
 
 /**
- * The tools with which an agent shows its server to people. The run is captured here: the model supplies the port alone.
+ * The tools with which an agent shows its server to people. The run is captured here: the model
+ * supplies the port alone.
  *
  *     const tools = createPreviewTools({ runId, agentToken, baseUrl: 'http://127.0.0.1:8787' });
  *     const { text } = await tools[0].execute({ port: 3000 });

@@ -7,18 +7,21 @@ export interface ClientOptions {
   /** A call that may wait for a person is asked anew this often, in milliseconds. */
   readonly renewMs: number;
   /**
-   * Both calls of a renewal are under way this long, in milliseconds, so that the new one has joined before the old one leaves.
+   * Both calls of a renewal are under way this long, in milliseconds, so that the new one has
+   * joined before the old one leaves.
    * @default 5,000
    */
   readonly overlapMs?: number | undefined;
   /**
-   * Porthole may be away this long in a row, e.g. for a restart, before a call gives up; in milliseconds.
+   * Porthole may be away this long in a row, e.g. for a restart, before a call gives up; in
+   * milliseconds.
    * @default 30,000
    */
   readonly awayMs?: number | undefined;
   /**
    * Longest time for an answer in all, in milliseconds.
-   * @default 60,000, and 420,000 where a person may have to decide: five minutes for that, and time to start
+   * @default 60,000, and 420,000 where a person may have to decide: five minutes for that, and time
+   * to start
    */
   readonly limitMs?: number | undefined;
 }
@@ -44,9 +47,11 @@ const POLL_MS = 60_000;
 const MOST_PAUSE_MS = 4_000;
 
 /**
- * Calls the API. A call that waits for a person outlives whatever cuts idle connections on its way (proxies after a minute or less, `fetch` itself after five): it is
- * asked anew in time, the new call joins the same approval, and only then the old one is let go. A call that is lost, because a function was killed or a
- * network failed, is repeated: Porthole answers a repeated call as it would have answered the first.
+ * Calls the API. A call that waits for a person outlives whatever cuts idle connections on its way
+ * (proxies after a minute or less, `fetch` itself after five): it is asked anew in time, the new
+ * call joins the same approval, and only then the old one is let go. A call that is lost, because a
+ * function was killed or a network failed, is repeated: Porthole answers a repeated call as it
+ * would have answered the first.
  */
 export async function callPorthole(
   options: ClientOptions,

@@ -5,7 +5,10 @@ export interface ToolResult {
   readonly isError: boolean;
   /** Where it worked: the API's own answer. */
   readonly data?: unknown;
-  /** Where it did not: Porthole's error code, e.g. `approval_denied`; absent where Porthole was not reached. */
+  /**
+   * Where it did not: Porthole's error code, e.g. `approval_denied`; absent where Porthole was not
+   * reached.
+   */
   readonly code?: string;
 }
 
@@ -20,6 +23,9 @@ export interface PreviewTool {
     readonly required: readonly string[];
     readonly additionalProperties: false;
   };
-  /** Never rejects because of what the model or Porthole says: that is a result, too. Rejects when `signal` aborts. */
+  /**
+   * Never rejects because of what the model or Porthole says: that is a result, too. Rejects when
+   * `signal` aborts.
+   */
   execute(input: unknown, options?: { readonly signal?: AbortSignal | undefined }): Promise<ToolResult>;
 }

@@ -25,7 +25,10 @@ export interface BridgeBenchOptions {
 
 const MIB = 1 << 20;
 
-/** The sandbox bridge on one machine: commands beside plain processes, bytes beside what a file or a bare server gives, archives beside GNU tar. */
+/**
+ * The sandbox bridge on one machine: commands beside plain processes, bytes beside what a file or a
+ * bare server gives, archives beside GNU tar.
+ */
 export async function benchBridge({
   warmUp = 20,
   pairs = 300,

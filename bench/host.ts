@@ -1,7 +1,10 @@
 import { type BenchResult, compare, interleave, startWorker, type Worker } from './measure.ts';
 import type { LoadTask } from './preview/load.ts';
 
-/** Figures of goal P11: hello world through the whole chain, without and with an agent token and zod, beside plain fastify. */
+/**
+ * Figures of goal P11: hello world through the whole chain, without and with an agent token and
+ * zod, beside plain fastify.
+ */
 export async function benchHost({
   rounds = 9,
   seconds = 2,

@@ -1,7 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 
-/** A median with the 95 % interval that the ranks of its sample give (binomial; the extremes where there are few values). */
+/**
+ * A median with the 95 % interval that the ranks of its sample give (binomial; the extremes where
+ * there are few values).
+ */
 export interface Estimate {
   readonly median: number;
   readonly low: number;
@@ -13,7 +16,10 @@ export interface BenchResult {
   readonly name: string;
   readonly ratio: Estimate;
   readonly pairs: number;
-  /** Met when the worse end of the interval is on the right side; undefined where there is only a figure to know. */
+  /**
+   * Met when the worse end of the interval is on the right side; undefined where there is only a
+   * figure to know.
+   */
   readonly goal: { readonly at: 'least' | 'most'; readonly value: number } | undefined;
   readonly met: boolean | undefined;
   /** Absolute medians by arm, good for this machine at this moment only. */
@@ -34,7 +40,9 @@ export function estimate(values: readonly number[]): Estimate {
   return { median, low: at(Math.floor(n / 2 - spread)), high: at(Math.ceil(n / 2 + spread)) };
 }
 
-/** Runs the arms in turn, `rounds` times: A B C A B C … The figures of one index belong together. */
+/**
+ * Runs the arms in turn, `rounds` times: A B C A B C … The figures of one index belong together.
+ */
 export async function interleave<Name extends string>(
   arms: Readonly<Record<Name, Arm>>,
   rounds: number,
@@ -69,7 +77,10 @@ export function compare(
   return { name, ratio, pairs: ratios.length, goal, met, absolute };
 }
 
-/** A process of its own, so that no arm shares an event loop with another. It sends one message once it is ready. */
+/**
+ * A process of its own, so that no arm shares an event loop with another. It sends one message once
+ * it is ready.
+ */
 export interface Worker<Ready> {
   readonly ready: Ready;
   /** Sends `message` and resolves with the next answer. */

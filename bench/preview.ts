@@ -15,16 +15,17 @@ export interface PreviewBenchOptions {
   /** WebSocket round trips a round. */
   readonly roundTrips?: number;
   /**
-   * The process that serves the preview arm: gets the upstream's port as its argument and sends its own once it listens.
-   * By default a proxy that dials the upstream on loopback.
+   * The process that serves the preview arm: gets the upstream's port as its argument and sends its
+   * own once it listens. By default a proxy that dials the upstream on loopback.
    */
   readonly gateway?: URL;
 }
 
 /**
- * The local preview beside a direct connection, nginx (1 worker), http-proxy 1.18.1 and a raw TCP tunnel in Node: small JSON
- * at 32 connections, a 100 MB body each way, the round trip of a WebSocket message. Every arm is a process of its own in
- * front of the same upstream; arms without their program are left out.
+ * The local preview beside a direct connection, nginx (1 worker), http-proxy 1.18.1 and a raw TCP
+ * tunnel in Node: small JSON at 32 connections, a 100 MB body each way, the round trip of a
+ * WebSocket message. Every arm is a process of its own in front of the same upstream; arms without
+ * their program are left out.
  */
 export async function benchPreview(options: PreviewBenchOptions = {}): Promise<BenchResult[]> {
   const { warmUp = 1, rounds = 9, seconds = 2, roundTrips = 1_000 } = options;

@@ -22,8 +22,9 @@ export interface PreviewsBenchOptions {
 }
 
 /**
- * Previews in a cluster: what a start, a keepalive, a stop and a reaper's pass cost on a real API server, that of `KUBECONFIG` or the test cluster's; how late
- * readiness is told; and what the functions' bundles cost to load.
+ * Previews in a cluster: what a start, a keepalive, a stop and a reaper's pass cost on a real API
+ * server, that of `KUBECONFIG` or the test cluster's; how late readiness is told; and what the
+ * functions' bundles cost to load.
  */
 export async function benchPreviews(options: PreviewsBenchOptions = {}): Promise<BenchResult[]> {
   const { previews = 10_000, pairs = 400, rounds = 9, expired = 100, share = 1 } = options;

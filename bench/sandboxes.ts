@@ -1,6 +1,6 @@
 import { type BenchResult, compare, estimate } from './measure.ts';
 import { benchPool } from './sandboxes/pool-figures.ts';
-import { benchPrewarmed } from './sandboxes/prewarmed.ts';
+import { benchPrewarmed } from './sandboxes/prewarmed-starts.ts';
 import { BENCHED_PROVIDERS } from './sandboxes/provider-fixtures.ts';
 import { type StartTimes, timeStarts } from './sandboxes/start-times.ts';
 
@@ -19,8 +19,9 @@ export interface SandboxesBenchOptions {
 const READY = 2;
 
 /**
- * From `POST /v1/sandbox` to the end of the first command, cold and from a pool, on each provider that can be had on this machine: as ratios, and before them as a table. The clusters' are those of the
- * test cluster, with a stand-in for agent-sandbox's controller.
+ * From `POST /v1/sandbox` to the end of the first command, cold and from a pool, on each provider
+ * that can be had on this machine: as ratios, and before them as a table. The clusters' are those
+ * of the test cluster, with a stand-in for agent-sandbox's controller.
  */
 export async function benchSandboxes({
   rounds = 25,

@@ -5,7 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BenchResult, compare, interleave } from './measure.ts';
 
-/** From the start of the process to the first answer, and its private memory then, beside an empty Node server. */
+/**
+ * From the start of the process to the first answer, and its private memory then, beside an empty
+ * Node server.
+ */
 export async function benchStart({ rounds = 9 }: { readonly rounds?: number } = {}): Promise<BenchResult[]> {
   const memory: Record<string, number[]> = { host: [], 'empty server': [] };
   const arm = (name: string, script: string) => async () => {

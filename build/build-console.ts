@@ -9,9 +9,12 @@ import { CONSOLE_FOLDER, CONSOLE_MARK } from '#handlers/console/console-folder.t
 const ROOT = join(import.meta.dirname, '..');
 const SOURCES = join(ROOT, 'console');
 /** Rules of the core that the console takes part in: its image's stage copies them, too. */
-const SHARED = [join(ROOT, 'core/rules/plain-text.ts')];
+const SHARED = [join(ROOT, 'core/shared/plain-text.ts')];
 
-/** The digest of all that a build depends on; undefined where only a build came along and no sources. */
+/**
+ * The digest of all that a build depends on; undefined where only a build came along and no
+ * sources.
+ */
 export async function consoleDigest(): Promise<string | undefined> {
   if (!existsSync(SOURCES)) return undefined;
   const names = (await readdir(SOURCES, { recursive: true, withFileTypes: true }))
@@ -34,7 +37,9 @@ export async function isConsoleStale(folder = CONSOLE_FOLDER): Promise<boolean> 
   return digest !== undefined && digest !== built;
 }
 
-/** Builds the console, with a compressed copy beside each file, and puts it into place as a whole. */
+/**
+ * Builds the console, with a compressed copy beside each file, and puts it into place as a whole.
+ */
 export async function buildConsole(folder = CONSOLE_FOLDER): Promise<void> {
   const digest = await consoleDigest();
   if (digest === undefined) throw new Error(`there are no sources of the console in ${SOURCES}`);

@@ -1,13 +1,81 @@
-import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
-import { build } from 'esbuild';
+import { build, type Plugin } from 'esbuild';
 import { BUNDLED_CONSOLE, CONSOLE_FOLDER, CONSOLE_MARK } from '#handlers/console/console-folder.ts';
 import type { Method } from '#handlers/route.ts';
-import { entriesPlugin, entryPoint } from './entries-plugin.ts';
-import { type FunctionEntry, functionEntries, type FunctionKind, ROOT } from './function-entries.ts';
-import { DOCUMENTATION, leftOutPlugin, ONE_MACHINE } from './left-out-plugin.ts';
-import { zodPlugin } from './zod-plugin.ts';
+import { functionEntries, type FunctionEntry, type FunctionKind, ROOT } from './function-entries.ts';
+
+const PREFIX = 'function:';
+
+/** How an entry is named to esbuild. */
+function entryPoint({ id }: FunctionEntry): string {
+  return `${PREFIX}${id}`;
+}
+
+/** Gives esbuild the sources of the entries, which stand in no file. */
+function entriesPlugin(entries: readonly FunctionEntry[]): Plugin {
+  const sources = new Map(entries.map((entry) => [entryPoint(entry), entry.source]));
+  return {
+    name: 'entries',
+    setup(build) {
+      build.onResolve({ filter: new RegExp(`^${PREFIX}`) }, ({ path }) => ({ path, namespace: PREFIX }));
+      build.onLoad({ filter: /./, namespace: PREFIX }, ({ path }) => ({
+        contents: sources.get(path) ?? '',
+        resolveDir: ROOT,
+        loader: 'ts',
+      }));
+    },
+  };
+}
+
+/** What a function refuses by its configuration, so that none needs to carry it. */
+const ONE_MACHINE = [
+  'host/local-platform.ts',
+  'host/docker-platform.ts',
+  'adapters/sql/sqlite/open-sqlite-records.ts',
+];
+/** All routes at once, which only the functions of the documentation describe. */
+const DOCUMENTATION = ['handlers/ops/openapi-document.ts', 'handlers/routes.ts'];
+
+/**
+ * Puts an error in the place of modules that a function never loads. A static import of one fails
+ * the build.
+ */
+function leftOutPlugin(files: readonly string[]): Plugin {
+  return {
+    name: 'left-out',
+    setup(build) {
+      const paths = files.map((file) => join(ROOT, file).replace(/[.\\]/g, '\\$&'));
+      build.onLoad({ filter: new RegExp(`^(${paths.join('|')})$`) }, ({ path }) => {
+        const name = path.slice(ROOT.length + 1);
+        return { contents: `throw new Error('${name} is not part of this function');`, loader: 'js' };
+      });
+    },
+  };
+}
+
+const OBJECT = "import { z } from 'zod';";
+const NAMESPACE = "import * as z from 'zod';";
+
+/**
+ * Our modules import zod as one object, of which a bundler must keep everything (450 kB); of a
+ * namespace it keeps what is used.
+ */
+function zodPlugin(): Plugin {
+  const ours = new RegExp(
+    `^${ROOT.replace(/[.\\]/g, '\\$&')}/(adapters|constructs|core|handlers|host)/.*\\.ts$`,
+  );
+  return {
+    name: 'zod',
+    setup(build) {
+      build.onLoad({ filter: ours }, async ({ path }) => {
+        const source = await readFile(path, 'utf8');
+        return { contents: source.replace(OBJECT, NAMESPACE), loader: 'ts' };
+      });
+    },
+  };
+}
 
 /** One function, for whoever deploys it. */
 export interface BundledFunction {
@@ -33,7 +101,9 @@ const VIEWER_FILES = ['swagger-ui.css', 'swagger-ui-bundle.js', 'package.json', 
 /** The function of the console's scripts and style; the others of its tag hand out its page. */
 const CONSOLE_ASSETS = 'getConsoleAsset';
 
-/** Loaded by other ways of running Porthole only, or by packages that try whether they are there. */
+/**
+ * Loaded by other ways of running Porthole only, or by packages that try whether they are there.
+ */
 const EXTERNAL = ['pino-pretty', 'pg-native', 'pg-cloudflare'];
 
 /** What packages of the time before ESM ask for. */
@@ -43,8 +113,10 @@ import { fileURLToPath as __path } from 'node:url';
 const require = __createRequire(import.meta.url), __filename = __path(import.meta.url), __dirname = __parent(__filename);`;
 
 /**
- * Bundles each function into `{id}.mjs` of that folder, which is emptied first. What several of them share, and what they load only when it is first needed, stands
- * in `chunks`; the console must have been built, and stands in `console`. `functions.json` lists the functions and the files of each.
+ * Bundles each function into `{id}.mjs` of that folder, which is emptied first. What several of
+ * them share, and what they load only when it is first needed, stands in `chunks`; the console must
+ * have been built, and stands in `console`. `functions.json` lists the functions and the files of
+ * each.
  */
 export async function bundleFunctions(folder: string): Promise<BundledFunction[]> {
   await rm(folder, { recursive: true, force: true });

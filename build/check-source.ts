@@ -1,31 +1,42 @@
 /**
- * Part of `npm run check`: which folder imports which.
- * `node build/check-source.ts [folder]` prints one line for each fault and exits with 1 if there is one.
+ * Part of `npm run check`: which folder imports which, and how long comments are.
+ * `node build/check-source.ts [folder]` prints one line for each fault and exits with 1 if there is
+ * one.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
-/** What each top-level folder imports besides itself. A folder that is not listed imports anything. */
+/**
+ * What each top-level folder imports besides itself. A folder that is not listed imports anything.
+ */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   core: ['guest/protocol'],
   handlers: ['core', 'guest/protocol'],
   adapters: ['core', 'constructs', 'guest/protocol', 'proxy'],
   constructs: ['guest/protocol'],
-  infra: ['constructs', 'core', 'guest/protocol', 'adapters/keys/key-set.ts', 'host/config'],
+  infra: ['constructs', 'core', 'guest/protocol', 'adapters/auth/key-set.ts', 'host/config'],
   policies: [],
   proxy: [],
   guest: ['core', 'proxy'],
-  console: ['core/rules/plain-text.ts'],
+  console: ['core/shared/plain-text.ts'],
   client: [],
   agent: [],
   host: ['core', 'handlers', 'adapters', 'guest/protocol', 'proxy'],
 };
 
+const MOST_COLUMNS = 100;
+const COMMENT = /^\s*(?:\/\/|\/?\*)/;
+/** Written by build/write-console-api-types.ts. */
+const GENERATED = 'console/src/api/api.ts';
+
 const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*'((?:#|\.\.?\/)[^']+)'/g;
 
 const root = process.argv[2] ?? join(import.meta.dirname, '..');
-const faults = sourceFiles().flatMap((file) => arrowFaults(file, readFileSync(join(root, file), 'utf8')));
+const faults = sourceFiles().flatMap((file) => {
+  const text = readFileSync(join(root, file), 'utf8');
+  return [...arrowFaults(file, text), ...commentFaults(file, text)];
+});
 for (const fault of faults) process.stderr.write(`${fault}\n`);
 process.exitCode = faults.length > 0 ? 1 : 0;
 
@@ -56,4 +67,15 @@ function targetOf(file: string, specifier: string): string {
 
 function topFolder(path: string): string {
   return path.split('/', 1)[0] ?? '';
+}
+
+function commentFaults(file: string, text: string): string[] {
+  if (file === GENERATED) return [];
+  return text
+    .split('\n')
+    .flatMap((line, index) =>
+      line.length > MOST_COLUMNS && COMMENT.test(line) && !line.includes('://')
+        ? [`${file}:${index + 1}: the comment has ${line.length} columns, the most is ${MOST_COLUMNS}`]
+        : [],
+    );
 }

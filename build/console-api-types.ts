@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { compile, type JSONSchema } from 'json-schema-to-typescript';
-import { openapiDocument } from '#handlers/docs/openapi-document.ts';
+import { openapiDocument } from '#handlers/ops/openapi-document.ts';
 import { ROUTES } from '#handlers/routes.ts';
 
 type Json = { readonly [key: string]: unknown };
@@ -73,7 +73,10 @@ function object(properties: Readonly<Record<string, Json>>, required = Object.ke
   return { type: 'object', properties, required, additionalProperties: false };
 }
 
-/** References lead within the one schema; what is no type is left out, so that one name stands for one shape. */
+/**
+ * References lead within the one schema; what is no type is left out, so that one name stands for
+ * one shape.
+ */
 function relink(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(relink);
   if (typeof value !== 'object' || value === null) return value;

@@ -7,8 +7,8 @@ import { ROUTES } from '#handlers/routes.ts';
 export const ROOT = join(import.meta.dirname, '..');
 
 /**
- * What a function does when it is first asked. `alone`: nothing, it has all it needs. `opens`: it loads and opens database and cluster. `documents`: that too, and it
- * describes all routes.
+ * What a function does when it is first asked. `alone`: nothing, it has all it needs. `opens`: it
+ * loads and opens database and cluster. `documents`: that too, and it describes all routes.
  */
 export type FunctionKind = 'alone' | 'opens' | 'documents';
 

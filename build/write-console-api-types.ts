@@ -1,4 +1,6 @@
-/** `node build/write-console-api-types.ts`: brings the console's types up to date with the routes. */
+/**
+ * `node build/write-console-api-types.ts`: brings the console's types up to date with the routes.
+ */
 import { writeFileSync } from 'node:fs';
 import { API_TYPES, consoleApiTypes } from './console-api-types.ts';
 

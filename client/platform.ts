@@ -2,7 +2,10 @@ import type { Sandbox } from './sandboxes/sandbox.ts';
 import { openPlatformSocket, type OpenSocket } from './sandboxes/open-socket.ts';
 import type { SyncOptions, SyncResult } from './node/sync-folder.ts';
 
-/** What browsers and Node do differently. `@porthole/client/node` has Node's; the default runs anywhere. */
+/**
+ * What browsers and Node do differently. `@porthole/client/node` has Node's; the default runs
+ * anywhere.
+ */
 export interface Platform {
   readonly openSocket: OpenSocket;
   /** Fetches from a preview. Node does not resolve `*.localhost` on every system. */

@@ -15,7 +15,8 @@ export interface PortholeOptions extends Partial<HttpClientOptions> {
 const DEFAULT_URL = 'http://127.0.0.1:8787';
 
 /**
- * Porthole, as one caller sees it. `url` and `apiKey` default to the environment's `PORTHOLE_URL` and `PORTHOLE_API_KEY`.
+ * Porthole, as one caller sees it. `url` and `apiKey` default to the environment's `PORTHOLE_URL`
+ * and `PORTHOLE_API_KEY`.
  *
  *     const porthole = new Porthole();
  *     const run = await porthole.run();
@@ -41,14 +42,20 @@ export class Porthole {
     this.policies = new Policies(http);
   }
 
-  /** The owner's door: makes a run with a sandbox, or returns the run with that id. Its previews open at once. */
+  /**
+   * The owner's door: makes a run with a sandbox, or returns the run with that id. Its previews
+   * open at once.
+   */
   run(options?: CreateRunOptions): Promise<Run>;
   run(id: string, options?: CallOptions): Promise<Run>;
   run(what: string | CreateRunOptions = {}, options?: CallOptions): Promise<Run> {
     return typeof what === 'string' ? this.runs.get(what, options) : this.runs.create(what);
   }
 
-  /** The agent's door: a run by its id, with its agent token as `apiKey`. Its previews wait for the owner's approval. */
+  /**
+   * The agent's door: a run by its id, with its agent token as `apiKey`. Its previews wait for the
+   * owner's approval.
+   */
   agentRun(id: string, options?: CallOptions): Promise<Run> {
     return this.runs.get(id, { ...options, asAgent: true });
   }

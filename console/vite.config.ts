@@ -1,7 +1,10 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vite';
 
-/** The console as static files. Names carry a hash of the content, so they may be kept for ever; nothing is inlined, which the page's policy would not allow. */
+/**
+ * The console as static files. Names carry a hash of the content, so they may be kept for ever;
+ * nothing is inlined, which the page's policy would not allow.
+ */
 export default defineConfig({
   root: import.meta.dirname,
   base: '/',

@@ -1,12 +1,12 @@
 /**
- * How everything of ours is named and marked in a cluster. The leaf that constructs, the infrastructure program and the Kubernetes adapters share; it knows
- * nothing of any of them.
+ * How everything of ours is named and marked in a cluster. The leaf that constructs, the
+ * infrastructure program and the Kubernetes adapters share; it knows nothing of any of them.
  */
 import { createHash } from 'node:crypto';
 
 /**
- * Domain of our labels and annotations. Below `sandbox.users.io`, because agent-sandbox lets a claim put only labels of that domain (and of those below it) on
- * its pod.
+ * Domain of our labels and annotations. Below `sandbox.users.io`, because agent-sandbox lets a
+ * claim put only labels of that domain (and of those below it) on its pod.
  */
 export const DOMAIN = 'porthole.sandbox.users.io';
 
@@ -29,7 +29,10 @@ export const LABELS = {
   madeSlot: `${DOMAIN}/made-slot`,
 } as const;
 
-/** Where the state of a preview lives: on its route alone, but for `attempt`, which its Service bears too. */
+/**
+ * Where the state of a preview lives: on its route alone, but for `attempt`, which its Service
+ * bears too.
+ */
 export const ANNOTATIONS = {
   run: `${DOMAIN}/run`,
   owner: `${DOMAIN}/owner`,
@@ -38,7 +41,10 @@ export const ANNOTATIONS = {
   targetPort: `${DOMAIN}/target-port`,
   startedAt: `${DOMAIN}/started-at`,
   expiresAt: `${DOMAIN}/expires-at`,
-  /** The expiry before the last keepalive, which the patch itself copies: so one round trip tells whether it went back. */
+  /**
+   * The expiry before the last keepalive, which the patch itself copies: so one round trip tells
+   * whether it went back.
+   */
   previousExpiresAt: `${DOMAIN}/previous-expires-at`,
   maxUntil: `${DOMAIN}/max-until`,
   /** Which start made it; on a Service: or last claimed the right to put a route on it. */
@@ -46,13 +52,19 @@ export const ANNOTATIONS = {
   /** On a Service that a start did not make itself: when one last claimed it. */
   claimedAt: `${DOMAIN}/claimed-at`,
   /**
-   * `resourceVersion` of the Service when the route's own start had made or claimed it. The API server counts its writes, so it orders the previews of a run
-   * as no clock could.
+   * `resourceVersion` of the Service when the route's own start had made or claimed it. The API
+   * server counts its writes, so it orders the previews of a run as no clock could.
    */
   ticket: `${DOMAIN}/turn`,
-  /** On a Service that was claimed while another start could still put its route on it: the earliest turn of these. */
+  /**
+   * On a Service that was claimed while another start could still put its route on it: the earliest
+   * turn of these.
+   */
   earliestTicket: `${DOMAIN}/earliest-turn`,
-  /** `resourceVersion` of the Service that the route's own start made: whoever removes it knows whether anybody claimed it since. */
+  /**
+   * `resourceVersion` of the Service that the route's own start made: whoever removes it knows
+   * whether anybody claimed it since.
+   */
   serviceVersion: `${DOMAIN}/service-version`,
 } as const;
 
@@ -87,10 +99,16 @@ export function sandboxIdLabels(sandboxId: string): Record<string, string> {
   return { [LABELS.sandbox]: labelValue(sandboxId) };
 }
 
-/** What every name of a sandbox's pod, volume and claim begins with, but for those that come out of a warm pool. */
+/**
+ * What every name of a sandbox's pod, volume and claim begins with, but for those that come out of
+ * a warm pool.
+ */
 export const SANDBOX_NAME_PREFIX = 'sandbox-';
 
-/** `sandbox-` and the id, or as much of its hash as fits into a DNS label; so are a sandbox's pod, volume and claim named. */
+/**
+ * `sandbox-` and the id, or as much of its hash as fits into a DNS label; so are a sandbox's pod,
+ * volume and claim named.
+ */
 export function sandboxObjectName(sandboxId: string): string {
   const name = `${SANDBOX_NAME_PREFIX}${sandboxId}`;
   if (/^[a-z0-9-]{1,63}$/.test(name) && !name.endsWith('-')) return name;
@@ -98,8 +116,9 @@ export function sandboxObjectName(sandboxId: string): string {
 }
 
 /**
- * How coarse the labels of times are. A reaper that asks for what is due names all slots in which nothing is: fine enough that few previews fall into the slot that
- * has begun, coarse enough that a longest life of 8 hours has no more slots than a selector can name.
+ * How coarse the labels of times are. A reaper that asks for what is due names all slots in which
+ * nothing is: fine enough that few previews fall into the slot that has begun, coarse enough that a
+ * longest life of 8 hours has no more slots than a selector can name.
  */
 export const SLOT_MS = 120_000;
 

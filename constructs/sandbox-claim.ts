@@ -25,8 +25,9 @@ export interface SandboxClaimProps {
 }
 
 /**
- * A sandbox out of a warm pool of agent-sandbox. Its pod gets the label that previews select by the one way that survives suspend and resume:
- * `additionalPodMetadata`. No environment and no volumes of its own, because either makes every claim a cold start.
+ * A sandbox out of a warm pool of agent-sandbox. Its pod gets the label that previews select by the
+ * one way that survives suspend and resume: `additionalPodMetadata`. No environment and no volumes
+ * of its own, because either makes every claim a cold start.
  */
 export class SandboxClaim extends Construct {
   readonly claim: ApiObject;

@@ -15,7 +15,10 @@ export interface SandboxPodProps {
   readonly namespace: string;
   readonly sandboxId: string;
   readonly image: string;
-  /** Public keys of those who may call the guest, separated by commas. The image must have it in /porthole. */
+  /**
+   * Public keys of those who may call the guest, separated by commas. The image must have it in
+   * /porthole.
+   */
   readonly guestKeys: string;
   /**
    * Most CPU it may use, in thousandths of a core.
@@ -28,7 +31,8 @@ export interface SandboxPodProps {
    */
   readonly cpuRequestMillis?: number;
   /**
-   * Memory in MiB, both sure and most: a sandbox that is promised less than it may use is killed when its node runs full.
+   * Memory in MiB, both sure and most: a sandbox that is promised less than it may use is killed
+   * when its node runs full.
    * @default 2048
    */
   readonly memoryMebibytes?: number;
@@ -78,8 +82,9 @@ export interface SandboxPodProps {
 const HOME = '/home/sandbox';
 
 /**
- * A sandbox as a pod on a volume of its own. It runs as an ordinary user without capabilities, privilege escalation or a service account's token, under the
- * runtime's seccomp profile, within limits; only /workspace, which outlives the pod, its home and /tmp can be written to.
+ * A sandbox as a pod on a volume of its own. It runs as an ordinary user without capabilities,
+ * privilege escalation or a service account's token, under the runtime's seccomp profile, within
+ * limits; only /workspace, which outlives the pod, its home and /tmp can be written to.
  */
 export class SandboxPod extends Construct {
   readonly pod: ApiObject;

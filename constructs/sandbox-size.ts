@@ -1,4 +1,7 @@
-/** What a sandbox may use: what its pod is given where nothing else is asked for, and the most that a stack lets its functions ask for. */
+/**
+ * What a sandbox may use: what its pod is given where nothing else is asked for, and the most that
+ * a stack lets its functions ask for.
+ */
 export const SANDBOX_SIZE = {
   /** Thousandths of a core. */
   cpuLimitMillis: 2_000,

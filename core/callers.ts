@@ -1,11 +1,11 @@
 import { PortholeError } from './errors.ts';
-import type { PolicyRecord } from './ports/approvals.ts';
-import type { Owner } from './ports/owner.ts';
-import type { RunRecord } from './ports/run-records.ts';
-import type { SandboxRecord } from './ports/sandbox-records.ts';
-import type { Grant } from './rules/grant.ts';
-import { isOfService } from './rules/service-owner.ts';
-import type { Actor } from './rules/preview-events.ts';
+import type { PolicyRecord } from './approvals/approval-store.ts';
+import type { Owner } from './shared/clock-and-ids.ts';
+import type { RunRecord } from './runs/run-records.ts';
+import type { SandboxRecord } from './sandboxes/sandbox-records.ts';
+import type { Grant } from './delegations/delegation-store.ts';
+import { isOfService } from './sandboxes/sandbox-owner.ts';
+import type { Actor } from './previews/preview-events.ts';
 
 /** A key that can be tried over a network has at least this many characters. */
 export const MIN_KEY_LENGTH = 16;
@@ -24,7 +24,9 @@ export interface Person {
   readonly admin: boolean;
   /** Absent for who came with a key or a token. */
   readonly session?: SessionRef;
-  /** When the token ends that they came with; absent: what they came with does not end by itself. */
+  /**
+   * When the token ends that they came with; absent: what they came with does not end by itself.
+   */
   readonly expiresAt?: Date;
 }
 
@@ -39,7 +41,9 @@ export interface Agent {
   readonly expiresAt?: Date;
 }
 
-/** Somebody whom the owner of a sandbox has lent a part of it, or who holds the sandbox's own token. */
+/**
+ * Somebody whom the owner of a sandbox has lent a part of it, or who holds the sandbox's own token.
+ */
 export interface Delegate {
   readonly kind: 'delegate';
   readonly sandboxId: string;
@@ -64,7 +68,10 @@ export function ownerOf(person: Person): Owner {
   return { user: person.user, org: person.org };
 }
 
-/** @throws PortholeError `forbidden` for agents and delegates: they act within what is their owner's, and own nothing. */
+/**
+ * @throws PortholeError `forbidden` for agents and delegates: they act within what is their
+ * owner's, and own nothing.
+ */
 export function requirePerson(caller: Caller, action: string): Person {
   if (caller.kind === 'person') return caller;
   throw new PortholeError(
@@ -85,7 +92,10 @@ export function superiorOf(caller: Exclude<Caller, Person>): string {
     : `the owner of sandbox ${caller.sandboxId}`;
 }
 
-/** Whether the caller may act on the run: its owner, an admin, or (where `agents`) the run's own agent. */
+/**
+ * Whether the caller may act on the run: its owner, an admin, or (where `agents`) the run's own
+ * agent.
+ */
 export function mayUseRun(caller: Caller, run: RunRecord, agents: boolean): boolean {
   if (caller.kind === 'agent') return agents && caller.runId === run.id;
   if (caller.kind === 'delegate') return false;
@@ -103,7 +113,11 @@ export function actorOn(run: RunRecord, caller: Caller): Exclude<Actor, 'traffic
   return sameOwner(caller, run.owner) ? 'owner' : 'admin';
 }
 
-/** Whether the caller may act on the sandbox: its owner, an admin, or (where `agents`) the agent whose run it serves, or whom its owner has lent it to; what of it, the route says. What the service keeps for itself is nobody's: whoever gets one of a pool must find it untouched. */
+/**
+ * Whether the caller may act on the sandbox: its owner, an admin, or (where `agents`) the agent
+ * whose run it serves, or whom its owner has lent it to; what of it, the route says. What the
+ * service keeps for itself is nobody's: whoever gets one of a pool must find it untouched.
+ */
 export function mayUseSandbox(caller: Caller, sandbox: SandboxRecord, agents: boolean): boolean {
   if (isOfService(sandbox)) return false;
   if (caller.kind === 'agent') return agents && caller.sandboxId === sandbox.id;

@@ -100,8 +100,9 @@ export type ErrorDetails = Readonly<
 >;
 
 /**
- * The one error class of Porthole. `message` says what is wrong, the offending value and the remedy; it is shown
- * to callers, so it never holds a token, a key or a host path. Whatever led here goes into `cause`, for the log.
+ * The one error class of Porthole. `message` says what is wrong, the offending value and the
+ * remedy; it is shown to callers, so it never holds a token, a key or a host path. Whatever led
+ * here goes into `cause`, for the log.
  */
 export class PortholeError extends Error {
   readonly code: ErrorCode;

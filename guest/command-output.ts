@@ -4,8 +4,8 @@ import type { Readable } from 'node:stream';
 export type OutputKind = 'stdout' | 'stderr';
 
 /**
- * Takes a piece of output, whose memory is used again once it returns. Returns false to hold output back until
- * `release`.
+ * Takes a piece of output, whose memory is used again once it returns. Returns false to hold output
+ * back until `release`.
  */
 export type TakeOutput = (kind: OutputKind, chunk: Buffer) => boolean;
 
@@ -13,15 +13,16 @@ export type TakeOutput = (kind: OutputKind, chunk: Buffer) => boolean;
 const MOST_LEFT = 2 * 1024 * 1024;
 
 /**
- * What pipes are read into. All commands share it, as each piece is handed on before the next one is read: fresh memory
- * for each piece keeps the garbage collector busier than all else. With a message's head a piece makes 64 KiB, so that
- * the reader at the other end, which takes 64 KiB at a time, finds whole messages.
+ * What pipes are read into. All commands share it, as each piece is handed on before the next one
+ * is read: fresh memory for each piece keeps the garbage collector busier than all else. With a
+ * message's head a piece makes 64 KiB, so that the reader at the other end, which takes 64 KiB at a
+ * time, finds whole messages.
  */
 const LANDING = Buffer.allocUnsafeSlow(64 * 1024 - 5);
 
 /**
- * Hands a command's output on, no faster than it is taken. Once discarded it reads on and throws away, so that what a
- * command left in the background is not stopped by a full pipe.
+ * Hands a command's output on, no faster than it is taken. Once discarded it reads on and throws
+ * away, so that what a command left in the background is not stopped by a full pipe.
  */
 export class CommandOutput {
   #bytes = 0;
@@ -32,7 +33,10 @@ export class CommandOutput {
   #ended: (() => void) | undefined;
   readonly #open = new Set<Readable>();
 
-  /** @param sources streams, or descriptors of pipes that do not block, which are closed at their end */
+  /**
+   * @param sources streams, or descriptors of pipes that do not block, which are closed at their
+   * end
+   */
   constructor(sources: readonly (readonly [OutputKind, Readable | number])[]) {
     for (const [kind, from] of sources) {
       const source = typeof from === 'number' ? this.#pipe(kind, from) : from;
@@ -68,10 +72,11 @@ export class CommandOutput {
   }
 
   /**
-   * Calls `done` once all that the command wrote before its exit has been taken. Mostly both streams end with it. What it
-   * left in the background may hold them open: then output is complete after three silent turns of the event loop, as
-   * what was written before the exit lies in the pipes already and each turn reads a piece of it. So it is after more
-   * than pipes hold. Turns in which output is held back do not count.
+   * Calls `done` once all that the command wrote before its exit has been taken. Mostly both
+   * streams end with it. What it left in the background may hold them open: then output is complete
+   * after three silent turns of the event loop, as what was written before the exit lies in the
+   * pipes already and each turn reads a piece of it. So it is after more than pipes hold. Turns in
+   * which output is held back do not count.
    */
   drain(done: () => void): void {
     let isDone = false;

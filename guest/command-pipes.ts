@@ -18,9 +18,9 @@ export interface CommandPipe {
 }
 
 /**
- * Named pipes for what commands print. Node gives its children sockets, and a socket cannot be opened a second time:
- * `echo oops > /dev/stderr` fails on one. Not for stdin: opening /dev/stdin again would wait for ever once all input is
- * written.
+ * Named pipes for what commands print. Node gives its children sockets, and a socket cannot be
+ * opened a second time: `echo oops > /dev/stderr` fails on one. Not for stdin: opening /dev/stdin
+ * again would wait for ever once all input is written.
  */
 export class CommandPipes {
   readonly #folder: string;
@@ -89,7 +89,8 @@ export class CommandPipes {
       try {
         const ours = openSync(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
         try {
-          // Through the open descriptor it is the same pipe for certain, and has a reader: opening it never blocks.
+          // Through the open descriptor it is the same pipe for certain, and has a reader: opening
+          // it never blocks.
           const theirs = openSync(`/proc/self/fd/${ours}`, O_WRONLY);
           return { ours, theirs };
         } catch (error) {

@@ -1,12 +1,14 @@
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { DIAL_UPGRADE } from './protocol/http.ts';
+import { DIAL_UPGRADE } from './protocol/http-protocol.ts';
 import { GuestError } from './router.ts';
 
 /** Tried in this order: a server bound to one of them is found. */
 const LOOPBACK = ['127.0.0.1', '::1'];
 
-/** Connects to a port of the sandbox. Rejects with the system's error when both addresses refuse. */
+/**
+ * Connects to a port of the sandbox. Rejects with the system's error when both addresses refuse.
+ */
 export async function connectLoopback(port: number): Promise<Socket> {
   let refused: unknown;
   for (const host of LOOPBACK) {

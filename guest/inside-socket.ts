@@ -15,8 +15,8 @@ export function insideSocket(state: string): string {
 }
 
 /**
- * Another path to a socket, which fits into its address: through a descriptor of its folder where it is too long. Call `done`
- * once the socket is bound or connected.
+ * Another path to a socket, which fits into its address: through a descriptor of its folder where
+ * it is too long. Call `done` once the socket is bound or connected.
  */
 export function shortSocketPath(path: string): { readonly path: string; readonly done: () => void } {
   if (Buffer.byteLength(path) <= LONGEST) return { path, done: () => {} };
@@ -31,7 +31,10 @@ export function shortSocketPath(path: string): { readonly path: string; readonly
   };
 }
 
-/** Only the sandbox's user may connect. Without it, e.g. in a full file system, the guest works all the same. */
+/**
+ * Only the sandbox's user may connect. Without it, e.g. in a full file system, the guest works all
+ * the same.
+ */
 export async function listenInside(server: Server, path: string): Promise<void> {
   try {
     // A former guest has left it behind.

@@ -1,4 +1,7 @@
-/** The way out of a sandbox that has no route: connections on loopback go to the host's broker as they are. */
+/**
+ * The way out of a sandbox that has no route: connections on loopback go to the host's broker as
+ * they are.
+ */
 import { createServer, connect, type Socket } from 'node:net';
 import { connectionPreamble, NETWORK } from './protocol/network.ts';
 
@@ -9,8 +12,8 @@ const AWAY = 'Porthole cannot be reached: its host is not running. Try again.\n'
 const NO_HOST = `HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: ${AWAY.length}\r\nConnection: close\r\n\r\n${AWAY}`;
 
 /**
- * Understands nothing of what passes: the broker parses it, outside of the sandbox. Without the port, e.g. because a
- * program has it, the guest works all the same.
+ * Understands nothing of what passes: the broker parses it, outside of the sandbox. Without the
+ * port, e.g. because a program has it, the guest works all the same.
  */
 export function startNetworkProxy(socketPath: string): void {
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (program) =>

@@ -2,9 +2,9 @@ import { closeSync, mkdirSync, readdirSync, rmSync, writevSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ServerResponse } from 'node:http';
 import type { OutputKind } from './command-output.ts';
-import { EventStream } from './event-stream.ts';
+import { EventStream } from './guest-event-stream.ts';
 import { openPlain, readPlain } from './plain-file.ts';
-import { OUTPUT_BYTES } from './protocol/processes.ts';
+import { OUTPUT_BYTES } from './protocol/processes-protocol.ts';
 
 /** The oldest part goes at once: this much of the ring. */
 const SEGMENTS = 16;
@@ -13,7 +13,10 @@ const SEGMENTS = 16;
 const HEAD = 5;
 const MOST = 64 * 1024;
 
-/** `exit`: a server's process has ended; its bytes are JSON. They count, so that every event has a cursor of its own. */
+/**
+ * `exit`: a server's process has ended; its bytes are JSON. They count, so that every event has a
+ * cursor of its own.
+ */
 export type RecordKind = OutputKind | 'exit';
 const KINDS: readonly RecordKind[] = ['stdout', 'stderr', 'exit'];
 
@@ -40,8 +43,9 @@ export interface RingRead {
 }
 
 /**
- * The latest output of one process on disk, so that it survives the guest. A cursor counts the bytes of both streams in
- * the order in which they arrived. All calls are synchronous: a write that has returned is in the file.
+ * The latest output of one process on disk, so that it survives the guest. A cursor counts the
+ * bytes of both streams in the order in which they arrived. All calls are synchronous: a write that
+ * has returned is in the file.
  */
 export class OutputRing {
   readonly #folder: string;
@@ -102,7 +106,9 @@ export class OutputRing {
     return () => this.#waiting.delete(wake);
   }
 
-  /** The next pieces, at most some 128 KiB; neighbours of one stream come as one. Empty at the end. */
+  /**
+   * The next pieces, at most some 128 KiB; neighbours of one stream come as one. Empty at the end.
+   */
   read(since: number): RingRead {
     const cursor = Math.max(since, this.from);
     const cut = cursor - since;
@@ -217,8 +223,8 @@ function readWhole(path: string, most: number): Buffer {
 }
 
 /**
- * Sends output from a cursor on as server-sent events: to its end, or for as long as the ring is open. The ring is read
- * again and again, so that a slow reader takes no memory.
+ * Sends output from a cursor on as server-sent events: to its end, or for as long as the ring is
+ * open. The ring is read again and again, so that a slow reader takes no memory.
  * @param last data of the `exit` event behind everything, once the ring is closed
  */
 export async function streamOutput(

@@ -1,17 +1,22 @@
-/** `porthole`: the command in sandboxes (`command/`), and what hosts start in them beside the guest. */
+/**
+ * `porthole`: the command in sandboxes (`command/`), and what hosts start in them beside the guest.
+ */
 import { createServer, type ServerHttp2Stream } from 'node:http2';
 import { connect } from 'node:net';
 import { Duplex } from 'node:stream';
-import { RELAY_SETTINGS, RELAY_WINDOW } from './protocol/http.ts';
+import { RELAY_SETTINGS, RELAY_WINDOW } from './protocol/http-protocol.ts';
 
-/** The guest may start at the same time: as long as nothing listens, it is tried again, with this pause in milliseconds. */
+/**
+ * The guest may start at the same time: as long as nothing listens, it is tried again, with this
+ * pause in milliseconds.
+ */
 const TRIES = 500;
 const PAUSE_MS = 20;
 
 /**
- * Carries connections to the guest over this process's stdin and stdout, where the host has no socket to it: an engine runs
- * it in the container. HTTP/2 on both: each CONNECT is a connection, with its own flow control and half-close. Ends when
- * the host does.
+ * Carries connections to the guest over this process's stdin and stdout, where the host has no
+ * socket to it: an engine runs it in the container. HTTP/2 on both: each CONNECT is a connection,
+ * with its own flow control and half-close. Ends when the host does.
  * @param path of the guest's socket
  */
 export function relayGuest(path: string): void {
@@ -52,6 +57,6 @@ const [command, argument] = process.argv.slice(2);
 if (command === 'relay' && argument !== undefined) relayGuest(argument.replace(/^@/, '\0'));
 else {
   // A relay that stays loads none of it.
-  const { runCommand } = await import('./command/run-command.ts');
+  const { runCommand } = await import('./command/run-guest-command.ts');
   process.exitCode = await runCommand(process.argv.slice(2), process.env);
 }

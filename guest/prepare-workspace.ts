@@ -7,8 +7,9 @@ const { R_OK, W_OK, X_OK } = constants;
 const OWN = 0o700;
 
 /**
- * Opens the workspace where its own user has shut it, as by `chmod 000 .`, and makes its folder for outputs where the name
- * is free. False where it is another user's, who keeps the sandbox's out. Nothing in it keeps a sandbox from starting.
+ * Opens the workspace where its own user has shut it, as by `chmod 000 .`, and makes its folder for
+ * outputs where the name is free. False where it is another user's, who keeps the sandbox's out.
+ * Nothing in it keeps a sandbox from starting.
  */
 export function prepareWorkspace(folder: string): boolean {
   const attempt = (change: () => void): boolean => {

@@ -1,4 +1,7 @@
-/** What a process costs, read from /proc while it lives: Node has no wait4(2), and its children are reaped at once. */
+/**
+ * What a process costs, read from /proc while it lives: Node has no wait4(2), and its children are
+ * reaped at once.
+ */
 import { readFileSync } from 'node:fs';
 
 /** USER_HZ: the unit of times in /proc, 100 on all machines that Node runs on. */
@@ -21,7 +24,10 @@ function read(path: string): string | undefined {
   }
 }
 
-/** Ticks of a process, and of the children it waited for; the name in field 2 may hold anything but is in brackets. */
+/**
+ * Ticks of a process, and of the children it waited for; the name in field 2 may hold anything but
+ * is in brackets.
+ */
 function ticksOf(pid: number | 'self'): { own: number; children: number } | undefined {
   const stat = read(`/proc/${pid}/stat`);
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -50,8 +56,8 @@ export function outOfMemoryKills(): number {
 }
 
 /**
- * Ticks that the guest's ended children have used. The kernel keeps one sum for all, so what one used is known when no
- * other was reaped in the same turn.
+ * Ticks that the guest's ended children have used. The kernel keeps one sum for all, so what one
+ * used is known when no other was reaped in the same turn.
  */
 export class ChildTimes {
   #sum = ticksOf('self')?.children ?? 0;

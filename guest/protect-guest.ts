@@ -1,11 +1,15 @@
-/** What keeps the guest running whatever one command does, and commands apart from what is the guest's. */
+/**
+ * What keeps the guest running whatever one command does, and commands apart from what is the
+ * guest's.
+ */
 import { chmodSync, closeSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 
 const CLOSE_ON_EXEC = 0o2000000;
 
 /**
- * Closes descriptors above `last` that came down from the process that started the host, such as a terminal or a build
- * server's pipes, so that no command holds them. Node marks its own to close when a program is started.
+ * Closes descriptors above `last` that came down from the process that started the host, such as a
+ * terminal or a build server's pipes, so that no command holds them. Node marks its own to close
+ * when a program is started.
  */
 export function closeInherited(last: number): void {
   if (process.platform !== 'linux') return;
@@ -23,7 +27,8 @@ export function closeInherited(last: number): void {
 
 /** @param endCommands kills what runs, where no pid namespace does it at the end */
 export function protectGuest(endCommands: () => void): void {
-  // One command that fails in an unforeseen way must not end all the others, and the servers they left behind.
+  // One command that fails in an unforeseen way must not end all the others, and the servers they
+  // left behind.
   process.on('uncaughtException', () => {});
   process.on('unhandledRejection', () => {});
   process.on('SIGHUP', () => {});
@@ -49,8 +54,8 @@ function setScore(score: number): void {
 }
 
 /**
- * Starts a command that is killed before the guest where memory runs out: with the guest everything ends. A child
- * inherits the value at its birth; a later write would miss its first children.
+ * Starts a command that is killed before the guest where memory runs out: with the guest everything
+ * ends. A child inherits the value at its birth; a later write would miss its first children.
  */
 export function expendable<T>(start: () => T): T {
   ownScore ??= readScore();
@@ -74,7 +79,10 @@ function readScore(): number {
 /** What the user of a folder needs to work in it. */
 const OWN = 0o700;
 
-/** Gives a folder that its own user has shut, as by `chmod 000 .`, back to its user: nothing would work any more. */
+/**
+ * Gives a folder that its own user has shut, as by `chmod 000 .`, back to its user: nothing would
+ * work any more.
+ */
 export function openFolder(path: string): void {
   try {
     const { mode } = statSync(path);
@@ -84,7 +92,10 @@ export function openFolder(path: string): void {
   }
 }
 
-/** Sends a signal to a process group; one that is gone already is no error. @returns whether it was there */
+/**
+ * Sends a signal to a process group; one that is gone already is no error. @returns whether it was
+ * there
+ */
 export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(-pid, signal);
@@ -94,7 +105,9 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** The process groups that were started, so that all can be ended where no pid namespace does it. */
+/**
+ * The process groups that were started, so that all can be ended where no pid namespace does it.
+ */
 export class Groups {
   readonly #ids = new Set<number>();
 

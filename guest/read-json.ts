@@ -1,9 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import * as z from 'zod/mini';
-import { MAX_JSON } from './protocol/http.ts';
+import { MAX_JSON } from './protocol/http-protocol.ts';
 import { bodyOf, GuestError } from './router.ts';
 
-/** The body of a request as JSON that fits the schema. @throws GuestError `invalid_request`, `payload_too_large` */
+/**
+ * The body of a request as JSON that fits the schema. @throws GuestError `invalid_request`,
+ * `payload_too_large`
+ */
 export async function readJson<T>(request: IncomingMessage, schema: z.ZodMiniType<T>): Promise<T> {
   const chunks: Buffer[] = [];
   let length = 0;

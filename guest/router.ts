@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { GUEST_ERRORS, type GuestErrorCode } from './protocol/http.ts';
+import { GUEST_ERRORS, type GuestErrorCode } from './protocol/http-protocol.ts';
 
 /** What the guest answers instead of what it was asked for. */
 export class GuestError extends Error {
@@ -39,7 +39,9 @@ export type Handler = (
   context: RequestContext,
 ) => void | Promise<void>;
 
-/** Takes a connection over that asked for an upgrade. `head` is what came right behind the request. */
+/**
+ * Takes a connection over that asked for an upgrade. `head` is what came right behind the request.
+ */
 export type UpgradeHandler = (
   request: IncomingMessage,
   socket: Duplex,
@@ -56,10 +58,16 @@ interface Route<H> {
   readonly handler: H;
 }
 
-/** The part of a path behind the version → its routes, or what loads them with the first request for one. */
+/**
+ * The part of a path behind the version → its routes, or what loads them with the first request for
+ * one.
+ */
 export type Areas<H> = Readonly<Record<string, Routes<H> | (() => Promise<Routes<H>>)>>;
 
-/** Finds the handler of a request by method and path. What is not asked for is not loaded: it takes memory. */
+/**
+ * Finds the handler of a request by method and path. What is not asked for is not loaded: it takes
+ * memory.
+ */
 export class Router<H> {
   readonly #areas: Areas<H>;
   readonly #loaded = new Map<string, Promise<readonly Route<H>[]>>();
@@ -141,8 +149,8 @@ export function turnAway(response: ServerResponse, refused: Refused): void {
 }
 
 /**
- * Refuses a request at once, and then reads what is still to come of it: closing a connection with unread bytes may take
- * the answer away from its reader (RFC 9112 §9.6).
+ * Refuses a request at once, and then reads what is still to come of it: closing a connection with
+ * unread bytes may take the answer away from its reader (RFC 9112 §9.6).
  */
 export async function refuse(
   request: IncomingMessage,

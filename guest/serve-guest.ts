@@ -3,15 +3,15 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { CommandPipes } from './command-pipes.ts';
-import { GuestEvents, serveEvents } from './event-stream.ts';
+import { GuestEvents, serveEvents } from './guest-event-stream.ts';
 import { insideSocket, listenInside, SOCKET_VARIABLE } from './inside-socket.ts';
-import { Ports } from './ports.ts';
+import { Ports } from './guest-ports.ts';
 import { areServersDeclared, prepareWorkspace } from './prepare-workspace.ts';
 import type * as GuestPod from './protocol/guest-pod.ts';
-import { PROTOCOL_VERSION } from './protocol/http.ts';
+import { PROTOCOL_VERSION } from './protocol/http-protocol.ts';
 import { NETWORK } from './protocol/network.ts';
-import type { StartedBy } from './protocol/processes.ts';
-import type { GuestSettings } from './protocol/settings.ts';
+import type { StartedBy } from './protocol/processes-protocol.ts';
+import type { GuestSettings } from './protocol/settings-protocol.ts';
 import {
   asGuestError,
   GuestError,
@@ -54,8 +54,9 @@ class Later<T> {
 }
 
 /**
- * Listens where the settings say, and resolves once connections are accepted. All but health and events is loaded with its
- * first use: most guests wait for work, and memory is what many of them cost.
+ * Listens where the settings say, and resolves once connections are accepted. All but health and
+ * events is loaded with its first use: most guests wait for work, and memory is what many of them
+ * cost.
  */
 export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const { workspace, state, listen } = settings;
@@ -72,9 +73,9 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     return new CommandStarter({ ...settings, env }, pipes);
   });
   const work = new Later(async () => {
-    const { Processes } = await import('./processes.ts');
+    const { Processes } = await import('./guest-processes.ts');
     const processes = new Processes(join(state, 'processes'), await starter.get(), events);
-    const { Servers } = await import('./servers.ts');
+    const { Servers } = await import('./guest-servers.ts');
     return { processes, servers: new Servers(workspace, join(state, 'servers'), processes, events) };
   });
   const ownerOf = (group: number) => {
@@ -88,7 +89,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     startNetworkProxy(settings.network);
   }
   const files = async (): Promise<Routes<Handler>> =>
-    (await import('./files/file-routes.ts')).fileRoutes(workspace);
+    (await import('./files/guest-file-routes.ts')).fileRoutes(workspace);
   const health: Routes<Handler> = {
     'GET /v1/health': (_request, response) =>
       sendJson(response, 200, {
@@ -108,14 +109,14 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     },
   };
   const processRoutes = async (by?: StartedBy): Promise<Routes<Handler>> =>
-    (await import('./process-routes.ts')).processRoutes((await work.get()).processes, by);
+    (await import('./guest-process-routes.ts')).processRoutes((await work.get()).processes, by);
   const serverRoutes = async (by?: StartedBy): Promise<Routes<Handler>> =>
-    (await import('./server-routes.ts')).serverRoutes((await work.get()).servers, by);
+    (await import('./guest-server-routes.ts')).serverRoutes((await work.get()).servers, by);
   const routes = new Router<Handler>({
     health,
     events: eventRoutes,
-    ports: async () => (await import('./server-routes.ts')).portRoutes(ports),
-    connections: async () => (await import('./server-routes.ts')).connectionRoutes(),
+    ports: async () => (await import('./guest-server-routes.ts')).portRoutes(ports),
+    connections: async () => (await import('./guest-server-routes.ts')).connectionRoutes(),
     processes: () => processRoutes(),
     expire: () => processRoutes(),
     servers: () => serverRoutes(),
@@ -124,7 +125,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   });
   const upgrades = new Router<UpgradeHandler>({
     exec: async () => {
-      const [{ serveExec }, commands] = [await import('./exec.ts'), await starter.get()];
+      const [{ serveExec }, commands] = [await import('./serve-exec.ts'), await starter.get()];
       return { 'GET /v1/exec': (request, socket, head) => serveExec(commands, request, socket, head) };
     },
     dial: async () => {
@@ -145,11 +146,12 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   await once(server, 'listening');
   void pipes.prepare();
   declared?.startDeclared();
-  // Whoever opens previews and reads files from outside is checked there: commands inside get neither.
+  // Whoever opens previews and reads files from outside is checked there: commands inside get
+  // neither.
   const inside = new Router<Handler>({
     health,
     events: eventRoutes,
-    ports: async () => (await import('./server-routes.ts')).portRoutes(ports),
+    ports: async () => (await import('./guest-server-routes.ts')).portRoutes(ports),
     processes: () => processRoutes(BY_SANDBOX),
     servers: () => serverRoutes(BY_SANDBOX),
   });

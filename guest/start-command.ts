@@ -5,8 +5,8 @@ import { CommandOutput } from './command-output.ts';
 import { type CommandPipes, discard } from './command-pipes.ts';
 import { expendable, Groups, openFolder, signalGroup } from './protect-guest.ts';
 import { ChildTimes } from './process-usage.ts';
-import type { CommandExit, ExecRequest, TerminalSize } from './protocol/exec.ts';
-import { type GuestSettings, locate } from './protocol/settings.ts';
+import type { CommandExit, ExecRequest, TerminalSize } from './protocol/exec-protocol.ts';
+import { type GuestSettings, locate } from './protocol/settings-protocol.ts';
 
 /** Where a command's input goes. */
 export interface CommandInput {
@@ -30,7 +30,9 @@ export interface StartedCommand {
   resize(size: TerminalSize): void;
 }
 
-/** What a shell would say of a program that cannot be started: 127 not found, 126 not executable. */
+/**
+ * What a shell would say of a program that cannot be started: 127 not found, 126 not executable.
+ */
 export interface RefusedCommand {
   readonly code: 126 | 127;
   readonly reason: string;
@@ -59,7 +61,10 @@ export class CommandStarter {
     this.#pipes = pipes;
   }
 
-  /** Mostly starts within the turn; only a terminal, or a wait for pipes, takes longer. Never rejects. */
+  /**
+   * Mostly starts within the turn; only a terminal, or a wait for pipes, takes longer. Never
+   * rejects.
+   */
   start(request: ExecRequest): Starting {
     const { workspace, env, pty } = this.#settings;
     openFolder(workspace);
@@ -95,7 +100,7 @@ export class CommandStarter {
     pty: string,
   ): Promise<StartedCommand | RefusedCommand> {
     // Its modules are loaded with the first terminal.
-    const { startTerminal } = await import('./terminal.ts');
+    const { startTerminal } = await import('./guest-terminal.ts');
     try {
       const started = expendable(() => startTerminal(command, size, pty, this.#times));
       if (this.#settings.workspace !== '/workspace') this.#groups.add(started.pid);
@@ -179,7 +184,10 @@ function startPiped(
   };
 }
 
-/** Looks a program up as execvp would, from `cwd` and on `path`, so that pipes and terminals fail alike. */
+/**
+ * Looks a program up as execvp would, from `cwd` and on `path`, so that pipes and terminals fail
+ * alike.
+ */
 export function findProgram(
   name: string,
   path: string,

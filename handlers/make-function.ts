@@ -1,15 +1,15 @@
 import middy from '@middy/core';
 import { PassThrough, Readable } from 'node:stream';
-import { secretRedactor } from '#core/rules/redact-secrets.ts';
-import { guardCredential } from './guard-credential.ts';
-import type { HttpEvent, HttpResponse } from './http-event.ts';
-import { admit } from './middleware/admit.ts';
-import { authenticate } from './middleware/authenticate.ts';
-import { checkBridgeId } from './middleware/check-bridge-id.ts';
-import { guardOrigin } from './middleware/guard-origin.ts';
-import { readInput } from './middleware/read-input.ts';
-import { renderErrors } from './middleware/render-errors.ts';
-import type { ChainEvent, Step } from './middleware/step.ts';
+import { secretRedactor } from '#core/auth/redact-secrets.ts';
+import { guardCredential } from './http/guard-credential.ts';
+import type { HttpEvent, HttpResponse } from './http/http-event.ts';
+import { admit } from './http/admit.ts';
+import { authenticate } from './http/authenticate.ts';
+import { checkBridgeId } from './http/guards.ts';
+import { guardOrigin } from './http/guards.ts';
+import { readInput } from './http/read-input.ts';
+import { renderErrors } from './http/render-errors.ts';
+import type { ChainEvent, Step } from './http/admit.ts';
 import type { Route } from './route.ts';
 import type { Services } from './services.ts';
 
@@ -17,7 +17,10 @@ import type { Services } from './services.ts';
 export type PortholeFunction = (event: HttpEvent, context: object) => Promise<HttpResponse>;
 
 export interface FunctionOptions {
-  /** The origin under which people reach Porthole, where that differs from the Host that arrives here. */
+  /**
+   * The origin under which people reach Porthole, where that differs from the Host that arrives
+   * here.
+   */
   readonly publicOrigin?: string | undefined;
   /** Takes secrets out of error messages. @default what has the form of a token */
   readonly redact?: ((text: string) => string) | undefined;
@@ -36,7 +39,8 @@ export function makeFunction(
     // Around everything, so that whatever a later step throws becomes an answer.
     renderErrors(services.log, route.id, redact),
     ...(route.path.startsWith('/v1/sandbox/{id}') ? [checkBridgeId()] : []),
-    // Before the credential: a browser acting for a foreign page must not even find out whether one is good.
+    // Before the credential: a browser acting for a foreign page must not even find out whether one
+    // is good.
     guardOrigin({ page: route.page, publicOrigin: options.publicOrigin }),
     // Before the input: strangers cannot make us read and parse a body.
     authenticate(services, route, options.publicOrigin),
@@ -65,7 +69,8 @@ export function makeFunction(
       ),
     );
   };
-  // middy's types speak of AWS Lambda's own event and context; ours are the part of them that we read.
+  // middy's types speak of AWS Lambda's own event and context; ours are the part of them that we
+  // read.
   return (middy as unknown as (handler: unknown) => { use(steps: Step[]): PortholeFunction })(handler).use(
     chain,
   );

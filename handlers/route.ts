@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
 import type { ErrorCode } from '#core/errors.ts';
-import type { GrantLimit, Scope } from '#core/rules/grant.ts';
-import type { Handshake, HttpResponse } from './http-event.ts';
+import type { GrantLimit, Scope } from '#core/delegations/delegation-store.ts';
+import type { Handshake, HttpResponse } from './http/http-event.ts';
 import type { Services } from './services.ts';
 
 /**
@@ -24,7 +24,10 @@ export interface ResponseDoc {
   readonly contentType?: string;
 }
 
-/** One part of a form, for the OpenAPI document; what is required of it, the handler judges as it comes. */
+/**
+ * One part of a form, for the OpenAPI document; what is required of it, the handler judges as it
+ * comes.
+ */
 export interface FormPart {
   readonly description: string;
   /** A file's bytes; otherwise text. */
@@ -55,7 +58,10 @@ export interface RouteRequest<Params, Query, Body> {
   readonly signal: AbortSignal | undefined;
   /** Where the connection comes from, where the runtime can tell. */
   readonly sourceIp: string | undefined;
-  /** Takes secrets out of a text that repeats what was sent, for routes with an error shape of their own. */
+  /**
+   * Takes secrets out of a text that repeats what was sent, for routes with an error shape of their
+   * own.
+   */
   readonly redact: (text: string) => string;
 }
 
@@ -69,29 +75,41 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   readonly summary: string;
   readonly description?: string;
   /**
-   * `anyone`: no credential is looked at. `caller`: somebody must be known. `key`: as `caller`, and the credential may stand in `?token=`.
-   * `local`: nobody need be known on a loopback address; elsewhere as `caller`.
+   * `anyone`: no credential is looked at. `caller`: somebody must be known. `key`: as `caller`, and
+   * the credential may stand in `?token=`. `local`: nobody need be known on a loopback address;
+   * elsewhere as `caller`.
    */
   readonly access: 'anyone' | 'caller' | 'key' | 'local';
   /** Whether a run's agent may call it at all; default false. */
   readonly agents?: boolean;
-  /** As what, of a sandbox that was lent, it may be called; default: not at all. Of the limits of a grant it enforces one itself, or refuses whoever has it. */
+  /**
+   * As what, of a sandbox that was lent, it may be called; default: not at all. Of the limits of a
+   * grant it enforces one itself, or refuses whoever has it.
+   */
   readonly delegates?: { readonly scope: Scope; readonly enforces?: GrantLimit };
-  /** An operation of the Cloudflare sandbox bridge, whose clients work unchanged. The others are our additions. */
+  /**
+   * An operation of the Cloudflare sandbox bridge, whose clients work unchanged. The others are our
+   * additions.
+   */
   readonly bridge?: boolean;
   /**
-   * Answers WebSocket handshakes. As not every client can set headers on one, the credential may stand in `?authorization=Bearer%20…`, too.
+   * Answers WebSocket handshakes. As not every client can set headers on one, the credential may
+   * stand in `?authorization=Bearer%20…`, too.
    */
   readonly socket?: boolean;
   /** Which limits count it. @default cheap */
   readonly class?: RouteClass;
   /** For anyone, and yet it needs to know the installation: it lets people in. */
   readonly signsIn?: boolean;
-  /** Its body or answer is a stream: where a runtime buffers, it is `not_streamable`. @default false */
+  /**
+   * Its body or answer is a stream: where a runtime buffers, it is `not_streamable`. @default false
+   */
   readonly streams?: boolean;
   /** Whether a run's agent reaches it on its sandbox's own channel, too. @default false */
   readonly channel?: boolean;
-  /** `console`: it answers with the console's files. `documents`: it needs the list of all routes. */
+  /**
+   * `console`: it answers with the console's files. `documents`: it needs the list of all routes.
+   */
   readonly kind?: 'console' | 'documents';
   /** A page that a person may reach by a link from another site. */
   readonly page?: boolean;

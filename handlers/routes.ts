@@ -1,8 +1,8 @@
-import { decideApprovalRoute } from './approvals/decide-approval.ts';
-import { deletePolicyRoute } from './approvals/delete-policy.ts';
-import { followApprovalsRoute } from './approvals/follow-approvals.ts';
-import { listApprovalsRoute } from './approvals/list-approvals.ts';
-import { listPoliciesRoute } from './approvals/list-policies.ts';
+import { decideApprovalRoute } from './runs/approval-routes.ts';
+import { deletePolicyRoute } from './runs/policy-routes.ts';
+import { followApprovalsRoute } from './runs/approval-routes.ts';
+import { listApprovalsRoute } from './runs/approval-routes.ts';
+import { listPoliciesRoute } from './runs/policy-routes.ts';
 import {
   consoleAssetRoute,
   consoleRunRoute,
@@ -12,44 +12,48 @@ import {
   consoleToolsRoute,
   homeRoute,
 } from './console/console-page.ts';
-import { delegateSandboxRoute } from './delegations/delegate-sandbox.ts';
-import { listDelegationsRoute } from './delegations/list-delegations.ts';
-import { renewDelegationRoute } from './delegations/renew-delegation.ts';
-import { revokeDelegationRoute } from './delegations/revoke-delegation.ts';
-import { rotateTokenRoute } from './delegations/rotate-token.ts';
-import { validateSandboxRoute } from './delegations/validate-sandbox.ts';
-import { deleteArchiveRoute } from './archives/delete-archive.ts';
-import { listArchivesRoute } from './archives/list-archives.ts';
-import { openapiJsonRoute } from './docs/openapi-json.ts';
-import { openapiAssetRoute, openapiHtmlRoute, openapiPageRoute } from './docs/openapi-page.ts';
-import { deleteImageRoute } from './images/delete-image.ts';
-import { listImagesRoute } from './images/list-images.ts';
-import { putImageRoute } from './images/put-image.ts';
-import { createToolRoute } from './editor/create-tool.ts';
-import { releaseDraftLockRoute, renewDraftLockRoute, takeDraftLockRoute } from './editor/draft-lock.ts';
-import { deleteToolRoute, renameToolRoute } from './editor/change-tool.ts';
-import { getToolRoute } from './editor/get-tool.ts';
-import { listToolsRoute } from './editor/list-tools.ts';
-import { runSandboxRoute } from './editor/run-sandbox.ts';
-import { startActionRoute } from './editor/start-action.ts';
-import { getToolDraftRoute, saveToolDraftRoute } from './editor/tool-draft.ts';
-import { getToolRunRoute, listToolRunsRoute } from './editor/tool-runs.ts';
-import { createToolVersionRoute, listToolVersionsRoute } from './editor/tool-versions.ts';
+import { delegateSandboxRoute } from './auth/delegation-routes.ts';
+import { listDelegationsRoute } from './auth/delegation-routes.ts';
+import { renewDelegationRoute } from './auth/delegation-routes.ts';
+import { revokeDelegationRoute } from './auth/delegation-routes.ts';
+import { rotateTokenRoute } from './auth/delegation-routes.ts';
+import { validateSandboxRoute } from './auth/validation-route.ts';
+import { deleteArchiveRoute } from './sandboxes/archive-routes.ts';
+import { listArchivesRoute } from './sandboxes/archive-routes.ts';
+import { openapiJsonRoute } from './ops/openapi-routes.ts';
+import { openapiAssetRoute, openapiHtmlRoute, openapiPageRoute } from './ops/openapi-routes.ts';
+import { deleteImageRoute } from './sandboxes/image-routes.ts';
+import { listImagesRoute } from './sandboxes/image-routes.ts';
+import { putImageRoute } from './sandboxes/image-routes.ts';
+import { createToolRoute } from './editor/tool-routes.ts';
+import {
+  releaseDraftLockRoute,
+  renewDraftLockRoute,
+  takeDraftLockRoute,
+} from './editor/tool-draft-routes.ts';
+import { deleteToolRoute, renameToolRoute } from './editor/tool-routes.ts';
+import { getToolRoute } from './editor/tool-routes.ts';
+import { listToolsRoute } from './editor/tool-routes.ts';
+import { runSandboxRoute } from './editor/tool-run-routes.ts';
+import { startActionRoute } from './editor/tool-run-routes.ts';
+import { getToolDraftRoute, saveToolDraftRoute } from './editor/tool-draft-routes.ts';
+import { getToolRunRoute, listToolRunsRoute } from './editor/tool-run-routes.ts';
+import { createToolVersionRoute, listToolVersionsRoute } from './editor/tool-version-routes.ts';
 import { callMcpRoute } from './mcp/call-mcp.ts';
-import { healthRoute } from './ops/health.ts';
-import { metricsRoute } from './ops/metrics.ts';
-import { getPoolStatsRoute } from './pool/get-pool-stats.ts';
-import { primePoolRoute } from './pool/prime-pool.ts';
-import { shutdownPrewarmedRoute } from './pool/shutdown-prewarmed.ts';
-import { diagnoseSandboxRoute } from './previews/diagnose-sandbox.ts';
-import { keepPreviewAliveRoute } from './previews/keep-preview-alive.ts';
-import { listPortForwardsRoute } from './previews/list-port-forwards.ts';
-import { startAgentPreviewRoute } from './previews/start-agent-preview.ts';
-import { startPortForwardRoute } from './previews/start-port-forward.ts';
-import { stopPortForwardRoute } from './previews/stop-port-forward.ts';
-import { getQuotaRoute } from './quota/get-quota.ts';
+import { healthRoute } from './ops/ops-routes.ts';
+import { metricsRoute } from './ops/ops-routes.ts';
+import { getPoolStatsRoute } from './sandboxes/warm-pool-routes.ts';
+import { primePoolRoute } from './sandboxes/warm-pool-routes.ts';
+import { shutdownPrewarmedRoute } from './sandboxes/warm-pool-routes.ts';
+import { diagnoseSandboxRoute } from './previews/diagnosis-route.ts';
+import { keepPreviewAliveRoute } from './previews/port-forward-routes.ts';
+import { listPortForwardsRoute } from './previews/port-forward-routes.ts';
+import { startAgentPreviewRoute } from './previews/agent-preview-route.ts';
+import { startPortForwardRoute } from './previews/port-forward-routes.ts';
+import { stopPortForwardRoute } from './previews/port-forward-routes.ts';
+import { getQuotaRoute } from './sandboxes/quota-route.ts';
 import type { Route } from './route.ts';
-import { listPortsRoute, waitForPortRoute } from './processes/ports.ts';
+import { listPortsRoute, waitForPortRoute } from './processes/port-routes.ts';
 import {
   createProcessRoute,
   deleteProcessRoute,
@@ -60,7 +64,7 @@ import {
   sendProcessInputRoute,
   signalProcessRoute,
   waitForProcessRoute,
-} from './processes/processes.ts';
+} from './processes/process-routes.ts';
 import {
   deleteServerRoute,
   followServerRoute,
@@ -70,48 +74,48 @@ import {
   restartServerRoute,
   startServerRoute,
   stopServerRoute,
-} from './processes/servers.ts';
-import { deleteSkillRoute } from './skills/delete-skill.ts';
-import { getSkillRoute } from './skills/get-skill.ts';
-import { oidcCallbackRoute, startOidcRoute } from './session/oidc-sign-in.ts';
-import { getSessionRoute, getSignInRoute, signInRoute, signOutRoute } from './session/session.ts';
-import { listSkillsRoute } from './skills/list-skills.ts';
-import { putSkillRoute } from './skills/put-skill.ts';
-import { completeRunRoute } from './runs/complete-run.ts';
-import { createRunRoute } from './runs/create-run.ts';
-import { followTimelineRoute } from './runs/follow-timeline.ts';
-import { getRunRoute } from './runs/get-run.ts';
-import { listRunsRoute } from './runs/list-runs.ts';
-import { readTimelineRoute } from './runs/read-timeline.ts';
-import { createSandboxRoute } from './sandboxes/create-sandbox.ts';
-import { createSessionRoute } from './sandboxes/create-session.ts';
-import { createTunnelRoute } from './sandboxes/create-tunnel.ts';
-import { deleteSandboxRoute } from './sandboxes/delete-sandbox.ts';
-import { deleteSandboxesRoute } from './sandboxes/delete-sandboxes.ts';
-import { deleteSessionRoute } from './sandboxes/delete-session.ts';
-import { deleteTunnelRoute } from './sandboxes/delete-tunnel.ts';
-import { downloadFolderRoute } from './sandboxes/download-folder.ts';
-import { execCommandRoute } from './sandboxes/exec-command.ts';
-import { followSandboxRoute } from './sandboxes/follow-sandbox.ts';
-import { getSandboxRoute } from './sandboxes/get-sandbox.ts';
-import { heartbeatRoute } from './sandboxes/heartbeat.ts';
-import { hydrateWorkspaceRoute } from './sandboxes/hydrate-workspace.ts';
-import { isSandboxRunningRoute } from './sandboxes/is-sandbox-running.ts';
-import { deleteFileRoute } from './sandboxes/delete-file.ts';
-import { moveFileRoute } from './sandboxes/move-file.ts';
-import { watchFilesRoute } from './sandboxes/watch-files.ts';
-import { listFilesRoute } from './sandboxes/list-files.ts';
-import { listSandboxesRoute } from './sandboxes/list-sandboxes.ts';
-import { ptyTerminalRoute } from './sandboxes/pty-terminal.ts';
-import { mountBucketRoute } from './sandboxes/mount-bucket.ts';
-import { persistWorkspaceRoute } from './sandboxes/persist-workspace.ts';
-import { readFileRoute } from './sandboxes/read-file.ts';
-import { uploadFilesRoute } from './sandboxes/upload-files.ts';
-import { unmountBucketRoute } from './sandboxes/unmount-bucket.ts';
-import { resumeSandboxRoute } from './sandboxes/resume-sandbox.ts';
+} from './processes/server-routes.ts';
+import { deleteSkillRoute } from './sandboxes/skill-routes.ts';
+import { getSkillRoute } from './sandboxes/skill-routes.ts';
+import { oidcCallbackRoute, startOidcRoute } from './auth/oidc-routes.ts';
+import { getSessionRoute, getSignInRoute, signInRoute, signOutRoute } from './auth/sign-in-routes.ts';
+import { listSkillsRoute } from './sandboxes/skill-routes.ts';
+import { putSkillRoute } from './sandboxes/skill-routes.ts';
+import { completeRunRoute } from './runs/run-routes.ts';
+import { createRunRoute } from './runs/run-routes.ts';
+import { followTimelineRoute } from './runs/timeline-routes.ts';
+import { getRunRoute } from './runs/run-routes.ts';
+import { listRunsRoute } from './runs/run-routes.ts';
+import { readTimelineRoute } from './runs/timeline-routes.ts';
+import { createSandboxRoute } from './sandboxes/sandbox-routes.ts';
+import { createSessionRoute } from './processes/exec-session-routes.ts';
+import { createTunnelRoute } from './previews/tunnel-routes.ts';
+import { deleteSandboxRoute } from './sandboxes/sandbox-state-routes.ts';
+import { deleteSandboxesRoute } from './sandboxes/sandbox-list-routes.ts';
+import { deleteSessionRoute } from './processes/exec-session-routes.ts';
+import { deleteTunnelRoute } from './previews/tunnel-routes.ts';
+import { downloadFolderRoute } from './files/download-route.ts';
+import { execCommandRoute } from './processes/exec-route.ts';
+import { followSandboxRoute } from './sandboxes/sandbox-events-route.ts';
+import { getSandboxRoute } from './sandboxes/sandbox-routes.ts';
+import { heartbeatRoute } from './sandboxes/sandbox-state-routes.ts';
+import { hydrateWorkspaceRoute } from './files/workspace-routes.ts';
+import { isSandboxRunningRoute } from './sandboxes/sandbox-routes.ts';
+import { deleteFileRoute } from './files/file-routes.ts';
+import { moveFileRoute } from './files/file-routes.ts';
+import { watchFilesRoute } from './files/folder-routes.ts';
+import { listFilesRoute } from './files/folder-routes.ts';
+import { listSandboxesRoute } from './sandboxes/sandbox-list-routes.ts';
+import { ptyTerminalRoute } from './processes/terminal-route.ts';
+import { mountBucketRoute } from './sandboxes/mount-routes.ts';
+import { persistWorkspaceRoute } from './files/workspace-routes.ts';
+import { readFileRoute } from './files/file-routes.ts';
+import { uploadFilesRoute } from './files/upload-route.ts';
+import { unmountBucketRoute } from './sandboxes/mount-routes.ts';
+import { resumeSandboxRoute } from './sandboxes/sandbox-state-routes.ts';
 import { changeSandboxRoute, getSandboxNetworkRoute } from './sandboxes/sandbox-network.ts';
-import { stopSandboxRoute } from './sandboxes/stop-sandbox.ts';
-import { writeFileRoute } from './sandboxes/write-file.ts';
+import { stopSandboxRoute } from './sandboxes/sandbox-state-routes.ts';
+import { writeFileRoute } from './files/file-routes.ts';
 
 /** Every route, in the order of the documentation. A new route is its file and its line here. */
 export const ROUTES: readonly Route[] = [

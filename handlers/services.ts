@@ -1,31 +1,31 @@
-import type { AppProbe } from '#core/ports/app-probe.ts';
-import type { ArchiveStore } from '#core/ports/archive-store.ts';
-import type { Authenticator } from '#core/ports/authenticator.ts';
-import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
-import type { WakingClock } from '#core/ports/clock.ts';
-import type { Guests } from '#core/use-cases/guest.ts';
-import type { NetworkAccess } from '#core/ports/network.ts';
-import type { Ids } from '#core/ports/ids.ts';
-import type { CatalogueImage } from '#core/ports/images.ts';
-import type { PreviewPlane } from '#core/ports/preview-plane.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
-import type { SchemaValidator } from '#core/ports/schema-validator.ts';
-import type { Tokens } from '#core/ports/tokens.ts';
-import type { WarmPool } from '#core/ports/warm-pool.ts';
-import type { EditorOptions } from '#core/editor-options.ts';
-import type { PreviewOptions } from '#core/preview-options.ts';
-import type { LifecycleLimits } from '#core/rules/lifecycle.ts';
-import type { Quotas } from '#core/rules/quotas.ts';
-import type { BucketOptions } from '#core/rules/resolve-mount.ts';
-import type { ProvisionAccess } from '#core/use-cases/agent-access/provisioning-provider.ts';
-import type { GuessLimit } from '#core/use-cases/guess-limit.ts';
-import type { SandboxActivity } from '#core/use-cases/sandbox-activity.ts';
-import type { SandboxEventPublisher } from '#core/use-cases/sandbox-event-publisher.ts';
-import type { Admission } from './middleware/admit.ts';
-import type { PendingApprovals } from '#core/use-cases/pending-approvals.ts';
-import type { Terminals } from '#core/use-cases/terminals/terminals.ts';
+import type { AppProbe } from '#core/previews/app-probe.ts';
+import type { ArchiveStore } from '#core/archives/archive-store.ts';
+import type { Authenticator } from '#core/auth/authenticator.ts';
+import type { BucketMounter } from '#core/mounts/mount-bucket.ts';
+import type { WakingClock } from '#core/shared/clock-and-ids.ts';
+import type { Guests } from '#core/processes/guest.ts';
+import type { NetworkAccess } from '#core/network/network.ts';
+import type { Ids } from '#core/shared/clock-and-ids.ts';
+import type { CatalogueImage } from '#core/images/image-store.ts';
+import type { PreviewPlane } from '#core/previews/preview-plane.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { SchemaValidator } from '#core/editor/tool-schemas.ts';
+import type { Tokens } from '#core/auth/authenticator.ts';
+import type { WarmPool } from '#core/sandboxes/warm-pool.ts';
+import type { EditorOptions } from '#core/editor/editor-limits.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import type { LifecycleLimits } from '#core/sandboxes/sandbox-lifecycle.ts';
+import type { Quotas } from '#core/sandboxes/sandbox-quotas.ts';
+import type { BucketOptions } from '#core/mounts/resolve-mount.ts';
+import type { ProvisionAccess } from '#core/runs/agent-token.ts';
+import type { GuessLimit } from '#core/auth/guess-limit.ts';
+import type { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
+import type { SandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
+import type { Admission } from './http/admit.ts';
+import type { PendingApprovals } from '#core/approvals/pending-approvals.ts';
+import type { Terminals } from '#core/terminals/terminals.ts';
 
 /** The part of a pino logger that Porthole uses. */
 export interface Logger {
@@ -35,7 +35,10 @@ export interface Logger {
   error(fields: object, message: string): void;
 }
 
-/** Everything a handler may need; each one names the few that it takes. Wired by the host, or by a function's own entry. */
+/**
+ * Everything a handler may need; each one names the few that it takes. Wired by the host, or by a
+ * function's own entry.
+ */
 export interface Services {
   readonly records: Records;
   readonly plane: PreviewPlane;
@@ -59,7 +62,10 @@ export interface Services {
   readonly maxInstances: number;
   /** When sandboxes are stopped and destroyed. */
   readonly life: LifecycleLimits;
-  /** Whether sandboxes that no record knows are looked for again and again: only where all who make any share the records. */
+  /**
+   * Whether sandboxes that no record knows are looked for again and again: only where all who make
+   * any share the records.
+   */
   readonly collectsOrphans: boolean;
   /** The images of the configuration. */
   readonly images: readonly CatalogueImage[];
@@ -74,7 +80,10 @@ export interface Services {
   readonly terminals: Terminals;
   readonly mounter: BucketMounter;
   readonly buckets: BucketOptions;
-  /** Keeps what is in sandboxes before they are destroyed after their retention; undefined: nobody does. */
+  /**
+   * Keeps what is in sandboxes before they are destroyed after their retention; undefined: nobody
+   * does.
+   */
   readonly archives:
     | {
         readonly store: ArchiveStore;
@@ -84,7 +93,10 @@ export interface Services {
   readonly schemas: SchemaValidator;
   readonly editor: EditorOptions;
   readonly clock: WakingClock;
-  /** Aborted when this process is about to end: what waits ends, so that its client comes back and finds another. */
+  /**
+   * Aborted when this process is about to end: what waits ends, so that its client comes back and
+   * finds another.
+   */
   readonly stopping: AbortSignal;
   readonly ids: Ids;
   readonly preview: PreviewOptions;

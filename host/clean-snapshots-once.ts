@@ -1,5 +1,8 @@
-/** `npm run snapshots:clean`: one pass over the editor's snapshots; what could not be removed, the next one finds again. */
-import { cleanEditorSnapshots } from '#handlers/snapshots-clean.ts';
+/**
+ * `npm run snapshots:clean`: one pass over the editor's snapshots; what could not be removed, the
+ * next one finds again.
+ */
+import { cleanEditorSnapshots } from '#handlers/ops/scheduled.ts';
 import { runOnce } from './run-once.ts';
 
 await runOnce(cleanEditorSnapshots, {

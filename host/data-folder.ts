@@ -19,8 +19,8 @@ const LOCK = 'host.lock';
 const ADDRESS = 'host.url';
 
 /**
- * Makes the folder (mode 0700) and takes it for this process alone. The lock is SQLite's own on an empty database: the kernel lets it go when the process ends,
- * however it ends.
+ * Makes the folder (mode 0700) and takes it for this process alone. The lock is SQLite's own on an
+ * empty database: the kernel lets it go when the process ends, however it ends.
  * @throws DataFolderError
  */
 export async function openDataFolder(folder: string): Promise<DataFolder> {
@@ -34,7 +34,8 @@ export async function openDataFolder(folder: string): Promise<DataFolder> {
   let lock: InstanceType<typeof DatabaseSync>;
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
-    // Written first: a folder that is read-only says so here in the system's words, and not in the database's.
+    // Written first: a folder that is read-only says so here in the system's words, and not in the
+    // database's.
     writeFileSync(join(path, LOCK), '', { flag: 'a', mode: 0o600 });
     lock = new DatabaseSync(join(path, LOCK));
   } catch (cause) {

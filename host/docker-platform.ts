@@ -2,13 +2,13 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { createDockerProvider, type DockerProvider } from '#adapters/docker/docker-provider.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
-import type { EngineProbe } from '#adapters/docker/engine-probe.ts';
-import { addressText } from '#adapters/docker/engine/engine-address.ts';
+import type { EngineProbe } from '#adapters/docker/engine.ts';
+import { addressText } from '#adapters/docker/engine-address.ts';
 import { containerMountTarget } from '#adapters/mounts/container-mount-target.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
 import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
-import type { Channel } from '#core/ports/channel.ts';
-import { createAccessProvisioner } from './channel/create-access-provisioner.ts';
+import type { Channel } from '#core/processes/guest.ts';
+import { createAccessProvisioner } from './create-access-provisioner.ts';
 import { type Config, ConfigError, type DockerOptions } from './config/config.ts';
 import { type OneMachineDeps, openOneMachinePreviews } from './one-machine-previews.ts';
 import type { Platform } from './platform.ts';
@@ -19,7 +19,8 @@ import { createSandboxService } from './sandbox-service.ts';
 const DRAIN_MS = 5_000;
 
 /**
- * A container engine: sandboxes as its containers, previews of this process's own. Containers do not end with this process: the next start finds them running.
+ * A container engine: sandboxes as its containers, previews of this process's own. Containers do
+ * not end with this process: the next start finds them running.
  * @throws ConfigError where the engine cannot be reached
  */
 export async function openDockerPlatform(config: Config, deps: OneMachineDeps): Promise<Platform> {

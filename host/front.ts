@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders, RequestListener, Server } from 'node:http';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
 import type { PreviewProxy } from '#proxy/preview-proxy.ts';
 import { PortholeError } from '#core/errors.ts';
-import { parsePreviewHost } from '#core/rules/preview-token.ts';
-import { checkOrigin } from '#handlers/middleware/guard-origin.ts';
+import { parsePreviewHost } from '#core/previews/preview-token.ts';
+import { checkOrigin } from '#handlers/http/guards.ts';
 import { asRequest } from './handshake.ts';
-import { refuse, refuseUpgrade } from './refuse.ts';
+import { refuse, refuseUpgrade } from './known-hosts.ts';
 
 export interface FrontOptions {
   /** Serves the hosts of the preview zone; without it there are none. */
@@ -13,7 +13,10 @@ export interface FrontOptions {
   readonly zone: string;
   /** Whether the API answers to a Host header. */
   readonly isKnownHost: (hostHeader: string) => boolean;
-  /** The origin under which people reach Porthole, where that differs from the Host that arrives here. */
+  /**
+   * The origin under which people reach Porthole, where that differs from the Host that arrives
+   * here.
+   */
   readonly publicOrigin?: string | undefined;
 }
 
@@ -26,10 +29,15 @@ export interface Front {
 const UNKNOWN_HOST =
   'This Host is not served here. Use localhost, or name the host in PORTHOLE_ALLOWED_HOSTS or PORTHOLE_PUBLIC_URL.';
 
-/** The one server that faces clients. The Host decides who serves: the preview gateway, the functions, or nobody. */
+/**
+ * The one server that faces clients. The Host decides who serves: the preview gateway, the
+ * functions, or nobody.
+ */
 export function createFront({ gateway, zone, isKnownHost, publicOrigin }: FrontOptions): Front {
   let api: RequestListener | undefined;
-  /** The token that a preview host names; the empty string for a host of the zone that names none. */
+  /**
+   * The token that a preview host names; the empty string for a host of the zone that names none.
+   */
   const previewToken = (host: string): string | undefined => {
     if (gateway === undefined) return undefined;
     const preview = parsePreviewHost(host, zone);

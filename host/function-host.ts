@@ -5,11 +5,11 @@ import { pipeline } from 'node:stream/promises';
 import { dropRest } from '#proxy/status-answer.ts';
 import { PortholeError } from '#core/errors.ts';
 import { missingPage } from '#handlers/console/console-page.ts';
-import type { HttpEvent, HttpResponse } from '#handlers/http-event.ts';
+import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { makeFunction, type FunctionOptions, type PortholeFunction } from '#handlers/make-function.ts';
-import { errorResponse } from '#handlers/middleware/render-errors.ts';
+import { errorResponse } from '#handlers/http/render-errors.ts';
 import type { Route } from '#handlers/route.ts';
-import { withSafeHeaders } from '#handlers/safe-headers.ts';
+import { withSafeHeaders } from '#handlers/http/response-headers.ts';
 import type { Services } from '#handlers/services.ts';
 import { checkHandshake, type Handshake, handshakeOf } from './handshake.ts';
 import type { Metrics } from './metrics.ts';
@@ -18,14 +18,20 @@ export interface FunctionHostOptions extends FunctionOptions {
   readonly routes: readonly Route[];
   readonly services: Services;
   readonly metrics: Pick<Metrics, 'requested'>;
-  /** The server that the functions share with the preview gateway: gets our listener, gives back itself. */
+  /**
+   * The server that the functions share with the preview gateway: gets our listener, gives back
+   * itself.
+   */
   readonly serve: (listener: RequestListener) => Server;
 }
 
 /** Operation name of requests that no route takes. */
 const UNMATCHED = 'unmatched';
 
-/** Runs the functions over HTTP: routing by fastify, bodies unread, responses streamed, errors all in one shape. */
+/**
+ * Runs the functions over HTTP: routing by fastify, bodies unread, responses streamed, errors all
+ * in one shape.
+ */
 export function createFunctionHost({
   routes,
   services,
@@ -41,14 +47,16 @@ export function createFunctionHost({
     // The server is ours; fastify must not close its connections behind our back.
     forceCloseConnections: false,
     requestTimeout: 0,
-    // Broken requests are answered by the strict front; a second answer would go out as that of an earlier request.
+    // Broken requests are answered by the strict front; a second answer would go out as that of an
+    // earlier request.
     clientErrorHandler: () => undefined,
   });
   // Functions read bodies themselves, and only once they know the caller.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
   app.addHook('onRequest', (request, _reply, done) => {
-    // fastify answers 415 to a malformed Content-Type before any parser sees it; the functions judge it instead.
+    // fastify answers 415 to a malformed Content-Type before any parser sees it; the functions
+    // judge it instead.
     contentTypes.set(request.raw, request.headers['content-type']);
     delete request.raw.headers['content-type'];
     done();
@@ -74,7 +82,8 @@ export function createFunctionHost({
       (error: unknown) => {
         handshake?.socket.destroy();
         record(operation, method, response.statusCode, requestId, began);
-        // That a client went away is no news; that something of ours failed behind an answer that had begun is told nowhere else.
+        // That a client went away is no news; that something of ours failed behind an answer that
+        // had begun is told nowhere else.
         const level = error instanceof PortholeError ? 'warn' : 'debug';
         services.log[level]({ err: error, request_id: requestId, operation }, 'answer cut off');
       },
@@ -88,7 +97,7 @@ export function createFunctionHost({
     operation: string,
   ) => {
     reply.hijack();
-    const { acceptWebSocket } = await import('./web-socket.ts');
+    const { acceptWebSocket } = await import('./web-socket-answer.ts');
     const socket = acceptWebSocket(reply.request.raw, reply.raw, handshake, requestId, {
       stopping: services.stopping,
       ended: (code, ms) =>
@@ -168,7 +177,10 @@ export function createFunctionHost({
   return app;
 }
 
-/** Below it the bridge's manners are kept: no route for a method is no route, and says so in these very words. */
+/**
+ * Below it the bridge's manners are kept: no route for a method is no route, and says so in these
+ * very words.
+ */
 const BRIDGE = /^\/v1\/(?:sandbox|pool|openapi)/;
 const BRIDGE_NOT_FOUND = (): HttpResponse => ({
   statusCode: 404,
@@ -223,7 +235,10 @@ function toEvent(request: FastifyRequest, reply: FastifyReply, requestId: string
   };
 }
 
-/** The tail of a wildcard is handed on as it came, still encoded: the function decodes it once and in full. */
+/**
+ * The tail of a wildcard is handed on as it came, still encoded: the function decodes it once and
+ * in full.
+ */
 function pathParameters({ params }: FastifyRequest, rawPath: string): Record<string, string> {
   // fastify hands over none when it gives up on a URL before it has found a route.
   const named = (params ?? {}) as Record<string, string>;

@@ -1,7 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { endWith } from '#proxy/front/raw-answer.ts';
-import { isWebSocketKey } from '#proxy/websocket-handshake.ts';
+import { isWebSocketKey } from '#proxy/websocket-exchange.ts';
 import { PortholeError } from '#core/errors.ts';
 
 /** What Node hands over with a WebSocket's handshake. */
@@ -19,8 +19,9 @@ export function handshakeOf(req: IncomingMessage): Handshake | undefined {
 }
 
 /**
- * Makes an ordinary request of a handshake: it finds its route as any other, and an answer other than 101 goes out as any other. The connection ends with it, for Node
- * reads no more requests from it.
+ * Makes an ordinary request of a handshake: it finds its route as any other, and an answer other
+ * than 101 goes out as any other. The connection ends with it, for Node reads no more requests from
+ * it.
  */
 export function asRequest(req: IncomingMessage, socket: Duplex, head: Buffer): ServerResponse {
   handshakes.set(req, { socket, head });

@@ -1,14 +1,18 @@
+import { type ServerResponse, STATUS_CODES } from 'node:http';
 import { isIP } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { ERROR_CATALOGUE, type ErrorCode } from '#core/errors.ts';
 
-export interface KnownHostsOptions {
+interface KnownHostsOptions {
   readonly listenHost: string;
   readonly publicUrl: URL | undefined;
   readonly allowedHosts: readonly string[];
 }
 
 /**
- * Which Host headers the API answers to. Any other one is refused: with DNS rebinding a foreign page could otherwise reach the API under a name of its own. Where
- * the host listens on every address, every address is its own: an IP address cannot be rebound.
+ * Which Host headers the API answers to. Any other one is refused: with DNS rebinding a foreign
+ * page could otherwise reach the API under a name of its own. Where the host listens on every
+ * address, every address is its own: an IP address cannot be rebound.
  */
 export function knownHosts(options: KnownHostsOptions): (hostHeader: string) => boolean {
   const isOpen = isWildcard(options.listenHost);
@@ -42,4 +46,29 @@ function namesOf({ listenHost, allowedHosts }: KnownHostsOptions): Set<string> {
 /** Whether a listen address means every address of the machine. */
 export function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::';
+}
+
+function errorText(code: ErrorCode, message: string): string {
+  return JSON.stringify({ error: message, code, retryable: ERROR_CATALOGUE[code].retryable });
+}
+
+/** Answers a request that reaches no function, and ends its connection. */
+export function refuse(res: ServerResponse, code: ErrorCode, message: string): void {
+  const body = errorText(code, message);
+  res.writeHead(ERROR_CATALOGUE[code].status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    'x-content-type-options': 'nosniff',
+    connection: 'close',
+  });
+  res.end(body);
+}
+
+/** The same for an upgrade, on the raw socket. */
+export function refuseUpgrade(socket: Duplex, code: ErrorCode, message: string): void {
+  const { status } = ERROR_CATALOGUE[code];
+  const body = errorText(code, message);
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
 }

@@ -1,29 +1,32 @@
+import { lookup } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
-import { createLoopbackPlane } from '#adapters/gateway/plane/loopback-plane.ts';
-import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
-import { inClusterAccess, isInCluster } from '#adapters/kubernetes/client/in-cluster-access.ts';
+import { createLoopbackPlane } from '#adapters/gateway/loopback-plane.ts';
+import {
+  type ClusterAccess,
+  inClusterAccess,
+  isInCluster,
+} from '#adapters/kubernetes/client/cluster-access.ts';
 import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import { collection, PODS } from '#adapters/kubernetes/client/collection.ts';
-import { createPreviewFallback } from '#adapters/kubernetes/preview-fallback.ts';
-import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
+import { collection, PODS } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import {
   createGatewayProbe,
   type GatewayFailure,
   type GatewayProbe,
-} from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
-import type { ClusterProvider } from '#adapters/kubernetes/sandboxes/cluster/cluster-provider.ts';
-import type { GuestAccess } from '#adapters/kubernetes/sandboxes/guest/pod-guests.ts';
-import { find } from '#adapters/kubernetes/sandboxes/cluster/await-object.ts';
-import type { Pod } from '#adapters/kubernetes/sandboxes/pods/pod.ts';
+} from '#adapters/kubernetes/previews/gateway-probe.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
+import { createPreviewFallback } from '#adapters/kubernetes/previews/preview-fallback.ts';
+import { find } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
+import type { ClusterProvider } from '#adapters/kubernetes/sandboxes/cluster-provider.ts';
+import type { GuestAccess } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
+import type { Pod } from '#adapters/kubernetes/sandboxes/pod-state.ts';
 import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
-import type { Channel } from '#core/ports/channel.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { Channel } from '#core/processes/guest.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { noPool, type WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
 import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
-import { createAccessProvisioner } from './channel/create-access-provisioner.ts';
-import { serviceChannel } from './channel/service-channel.ts';
 import {
   type ClusterOptions,
   type Config,
@@ -31,11 +34,34 @@ import {
   NEEDS_IMAGE,
   NEEDS_WARM_POOL,
 } from './config/config.ts';
+import { createAccessProvisioner } from './create-access-provisioner.ts';
 import { consoleOrigins } from './known-hosts.ts';
-import { openClusterPool } from './open-cluster-pool.ts';
-import type { PlatformDeps } from './platform.ts';
-import type { Platform } from './platform.ts';
+import type { Platform, PlatformDeps } from './platform.ts';
 import { createSandboxService } from './sandbox-service.ts';
+
+const NO_POOL =
+  'WARM_POOL_TARGET has no effect: the provider kubernetes keeps no sandbox ready. Use agent-sandbox, or leave it out.';
+
+/** The SandboxWarmPool of claims that ask for no image; pods have none. */
+export async function openClusterPool(
+  provider: SandboxProvider['name'],
+  config: WarmPoolConfig,
+  {
+    warmPool,
+    ...own
+  }: {
+    readonly client: KubernetesClient;
+    readonly namespace: string;
+    readonly warmPool: string | undefined;
+  },
+): Promise<Pick<Platform, 'pool' | 'warnings'>> {
+  if (provider !== 'agent-sandbox' || warmPool === undefined) {
+    const warnings = config.warmTarget > 0 ? [NO_POOL] : [];
+    return { pool: noPool(config), warnings: () => warnings };
+  }
+  const { createAgentSandboxPool } = await import('#adapters/kubernetes/sandboxes/claim-pool.ts');
+  return { pool: createAgentSandboxPool({ ...own, warmPool, config }), warnings: () => [] };
+}
 
 const NO_BUCKETS =
   'sandboxes of a cluster have nothing that mounts buckets: it takes a privileged sidecar or a CSI driver for S3 in their template, with bidirectional mount propagation, and this installation has neither';
@@ -47,7 +73,10 @@ export type ClusterProviderName = Exclude<Config['provider'], 'local' | 'docker'
 const POD_DRAIN_MS = 55_000;
 const TERMINAL_DRAIN_MS = 5_000;
 
-/** A cluster: sandboxes as pods or claims, previews as routes of its Gateway. In a pod as its service account, elsewhere by `KUBECONFIG`. */
+/**
+ * A cluster: sandboxes as pods or claims, previews as routes of its Gateway. In a pod as its
+ * service account, elsewhere by `KUBECONFIG`.
+ */
 export async function openKubernetesPlatform(
   { preview, cluster, channel, pool, images, ...config }: Config,
   wanted: ClusterProviderName,
@@ -191,7 +220,7 @@ async function openProvider(
       '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts'
     );
     const makeRoom = async (): Promise<void> => {
-      const { createAgentSandboxPool } = await import('#adapters/kubernetes/sandboxes/claims/warm-pool.ts');
+      const { createAgentSandboxPool } = await import('#adapters/kubernetes/sandboxes/claim-pool.ts');
       await createAgentSandboxPool({ ...own, warmPool, config }).makeRoom();
     };
     return createAgentSandboxProvider({ ...own, guest, warmPool, warmPoolsByImage, size, makeRoom });
@@ -256,5 +285,24 @@ function logFailures(probeUrl: URL, log: PlatformDeps['log']): (failure: Gateway
         ? 'TLS with the gateway failed, so no preview can be checked: PORTHOLE_GATEWAY_CA must be the authority of its certificate'
         : 'gateway not reached, so no preview can be checked: see PORTHOLE_GATEWAY_PROBE',
     );
+  };
+}
+
+/**
+ * The channel of sandboxes in a cluster: a Service in front of the functions. Sandboxes have no
+ * name service, so they are told its address, which it keeps for life.
+ * @param find looks up a name; default: the system's way
+ */
+export function serviceChannel(
+  service: URL,
+  find: (name: string) => Promise<string> = async (name) => (await lookup(name)).address,
+): Channel {
+  return {
+    async address() {
+      const url = new URL(service);
+      const address = await find(url.hostname.replace(/^\[(.*)\]$/, '$1'));
+      url.hostname = address.includes(':') ? `[${address}]` : address;
+      return { kind: 'url', url: url.href };
+    },
   };
 }

@@ -3,13 +3,14 @@ import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { localMountTarget } from '#adapters/mounts/local-mount-target.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
 import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
-import type { Channel } from '#core/ports/channel.ts';
-import { createAccessProvisioner } from './channel/create-access-provisioner.ts';
+import type { Channel } from '#core/processes/guest.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { Logger } from '#handlers/services.ts';
 import type { Config } from './config/config.ts';
+import { createAccessProvisioner } from './create-access-provisioner.ts';
 import { type OneMachineDeps, openOneMachinePreviews } from './one-machine-previews.ts';
 import type { Platform } from './platform.ts';
 import { recoverSandboxes } from './recover-sandboxes.ts';
-import { stopSandboxes } from './stop-sandboxes.ts';
 import { createSandboxService } from './sandbox-service.ts';
 
 /** A person waits at the terminal. */
@@ -77,4 +78,28 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
       await provider.close();
     },
   };
+}
+
+/**
+ * Ends the processes of every sandbox, so that nothing runs on when a person ends Porthole at the
+ * terminal. Files, previews and the wish to run stay: the next start brings them back.
+ */
+async function stopSandboxes({
+  provider,
+  log,
+}: {
+  readonly provider: SandboxProvider;
+  readonly log: Logger;
+}): Promise<void> {
+  const ending: Promise<void>[] = [];
+  for await (const id of provider.list()) {
+    ending.push(
+      provider
+        .stop(id)
+        .catch((error: unknown) => log.error({ err: error, sandbox_id: id }, 'sandbox not stopped')),
+    );
+  }
+  await Promise.all(ending);
+  if (ending.length > 0)
+    log.info({ sandboxes: ending.length }, 'sandboxes stopped; the next start resumes them');
 }

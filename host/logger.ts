@@ -1,5 +1,5 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
-import { secretRedactor } from '#core/rules/redact-secrets.ts';
+import { secretRedactor } from '#core/auth/redact-secrets.ts';
 
 export interface LoggerOptions {
   readonly level: string;
@@ -9,7 +9,10 @@ export interface LoggerOptions {
   readonly destination?: DestinationStream | undefined;
 }
 
-/** Structured logs. Nothing secret is handed to the logger in the first place; this takes out what got there by accident. */
+/**
+ * Structured logs. Nothing secret is handed to the logger in the first place; this takes out what
+ * got there by accident.
+ */
 export async function createLogger({ level, secrets, destination }: LoggerOptions): Promise<Logger> {
   return pino(
     {

@@ -1,6 +1,7 @@
 /**
- * `npm run --silent mcp`: the Model Context Protocol over stdin and stdout, for clients that start their servers. Everything is passed on to the /mcp of a running Porthole:
- * `PORTHOLE_URL` says where it is, `PORTHOLE_TOKEN` holds the credential, where one is needed.
+ * `npm run --silent mcp`: the Model Context Protocol over stdin and stdout, for clients that start
+ * their servers. Everything is passed on to the /mcp of a running Porthole: `PORTHOLE_URL` says
+ * where it is, `PORTHOLE_TOKEN` holds the credential, where one is needed.
  */
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';

@@ -2,7 +2,10 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 
 /** What a process that carries previews counts of them. */
 export interface PreviewMetrics {
-  /** One finished request of a preview; `status` is its class, e.g. `2xx`, or `error` without an answer. */
+  /**
+   * One finished request of a preview; `status` is its class, e.g. `2xx`, or `error` without an
+   * answer.
+   */
   previewRequested(status: string): void;
   previewBytes(direction: 'in' | 'out', bytes: number): void;
   /** How many upgraded connections (WebSocket) have begun (1) or ended (-1). */

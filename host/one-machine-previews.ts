@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { type LocalPlane, openLocalPlane } from '#adapters/gateway/plane/local-plane.ts';
-import { createLoopbackPlane } from '#adapters/gateway/plane/loopback-plane.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
-import { GuessLimit } from '#core/use-cases/guess-limit.ts';
+import { type LocalPlane, openLocalPlane } from '#adapters/gateway/local-plane.ts';
+import { createLoopbackPlane } from '#adapters/gateway/loopback-plane.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { GuessLimit } from '#core/auth/guess-limit.ts';
 import type { Config } from './config/config.ts';
 import { consoleOrigins } from './known-hosts.ts';
 import type { PlatformDeps } from './platform.ts';
@@ -20,7 +20,9 @@ export interface OneMachinePreviews extends Pick<Platform, 'plane' | 'gateway'> 
   readonly end: () => Promise<void>;
 }
 
-/** Previews through the gateway in this process, or on loopback ports where URLs are switched off. */
+/**
+ * Previews through the gateway in this process, or on loopback ports where URLs are switched off.
+ */
 export async function openOneMachinePreviews(
   config: Config,
   { folder, records, clock, log, metrics }: OneMachineDeps,

@@ -1,13 +1,13 @@
 import { NetworkBroker } from '#adapters/egress/network-broker.ts';
-import type { Clock, WakingClock } from '#core/ports/clock.ts';
-import type { Ids } from '#core/ports/ids.ts';
-import type { NetworkAccess } from '#core/ports/network.ts';
-import type { Records } from '#core/ports/records.ts';
-import { packageRules } from '#core/rules/network/network-presets.ts';
-import type { Guests } from '#core/use-cases/guest.ts';
-import { askOwner } from '#core/use-cases/network/ask-owner.ts';
-import { networkLog } from '#core/use-cases/network/network-log.ts';
-import type { SandboxEventPublisher } from '#core/use-cases/sandbox-event-publisher.ts';
+import type { Clock, WakingClock } from '#core/shared/clock-and-ids.ts';
+import type { Ids } from '#core/shared/clock-and-ids.ts';
+import type { NetworkAccess } from '#core/network/network.ts';
+import type { Records } from '#core/shared/records.ts';
+import { packageRules } from '#core/network/network-presets.ts';
+import type { Guests } from '#core/processes/guest.ts';
+import { askOwner } from '#core/network/ask-owner.ts';
+import { networkLog } from '#core/network/network-log.ts';
+import type { SandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import type { Config } from './config/config.ts';
 import type { Platform } from './platform.ts';
@@ -23,7 +23,9 @@ export interface OpenNetworkDeps {
   readonly platform: Pick<Platform, 'brokersNetwork'>;
 }
 
-/** The broker of this process, and what the functions know of it. In a cluster nothing reaches it. */
+/**
+ * The broker of this process, and what the functions know of it. In a cluster nothing reaches it.
+ */
 export function openNetwork(
   { network: { default: usual, widest, permitted, proxies } }: Pick<Config, 'network'>,
   { records, publisher, clock, ids, guests, stopping, tools, platform }: OpenNetworkDeps,

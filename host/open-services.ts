@@ -1,34 +1,34 @@
 import { join } from 'node:path';
+import { createAuthenticator } from '#adapters/auth/authenticators.ts';
+import { createGuestKeys, deriveKeySet, loadOrCreateJwks } from '#adapters/auth/key-set.ts';
+import { createSealedTexts, createSeals, type SealedTexts } from '#adapters/auth/sealed-texts.ts';
+import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
 import { readMachineTools } from '#adapters/egress/machine-tools.ts';
 import type { NetworkBroker } from '#adapters/egress/network-broker.ts';
-import { appProbe } from '#adapters/gateway/app-probe.ts';
-import { createAuthenticator } from '#adapters/auth/configured-authenticator.ts';
-import { workerSchemaValidator } from '#adapters/schemas/worker-schema-validator.ts';
-import { createGuestKeys, deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
-import { createSealedTexts } from '#adapters/keys/sealed-texts.ts';
-import { createSeals } from '#adapters/keys/seals.ts';
-import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
-import { randomIds } from '#adapters/system/random-ids.ts';
-import { systemClock } from '#adapters/system/system-clock.ts';
-import type { WakingClock } from '#core/ports/clock.ts';
-import { secretRedactor } from '#core/rules/redact-secrets.ts';
-import { GuessLimit } from '#core/use-cases/guess-limit.ts';
-import { guestsOf } from '#core/use-cases/guest.ts';
-import { SandboxActivity } from '#core/use-cases/sandbox-activity.ts';
-import { createSandboxEventPublisher } from '#core/use-cases/sandbox-event-publisher.ts';
-import { publishingPlane } from '#core/use-cases/publishing-plane.ts';
-import { managedPool } from '#core/use-cases/warm-pool/managed-pool.ts';
-import { createPendingApprovals } from '#core/use-cases/pending-approvals.ts';
-import { Terminals } from '#core/use-cases/terminals/terminals.ts';
-import { createAdmission } from '#handlers/middleware/admit.ts';
+import { appProbe } from '#adapters/gateway/http-app-probe.ts';
+import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import { type S3ArchiveOptions, s3ArchiveStore } from '#adapters/system/s3-archive-store.ts';
+import { workerSchemaValidator } from '#adapters/system/worker-schema-validator.ts';
+import { createPendingApprovals } from '#core/approvals/pending-approvals.ts';
+import { archiveSandbox, type ArchiveSandboxDeps } from '#core/archives/archive-sandbox.ts';
+import { ARCHIVED_WITHIN_MS } from '#core/archives/archive-store.ts';
+import { GuessLimit } from '#core/auth/guess-limit.ts';
+import { secretRedactor } from '#core/auth/redact-secrets.ts';
+import { publishingPlane } from '#core/previews/preview-events.ts';
+import { guestsOf } from '#core/processes/guest.ts';
+import { managedPool } from '#core/sandboxes/managed-pool.ts';
+import { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
+import { createSandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
+import type { WakingClock } from '#core/shared/clock-and-ids.ts';
+import type { Records } from '#core/shared/records.ts';
+import { Terminals } from '#core/terminals/terminals.ts';
+import { createAdmission } from '#handlers/http/admit.ts';
 import type { Logger, Services } from '#handlers/services.ts';
 import { type Config, isOnOneMachine, secretsOf } from './config/config.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
 import type { Metrics } from './metrics.ts';
-import { openArchives } from './open-archives.ts';
 import { openNetwork } from './open-network.ts';
 import { openPlatform } from './open-platform.ts';
-import { openRecords } from './open-records.ts';
 import type { Platform } from './platform.ts';
 
 /** Everything that functions run on, open. */
@@ -54,8 +54,8 @@ export interface OpenServicesOptions {
 }
 
 /**
- * Wires the ports to what the configuration names. A data folder is made only where something must be kept in it: with a database, signing keys and a cluster
- * the process keeps nothing.
+ * Wires the ports to what the configuration names. A data folder is made only where something must
+ * be kept in it: with a database, signing keys and a cluster the process keeps nothing.
  * @throws ConfigError, DataFolderError
  */
 export async function openServices({
@@ -194,7 +194,7 @@ export async function openServices({
       openapi: () =>
         (openapi ??= (async () => {
           const [{ openapiDocument }, { ROUTES }] = await Promise.all([
-            import('#handlers/docs/openapi-document.ts'),
+            import('#handlers/ops/openapi-document.ts'),
             import('#handlers/routes.ts'),
           ]);
           return openapiDocument(ROUTES, { secured: authenticator.withoutCredential === undefined });
@@ -206,4 +206,44 @@ export async function openServices({
     await opened.disposeAsync();
     throw error;
   }
+}
+
+/** What keeps workspaces in the bucket of the configuration, and counts how often that works. */
+function openArchives(
+  options: S3ArchiveOptions | undefined,
+  { metrics, ...deps }: Omit<ArchiveSandboxDeps, 'store'> & { readonly metrics: Metrics },
+): Services['archives'] {
+  if (options === undefined) return undefined;
+  const store = s3ArchiveStore(options);
+  return {
+    store,
+    async keep(sandbox, signal) {
+      const late = AbortSignal.timeout(ARCHIVED_WITHIN_MS);
+      const until = signal === undefined ? late : AbortSignal.any([signal, late]);
+      try {
+        await archiveSandbox({ ...deps, store }, sandbox, until);
+        metrics.archived('kept');
+      } catch (error) {
+        metrics.archived('failed');
+        throw error;
+      }
+    },
+  };
+}
+
+/**
+ * PostgreSQL where a URL is given, else a SQLite file in the data folder. Neither pays for loading
+ * the other.
+ */
+async function openRecords(
+  databaseUrl: string | undefined,
+  folder: () => Promise<string>,
+  { log, seals }: { readonly log: Logger; readonly seals: SealedTexts },
+): Promise<Records> {
+  if (databaseUrl !== undefined) {
+    const { openPostgresRecords } = await import('#adapters/sql/postgres/open-postgres-records.ts');
+    return openPostgresRecords({ url: databaseUrl, log, seals });
+  }
+  const { openSqliteRecords } = await import('#adapters/sql/sqlite/open-sqlite-records.ts');
+  return openSqliteRecords({ file: join(await folder(), 'porthole.db'), log, seals });
 }

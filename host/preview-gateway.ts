@@ -1,18 +1,18 @@
 import { dialFailure } from '#adapters/gateway/dial-failure.ts';
-import type { LocalPlane } from '#adapters/gateway/plane/local-plane.ts';
-import type { Clock } from '#core/ports/clock.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
-import type { PreviewOptions } from '#core/preview-options.ts';
-import { previewKept } from '#core/rules/preview-events.ts';
-import { slidingExpiry } from '#core/rules/preview-lifetime.ts';
+import type { LocalPlane } from '#adapters/gateway/local-plane.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import { previewKept } from '#core/previews/preview-events.ts';
+import { slidingExpiry } from '#core/previews/preview-lifetime.ts';
 import {
   isPreviewToken,
   parsePreviewHost,
   tokenFingerprint,
   tokenSha256,
-} from '#core/rules/preview-token.ts';
-import type { GuessLimit } from '#core/use-cases/guess-limit.ts';
+} from '#core/previews/preview-token.ts';
+import type { GuessLimit } from '#core/auth/guess-limit.ts';
 import type { Logger } from '#handlers/services.ts';
 import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
 import { clientAddress } from '#proxy/preview-proxy-deps.ts';

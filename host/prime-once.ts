@@ -1,5 +1,5 @@
 /** Primes the pool of sandboxes once. */
-import { primePool } from '#handlers/primer.ts';
+import { primePool } from '#handlers/ops/scheduled.ts';
 import { runOnce } from './run-once.ts';
 
 await runOnce(primePool);

@@ -1,5 +1,8 @@
-/** `npm run config`: every setting, its default and its meaning; `npm run config -- guest-keys`: what `sandboxes.guestKeys` is to be. */
-import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/keys/key-set.ts';
+/**
+ * `npm run config`: every setting, its default and its meaning; `npm run config -- guest-keys`:
+ * what `sandboxes.guestKeys` is to be.
+ */
+import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-set.ts';
 import { z } from 'zod';
 import { EnvironmentSchema } from './config/environment-schema.ts';
 

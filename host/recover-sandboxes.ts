@@ -1,9 +1,9 @@
-import type { Clock } from '#core/ports/clock.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
-import { destroySandbox } from '#core/use-cases/destroy-sandbox.ts';
-import { everyItem } from '#core/use-cases/every-item.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { destroySandbox } from '#core/sandboxes/end-sandbox.ts';
+import { everyItem } from '#core/shared/reads.ts';
 import type { Logger } from '#handlers/services.ts';
 
 export interface RecoverDeps {
@@ -16,9 +16,10 @@ export interface RecoverDeps {
 }
 
 /**
- * After a start on one machine: finishes what the last host left undone. Creations that nobody was told of and deletions that were asked for are carried
- * out to the end, running sandboxes that died with the machine start again on their files, and what no record knows is removed. Requests are served meanwhile:
- * what they make is left to them.
+ * After a start on one machine: finishes what the last host left undone. Creations that nobody was
+ * told of and deletions that were asked for are carried out to the end, running sandboxes that died
+ * with the machine start again on their files, and what no record knows is removed. Requests are
+ * served meanwhile: what they make is left to them.
  */
 export async function recoverSandboxes(deps: RecoverDeps, signal: AbortSignal): Promise<void> {
   const { records, provider, place, clock, log } = deps;

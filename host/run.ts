@@ -1,12 +1,62 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
+import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { setConsoleBuild } from '#handlers/console/console-files.ts';
+import type { Logger } from '#handlers/services.ts';
 import { type Config, readConfig, secretsOf } from './config/config.ts';
 import { explain } from './explain.ts';
-import { keepConsoleBuilt } from './keep-console-built.ts';
 import { isWildcard } from './known-hosts.ts';
 import { createLogger } from './logger.ts';
 import { type Host, startHost } from './start-host.ts';
 
+const BUILDER = join(import.meta.dirname, '../build/console.ts');
+/** It takes seconds; one that hangs must not be there for ever. In milliseconds. */
+const LONGEST_MS = 300_000;
+/** Characters of the builder's words that are kept: its last ones say what was wrong. */
+const MOST_WORDS = 2_000;
+
 /**
- * Starts the host, says where it is, and ends it on SIGINT or SIGTERM (a second one ends it at once).
+ * Builds the console beside the host, where its build is missing or stale, at the lowest priority:
+ * the API does not wait for it. Pages say how it stands. An installation without the sources has
+ * its build already. Returns what ends it.
+ */
+function keepConsoleBuilt(log: Logger): () => void {
+  if (!existsSync(BUILDER)) return () => undefined;
+  setConsoleBuild({ state: 'under way' });
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', BUILDER], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    timeout: LONGEST_MS,
+  });
+  let words = '';
+  let ended = false;
+  const failed = (why: string) => {
+    if (ended) return;
+    setConsoleBuild({ state: 'failed', words: why });
+    log.warn({ words: why }, 'console not built: npm run build says why');
+  };
+  child.stderr.on('data', (chunk: Buffer) => {
+    words = (words + stripVTControlCharacters(chunk.toString())).slice(-MOST_WORDS);
+  });
+  child.once('spawn', () => {
+    if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
+  });
+  child.once('error', (error) => failed(error.message));
+  child.once('close', (code, signal) => {
+    if (code === 0) setConsoleBuild({ state: 'none' });
+    else failed(signal === null ? words.trim() : `It was ended by ${signal}. ${words}`.trim());
+  });
+  child.unref();
+  return () => {
+    ended = true;
+    child.kill();
+  };
+}
+
+/**
+ * Starts the host, says where it is, and ends it on SIGINT or SIGTERM (a second one ends it at
+ * once).
  * @param began when the process began, in milliseconds of `performance.now()`
  */
 export async function run(began: number): Promise<void> {
@@ -66,7 +116,10 @@ function say(text: string): void {
   process.stdout.write(text);
 }
 
-/** npm passes a Ctrl-C on although the terminal has sent it already: what comes this close is the same one. */
+/**
+ * npm passes a Ctrl-C on although the terminal has sent it already: what comes this close is the
+ * same one.
+ */
 const SAME_SIGNAL_MS = 500;
 
 function endOnSignal(host: Host, endBuild: () => void): void {

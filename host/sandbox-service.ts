@@ -1,23 +1,23 @@
-import type { Clock } from '#core/ports/clock.ts';
-import type { CatalogueImage } from '#core/ports/images.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
-import { activeProvider } from '#core/use-cases/active-provider.ts';
-import {
-  type ProvisionAccess,
-  provisioningProvider,
-} from '#core/use-cases/agent-access/provisioning-provider.ts';
-import { cataloguedProvider } from '#core/use-cases/images/catalogued-provider.ts';
-import { revivingProvider } from '#core/use-cases/reviving-provider.ts';
-import type { SandboxActivity } from '#core/use-cases/sandbox-activity.ts';
-import type { SandboxEventPublisher } from '#core/use-cases/sandbox-event-publisher.ts';
-import { skilledProvider } from '#core/use-cases/skills/skilled-provider.ts';
-import { publishingProvider } from '#core/use-cases/publishing-provider.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
+import type { CatalogueImage } from '#core/images/image-store.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { activeProvider } from '#core/sandboxes/provider-layers.ts';
+import { type ProvisionAccess, provisioningProvider } from '#core/runs/agent-token.ts';
+import { cataloguedProvider } from '#core/images/image-catalogue.ts';
+import { revivingProvider } from '#core/sandboxes/provider-layers.ts';
+import type { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
+import type { SandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
+import { skilledProvider } from '#core/skills/place-skills.ts';
+import { publishingProvider } from '#core/sandboxes/provider-layers.ts';
 import type { Logger } from '#handlers/services.ts';
 
 /** A provider with everything around it that holds for each of them. */
 export interface SandboxService {
-  /** For callers: tells runs what becomes of their sandboxes, brings back what died, writes down what is in use. */
+  /**
+   * For callers: tells runs what becomes of their sandboxes, brings back what died, writes down
+   * what is in use.
+   */
   readonly provider: SandboxProvider;
   /** For what looks after sandboxes itself: it neither brings back nor counts as use. */
   readonly published: SandboxProvider;

@@ -1,20 +1,20 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createAgentAuthenticator } from '#adapters/auth/agent-authenticator.ts';
-import { isInCluster } from '#adapters/kubernetes/client/in-cluster-access.ts';
-import { systemClock } from '#adapters/system/system-clock.ts';
-import type { WakingClock } from '#core/ports/clock.ts';
-import { secretRedactor } from '#core/rules/redact-secrets.ts';
-import type { CleaningReport } from '#core/use-cases/editor/clean-snapshots.ts';
-import { GuestWatcher } from '#core/use-cases/processes/watch-guests.ts';
-import { runLifecyclePass, type LifecycleReport } from '#handlers/lifecycle.ts';
-import { reap } from '#handlers/reaper.ts';
-import { cleanEditorSnapshots } from '#handlers/snapshots-clean.ts';
+import { createAgentAuthenticator } from '#adapters/auth/authenticators.ts';
+import { isInCluster } from '#adapters/kubernetes/client/cluster-access.ts';
+import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import type { WakingClock } from '#core/shared/clock-and-ids.ts';
+import { secretRedactor } from '#core/auth/redact-secrets.ts';
+import type { CleaningReport } from '#core/editor/tool-snapshots.ts';
+import { GuestWatcher } from '#core/processes/watch-guests.ts';
+import { runLifecyclePass, type LifecycleReport } from '#handlers/ops/scheduled.ts';
+import { reap } from '#handlers/ops/scheduled.ts';
+import { cleanEditorSnapshots } from '#handlers/ops/scheduled.ts';
 import { ROUTES } from '#handlers/routes.ts';
 import type { Logger, Services } from '#handlers/services.ts';
-import { createChannelServers } from './channel/channel-servers.ts';
-import { limitPeers } from './channel/limit-peers.ts';
+import { createChannelServers } from './channel-servers.ts';
+import { limitPeers } from './limit-peers.ts';
 import { type Config, isOnOneMachine, secretsOf } from './config/config.ts';
 import { createFront } from './front.ts';
 import { createFunctionHost } from './function-host.ts';
@@ -33,11 +33,20 @@ export interface Host {
   describe(): Promise<string>;
   /** Resolves once what the last host left undone has been finished. */
   readonly recovered: Promise<void>;
-  /** Does at once what is scheduled for every minute: stops what is idle, destroys what was stopped for too long. */
+  /**
+   * Does at once what is scheduled for every minute: stops what is idle, destroys what was stopped
+   * for too long.
+   */
   lifecycle(): Promise<LifecycleReport>;
-  /** Does at once what is scheduled for every ten minutes: removes the editor's snapshots whose time is over. */
+  /**
+   * Does at once what is scheduled for every ten minutes: removes the editor's snapshots whose time
+   * is over.
+   */
   cleanSnapshots(): Promise<CleaningReport>;
-  /** Ends gracefully: answers what was asked, loses no record, keeps files and URLs for the next start. */
+  /**
+   * Ends gracefully: answers what was asked, loses no record, keeps files and URLs for the next
+   * start.
+   */
   close(): Promise<void>;
 }
 
@@ -47,7 +56,10 @@ const LIFECYCLE_SECONDS = 60;
 /** How exactly snapshots are removed; they are of no use from their expiry on. */
 const SNAPSHOTS_SECONDS = 600;
 
-/** Brings Porthole up on this machine: the functions, the preview gateway and the schedules, in one process. */
+/**
+ * Brings Porthole up on this machine: the functions, the preview gateway and the schedules, in one
+ * process.
+ */
 export async function startHost(
   config: Config,
   log: Logger,
@@ -162,7 +174,10 @@ export async function startHost(
   }
 }
 
-/** Once recovery has brought back what the last host kept ready. Without a target that is removed, and there is nothing more to do. */
+/**
+ * Once recovery has brought back what the last host kept ready. Without a target that is removed,
+ * and there is nothing more to do.
+ */
 function keepPool(
   { pool: { warmTarget, refreshInterval } }: Config,
   { pool, log }: Services,
@@ -173,7 +188,10 @@ function keepPool(
   return warmTarget === 0 ? [] : [every(refreshInterval / 1_000, 'warm pool', log, () => pool.refresh())];
 }
 
-/** In a cluster the CronJobs do it, for all replicas; but they see no records that lie in a file of this one. */
+/**
+ * In a cluster the CronJobs do it, for all replicas; but they see no records that lie in a file of
+ * this one.
+ */
 function isScheduledElsewhere(config: Config): boolean {
   return !isOnOneMachine(config) && config.databaseUrl !== undefined && isInCluster();
 }

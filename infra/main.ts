@@ -1,7 +1,7 @@
 /** What `pulumi up` runs: reads the stack's configuration, and declares Porthole. */
 import * as pulumi from '@pulumi/pulumi';
-import { Porthole } from './porthole.ts';
-import { readStackConfig, StackConfigError } from './stack-config/read-stack-config.ts';
+import { Porthole } from './porthole-stack.ts';
+import { readStackConfig, StackConfigError } from './read-stack-config.ts';
 
 // How the engine tells which keys the stack file holds encrypted.
 const encrypted = new Set(JSON.parse(process.env['PULUMI_CONFIG_SECRET_KEYS'] ?? '[]') as string[]);

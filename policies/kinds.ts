@@ -1,4 +1,7 @@
-/** Pulumi's name of a Kubernetes type, in any version of its group: `kubernetes:{group}/{version}:{kind}`. */
+/**
+ * Pulumi's name of a Kubernetes type, in any version of its group:
+ * `kubernetes:{group}/{version}:{kind}`.
+ */
 function matcher(group: string, kinds: readonly string[]): (type: string) => boolean {
   const pattern = new RegExp(`^kubernetes:${group.replaceAll('.', '\\.')}/[^:/]+:(${kinds.join('|')})$`);
   return (type) => pattern.test(type);

@@ -1,6 +1,6 @@
 import type { StackValidationPolicy } from '@pulumi/policy';
 import { isNetworkPolicy } from './kinds.ts';
-import { settingsOf } from './settings.ts';
+import { settingsOf } from './policy-settings.ts';
 
 interface Port {
   readonly protocol?: string;
@@ -8,7 +8,10 @@ interface Port {
   readonly endPort?: number;
 }
 
-/** The guest's own port for previews; the program lets the gateway in where `preview.upstream` is `guest`. */
+/**
+ * The guest's own port for previews; the program lets the gateway in where `preview.upstream` is
+ * `guest`.
+ */
 const GUEST_PORT = 2791;
 
 /** The port on which the stack's own pods call the guest, and nobody else. */

@@ -1,6 +1,6 @@
 import type { StackValidationPolicy } from '@pulumi/policy';
 import { isGateway, isRoute } from './kinds.ts';
-import { settingsOf } from './settings.ts';
+import { settingsOf } from './policy-settings.ts';
 
 export const wildcardUnderZone: StackValidationPolicy = {
   name: 'wildcard-under-zone',

@@ -5,7 +5,7 @@ import { type BodyFraming, bodyFraming, requestHead, responseHeaders } from './p
 import type { AdmittedRequest, PreviewProxyDeps } from './preview-proxy-deps.ts';
 import { answerWithPage, dropRest } from './status-answer.ts';
 import type { PreviewStatus, StatusPageContext } from './status-page.ts';
-import { RESPONSE_FAULTS, type ResponseFault } from './upstream/response-fault.ts';
+import { RESPONSE_FAULTS, type ResponseFault } from './upstream/response-head.ts';
 import type { ResponseHead } from './upstream/response-head.ts';
 import type { ResponseEvents } from './upstream/response-parser.ts';
 import type { ConnectionUser, UpstreamConnection } from './upstream/upstream-connection.ts';
@@ -13,7 +13,10 @@ import type { ConnectionUser, UpstreamConnection } from './upstream/upstream-con
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 const CRLF = '\r\n';
 
-/** One request and its response, streamed both ways. Ends with the response's `close`, however that comes about. */
+/**
+ * One request and its response, streamed both ways. Ends with the response's `close`, however that
+ * comes about.
+ */
 export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvents {
   readonly isUpgrade = false;
   readonly #deps: PreviewProxyDeps;
@@ -25,7 +28,10 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
   readonly #framing: BodyFraming;
   readonly #isScript: boolean;
   #hotReload: HotReloadPort | undefined;
-  /** May be sent again when a kept connection turns out to be dead: safe, and nothing of it is used up. */
+  /**
+   * May be sent again when a kept connection turns out to be dead: safe, and nothing of it is used
+   * up.
+   */
   readonly #repeatable: boolean;
   #connection: UpstreamConnection | undefined;
   #dialling: AbortController | undefined;
@@ -196,7 +202,8 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     this.#toClient += part.length;
     const { socket } = this.#res;
     if (socket === null) return;
-    // A body with a length needs nothing of `res` once the head is out; its bookkeeping would cost a third more CPU.
+    // A body with a length needs nothing of `res` once the head is out; its bookkeeping would cost
+    // a third more CPU.
     const out = this.#res.chunkedEncoding ? this.#res : socket;
     const first = !this.#flushed;
     if (first) {
@@ -262,7 +269,8 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
 
   #answer(status: PreviewStatus, context: StatusPageContext = {}): void {
     this.#over = true;
-    // A client that was never told to go on may or may not send its body: only closing is unambiguous.
+    // A client that was never told to go on may or may not send its body: only closing is
+    // unambiguous.
     const close = this.#expectsContinue && !this.#requestSent;
     const { targetPort } = this.#backend.target;
     answerWithPage(this.#req, this.#res, status, { targetPort, ...context }, close);

@@ -9,7 +9,10 @@ export interface OpenExchange {
   abort(): void;
 }
 
-/** Requests and WebSockets that one preview may have open at a time; a browser tab needs fewer than ten. */
+/**
+ * Requests and WebSockets that one preview may have open at a time; a browser tab needs fewer than
+ * ten.
+ */
 const MAX_OPEN = 512;
 /** Milliseconds between two reports that a preview is in use. */
 const TOUCH_EVERY_MS = 1_000;

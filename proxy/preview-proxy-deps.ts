@@ -4,13 +4,19 @@ import type { OriginDecision, PreviewView, Scheme } from './preview-headers.ts';
 import type { PreviewStatus } from './status-page.ts';
 import type { PreviewLookup, PreviewTarget } from './preview-target.ts';
 
-/** Where the proxy says what went wrong; a pino logger fits. Fields never hold a token, only its fingerprint. */
+/**
+ * Where the proxy says what went wrong; a pino logger fits. Fields never hold a token, only its
+ * fingerprint.
+ */
 export interface PreviewProxyLog {
   debug(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }
 
-/** Called on the hot path: count, and return. No label of theirs can hold a token, because none is passed. */
+/**
+ * Called on the hot path: count, and return. No label of theirs can hold a token, because none is
+ * passed.
+ */
 export interface PreviewProxyMetrics {
   /** A request or a handshake has its status; `by`: the app, or one of our own pages. */
   answered(statusCode: number, by: 'app' | PreviewStatus): void;
@@ -51,7 +57,10 @@ export interface PreviewProxyDeps {
    * @throws what `dialFailure` reads
    */
   dial(target: PreviewTarget, signal: AbortSignal): Promise<Duplex>;
-  /** The page that explains why no connection to the app was made; a dial that takes too long fails with any Error. */
+  /**
+   * The page that explains why no connection to the app was made; a dial that takes too long fails
+   * with any Error.
+   */
   dialFailure(error: unknown): PreviewStatus;
   /** How the sender of a request reaches the preview. */
   visitor(req: IncomingMessage, target: PreviewTarget): Visitor;

@@ -10,7 +10,7 @@ import { answerWithPage, rawPageAnswer } from './status-answer.ts';
 import type { PreviewStatus, StatusPageContext } from './status-page.ts';
 import { UpstreamPool } from './upstream/upstream-pool.ts';
 import { WebSocketExchange } from './websocket-exchange.ts';
-import { isWebSocketKey } from './websocket-handshake.ts';
+import { isWebSocketKey } from './websocket-exchange.ts';
 
 /** How long requests under way may take to end when the proxy closes, in milliseconds. */
 const DRAIN_MS = 5_000;
@@ -21,11 +21,16 @@ export interface PreviewProxy {
    * `expectsContinue`: the client holds its body back until told to go on.
    */
   handleRequest(req: IncomingMessage, res: ServerResponse, token: string, expectsContinue?: boolean): void;
-  /** Serves a WebSocket handshake for the preview `token`; `head` is what the client sent behind it. */
+  /**
+   * Serves a WebSocket handshake for the preview `token`; `head` is what the client sent behind it.
+   */
   handleUpgrade(req: IncomingMessage, socket: Duplex, head: Buffer, token: string): void;
   /** Destroys every connection of a preview that has ended, idle or open, WebSockets included. */
   revoke(target: Pick<PreviewTarget, 'token'>): void;
-  /** Lets requests end for up to `drainMs` (5 s by default), then destroys everything. WebSockets end at once. */
+  /**
+   * Lets requests end for up to `drainMs` (5 s by default), then destroys everything. WebSockets
+   * end at once.
+   */
   close(drainMs?: number): Promise<void>;
 }
 

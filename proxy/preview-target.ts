@@ -1,4 +1,7 @@
-/** Where a live preview leads. Two targets of one token are the same if the sandbox and the port are. */
+/**
+ * Where a live preview leads. Two targets of one token are the same if the sandbox and the port
+ * are.
+ */
 export interface PreviewTarget {
   readonly runId: string;
   readonly sandboxId: string;

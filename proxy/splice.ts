@@ -4,8 +4,9 @@ import type { Duplex } from 'node:stream';
 const HALF_CLOSED_MS = 30_000;
 
 /**
- * Joins two byte streams until both have ended: back-pressure both ways, a half-close passed on, an abrupt end of one the
- * abrupt end of the other. No idle timeout. `onBytes` is told of every portion from `a` and from `b`.
+ * Joins two byte streams until both have ended: back-pressure both ways, a half-close passed on, an
+ * abrupt end of one the abrupt end of the other. No idle timeout. `onBytes` is told of every
+ * portion from `a` and from `b`.
  */
 export function splice(a: Duplex, b: Duplex, onBytes: (from: 'a' | 'b', count: number) => void): void {
   pump(a, b, (count) => onBytes('a', count));

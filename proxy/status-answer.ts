@@ -1,8 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { reasonPhrase } from './reason-phrase.ts';
+import { reasonPhrase } from './upstream/response-head.ts';
 import { type PreviewStatus, type StatusPageContext, statusPage, statusPageBody } from './status-page.ts';
 
-/** How long, and how many bytes of, the rest of a request's body is read and dropped before its connection is given up: twice the largest upload. */
+/**
+ * How long, and how many bytes of, the rest of a request's body is read and dropped before its
+ * connection is given up: twice the largest upload.
+ */
 const DRAIN_MS = 10_000;
 const DRAIN_BYTES = 64 * 1024 * 1024;
 
@@ -48,8 +51,8 @@ export function rawPageAnswer(
 }
 
 /**
- * Reads and drops what is left of a request that has been answered early, so that the client gets the answer and the
- * connection stays in step. A client that goes on sending loses the connection.
+ * Reads and drops what is left of a request that has been answered early, so that the client gets
+ * the answer and the connection stays in step. A client that goes on sending loses the connection.
  */
 export function dropRest(req: IncomingMessage): void {
   if (req.complete || req.readableEnded) return;

@@ -44,7 +44,9 @@ interface Wording {
   readonly remedy: string;
 }
 
-/** The page for one status: all of it decided here, nothing of a token in it, every value escaped. */
+/**
+ * The page for one status: all of it decided here, nothing of a token in it, every value escaped.
+ */
 export function statusPage(status: PreviewStatus, context: StatusPageContext = {}): StatusPage {
   const wording = word(status, context);
   const headers: Record<string, string> = {
@@ -67,7 +69,10 @@ export function statusPage(status: PreviewStatus, context: StatusPageContext = {
   };
 }
 
-/** The variant that a client with this Accept header gets: HTML for browsers' pages, JSON for everyone else. */
+/**
+ * The variant that a client with this Accept header gets: HTML for browsers' pages, JSON for
+ * everyone else.
+ */
 export function statusPageBody(page: StatusPage, accept: string | undefined): { type: string; body: string } {
   return prefersHtml(accept)
     ? { type: 'text/html; charset=utf-8', body: page.html }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { endWith } from './front/raw-answer.ts';
@@ -7,15 +8,45 @@ import type { AdmittedRequest, PreviewProxyDeps } from './preview-proxy-deps.ts'
 import { splice } from './splice.ts';
 import { rawPageAnswer } from './status-answer.ts';
 import type { PreviewStatus, StatusPageContext } from './status-page.ts';
-import { RESPONSE_FAULTS, type ResponseFault } from './upstream/response-fault.ts';
-import type { ResponseHead } from './upstream/response-head.ts';
+import {
+  namesOption,
+  RESPONSE_FAULTS,
+  type ResponseFault,
+  type ResponseHead,
+} from './upstream/response-head.ts';
 import type { ResponseEvents } from './upstream/response-parser.ts';
 import type { ConnectionUser, UpstreamConnection } from './upstream/upstream-connection.ts';
-import { acceptsWebSocket } from './websocket-handshake.ts';
+
+/** RFC 6455 section 1.3. */
+const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+
+/** Whether a Sec-WebSocket-Key is what RFC 6455 asks for: 16 bytes in base64. */
+export function isWebSocketKey(key: string | undefined): key is string {
+  return key !== undefined && /^[A-Za-z0-9+/]{22}==$/.test(key);
+}
+
+/** Whether a 101 is the answer to a handshake with this key, and to nothing else. */
+export function acceptsWebSocket(head: ResponseHead, key: string): boolean {
+  const expected = createHash('sha1')
+    .update(key + GUID)
+    .digest('base64');
+  return (
+    headerOf(head, 'upgrade').join().toLowerCase() === 'websocket' &&
+    namesOption(head.connection, 'upgrade') &&
+    headerOf(head, 'sec-websocket-accept').join() === expected
+  );
+}
+
+function headerOf(head: ResponseHead, lowerName: string): string[] {
+  return head.rawHeaders.filter(
+    (_, at) => at % 2 === 1 && head.rawHeaders[at - 1]?.toLowerCase() === lowerName,
+  );
+}
 
 /**
- * One WebSocket: a handshake that both sides must get right, then bytes. Nothing of the client's goes to the app behind
- * the handshake until the app has agreed to it, so that a refused upgrade cannot carry a hidden request.
+ * One WebSocket: a handshake that both sides must get right, then bytes. Nothing of the client's
+ * goes to the app behind the handshake until the app has agreed to it, so that a refused upgrade
+ * cannot carry a hidden request.
  */
 export class WebSocketExchange implements OpenExchange, ConnectionUser, ResponseEvents {
   readonly isUpgrade = true;

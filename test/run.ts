@@ -1,7 +1,7 @@
 /**
  * `npm test`: jest on every suite this machine is ready for. Arguments go on to jest. The suites of
- * the test cluster come along once it is up (`npm run cluster:up`), or when they are named; they and
- * those of the container engine share one of each, so they run one at a time.
+ * the test cluster come along once it is up (`npm run cluster:up`), or when they are named; they
+ * and those of the container engine share one of each, so they run one at a time.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -69,7 +69,10 @@ const LANES = 2;
 const CHUNK = { cheap: 40, other: 6 };
 const IN_LANE = ['--runInBand', `--reporters=${join(import.meta.dirname, 'support/tally-reporter.js')}`];
 
-/** Every suite in an order that fits two lanes: what must run one at a time is the first chunk, and mostly waits for pods and containers. */
+/**
+ * Every suite in an order that fits two lanes: what must run one at a time is the first chunk, and
+ * mostly waits for pods and containers.
+ */
 function chunksOfAll(withCluster: boolean): string[][] {
   const files = globSync('**/*.test.ts', { cwd: import.meta.dirname }).map((file) =>
     join(import.meta.dirname, file),
@@ -94,7 +97,10 @@ function chunksOfAll(withCluster: boolean): string[][] {
   ];
 }
 
-/** Each lane takes the next chunk once it is done with one. A suite that leaves no tally has failed: its process has ended. */
+/**
+ * Each lane takes the next chunk once it is done with one. A suite that leaves no tally has failed:
+ * its process has ended.
+ */
 async function runInLanes(options: readonly string[], chunks: readonly string[][]): Promise<void> {
   const left = [...chunks];
   const lane = async (): Promise<void> => {
@@ -121,7 +127,10 @@ function readTallies(): Tally[] {
 /** A machine that is busy may fail a few suites; more than these is no accident. */
 const MOST_RUN_AGAIN = 10;
 
-/** With `PORTHOLE_TEST_TRIES=2`, as in CI: suites that failed run once more, alone, and the output names them. */
+/**
+ * With `PORTHOLE_TEST_TRIES=2`, as in CI: suites that failed run once more, alone, and the output
+ * names them.
+ */
 async function runFailedAgain(): Promise<void> {
   const failed = readTallies().filter((tally) => tally.failed > 0);
   if (process.env['PORTHOLE_TEST_TRIES'] !== '2' || failed.length === 0 || failed.length > MOST_RUN_AGAIN)

@@ -1,5 +1,22 @@
 import { z } from 'zod';
-import { boundedJson } from './bounded-json.ts';
+
+/** No document of an issuer is this long, in bytes. */
+const MOST_BYTES = 262_144;
+
+/**
+ * The JSON of an answer that may not be as short as it should. @throws where it is longer, cut off,
+ * or no JSON
+ */
+export async function boundedJson(response: Response): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MOST_BYTES) throw new Error(`the answer has more than ${MOST_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return JSON.parse(Buffer.concat(chunks).toString()) as unknown;
+}
 
 /** The longest wait for an answer of the issuer, in milliseconds. */
 export const DISCOVERY_MS = 5_000;
@@ -12,7 +29,8 @@ const Document = z.object({
 });
 
 /**
- * What an issuer says of itself (OpenID Connect Discovery 1.0, section 4). An issuer on https has all its endpoints there: browsers are sent to one, and another gets the client's secret.
+ * What an issuer says of itself (OpenID Connect Discovery 1.0, section 4). An issuer on https has
+ * all its endpoints there: browsers are sent to one, and another gets the client's secret.
  * @throws when it cannot be asked, speaks for another, or names an endpoint that is not on the web
  */
 export async function discoverOidc(issuer: string): Promise<z.infer<typeof Document>> {

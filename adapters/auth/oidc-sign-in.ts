@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Person } from '#core/callers.ts';
-import type { Clock } from '#core/ports/clock.ts';
-import { boundedJson } from './bounded-json.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
+import { boundedJson } from './oidc-discovery.ts';
 import { DISCOVERY_MS, discoverOidc } from './oidc-discovery.ts';
 import { createOidcVerifier, type OidcOptions, unavailable } from './oidc-verifier.ts';
 
@@ -20,7 +20,10 @@ export interface SignInSecrets {
 /** Signing in at an OpenID Connect issuer: the code flow with PKCE (RFC 7636). */
 export interface OidcSignIn {
   readonly issuer: string;
-  /** Stands for the issuer, the client and the claims that are read: a session of another one is not of this one. */
+  /**
+   * Stands for the issuer, the client and the claims that are read: a session of another one is not
+   * of this one.
+   */
   readonly provider: string;
   /** @throws PortholeError `service_unavailable` */
   begin(callback: string): Promise<SignInSecrets & { readonly url: string }>;
@@ -31,7 +34,10 @@ export interface OidcSignIn {
   end(code: string, begun: SignInSecrets & { readonly callback: string }): Promise<Person | undefined>;
 }
 
-/** What an issuer says of itself is asked again after this long, in milliseconds: anybody may begin to sign in, and would have it asked each time. */
+/**
+ * What an issuer says of itself is asked again after this long, in milliseconds: anybody may begin
+ * to sign in, and would have it asked each time.
+ */
 const KNOWN_MS = 600_000;
 
 const Answer = z.object({ id_token: z.string().max(65_536) });

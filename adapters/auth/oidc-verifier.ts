@@ -1,7 +1,7 @@
 import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import type { Person } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { Clock } from '#core/ports/clock.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
 import { DISCOVERY_MS, discoverOidc } from './oidc-discovery.ts';
 
 export interface OidcOptions {
@@ -13,7 +13,10 @@ export interface OidcOptions {
 
 /** Asymmetric algorithms only: with a symmetric one, whoever can verify could also sign. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
-/** Its keys cannot be had: too late, not at all (jose has no code of its own for an answer that is not 200), or not as a key set. */
+/**
+ * Its keys cannot be had: too late, not at all (jose has no code of its own for an answer that is
+ * not 200), or not as a key set.
+ */
 const ISSUER_AT_FAULT: ReadonlySet<string> = new Set([
   errors.JWKSTimeout.code,
   errors.JWKSInvalid.code,
@@ -21,8 +24,10 @@ const ISSUER_AT_FAULT: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Verifies bearer tokens of one issuer; its keys are discovered (OpenID Connect Discovery 1.0, section 4) at the first token and cached.
- * The user is `sub`. With a `nonce` the token must have been made for this very sign-in. Throws `service_unavailable` when the issuer cannot be asked, which is not the caller's fault.
+ * Verifies bearer tokens of one issuer; its keys are discovered (OpenID Connect Discovery 1.0,
+ * section 4) at the first token and cached. The user is `sub`. With a `nonce` the token must have
+ * been made for this very sign-in. Throws `service_unavailable` when the issuer cannot be asked,
+ * which is not the caller's fault.
  */
 export function createOidcVerifier(
   options: OidcOptions,
@@ -72,7 +77,10 @@ export function createOidcVerifier(
   };
 }
 
-/** OpenID Connect Core 1.0, section 3.1.3.7: made for this very sign-in, and, where it is for several, or says for whom it was made, for this client. */
+/**
+ * OpenID Connect Core 1.0, section 3.1.3.7: made for this very sign-in, and, where it is for
+ * several, or says for whom it was made, for this client.
+ */
 function isForSignIn(payload: JWTPayload, nonce: string, client: string): boolean {
   if (payload['nonce'] !== nonce) return false;
   const { azp } = payload;

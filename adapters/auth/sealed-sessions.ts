@@ -1,21 +1,20 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import type { Person, SessionRef } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
-import type { Clock } from '#core/ports/clock.ts';
-import type { EndedSessionRecords } from '#core/ports/ended-sessions.ts';
 import type {
+  EndedSessionRecords,
   EndedSignIn,
   SealedSession,
   Sessions,
   SignInAnswer,
   SignInProblem,
-} from '#core/ports/sessions.ts';
-import type { Seals } from '../keys/seals.ts';
-import { keyDigest } from './key-digest.ts';
+} from '#core/auth/sign-in.ts';
+import type { Person, SessionRef } from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
 import type { OidcSignIn } from './oidc-sign-in.ts';
+import type { Seals } from './sealed-texts.ts';
 
-export interface SealedSessionsOptions {
+interface SealedSessionsOptions {
   readonly seals: Seals;
   readonly clock: Clock;
   /** Owners of the keys, by `keyDigest`. */
@@ -51,7 +50,10 @@ const Begun = z.object({
   returnTo: z.string(),
 });
 
-/** Sessions that are sealed into the browser's cookie: the digest of a key, or the person whom the provider vouched for. */
+/**
+ * Sessions that are sealed into the browser's cookie: the digest of a key, or the person whom the
+ * provider vouched for.
+ */
 export function createSealedSessions({ seals, clock, keys, oidc, ended }: SealedSessionsOptions): Sessions {
   const session = async (content: z.infer<typeof Content>): Promise<SealedSession> => {
     const expiresAt = new Date(clock.now().getTime() + SESSION_MS);
@@ -138,7 +140,10 @@ export function createSealedSessions({ seals, clock, keys, oidc, ended }: Sealed
   };
 }
 
-/** What is wrong with an answer before anybody is asked about it. Nothing it says counts until it belongs to this very sign-in. */
+/**
+ * What is wrong with an answer before anybody is asked about it. Nothing it says counts until it
+ * belongs to this very sign-in.
+ */
 function problemOf(
   { state, iss, error }: SignInAnswer,
   begun: { readonly state: string; readonly issuer: string },
@@ -147,4 +152,9 @@ function problemOf(
   if (iss !== undefined && iss !== begun.issuer) return 'wrong_issuer';
   if (error !== undefined) return error === 'access_denied' ? 'denied' : 'provider_error';
   return undefined;
+}
+
+/** What stands for an API key where the key itself must not: its sha256, in base64. */
+export function keyDigest(key: string): string {
+  return createHash('sha256').update(key).digest('base64');
 }

@@ -4,10 +4,13 @@ import {
   CHANNEL_SOCKET,
   SandboxChannels,
   type ChannelServices,
-} from '#adapters/sandboxes/channel/sandbox-channels.ts';
-import { CHANNEL_FOLDER } from './containers/sandbox-container.ts';
+} from '#adapters/sandboxes/sandbox-channels.ts';
+import { CHANNEL_FOLDER } from './sandbox-container.ts';
 
-/** The sockets on which processes in containers reach this host, each in a folder that its container is shown read-only. Where the engine runs elsewhere there are none. */
+/**
+ * The sockets on which processes in containers reach this host, each in a folder that its container
+ * is shown read-only. Where the engine runs elsewhere there are none.
+ */
 export class ContainerChannels {
   readonly #channels: SandboxChannels;
   #root: string | undefined;

@@ -1,22 +1,26 @@
 /**
- * The `docker` SandboxProvider: a sandbox is a container of a Docker-compatible engine, and the named volume of its `/workspace`. Both bear the same name; stopped is the
- * volume without a container that runs. The volume comes first and goes last: where there is none, there is no sandbox.
+ * The `docker` SandboxProvider: a sandbox is a container of a Docker-compatible engine, and the
+ * named volume of its `/workspace`. Both bear the same name; stopped is the volume without a
+ * container that runs. The volume comes first and goes last: where there is none, there is no
+ * sandbox.
  *
- *     const provider = createDockerProvider({ engine: { address: engineAddress(undefined) }, installation, image, channels });
+ *     const provider = createDockerProvider({ engine: { address: engineAddress(undefined) },
+ *     installation, image, channels });
  *     const { warnings } = await provider.probe();   // reaches the engine, or says why not
  *
- * Several installations may share an engine: each knows, lists and touches its own sandboxes alone. Sandboxes outlive the host, and the next one finds them running.
+ * Several installations may share an engine: each knows, lists and touches its own sandboxes alone.
+ * Sandboxes outlive the host, and the next one finds them running.
  */
 import type { Duplex } from 'node:stream';
 import type { ProcessIdentity } from '#adapters/local/process-identity.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { buildGuestRuntime, guestCache } from '#adapters/guest/guest-runtime.ts';
-import type { ChannelServices } from '#adapters/sandboxes/channel/sandbox-channels.ts';
+import type { ChannelServices } from '#adapters/sandboxes/sandbox-channels.ts';
 import { sandboxNotFound } from '#adapters/sandboxes/sandbox-errors.ts';
-import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
-import { Serial } from '#adapters/sandboxes/serial.ts';
-import { checkAtMost, networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
+import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-errors.ts';
+import { Serial } from '#adapters/sandboxes/sandbox-errors.ts';
+import { checkAtMost, networkNotSupported } from '#adapters/sandboxes/sandbox-errors.ts';
 import type {
   Enforcement,
   ExecCommand,
@@ -27,17 +31,17 @@ import type {
   SandboxProvider,
   SandboxSize,
   SandboxSpec,
-} from '#core/ports/sandbox-provider.ts';
+} from '#core/sandboxes/sandbox-provider.ts';
 import { ContainerChannels } from './container-channels.ts';
-import { ContainerLife } from './containers/container-life.ts';
-import { containerProcess } from './containers/container-process.ts';
-import { containerState, type RunningContainer } from './containers/container-state.ts';
-import { findImage } from './containers/image-supply.ts';
-import { DEFAULT_LIMITS, limitsOf, type SandboxLimits } from './containers/sandbox-limits.ts';
-import { type FoundVolume, SandboxVolumes } from './containers/sandbox-volume.ts';
-import { Engine, type EngineOptions } from './engine/engine.ts';
-import { type EngineFacts, engineFacts } from './engine/engine-facts.ts';
-import { type EngineProbe, probeEngine } from './engine-probe.ts';
+import { ContainerLife } from './container-life.ts';
+import { containerProcess } from './container-state.ts';
+import { containerState, type RunningContainer } from './container-state.ts';
+import { findImage } from './image-supply.ts';
+import { DEFAULT_LIMITS, limitsOf, type SandboxLimits } from './container-limits.ts';
+import { type FoundVolume, SandboxVolumes } from './sandbox-volume.ts';
+import { Engine, type EngineOptions } from './engine.ts';
+import { type EngineFacts, engineFacts } from './engine.ts';
+import { type EngineProbe, probeEngine } from './engine.ts';
 import { GuestRelays } from './guest-relays.ts';
 import { GuestVolume } from './guest-volume.ts';
 import { portError } from './provider-errors.ts';
@@ -46,15 +50,23 @@ import { SandboxNames } from './sandbox-names.ts';
 
 export interface DockerProviderOptions {
   readonly engine: EngineOptions;
-  /** What tells this installation from others on the same engine, e.g. its machine and data folder. */
+  /**
+   * What tells this installation from others on the same engine, e.g. its machine and data folder.
+   */
   readonly installation: string;
   /** Image of sandboxes that ask for none: needs sh, bash, tar and the usual small programs. */
   readonly image: string;
-  /** Folder of this machine for the sockets of sandboxes' channels; shown to them where the engine runs on it, too. */
+  /**
+   * Folder of this machine for the sockets of sandboxes' channels; shown to them where the engine
+   * runs on it, too.
+   */
   readonly channels: string;
   /** @default 2 cores, 2 GiB, 4,096 processes, 10 GiB */
   readonly limits?: Partial<SandboxLimits> | undefined;
-  /** Name of an engine's network for sandboxes to join. @default `none`: their own loopback and nothing else */
+  /**
+   * Name of an engine's network for sandboxes to join. @default `none`: their own loopback and
+   * nothing else
+   */
   readonly network?: string | undefined;
   /** What sandboxes take over from the package managers of this machine. @default nothing */
   readonly tools?: Pick<MachineTools, 'environment' | 'certificates'> | undefined;
@@ -64,14 +76,18 @@ export interface DockerProvider extends SandboxProvider {
   readonly name: 'docker';
   /** What the engine is and enforces. @throws EngineError where it cannot be reached */
   probe(): Promise<EngineProbe>;
-  /** Opens sockets to this process in each running sandbox, and in each that is started from here on. */
+  /**
+   * Opens sockets to this process in each running sandbox, and in each that is started from here
+   * on.
+   */
   serveChannels(services: ChannelServices): Promise<void>;
   /** Where processes in a sandbox find that socket; undefined where it cannot be shown to them. */
   channelPath(): string | undefined;
   /** Whether the sandboxes' connections can go through this process. */
   brokersNetwork(): boolean;
   /**
-   * The first process of a running sandbox's container; undefined where this process does not see it, as on another machine.
+   * The first process of a running sandbox's container; undefined where this process does not see
+   * it, as on another machine.
    * @throws PortholeError `sandbox_not_found`, `sandbox_not_running`
    */
   firstProcess(id: string, signal?: AbortSignal): Promise<ProcessIdentity | undefined>;
@@ -291,7 +307,8 @@ class ContainerProvider implements DockerProvider {
       (docker, abortSignal) => docker.listVolumes({ filters, abortSignal }),
       signal,
     );
-    // Containers come second: one without its volume is what a crash in the middle of a removal can leave.
+    // Containers come second: one without its volume is what a crash in the middle of a removal can
+    // leave.
     const containers = await this.#engine.call(
       'list containers',
       (docker, abortSignal) => docker.listContainers({ all: true, filters, abortSignal }),

@@ -1,20 +1,29 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as openHttp2 } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
-import { RELAY_SETTINGS, RELAY_WINDOW } from '#guest/protocol/http.ts';
+import { RELAY_SETTINGS, RELAY_WINDOW } from '#guest/protocol/http-protocol.ts';
 import { GUEST_FOLDER } from '#adapters/guest/guest-runtime.ts';
-import type { RunningContainer } from './containers/container-state.ts';
-import type { Engine } from './engine/engine.ts';
-import { attachExec } from './exec/attached-exec.ts';
-import { RelayDuplex } from './exec/relay-duplex.ts';
+import type { RunningContainer } from './container-state.ts';
+import type { Engine } from './engine.ts';
+import { attachExec } from './attached-exec.ts';
+import { RelayDuplex } from './attached-exec.ts';
 
-/** A relay without connections is kept for this long, in milliseconds: it costs 15 MiB in the sandbox, and 200 ms to start. */
+/**
+ * A relay without connections is kept for this long, in milliseconds: it costs 15 MiB in the
+ * sandbox, and 200 ms to start.
+ */
 const IDLE_MS = 60_000;
 
-/** A guest that has not answered for this long, in milliseconds, may be in a container that does not run any more. */
+/**
+ * A guest that has not answered for this long, in milliseconds, may be in a container that does not
+ * run any more.
+ */
 const SLOW_MS = 1_000;
 
-/** The guest's socket: an abstract one (unix(7)) is no file that code in the sandbox could remove or replace. */
+/**
+ * The guest's socket: an abstract one (unix(7)) is no file that code in the sandbox could remove or
+ * replace.
+ */
 export function guestSocket(containerName: string): string {
   return `\0porthole-${containerName}`;
 }
@@ -34,8 +43,9 @@ interface OpenRelay {
 }
 
 /**
- * Connections to the guests in containers, through one relay a container, which an exec of the engine carries: so the way is
- * the same for an engine on this machine, on another, and in a virtual machine, where no socket file would be shared.
+ * Connections to the guests in containers, through one relay a container, which an exec of the
+ * engine carries: so the way is the same for an engine on this machine, on another, and in a
+ * virtual machine, where no socket file would be shared.
  */
 export class GuestRelays {
   readonly #engine: Engine;
@@ -47,8 +57,8 @@ export class GuestRelays {
   }
 
   /**
-   * @throws EngineError 404 and 409 where the container does not run, PortholeError `exec_transport_error` where its guest
-   * does not answer, and what the check of the way says
+   * @throws EngineError 404 and 409 where the container does not run, PortholeError
+   * `exec_transport_error` where its guest does not answer, and what the check of the way says
    */
   async connect(way: GuestWay, container: RunningContainer, signal?: AbortSignal): Promise<Duplex> {
     signal?.throwIfAborted();

@@ -7,9 +7,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pack } from 'tar-stream';
 import { GUEST_FOLDER } from '#adapters/guest/guest-runtime.ts';
 import { DOMAIN } from '#constructs/names.ts';
-import type { Engine } from './engine/engine.ts';
-import { isStatus } from './engine/engine-error.ts';
-import { removeContainer } from './containers/remove-container.ts';
+import type { Engine } from './engine.ts';
+import { isStatus } from './engine.ts';
+import { removeContainer } from './container-state.ts';
 
 /** On volumes: which version of the guest is in it. */
 const VERSION = `${DOMAIN}/guest`;
@@ -17,13 +17,17 @@ const VERSION = `${DOMAIN}/guest`;
 /** Longest time for the engine to take 110 MB, in milliseconds. */
 const FILL_MS = 300_000;
 
-/** Another host that fills the volume may take this long until it is taken to be dead; it is looked at this often. */
+/**
+ * Another host that fills the volume may take this long until it is taken to be dead; it is looked
+ * at this often.
+ */
 const OTHER_MS = 60_000;
 const POLL_MS = 250;
 
 /**
- * The volume that holds the guest's folder, read-only in every sandbox: made once per version, by the engine's archive API,
- * so that no image is pulled and nothing runs. All sandboxes map the same files, so their memory is shared.
+ * The volume that holds the guest's folder, read-only in every sandbox: made once per version, by
+ * the engine's archive API, so that no image is pulled and nothing runs. All sandboxes map the same
+ * files, so their memory is shared.
  */
 export class GuestVolume {
   readonly #engine: Engine;
@@ -38,7 +42,8 @@ export class GuestVolume {
 
   /**
    * The volume's name, once it is whole.
-   * @param image any that the engine has: a container of it is made for the volume to be filled, and never started
+   * @param image any that the engine has: a container of it is made for the volume to be filled,
+   * and never started
    */
   name(image: string): Promise<string> {
     this.#made ??= this.#make(image).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import { sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#core/errors.ts';
-import { EngineError } from './engine/engine-error.ts';
+import { EngineError } from './engine.ts';
 
 /** Something else bears the name of a sandbox's container or volume. */
 export function notOurs(id: string, what: 'container' | 'volume', name: string): PortholeError {

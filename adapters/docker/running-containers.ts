@@ -1,10 +1,13 @@
 import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
-import { isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
-import type { ContainerLife } from './containers/container-life.ts';
-import { containerState, type RunningContainer } from './containers/container-state.ts';
-import { isStatus } from './engine/engine-error.ts';
+import { isSandboxId } from '#adapters/sandboxes/sandbox-errors.ts';
+import type { ContainerLife } from './container-life.ts';
+import { containerState, type RunningContainer } from './container-state.ts';
+import { isStatus } from './engine.ts';
 
-/** Finds the container that a command is to run in. One that was seen running is not looked at before each: where it runs no more, the engine says so. */
+/**
+ * Finds the container that a command is to run in. One that was seen running is not looked at
+ * before each: where it runs no more, the engine says so.
+ */
 export class RunningContainers {
   readonly #life: Pick<ContainerLife, 'container' | 'volume'>;
   readonly #seen = new Map<string, RunningContainer>();
@@ -30,7 +33,8 @@ export class RunningContainers {
   }
 
   /**
-   * Does something with the running container of a sandbox. `use` starts nothing where it fails with the engine's 404 or 409.
+   * Does something with the running container of a sandbox. `use` starts nothing where it fails
+   * with the engine's 404 or 409.
    * @throws PortholeError `sandbox_not_found`, `sandbox_not_running`
    */
   async use<T>(

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type StoredSpec, storedSpecText, readStoredSpec } from '#adapters/sandboxes/stored-spec.ts';
-import { isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
+import { isSandboxId } from '#adapters/sandboxes/sandbox-errors.ts';
 import { ANNOTATIONS, DOMAIN, SANDBOX_LABELS } from '#constructs/names.ts';
 
 /** On a sandbox's volume: what its container is made of, also when it starts again. */
@@ -15,16 +15,25 @@ const INSTALLATION = `${DOMAIN}/installation`;
 /** What the engine keeps of an object that we have made. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** Names and labels of the sandboxes of one installation. Several may share an engine, and each knows its own alone. */
+/**
+ * Names and labels of the sandboxes of one installation. Several may share an engine, and each
+ * knows its own alone.
+ */
 export class SandboxNames {
   readonly #installation: string;
 
-  /** @param installation what tells this installation from others; only its hash is shown to the engine */
+  /**
+   * @param installation what tells this installation from others; only its hash is shown to the
+   * engine
+   */
   constructor(installation: string) {
     this.#installation = hash(installation).slice(0, 16);
   }
 
-  /** Of the sandbox's container and of its volume, within the 64 characters that every engine takes: an id may have twice as many. */
+  /**
+   * Of the sandbox's container and of its volume, within the 64 characters that every engine takes:
+   * an id may have twice as many.
+   */
   objectName(id: string): string {
     return `porthole-${hash(`${this.#installation} ${id}`).slice(0, 40)}`;
   }
@@ -46,7 +55,9 @@ export class SandboxNames {
     return { label: Object.entries(wanted).map(([name, value]) => `${name}=${value}`) };
   }
 
-  /** The id of the sandbox that an object of this name belongs to; undefined where it is not ours. */
+  /**
+   * The id of the sandbox that an object of this name belongs to; undefined where it is not ours.
+   */
   idOf(name: string, labels: Labels | null | undefined): string | undefined {
     const id = labels?.[ANNOTATIONS.sandbox];
     if (id === undefined || !isSandboxId(id) || this.objectName(id) !== name) return undefined;

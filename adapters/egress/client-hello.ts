@@ -14,7 +14,10 @@ export type FirstFlight =
   /** Begins as TLS and breaks its rules. */
   | { readonly kind: 'broken' };
 
-/** Reads the server name that a TLS client asks for (RFC 6066 §3), also from a ClientHello in several records. */
+/**
+ * Reads the server name that a TLS client asks for (RFC 6066 §3), also from a ClientHello in
+ * several records.
+ */
 export function readFirstFlight(bytes: Buffer): FirstFlight {
   if (bytes.length === 0) return { kind: 'incomplete' };
   if (bytes[0] !== HANDSHAKE) return { kind: 'other' };

@@ -3,15 +3,17 @@ import { type ClientRequest, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as after } from 'node:timers/promises';
-import { destinationText, type Destination } from '#core/rules/network/network-policy.ts';
-import { hostText, type NetworkHost, readHost } from '#core/rules/network/network-host.ts';
-import { addressRefusal } from '#core/rules/network/private-address.ts';
+import { destinationText, type Destination } from '#core/network/network-policy.ts';
+import { hostText, type NetworkHost, readHost } from '#core/network/network-host.ts';
+import { addressRefusal } from '#core/network/private-address.ts';
 import { type MachineProxies, proxyFor } from './machine-proxies.ts';
 
 /** For each address of a host, in milliseconds. */
 const CONNECT_MS = 10_000;
 
-/** How long a name is looked up here where the machine's proxy may know it better, in milliseconds. */
+/**
+ * How long a name is looked up here where the machine's proxy may know it better, in milliseconds.
+ */
 const PROXY_WAITS_MS = 1_000;
 
 /** Addresses of one name that are tried. */
@@ -43,8 +45,8 @@ export interface DialOptions {
 }
 
 /**
- * Resolves, checks every address, and connects to the very address that was checked. Behind the machine's own proxy the
- * proxy connects, and resolves where this machine cannot.
+ * Resolves, checks every address, and connects to the very address that was checked. Behind the
+ * machine's own proxy the proxy connects, and resolves where this machine cannot.
  * @throws DialError
  */
 export async function dialDestination(

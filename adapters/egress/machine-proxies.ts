@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { contains } from '#core/rules/address-range.ts';
+import { contains } from '#core/auth/address-range.ts';
 
 /** By which proxies this machine reaches the internet, as its environment says. */
 export interface MachineProxies {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { NETWORK } from '#guest/protocol/network.ts';
-import type { MachineRegistry } from '#core/rules/network/network-presets.ts';
+import type { MachineRegistry } from '#core/network/network-presets.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -11,7 +11,9 @@ export interface MachineTools {
   readonly registries: readonly MachineRegistry[];
   /** For every command in a sandbox. */
   readonly environment: Readonly<Record<string, string>>;
-  /** PEM. What this machine trusts beside the public authorities; undefined where it names nothing. */
+  /**
+   * PEM. What this machine trusts beside the public authorities; undefined where it names nothing.
+   */
   readonly certificates: string | undefined;
 }
 
@@ -41,7 +43,10 @@ const CERTIFICATE_FILES = [
   'CARGO_HTTP_CAINFO',
 ] as const;
 
-/** Reads npm's and pip's configuration of this user and this machine. Credentials stay where they are. */
+/**
+ * Reads npm's and pip's configuration of this user and this machine. Credentials stay where they
+ * are.
+ */
 export function readMachineTools(environment: Variables): MachineTools {
   const npm = readNpm(environment);
   const pip = readPip(environment);
@@ -84,7 +89,10 @@ function registryOf(preset: string, { hostname, port, protocol }: URL): MachineR
   return { preset, host: hostname, port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port) };
 }
 
-/** Without its user and password. Undefined for what is no URL, and for one with an address: those are not allowed by name. */
+/**
+ * Without its user and password. Undefined for what is no URL, and for one with an address: those
+ * are not allowed by name.
+ */
 function registryUrl(text: string | undefined): URL | undefined {
   try {
     const url = new URL(text ?? '');

@@ -2,7 +2,7 @@ import { type IncomingMessage, request as httpRequest, type ServerResponse } fro
 import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { splice } from '#proxy/splice.ts';
-import { hostText, type NetworkHost, readHost } from '#core/rules/network/network-host.ts';
+import { hostText, type NetworkHost, readHost } from '#core/network/network-host.ts';
 import {
   decideNetwork,
   type Destination,
@@ -10,8 +10,8 @@ import {
   type NetworkDecision,
   type NetworkPolicy,
   type PresetRule,
-} from '#core/rules/network/network-policy.ts';
-import type { BlockedHost, NetworkAttempt, NetworkQuestion } from '#core/ports/network.ts';
+} from '#core/network/network-policy.ts';
+import type { BlockedHost, NetworkAttempt, NetworkQuestion } from '#core/network/network.ts';
 import { readFirstFlight } from './client-hello.ts';
 import {
   type Dialled,
@@ -53,8 +53,8 @@ interface Flow {
 class Blocked extends Error {}
 
 /**
- * Makes every connection of the sandboxes on this machine. What a sandbox sends is hostile input; what it may reach, its
- * policy says, which can change while connections are open.
+ * Makes every connection of the sandboxes on this machine. What a sandbox sends is hostile input;
+ * what it may reach, its policy says, which can change while connections are open.
  */
 export class NetworkBroker {
   readonly #deps: NetworkBrokerDeps;
@@ -228,8 +228,8 @@ export class NetworkBroker {
   }
 
   /**
-   * The name in TLS decides at many hosts where a connection ends up, whatever was asked for (domain fronting). Servers
-   * that speak first speak no TLS.
+   * The name in TLS decides at many hosts where a connection ends up, whatever was asked for
+   * (domain fronting). Servers that speak first speak no TLS.
    */
   async #checkServerName(flow: Flow, client: Duplex, socket: Socket): Promise<void> {
     const { sandboxId, destination, ended } = flow;

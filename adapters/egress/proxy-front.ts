@@ -7,7 +7,9 @@ import { readPreamble } from '#guest/protocol/network.ts';
 export interface TunnelRequest {
   readonly host: string;
   readonly port: number;
-  /** From which the program connects to the guest, in the sandbox. Undefined where it is not known. */
+  /**
+   * From which the program connects to the guest, in the sandbox. Undefined where it is not known.
+   */
   readonly clientPort: number | undefined;
   /** What the program has sent ahead is still in it, or in `head`. */
   readonly client: Duplex;
@@ -88,7 +90,10 @@ function textAnswer(status: number, reason: string, text: string): string {
   return `HTTP/1.1 ${status} ${reason}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`;
 }
 
-/** Reads the preamble; what follows is left in the socket. Undefined for one that says nothing in time. */
+/**
+ * Reads the preamble; what follows is left in the socket. Undefined for one that says nothing in
+ * time.
+ */
 async function firstBytes(
   socket: Socket,
 ): Promise<{ readonly bytes: Buffer; readonly clientPort: number | undefined } | undefined> {

@@ -1,5 +1,5 @@
 import { PortholeError } from '#core/errors.ts';
-import type { ExecCommand } from '#core/ports/sandbox-provider.ts';
+import type { ExecCommand } from '#core/sandboxes/sandbox-provider.ts';
 
 /** A command with everything said. */
 export interface CheckedCommand {

@@ -1,6 +1,6 @@
 /**
- * A program for Linux of 64 bits, little endian (System V ABI, "Object Files" and "Program Loading"): what its loader is, and
- * another loader and library folder in its place.
+ * A program for Linux of 64 bits, little endian (System V ABI, "Object Files" and "Program
+ * Loading"): what its loader is, and another loader and library folder in its place.
  */
 
 /** Types of program headers. */
@@ -53,9 +53,9 @@ export function loaderOf(file: Buffer): string {
 }
 
 /**
- * Changes the program so that the kernel starts it with this loader, and the loader looks for libraries in this folder first,
- * before LD_LIBRARY_PATH. Nothing moves: both texts take the place of the loader's path, and the library folder takes the
- * entry that only debuggers read (DT_DEBUG).
+ * Changes the program so that the kernel starts it with this loader, and the loader looks for
+ * libraries in this folder first, before LD_LIBRARY_PATH. Nothing moves: both texts take the place
+ * of the loader's path, and the library folder takes the entry that only debuggers read (DT_DEBUG).
  * What is never loaded (symbols, line numbers) goes.
  * @throws Error where both do not fit in there
  */
@@ -74,7 +74,8 @@ export function relocateProgram(original: Buffer, { loader, libraries }: Relocat
 
   file.fill(0, interpreter.offset, interpreter.offset + interpreter.length);
   texts.copy(file, interpreter.offset);
-  // Relative to the table of strings, which lies behind: the sum wraps around (ELF-64 addresses are modulo 2^64).
+  // Relative to the table of strings, which lies behind: the sum wraps around (ELF-64 addresses are
+  // modulo 2^64).
   const path = interpreter.address + BigInt(loader.length + 1) - file.readBigUInt64LE(strings + 8);
   file.writeBigUInt64LE(DT.rpath, debug);
   file.writeBigUInt64LE(BigInt.asUintN(64, path), debug + 8);

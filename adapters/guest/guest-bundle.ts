@@ -12,7 +12,10 @@ const BUILT = join(import.meta.dirname, '../../dist/guest');
 /** File in the guest's folder → the module it is bundled from. */
 const ENTRIES = { 'guest.js': 'main.ts', porthole: 'porthole.ts' } as const;
 
-/** What the guest is made of: itself, the modules without I/O that it shares with the host, and packages. */
+/**
+ * What the guest is made of: itself, the modules without I/O that it shares with the host, and
+ * packages.
+ */
 const INGREDIENTS = [
   'guest/**/*.ts',
   'core/rules/archive/*.ts',
@@ -63,8 +66,9 @@ export async function bundleGuest(): Promise<Record<string, string>> {
 }
 
 /**
- * `import … from 'node:http'` reads everything that the module exports, which loads a second HTTP client and its WebSocket:
- * 6 MiB of private memory. Taken as an object, of which only what is used is read, it does not.
+ * `import … from 'node:http'` reads everything that the module exports, which loads a second HTTP
+ * client and its WebSocket: 6 MiB of private memory. Taken as an object, of which only what is used
+ * is read, it does not.
  */
 function lazyBuiltins(): Plugin {
   const names = new Set(builtinModules.flatMap((name) => [name, `node:${name}`]));
@@ -81,7 +85,10 @@ function lazyBuiltins(): Plugin {
   };
 }
 
-/** Writes the bundles to where `bundleGuest` reads them without development packages. Returns that folder. */
+/**
+ * Writes the bundles to where `bundleGuest` reads them without development packages. Returns that
+ * folder.
+ */
 export async function writeBuiltGuest(): Promise<string> {
   const files = await bundleGuest();
   mkdirSync(BUILT, { recursive: true });

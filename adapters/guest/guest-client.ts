@@ -10,10 +10,10 @@ import {
   jsonAnswer,
   type ServerSentEvent,
   textAnswer,
-} from '#core/use-cases/guest-answers.ts';
-import type { ExecCommand, ExecProcess, GuestAnswer, GuestCall } from '#core/ports/sandbox-provider.ts';
+} from '#core/processes/guest-answers.ts';
+import type { ExecCommand, ExecProcess, GuestAnswer, GuestCall } from '#core/sandboxes/sandbox-provider.ts';
 import { guestHealth, type GuestHealth } from '#guest/protocol/answers.ts';
-import { DIAL_UPGRADE, PROTOCOL_VERSION } from '#guest/protocol/http.ts';
+import { DIAL_UPGRADE, PROTOCOL_VERSION } from '#guest/protocol/http-protocol.ts';
 import { connectToGuest, type GuestAddress, guestRefusal, upgradeConnection } from './guest-connection.ts';
 import { startGuestCommand } from './guest-exec.ts';
 
@@ -28,7 +28,10 @@ export interface GuestRequest {
   readonly answerWithin?: number | undefined;
 }
 
-/** Talks to the guest of one sandbox. Nothing that the guest says is trusted: answers are bounded and validated. */
+/**
+ * Talks to the guest of one sandbox. Nothing that the guest says is trusted: answers are bounded
+ * and validated.
+ */
 export class GuestClient {
   readonly #address: GuestAddress;
 
@@ -63,7 +66,10 @@ export class GuestClient {
     );
   }
 
-  /** @throws PortholeError as the guest refuses; `exec_transport_error` for an answer that does not fit the schema */
+  /**
+   * @throws PortholeError as the guest refuses; `exec_transport_error` for an answer that does not
+   * fit the schema
+   */
   async json<T>(
     method: string,
     path: string,
@@ -86,7 +92,8 @@ export class GuestClient {
   }
 
   /**
-   * One request; resolves when its answer begins. The caller reads the body to its end, or destroys it.
+   * One request; resolves when its answer begins. The caller reads the body to its end, or destroys
+   * it.
    * @throws PortholeError as the guest refuses (any status from 400 on), `exec_transport_error`
    */
   async request(method: string, path: string, options: GuestRequest = {}): Promise<IncomingMessage> {
@@ -98,7 +105,10 @@ export class GuestClient {
     throw guestRefusal(sandboxId, statusCode, refusal);
   }
 
-  /** Like `request`, and hands a refusal over as any other answer. @throws PortholeError `exec_transport_error` */
+  /**
+   * Like `request`, and hands a refusal over as any other answer. @throws PortholeError
+   * `exec_transport_error`
+   */
   async send(method: string, path: string, options: GuestRequest = {}): Promise<IncomingMessage> {
     const {
       body,

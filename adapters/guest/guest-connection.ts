@@ -1,9 +1,12 @@
-/** The first exchange on a connection to a guest: an HTTP request that becomes a stream of its own (RFC 9110 §7.8). */
+/**
+ * The first exchange on a connection to a guest: an HTTP request that becomes a stream of its own
+ * (RFC 9110 §7.8).
+ */
 import type { Duplex } from 'node:stream';
 import { nothingListens } from '#adapters/sandboxes/sandbox-errors.ts';
 import { type ErrorCode, PortholeError } from '#core/errors.ts';
-import { ANSWER_WITHIN, guestFailure } from '#core/use-cases/guest-answers.ts';
-import { FILE_REFUSALS } from '#guest/protocol/files.ts';
+import { ANSWER_WITHIN, guestFailure } from '#core/processes/guest-answers.ts';
+import { FILE_REFUSALS } from '#guest/protocol/files-protocol.ts';
 import { guestErrorBody, refusalDetails } from '#guest/protocol/answers.ts';
 
 /** What the head of an answer may take, and the body of a refusal. */
@@ -22,7 +25,10 @@ export interface GuestAddress {
   readonly answerWithin?: number | undefined;
 }
 
-/** A guest's refusal in the words of the API. `body` is the whole answer; about files it speaks of paths, to their caller. */
+/**
+ * A guest's refusal in the words of the API. `body` is the whole answer; about files it speaks of
+ * paths, to their caller.
+ */
 export function guestRefusal(sandboxId: string, status: number, body: string): PortholeError {
   let value: unknown;
   try {
@@ -77,8 +83,8 @@ export interface UpgradeRequest {
 }
 
 /**
- * Sends a request with `Upgrade`, and resolves once the guest has switched protocols. The stream does not flow yet;
- * `rest` is what came right behind the answer.
+ * Sends a request with `Upgrade`, and resolves once the guest has switched protocols. The stream
+ * does not flow yet; `rest` is what came right behind the answer.
  * @throws PortholeError as the guest refuses, or `exec_transport_error`
  */
 export async function upgradeConnection(
@@ -109,7 +115,8 @@ export async function upgradeConnection(
     const abort = (): void => fail(signal?.reason);
     const lost = (): void => fail(guestFailure(sandboxId, 'its guest hung up'));
     const take = (): void => {
-      // What is there and no more: a read past the end would emit 'end' before the stream's next owner listens for it.
+      // What is there and no more: a read past the end would emit 'end' before the stream's next
+      // owner listens for it.
       const chunk = stream.read(stream.readableLength) as Buffer | null;
       if (chunk === null) return;
       try {

@@ -1,20 +1,28 @@
 import { randomBytes } from 'node:crypto';
 import { type Duplex, Readable, Writable } from 'node:stream';
 import { checkCommand } from './check-command.ts';
-import type { ExecCommand, ExecExit, ExecProcess } from '#core/ports/sandbox-provider.ts';
-import { commandExit, EXEC, type ExecRequest, STDIN_WINDOW } from '#guest/protocol/exec.ts';
-import { type WebSocketMessage, WebSocketReader, WebSocketWriter } from '#guest/protocol/web-socket.ts';
-import { ANSWER_WITHIN, guestFailure } from '#core/use-cases/guest-answers.ts';
+import type { ExecCommand, ExecExit, ExecProcess } from '#core/sandboxes/sandbox-provider.ts';
+import { commandExit, EXEC, type ExecRequest, STDIN_WINDOW } from '#guest/protocol/exec-protocol.ts';
+import {
+  type WebSocketMessage,
+  WebSocketReader,
+  WebSocketWriter,
+} from '#guest/protocol/web-socket-protocol.ts';
+import { ANSWER_WITHIN, guestFailure } from '#core/processes/guest-answers.ts';
 import { type GuestAddress, upgradeConnection } from './guest-connection.ts';
 
-/** Read ahead of the reader, in bytes, for each stream: some pieces, as to stop and start at each costs more. */
+/**
+ * Read ahead of the reader, in bytes, for each stream: some pieces, as to stop and start at each
+ * costs more.
+ */
 const AHEAD = 256 * 1024;
 
 /** Of stdin, in one message. */
 const PIECE = 64 * 1024;
 
 /**
- * Starts a command in a guest. The request goes out with the handshake, so that a command costs one round trip.
+ * Starts a command in a guest. The request goes out with the handshake, so that a command costs one
+ * round trip.
  * @throws PortholeError `invalid_request`, `exec_transport_error`
  */
 export async function startGuestCommand(
@@ -84,7 +92,8 @@ class GuestCommand implements ExecProcess {
     this.stdin = takesInput ? new GuestStdin(stream) : null;
     this.exited = this.#exit.promise;
     this.started = this.#start.promise;
-    // A caller that only reads the output meets a loss there; an unhandled rejection would end the host.
+    // A caller that only reads the output meets a loss there; an unhandled rejection would end the
+    // host.
     this.exited.catch(() => {});
     this.#late = setTimeout(
       () => this.#lost('its guest does not start the command'),
@@ -250,8 +259,9 @@ function adjoin(first: Buffer, second: Buffer): Buffer {
 }
 
 /**
- * No more than a window of input is on its way unacknowledged, so that the guest never has to stop reading from the
- * connection, and sees at once when it closes, whatever the command does with its input.
+ * No more than a window of input is on its way unacknowledged, so that the guest never has to stop
+ * reading from the connection, and sees at once when it closes, whatever the command does with its
+ * input.
  */
 class GuestStdin extends Writable {
   readonly #stream: Duplex;

@@ -1,6 +1,7 @@
 /**
- * The folder that sandboxes see as `/porthole`: the guest, and all that it needs to run in any image, one without a libc
- * included. It is made once per version, from what this machine and the project have, and never changes afterwards.
+ * The folder that sandboxes see as `/porthole`: the guest, and all that it needs to run in any
+ * image, one without a libc included. It is made once per version, from what this machine and the
+ * project have, and never changes afterwards.
  *
  *     const folder = await buildGuestRuntime(guestCache(process.env));
  */
@@ -25,7 +26,10 @@ import { PortholeError } from '#core/errors.ts';
 import { loaderOf, relocateProgram } from './elf-file.ts';
 import { bundleGuest } from './guest-bundle.ts';
 
-/** Where sandboxes see the folder. Short: both paths must fit into the place of the loader's path, 27 bytes on arm64. */
+/**
+ * Where sandboxes see the folder. Short: both paths must fit into the place of the loader's path,
+ * 27 bytes on arm64.
+ */
 export const GUEST_FOLDER = '/porthole';
 const PLACES = { loader: `${GUEST_FOLDER}/ld`, libraries: `${GUEST_FOLDER}/lib` } as const;
 
@@ -50,7 +54,9 @@ const require = createRequire(import.meta.url);
 /** The path of a package's file; undefined where the package is not installed. */
 export type FindFile = (path: string) => string | undefined;
 
-/** Where such folders are kept: `PORTHOLE_CACHE_DIR`, else `porthole` in the user's cache folder. */
+/**
+ * Where such folders are kept: `PORTHOLE_CACHE_DIR`, else `porthole` in the user's cache folder.
+ */
 export function guestCache(env: NodeJS.ProcessEnv): string {
   const own = env['PORTHOLE_CACHE_DIR'];
   if (own) return join(resolve(own), 'guest');
@@ -58,7 +64,8 @@ export function guestCache(env: NodeJS.ProcessEnv): string {
 }
 
 /**
- * Makes the folder below `cache` and resolves to its path; its last part is the version, 16 hex digits.
+ * Makes the folder below `cache` and resolves to its path; its last part is the version, 16 hex
+ * digits.
  * @throws PortholeError `internal_error` that names what is missing; nothing is written then
  */
 export async function buildGuestRuntime(cache: string, find: FindFile = optional): Promise<string> {
@@ -105,7 +112,10 @@ export async function buildGuestRuntime(cache: string, find: FindFile = optional
   return folder;
 }
 
-/** The project's own Node where its package is installed, which runs on every glibc since 2.28; else the one that runs this. */
+/**
+ * The project's own Node where its package is installed, which runs on every glibc since 2.28; else
+ * the one that runs this.
+ */
 function nodeProgram(find: FindFile): string {
   const own = find(`node-linux-${process.arch}/package.json`);
   return own === undefined ? process.execPath : join(dirname(own), 'bin/node');

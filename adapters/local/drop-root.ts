@@ -7,11 +7,17 @@ import type { Sources } from './sandbox-view.ts';
 /** The last user id that is nobody's, for machines with few of them. */
 const NOBODY = 65_534;
 
-/** Unused by distributions, systemd, container engines and subordinate uids; 16 million of them follow. */
+/**
+ * Unused by distributions, systemd, container engines and subordinate uids; 16 million of them
+ * follow.
+ */
 const FIRST = 0x7000_0000;
 const LAST = FIRST + 0xff_ffff;
 
-/** Whether this user namespace has such a user: in a rootless container there are often 65,536 and no more. */
+/**
+ * Whether this user namespace has such a user: in a rootless container there are often 65,536 and
+ * no more.
+ */
 function hasUser(uid: number): boolean {
   const map = readFileSync('/proc/self/uid_map', 'utf8').trim().split('\n');
   return map.some((line) => {
@@ -21,9 +27,10 @@ function hasUser(uid: number): boolean {
 }
 
 /**
- * The user a sandbox runs as where the host is root: root without capabilities could still write what belongs to root, /proc/sys
- * for one. Each sandbox has a user of its own, so that none uses up another's share of what the kernel counts by user.
- * Undefined for an ordinary host, whose sandboxes can do no more than it.
+ * The user a sandbox runs as where the host is root: root without capabilities could still write
+ * what belongs to root, /proc/sys for one. Each sandbox has a user of its own, so that none uses up
+ * another's share of what the kernel counts by user. Undefined for an ordinary host, whose
+ * sandboxes can do no more than it.
  */
 export function ownerOf(id: string): number | undefined {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return undefined;
@@ -31,7 +38,10 @@ export function ownerOf(id: string): number | undefined {
   return FIRST + createHash('sha256').update(id).digest().readUIntBE(0, 3);
 }
 
-/** Shows files where an ordinary user can reach them: root's own folders are often closed to everybody else. */
+/**
+ * Shows files where an ordinary user can reach them: root's own folders are often closed to
+ * everybody else.
+ */
 const STAGE = `set -e
 at=$1; uid=$2; shift 2
 mount -t tmpfs -o mode=0755,size=1m tmpfs "$at"
@@ -45,8 +55,8 @@ cd /
 exec setpriv --reuid "$uid" --regid "$uid" --clear-groups --inh-caps=-all -- "$@"`;
 
 /**
- * Makes a launch of an ordinary user's out of one of root's: `build` gets the sources as they will be found, and returns the command
- * line to run as that user.
+ * Makes a launch of an ordinary user's out of one of root's: `build` gets the sources as they will
+ * be found, and returns the command line to run as that user.
  */
 export function dropRoot(
   plan: LaunchPlan,

@@ -5,7 +5,10 @@ import { childrenOf, identify, isAlive, type ProcessIdentity } from './process-i
 import { removeCgroup } from './sandbox-cgroup.ts';
 import type { StartRecord } from './sandbox-folder.ts';
 
-/** The longest wait for killed processes to be gone, in ms; the kernel needs a few, unless a disk hangs. */
+/**
+ * The longest wait for killed processes to be gone, in ms; the kernel needs a few, unless a disk
+ * hangs.
+ */
 const PATIENCE = 10_000;
 
 function kill(pid: number, signal: NodeJS.Signals): void {
@@ -26,8 +29,8 @@ async function allGone(processes: readonly ProcessIdentity[], patience: number):
 }
 
 /**
- * The line from the outermost process to the sandbox's pid 1: each is the only child of the one before. Shorter while it is
- * being started.
+ * The line from the outermost process to the sandbox's pid 1: each is the only child of the one
+ * before. Shorter while it is being started.
  */
 export function chainOf(outermost: ProcessIdentity): ProcessIdentity[] {
   const chain = [outermost];
@@ -54,8 +57,9 @@ function marked(id: string): ProcessIdentity[] {
 }
 
 /**
- * Ends everything that runs in a sandbox, and resolves when it is gone. With namespaces the end of pid 1 is the end of all; without,
- * the guest ends its groups, and what has left them is found by its environment.
+ * Ends everything that runs in a sandbox, and resolves when it is gone. With namespaces the end of
+ * pid 1 is the end of all; without, the guest ends its groups, and what has left them is found by
+ * its environment.
  */
 export async function endProcesses(id: string, started: StartRecord): Promise<void> {
   const chain = started.isolation === 'none' ? [started.process] : chainOf(started.process);

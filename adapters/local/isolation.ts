@@ -1,10 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Launcher } from './launch.ts';
 import { withKeyringAndFilter } from './kernel-bounds.ts';
 import { launchBubblewrap } from './launch-bubblewrap.ts';
-import { launchPlain } from './launch-plain.ts';
 import { launchUnshare } from './launch-unshare.ts';
+import type { Launcher } from './launch.ts';
 import { systemCallFilter } from './system-call-filter.ts';
+
+/** No isolation at all: the command runs as the host does. */
+const launchPlain: Launcher = ({ command }) => ({ argv: [...command] });
 
 export type IsolationKind = 'bubblewrap' | 'unshare' | 'none';
 
@@ -36,8 +38,8 @@ const NOT_ISOLATED =
   'see all processes, and reach every port of this machine, the Porthole API among them. Run only code that you trust. ';
 
 /**
- * The strongest isolation that works here, found by starting it: `attempt` resolves to undefined when it worked, or to the reason
- * why it did not. `filters` is replaced in tests.
+ * The strongest isolation that works here, found by starting it: `attempt` resolves to undefined
+ * when it worked, or to the reason why it did not. `filters` is replaced in tests.
  */
 export async function findIsolation(
   attempt: (kind: 'bubblewrap' | 'unshare') => Promise<string | undefined>,

@@ -31,15 +31,19 @@ function canDisableUserNamespaces(): boolean {
 
 let known: boolean | undefined;
 
-/** Between the two: shares the folders and gives up the right to. The inner one insists on having none. */
+/**
+ * Between the two: shares the folders and gives up the right to. The inner one insists on having
+ * none.
+ */
 const BETWEEN = `${SHARE}
 exec setpriv --ambient-caps=-all --inh-caps=-all -- "$@"`;
 
 /**
- * Two bubblewraps, one in the other. The outer one owns the network namespace and shows the whole host; only the inner one is the
- * sandbox. The inner one's parent process stays between the two, out of the sandbox's reach. As
- * the network belongs to the outer user namespace, nothing inside can change it. The inner one takes its flags from a descriptor, so
- * that its command line, which shows inside as that of pid 1, stays short. Where things lie on the host is no secret:
+ * Two bubblewraps, one in the other. The outer one owns the network namespace and shows the whole
+ * host; only the inner one is the sandbox. The inner one's parent process stays between the two,
+ * out of the sandbox's reach. As the network belongs to the outer user namespace, nothing inside
+ * can change it. The inner one takes its flags from a descriptor, so that its command line, which
+ * shows inside as that of pid 1, stays short. Where things lie on the host is no secret:
  * /proc/self/mountinfo tells it all the same.
  */
 export const launchBubblewrap: Launcher = (plan) => {

@@ -6,8 +6,9 @@ import { PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
 import { systemCallFilter } from './system-call-filter.ts';
 
 /**
- * In the outer user namespace, which owns the network: shares the folders, brings `lo` up with whatever the machine has, then starts the sandbox and
- * ends with it. The descriptor of the guest's socket is for the guest alone, or connecting to a dead one would hang.
+ * In the outer user namespace, which owns the network: shares the folders, brings `lo` up with
+ * whatever the machine has, then starts the sandbox and ends with it. The descriptor of the guest's
+ * socket is for the guest alone, or connecting to a dead one would hang.
  */
 const OUTER = `${SHARE}
 ip link set lo up 2>/dev/null ||
@@ -19,8 +20,9 @@ exec 3<&-
 wait $!`;
 
 /**
- * Builds the sandbox's file system and moves into it. Runs as root of the inner user namespace, which may mount and no more. Of its
- * capabilities it keeps the one without which the kernel lets no namespace be made in which this root is an ordinary user.
+ * Builds the sandbox's file system and moves into it. Runs as root of the inner user namespace,
+ * which may mount and no more. Of its capabilities it keeps the one without which the kernel lets
+ * no namespace be made in which this root is an ordinary user.
  */
 const INNER = `set -e
 at=$1; host=$2; shift 2

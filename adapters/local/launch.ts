@@ -14,10 +14,15 @@ export interface LaunchPlan {
   readonly userNamespaces?: boolean | undefined;
 }
 
-/** A command line that becomes the sandbox: its process ends when the sandbox ends, and the sandbox with it. */
+/**
+ * A command line that becomes the sandbox: its process ends when the sandbox ends, and the sandbox
+ * with it.
+ */
 export type Launcher = (plan: LaunchPlan) => {
   readonly argv: string[];
-  /** What it reads from descriptor 4, where given: arguments that must not show in a command line. */
+  /**
+   * What it reads from descriptor 4, where given: arguments that must not show in a command line.
+   */
   readonly input?: string;
   /** What it reads from descriptor 5, where given. */
   readonly filter?: Uint8Array;
@@ -25,7 +30,10 @@ export type Launcher = (plan: LaunchPlan) => {
   readonly shared?: SharedFolders;
 };
 
-/** Folders whose later mounts appear in the sandbox: they are shared by the outer namespace, of which the sandbox's is a slave. */
+/**
+ * Folders whose later mounts appear in the sandbox: they are shared by the outer namespace, of
+ * which the sandbox's is a slave.
+ */
 export interface SharedFolders {
   readonly workspace: string;
   /** Is /mnt inside. */
@@ -37,13 +45,16 @@ export function sharedOf({ workspace, mounts }: Sources): SharedFolders | undefi
   return mounts === undefined ? undefined : { workspace, mounts };
 }
 
-/** Shell: shares the folders that stand before `--`. Where that cannot be done, the sandbox runs all the same, without buckets. */
+/**
+ * Shell: shares the folders that stand before `--`. Where that cannot be done, the sandbox runs all
+ * the same, without buckets.
+ */
 export const SHARE = `while [ "$1" != -- ]; do mount --bind --make-shared "$1" "$1" 2>/dev/null; shift; done
 shift`;
 
 /**
- * A folder that every machine has and that none of `paths` lies in, to put a file system of our own on: the host's stays as it is,
- * as each launch has mounts of its own.
+ * A folder that every machine has and that none of `paths` lies in, to put a file system of our own
+ * on: the host's stays as it is, as each launch has mounts of its own.
  * @throws Error when all are taken
  */
 export function spareFolder(paths: readonly string[]): string {

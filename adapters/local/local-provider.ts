@@ -1,11 +1,14 @@
 /**
- * The `local` SandboxProvider: sandboxes are processes of this machine, isolated by bubblewrap, else by unshare, else not at all.
+ * The `local` SandboxProvider: sandboxes are processes of this machine, isolated by bubblewrap,
+ * else by unshare, else not at all.
  *
  *     const provider = createLocalProvider({ dataDir });
- *     const { isolation, warnings } = await provider.probe();   // found by trying; begun at creation, cached
+ *     const { isolation, warnings } = await provider.probe(); // found by trying; begun at
+ *     creation, cached
  *
- * `dial` gives a `net.Socket`; a sandbox's `podName` is its id; `image` is refused. Sandboxes outlive the host, and the next one
- * with the same `dataDir` finds them running. `close()` ends only what this process started for itself.
+ * `dial` gives a `net.Socket`; a sandbox's `podName` is its id; `image` is refused. Sandboxes
+ * outlive the host, and the next one with the same `dataDir` finds them running. `close()` ends
+ * only what this process started for itself.
  */
 import { mkdirSync, readdirSync } from 'node:fs';
 import type { Duplex } from 'node:stream';
@@ -14,15 +17,15 @@ import {
   CHANNEL_SOCKET,
   SandboxChannels,
   type ChannelServices,
-} from '#adapters/sandboxes/channel/sandbox-channels.ts';
+} from '#adapters/sandboxes/sandbox-channels.ts';
 import { sandboxNotFound } from '#adapters/sandboxes/sandbox-errors.ts';
-import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
-import { Serial } from '#adapters/sandboxes/serial.ts';
+import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-errors.ts';
+import { Serial } from '#adapters/sandboxes/sandbox-errors.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import { PortholeError } from '#core/errors.ts';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import type { StoredSpec } from '#adapters/sandboxes/stored-spec.ts';
-import { networkNotSupported } from '#adapters/sandboxes/unsupported-spec.ts';
+import { networkNotSupported } from '#adapters/sandboxes/sandbox-errors.ts';
 import type {
   Enforcement,
   ExecCommand,
@@ -33,8 +36,8 @@ import type {
   SandboxProvider,
   SandboxSize,
   SandboxSpec,
-} from '#core/ports/sandbox-provider.ts';
-import { PROTOCOL_VERSION } from '#guest/protocol/http.ts';
+} from '#core/sandboxes/sandbox-provider.ts';
+import { PROTOCOL_VERSION } from '#guest/protocol/http-protocol.ts';
 import { ownerOf } from './drop-root.ts';
 import { endProcesses } from './end-processes.ts';
 import {
@@ -58,7 +61,10 @@ export interface LocalProviderOptions {
   readonly dataDir: string;
   /** @default the strongest that works on this machine */
   readonly isolation?: IsolationKind | undefined;
-  /** A folder shown read-only as `/node_modules` in every sandbox, where `node` finds packages without a network. */
+  /**
+   * A folder shown read-only as `/node_modules` in every sandbox, where `node` finds packages
+   * without a network.
+   */
   readonly nodeModules?: string | undefined;
   /** How long a sandbox may take to begin a command, in ms. @default 10,000 */
   readonly answerWithin?: number | undefined;
@@ -77,9 +83,15 @@ export interface LocalProvider extends SandboxProvider {
   readonly name: 'local';
   /** A byte stream to the guest of a running sandbox. */
   connect(id: string, signal?: AbortSignal): Promise<Duplex>;
-  /** How sandboxes are isolated here, and what to warn of. Found once, by starting one; never rejects. */
+  /**
+   * How sandboxes are isolated here, and what to warn of. Found once, by starting one; never
+   * rejects.
+   */
   probe(): Promise<Isolation>;
-  /** Opens sockets to this process in each running sandbox, and in each that is started from here on. */
+  /**
+   * Opens sockets to this process in each running sandbox, and in each that is started from here
+   * on.
+   */
   serveChannels(services: ChannelServices): Promise<void>;
   /** Where processes in a running sandbox find that socket; undefined while it does not run. */
   channelPath(id: string): string | undefined;
@@ -87,7 +99,10 @@ export interface LocalProvider extends SandboxProvider {
   mountNamespace(id: string): MountNamespace | undefined;
 }
 
-/** Makes the folders and begins to try out isolation, without waiting for it: a host is up before that is known. */
+/**
+ * Makes the folders and begins to try out isolation, without waiting for it: a host is up before
+ * that is known.
+ */
 export function createLocalProvider(options: LocalProviderOptions): LocalProvider {
   const root = join(resolve(options.dataDir), 'sandboxes');
   mkdirSync(root, { recursive: true, mode: 0o700 });

@@ -5,11 +5,17 @@ import type { SandboxFolder } from './sandbox-folder.ts';
 
 /** Where file systems can be mounted from outside so that they appear in a running sandbox. */
 export interface MountNamespace {
-  /** Lives in the user and mount namespace beside the sandbox, which the sandbox's own namespaces belong to. */
+  /**
+   * Lives in the user and mount namespace beside the sandbox, which the sandbox's own namespaces
+   * belong to.
+   */
   readonly holder: ProcessIdentity;
   /** Who owns that user namespace, where the host is root. */
   readonly owner: number | undefined;
-  /** What the sandbox finds at `inside` lies at `beside` for the holder; of `own`, its path on the host, only Porthole changes anything. */
+  /**
+   * What the sandbox finds at `inside` lies at `beside` for the holder; of `own`, its path on the
+   * host, only Porthole changes anything.
+   */
   readonly folders: readonly {
     readonly inside: string;
     readonly beside: string;
@@ -17,7 +23,10 @@ export interface MountNamespace {
   }[];
 }
 
-/** Undefined where no mount can reach the sandbox: it is not isolated, does not run, or was started by a host that shared nothing yet. */
+/**
+ * Undefined where no mount can reach the sandbox: it is not isolated, does not run, or was started
+ * by a host that shared nothing yet.
+ */
 export function mountNamespace(id: string, folder: SandboxFolder): MountNamespace | undefined {
   const started = folder.started();
   if (started?.shared === undefined) return undefined;

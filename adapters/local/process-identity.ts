@@ -1,10 +1,16 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** A process for certain: a pid alone may belong to somebody else by now, and after a reboot so may pid and start time. */
+/**
+ * A process for certain: a pid alone may belong to somebody else by now, and after a reboot so may
+ * pid and start time.
+ */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Clock ticks since boot and the boot's id; elsewhere than on Linux the start time as `ps` prints it. */
+  /**
+   * Clock ticks since boot and the boot's id; elsewhere than on Linux the start time as `ps` prints
+   * it.
+   */
   readonly start: string;
 }
 
@@ -20,7 +26,8 @@ function startOf(pid: number): string | undefined {
   if (process.platform !== 'linux') return startByPs(pid);
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The second field is the program's name in brackets and may hold anything; what counts comes behind the last bracket.
+    // The second field is the program's name in brackets and may hold anything; what counts comes
+    // behind the last bracket.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const ended = fields[0] === 'Z' || fields[0] === 'X';
     return ended ? undefined : `${fields[19]}@${boot}`;

@@ -17,7 +17,10 @@ const ETC = {
   hosts: '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n',
 } as const;
 
-/** Writes what sandboxes read of ours, `guest/` and `etc/`, into a folder named after its content, and returns that folder. */
+/**
+ * Writes what sandboxes read of ours, `guest/` and `etc/`, into a folder named after its content,
+ * and returns that folder.
+ */
 export async function writeRuntimeFiles(dataDir: string): Promise<string> {
   const digest = createHash('sha256')
     .update(JSON.stringify([guestDigest(), ETC, commandHead()]))
@@ -46,8 +49,8 @@ export async function writeRuntimeFiles(dataDir: string): Promise<string> {
 }
 
 /**
- * Makes a program of one for the shell: the Node of the sandbox has another path than that of a sandbox without isolation.
- * Node reads the second line as a text with a comment behind it.
+ * Makes a program of one for the shell: the Node of the sandbox has another path than that of a
+ * sandbox without isolation. Node reads the second line as a text with a comment behind it.
  */
 function commandHead(): string {
   const own = `'${process.execPath.replaceAll("'", "'\\''")}'`;

@@ -15,7 +15,10 @@ import type { IsolationKind } from './isolation.ts';
 import type { SharedFolders } from './launch.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 
-/** What was started for a sandbox. Written before it may do anything, so that no crash leaves a process that nobody knows. */
+/**
+ * What was started for a sandbox. Written before it may do anything, so that no crash leaves a
+ * process that nobody knows.
+ */
 export interface StartRecord {
   readonly isolation: IsolationKind;
   readonly process: ProcessIdentity;
@@ -23,7 +26,10 @@ export interface StartRecord {
   readonly shared?: SharedFolders | undefined;
   /** The folders of its cgroup. */
   readonly cgroup?: readonly string[] | undefined;
-  /** The version of the protocol that its guest speaks; absent for the init that versions before the guest started. */
+  /**
+   * The version of the protocol that its guest speaks; absent for the init that versions before the
+   * guest started.
+   */
   readonly guest?: number | undefined;
 }
 
@@ -57,8 +63,8 @@ function openFolder(path: string): void {
 }
 
 /**
- * A sandbox's folder on the host: `workspace/` and `state/` are shown inside, `channel/` and `mounts/` are shown
- * read-only, all else never is.
+ * A sandbox's folder on the host: `workspace/` and `state/` are shown inside, `channel/` and
+ * `mounts/` are shown read-only, all else never is.
  */
 export class SandboxFolder {
   readonly path: string;
@@ -68,7 +74,10 @@ export class SandboxFolder {
   readonly state: string;
   /** Holds the socket of the sandbox's channel to the host. */
   readonly channel: string;
-  /** Its folders are where buckets are mounted, within the sandbox's namespaces: here they are always empty. */
+  /**
+   * Its folders are where buckets are mounted, within the sandbox's namespaces: here they are
+   * always empty.
+   */
   readonly mounts: string;
 
   constructor(root: string, id: string) {
@@ -84,11 +93,15 @@ export class SandboxFolder {
     return statSync(this.path, { throwIfNoEntry: false }) !== undefined;
   }
 
-  /** Makes the folders; safe to repeat. `owner` is given where commands run as another user than the host. */
+  /**
+   * Makes the folders; safe to repeat. `owner` is given where commands run as another user than the
+   * host.
+   */
   make(owner: number | undefined): void {
     // `home` is only used where there is no isolation; elsewhere HOME is in memory.
     mkdirSync(this.home, { recursive: true, mode: 0o700 });
-    // Stays the host's, so that nothing but the host makes a socket in it; the folders around it keep everybody else out.
+    // Stays the host's, so that nothing but the host makes a socket in it; the folders around it
+    // keep everybody else out.
     mkdirSync(this.channel, { recursive: true, mode: 0o711 });
     mkdirSync(this.mounts, { recursive: true, mode: 0o755 });
     makeOwned(this.state, owner);
@@ -116,7 +129,10 @@ export class SandboxFolder {
     }
   }
 
-  /** `made`: it has run once, so it is stopped rather than half-made. `destroying`: its end has begun. */
+  /**
+   * `made`: it has run once, so it is stopped rather than half-made. `destroying`: its end has
+   * begun.
+   */
   mark(name: 'made' | 'destroying'): void {
     writeFileSync(join(this.path, name), '');
   }

@@ -25,7 +25,9 @@ export type ViewEntry =
   | { readonly kind: 'link'; readonly to: string; readonly at: string }
   | { readonly kind: 'memory'; readonly at: string; readonly mode: string; readonly mebibytes: number };
 
-/** The pieces of /etc that programs need; never the whole: it holds `shadow`, keys and host names. */
+/**
+ * The pieces of /etc that programs need; never the whole: it holds `shadow`, keys and host names.
+ */
 const ETC = [
   'alternatives',
   'ca-certificates',
@@ -47,8 +49,9 @@ const ETC = [
 export const PROC_READ_ONLY = ['sys', 'sysrq-trigger', 'irq', 'bus', 'fs'] as const;
 
 /**
- * What each folder in memory may hold, in MiB; unbounded, each could take half of the machine. A build's temporary files, and in HOME the caches
- * of npm (a few hundred MiB for a large application), fit; 64 is what container engines give to /dev/shm.
+ * What each folder in memory may hold, in MiB; unbounded, each could take half of the machine. A
+ * build's temporary files, and in HOME the caches of npm (a few hundred MiB for a large
+ * application), fit; 64 is what container engines give to /dev/shm.
  */
 export const MEMORY = { tmp: 1024, home: 512, varTmp: 64, shm: 64 } as const;
 
@@ -132,7 +135,10 @@ export function sandboxView(sources: Sources, memoryMb = Infinity): ViewEntry[] 
   return entries;
 }
 
-/** The npm that started us: the `node` package alone brings none. Undefined for another package manager. */
+/**
+ * The npm that started us: the `node` package alone brings none. Undefined for another package
+ * manager.
+ */
 export function findNpm(execPath = process.env['npm_execpath']): string | undefined {
   if (execPath === undefined) return undefined;
   const root = dirname(dirname(execPath));

@@ -11,7 +11,10 @@ export const SYSTEM_PATH = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/us
 /** Shell: what is killed first where memory runs out. A higher value of the host's stays. */
 const KILLED_FIRST = `{ read -r own </proc/self/oom_score_adj && [ "$own" -lt 500 ] && echo 500 >/proc/self/oom_score_adj; } 2>/dev/null`;
 
-/** Waits for the word before it becomes the sandbox: a host that dies before it has written down the pid leaves nothing. */
+/**
+ * Waits for the word before it becomes the sandbox: a host that dies before it has written down the
+ * pid leaves nothing.
+ */
 const GATE = `${KILLED_FIRST}; read -r word && [ "$word" = go ] || exit 1; exec "$@"`;
 
 /** Where the rest of what it is told goes. */
@@ -26,7 +29,10 @@ export interface Spawned {
   go(): void;
   /** Resolves when it has ended, to its exit code and what it said on stderr (cut at 2 KiB). */
   readonly ended: Promise<{ code: number | null; said: string }>;
-  /** Lets go of it once it runs: its stderr is not read any more, and it keeps this process from nothing. */
+  /**
+   * Lets go of it once it runs: its stderr is not read any more, and it keeps this process from
+   * nothing.
+   */
   release(): void;
 }
 

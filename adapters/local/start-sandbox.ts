@@ -3,12 +3,12 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
-import { connectInFolder, listenInFolder } from '#adapters/sandboxes/channel/folder-socket.ts';
+import { connectInFolder, listenInFolder } from '#adapters/sandboxes/folder-socket.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
-import { PROTOCOL_VERSION } from '#guest/protocol/http.ts';
+import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
+import { PROTOCOL_VERSION } from '#guest/protocol/http-protocol.ts';
 import { NETWORK } from '#guest/protocol/network.ts';
-import type { GuestSettingsInput } from '#guest/protocol/settings.ts';
+import type { GuestSettingsInput } from '#guest/protocol/settings-protocol.ts';
 import { ownerOf } from './drop-root.ts';
 import { endProcesses } from './end-processes.ts';
 import { type IsolationKind, LAUNCHERS } from './isolation.ts';
@@ -21,7 +21,10 @@ import type { SandboxFolder, StartRecord } from './sandbox-folder.ts';
 import { findNpm, findPty, INSIDE_PATHS, insideEnvironment, type Sources } from './sandbox-view.ts';
 import { spawnSandbox } from './spawn-sandbox.ts';
 
-/** Keeps a guest small: 24 to 29 MiB of private memory after 200 MB of output instead of several times that. */
+/**
+ * Keeps a guest small: 24 to 29 MiB of private memory after 200 MB of output instead of several
+ * times that.
+ */
 const SMALL = ['--v8-pool-size=1', '--max-semi-space-size=1', '--max-old-space-size=24'];
 
 /** Processes that start a sandbox and stay around it. */
@@ -183,8 +186,9 @@ async function makeCgroup(
 const SOCKET = 'guest.sock';
 
 /**
- * Opens the socket that a guest will listen on. It lies in a folder that is never shown inside a sandbox, and the guest
- * gets its descriptor: nothing inside can put another file, or a link to another socket of the host, in its place.
+ * Opens the socket that a guest will listen on. It lies in a folder that is never shown inside a
+ * sandbox, and the guest gets its descriptor: nothing inside can put another file, or a link to
+ * another socket of the host, in its place.
  */
 async function openGuestSocket(folder: string): Promise<Server> {
   const server = createServer();
@@ -220,7 +224,10 @@ function isolatedGuest(
   return limitProcesses(guestCommand(node, guest, { env, state, network: NETWORK.socket, ...pty }));
 }
 
-/** Without isolation commands find their programs and temporary files where the host does; HOME is the sandbox's own. */
+/**
+ * Without isolation commands find their programs and temporary files where the host does; HOME is
+ * the sandbox's own.
+ */
 function plainGuest(id: string, { workspace, runtime, node, pty }: Sources, state: string): string[] {
   const home = join(dirname(workspace), 'home');
   const env = {

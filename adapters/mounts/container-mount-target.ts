@@ -17,7 +17,8 @@ const CONFINED = 2 | 4;
 const READ_ONLY = 1;
 
 /**
- * A path of a container. Only root may mount in its namespace, so the keeper is root's; s3fs is not, and takes over a file system that is mounted already.
+ * A path of a container. Only root may mount in its namespace, so the keeper is root's; s3fs is
+ * not, and takes over a file system that is mounted already.
  * @param holder the container's first process; undefined where it is none of this machine
  * @throws PortholeError `mount_error`
  */
@@ -70,7 +71,10 @@ export function containerMountTarget(
   };
 }
 
-/** User and group of a process, as this machine counts them: an engine may give its containers other numbers. */
+/**
+ * User and group of a process, as this machine counts them: an engine may give its containers other
+ * numbers.
+ */
 function userOf({ pid }: ProcessIdentity): [string, string] {
   let status: string;
   try {

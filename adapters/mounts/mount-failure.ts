@@ -1,5 +1,5 @@
 import { PortholeError } from '#core/errors.ts';
-import type { BucketMount } from '#core/ports/bucket-mounter.ts';
+import type { BucketMount } from '#core/mounts/mount-bucket.ts';
 
 /** What s3fs and the keeper say, and what it means for a caller. Their own words go to the log. */
 const MEANINGS: readonly [RegExp, (mount: BucketMount) => string][] = [

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import type { BucketMount } from '#core/ports/bucket-mounter.ts';
+import type { BucketMount } from '#core/mounts/mount-bucket.ts';
 import { mountFailure } from './mount-failure.ts';
 import type { MountTarget } from './mount-target.ts';
 

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import type { BucketMount } from '#core/ports/bucket-mounter.ts';
+import type { BucketMount } from '#core/mounts/mount-bucket.ts';
 import { mountFailed } from './mount-failure.ts';
 
 /** A path of a sandbox where one bucket is to be mounted. */
@@ -13,7 +13,10 @@ export interface MountTarget {
   clear(): void;
 }
 
-/** The folder that a path lies in, and where in it. @throws PortholeError `mount_error` where none of the folders can hold a bucket */
+/**
+ * The folder that a path lies in, and where in it. @throws PortholeError `mount_error` where none
+ * of the folders can hold a bucket
+ */
 export function folderOf<F extends { readonly inside: string }>(
   mountPath: string,
   folders: readonly F[],

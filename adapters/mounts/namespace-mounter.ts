@@ -1,6 +1,6 @@
 import { PortholeError } from '#core/errors.ts';
-import type { BucketMount, BucketMounter } from '#core/ports/bucket-mounter.ts';
-import { Serial } from '#adapters/sandboxes/serial.ts';
+import type { BucketMount, BucketMounter } from '#core/mounts/mount-bucket.ts';
+import { Serial } from '#adapters/sandboxes/sandbox-errors.ts';
 import { mountFailed } from './mount-failure.ts';
 import type { MountTarget } from './mount-target.ts';
 import { MountSupervisor } from './mount-supervisor.ts';
@@ -9,7 +9,10 @@ import { MountSupervisor } from './mount-supervisor.ts';
 const MAX_PER_SANDBOX = 8;
 
 export interface NamespaceMounterOptions {
-  /** Where a bucket can be mounted for a path of a running sandbox. @throws PortholeError `mount_error` with what is missing, `sandbox_not_running` */
+  /**
+   * Where a bucket can be mounted for a path of a running sandbox. @throws PortholeError
+   * `mount_error` with what is missing, `sandbox_not_running`
+   */
   readonly target: (
     sandboxId: string,
     mountPath: string,
@@ -24,7 +27,10 @@ interface Mounted {
   readonly target: MountTarget;
 }
 
-/** Mounts buckets in the mount namespaces of sandboxes, each by a keeper of its own, while the host's own mounts stay as they are. When the namespace goes, its mounts go. */
+/**
+ * Mounts buckets in the mount namespaces of sandboxes, each by a keeper of its own, while the
+ * host's own mounts stay as they are. When the namespace goes, its mounts go.
+ */
 export class NamespaceMounter implements BucketMounter {
   readonly #options: NamespaceMounterOptions;
   readonly #serial = new Serial();

@@ -3,15 +3,114 @@ import { once } from 'node:events';
 import { type FileHandle, open } from 'node:fs/promises';
 import { isAlive, type ProcessIdentity } from '#adapters/local/process-identity.ts';
 import { SYSTEM_PATH } from '#adapters/local/spawn-sandbox.ts';
-import type { BucketMount } from '#core/ports/bucket-mounter.ts';
+import type { BucketMount } from '#core/mounts/mount-bucket.ts';
 import { mountFailed } from './mount-failure.ts';
-import { s3fsArguments, s3fsEnvironment } from './s3fs-arguments.ts';
-import { type SystemCalls, systemCalls } from './system-calls.ts';
 
-/** Seconds until the bucket must be readable: a little more than what s3fs may spend on a server that does not answer. */
+/** What the keeper puts in, where it alone knows. */
+const UID = '@UID@';
+const GID = '@GID@';
+const TARGET = '@TARGET@';
+
+/**
+ * How long a server may take, in seconds, and how often it is asked again: a command in the sandbox
+ * waits as long. s3fs itself would wait for minutes.
+ */
+const PATIENCE = ['connect_timeout=10', 'readwrite_timeout=30', 'retries=3'];
+
+/**
+ * What makes a bucket look like a folder of the sandbox's user: every file is its own, and what
+ * others change in the bucket shows within a second. `ensure_diskfree` is in MiB, of the disk that
+ * holds what is being written.
+ */
+const LIKE_A_FOLDER = [
+  'allow_other',
+  `uid=${UID}`,
+  `gid=${GID}`,
+  'umask=022',
+  'stat_cache_expire=1',
+  'ensure_diskfree=256',
+];
+
+/**
+ * The command line of s3fs, without a secret: those are in `s3fsEnvironment`. Options of the
+ * request come last, so that they win.
+ */
+function s3fsArguments(mount: BucketMount, name: string): string[] {
+  const source = mount.prefix === '/' ? mount.bucket : `${mount.bucket}:${mount.prefix}`;
+  const signature = mount.s3fsOptions.includes('sigv2') ? [] : ['sigv4'];
+  const options = [
+    `url=${mount.endpoint}`,
+    `fsname=${name}`,
+    ...(mount.region === undefined ? [] : [`endpoint=${mount.region}`]),
+    ...(mount.readOnly ? ['ro'] : []),
+    ...signature,
+    ...LIKE_A_FOLDER,
+    ...PATIENCE,
+    ...mount.s3fsOptions,
+  ];
+  return ['s3fs', source, TARGET, '-f', ...options.flatMap((option) => ['-o', option])];
+}
+
+/**
+ * Everything s3fs finds in its environment; its names for the credentials changed in release 1.87.
+ */
+function s3fsEnvironment({ credentials }: BucketMount): Record<string, string> {
+  const { accessKeyId, secretAccessKey } = credentials;
+  return {
+    AWSACCESSKEYID: accessKeyId,
+    AWSSECRETACCESSKEY: secretAccessKey,
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+  };
+}
+
+/**
+ * What a keeper asks of the kernel, by number: perl knows no names. Those that it numbers itself
+ * are the same on every architecture (since Linux 5.0).
+ */
+interface SystemCalls {
+  readonly setns: string;
+  readonly capset: string;
+  readonly prctl: string;
+  readonly umount2: string;
+  readonly unshare: string;
+  readonly mount: string;
+  readonly sendmsg: string;
+}
+
+const NUMBERS: Readonly<Record<string, SystemCalls>> = {
+  x64: {
+    setns: '308',
+    capset: '126',
+    prctl: '157',
+    umount2: '166',
+    unshare: '272',
+    mount: '165',
+    sendmsg: '46',
+  },
+  arm64: {
+    setns: '268',
+    capset: '91',
+    prctl: '167',
+    umount2: '39',
+    unshare: '97',
+    mount: '40',
+    sendmsg: '211',
+  },
+};
+
+/** Undefined on an architecture that we have not looked up. */
+function systemCalls(architecture: string): SystemCalls | undefined {
+  return NUMBERS[architecture];
+}
+
+/**
+ * Seconds until the bucket must be readable: a little more than what s3fs may spend on a server
+ * that does not answer.
+ */
 const READY_WITHIN = 25;
 
-export interface SupervisorPlan {
+interface SupervisorPlan {
   readonly script: string;
   /** What the script is told first. */
   readonly args: (calls: SystemCalls) => readonly string[];

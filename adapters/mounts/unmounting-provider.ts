@@ -1,9 +1,9 @@
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
-import { changedProvider } from '#core/use-cases/changed-provider.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { changedProvider } from '#core/sandboxes/provider-layers.ts';
 
 /**
- * A provider whose sandboxes lose their mounts before they end: processes that wait for an S3 server would outlast SIGKILL. One that ended by itself loses them
- * when it is started again.
+ * A provider whose sandboxes lose their mounts before they end: processes that wait for an S3
+ * server would outlast SIGKILL. One that ended by itself loses them when it is started again.
  */
 export function unmountingProvider(
   provider: SandboxProvider,

@@ -1,5 +1,5 @@
 import { PortholeError } from '#core/errors.ts';
-import type { BucketMounter } from '#core/ports/bucket-mounter.ts';
+import type { BucketMounter } from '#core/mounts/mount-bucket.ts';
 import { mountFailed } from './mount-failure.ts';
 
 /** For sandboxes that no mount can reach: says what is missing. */

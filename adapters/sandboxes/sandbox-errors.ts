@@ -1,4 +1,6 @@
 import { PortholeError } from '#core/errors.ts';
+import { SANDBOX_ID } from '#core/sandboxes/sandbox-owner.ts';
+import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 
 /** The connection to a sandbox does not do what it must. */
 export function transportError(id: string, what: string, cause?: unknown): PortholeError {
@@ -28,4 +30,63 @@ export function nothingListens(id: string, port: number): PortholeError {
 export function checkPort(port: number): void {
   if (Number.isInteger(port) && port >= 1 && port <= 65_535) return;
   throw new PortholeError('invalid_port', `Port ${port}: must be a whole number from 1 to 65535.`);
+}
+
+/**
+ * Runs what concerns one key one after the other, in the order of the calls; different keys do not
+ * wait for each other.
+ */
+export class Serial {
+  readonly #tails = new Map<string, Promise<unknown>>();
+
+  run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const result = (this.#tails.get(key) ?? Promise.resolve()).then(work);
+    const tail = result.catch(() => {});
+    this.#tails.set(key, tail);
+    void tail.finally(() => {
+      if (this.#tails.get(key) === tail) this.#tails.delete(key);
+    });
+    return result;
+  }
+}
+
+/** @throws PortholeError `invalid_request` */
+export function checkSandboxId(id: string): void {
+  if (SANDBOX_ID.test(id)) return;
+  throw new PortholeError(
+    'invalid_request',
+    `Sandbox id ${id.slice(0, 200)}: must be 1 to 128 characters of a-z and 2-7.`,
+  );
+}
+
+export function isSandboxId(id: string): boolean {
+  return SANDBOX_ID.test(id);
+}
+
+/** @param why what is missing here, and what would help */
+export function networkNotSupported(why: string): PortholeError {
+  return new PortholeError(
+    'network_not_supported',
+    `network: true cannot be had here: ${why}. Without a network the sandbox can be made.`,
+  );
+}
+
+/**
+ * @throws PortholeError `resources_not_supported` where more is asked for than a sandbox may have
+ * here
+ */
+export function checkAtMost(asked: Partial<SandboxSize> | undefined, most: SandboxSize): void {
+  const { cpu = 0, memoryMb = 0, diskMb = 0 } = asked ?? {};
+  const tooMuch = [
+    ...(cpu > most.cpu ? [`resources.cpu ${cpu} is more than the ${most.cpu}`] : []),
+    ...(memoryMb > most.memoryMb
+      ? [`resources.memory_mb ${memoryMb} is more than the ${most.memoryMb}`]
+      : []),
+    ...(diskMb > most.diskMb ? [`resources.disk_mb ${diskMb} is more than the ${most.diskMb}`] : []),
+  ];
+  if (tooMuch.length === 0) return;
+  throw new PortholeError(
+    'resources_not_supported',
+    `${tooMuch.join(', ')} that a sandbox can have here: ask for less.`,
+  );
 }

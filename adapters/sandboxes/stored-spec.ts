@@ -1,6 +1,9 @@
-import type { SandboxSpec } from '#core/ports/sandbox-provider.ts';
+import type { SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
 
-/** What a sandbox keeps beside its files of what it was made from, so that it starts again as it was. Its image is kept elsewhere. */
+/**
+ * What a sandbox keeps beside its files of what it was made from, so that it starts again as it
+ * was. Its image is kept elsewhere.
+ */
 export type StoredSpec = Pick<SandboxSpec, 'resources' | 'network'>;
 
 /** As text, for a label, an annotation or a file; undefined where there is nothing to keep. */

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
-import type { ArchiveRecord, ArchiveRecords } from '#core/ports/archives.ts';
-import { instantText } from './instant.ts';
+import type { ArchiveRecord, ArchiveRecords } from '#core/archives/archive-store.ts';
+import { instantText } from './sql-dialect.ts';
 import { keysetPage } from './keyset-page.ts';
 import type { ArchivesTable } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';

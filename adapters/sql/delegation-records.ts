@@ -1,7 +1,7 @@
 import type { Kysely, Selectable } from 'kysely';
-import type { DelegationRecord, DelegationRecords, SandboxKey } from '#core/ports/delegations.ts';
-import type { Scope } from '#core/rules/grant.ts';
-import { instantText } from './instant.ts';
+import type { DelegationRecord, DelegationRecords, SandboxKey } from '#core/delegations/delegation-store.ts';
+import type { Scope } from '#core/delegations/delegation-store.ts';
+import { instantText } from './sql-dialect.ts';
 import type { DelegationsTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
-import type { CatalogueImage, ImageRecords, ImageResources } from '#core/ports/images.ts';
-import { instantText } from './instant.ts';
+import type { CatalogueImage, ImageRecords, ImageResources } from '#core/images/image-store.ts';
+import { instantText } from './sql-dialect.ts';
 import type { ImagesTable } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 

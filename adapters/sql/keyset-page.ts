@@ -1,9 +1,12 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
-import type { Page, PageRequest } from '#core/ports/page.ts';
+import type { Page, PageRequest } from '#core/shared/reads.ts';
 import type { SqlSchema } from './schema.ts';
 
-/** Where a row stands in a list: nothing is counted or skipped, so rows that come and go elsewhere do not shift it. */
+/**
+ * Where a row stands in a list: nothing is counted or skipped, so rows that come and go elsewhere
+ * do not shift it.
+ */
 interface Position {
   readonly created_at: string;
   readonly id: string;
@@ -15,8 +18,8 @@ const MAX_AFTER = 1024;
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /**
- * Reads one page of `query`, newest first, ties by id. `invalid_request` on a limit outside 1..1000 and on an `after`
- * that no page gave.
+ * Reads one page of `query`, newest first, ties by id. `invalid_request` on a limit outside 1..1000
+ * and on an `after` that no page gave.
  */
 export async function keysetPage<
   Table extends

@@ -1,16 +1,58 @@
 import type { Kysely } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
-import { instantText } from './instant.ts';
 import type { Migration } from './migration.ts';
-import { MIGRATIONS } from './migrations.ts';
+import { runsSandboxesPreviews } from './migrations/0001-runs-sandboxes-previews.ts';
+import { timelinesApprovals } from './migrations/0002-timelines-approvals.ts';
+import { sandboxGenerations } from './migrations/0003-sandbox-generations.ts';
+import { sandboxesByOwner } from './migrations/0004-sandboxes-by-owner.ts';
+import { sandboxLife } from './migrations/0005-sandbox-life.ts';
+import { sandboxSizes } from './migrations/0006-sandbox-sizes.ts';
+import { archives } from './migrations/0007-archives.ts';
+import { sandboxTtl } from './migrations/0008-sandbox-ttl.ts';
+import { images } from './migrations/0009-images.ts';
+import { skills } from './migrations/0010-skills.ts';
+import { editor } from './migrations/0011-editor.ts';
+import { delegations } from './migrations/0012-delegations.ts';
+import { sandboxEvents } from './migrations/0013-sandbox-events.ts';
+import { snapshotBytes } from './migrations/0014-snapshot-bytes.ts';
+import { endedSessions } from './migrations/0015-ended-sessions.ts';
+import { oldToolRuns } from './migrations/0016-old-tool-runs.ts';
+import { approvalScopes } from './migrations/0017-approval-scopes.ts';
+import { networkPolicies } from './migrations/0018-network-policies.ts';
 import type { SqlSchema } from './schema.ts';
-import type { SqlDialect } from './sql-dialect.ts';
+import { instantText, type SqlDialect } from './sql-dialect.ts';
 import { inTransaction } from './sql-session.ts';
 
 /**
- * Applies every pending step in one transaction that holds the dialect's migration lock: of several instances that
- * start at once one migrates and the others find it done, and a crash leaves the schema as it was. A database with
- * steps that this version does not know belongs to a newer one, and is refused with `service_unavailable`.
+ * Every step, oldest first. A new table: a file in `migrations/`, a line here, its type in
+ * `schema.ts`.
+ */
+export const MIGRATIONS: readonly Migration[] = [
+  runsSandboxesPreviews,
+  timelinesApprovals,
+  sandboxGenerations,
+  sandboxesByOwner,
+  sandboxLife,
+  sandboxSizes,
+  archives,
+  sandboxTtl,
+  images,
+  skills,
+  editor,
+  delegations,
+  sandboxEvents,
+  snapshotBytes,
+  endedSessions,
+  oldToolRuns,
+  approvalScopes,
+  networkPolicies,
+];
+
+/**
+ * Applies every pending step in one transaction that holds the dialect's migration lock: of several
+ * instances that start at once one migrates and the others find it done, and a crash leaves the
+ * schema as it was. A database with steps that this version does not know belongs to a newer one,
+ * and is refused with `service_unavailable`.
  */
 export async function migrate(
   db: Kysely<SqlSchema>,

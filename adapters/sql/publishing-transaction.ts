@@ -1,6 +1,6 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
-import type { NewEvent } from '#core/ports/timeline.ts';
-import { instantText } from './instant.ts';
+import type { NewEvent } from '#core/runs/timeline.ts';
+import { instantText } from './sql-dialect.ts';
 import type { RunsTable, SqlSchema } from './schema.ts';
 import type { SqlDialect } from './sql-dialect.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
@@ -8,7 +8,10 @@ import { inTransaction, type SqlSession } from './sql-session.ts';
 /** Appends to a run's timeline, in the transaction at hand. */
 export type Publish = (runId: string, events: readonly NewEvent[], at: Date) => Promise<void>;
 
-/** One transaction that may tell. Whoever watches is woken once it has been committed, and not when it has not. */
+/**
+ * One transaction that may tell. Whoever watches is woken once it has been committed, and not when
+ * it has not.
+ */
 export async function publishingTransaction<T>(
   { notifier, dialect }: SqlSession,
   db: Kysely<SqlSchema>,
@@ -27,8 +30,9 @@ export async function publishingTransaction<T>(
 }
 
 /**
- * The run, held until the transaction ends: whatever else changes its timeline or its approvals waits. That is what makes the events' numbers appear in their
- * order. Undefined when there is none.
+ * The run, held until the transaction ends: whatever else changes its timeline or its approvals
+ * waits. That is what makes the events' numbers appear in their order. Undefined when there is
+ * none.
  */
 export function holdRun(
   trx: Transaction<SqlSchema>,
@@ -43,7 +47,10 @@ export function holdRun(
     .executeTakeFirst();
 }
 
-/** Those of the events that are news at `at`, each key once; and the numbers of earlier events that hold their keys no longer. */
+/**
+ * Those of the events that are news at `at`, each key once; and the numbers of earlier events that
+ * hold their keys no longer.
+ */
 export async function unpublishedAmong(
   db: Kysely<SqlSchema>,
   dialect: SqlDialect,

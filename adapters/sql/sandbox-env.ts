@@ -1,6 +1,6 @@
-import type { SealedTexts } from '#adapters/keys/sealed-texts.ts';
-import type { Owner } from '#core/ports/owner.ts';
-import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
+import type { SealedTexts } from '#adapters/auth/sealed-texts.ts';
+import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import type { RecordsLog } from './sql-session.ts';
 
 type Env = SandboxRecord['env'];
@@ -15,8 +15,9 @@ export interface SandboxEnv {
 export const NO_ENV = '{}';
 
 /**
- * Sealed for its owner, where `seals` are given. What an earlier version kept is JSON, and read as such. One that no key opens any more is read as none, which the log tells: its
- * sandbox can still be listed, used and deleted.
+ * Sealed for its owner, where `seals` are given. What an earlier version kept is JSON, and read as
+ * such. One that no key opens any more is read as none, which the log tells: its sandbox can still
+ * be listed, used and deleted.
  */
 export function sandboxEnv(seals: SealedTexts | undefined, log: RecordsLog | undefined): SandboxEnv {
   return {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import type { SandboxEventRecords } from '#core/ports/sandbox-events.ts';
-import type { EventData } from '#core/ports/timeline.ts';
-import { instantText } from './instant.ts';
+import type { SandboxEventRecords } from '#core/sandboxes/sandbox-events.ts';
+import type { EventData } from '#core/runs/timeline.ts';
+import { instantText } from './sql-dialect.ts';
 import { checkLimit } from './keyset-page.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 

@@ -1,16 +1,17 @@
 import type { Generated } from 'kysely';
-import type { ApprovalRecord } from '#core/ports/approvals.ts';
-import type { ToolLanguage, ToolRunRecord } from '#core/ports/editor.ts';
-import type { EndReason } from '#core/ports/preview-records.ts';
-import type { RunRecord } from '#core/ports/run-records.ts';
-import type { DesiredState, ObservedState } from '#core/ports/sandbox-records.ts';
-import type { SandboxEventType } from '#core/ports/sandbox-events.ts';
-import type { RunEventType } from '#core/ports/timeline.ts';
+import type { ApprovalRecord } from '#core/approvals/approval-store.ts';
+import type { ToolLanguage, ToolRunRecord } from '#core/editor/editor-store.ts';
+import type { EndReason } from '#core/previews/preview-records.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
+import type { DesiredState, ObservedState } from '#core/sandboxes/sandbox-records.ts';
+import type { SandboxEventType } from '#core/sandboxes/sandbox-events.ts';
+import type { RunEventType } from '#core/runs/timeline.ts';
 
 /**
- * The tables as the newest migration leaves them, the same on every database: ids are text, times RFC 3339 UTC text
- * with milliseconds (which sorts as time does), booleans 0 or 1. Nothing refers to `runs` or `sandboxes` by foreign
- * key: previews, and runs on sandboxes made elsewhere, outlive a lost database.
+ * The tables as the newest migration leaves them, the same on every database: ids are text, times
+ * RFC 3339 UTC text with milliseconds (which sorts as time does), booleans 0 or 1. Nothing refers
+ * to `runs` or `sandboxes` by foreign key: previews, and runs on sandboxes made elsewhere, outlive
+ * a lost database.
  */
 export interface SqlSchema {
   schema_migrations: SchemaMigrationsTable;
@@ -83,7 +84,9 @@ export interface SandboxesTable {
   memory_mb: number | null;
   disk_mb: number | null;
   network: Generated<number>;
-  /** JSON of a NetworkPolicy. Null in rows of an older schema: `network` says whether it was open. */
+  /**
+   * JSON of a NetworkPolicy. Null in rows of an older schema: `network` says whether it was open.
+   */
   network_policy: string | null;
   /** JSON object of texts, which may be secrets. */
   env: Generated<string>;

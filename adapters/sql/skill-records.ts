@@ -1,7 +1,13 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
-import type { Owner } from '#core/ports/owner.ts';
-import type { PackedSkill, SkillFile, SkillRecord, SkillRecords, SkillSummary } from '#core/ports/skills.ts';
-import { instantText } from './instant.ts';
+import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type {
+  PackedSkill,
+  SkillFile,
+  SkillRecord,
+  SkillRecords,
+  SkillSummary,
+} from '#core/skills/skill-store.ts';
+import { instantText } from './sql-dialect.ts';
 import { checkLimit } from './keyset-page.ts';
 import type { SkillsTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';

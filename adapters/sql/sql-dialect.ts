@@ -1,6 +1,52 @@
 import type { Kysely, RawBuilder } from 'kysely';
 import type { SqlSchema } from './schema.ts';
 
+/** How an append to a run's timeline wakes those who watch it. */
+export interface Notifier {
+  /** Within the transaction that appends. */
+  announce(trx: Kysely<SqlSchema>, runId: string): Promise<void>;
+  /** Once that transaction has been committed. */
+  committed(runId: string): void;
+  /**
+   * Calls `wake` for each append to the run (`EVERY_RUN`: to any), and whenever some may have been
+   * missed. Returns what ends it.
+   */
+  watch(runId: string, wake: () => void): () => void;
+  close(): Promise<void>;
+}
+
+/** Stands for every run with those who watch. */
+export const EVERY_RUN = '*';
+
+/** Who watches which run. */
+interface Watchers {
+  add(runId: string, wake: () => void): () => void;
+  wake(runId: string): void;
+  wakeAll(): void;
+}
+
+export function watchers(): Watchers {
+  const byRun = new Map<string, Set<{ readonly wake: () => void }>>();
+  return {
+    add(runId, wake) {
+      const entry = { wake };
+      const present = byRun.get(runId) ?? new Set();
+      byRun.set(runId, present.add(entry));
+      return () => {
+        present.delete(entry);
+        if (present.size === 0 && byRun.get(runId) === present) byRun.delete(runId);
+      };
+    },
+    wake(runId) {
+      for (const { wake } of byRun.get(runId) ?? []) wake();
+      for (const { wake } of byRun.get(EVERY_RUN) ?? []) wake();
+    },
+    wakeAll() {
+      for (const entries of byRun.values()) for (const { wake } of entries) wake();
+    },
+  };
+}
+
 /**
  * What a failed statement means for the one who asked.
  * - `lost`: the connection broke; whether the work took effect is unknown.
@@ -23,15 +69,27 @@ export interface SqlDialect {
   readonly bytes: RawBuilder<unknown>;
   /** `column in (values)` with the whole list as one parameter, however long it is. */
   among(column: 'id' | 'token_sha256' | 'key', values: readonly string[]): RawBuilder<boolean>;
-  /** At the end of a select: holds its rows until the transaction ends, and sees them as they are by then. */
+  /**
+   * At the end of a select: holds its rows until the transaction ends, and sees them as they are by
+   * then.
+   */
   readonly forUpdate: RawBuilder<unknown>;
   /** At the end of a select: as `forUpdate`, and leaves out the rows that others hold. */
   readonly skipLocked: RawBuilder<unknown>;
-  /** The text under a key of a JSON object of texts. Keys are letters, digits, `_`, `.`, `-` and `:`. */
+  /**
+   * The text under a key of a JSON object of texts. Keys are letters, digits, `_`, `.`, `-` and
+   * `:`.
+   */
   textUnder(column: 'tags', key: string): RawBuilder<string | null>;
-  /** Inside a transaction: waits until nobody else holds the same key, and holds it until the transaction ends. */
+  /**
+   * Inside a transaction: waits until nobody else holds the same key, and holds it until the
+   * transaction ends.
+   */
   lockKey(trx: Kysely<SqlSchema>, key: string): Promise<void>;
-  /** Inside a transaction: waits until no other instance migrates, and holds that until the transaction ends. */
+  /**
+   * Inside a transaction: waits until no other instance migrates, and holds that until the
+   * transaction ends.
+   */
   lockMigrations(trx: Kysely<SqlSchema>): Promise<void>;
   diagnose(error: unknown): Diagnosis;
 }
@@ -45,3 +103,13 @@ export const UNEXPECTED: Diagnosis = {
   kind: 'unexpected',
   message: 'the records database refused a request; the log says why',
 };
+
+/**
+ * RFC 3339 in UTC with milliseconds. Its order is time's order, so years outside 0000..9999 are a
+ * `RangeError`.
+ */
+export function instantText(at: Date): string {
+  const text = at.toISOString();
+  if (text.length !== 24) throw new RangeError(`${text} is outside the years 0000 to 9999`);
+  return text;
+}

@@ -1,25 +1,79 @@
-import type { Kysely } from 'kysely';
-import type { SealedTexts } from '#adapters/keys/sealed-texts.ts';
-import type { Records } from '#core/ports/records.ts';
-import { approvalRecords } from './approvals/approval-records.ts';
-import type { Notifier } from './notifier.ts';
-import { endedSessionRecords } from './ended-session-records.ts';
-import { editorRecords } from './editor/editor-records.ts';
-import { imageRecords } from './image-records.ts';
-import { delegationRecords } from './delegation-records.ts';
-import { migrate } from './migrate.ts';
-import { policyRecords } from './approvals/policy-records.ts';
-import { previewRecords } from './preview-records.ts';
-import { runRecords } from './run-records.ts';
-import { sandboxEventRecords } from './sandbox-event-records.ts';
-import { sandboxEnv } from './sandbox-env.ts';
-import { sandboxRecords } from './sandbox-records.ts';
-import { skillRecords } from './skill-records.ts';
+import { type Kysely, type Selectable, sql } from 'kysely';
+import type { SealedTexts } from '#adapters/auth/sealed-texts.ts';
+import type { EndedSessionRecords } from '#core/auth/sign-in.ts';
+import type { EditorRecords } from '#core/editor/editor-store.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { EventData, RunEvent, TimelineRecords } from '#core/runs/timeline.ts';
+import type { Records } from '#core/shared/records.ts';
+import { approvalRecords } from './approval-records.ts';
 import { archiveRecords } from './archive-records.ts';
-import type { SqlSchema } from './schema.ts';
-import type { SqlDialect } from './sql-dialect.ts';
-import { type RecordsLog, sqlSession } from './sql-session.ts';
-import { timelineRecords } from './timeline-records.ts';
+import { delegationRecords } from './delegation-records.ts';
+import { draftRecords } from './draft-records.ts';
+import { toSnapshot } from './editor-rows.ts';
+import { imageRecords } from './image-records.ts';
+import { checkLimit } from './keyset-page.ts';
+import { migrate } from './migrate.ts';
+import { policyRecords } from './policy-records.ts';
+import { publishingTransaction, unpublishedAmong } from './publishing-transaction.ts';
+import { sandboxEnv } from './sandbox-env.ts';
+import { sandboxEventRecords } from './sandbox-event-records.ts';
+import type { RunEventsTable, SqlSchema } from './schema.ts';
+import { skillRecords } from './skill-records.ts';
+import { instantText, type Notifier, type SqlDialect } from './sql-dialect.ts';
+import { previewRecords } from './sql-preview-records.ts';
+import { runRecords } from './sql-run-records.ts';
+import { sandboxRecords } from './sql-sandbox-records.ts';
+import { type RecordsLog, type SqlSession, sqlSession } from './sql-session.ts';
+import { toolRecords } from './tool-records.ts';
+import { RUNNING, toolRunRecords } from './tool-run-records.ts';
+
+/** The highest number that a column of integers holds in PostgreSQL. */
+const MAX_SEQ = 2_147_483_647;
+
+function timelineRecords(session: SqlSession): TimelineRecords {
+  const { dialect, repeatable, notifier } = session;
+  return {
+    append: (runId, events, at) =>
+      repeatable(async (db) => {
+        if (events.length === 0) return;
+        // Most of what is told is known already; that takes no lock and writes nothing.
+        const { fresh } = await unpublishedAmong(db, dialect, runId, events, at);
+        if (fresh.length > 0)
+          await publishingTransaction(session, db, (_trx, publish) => publish(runId, fresh, at));
+      }),
+
+    read: (runId, { after, limit }) =>
+      repeatable(async (db) => {
+        checkLimit(limit);
+        if (!Number.isInteger(after) || after < 0 || after > MAX_SEQ) {
+          throw new PortholeError(
+            'invalid_request',
+            `after must be the id of an event, got ${after}: start again without it`,
+          );
+        }
+        const rows = await db
+          .selectFrom('run_events')
+          .selectAll()
+          .where('run_id', '=', runId)
+          .where('seq', '>', after)
+          .orderBy('seq')
+          .limit(limit + 1)
+          .execute();
+        return { events: rows.slice(0, limit).map(toEvent), more: rows.length > limit };
+      }),
+
+    watch: (runId, wake) => notifier.watch(runId, wake),
+  };
+}
+
+function toEvent(row: Selectable<RunEventsTable>): RunEvent {
+  return {
+    seq: row.seq,
+    type: row.type,
+    at: new Date(row.at),
+    data: JSON.parse(row.data) as EventData,
+  };
+}
 
 export interface SqlRecordsOptions {
   readonly log?: RecordsLog | undefined;
@@ -51,5 +105,94 @@ export function sqlRecords(
     endedSessions: endedSessionRecords(session),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
     close: session.close,
+  };
+}
+
+type SnapshotRecords = Pick<EditorRecords, 'snapshot' | 'expiredSnapshots' | 'removeSnapshots'>;
+
+function snapshotRecords({ dialect, repeatable }: SqlSession): SnapshotRecords {
+  return {
+    snapshot: (id) =>
+      repeatable(async (db) => {
+        const row = await db
+          .selectFrom('sandbox_snapshots')
+          .selectAll()
+          .where('id', '=', id)
+          .executeTakeFirst();
+        return row && toSnapshot(row);
+      }),
+
+    expiredSnapshots: (now, limit) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('sandbox_snapshots')
+          .select('id')
+          .where('expires_at', '<=', instantText(now))
+          .where(quiet(now))
+          .orderBy('expires_at')
+          .orderBy('id')
+          .limit(limit)
+          .execute();
+        return rows.map(({ id }) => id);
+      }),
+
+    removeSnapshots: (ids, now) =>
+      repeatable(async (db) => {
+        const removed = await db
+          .deleteFrom('sandbox_snapshots')
+          .where(dialect.among('id', ids))
+          .where('expires_at', '<=', instantText(now))
+          .where(quiet(now))
+          .returning('id')
+          .execute();
+        return removed.length;
+      }),
+  };
+}
+
+/** No run of it is under way. */
+function quiet(now: Date) {
+  const running = sql`${RUNNING} and tool_runs.deadline > ${instantText(now)}`;
+  return sql<boolean>`not exists (select 1 from tool_runs where tool_runs.snapshot_id = sandbox_snapshots.id and ${running})`;
+}
+
+function editorRecords(session: SqlSession): EditorRecords {
+  return {
+    ...toolRecords(session),
+    ...draftRecords(session),
+    ...toolRunRecords(session),
+    ...snapshotRecords(session),
+  };
+}
+
+function endedSessionRecords({ repeatable }: SqlSession): EndedSessionRecords {
+  return {
+    add: (id, until) =>
+      repeatable(async (db) => {
+        await db
+          .insertInto('ended_sessions')
+          .values({ id, until: instantText(until) })
+          .onConflict((conflict) => conflict.column('id').doNothing())
+          .execute();
+      }),
+
+    has: (id) =>
+      repeatable(async (db) => {
+        const row = await db
+          .selectFrom('ended_sessions')
+          .select('id')
+          .where('id', '=', id)
+          .executeTakeFirst();
+        return row !== undefined;
+      }),
+
+    forget: (before) =>
+      repeatable(async (db) => {
+        const { numDeletedRows } = await db
+          .deleteFrom('ended_sessions')
+          .where('until', '<', instantText(before))
+          .executeTakeFirst();
+        return Number(numDeletedRows);
+      }),
   };
 }

@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
-import type { Notifier } from './notifier.ts';
+import type { Notifier } from './sql-dialect.ts';
 import type { SqlSchema } from './schema.ts';
 import type { Diagnosis, SqlDialect } from './sql-dialect.ts';
 
@@ -11,11 +11,16 @@ export interface RecordsLog {
 
 type Work<T> = (db: Kysely<SqlSchema>) => Promise<T>;
 
-/** A database in use: every failure comes out as a PortholeError, and closing waits for what runs. */
+/**
+ * A database in use: every failure comes out as a PortholeError, and closing waits for what runs.
+ */
 export interface SqlSession {
   readonly dialect: SqlDialect;
   readonly notifier: Notifier;
-  /** For work of which a second time changes nothing and answers the same: repeated once when the connection broke. */
+  /**
+   * For work of which a second time changes nothing and answers the same: repeated once when the
+   * connection broke.
+   */
   readonly repeatable: <T>(work: Work<T>) => Promise<T>;
   /** For work that must not happen twice: a broken connection is the caller's to judge. */
   readonly once: <T>(work: Work<T>) => Promise<T>;
@@ -84,8 +89,9 @@ export function sqlSession(
 }
 
 /**
- * One transaction in which every statement sees what was committed before it, whatever the database's default is:
- * the rules here rest on a row's lock, followed by a look at what then stands.
+ * One transaction in which every statement sees what was committed before it, whatever the
+ * database's default is: the rules here rest on a row's lock, followed by a look at what then
+ * stands.
  */
 export function inTransaction<T>(
   db: Kysely<SqlSchema>,

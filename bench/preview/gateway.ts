@@ -6,11 +6,14 @@ import { createStrictServer } from '#proxy/front/strict-server.ts';
 import { createPreviewProxy } from '#proxy/preview-proxy.ts';
 import { clientAddress } from '#proxy/preview-proxy-deps.ts';
 import type { PreviewTarget } from '#proxy/preview-target.ts';
-import { parsePreviewHost } from '#core/rules/preview-token.ts';
+import { parsePreviewHost } from '#core/previews/preview-token.ts';
 
 const nothing = (): void => undefined;
 
-/** The preview gateway as the host runs it: the strict front, routing by Host, and the proxy. Sends its port to the parent. */
+/**
+ * The preview gateway as the host runs it: the strict front, routing by Host, and the proxy. Sends
+ * its port to the parent.
+ */
 export async function serveGateway(targetPort: number, dial: () => Promise<Duplex>): Promise<Server> {
   const targets = new Map<string, PreviewTarget>();
   const proxy = createPreviewProxy({

@@ -1,12 +1,13 @@
 /**
- * The whole way on one machine: the gateway in front of a server in a real sandbox. The upstream's port is not used: the same server runs again, inside.
+ * The whole way on one machine: the gateway in front of a server in a real sandbox. The upstream's
+ * port is not used: the same server runs again, inside.
  */
 import { readFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { PortholeError } from '#core/errors.ts';
-import { writeWorkspaceFile } from '#core/use-cases/workspace-files.ts';
+import { writeWorkspaceFile } from '#core/files/workspace-files.ts';
 import { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { serveGateway } from './gateway.ts';

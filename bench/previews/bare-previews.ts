@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { collection, HTTP_ROUTES, PODS, SERVICES } from '#adapters/kubernetes/client/collection.ts';
+import { collection, HTTP_ROUTES, PODS, SERVICES } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import {
   ANNOTATIONS,
   formatTime,
@@ -9,8 +9,8 @@ import {
   selector,
   timeSlot,
 } from '#constructs/names.ts';
-import { previewManifests } from '#constructs/preview.ts';
-import { formatPreviewToken, previewHost, previewName } from '#core/rules/preview-token.ts';
+import { previewManifests } from '#constructs/preview-objects.ts';
+import { formatPreviewToken, previewHost, previewName } from '#core/previews/preview-token.ts';
 import type { BareApi } from './bare-api.ts';
 import { POD_NAME, SANDBOX, ZONE } from './preview-fixture.ts';
 

@@ -10,7 +10,10 @@ import { type Arm, type BenchResult, compare, interleave } from '../measure.ts';
 /** Where `npm run build` puts the functions. */
 const FOLDER = join(import.meta.dirname, '../../dist/functions');
 const FUNCTIONS = ['startPortForward', 'keepPreviewAlive', 'stopPortForward', 'reaper'];
-/** What a function opens at its first request in a cluster, by the names that the bundler gives to what is loaded late. */
+/**
+ * What a function opens at its first request in a cluster, by the names that the bundler gives to
+ * what is loaded late.
+ */
 const OPENED = [
   'open-services',
   'function-config',
@@ -33,7 +36,10 @@ interface Bundled {
 
 const run = promisify(execFile);
 
-/** P3: the CPU time to import a function's bundle in a fresh process, beside a bundle of cdk8s and zod alone. */
+/**
+ * P3: the CPU time to import a function's bundle in a fresh process, beside a bundle of cdk8s and
+ * zod alone.
+ */
 export async function benchColdImports(rounds: number): Promise<BenchResult[]> {
   const manifest = join(FOLDER, 'functions.json');
   if (!existsSync(manifest)) {

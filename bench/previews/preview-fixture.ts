@@ -1,23 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
-import { type Collection, collection, PODS } from '#adapters/kubernetes/client/collection.ts';
+import { type Collection, collection, PODS } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
-import type { GatewayProbe } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
-import type { GuestAccess } from '#adapters/kubernetes/sandboxes/guest/pod-guests.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
+import type { GatewayProbe } from '#adapters/kubernetes/previews/gateway-probe.ts';
+import type { GuestAccess } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
-import { annotated } from '#adapters/kubernetes/sandboxes/sandbox-id.ts';
-import { systemClock } from '#adapters/system/system-clock.ts';
+import { annotated } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
+import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
-import type { PreviewPlane } from '#core/ports/preview-plane.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
-import type { PreviewOptions } from '#core/preview-options.ts';
+import type { PreviewPlane } from '#core/previews/preview-plane.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { type BareApi, openBareApi } from './bare-api.ts';
 
 export const ZONE = 'preview.bench';

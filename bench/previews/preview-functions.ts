@@ -1,17 +1,17 @@
-import { createAuthenticator } from '#adapters/auth/configured-authenticator.ts';
-import { deriveKeySet } from '#adapters/keys/key-set.ts';
-import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
+import { createAuthenticator } from '#adapters/auth/authenticators.ts';
+import { deriveKeySet } from '#adapters/auth/key-set.ts';
+import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import { systemClock } from '#adapters/system/system-clock.ts';
-import { NO_QUOTAS } from '#core/rules/quotas.ts';
+import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 import { readConfig } from '#host/config/config.ts';
-import { GuessLimit } from '#core/use-cases/guess-limit.ts';
-import type { HttpEvent } from '#handlers/http-event.ts';
-import { createAdmission } from '#handlers/middleware/admit.ts';
+import { GuessLimit } from '#core/auth/guess-limit.ts';
+import type { HttpEvent } from '#handlers/http/http-event.ts';
+import { createAdmission } from '#handlers/http/admit.ts';
 import { makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
-import { keepPreviewAliveRoute } from '#handlers/previews/keep-preview-alive.ts';
-import { startPortForwardRoute } from '#handlers/previews/start-port-forward.ts';
-import { stopPortForwardRoute } from '#handlers/previews/stop-port-forward.ts';
+import { keepPreviewAliveRoute } from '#handlers/previews/port-forward-routes.ts';
+import { startPortForwardRoute } from '#handlers/previews/port-forward-routes.ts';
+import { stopPortForwardRoute } from '#handlers/previews/port-forward-routes.ts';
 import type { Services } from '#handlers/services.ts';
 import { type FixturePlane, SANDBOX } from './preview-fixture.ts';
 

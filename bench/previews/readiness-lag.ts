@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { collection, HTTP_ROUTES } from '#adapters/kubernetes/client/collection.ts';
-import { formatPreviewToken } from '#core/rules/preview-token.ts';
+import { collection, HTTP_ROUTES } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import { formatPreviewToken } from '#core/previews/preview-token.ts';
 import { startSimulatedGateway } from '#test/cluster/lagging-gateway/simulated-gateway.ts';
 import { type BenchResult, estimate } from '../measure.ts';
 import { POD_NAME, type PreviewFixture, SANDBOX } from './preview-fixture.ts';
 
-/** How long gateways take to serve a route, in milliseconds, and how many starts are worth their time. */
+/**
+ * How long gateways take to serve a route, in milliseconds, and how many starts are worth their
+ * time.
+ */
 const LAGS = [
   { lag: 10, starts: 60 },
   { lag: 100, starts: 60 },
@@ -16,7 +19,10 @@ const LAGS = [
 const LESSONS = 4;
 const MINUTE = 60_000;
 
-/** P6: how long after a gateway has begun to serve a preview its start says so, and how often it has asked before. */
+/**
+ * P6: how long after a gateway has begun to serve a preview its start says so, and how often it has
+ * asked before.
+ */
 export async function benchReadiness(fixture: PreviewFixture, share: number): Promise<BenchResult[]> {
   const results = await Promise.all(
     LAGS.map(({ lag, starts }) => benchLag(fixture, lag, LESSONS + Math.ceil(starts * share))),

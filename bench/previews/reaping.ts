@@ -1,11 +1,11 @@
-import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
+import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import { gate } from '#adapters/kubernetes/client/gate.ts';
+import { gate } from '#adapters/kubernetes/client/exchange.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Preview, PreviewPlane } from '#core/ports/preview-plane.ts';
-import type { Records } from '#core/ports/records.ts';
-import { isFullPass } from '#core/rules/reaper-pass.ts';
-import { reapPreviews } from '#core/use-cases/reap-previews.ts';
+import type { Preview, PreviewPlane } from '#core/previews/preview-plane.ts';
+import type { Records } from '#core/shared/records.ts';
+import { isFullPass } from '#core/previews/preview-lifetime.ts';
+import { reapPreviews } from '#core/previews/reap-previews.ts';
 import { startFaultProxy } from '#test/cluster/faults/fault-proxy.ts';
 import { type BenchResult, compare, estimate, interleave, startWorker } from '../measure.ts';
 import { startByteCounter } from './byte-counter.ts';
@@ -25,7 +25,9 @@ export interface ReapingOptions {
 
 const MINUTE = 60_000;
 const MAX_GROWTH_MB = 48;
-/** As a pod has it: where there is no limit, Node lets garbage lie until there are gigabytes of it. */
+/**
+ * As a pod has it: where there is no limit, Node lets garbage lie until there are gigabytes of it.
+ */
 const SMALL_HEAP = ['--max-old-space-size=64', '--max-semi-space-size=2'];
 const PASS = 'pass';
 const WHOLE_PASS = 'whole pass';

@@ -44,7 +44,10 @@ export async function timeLives(
   }
 }
 
-/** P2: starts and stops among many previews, beside those of an empty namespace, and beside those of the time before there were any. */
+/**
+ * P2: starts and stops among many previews, beside those of an empty namespace, and beside those of
+ * the time before there were any.
+ */
 export async function benchScale(
   fixture: PreviewFixture,
   { full, empty, count, before }: { full: string; empty: string; count: number; before: Lives | undefined },

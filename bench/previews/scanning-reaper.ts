@@ -1,6 +1,9 @@
-/** A reaper as the process that it is: makes one pass whenever it is told a time, and tells how much memory that took. */
+/**
+ * A reaper as the process that it is: makes one pass whenever it is told a time, and tells how much
+ * memory that took.
+ */
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import { reapPreviews } from '#core/use-cases/reap-previews.ts';
+import { reapPreviews } from '#core/previews/reap-previews.ts';
 import { openPreviewFixture } from './preview-fixture.ts';
 
 const [kubeconfig = '', full = '', empty = ''] = process.argv.slice(2);

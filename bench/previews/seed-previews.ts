@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { gate } from '#adapters/kubernetes/client/gate.ts';
-import type { Preview, PreviewPlane } from '#core/ports/preview-plane.ts';
-import { formatPreviewToken } from '#core/rules/preview-token.ts';
+import { gate } from '#adapters/kubernetes/client/exchange.ts';
+import type { Preview, PreviewPlane } from '#core/previews/preview-plane.ts';
+import { formatPreviewToken } from '#core/previews/preview-token.ts';
 import { POD_NAME, SANDBOX } from './preview-fixture.ts';
 
 const MINUTE = 60_000;
@@ -9,8 +9,9 @@ const LIFE_MS = 480 * MINUTE;
 const AT_ONCE = 32;
 
 /**
- * Previews as a cluster has them by day: of every age; somebody watches every other one, so that it was kept alive a minute ago, and the rest at any time of the
- * last half hour. None is due at `now`, or, where so asked, all are.
+ * Previews as a cluster has them by day: of every age; somebody watches every other one, so that it
+ * was kept alive a minute ago, and the rest at any time of the last half hour. None is due at
+ * `now`, or, where so asked, all are.
  */
 export function seedPreviews(
   plane: PreviewPlane,

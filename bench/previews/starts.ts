@@ -7,7 +7,10 @@ import { previewFunctions, RUN } from './preview-functions.ts';
 
 const READS = new Set(['get', 'list']);
 
-/** P1 and P14: what a start, a keepalive and a stop ask of the API server, and how much longer they take than the same calls bare. */
+/**
+ * P1 and P14: what a start, a keepalive and a stop ask of the API server, and how much longer they
+ * take than the same calls bare.
+ */
 export async function benchStarts(fixture: PreviewFixture, rounds: number): Promise<BenchResult[]> {
   const namespace = await fixture.newNamespace('starts');
   return [...(await countCalls(fixture, namespace)), ...(await timeCalls(fixture, namespace, rounds))];

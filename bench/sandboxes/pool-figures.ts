@@ -1,5 +1,5 @@
-import { POOL_OWNER } from '#core/rules/pool-owner.ts';
-import { createSandbox } from '#core/use-cases/create-sandbox.ts';
+import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
+import { createSandbox } from '#core/sandboxes/create-sandbox.ts';
 import { settled } from '#test/support/warm-pools.ts';
 import { startTestHost } from '#test/support/in-process-host.ts';
 import { type BenchResult, compare, interleave } from '../measure.ts';
@@ -18,7 +18,10 @@ export interface PoolFigures {
 const BATCH = 5;
 const OWNER = { user: 'local', org: 'local' };
 
-/** A pool of local sandboxes: what taking one costs beside the one write that hands it over, a burst on it, and how fast it fills up. */
+/**
+ * A pool of local sandboxes: what taking one costs beside the one write that hands it over, a burst
+ * on it, and how fast it fills up.
+ */
 export async function benchPool({ slots, burst, rounds, cold }: PoolFigures): Promise<BenchResult[]> {
   const porthole = await startTestHost({
     LOG_LEVEL: 'error',

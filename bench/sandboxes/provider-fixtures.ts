@@ -6,7 +6,9 @@ import { dockerEnvironment } from '#test/docker/support/docker-environment.ts';
 import { engineMissing, openTestEngine } from '#test/docker/support/engine.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 
-/** Hosts of one provider: one that keeps nothing ready, and one with a pool, where there are any. */
+/**
+ * Hosts of one provider: one that keeps nothing ready, and one with a pool, where there are any.
+ */
 export interface ProviderFixture {
   readonly cold: TestHost;
   readonly warm: TestHost | undefined;

@@ -21,7 +21,10 @@ export async function removeSandbox(host: TestHost, id: string): Promise<void> {
   await host.call('DELETE', `/v1/sandbox/${id}`);
 }
 
-/** From the request for a sandbox to the end of its first command, over HTTP. @param ready sandboxes that the warm host keeps ready */
+/**
+ * From the request for a sandbox to the end of its first command, over HTTP. @param ready sandboxes
+ * that the warm host keeps ready
+ */
 export async function timeStarts(
   { cold, warm }: ProviderFixture,
   ready: number,

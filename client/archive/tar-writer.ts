@@ -16,16 +16,25 @@ export type TarEntry = {
     }
 );
 
-/** Of a header, and of what contents are filled up to, in bytes (POSIX.1-2024, pax: ustar interchange format). */
+/**
+ * Of a header, and of what contents are filled up to, in bytes (POSIX.1-2024, pax: ustar
+ * interchange format).
+ */
 const BLOCK = 512;
-/** What is gathered before it is handed on, in bytes: an archive of small files has thousands of headers. */
+/**
+ * What is gathered before it is handed on, in bytes: an archive of small files has thousands of
+ * headers.
+ */
 const PIECE = 65_536;
 const MAX_NAME = 100;
 const MAX_PREFIX = 155;
 /** Eleven octal digits. */
 const MAX_NUMBER = 0o77777777777;
 
-/** What an entry is called whose true name stands in an extended header: it must do no harm to readers that do not heed that. */
+/**
+ * What an entry is called whose true name stands in an extended header: it must do no harm to
+ * readers that do not heed that.
+ */
 const PLACEHOLDER = 'PaxHeader/long-name';
 
 const TYPE = { file: '0', symlink: '2', directory: '5', pax: 'x' } as const;

@@ -1,15 +1,50 @@
-import type { CommandSpec } from './command.ts';
+import { type CommandSpec, JSON_OPTION } from './command.ts';
 import { createCommand } from './commands/create.ts';
 import { delegateCommand } from './commands/delegate.ts';
 import { deleteCommand } from './commands/delete.ts';
-import { doctorCommand } from './commands/doctor.ts';
 import { execCommand } from './commands/exec.ts';
 import { listCommand } from './commands/list.ts';
 import { previewCommand } from './commands/preview.ts';
-import { resumeCommand, stopCommand } from './commands/stop-and-resume.ts';
 import { shellCommand } from './commands/shell.ts';
-import { statusCommand } from './commands/status.ts';
+import { resumeCommand, stopCommand } from './commands/stop-and-resume.ts';
 import { syncCommand } from './commands/sync.ts';
+import { plain } from './plain.ts';
+import { readPort } from './read-port.ts';
+import { runOf } from './run-of.ts';
+
+export const doctorCommand: CommandSpec = {
+  name: 'doctor',
+  usage: '<sandbox|run> <port>',
+  summary: 'say whether a preview of a port shows the server, and what to do if not',
+  options: JSON_OPTION,
+  examples: [['porthole doctor try 3000', 'one sentence; exit code 0 where it shows']],
+  positionals: [2, 2],
+  async run(context) {
+    const { given, signal, print } = context;
+    const [word = '', text = ''] = given.positionals;
+    const port = readPort(text);
+    const report = await (await runOf(context, word, 'make')).doctor(port, { signal });
+    await print(given.is('json') ? JSON.stringify(report) : plain(report.advice));
+    return report.ports.some((each) => each.port === port && each.ready) ? 0 : 1;
+  },
+};
+
+export const statusCommand: CommandSpec = {
+  name: 'status',
+  usage: '<sandbox|run>',
+  summary: 'list the live previews of a run, or those that preview opened of a sandbox',
+  options: JSON_OPTION,
+  examples: [['porthole status try', 'port and URL, a line each']],
+  positionals: [1, 1],
+  async run(context) {
+    const { given, signal, print } = context;
+    const run = await runOf(context, given.positionals[0] ?? '');
+    const previews = (await run?.previews({ signal })) ?? [];
+    if (given.is('json')) await print(JSON.stringify(previews.map(({ info }) => info)));
+    else for (const { port, url } of previews) await print(`${port} ${url}`);
+    return 0;
+  },
+};
 
 /** All commands, in the order in which the help has them. */
 export const COMMANDS: readonly CommandSpec[] = [

@@ -1,6 +1,9 @@
 import { UsageError } from './command.ts';
 
-/** `key=value`, as often as given; `key:value` where a colon may stand for the sign. @throws UsageError */
+/**
+ * `key=value`, as often as given; `key:value` where a colon may stand for the sign. @throws
+ * UsageError
+ */
 export function readPairs(
   option: string,
   texts: readonly string[],

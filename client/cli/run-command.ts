@@ -2,12 +2,11 @@ import { PortholeError } from '../http/porthole-error.ts';
 import { openNodeSocket } from '../node/node-socket.ts';
 import { Porthole } from '../porthole.ts';
 import { VERSION } from '../version.ts';
-import { type CommandSpec, type Context, type Streams, UsageError } from './command.ts';
+import { type CommandSpec, type Context, type OptionSpec, type Streams, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { helpOf, overview } from './help.ts';
-import { nearest } from './nearest.ts';
 import { plain } from './plain.ts';
-import { readArguments } from './read-arguments.ts';
+import { readArguments, usageOf } from './read-arguments.ts';
+import { table } from './table.ts';
 import { write } from './write.ts';
 
 const DEFAULT_URL = 'http://127.0.0.1:8787';
@@ -117,4 +116,93 @@ function remedyOf(error: unknown, { PORTHOLE_API_KEY: key }: Streams['environmen
 async function say({ stdout }: Streams, text: string): Promise<number> {
   await write(stdout, text);
   return 0;
+}
+
+/** What `porthole --help` says. */
+export function overview(commands: readonly CommandSpec[]): string {
+  return `porthole: sandboxes, and live previews of what runs in them
+
+usage: porthole <command> [options]
+
+${indented(commands.map(({ name, usage, summary }) => [`${name} ${usage}`.trim(), summary]))}
+
+A <sandbox> is an id or a name. Every command has --help, and --json where it prints.
+
+environment:
+${indented([
+  ['PORTHOLE_URL', 'where Porthole is; default http://127.0.0.1:8787'],
+  ['PORTHOLE_API_KEY', 'your key, where one is needed; never on the command line'],
+])}
+
+a first try:
+${indented([
+  ['porthole create --name try', 'a sandbox'],
+  ['porthole sync . try', 'this folder, into it'],
+  ['porthole exec try -- ls -la', 'a command'],
+  ['porthole shell try', 'a terminal'],
+  ['porthole preview try 3000', 'what listens there on port 3000, in your browser'],
+  ['porthole delete try', 'and gone'],
+])}
+
+exits: the command's own code for exec and shell; else 0 done, 1 failed, 2 wrong usage
+`;
+}
+
+/** What `porthole <command> --help` says. */
+export function helpOf(command: CommandSpec): string {
+  const options = [
+    ...Object.entries(command.options).map(([name, option]) => [flag(name, option), option.help] as const),
+    ['-h, --help', 'this'] as const,
+  ];
+  const parts = [
+    `${command.summary}\n\nusage: ${usageOf(command)}`,
+    ...(command.details === undefined ? [] : [command.details]),
+    `options:\n${indented(options)}`,
+    `examples:\n${indented(command.examples)}`,
+  ];
+  return `${parts.join('\n\n')}\n`;
+}
+
+function flag(name: string, { short, value, multiple }: OptionSpec): string {
+  const own = `${short === undefined ? '' : `-${short}, `}--${name}`;
+  return `${own}${value === undefined ? '' : ` ${value}`}${multiple === true ? ' …' : ''}`;
+}
+
+function indented(rows: readonly (readonly string[])[]): string {
+  return table(rows)
+    .map((line) => `  ${line}`)
+    .join('\n');
+}
+
+/**
+ * The word that somebody may have meant: at most two letters are other ones, too many, missing or
+ * in the wrong order, or it is cut short.
+ */
+export function nearest(typed: string, words: readonly string[]): string | undefined {
+  const [best] = words
+    .map((word) => ({ word, distance: distance(typed, word) }))
+    .filter((each) => each.distance <= 2 && each.distance < each.word.length)
+    .sort((a, b) => a.distance - b.distance);
+  if (best !== undefined) return best.word;
+  const begun = words.filter((word) => typed.length > 1 && word.startsWith(typed));
+  return begun.length === 1 ? begun[0] : undefined;
+}
+
+/** Optimal string alignment. */
+function distance(a: string, b: string): number {
+  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, index) => index)];
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const at = (up: number, left: number): number =>
+        (up === 0 ? row : (rows[i - up] as number[]))[j - left] as number;
+      const isSame = a[i - 1] === b[j - 1];
+      let least = Math.min(at(1, 0) + 1, at(0, 1) + 1, at(1, 1) + (isSame ? 0 : 1));
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        least = Math.min(least, at(2, 2) + 1);
+      row.push(least);
+    }
+    rows.push(row);
+  }
+  return rows[a.length]?.[b.length] ?? 0;
 }

@@ -2,12 +2,17 @@ import type { Run } from '../runs/run.ts';
 import type { Context } from './command.ts';
 import { holdSandbox } from './hold-sandbox.ts';
 
-/** What the runs are called that the command makes for its previews, so that it finds them again. */
+/**
+ * What the runs are called that the command makes for its previews, so that it finds them again.
+ */
 const TITLE = 'porthole preview';
 /** Runs that are looked through for it. */
 const MOST = 1_000;
 
-/** The run that a word names: itself, or the one that this command has made for a sandbox; undefined where it has made none. */
+/**
+ * The run that a word names: itself, or the one that this command has made for a sandbox; undefined
+ * where it has made none.
+ */
 export async function runOf(context: Context, word: string, isMade: 'make'): Promise<Run>;
 export async function runOf(context: Context, word: string): Promise<Run | undefined>;
 export async function runOf(context: Context, word: string, isMade?: 'make'): Promise<Run | undefined> {

@@ -1,8 +1,36 @@
+import { readAtMost } from '../streams/read-at-most.ts';
+import { parseObject } from './parse-object.ts';
 import { PortholeError } from './porthole-error.ts';
-import { readError } from './read-error.ts';
-import { redact } from './redact.ts';
-import { retryDelay } from './retry-delay.ts';
+import { readRetryAfter, retryDelay } from './retry-delay.ts';
 import { wait } from './wait.ts';
+
+/** More than any of the API's errors, in bytes: what stands in between may answer with pages. */
+const MAX_BYTES = 65_536;
+
+/**
+ * The error that an answer is: `{"error", "code"}` in the API's own words, without secrets.
+ * @param call what was asked, e.g. `GET /v1/sandbox`
+ */
+export async function readError(
+  response: Response,
+  call: string,
+  secrets: readonly (string | undefined)[],
+): Promise<PortholeError> {
+  const { status } = response;
+  const bytes = await readAtMost(response.body, MAX_BYTES).catch(() => new Uint8Array());
+  const { error, code, retryable, request_id: requestId } = parseObject(new TextDecoder().decode(bytes));
+  const isOurs = typeof error === 'string' && typeof code === 'string';
+  const message = isOurs
+    ? error
+    : `${call} was answered with status ${status}, and not by Porthole: see that the URL is that of its API.`;
+  return new PortholeError(redact(message, secrets), {
+    status,
+    code: isOurs ? code : `status_${status}`,
+    retryable: typeof retryable === 'boolean' ? retryable : undefined,
+    retryAfterMs: readRetryAfter(response.headers.get('retry-after'), new Date()),
+    requestId: typeof requestId === 'string' ? requestId : undefined,
+  });
+}
 
 export interface HttpClientOptions {
   /** Where Porthole's API is, e.g. `http://127.0.0.1:8787`; a path in it is kept. */
@@ -24,16 +52,25 @@ export interface Call {
   readonly json?: unknown;
   readonly content?: Content;
   readonly headers?: Readonly<Record<string, string | undefined>>;
-  /** Whether a repetition does nothing that the first call did not. By default what HTTP says of the method. */
+  /**
+   * Whether a repetition does nothing that the first call did not. By default what HTTP says of the
+   * method.
+   */
   readonly isIdempotent?: boolean;
-  /** How long the answer may take to begin, in milliseconds; 0: as long as it likes. Its body has no limit. @default 120,000 */
+  /**
+   * How long the answer may take to begin, in milliseconds; 0: as long as it likes. Its body has no
+   * limit. @default 120,000
+   */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 const TIMEOUT_MS = 120_000;
 
-/** Calls the API with one credential. What the API refuses is a `PortholeError`; calls that may be repeated are, a few times, while it says "not now". */
+/**
+ * Calls the API with one credential. What the API refuses is a `PortholeError`; calls that may be
+ * repeated are, a few times, while it says "not now".
+ */
 export class HttpClient {
   readonly url: URL;
   readonly #fetch: typeof globalThis.fetch;
@@ -171,4 +208,12 @@ function reasonOf(error: unknown): string {
   };
   const detail = [cause?.message, message].find((each) => typeof each === 'string' && each !== '');
   return typeof detail === 'string' ? detail : 'no reason given';
+}
+
+/** Takes secrets out of a text, however they came into it. */
+export function redact(text: string, secrets: readonly (string | undefined)[]): string {
+  return secrets.reduce<string>(
+    (left, secret) => (secret === undefined || secret === '' ? left : left.replaceAll(secret, '[secret]')),
+    text,
+  );
 }

@@ -3,9 +3,15 @@ import { PortholeError } from './porthole-error.ts';
 /** Answers that say that there is nothing left to keep, or nothing that this caller may keep. */
 const OVER = new Set([401, 403, 404, 410]);
 
-/** Calls again and again, until it is told that there is nothing to keep. What fails for a moment is tried again the next time. It keeps no process alive. */
+/**
+ * Calls again and again, until it is told that there is nothing to keep. What fails for a moment is
+ * tried again the next time. It keeps no process alive.
+ */
 export class KeepAlive {
-  /** Resolves once it has ended: to what it was told, or to undefined where `stop` ended it. Never rejects. */
+  /**
+   * Resolves once it has ended: to what it was told, or to undefined where `stop` ended it. Never
+   * rejects.
+   */
   readonly over: Promise<PortholeError | undefined>;
   readonly #end = new AbortController();
 

@@ -2,7 +2,10 @@
 export interface ErrorFacts {
   /** HTTP status; 0 where there was no answer. */
   readonly status: number;
-  /** The API's own code, e.g. `sandbox_not_found`; `unreachable` and `invalid_answer` are the client's. */
+  /**
+   * The API's own code, e.g. `sandbox_not_found`; `unreachable` and `invalid_answer` are the
+   * client's.
+   */
   readonly code: string;
   /**
    * Whether the same call may succeed later.
@@ -16,7 +19,10 @@ export interface ErrorFacts {
   readonly cause?: unknown;
 }
 
-/** What Porthole refuses, or why it could not be asked. The message says what, the value and the remedy; it never holds a credential. */
+/**
+ * What Porthole refuses, or why it could not be asked. The message says what, the value and the
+ * remedy; it never holds a credential.
+ */
 export class PortholeError extends Error {
   readonly status: number;
   readonly code: string;

@@ -5,7 +5,10 @@ const FIRST_MS = 200;
 /** Whoever asks for more patience than this, in milliseconds, is not waited for. */
 const MOST_MS = 30_000;
 
-/** Statuses that say "not now" about the very same call. A 429 says so only where it says until when: a quota does not end by waiting. */
+/**
+ * Statuses that say "not now" about the very same call. A 429 says so only where it says until
+ * when: a quota does not end by waiting.
+ */
 const TRANSIENT = new Set([0, 408, 502, 503, 504]);
 
 /**
@@ -28,7 +31,10 @@ export function retryDelay(
   return FIRST_MS * 2 ** retries * (0.5 + chance / 2);
 }
 
-/** `Retry-After` in milliseconds (RFC 9110, section 10.2.3): seconds, or a date; undefined where it says nothing. */
+/**
+ * `Retry-After` in milliseconds (RFC 9110, section 10.2.3): seconds, or a date; undefined where it
+ * says nothing.
+ */
 export function readRetryAfter(header: string | null, now: Date): number | undefined {
   if (header === null) return undefined;
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1_000;

@@ -26,7 +26,10 @@ const CLOSE = 0x8;
 const PING = 0x9;
 const PONG = 0xa;
 
-/** Reads what a WebSocket server sends, however it is cut. Servers do not mask, and no extension was agreed on. */
+/**
+ * Reads what a WebSocket server sends, however it is cut. Servers do not mask, and no extension was
+ * agreed on.
+ */
 export class FrameReader {
   #held: Buffer = Buffer.alloc(0);
   #parts: Buffer[] = [];

@@ -1,4 +1,6 @@
-/** The client for Node: uploads folders, has WebSockets before Node 22, and resolves `*.localhost`. */
+/**
+ * The client for Node: uploads folders, has WebSockets before Node 22, and resolves `*.localhost`.
+ */
 import { Porthole as PortholeAnywhere, type PortholeOptions } from '../porthole.ts';
 import { fetchPreview } from './fetch-preview.ts';
 import { openNodeSocket } from './node-socket.ts';
@@ -9,7 +11,9 @@ export { openNodeSocket } from './node-socket.ts';
 export { syncFolder, type SyncOptions, type SyncResult } from './sync-folder.ts';
 export { SyncMemory } from './sync-memory.ts';
 
-/** Porthole, as one caller sees it: `porthole.run()` for owners, `porthole.agentRun(id)` for agents. */
+/**
+ * Porthole, as one caller sees it: `porthole.run()` for owners, `porthole.agentRun(id)` for agents.
+ */
 export class Porthole extends PortholeAnywhere {
   constructor(options: PortholeOptions = {}) {
     super(options, { openSocket: openNodeSocket, fetchPreview, syncFolder });

@@ -13,7 +13,10 @@ export interface FolderContents {
   readonly read: number;
 }
 
-/** A file that is younger than this when it was read, in milliseconds, may have been written again within the same tick of its clock. */
+/**
+ * A file that is younger than this when it was read, in milliseconds, may have been written again
+ * within the same tick of its clock.
+ */
 const TICK_MS = 2_000;
 /** Files that are looked at at once. */
 const AT_ONCE = 32;
@@ -21,8 +24,8 @@ const AT_ONCE = 32;
 const SMALL = 65_536;
 
 /**
- * What a folder has, but for what is left out. A file is read only where its size, time or mode differ from what is known of it, or where it is so young that
- * its time tells nothing.
+ * What a folder has, but for what is left out. A file is read only where its size, time or mode
+ * differ from what is known of it, or where it is so young that its time tells nothing.
  * @param known what it had at `readAt`, milliseconds since 1970
  */
 export async function readFolder(
@@ -90,7 +93,10 @@ async function digestOf(file: string, size: number): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Whether a link leads to within the folder, by its text alone: each `..` must come before every name, for behind one it may lead anywhere. */
+/**
+ * Whether a link leads to within the folder, by its text alone: each `..` must come before every
+ * name, for behind one it may lead anywhere.
+ */
 function staysInside(path: string, target: string): boolean {
   if (target === '' || target.startsWith('/')) return false;
   const parts = target.split('/').filter((part) => part !== '' && part !== '.');

@@ -11,9 +11,15 @@ import { NOTHING_SENT, SyncMemory, type SyncPlace } from './sync-memory.ts';
 export interface SyncOptions {
   /** Where to in the sandbox: below /workspace. @default /workspace */
   readonly to?: string | undefined;
-  /** Lines as `.gitignore` has them, after those of the folder's own `.gitignore` and `.portholeignore`. `.git/` is left out unless a line takes it in. */
+  /**
+   * Lines as `.gitignore` has them, after those of the folder's own `.gitignore` and
+   * `.portholeignore`. `.git/` is left out unless a line takes it in.
+   */
   readonly excludes?: readonly string[] | undefined;
-  /** Whether what an earlier sync sent and is gone here goes there, too. What others made there stays. @default true */
+  /**
+   * Whether what an earlier sync sent and is gone here goes there, too. What others made there
+   * stays. @default true
+   */
   readonly delete?: boolean | undefined;
   /** Sends everything, whatever was sent before. */
   readonly full?: boolean | undefined;
@@ -40,7 +46,9 @@ const MAX_ARCHIVE = 33_554_432;
 const MAX_NAMES = 65_536;
 const IGNORE_FILES = ['.gitignore', '.portholeignore'];
 
-/** Removes the first so many names, and then of the rest, which are folders, those that are empty. */
+/**
+ * Removes the first so many names, and then of the rest, which are folders, those that are empty.
+ */
 const REMOVE = `count=$1; shift
 cd /workspace || exit
 while [ "$count" -gt 0 ] && [ $# -gt 0 ]; do
@@ -51,8 +59,9 @@ for folder; do rmdir -- "./$folder" 2>/dev/null; done
 exit 0`;
 
 /**
- * Brings a folder into a sandbox: the first time whole, and from then on what has changed since, as one archive. What is gone goes by one command, at the same time. Files are sent as they are at that moment; what
- * others changed in the sandbox is not looked at.
+ * Brings a folder into a sandbox: the first time whole, and from then on what has changed since, as
+ * one archive. What is gone goes by one command, at the same time. Files are sent as they are at
+ * that moment; what others changed in the sandbox is not looked at.
  * @throws RangeError for a file that is too long to be sent; PortholeError
  */
 export async function syncFolder(
@@ -218,7 +227,8 @@ function removals(below: string, { remove, removeFolders }: SyncPlan): string[][
 }
 
 /**
- * What may be there while it is being sent: whatever is cut off now is sent again, or, once it is gone here, removed. A folder is known when it has arrived: files bring theirs along.
+ * What may be there while it is being sent: whatever is cut off now is sent again, or, once it is
+ * gone here, removed. A folder is known when it has arrived: files bring theirs along.
  */
 function inDoubt(before: Entries, now: Entries, send: readonly string[]): Entries {
   const doubtful = new Map(before);

@@ -11,7 +11,9 @@ export interface Sent {
   readonly readAt: number;
 }
 
-/** Which sandbox, by everything that tells it from another that has its id later, and where in it. */
+/**
+ * Which sandbox, by everything that tells it from another that has its id later, and where in it.
+ */
 export interface SyncPlace {
   readonly dataplaneUrl: string;
   /** RFC 3339. */
@@ -24,7 +26,10 @@ const VERSION = 1;
 
 export const NOTHING_SENT: Sent = { entries: new Map(), readAt: 0 };
 
-/** Remembers what was sent, in a file for each folder and place. What is lost or cannot be read only means that everything is sent again. */
+/**
+ * Remembers what was sent, in a file for each folder and place. What is lost or cannot be read only
+ * means that everything is sent again.
+ */
 export class SyncMemory {
   readonly #folder: string;
 

@@ -82,7 +82,10 @@ export class Preview implements AsyncDisposable {
     return this.info.ready ?? true;
   }
 
-  /** Resolves once it is not kept alive any more: to why it ended, or to undefined where you let go of it. Never rejects. */
+  /**
+   * Resolves once it is not kept alive any more: to why it ended, or to undefined where you let go
+   * of it. Never rejects.
+   */
   get over(): Promise<PortholeError | undefined> {
     return this.#keepAlive?.over ?? Promise.resolve(undefined);
   }

@@ -88,7 +88,9 @@ export class Run {
     return this.sandbox.ports;
   }
 
-  /** The credential of the run's agent. The API returns it once, to the caller that makes the run. */
+  /**
+   * The credential of the run's agent. The API returns it once, to the caller that makes the run.
+   */
   get agentToken(): string | undefined {
     return this.#agentToken;
   }
@@ -99,7 +101,8 @@ export class Run {
   }
 
   /**
-   * Sends a folder of this machine (only changes, without what `.gitignore` names), or files by their names.
+   * Sends a folder of this machine (only changes, without what `.gitignore` names), or files by
+   * their names.
    * @throws TypeError for a folder in a browser
    */
   async upload(
@@ -110,7 +113,10 @@ export class Run {
     else await this.files.upload(what, { to: options?.to, signal: options?.signal });
   }
 
-  /** Declares and starts a server, which starts again after a failure. @throws PortholeError `server_exists` */
+  /**
+   * Declares and starts a server, which starts again after a failure. @throws PortholeError
+   * `server_exists`
+   */
   async serve(command: Runnable, { name, ...options }: ServeOptions = {}): Promise<Server> {
     const called = name ?? (options.port === undefined ? 'web' : `web-${options.port}`);
     return new Server(this, await this.servers.declare(called, command, options));
@@ -126,7 +132,8 @@ export class Run {
       method: 'POST',
       path: `${this.#path}/sandbox/${this.#isAgent ? 'preview' : 'port-forward'}`,
       json: { target_port: port, rotate: options.rotate },
-      // A repeated start returns the live preview, or joins the pending approval; a rotation would rotate again.
+      // A repeated start returns the live preview, or joins the pending approval; a rotation would
+      // rotate again.
       isIdempotent: options.rotate !== true,
       ...(this.#isAgent && { timeoutMs: 0 }),
       signal: options.signal,
@@ -148,7 +155,10 @@ export class Run {
     return this.#http.json<DoctorReport>({ path: `${this.#path}/sandbox/doctor`, query: { port }, signal });
   }
 
-  /** Its timeline, from the beginning or after an event, and on as it happens. What waits for you is `tool.approval_required`. */
+  /**
+   * Its timeline, from the beginning or after an event, and on as it happens. What waits for you is
+   * `tool.approval_required`.
+   */
   events(options?: FollowOptions): AsyncGenerator<FollowedEvent, void> {
     return followEvents(this.#http, `${this.#path}/events`, options);
   }

@@ -49,8 +49,9 @@ export class CommandFailed extends Error {
 }
 
 /**
- * A command that runs. Read it once: by iterating, which tells what it prints as it prints it and last how it ended, or by `collect`, or by `text`. Leaving the iteration early ends the command;
- * a reader that takes its time makes it wait.
+ * A command that runs. Read it once: by iterating, which tells what it prints as it prints it and
+ * last how it ended, or by `collect`, or by `text`. Leaving the iteration early ends the command; a
+ * reader that takes its time makes it wait.
  */
 export class Command implements AsyncIterable<CommandEvent> {
   readonly #program: string;

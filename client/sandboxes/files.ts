@@ -2,7 +2,6 @@ import type { HttpClient } from '../http/http-client.ts';
 import { parseObject } from '../http/parse-object.ts';
 import { PortholeError } from '../http/porthole-error.ts';
 import { readEvents } from '../streams/read-events.ts';
-import { encodePath } from './workspace-path.ts';
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -62,8 +61,8 @@ export interface WatchOptions extends CallOptions {
 }
 
 /**
- * What changes in a folder. `ready`: from here on; `limited`: not all folders below can be watched; `overflow`: changes were
- * lost, so list it again.
+ * What changes in a folder. `ready`: from here on; `limited`: not all folders below can be watched;
+ * `overflow`: changes were lost, so list it again.
  */
 export interface FileChange {
   readonly type: 'ready' | 'changed' | 'deleted' | 'limited' | 'overflow';
@@ -112,7 +111,10 @@ export class Files {
     });
   }
 
-  /** Deletes a file, a link itself, or a folder; one that is not empty needs `recursive`. @throws PortholeError `workspace_read_not_found` */
+  /**
+   * Deletes a file, a link itself, or a folder; one that is not empty needs `recursive`. @throws
+   * PortholeError `workspace_read_not_found`
+   */
   async delete(path: string, { recursive, signal }: DeleteOptions = {}): Promise<void> {
     await this.#http.done({
       method: 'DELETE',
@@ -122,7 +124,10 @@ export class Files {
     });
   }
 
-  /** Moves or renames a file or a folder. @throws PortholeError `file_exists`, `workspace_read_not_found` */
+  /**
+   * Moves or renames a file or a folder. @throws PortholeError `file_exists`,
+   * `workspace_read_not_found`
+   */
   async move(from: string, to: string, { overwrite, signal }: MoveOptions = {}): Promise<void> {
     await this.#http.done({
       method: 'POST',
@@ -132,7 +137,10 @@ export class Files {
     });
   }
 
-  /** Changes of a folder as they come. Ends with the folder, and after an hour; it throws where the connection is lost: list it again then. */
+  /**
+   * Changes of a folder as they come. Ends with the folder, and after an hour; it throws where the
+   * connection is lost: list it again then.
+   */
   async *watch(
     path = '/workspace',
     { recursive, signal }: WatchOptions = {},
@@ -153,7 +161,10 @@ export class Files {
     return this.#http.json<FileListing>({ path: `${this.#path}/files`, query: { path, depth }, signal });
   }
 
-  /** Writes up to 1,000 files of up to 32 MiB, all or none; `files` has their contents by their names, which may have folders in them. */
+  /**
+   * Writes up to 1,000 files of up to 32 MiB, all or none; `files` has their contents by their
+   * names, which may have folders in them.
+   */
   async upload(
     files: Readonly<Record<string, string | Uint8Array | Blob>>,
     { to, signal }: UploadOptions = {},
@@ -204,7 +215,9 @@ export class Files {
     return body ?? new Blob([]).stream();
   }
 
-  /** Unpacks a plain tar of at most 32 MiB over /workspace: what it has is replaced, the rest stays. */
+  /**
+   * Unpacks a plain tar of at most 32 MiB over /workspace: what it has is replaced, the rest stays.
+   */
   async hydrate(archive: FileContent, { signal }: CallOptions = {}): Promise<void> {
     await this.#http.done({
       method: 'POST',
@@ -232,4 +245,21 @@ async function whole<T>(reading: Promise<T>, path: string, signal: AbortSignal |
       },
     );
   }
+}
+
+/**
+ * A path of a sandbox as the API's URLs have it: absolute, without its leading slash, each part
+ * percent-encoded. What is relative is below /workspace.
+ * @throws TypeError for a path that a URL cannot carry: one with `.` or `..` in it would be another
+ * path on the way
+ */
+export function encodePath(path: string): string {
+  const absolute = path.startsWith('/') ? path : `/workspace/${path}`;
+  const parts = absolute.split('/').filter((part) => part !== '');
+  if (parts.length === 0 || parts.some((part) => part === '.' || part === '..')) {
+    throw new TypeError(
+      `path must name a file without "." and ".." parts, got ${JSON.stringify(path.slice(0, 200))}.`,
+    );
+  }
+  return parts.map((part) => encodeURIComponent(part)).join('/');
 }

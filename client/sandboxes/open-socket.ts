@@ -1,4 +1,7 @@
-/** What is used of a WebSocket: the browser's own has it, and so has that of `@porthole/client/node`. */
+/**
+ * What is used of a WebSocket: the browser's own has it, and so has that of
+ * `@porthole/client/node`.
+ */
 export interface Socket {
   binaryType: string;
   readonly bufferedAmount: number;
@@ -12,7 +15,10 @@ export interface Socket {
   ): void;
 }
 
-/** Opens a WebSocket. `authorization` belongs into the header of that name, or, where none can be set, into the query parameter. */
+/**
+ * Opens a WebSocket. `authorization` belongs into the header of that name, or, where none can be
+ * set, into the query parameter.
+ */
 export type OpenSocket = (url: URL, authorization: string | undefined) => Socket;
 
 type SocketClass = new (
@@ -20,7 +26,10 @@ type SocketClass = new (
   options?: { readonly headers: Readonly<Record<string, string>> },
 ) => Socket;
 
-/** With the platform's own WebSocket. Browsers let nobody set a header, so there the credential goes into the query, as the API allows for sockets alone. */
+/**
+ * With the platform's own WebSocket. Browsers let nobody set a header, so there the credential goes
+ * into the query, as the API allows for sockets alone.
+ */
 export function openPlatformSocket(url: URL, authorization: string | undefined): Socket {
   const { WebSocket, process } = globalThis as {
     readonly WebSocket?: SocketClass;

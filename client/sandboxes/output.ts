@@ -23,8 +23,8 @@ export interface OutputOptions extends CallOptions {
 }
 
 /**
- * Output from a cursor on. With `follow` a connection that is lost is opened again at the last cursor: no byte is missing, and
- * none comes twice.
+ * Output from a cursor on. With `follow` a connection that is lost is opened again at the last
+ * cursor: no byte is missing, and none comes twice.
  */
 export async function* readOutput(
   http: HttpClient,

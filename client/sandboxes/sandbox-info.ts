@@ -23,7 +23,10 @@ export interface Resources {
   readonly diskMb?: number | undefined;
 }
 
-/** Where what is made goes when nobody needs it any more: `keep` leaves it to its time to live, `delete` deletes it. */
+/**
+ * Where what is made goes when nobody needs it any more: `keep` leaves it to its time to live,
+ * `delete` deletes it.
+ */
 export type OnExit = 'keep' | 'delete';
 
 export interface CreateSandboxOptions {
@@ -34,7 +37,10 @@ export interface CreateSandboxOptions {
   readonly sessionKey?: string | undefined;
   /** To find it by. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
-  /** It is stopped, and keeps its files, once it has been without a heartbeat for so long. While you hold it, heartbeats are sent. */
+  /**
+   * It is stopped, and keeps its files, once it has been without a heartbeat for so long. While you
+   * hold it, heartbeats are sent.
+   */
   readonly ttlSeconds?: number | undefined;
   readonly resources?: Resources | undefined;
   /** What it may reach. `true` means `open`, `false` means `off`. @default the installation's */

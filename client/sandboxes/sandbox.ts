@@ -1,3 +1,4 @@
+import { type FollowedEvent, followEvents, type FollowOptions } from '../http/follow-events.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import { KeepAlive } from '../http/keep-alive.ts';
 import type { Platform } from '../platform.ts';
@@ -8,8 +9,6 @@ import { type RunConfig, runConfig } from '../server/sandbox-config.ts';
 import { Command, type ExecOptions } from './command.ts';
 import { type DelegateOptions, type Delegation, Delegations } from './delegations.ts';
 import { type CallOptions, Files } from './files.ts';
-import { heartbeatEvery } from './heartbeat-every.ts';
-import { type FollowedEvent, followEvents, type FollowOptions } from '../http/follow-events.ts';
 import { Processes, type Runnable, wordsOf } from './processes.ts';
 import type { OnExit, SandboxInfo } from './sandbox-info.ts';
 import { Ports, Servers } from './servers.ts';
@@ -110,7 +109,11 @@ export class Sandbox implements AsyncDisposable {
     return new Terminal(open, { session, signal });
   }
 
-  /** What happens in it, by whomever: `connected`, `file_written`, `file_deleted`, `exec`, `stopped`, `resumed`, `preview_opened`, `port_listening`, `port_closed`, `server`, `process_started`, `process_exited`. Comes back by itself. */
+  /**
+   * What happens in it, by whomever: `connected`, `file_written`, `file_deleted`, `exec`,
+   * `stopped`, `resumed`, `preview_opened`, `port_listening`, `port_closed`, `server`,
+   * `process_started`, `process_exited`. Comes back by itself.
+   */
   events(options?: FollowOptions): AsyncGenerator<FollowedEvent, void> {
     return followEvents(this.#http, `${this.#path}/events`, options);
   }
@@ -136,7 +139,10 @@ export class Sandbox implements AsyncDisposable {
     return this.#http.done({ method: 'POST', path: `${this.#path}/heartbeat`, isIdempotent: true, signal });
   }
 
-  /** Sends heartbeats from now on, until `close`, or until it is told that there is nothing to keep. Does nothing where they are sent already. */
+  /**
+   * Sends heartbeats from now on, until `close`, or until it is told that there is nothing to keep.
+   * Does nothing where they are sent already.
+   */
   keepAlive(ttlSeconds: number): KeepAlive {
     this.#heartbeat ??= new KeepAlive((signal) => this.heartbeat({ signal }), heartbeatEvery(ttlSeconds));
     return this.#heartbeat;
@@ -159,7 +165,8 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /**
-   * What a run's configuration says to the server that gets it: with `credential`, or else the sandbox's own token. Never with your API key, unless you give it.
+   * What a run's configuration says to the server that gets it: with `credential`, or else the
+   * sandbox's own token. Never with your API key, unless you give it.
    * @throws TypeError where there is neither
    */
   sandboxConfig({ credential = this.#token }: { readonly credential?: string } = {}): RunConfig {
@@ -184,7 +191,10 @@ export class Sandbox implements AsyncDisposable {
     return preview;
   }
 
-  /** Lets go of it: no more heartbeats, no more keepalives, and with `onExit: 'delete'` it is deleted. */
+  /**
+   * Lets go of it: no more heartbeats, no more keepalives, and with `onExit: 'delete'` it is
+   * deleted.
+   */
   async close(): Promise<void> {
     this.#letGo();
     if (this.#onExit === 'delete') await this.delete();
@@ -210,4 +220,11 @@ export class Sandbox implements AsyncDisposable {
     });
     return this.#info;
   }
+}
+
+/**
+ * Often enough that two may be lost, in milliseconds; no more seldom than previews are kept alive.
+ */
+export function heartbeatEvery(ttlSeconds: number): number {
+  return Math.min(60_000, Math.max(500, (ttlSeconds * 1_000) / 3));
 }

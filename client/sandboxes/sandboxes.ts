@@ -122,14 +122,18 @@ export class Sandboxes {
     }
   }
 
-  /** A hold of one by its id, without asking whether it is there. What you then do makes it where it is not: an id is only a name. */
+  /**
+   * A hold of one by its id, without asking whether it is there. What you then do makes it where it
+   * is not: an id is only a name.
+   */
   at(id: string, { onExit }: HoldOptions = {}): Sandbox {
     return this.#sandbox({ id, onExit });
   }
 
   /**
    * Deletes all of yours that have the tag; resolves to their ids.
-   * @throws PortholeError `sandboxes_kept` where one was not made with `deleteWithThread` and `force` is not set: then none is deleted
+   * @throws PortholeError `sandboxes_kept` where one was not made with `deleteWithThread` and
+   * `force` is not set: then none is deleted
    */
   async deleteByTag(
     key: string,

@@ -31,7 +31,10 @@ export class Servers {
     this.#path = `${sandboxPath}/servers`;
   }
 
-  /** Declares and starts one; the same declaration again starts it where it does not run. @throws PortholeError `server_exists` */
+  /**
+   * Declares and starts one; the same declaration again starts it where it does not run. @throws
+   * PortholeError `server_exists`
+   */
   declare(name: string, what: Runnable, options: DeclareOptions = {}): Promise<ServerInfo> {
     const { cwd, env, port, restart, readiness, signal } = options;
     const json = { ...runnableOf(what), cwd, env, port, restart, readiness };
@@ -71,7 +74,10 @@ export class Servers {
     return this.#http.done({ method: 'DELETE', path: this.#of(name), signal });
   }
 
-  /** The output of all its starts; an exit is an event among others. With `follow` it goes on until you leave it. */
+  /**
+   * The output of all its starts; an exit is an event among others. With `follow` it goes on until
+   * you leave it.
+   */
   logs(name: string, { tail, ...options }: LogsOptions = {}): AsyncGenerator<OutputEvent, void> {
     return readOutput(this.#http, `${this.#of(name)}/logs`, { tail }, options);
   }
@@ -110,7 +116,10 @@ export class Ports {
     return ports;
   }
 
-  /** Resolves once something listens on it, or nothing any more. @throws PortholeError `wait_timed_out`, by default after 30 s */
+  /**
+   * Resolves once something listens on it, or nothing any more. @throws PortholeError
+   * `wait_timed_out`, by default after 30 s
+   */
   wait(
     port: number,
     { state, timeoutMs = USUAL_MS, signal }: WaitOptions & { readonly state?: PortState['state'] } = {},

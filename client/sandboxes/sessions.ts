@@ -9,7 +9,10 @@ export interface CreateSessionOptions extends CallOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Working directories and environments that outlive a command. Commands and terminals name one by its id. */
+/**
+ * Working directories and environments that outlive a command. Commands and terminals name one by
+ * its id.
+ */
 export class Sessions {
   readonly #http: HttpClient;
   readonly #path: string;

@@ -8,7 +8,10 @@ export interface TerminalOptions {
   readonly rows?: number | undefined;
   /** Name or path of a program. @default bash */
   readonly shell?: string | undefined;
-  /** Whose terminal it is. One with a session stays when its socket goes, and is come back to; one without ends with it. */
+  /**
+   * Whose terminal it is. One with a session stays when its socket goes, and is come back to; one
+   * without ends with it.
+   */
   readonly session?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -22,7 +25,10 @@ export interface TerminalExit {
 const MOST_WAITING = 33_554_432;
 /** Typed bytes that are kept while there is no connection. */
 const MOST_TYPED = 65_536;
-/** How often in a row it comes back, and how long the first pause is, in milliseconds; each further one is twice as long. */
+/**
+ * How often in a row it comes back, and how long the first pause is, in milliseconds; each further
+ * one is twice as long.
+ */
 const MOST_RETURNS = 6;
 const FIRST_PAUSE_MS = 250;
 /** How long a connection may take, in milliseconds. */
@@ -31,7 +37,10 @@ const OPEN_MS = 60_000;
 /** RIS (ECMA-48): the screen is drawn anew by what follows. */
 const RESET = new Uint8Array([0x1b, 0x63]);
 
-/** Close codes after which another try may succeed (RFC 6455, section 7.4.1): gone, lost, failed, later. */
+/**
+ * Close codes after which another try may succeed (RFC 6455, section 7.4.1): gone, lost, failed,
+ * later.
+ */
 const MAY_RETURN = new Set([1001, 1005, 1006, 1011, 1012, 1013]);
 
 /** What settles the promises of a terminal. */
@@ -43,8 +52,9 @@ interface Settle {
 }
 
 /**
- * A shell on a terminal. Iterating gives what it shows, as bytes. After a lost connection the terminal of a session is come back to: then the screen is reset, and
- * what the session showed last comes again.
+ * A shell on a terminal. Iterating gives what it shows, as bytes. After a lost connection the
+ * terminal of a session is come back to: then the screen is reset, and what the session showed last
+ * comes again.
  */
 export class Terminal implements AsyncIterable<Uint8Array>, AsyncDisposable {
   /** How the shell ended. Rejects with a PortholeError where nobody knows. */

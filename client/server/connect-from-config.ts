@@ -9,13 +9,19 @@ import { sandboxTools } from './sandbox-tools.ts';
 import { secretsOf } from './secret-guard.ts';
 
 export interface ConnectOptions {
-  /** The only Porthole that this server calls, e.g. `https://porthole.example`: what a configuration says besides is refused. */
+  /**
+   * The only Porthole that this server calls, e.g. `https://porthole.example`: what a configuration
+   * says besides is refused.
+   */
   readonly allowedUrl: string;
   /** This server's own key. With it the sandbox is validated first; it goes nowhere else. */
   readonly serverKey?: string | undefined;
   /** Whose sandboxes are taken; the server's own org. Needed with `serverKey`. */
   readonly org?: string | undefined;
-  /** What must never go into the sandbox, beside `serverKey`. @default the secrets of the process's environment, by their names */
+  /**
+   * What must never go into the sandbox, beside `serverKey`. @default the secrets of the process's
+   * environment, by their names
+   */
   readonly secrets?: readonly string[] | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
   readonly openSocket?: OpenSocket | undefined;
@@ -41,16 +47,21 @@ export interface Validation {
 /** A client's sandbox, in the hands of a server. */
 export interface ConnectedSandbox {
   readonly sandbox: Sandbox;
-  /** `read_file`, `write_file`, `exec_command`: where Porthole was asked, those for which the credential is good. */
+  /**
+   * `read_file`, `write_file`, `exec_command`: where Porthole was asked, those for which the
+   * credential is good.
+   */
   readonly tools: readonly SandboxTool[];
   /** What Porthole said, where it was asked. */
   readonly validation: Validation | undefined;
 }
 
 /**
- * The sandbox that a run's configuration names, and tools to work in it. The configuration is a stranger's: its `dataplane_url` is not called unless it is that of `allowedUrl`, and with a
+ * The sandbox that a run's configuration names, and tools to work in it. The configuration is a
+ * stranger's: its `dataplane_url` is not called unless it is that of `allowedUrl`, and with a
  * `serverKey` Porthole is asked whether the sandbox is there, and the org's.
- * @throws TypeError for a configuration that is none; PortholeError `dataplane_url_refused`, `sandbox_refused`, and whatever the API refuses
+ * @throws TypeError for a configuration that is none; PortholeError `dataplane_url_refused`,
+ * `sandbox_refused`, and whatever the API refuses
  */
 export async function connectFromConfig(config: unknown, options: ConnectOptions): Promise<ConnectedSandbox> {
   const { allowedUrl, serverKey, org, fetch, openSocket = openPlatformSocket, signal } = options;

@@ -1,4 +1,7 @@
-/** JSON Schema (draft 2020-12) of what a client hands to a server: `config.configurable.sandbox` of a run. */
+/**
+ * JSON Schema (draft 2020-12) of what a client hands to a server: `config.configurable.sandbox` of
+ * a run.
+ */
 export const sandboxConfigSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'A sandbox that a client hands to a server',

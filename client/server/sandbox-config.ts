@@ -21,8 +21,10 @@ const ID = /^[a-z2-7]{1,128}$/;
 const MAX_CREDENTIAL = 16_384;
 
 /**
- * The sandbox that a run's configuration names: whatever arrives, as `{config: {configurable: {sandbox}}}`, from `configurable` on, or the sandbox itself. `sandbox_credential` is taken for
- * `credential`. The values are a stranger's: `dataplane_url` must not be called before it has been compared.
+ * The sandbox that a run's configuration names: whatever arrives, as `{config: {configurable:
+ * {sandbox}}}`, from `configurable` on, or the sandbox itself. `sandbox_credential` is taken for
+ * `credential`. The values are a stranger's: `dataplane_url` must not be called before it has been
+ * compared.
  * @throws TypeError that names the field, and never its value
  */
 export function readSandboxConfig(config: unknown): SandboxConfig {

@@ -18,6 +18,9 @@ export interface SandboxTool {
     readonly required: readonly string[];
     readonly additionalProperties: false;
   };
-  /** Never rejects for what the model or Porthole says: that is a result, too. Rejects when `signal` aborts. */
+  /**
+   * Never rejects for what the model or Porthole says: that is a result, too. Rejects when `signal`
+   * aborts.
+   */
   run(input: unknown, options?: { readonly signal?: AbortSignal | undefined }): Promise<ToolResult>;
 }

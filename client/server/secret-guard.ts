@@ -11,7 +11,10 @@ export function secretsOf(environment: Readonly<Record<string, string | undefine
   );
 }
 
-/** Whether a text has one of the secrets in it: as it is, in base64, in hexadecimal, or percent-encoded. */
+/**
+ * Whether a text has one of the secrets in it: as it is, in base64, in hexadecimal, or
+ * percent-encoded.
+ */
 export function holdsSecret(text: string, secrets: readonly string[]): boolean {
   return secrets.some(
     (secret) => secret.length >= LEAST && formsOf(secret).some((form) => text.includes(form)),
@@ -24,7 +27,10 @@ function formsOf(secret: string): readonly string[] {
   return [secret, encodeURIComponent(secret), hex, hex.toUpperCase(), ...base64Forms(bytes)];
 }
 
-/** In base64 a text looks different at each of three places in its surroundings; the ends, which depend on those, are left out. */
+/**
+ * In base64 a text looks different at each of three places in its surroundings; the ends, which
+ * depend on those, are left out.
+ */
 function base64Forms(bytes: Uint8Array): readonly string[] {
   return [0, 1, 2].flatMap((before) => {
     const shifted = new Uint8Array([...new Uint8Array(before), ...bytes]);

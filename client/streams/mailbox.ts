@@ -1,4 +1,7 @@
-/** What one side puts in at its own pace and the other takes out at its own, in between no more than `most` bytes. */
+/**
+ * What one side puts in at its own pace and the other takes out at its own, in between no more than
+ * `most` bytes.
+ */
 export class Mailbox implements AsyncIterable<Uint8Array> {
   readonly #most: number;
   readonly #waiting: Uint8Array[] = [];

@@ -11,7 +11,8 @@ export interface ReadEventsOptions {
 
 /**
  * The events of an answer, as they come.
- * @throws PortholeError `invalid_answer` for one that is no event stream; `unreachable` where it is cut off; the signal's reason
+ * @throws PortholeError `invalid_answer` for one that is no event stream; `unreachable` where it is
+ * cut off; the signal's reason
  */
 export async function* readEvents(
   response: Response,

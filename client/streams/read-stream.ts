@@ -1,4 +1,7 @@
-/** A stream's chunks, in every browser: not all streams there can be iterated. Leaving early cancels it. */
+/**
+ * A stream's chunks, in every browser: not all streams there can be iterated. Leaving early cancels
+ * it.
+ */
 export async function* readStream(
   stream: ReadableStream<Uint8Array> | null,
 ): AsyncGenerator<Uint8Array, void> {

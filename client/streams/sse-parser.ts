@@ -11,8 +11,8 @@ export interface ServerSentEvent {
 const MAX_EVENT = 4_194_304;
 
 /**
- * Reads event streams (HTML standard, section 9.2.6) as they come, however they are cut. What is no UTF-8, has no end, or grows past 4 Mi characters is an
- * error, and never an event.
+ * Reads event streams (HTML standard, section 9.2.6) as they come, however they are cut. What is no
+ * UTF-8, has no end, or grows past 4 Mi characters is an error, and never an event.
  */
 export class SseParser {
   /** How long to wait before coming back, in milliseconds, where the stream says so. */
@@ -93,7 +93,9 @@ export class SseParser {
   }
 }
 
-/** Where the next line ends; -1 where that has not come. A CR at the very end may be half of a pair. */
+/**
+ * Where the next line ends; -1 where that has not come. A CR at the very end may be half of a pair.
+ */
 function lineEnd(text: string, from: number): number {
   const lf = text.indexOf('\n', from);
   const cr = text.indexOf('\r', from);

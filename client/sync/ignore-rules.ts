@@ -1,6 +1,9 @@
 /**
- * Which paths of a folder are left out, by lines as `.gitignore` has them: `*`, `?`, `[a-z]`, `**` between slashes, a trailing `/` for folders alone, a leading or inner `/` for the place, `!` to take in again, `#` for comments, `\` before what is
- * meant letter by letter. The last line that fits decides. What is in a folder that is left out cannot be taken in again. Lines of files in folders below, and a user's own settings of git, are not read.
+ * Which paths of a folder are left out, by lines as `.gitignore` has them: `*`, `?`, `[a-z]`, `**`
+ * between slashes, a trailing `/` for folders alone, a leading or inner `/` for the place, `!` to
+ * take in again, `#` for comments, `\` before what is meant letter by letter. The last line that
+ * fits decides. What is in a folder that is left out cannot be taken in again. Lines of files in
+ * folders below, and a user's own settings of git, are not read.
  */
 export class IgnoreRules {
   readonly #rules: readonly Rule[];

@@ -27,7 +27,10 @@ export interface SyncPlan {
   readonly removeFirst: boolean;
 }
 
-/** What must happen so that a place which has what was sent last, and maybe more, gets what is there now. */
+/**
+ * What must happen so that a place which has what was sent last, and maybe more, gets what is there
+ * now.
+ */
 export function planSync(sent: Entries, now: Entries): SyncPlan {
   const send = [...now].filter(([path, entry]) => !isSame(sent.get(path), entry)).map(([path]) => path);
   const gone = [...sent].filter(([path, entry]) => {

@@ -1,17 +1,17 @@
-import { lazy, Suspense, useCallback, useEffect, useState } from 'react';
+import { lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { RouterProvider } from 'react-aria-components';
 import { Route, Switch, useLocation } from 'wouter';
 import { type Answer, ApiError, call, onSignedOut } from './api/client.ts';
 import { ApprovalDock } from './approvals/approval-dock.tsx';
-import { useApprovals } from './approvals/use-approvals.ts';
-import { useNotifications } from './approvals/use-notifications.ts';
+import { questionOf, runName } from './approvals/approval-labels.ts';
+import { type Approvals, useApprovals } from './approvals/use-approvals.ts';
+import { SessionContext, type SessionState } from './live/session-state.ts';
 import { RunPage } from './pages/run-page.tsx';
 import { RunsPage } from './pages/runs-page.tsx';
 import { SandboxPage } from './pages/sandbox-page.tsx';
 import { SandboxesPage } from './pages/sandboxes-page.tsx';
 import { SignInPage } from './pages/sign-in-page.tsx';
-import { type SessionState, SessionContext } from './live/session-state.ts';
-import { Missing, Loading, Problem } from './parts/feedback.tsx';
+import { Loading, Missing, Problem } from './parts/feedback.tsx';
 import { Shell } from './parts/shell.tsx';
 
 const ToolsPage = lazy(() => import('./pages/tools-page.tsx'));
@@ -19,7 +19,10 @@ const ToolPage = lazy(() => import('./pages/tool-page.tsx'));
 
 type Session = Answer<'GET /api/session'>;
 
-/** Who is here, and then the page of the address. When a session ends in the middle of work, the page waits unseen behind the sign-in, with all that was typed, for whoever had it. */
+/**
+ * Who is here, and then the page of the address. When a session ends in the middle of work, the
+ * page waits unseen behind the sign-in, with all that was typed, for whoever had it.
+ */
 export function App() {
   const [session, setSession] = useState<Session>();
   const [state, setState] = useState<SessionState>({ over: false, count: 0 });
@@ -107,4 +110,32 @@ function SignedIn({ session }: { readonly session: Session }) {
       <ApprovalDock waiting={approvals.waiting} forget={approvals.forget} user={session.user} />
     </>
   );
+}
+
+/**
+ * Has the browser tell of each request that begins while nobody sees the tab, where somebody has
+ * allowed that.
+ */
+function useNotifications({ waiting, following }: Pick<Approvals, 'waiting' | 'following'>): void {
+  const known = useRef(new Set<string>());
+  useEffect(() => {
+    const begun = waiting.filter(({ request_id: id }) => !known.current.has(id));
+    known.current = new Set(waiting.map(({ request_id: id }) => id));
+    if (!following || document.visibilityState === 'visible') return;
+    if (!('Notification' in window) || Notification.permission !== 'granted') return;
+    for (const approval of begun) {
+      try {
+        const notification = new Notification(questionOf(approval), {
+          body: `The agent of ${runName(approval)} asks.`,
+          tag: approval.request_id,
+        });
+        notification.addEventListener('click', () => {
+          window.focus();
+          notification.close();
+        });
+      } catch {
+        // Some browsers have them of service workers alone.
+      }
+    }
+  }, [waiting, following]);
 }

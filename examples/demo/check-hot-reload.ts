@@ -12,14 +12,18 @@ export interface HotReloadCheck {
 
 const EDITED = 'Edited while you watched';
 
-/** Checks what a browser needs: the page, the hot-reload WebSocket, and the word of an edited file over it. */
+/**
+ * Checks what a browser needs: the page, the hot-reload WebSocket, and the word of an edited file
+ * over it.
+ */
 export async function checkHotReload({ steps, url, apiUrl, write }: HotReloadCheck): Promise<void> {
   const visit = visitPreview(url, apiUrl);
   await steps.run(
     'The page is served through the preview',
     async () => {
       const { status, text } = await visit.page('/');
-      // Vite answers 403 to any Host but localhost, so this shows that the preview has rewritten it.
+      // Vite answers 403 to any Host but localhost, so this shows that the preview has rewritten
+      // it.
       if (status !== 200) throw new Error(`The preview answered ${status}: ${text.slice(0, 300)}`);
       if (!text.includes('/@vite/client')) throw new Error(`This is not Vite's page: ${text.slice(0, 300)}`);
       await visit.page('/src/main.js');

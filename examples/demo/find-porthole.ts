@@ -9,7 +9,10 @@ export interface FoundPorthole {
   readonly end?: () => Promise<void>;
 }
 
-/** The Porthole at the configured address (`HOST`, `PORT`); where nothing answers, one of the demo's own. */
+/**
+ * The Porthole at the configured address (`HOST`, `PORT`); where nothing answers, one of the demo's
+ * own.
+ */
 export async function findPorthole(
   { HOST = '127.0.0.1', PORT = '8787' }: Readonly<Record<string, string | undefined>>,
   signal: AbortSignal,

@@ -1,6 +1,7 @@
 /**
- * `npm run demo`: an agent's work, played by a script. A run with its sandbox, a real Vite project in it, its dev server, and the
- * preview that shows it in a browser. `-- --once` checks that it all works, hot reload included, and ends.
+ * `npm run demo`: an agent's work, played by a script. A run with its sandbox, a real Vite project
+ * in it, its dev server, and the preview that shows it in a browser. `-- --once` checks that it all
+ * works, hot reload included, and ends.
  */
 import { parseArgs } from 'node:util';
 import { checkHotReload } from './check-hot-reload.ts';
@@ -140,7 +141,8 @@ function explain(error: unknown): void {
 
 async function main(): Promise<void> {
   const stop = new AbortController();
-  // npm passes on a Ctrl-C that the terminal has sent already: the second one must not cut the end short.
+  // npm passes on a Ctrl-C that the terminal has sent already: the second one must not cut the end
+  // short.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
   // Nobody reads any more (`| head`, a closed terminal): put everything away all the same.
   process.stdout.on('error', () => stop.abort());

@@ -22,7 +22,10 @@ export function startPreview(api: PortholeApi, runId: string, port: number): Pro
   return api.call('POST', `/api/runs/${runId}/sandbox/port-forward`, { target_port: port });
 }
 
-/** Asks until something listens on the port. @throws with the dev server's own words when nothing does */
+/**
+ * Asks until something listens on the port. @throws with the dev server's own words when nothing
+ * does
+ */
 export async function untilServed(
   api: PortholeApi,
   run: { readonly run_id: string; readonly sandbox_id: string },

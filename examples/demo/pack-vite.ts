@@ -8,8 +8,9 @@ import { createGzip } from 'node:zlib';
 const ROOT = join(import.meta.dirname, '../..');
 
 /**
- * The folders of Vite and of all it needs, relative to the repository: `dependencies`, and of the `optionalDependencies` (native
- * parts for each platform) those that npm has installed for this one. Undefined when Vite is not installed.
+ * The folders of Vite and of all it needs, relative to the repository: `dependencies`, and of the
+ * `optionalDependencies` (native parts for each platform) those that npm has installed for this
+ * one. Undefined when Vite is not installed.
  */
 export function viteFolders(): string[] | undefined {
   const found = new Set<string>();
@@ -47,7 +48,8 @@ export async function packVite(folders: readonly string[], signal?: AbortSignal)
     signal,
   });
   const exit = once(tar, 'exit');
-  // The fastest level: it packs in a third of the default's time, and loopback does not mind the tenth that it is larger.
+  // The fastest level: it packs in a third of the default's time, and loopback does not mind the
+  // tenth that it is larger.
   const [packed, [code]] = await Promise.all([buffer(tar.stdout.pipe(createGzip({ level: 1 }))), exit]);
   if (code !== 0) throw new Error(`tar ended with ${String(code)} while it packed Vite.`);
   return packed;

@@ -1,4 +1,7 @@
-/** Porthole's HTTP API, as much of it as the demo needs. It is all plain HTTP: any language can do this. */
+/**
+ * Porthole's HTTP API, as much of it as the demo needs. It is all plain HTTP: any language can do
+ * this.
+ */
 export interface PortholeApi {
   /** Where it is, e.g. `http://127.0.0.1:8787`. */
   readonly url: string;
@@ -62,7 +65,8 @@ export function connect(
       signal: signal ?? null,
     });
     if (response.ok) return response;
-    // Every error of Porthole is `{"error": "what, which value, the remedy", "code": "a_stable_name"}`.
+    // Every error of Porthole is `{"error": "what, which value, the remedy", "code":
+    // "a_stable_name"}`.
     const problem = await response.json().catch(() => ({}));
     throw new ApiError(`${method} ${path}`, response.status, problem as { error?: string; code?: string });
   };
@@ -91,7 +95,9 @@ export function connect(
   };
 }
 
-/** Reads the events of a command: `stdout` and `stderr` in base64, then one `exit` or one `error`. */
+/**
+ * Reads the events of a command: `stdout` and `stderr` in base64, then one `exit` or one `error`.
+ */
 function finished(events: string): Finished {
   const output: Buffer[] = [];
   for (const event of events.split('\n\n')) {

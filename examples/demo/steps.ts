@@ -2,7 +2,10 @@ import { styleText } from 'node:util';
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Tells a person what happens, on a terminal (in colour, with a line that changes) and in a pipe (plain lines). */
+/**
+ * Tells a person what happens, on a terminal (in colour, with a line that changes) and in a pipe
+ * (plain lines).
+ */
 export interface Steps {
   /**
    * One step: says what is being done, then what was done and how long it took.

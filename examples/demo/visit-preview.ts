@@ -12,7 +12,10 @@ export interface PreviewVisit {
 }
 
 export interface HotReload {
-  /** Resolves with the paths that the next announcement names. @throws when Vite asks for a full reload instead */
+  /**
+   * Resolves with the paths that the next announcement names. @throws when Vite asks for a full
+   * reload instead
+   */
   nextUpdate(): Promise<readonly string[]>;
   close(): void;
 }

@@ -9,7 +9,10 @@ const MOST_BYTES = 32 * 1024 * 1024;
 /** Where Vite listens unless told otherwise. */
 export const VITE_PORT = 5173;
 
-/** Sends a gzipped tar into `folder` below /workspace, in pieces that the API takes, and unpacks it there. */
+/**
+ * Sends a gzipped tar into `folder` below /workspace, in pieces that the API takes, and unpacks it
+ * there.
+ */
 export async function unpackInto(
   api: PortholeApi,
   sandbox: string,
@@ -38,7 +41,10 @@ export function projectFiles(): ReadonlyMap<string, string> {
   );
 }
 
-/** Starts the dev server and leaves it running: what a command left in the background goes on until the sandbox stops. */
+/**
+ * Starts the dev server and leaves it running: what a command left in the background goes on until
+ * the sandbox stops.
+ */
 export async function startDevServer(api: PortholeApi, sandbox: string, folder: string): Promise<void> {
   // `node --run dev` is `npm run dev` where there is no npm.
   const start = '(node --run dev > ../dev.log 2>&1 &)';

@@ -28,7 +28,9 @@ const EDITS: readonly (readonly [path: string, text: string])[] = [
   ['src/accent.css', ':root {\n  --accent: #0e7490;\n}\n'],
 ];
 
-/** Tells a person how to see hot reload, edits on Enter, and keeps the preview alive until Ctrl-C. */
+/**
+ * Tells a person how to see hot reload, edits on Enter, and keeps the preview alive until Ctrl-C.
+ */
 export async function watchAndEdit({
   steps,
   editUrl,

@@ -1,5 +1,5 @@
-import type { ProcessInfo } from '../protocol/processes.ts';
-import type { ServerInfo } from '../protocol/servers.ts';
+import type { ProcessInfo } from '../protocol/processes-protocol.ts';
+import type { ServerInfo } from '../protocol/servers-protocol.ts';
 import { CommandError, EXIT, type GuestCalls } from './guest-calls.ts';
 
 /** Servers and processes; a server's own process is not among them. */
@@ -13,7 +13,10 @@ export async function listAll(
   return { servers, processes: processes.filter(({ started_by }) => started_by.kind !== 'server') };
 }
 
-/** A server by its name or port, or a process by its id or name, the newest first. @throws CommandError that lists what exists */
+/**
+ * A server by its name or port, or a process by its id or name, the newest first. @throws
+ * CommandError that lists what exists
+ */
 export async function findStarted(
   guest: GuestCalls,
   name: string,

@@ -48,7 +48,10 @@ export class GuestCalls {
     this.#socket = socket;
   }
 
-  /** The guest is of the same version, and code of this very user: its answers are taken as they are. */
+  /**
+   * The guest is of the same version, and code of this very user: its answers are taken as they
+   * are.
+   */
   async json<T>(method: Method, path: string, body?: unknown): Promise<T> {
     const response = await this.#send(method, path, body);
     const text = await readText(response);

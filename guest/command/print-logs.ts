@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
-import type { ProcessExit } from '../protocol/processes.ts';
+import type { ProcessExit } from '../protocol/processes-protocol.ts';
 import { findStarted } from './find-started.ts';
 import { CommandError, EXIT, type GuestCalls, type OutputEvent } from './guest-calls.ts';
 

@@ -1,13 +1,14 @@
 import { closeSync } from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
-import { resolveWorkspacePath } from '../../core/rules/workspace-path.ts';
+import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import { at, type Calls, Descent, errno, FOLDER, lstatIfThere, Slices } from './descriptors.ts';
 import { failure, notFound } from './failures.ts';
 import type { Place, Workspace } from './workspace.ts';
 
 /**
  * Makes a folder and those above it. One that is there stays as it is.
- * @throws PortholeError `path_outside_workspace`, `invalid_request`, `workspace_archive_write_error`
+ * @throws PortholeError `path_outside_workspace`, `invalid_request`,
+ * `workspace_archive_write_error`
  */
 export async function makeFolder(workspace: Workspace, path: string): Promise<void> {
   const absolute = resolveWorkspacePath(path, 'path');
@@ -30,7 +31,8 @@ export async function makeFolder(workspace: Workspace, path: string): Promise<vo
 /**
  * Renames a file, a folder or a link. Missing folders on the way are made.
  * @param overwrite whether a file that is there is replaced; a folder never is
- * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `file_exists`, `invalid_request`, `workspace_archive_write_error`
+ * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `file_exists`,
+ * `invalid_request`, `workspace_archive_write_error`
  */
 export async function moveFile(
   workspace: Workspace,
@@ -80,7 +82,10 @@ export async function moveFile(
   }
 }
 
-/** Never replaces what appears meanwhile: rename(2) would. Where the file system has no hard links, it may. */
+/**
+ * Never replaces what appears meanwhile: rename(2) would. Where the file system has no hard links,
+ * it may.
+ */
 async function renameToNew(calls: Calls, from: string | Buffer, to: string | Buffer): Promise<void> {
   try {
     await calls.link(from, to);
@@ -96,9 +101,11 @@ async function renameToNew(calls: Calls, from: string | Buffer, to: string | Buf
 const MOST_DELETED = 1_000_000;
 
 /**
- * Deletes a file, a link or a folder; a link's target stays. A file that appears in a folder meanwhile ends it.
+ * Deletes a file, a link or a folder; a link's target stays. A file that appears in a folder
+ * meanwhile ends it.
  * @param recursive whether a folder may have something in it
- * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`, `workspace_archive_write_error`
+ * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`,
+ * `workspace_archive_write_error`
  */
 export async function deleteFile(workspace: Workspace, path: string, recursive: boolean): Promise<void> {
   const absolute = resolveWorkspacePath(path, 'path');
@@ -137,7 +144,8 @@ export async function deleteFile(workspace: Workspace, path: string, recursive: 
 
 /**
  * Deletes what is in a folder, links but not their targets. It makes folders writable on its way.
- * @param isMounted whether something is mounted on a folder: that is an error of its own (EBUSY), and nothing of it is deleted
+ * @param isMounted whether something is mounted on a folder: that is an error of its own (EBUSY),
+ * and nothing of it is deleted
  */
 export async function emptyFolder(
   calls: Calls,

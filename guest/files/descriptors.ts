@@ -1,6 +1,6 @@
 /**
- * Files by directory descriptor. `/proc/self/fd/N/name` with `O_NOFOLLOW` is openat(2) with what Node has: a folder that
- * is swapped for a link between two calls changes nothing (TOCTOU).
+ * Files by directory descriptor. `/proc/self/fd/N/name` with `O_NOFOLLOW` is openat(2) with what
+ * Node has: a folder that is swapped for a link between two calls changes nothing (TOCTOU).
  */
 import fs from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -48,7 +48,9 @@ export interface Calls {
   chmod(path: Path, mode: number): Now<void>;
 }
 
-/** A call of a local disk takes microseconds, the way to the thread pool and back ten times as long. */
+/**
+ * A call of a local disk takes microseconds, the way to the thread pool and back ten times as long.
+ */
 export const direct: Calls = {
   open: fs.openSync,
   close: fs.closeSync,
@@ -129,8 +131,8 @@ interface Level {
 const MOST_HELD = 32;
 
 /**
- * Where in a tree a walk is, however deep. It goes back up by `..`, and verifies by device and inode that this is the
- * folder from which it came.
+ * Where in a tree a walk is, however deep. It goes back up by `..`, and verifies by device and
+ * inode that this is the folder from which it came.
  */
 export class Descent {
   readonly names: string[] = [];

@@ -1,5 +1,5 @@
 import { type ErrorCode, PortholeError } from '../../core/errors.ts';
-import { resolveWorkspacePath } from '../../core/rules/workspace-path.ts';
+import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import { errno } from './descriptors.ts';
 import { WalkError } from './workspace.ts';
 
@@ -50,7 +50,10 @@ export function reasonOf(error: unknown): string {
   return `${reason.charAt(0).toUpperCase()}${reason.slice(1, 200)}`;
 }
 
-/** Of what fails while contents are on their way: the system's own errors become failures, others stay. */
+/**
+ * Of what fails while contents are on their way: the system's own errors become failures, others
+ * stay.
+ */
 export function systemFailure(error: unknown, code: ErrorCode, what: string): unknown {
   return errno(error) === ''
     ? error

@@ -1,7 +1,7 @@
 import { closeSync, type Stats } from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
-import { resolveWorkspacePath } from '../../core/rules/workspace-path.ts';
-import type { FileStat } from '../protocol/files.ts';
+import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
+import type { FileStat } from '../protocol/files-protocol.ts';
 import { at, type Calls, Descent, errno, FOLDER, pooled, Slices } from './descriptors.ts';
 import { failure, notFound } from './failures.ts';
 import type { Place, Workspace } from './workspace.ts';
@@ -49,7 +49,8 @@ export interface Folder {
 
 /**
  * @param crossesMounts whether the folders below are entered on which something is mounted
- * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`, `workspace_archive_read_error`
+ * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`,
+ * `workspace_archive_read_error`
  */
 export async function openFolder(
   workspace: Workspace,
@@ -84,8 +85,8 @@ export interface ListOptions {
 }
 
 /**
- * What is below a folder, as it is found. What disappears meanwhile, and what is in folders that may not be read, is not
- * in it.
+ * What is below a folder, as it is found. What disappears meanwhile, and what is in folders that
+ * may not be read, is not in it.
  * @returns whether there is more
  * @throws as `openFolder` does
  */

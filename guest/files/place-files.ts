@@ -21,7 +21,9 @@ import { type Workspace, WalkError } from './workspace.ts';
 import { partialName } from './write-file.ts';
 
 export interface PlaceOptions {
-  /** Whether a file that is there makes way for a folder, as with tar. Otherwise nothing is written. */
+  /**
+   * Whether a file that is there makes way for a folder, as with tar. Otherwise nothing is written.
+   */
   readonly replacesFiles: boolean;
 }
 
@@ -34,10 +36,11 @@ interface Destination {
 }
 
 /**
- * Moves what is in a stage to its places in the workspace. First it looks at all of them: what cannot be placed, or would
- * leave the workspace through a link, is found before anything has changed. A folder that is new is moved as a whole, one
- * that is there keeps its mode.
- * @throws PortholeError `path_outside_workspace`, `forbidden`, `invalid_request`, `workspace_archive_write_error`
+ * Moves what is in a stage to its places in the workspace. First it looks at all of them: what
+ * cannot be placed, or would leave the workspace through a link, is found before anything has
+ * changed. A folder that is new is moved as a whole, one that is there keeps its mode.
+ * @throws PortholeError `path_outside_workspace`, `forbidden`, `invalid_request`,
+ * `workspace_archive_write_error`
  */
 export async function placeFiles(workspace: Workspace, stage: Stage, options: PlaceOptions): Promise<void> {
   const fresh = new Set<string>();

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { promisify } from 'node:util';
 import { PortholeError } from '../../core/errors.ts';
-import { resolveWorkspacePath } from '../../core/rules/workspace-path.ts';
+import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import { at, direct, errno, READ } from './descriptors.ts';
 import { failure, isFolder, notFound } from './failures.ts';
 import type { Workspace } from './workspace.ts';
@@ -19,7 +19,8 @@ export interface OpenedFile {
 
 /**
  * Opens a file. What was opened is checked, not its name.
- * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`, `exec_transport_error`
+ * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`,
+ * `exec_transport_error`
  */
 export async function openFile(workspace: Workspace, path: string): Promise<OpenedFile> {
   const absolute = resolveWorkspacePath(path, 'path');

@@ -8,7 +8,10 @@ import { MASKED, partialName } from './write-file.ts';
 
 /** Folders that are held open: archives come folder by folder. */
 const MOST_OPEN = 32;
-/** What umask(2) takes by default, and the bits above permissions: nobody brings a set-user-id program. */
+/**
+ * What umask(2) takes by default, and the bits above permissions: nobody brings a set-user-id
+ * program.
+ */
 const KEPT_MODE = 0o755;
 /** Arguments of one program, so that they fit. */
 const MOST_ARGUMENTS = 400;
@@ -19,8 +22,9 @@ export interface FolderTimes {
 }
 
 /**
- * A new folder in the workspace in which files are made before they are moved to their places: until then nothing has
- * changed, and there is no link on the way of anything. On the workspace's own disk, so calls are made at once.
+ * A new folder in the workspace in which files are made before they are moved to their places:
+ * until then nothing has changed, and there is no link on the way of anything. On the workspace's
+ * own disk, so calls are made at once.
  */
 export class Stage {
   readonly directory: number;
@@ -82,7 +86,8 @@ export class Stage {
   hardLink(path: string, target: string): void {
     this.endFile();
     const slash = target.lastIndexOf('/');
-    // A descriptor for this call alone: those of the cache may be closed on the way to the other folder.
+    // A descriptor for this call alone: those of the cache may be closed on the way to the other
+    // folder.
     const above = fs.openSync(at(this.#descriptorOf(target.slice(0, Math.max(slash, 0))), '.'), FOLDER);
     try {
       const [from, to] = [at(above, target.slice(slash + 1)), this.#place(path)];
@@ -98,7 +103,10 @@ export class Stage {
     this.#fifos.set(path, mode & KEPT_MODE);
   }
 
-  /** Once all entries are there. @throws PortholeError where FIFOs are wanted and the image has no `mkfifo` */
+  /**
+   * Once all entries are there. @throws PortholeError where FIFOs are wanted and the image has no
+   * `mkfifo`
+   */
   async finish(): Promise<void> {
     this.endFile();
     const byMode = Map.groupBy(this.#fifos, ([, mode]) => mode);
@@ -112,7 +120,10 @@ export class Stage {
     }
   }
 
-  /** What folders are as an archive has them: those of `chosen`. Deepest first, because one may be closed then. */
+  /**
+   * What folders are as an archive has them: those of `chosen`. Deepest first, because one may be
+   * closed then.
+   */
   async shutFolders(chosen: (path: string) => boolean): Promise<void> {
     const slices = new Slices();
     const paths = [...this.folders.keys()].filter(chosen).sort((one, other) => other.length - one.length);

@@ -1,8 +1,8 @@
 import fs, { type Stats } from 'node:fs';
 import { promisify } from 'node:util';
 import { PortholeError } from '../../core/errors.ts';
-import { putHeader } from '../../core/rules/archive/header-block.ts';
-import { BLOCK } from '../../core/rules/archive/tar-header.ts';
+import { putHeader } from '../../core/tar/tar-header.ts';
+import { BLOCK } from '../../core/tar/tar-header.ts';
 import { at, type Calls, type Descent, direct, errno, READ, Slices } from './descriptors.ts';
 import { reasonOf } from './failures.ts';
 import { openFolder } from './list-files.ts';
@@ -14,7 +14,10 @@ const readPooled = promisify(fs.read);
 export interface TarOutOptions {
   /** Paths below the folder to leave out, each the very name. */
   readonly excludes: readonly string[];
-  /** Whether each name of a file with several has the contents; otherwise all but the first are hard links. */
+  /**
+   * Whether each name of a file with several has the contents; otherwise all but the first are hard
+   * links.
+   */
   readonly copiesHardLinks: boolean;
 }
 
@@ -34,11 +37,12 @@ const MAX_LINK_BYTES = 4_194_304;
 const GNU = 'ustar  \0';
 
 /**
- * A folder as a tar with members `./…`: without what other file systems have mounted there, devices, sockets and writes
- * under way. What may not be read is left out, and named in the last member. Of a file that changes meanwhile, as many
- * bytes are in it as it had when it was opened.
+ * A folder as a tar with members `./…`: without what other file systems have mounted there,
+ * devices, sockets and writes under way. What may not be read is left out, and named in the last
+ * member. Of a file that changes meanwhile, as many bytes are in it as it had when it was opened.
  * @returns how many files and folders were left out
- * @throws PortholeError as `openFolder` does; `workspace_archive_read_error`, also half-way: the archive is broken then
+ * @throws PortholeError as `openFolder` does; `workspace_archive_read_error`, also half-way: the
+ * archive is broken then
  */
 export async function tarOut(
   workspace: Workspace,

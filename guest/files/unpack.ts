@@ -1,10 +1,10 @@
 import { closeSync } from 'node:fs';
 import { posix } from 'node:path';
 import { PortholeError } from '../../core/errors.ts';
-import { leavesWorkspace, type Remembered } from '../../core/rules/archive/archive-tree.ts';
-import type { TarHeader } from '../../core/rules/archive/tar-header.ts';
-import { TarValidator } from '../../core/rules/archive/tar-validator.ts';
-import { MAX_UPLOAD_FRAME, MAX_UPLOAD_PATH, UPLOAD, type Unpacked } from '../protocol/files.ts';
+import { leavesWorkspace, type Remembered } from '../../core/tar/archive-tree.ts';
+import type { TarHeader } from '../../core/tar/tar-header.ts';
+import { TarValidator } from '../../core/tar/validate-tar.ts';
+import { MAX_UPLOAD_FRAME, MAX_UPLOAD_PATH, UPLOAD, type Unpacked } from '../protocol/files-protocol.ts';
 import { errno, Slices } from './descriptors.ts';
 import { failure, systemFailure } from './failures.ts';
 import { placeFiles } from './place-files.ts';
@@ -15,7 +15,10 @@ import type { Workspace } from './workspace.ts';
 const MOST_LINKS = 1_000;
 const MOST_LINK_BYTES = 262_144;
 
-/** Makes a stage, lets `fill` fill it, moves what is in it to its places, and leaves nothing else behind. */
+/**
+ * Makes a stage, lets `fill` fill it, moves what is in it to its places, and leaves nothing else
+ * behind.
+ */
 async function staged(
   workspace: Workspace,
   replacesFiles: boolean,
@@ -37,10 +40,11 @@ async function staged(
 }
 
 /**
- * Unpacks a plain tar over the workspace, all or nothing: files that are there are replaced, others stay. Each entry is
- * validated before it is made.
- * @throws PortholeError `invalid_request` for one that is refused, `path_outside_workspace` where it would go through a
- *   link of the workspace that leaves it, `workspace_archive_write_error`, or what `content` fails with
+ * Unpacks a plain tar over the workspace, all or nothing: files that are there are replaced, others
+ * stay. Each entry is validated before it is made.
+ * @throws PortholeError `invalid_request` for one that is refused, `path_outside_workspace` where
+ * it would go through a link of the workspace that leaves it, `workspace_archive_write_error`, or
+ * what `content` fails with
  */
 export async function unpackTar(
   workspace: Workspace,
@@ -112,7 +116,8 @@ const FRAME_HEAD = 5;
 /**
  * Writes many files into a folder, all or none, from frames (`UPLOAD`). Missing folders are made.
  * @param folder below the workspace, bytes as Latin-1
- * @throws PortholeError `path_outside_workspace`, `invalid_request`, `workspace_archive_write_error`, or what `content` fails with
+ * @throws PortholeError `path_outside_workspace`, `invalid_request`,
+ * `workspace_archive_write_error`, or what `content` fails with
  */
 export async function uploadFiles(
   workspace: Workspace,

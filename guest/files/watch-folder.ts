@@ -1,7 +1,7 @@
 import { closeSync, type FSWatcher, watch } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { resolveWorkspacePath } from '../../core/rules/workspace-path.ts';
-import type { WatchEvent } from '../protocol/files.ts';
+import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
+import type { WatchEvent } from '../protocol/files-protocol.ts';
 import { at, errno, Slices } from './descriptors.ts';
 import { openFolder, pathBelow, statOf } from './list-files.ts';
 import { type Place, WalkError, type Workspace } from './workspace.ts';
@@ -15,8 +15,9 @@ const MOST_CHANGES = 4_096;
 const GATHER_MS = 50;
 
 /**
- * What changes in a folder, until `signal` aborts or the folder is gone. First comes `ready`: what changes from then on is
- * reported. A path is `changed` as it is now, or `deleted`; several changes of one path may be reported as one.
+ * What changes in a folder, until `signal` aborts or the folder is gone. First comes `ready`: what
+ * changes from then on is reported. A path is `changed` as it is now, or `deleted`; several changes
+ * of one path may be reported as one.
  * @param recursive whether folders below are watched: at most 1,024
  * @throws PortholeError as `openFolder` does
  */
@@ -74,7 +75,10 @@ class FolderWatcher {
     this.#recursive = recursive;
   }
 
-  /** Watches a folder, and those below it. @param reports whether what is in it already counts as changed */
+  /**
+   * Watches a folder, and those below it. @param reports whether what is in it already counts as
+   * changed
+   */
   async add(below: readonly string[], reports = false, slices = new Slices()): Promise<void> {
     const key = below.join('/');
     if (this.#watchers.has(key)) return;

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
-import { belowWorkspace, resolveWorkspacePath } from '../../core/rules/workspace-path.ts';
+import { belowWorkspace, resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import { at, type Calls, direct, errno, FOLDER, lstatIfThere, pooled } from './descriptors.ts';
 
 /** As many as Linux follows (path_resolution(7)). */
@@ -40,8 +40,8 @@ export class WalkError extends Error {
 const MOUNTS_FOR_MS = 1_000;
 
 /**
- * The workspace, and what a request may reach of it. Paths are walked one descriptor after the other, links followed by
- * this code alone: so a path cannot leave, whatever changes meanwhile.
+ * The workspace, and what a request may reach of it. Paths are walked one descriptor after the
+ * other, links followed by this code alone: so a path cannot leave, whatever changes meanwhile.
  */
 export class Workspace {
   readonly #root: string;
@@ -63,7 +63,8 @@ export class Workspace {
 
   /**
    * @param path as a caller wrote it
-   * @throws WalkError, PortholeError `path_outside_workspace`, `forbidden`, `invalid_request`, or what a system call fails with
+   * @throws WalkError, PortholeError `path_outside_workspace`, `forbidden`, `invalid_request`, or
+   * what a system call fails with
    */
   async walk(path: string, options: WalkOptions = {}): Promise<Place> {
     return this.walkBelow([], bytesBelow(path), options);
@@ -77,7 +78,8 @@ export class Workspace {
   ): Promise<Place> {
     const rest = partsOf(below);
     const names: string[] = [...start];
-    // Outside the only way is through the folders above the workspace: so many of them. Undefined: inside.
+    // Outside the only way is through the folders above the workspace: so many of them. Undefined:
+    // inside.
     let above: number | undefined;
     let links = 0;
     let ofLink = 0;
@@ -278,7 +280,9 @@ function checkProc(directory: number): void {
   isProcChecked = true;
 }
 
-/** Where something is mounted below a folder, as `/names`; bytes as Latin-1 (proc_pid_mountinfo(5)). */
+/**
+ * Where something is mounted below a folder, as `/names`; bytes as Latin-1 (proc_pid_mountinfo(5)).
+ */
 function mountsBelow(root: string): ReadonlySet<string> {
   const above = root === '/' ? '' : Buffer.from(root).toString('latin1');
   const mounts = new Set<string>();

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import { promisify } from 'node:util';
-import { resolveWorkspacePath } from '../../core/rules/workspace-path.ts';
+import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import { at, CREATE, errno, quietly } from './descriptors.ts';
 import { failure, isFolder } from './failures.ts';
 import type { Workspace } from './workspace.ts';
@@ -20,9 +20,10 @@ export function partialName(): string {
 }
 
 /**
- * Writes a file, complete or not at all: into a temporary file beside it, renamed at the end. A file that could be
- * executed stays executable. Missing folders are made.
- * @throws PortholeError `path_outside_workspace`, `invalid_request`, `workspace_archive_write_error`, or what `content` fails with
+ * Writes a file, complete or not at all: into a temporary file beside it, renamed at the end. A
+ * file that could be executed stays executable. Missing folders are made.
+ * @throws PortholeError `path_outside_workspace`, `invalid_request`,
+ * `workspace_archive_write_error`, or what `content` fails with
  */
 export async function writeFile(
   workspace: Workspace,

@@ -7,7 +7,7 @@ import {
   type OpenPreviewRequest,
   openPreviewRequest,
   type OpenPreviewsAnswer,
-} from '../protocol/previews.ts';
+} from '../protocol/previews-protocol.ts';
 
 /** One preview that the functions have opened. */
 export interface OpenPreview {
@@ -25,8 +25,9 @@ const storedPreviews = z.array(z.object({ port: z.int(), closed: z.boolean(), re
 
 export interface OpenPreviewsOptions {
   /**
-   * File that keeps them, so that previews outlive a replaced pod as the workspace does. Its content proves nothing:
-   * who writes to it can also answer in the guest's place. It opens no way in, because routes are made by the functions.
+   * File that keeps them, so that previews outlive a replaced pod as the workspace does. Its
+   * content proves nothing: who writes to it can also answer in the guest's place. It opens no way
+   * in, because routes are made by the functions.
    */
   readonly file: string;
   /** @default console.warn */
@@ -45,7 +46,10 @@ export class OpenPreviews {
     this.#warn = warn;
   }
 
-  /** Reads what an earlier guest has served. What cannot be read is left out: the next start of a preview opens it again. */
+  /**
+   * Reads what an earlier guest has served. What cannot be read is left out: the next start of a
+   * preview opens it again.
+   */
   async load(): Promise<void> {
     try {
       const { success, data } = z.safeParse(storedPreviews, JSON.parse(await readText(this.#file)));
@@ -59,7 +63,10 @@ export class OpenPreviews {
     }
   }
 
-  /** Opens a preview, or changes what is known of it. Resolves once it is kept, as far as that is possible. */
+  /**
+   * Opens a preview, or changes what is known of it. Resolves once it is kept, as far as that is
+   * possible.
+   */
   open(port: number, request: OpenPreviewRequest): Promise<void> {
     const known = this.#byHost.get(hostnameOf(request.host));
     const opened = this.#put(port, request, false);
@@ -143,7 +150,10 @@ function hostnameOf(host: string): string {
   return host.replace(/:\d{1,5}$/, '').toLowerCase();
 }
 
-/** The sandbox may put anything there: a FIFO must not hold the guest up, and a link not lead it elsewhere. */
+/**
+ * The sandbox may put anything there: a FIFO must not hold the guest up, and a link not lead it
+ * elsewhere.
+ */
 const SAFELY = constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const MAX_BYTES = 1024 * 1024;
 

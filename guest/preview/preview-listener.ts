@@ -6,7 +6,7 @@ import { createPreviewProxy } from '#proxy/preview-proxy.ts';
 import { clientAddress } from '#proxy/preview-proxy-deps.ts';
 import type { PreviewLookup } from '#proxy/preview-target.ts';
 import type { PreviewStatus } from '#proxy/status-page.ts';
-import { PREVIEW_PORT_HEADER } from '../protocol/previews.ts';
+import { PREVIEW_PORT_HEADER } from '../protocol/previews-protocol.ts';
 import { isExpired, type OpenPreviews } from './open-previews.ts';
 
 /** Behind the strict front. */
@@ -30,8 +30,9 @@ const ADDRESSES = /^[\da-f.:, [\]]{2,300}$/i;
 const nothing = (): void => undefined;
 
 /**
- * Serves what the gateway sends for previews with the proxy of the local gateway. A request is served where its Host is
- * that of a preview which the functions have opened, and its route has set the port of that very preview.
+ * Serves what the gateway sends for previews with the proxy of the local gateway. A request is
+ * served where its Host is that of a preview which the functions have opened, and its route has set
+ * the port of that very preview.
  */
 export function createPreviewListener({ previews, dial }: PreviewListenerOptions): PreviewListener {
   const proxy = createPreviewProxy({

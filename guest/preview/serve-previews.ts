@@ -3,19 +3,22 @@ import { join } from 'node:path';
 import * as z from 'zod/mini';
 import { createStrictServer, strictServerOptions } from '#proxy/front/strict-server.ts';
 import { connectLoopback, readPort } from '../dial.ts';
-import { openPreviewRequest } from '../protocol/previews.ts';
+import { openPreviewRequest } from '../protocol/previews-protocol.ts';
 import { parse, readJson } from '../read-json.ts';
 import { GuestError, type Handler, type Routes, sendJson } from '../router.ts';
 import { OpenPreviews } from './open-previews.ts';
 import { createPreviewListener, type PreviewListener } from './preview-listener.ts';
 
 /**
- * Longer than gateways keep an idle connection (Envoy an hour, Traefik 90 s): the side that sends requests must be the one
- * that closes, or a request meets a connection that is closing.
+ * Longer than gateways keep an idle connection (Envoy an hour, Traefik 90 s): the side that sends
+ * requests must be the one that closes, or a request meets a connection that is closing.
  */
 const KEEP_ALIVE_MS = 3_900_000;
 
-/** The guest as the upstream of previews: its listener runs, and the routes open and close what it serves. */
+/**
+ * The guest as the upstream of previews: its listener runs, and the routes open and close what it
+ * serves.
+ */
 export async function servePreviews(
   { port, host }: { readonly port: number; readonly host?: string | undefined },
   workspace: string,
@@ -36,7 +39,10 @@ export async function servePreviews(
 
 const host = z.string().check(z.minLength(1), z.maxLength(260));
 
-/** `PUT /v1/previews/{port}`, `DELETE /v1/previews/{port}?host=`, `GET /v1/previews`: each answers what is open by then. */
+/**
+ * `PUT /v1/previews/{port}`, `DELETE /v1/previews/{port}?host=`, `GET /v1/previews`: each answers
+ * what is open by then.
+ */
 function previewRoutes(
   previews: OpenPreviews,
   listener: Pick<PreviewListener, 'revoke'>,

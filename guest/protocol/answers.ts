@@ -1,6 +1,9 @@
-/** Answers of the guest that the host validates; the guest itself, which takes no schemas for them, does not load this. */
+/**
+ * Answers of the guest that the host validates; the guest itself, which takes no schemas for them,
+ * does not load this.
+ */
 import * as z from 'zod/mini';
-import { processExit } from './processes.ts';
+import { processExit } from './processes-protocol.ts';
 
 /** `GET /v1/health` */
 export const guestHealth = z.object({

@@ -1,7 +1,7 @@
 /** How a guest is run in a pod, and how it knows who may call it. */
 import { createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
-import { GUEST_PREVIEW_PORT } from './previews.ts';
-import type { GuestSettingsInput } from './settings.ts';
+import { GUEST_PREVIEW_PORT } from './previews-protocol.ts';
+import type { GuestSettingsInput } from './settings-protocol.ts';
 
 /** The port of its pod on which it is called. */
 export const GUEST_PORT = 2790;
@@ -15,12 +15,17 @@ export const GUEST_STATE = '/run/porthole-guest';
 /** Flags of the guest's Node: few threads, and a young generation that stays small. */
 const NODE_FLAGS = ['--v8-pool-size=1', '--max-semi-space-size=1'];
 
-/** Set empty for the guest's process: an image's own would change how its Node and its loader run. */
+/**
+ * Set empty for the guest's process: an image's own would change how its Node and its loader run.
+ */
 const NEUTRALIZED = ['NODE_OPTIONS', 'LD_PRELOAD'] as const;
 
 const POD_UID = 'PORTHOLE_POD_UID';
 
-/** Names the sandbox in each request: a pod that waits in a warm pool does not know yet which one it will be. */
+/**
+ * Names the sandbox in each request: a pod that waits in a warm pool does not know yet which one it
+ * will be.
+ */
 export const SANDBOX_HEADER = 'porthole-sandbox';
 
 /** What runs the guest in a pod. @param publicKeys of those who may call it, separated by commas */
@@ -133,6 +138,9 @@ export function readPublicKey(text: string): KeyObject {
 export interface GuestKeys {
   /** For the configuration of pods, the current one first, separated by commas. */
   readonly publicKeys: string;
-  /** A token for one operation of one guest. @returns undefined where the guest knows none of these keys */
+  /**
+   * A token for one operation of one guest. @returns undefined where the guest knows none of these
+   * keys
+   */
   sign(publicKeys: string, claims: GuestTokenClaims): string | undefined;
 }

@@ -1,6 +1,12 @@
-/** Where a sandbox finds its way out: a proxy of the guest, which passes everything on to the host's broker. */
+/**
+ * Where a sandbox finds its way out: a proxy of the guest, which passes everything on to the host's
+ * broker.
+ */
 export const NETWORK = {
-  /** Of the guest, on 127.0.0.1: HTTP (CONNECT and absolute form) and SOCKS5. Below the range of previews. */
+  /**
+   * Of the guest, on 127.0.0.1: HTTP (CONNECT and absolute form) and SOCKS5. Below the range of
+   * previews.
+   */
   port: 2792,
   /** Of the host's socket, in the folder of the sandbox's channel. */
   socketName: 'network.sock',
@@ -11,8 +17,8 @@ export const NETWORK = {
 } as const;
 
 /**
- * What the guest writes before a program's first byte: zero, the port that the program connects from, a newline. Code
- * in the sandbox can forge it, so it only names the command in a question.
+ * What the guest writes before a program's first byte: zero, the port that the program connects
+ * from, a newline. Code in the sandbox can forge it, so it only names the command in a question.
  */
 export function connectionPreamble(port: number): string {
   return `\0${port}\n`;

@@ -1,6 +1,24 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Services } from '../services.ts';
 import { BUNDLED_CONSOLE, CONSOLE_FOLDER, CONSOLE_MARK } from './console-folder.ts';
+
+/** How it stands with a build that is not there. */
+export type ConsoleBuild =
+  | { readonly state: 'none' | 'under way' }
+  /** `words`: the builder's last ones, for a person at this machine. */
+  | { readonly state: 'failed'; readonly words: string };
+
+let existing: ConsoleBuild = { state: 'none' };
+
+/** Told by whoever builds beside the functions; functions that nobody builds for are never told. */
+export function setConsoleBuild(build: ConsoleBuild): void {
+  existing = build;
+}
+
+export function consoleBuild(): ConsoleBuild {
+  return existing;
+}
 
 /** One file of the built console, with what compression made of it. */
 export interface ConsoleFile {
@@ -18,7 +36,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /** The files of a build, by their path in the folder; none while there is no complete build. */
-export interface ConsoleFiles {
+interface ConsoleFiles {
   readonly digest: string;
   readonly byPath: ReadonlyMap<string, ConsoleFile>;
 }
@@ -57,4 +75,40 @@ async function readBuild(folder: string): Promise<ReadonlyMap<string, ConsoleFil
     }),
   );
   return new Map(entries.filter((each) => each !== undefined));
+}
+
+/**
+ * What a page of the console is served with: nothing from elsewhere, and nothing inline. Frames are
+ * previews alone; each is sandboxed, and told no referrer.
+ */
+export function consoleHeaders(services: Pick<Services, 'preview' | 'publicUrl'>): Record<string, string> {
+  return {
+    'content-security-policy': [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "img-src 'self' data: blob:",
+      "font-src 'self'",
+      "connect-src 'self'",
+      `frame-src ${previewSources(services)}`,
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ].join('; '),
+    'cross-origin-opener-policy': 'same-origin',
+    // Previews may be of the same site: a process that runs one must not have this page in its
+    // memory, too.
+    'origin-agent-cluster': '?1',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+  };
+}
+
+/**
+ * Where previews are: below their zone, on whatever port. A source of http covers https as well,
+ * and not the other way round.
+ */
+function previewSources({ preview, publicUrl }: Pick<Services, 'preview' | 'publicUrl'>): string {
+  if (!preview.enabled) return "'none'";
+  return `${publicUrl?.protocol === 'https:' ? 'https' : 'http'}://*.${preview.zoneSuffix}:*`;
 }

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
-import type { HttpEvent, HttpResponse } from '../http-event.ts';
-import { prefers } from '../prefers.ts';
+import type { HttpEvent, HttpResponse } from '../http/http-event.ts';
+import { prefers } from '../http/response-headers.ts';
 import { defineRoute } from '../route.ts';
 import type { Services } from '../services.ts';
-import { consoleBuild } from './console-build.ts';
+import { consoleBuild } from './console-files.ts';
 import { type ConsoleFile, consoleFiles } from './console-files.ts';
-import { consoleHeaders } from './console-headers.ts';
+import { consoleHeaders } from './console-files.ts';
 import { MISSING_CONSOLE_POLICY, missingConsolePage } from './missing-console-page.ts';
 
 /** Every page is the same file: its script looks at the address. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ConsoleBuild } from './console-build.ts';
+import type { ConsoleBuild } from './console-files.ts';
 
 const STYLE =
   'html{color-scheme:light dark;font:15px/1.6 system-ui,sans-serif;background:#f7f8fa;color:#171a1f}' +
@@ -7,7 +7,10 @@ const STYLE =
   'h1{font-size:22px;line-height:1.25;margin:0 0 8px}pre{padding:12px;border-radius:8px;background:#eceff3;font-size:12px;white-space:pre-wrap;overflow-wrap:anywhere}' +
   'a{color:#1f5eff}@media (prefers-color-scheme:dark){html{background:#0d0f13;color:#e8ebf0}pre{background:#222731}a{color:#6d97ff}}';
 
-/** Loads the page again once it would be another one. A page that did so each time it looked would take screen readers back to its top. */
+/**
+ * Loads the page again once it would be another one. A page that did so each time it looked would
+ * take screen readers back to its top.
+ */
 const SCRIPT =
   'const look=()=>fetch("",{cache:"no-store"}).then((it)=>it.text()).then((it)=>it.includes(document.title)?setTimeout(look,1000):location.reload(),()=>setTimeout(look,2000));setTimeout(look,1000)';
 
@@ -23,8 +26,10 @@ export const MISSING_CONSOLE_POLICY = [
 ].join('; ');
 
 /**
- * What a browser gets where there is no build of the console: that it is on its way, in which case the page comes by itself, or why there is none and what to do.
- * @param open whether whoever asks may see the builder's own words, which name folders of this machine
+ * What a browser gets where there is no build of the console: that it is on its way, in which case
+ * the page comes by itself, or why there is none and what to do.
+ * @param open whether whoever asks may see the builder's own words, which name folders of this
+ * machine
  */
 export function missingConsolePage(build: ConsoleBuild, open: boolean): string {
   if (build.state === 'under way') {

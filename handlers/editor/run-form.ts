@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { PortholeError } from '#core/errors.ts';
-import type { InputFile } from '#core/use-cases/editor/perform-run.ts';
-import type { RunRequest } from '#core/use-cases/editor/run-sandbox.ts';
-import { measureSnapshot, snapshotTooLarge } from '#core/rules/editor/canonical-snapshot.ts';
-import { describeProblems } from '../middleware/describe-problems.ts';
-import { MAX_JSON_BYTES } from '../middleware/read-input.ts';
-import { fieldText, type MultipartPart, multipartParts } from '../multipart.ts';
-import { PartialToolFields, toSource } from './tool-fields.ts';
+import type { InputFile } from '#core/editor/perform-run.ts';
+import type { RunRequest } from '#core/editor/tool-run-sandbox.ts';
+import { measureSnapshot, snapshotTooLarge } from '#core/editor/tool-snapshots.ts';
+import { describeProblems } from '../http/describe-problems.ts';
+import { MAX_JSON_BYTES } from '../http/read-input.ts';
+import { fieldText, type MultipartPart, multipartParts } from '../http/multipart.ts';
+import { PartialToolFields, toSource } from './tool-routes.ts';
 
 /** Of all files of one run together, and how many they may be: 32 MiB, as for every upload. */
 const FILES = { bytes: 33_554_432, most: 32 } as const;
@@ -26,8 +26,11 @@ interface Upload {
 }
 
 /**
- * Reads the whole form of a run, in whatever order its parts come, and hands it to `use`; so nothing has begun when a part turns out to be bad. Files wait on the disk, and are gone afterwards.
- * @throws PortholeError `invalid_snapshot`, `snapshot_too_large`, `invalid_inputs`, and what `multipartParts` throws
+ * Reads the whole form of a run, in whatever order its parts come, and hands it to `use`; so
+ * nothing has begun when a part turns out to be bad. Files wait on the disk, and are gone
+ * afterwards.
+ * @throws PortholeError `invalid_snapshot`, `snapshot_too_large`, `invalid_inputs`, and what
+ * `multipartParts` throws
  */
 export async function withRunForm<T>(
   upload: Upload,

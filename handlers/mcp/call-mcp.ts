@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { HttpResponse } from '../http-event.ts';
+import type { HttpResponse } from '../http/http-event.ts';
 import { defineRoute, json } from '../route.ts';
 
 /** Messages of a batch at a time; only old versions of the protocol know batches. */

@@ -6,8 +6,8 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import {
   CallToolRequestSchema,
-  CancelledNotificationSchema,
   type CallToolResult,
+  CancelledNotificationSchema,
   ErrorCode,
   InitializeRequestSchema,
   ListToolsRequestSchema,
@@ -15,14 +15,62 @@ import {
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import type { HttpResponse } from '../http-event.ts';
-import { describeProblems } from '../middleware/describe-problems.ts';
-import { type ErrorBody, errorResponse } from '../middleware/render-errors.ts';
+import { diagnoseSandbox } from '#core/diagnosis/diagnose-sandbox.ts';
+import { describeProblems } from '../http/describe-problems.ts';
+import type { HttpResponse } from '../http/http-event.ts';
+import { type ErrorBody, errorResponse } from '../http/render-errors.ts';
+import { DiagnosisDto, toDiagnosisDto } from '../previews/diagnosis-route.ts';
 import type { RouteRequest } from '../route.ts';
 import type { Services } from '../services.ts';
-import type { McpTool, ToolContext } from './mcp-tool.ts';
+import { defineTool, type McpTool, type ToolContext } from './mcp-tool.ts';
 import { beginCall, cancelCall } from './running-calls.ts';
-import { TOOLS } from './tools.ts';
+import { port, runId } from './tools/inputs-tool.ts';
+import { listFilesTool } from './tools/list-files-tool.ts';
+import { listPreviewsTool } from './tools/list-previews-tool.ts';
+import { readFileTool } from './tools/read-file-tool.ts';
+import { runCommandTool } from './tools/run-command-tool.ts';
+import { runOf } from './tools/run-sandbox-tool.ts';
+import { listProcessesTool, serverLogsTool, startServerTool } from './tools/servers-tool.ts';
+import { startPreviewTool } from './tools/start-preview-tool.ts';
+import { stopPreviewTool } from './tools/stop-preview-tool.ts';
+import { writeFileTool } from './tools/write-file-tool.ts';
+
+const doctorTool = defineTool({
+  name: 'doctor',
+  title: 'Find out why a preview does not show the app',
+  description:
+    'Look into the sandbox of a run: what listens there (port, address, process), whether it answers HTTP and WebSockets, and what to do so that a preview shows it. ' +
+    'With a port just that one; without, every port that listens.',
+  input: z.strictObject({ run_id: runId, port: port.optional() }),
+  output: DiagnosisDto,
+  annotations: { readOnlyHint: true },
+  async run({ run_id, port }, context) {
+    const { services, signal } = context;
+    const found = await diagnoseSandbox(services, { run: await runOf(context, run_id), port }, signal);
+    const lines = found.ports.map((each) => `Port ${each.port}: ${each.advice}`);
+    return {
+      data: toDiagnosisDto(found, services.preview, services.plane.needsOpenAddress),
+      text: lines.length === 0 ? found.advice : lines.join('\n'),
+    };
+  },
+});
+
+/**
+ * Every tool, in the order in which clients show them. A new tool is its file and its line here.
+ */
+const TOOLS: readonly McpTool[] = [
+  startPreviewTool,
+  stopPreviewTool,
+  listPreviewsTool,
+  doctorTool,
+  runCommandTool,
+  startServerTool,
+  serverLogsTool,
+  listProcessesTool,
+  readFileTool,
+  writeFileTool,
+  listFilesTool,
+];
 
 type Request = Pick<
   RouteRequest<unknown, unknown, unknown>,
@@ -185,7 +233,10 @@ function jsonSchema(schema: z.ZodObject, io: 'input' | 'output'): Tool['inputSch
   return plain as Tool['inputSchema'];
 }
 
-/** The names that schemas have in the API's own document would make references of them, which not every client follows. */
+/**
+ * The names that schemas have in the API's own document would make references of them, which not
+ * every client follows.
+ */
 class Descriptions extends z.core.$ZodRegistry<z.core.GlobalMeta> {
   override get(schema: z.core.$ZodType) {
     const meta = z.globalRegistry.get(schema);
@@ -193,7 +244,10 @@ class Descriptions extends z.core.$ZodRegistry<z.core.GlobalMeta> {
   }
 }
 
-/** Clients are never asked for input, so nothing of theirs is to be validated; the default would bring a compiler of schemas along. */
+/**
+ * Clients are never asked for input, so nothing of theirs is to be validated; the default would
+ * bring a compiler of schemas along.
+ */
 const NO_VALIDATOR = {
   getValidator: () => {
     throw new Error('nothing is asked of clients');

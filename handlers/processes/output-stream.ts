@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
-import type { OutputEvent } from '#core/use-cases/processes/follow-output.ts';
-import { EVENT_STREAM_HEADERS, QUIET_FRAME } from '../event-stream.ts';
-import type { HttpResponse } from '../http-event.ts';
+import type { OutputEvent } from '#core/processes/follow-output.ts';
+import { EVENT_STREAM_HEADERS, QUIET_FRAME } from '../http/event-stream-response.ts';
+import type { HttpResponse } from '../http/http-event.ts';
 
 /** How long a stream may be silent, in milliseconds; 15 s are promised. */
 const HEARTBEAT_MS = 14_000;
@@ -43,7 +43,10 @@ export const OUTPUT_DESCRIPTION =
   'Server-sent events: `stdout` and `stderr` (base64), `cut` `{"bytes"}` where bytes are gone that the ring no longer keeps, `exit`. The `id` of an event is the cursor behind it: ' +
   '`since`, or the header `Last-Event-ID`, goes on there without loss. Without `follow` the stream ends behind what there is. A connection to the sandbox that breaks is an `error` event. It ends after an hour: connect again at the cursor.';
 
-/** Output as an event stream. A reader that stops, stops reading from the guest, and never grows memory. */
+/**
+ * Output as an event stream. A reader that stops, stops reading from the guest, and never grows
+ * memory.
+ */
 export function outputResponse(events: AsyncIterable<OutputEvent>, stopping: AbortSignal): HttpResponse {
   return {
     statusCode: 200,

@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import type { ErrorCode } from '#core/errors.ts';
-import { resolveWorkspacePath } from '#core/rules/workspace-path.ts';
-import { portInfo, portState } from '#guest/protocol/ports.ts';
-import { processId, processInfo, processList } from '#guest/protocol/processes.ts';
-import { serverInfo, serverList, serverName } from '#guest/protocol/servers.ts';
+import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
+import { portInfo, portState } from '#guest/protocol/ports-protocol.ts';
+import { processId, processInfo, processList } from '#guest/protocol/processes-protocol.ts';
+import { serverInfo, serverList, serverName } from '#guest/protocol/servers-protocol.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 
-/** The guest's own schema as that of an answer: the document cannot say anything else than what is validated. */
+/**
+ * The guest's own schema as that of an answer: the document cannot say anything else than what is
+ * validated.
+ */
 function documented(schema: z.core.$ZodType, id: string, description: string): z.ZodType {
   z.globalRegistry.add(schema, { id, description });
   return schema as z.ZodType;

@@ -11,8 +11,8 @@ export const BlockedHostDto = z
   .meta({ id: 'BlockedHost' });
 
 /**
- * Call it before a command begins, and the result once it has ended: what the sandbox was not allowed to reach in
- * between, by whatever ran in it.
+ * Call it before a command begins, and the result once it has ended: what the sandbox was not
+ * allowed to reach in between, by whatever ran in it.
  */
 export function blockedFrom(
   { network, clock }: Pick<Services, 'network' | 'clock'>,

@@ -4,8 +4,8 @@ import {
   type NetworkPolicy,
   type NetworkRule,
   ruleText,
-} from '#core/rules/network/network-policy.ts';
-import { MOST_RULES } from '#core/rules/network/network-rule.ts';
+} from '#core/network/network-policy.ts';
+import { MOST_RULES } from '#core/network/network-rule.ts';
 
 const Rule = z
   .union(

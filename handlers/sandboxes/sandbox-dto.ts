@@ -1,9 +1,55 @@
 import { z } from 'zod';
-import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
-import { expiryOf } from '#core/rules/lifecycle.ts';
-import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
+import { NETWORK_MODES } from '#core/network/network-policy.ts';
+import { expiryOf } from '#core/sandboxes/sandbox-lifecycle.ts';
+import type { Enforcement, SandboxProvider, SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { networkDtoFields, toNetworkDto } from './network-fields.ts';
-import { SizeDto, toSizeDto } from './sandbox-size.ts';
+
+const whole = (min: number, max: number) => {
+  const words = `must be a whole number from ${min} to ${max}`;
+  return z.int(words).min(min, words).max(max, words);
+};
+const CPU_MESSAGE = 'must be a number of CPUs from 0.1 to 1024, in thousandths at the finest';
+
+/** What a caller asks for. What is left out is the default. */
+export const SizeRequest = z
+  .strictObject({
+    cpu: z
+      .number(CPU_MESSAGE)
+      .min(0.1, CPU_MESSAGE)
+      .max(1_024, CPU_MESSAGE)
+      .refine((cpu) => Number.isInteger(Math.round(cpu * 1e9) / 1e6), CPU_MESSAGE)
+      .nullish()
+      .describe('CPUs; may be a fraction')
+      .meta({ example: 1.5 }),
+    memory_mb: whole(64, 16_777_216).nullish().describe('Memory in MiB').meta({ example: 1_024 }),
+    disk_mb: whole(16, 16_777_216).nullish().describe('Size of /workspace in MiB').meta({ example: 4_096 }),
+  })
+  .meta({ id: 'SandboxResourcesRequest' });
+
+export function fromSizeRequest(
+  request: z.infer<typeof SizeRequest> | null | undefined,
+): Partial<SandboxSize> {
+  const { cpu, memory_mb: memoryMb, disk_mb: diskMb } = request ?? {};
+  return {
+    ...(cpu != null && { cpu }),
+    ...(memoryMb != null && { memoryMb }),
+    ...(diskMb != null && { diskMb }),
+  };
+}
+
+/** How large a sandbox is. */
+export const SizeDto = z
+  .object({
+    cpu: z.number().describe('CPUs'),
+    memory_mb: z.number().describe('Memory in MiB'),
+    disk_mb: z.number().describe('Size of /workspace in MiB'),
+  })
+  .meta({ id: 'SandboxResources' });
+
+export function toSizeDto({ cpu, memoryMb, diskMb }: SandboxSize): z.infer<typeof SizeDto> {
+  return { cpu, memory_mb: memoryMb, disk_mb: diskMb };
+}
 
 export const SandboxDto = z
   .object({
@@ -58,5 +104,48 @@ export function toSandboxDto(sandbox: SandboxRecord, defaultSize: SandboxSize): 
     ttl_seconds: sandbox.ttlSeconds,
     delete_with_thread: sandbox.deleteWithThread,
     expires_at: expiryOf(sandbox)?.toISOString() ?? null,
+  };
+}
+
+const enforcedBy = z.string().nullable().describe('null: nothing holds it to that');
+const limit = z.object({ value: z.number(), enforced_by: enforcedBy });
+
+/** A sandbox with what holds it to its limits. */
+export const SandboxDetailDto = SandboxDto.extend({
+  limits: z
+    .object({
+      cpu: limit,
+      memory_mb: limit,
+      disk_mb: limit,
+      network: z.object({
+        value: z.enum(NETWORK_MODES),
+        enforced_by: enforcedBy,
+      }),
+      processes: z.object({ enforced_by: enforcedBy }).describe('Number of processes and threads'),
+      system_calls: z.object({ enforced_by: enforcedBy }).describe('Kernel interfaces open to code inside'),
+    })
+    .meta({ id: 'SandboxLimits' }),
+  env_names: z
+    .array(z.string())
+    .describe('What it was given at creation; the values are told to nobody but its commands'),
+}).meta({ id: 'SandboxDetail' });
+
+export async function toSandboxDetailDto(
+  sandbox: SandboxRecord,
+  provider: Pick<SandboxProvider, 'defaultSize' | 'enforcement'>,
+): Promise<z.infer<typeof SandboxDetailDto>> {
+  const dto = toSandboxDto(sandbox, provider.defaultSize);
+  const by: Enforcement = await provider.enforcement(sandbox.network.mode !== 'off');
+  return {
+    ...dto,
+    limits: {
+      cpu: { value: dto.resources.cpu, enforced_by: by.cpu },
+      memory_mb: { value: dto.resources.memory_mb, enforced_by: by.memoryMb },
+      disk_mb: { value: dto.resources.disk_mb, enforced_by: by.diskMb },
+      network: { value: sandbox.network.mode, enforced_by: by.network },
+      processes: { enforced_by: by.processes },
+      system_calls: { enforced_by: by.systemCalls },
+    },
+    env_names: Object.keys(sandbox.env).sort(),
   };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { requirePerson } from '#core/callers.ts';
-import { changeNetwork } from '#core/use-cases/network/change-network.ts';
-import { findSandbox } from '#core/use-cases/find-sandbox.ts';
+import { changeNetwork } from '#core/network/change-network.ts';
+import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
 import { fromNetworkFields, networkDtoFields, networkFields, toNetworkDto } from './network-fields.ts';
 import { SandboxPath } from './sandbox-path.ts';

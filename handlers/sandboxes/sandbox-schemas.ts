@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { SkillName } from '../skills/skill-dto.ts';
-import { environmentProblem } from '#core/rules/sandbox-environment.ts';
+import { SkillName } from './skill-routes.ts';
+import { environmentProblem } from '#core/sandboxes/sandbox-environment.ts';
 
 /** Most tags of one sandbox. */
 const MAX_TAGS = 32;
@@ -15,7 +15,10 @@ export const SandboxName = z
     'must be 1 to 63 letters, digits, "_", "." or "-", beginning with a letter or digit',
   );
 
-/** What no database keeps as it is: a NUL, and half of a character (a lone surrogate). PostgreSQL reads no JSON with either, and so none of the rows beside it. */
+/**
+ * What no database keeps as it is: a NUL, and half of a character (a lone surrogate). PostgreSQL
+ * reads no JSON with either, and so none of the rows beside it.
+ */
 function isKept(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }

@@ -1,25 +1,25 @@
 import type { z } from 'zod';
-import type { S3ArchiveOptions } from '#adapters/archives/s3-archive-store.ts';
-import type { SandboxLimits } from '#adapters/docker/containers/sandbox-limits.ts';
+import type { S3ArchiveOptions } from '#adapters/system/s3-archive-store.ts';
+import type { SandboxLimits } from '#adapters/docker/container-limits.ts';
 import type { LocalProviderOptions } from '#adapters/local/local-provider.ts';
-import { type EngineAddress, engineAddress } from '#adapters/docker/engine/engine-address.ts';
+import { type EngineAddress, engineAddress } from '#adapters/docker/engine-address.ts';
 import { type MachineProxies, readMachineProxies } from '#adapters/egress/machine-proxies.ts';
-import type { JwksSchema } from '#adapters/keys/key-set.ts';
+import type { JwksSchema } from '#adapters/auth/key-set.ts';
 import { MIN_KEY_LENGTH } from '#core/callers.ts';
-import type { BucketCredentials } from '#core/ports/bucket-mounter.ts';
-import type { WarmPoolConfig } from '#core/ports/warm-pool.ts';
-import type { CatalogueImage } from '#core/ports/images.ts';
-import type { NetworkOptions } from '#core/ports/network.ts';
-import { NETWORK_MODES, type NetworkMode } from '#core/rules/network/network-policy.ts';
-import type { EditorOptions } from '#core/editor-options.ts';
-import type { PreviewOptions } from '#core/preview-options.ts';
-import type { LifecycleLimits } from '#core/rules/lifecycle.ts';
-import type { SandboxSize } from '#core/ports/sandbox-provider.ts';
-import { closestName } from '#core/rules/closest-name.ts';
-import type { Quotas } from '#core/rules/quotas.ts';
-import type { BucketOptions } from '#core/rules/resolve-mount.ts';
-import { SHIPPED_IMAGES } from '#core/rules/shipped-images.ts';
-import type { RequestLimits } from '#handlers/middleware/admit.ts';
+import type { BucketCredentials } from '#core/mounts/mount-bucket.ts';
+import type { WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
+import type { CatalogueImage } from '#core/images/image-store.ts';
+import type { NetworkOptions } from '#core/network/network.ts';
+import { NETWORK_MODES, type NetworkMode } from '#core/network/network-policy.ts';
+import type { EditorOptions } from '#core/editor/editor-limits.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import type { LifecycleLimits } from '#core/sandboxes/sandbox-lifecycle.ts';
+import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
+import { closestName } from '#core/sandboxes/closest-name.ts';
+import type { Quotas } from '#core/sandboxes/sandbox-quotas.ts';
+import type { BucketOptions } from '#core/mounts/resolve-mount.ts';
+import { SHIPPED_IMAGES } from '#core/images/image-catalogue.ts';
+import type { RequestLimits } from '#handlers/http/admit.ts';
 import { DOCKER_IMAGE, type Environment, EnvironmentSchema } from './environment-schema.ts';
 
 /** A configuration that cannot be used: every problem, one line each. */
@@ -425,7 +425,10 @@ function rank(mode: NetworkMode): number {
   return NETWORK_MODES.indexOf(mode);
 }
 
-/** Whether sandboxes and previews live on the machine of this very process, which must then keep a folder and look after them. */
+/**
+ * Whether sandboxes and previews live on the machine of this very process, which must then keep a
+ * folder and look after them.
+ */
 export function isOnOneMachine({ provider }: Pick<Config, 'provider'>): boolean {
   return provider === 'local' || provider === 'docker';
 }
@@ -445,7 +448,10 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 
-/** Variables under our prefixes that nobody reads: most likely a typing error, which silence would hide. */
+/**
+ * Variables under our prefixes that nobody reads: most likely a typing error, which silence would
+ * hide.
+ */
 function unknownNames(environment: Readonly<Record<string, string | undefined>>): string[] {
   const known = Object.keys(EnvironmentSchema.shape);
   return Object.keys(environment)

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { DEFAULT_LIMITS } from '#adapters/docker/containers/sandbox-limits.ts';
-import { JwksSchema } from '#adapters/keys/key-set.ts';
-import { ImageFields, ImageName, toCatalogueImage } from '#handlers/images/image-schema.ts';
+import { DEFAULT_LIMITS } from '#adapters/docker/container-limits.ts';
+import { JwksSchema } from '#adapters/auth/key-set.ts';
+import { ImageFields, ImageName, toCatalogueImage } from '#handlers/sandboxes/image-routes.ts';
 import { MIN_KEY_LENGTH } from '#core/callers.ts';
-import { NETWORK_MODES } from '#core/rules/network/network-policy.ts';
-import type { Quota } from '#core/rules/quotas.ts';
+import { NETWORK_MODES } from '#core/network/network-policy.ts';
+import type { Quota } from '#core/sandboxes/sandbox-quotas.ts';
 import { BucketsSchema, MountEndpointsSchema } from './buckets-schema.ts';
 
 /** Brings what dev servers, git and the `porthole` command need. */
@@ -127,7 +127,8 @@ const ImagesSchema = z
   .transform((images) => Object.entries(images).map(([name, fields]) => toCatalogueImage(name, fields)));
 
 /**
- * Every variable that Porthole reads, under its exact name. `npm run config` prints it. The reference's own keys keep their names, with `__` for `:`.
+ * Every variable that Porthole reads, under its exact name. `npm run config` prints it. The
+ * reference's own keys keep their names, with `__` for `:`.
  */
 export const EnvironmentSchema = z.object({
   PORT: whole(0, 65_535)

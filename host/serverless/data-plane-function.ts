@@ -1,15 +1,16 @@
 import { PortholeError } from '#core/errors.ts';
-import { errorResponse } from '#handlers/middleware/render-errors.ts';
+import { errorResponse } from '#handlers/http/render-errors.ts';
 import type { Route } from '#handlers/route.ts';
 import { type GatewayEvent, gatewayEventReader } from './gateway-event.ts';
 import type { GatewayFunction } from './gateway-function.ts';
-import { toGatewayResult } from './gateway-result.ts';
+import { toGatewayResult } from './gateway-event.ts';
 import { lineLogger } from './line-logger.ts';
-import { logRequest } from './log-request.ts';
+import { logRequest } from './line-logger.ts';
 
 /**
- * Stands in for a route that streams, on a runtime that buffers: tells where the function host answers, which is `PORTHOLE_PUBLIC_URL`. It opens nothing, and whoever
- * asks there must still show who they are.
+ * Stands in for a route that streams, on a runtime that buffers: tells where the function host
+ * answers, which is `PORTHOLE_PUBLIC_URL`. It opens nothing, and whoever asks there must still show
+ * who they are.
  */
 export function dataPlaneFunction(route: Pick<Route, 'id' | 'method' | 'path'>): GatewayFunction {
   const read = gatewayEventReader(route);

@@ -1,17 +1,18 @@
 import { makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
-import { errorResponse } from '#handlers/middleware/render-errors.ts';
+import { errorResponse } from '#handlers/http/render-errors.ts';
 import type { Route } from '#handlers/route.ts';
 import type { Logger } from '#handlers/services.ts';
 import { type GatewayEvent, gatewayEventReader } from './gateway-event.ts';
 import type { GatewayFunction } from './gateway-function.ts';
-import { type GatewayResult, toGatewayResult } from './gateway-result.ts';
+import { type GatewayResult, toGatewayResult } from './gateway-event.ts';
 import { lineLogger } from './line-logger.ts';
-import { logRequest } from './log-request.ts';
-import { onceOpen } from './once-open.ts';
+import { logRequest } from './line-logger.ts';
+import { onceOpen } from './open-function.ts';
 import type { OpenFunction } from './open-function.ts';
 
 /**
- * A route as a function of a runtime that buffers. What it runs on is opened at the first request, and again at the next one where that failed.
+ * A route as a function of a runtime that buffers. What it runs on is opened at the first request,
+ * and again at the next one where that failed.
  * @param open what the route's handler needs
  */
 export function httpFunction(route: Route, open: () => Promise<OpenFunction>): GatewayFunction {

@@ -1,4 +1,4 @@
-import { runLifecyclePass, type LifecycleReport } from '#handlers/lifecycle.ts';
+import { runLifecyclePass, type LifecycleReport } from '#handlers/ops/scheduled.ts';
 import type { OpenFunction } from './open-function.ts';
 import { scheduledFunction } from './scheduled-function.ts';
 

@@ -1,5 +1,6 @@
+import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import type { Logger } from '#handlers/services.ts';
-import { secretRedactor } from '#core/rules/redact-secrets.ts';
+import type { GatewayEvent } from './gateway-event.ts';
 
 export interface LineLoggerOptions {
   /**
@@ -16,8 +17,9 @@ export interface LineLoggerOptions {
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
 /**
- * The lines that the function host's logger writes, without its cost at the start; each is out before the call returns, because a runtime may freeze the process as
- * soon as a request is answered.
+ * The lines that the function host's logger writes, without its cost at the start; each is out
+ * before the call returns, because a runtime may freeze the process as soon as a request is
+ * answered.
  */
 export function lineLogger({
   level = process.env['LOG_LEVEL'] ?? 'info',
@@ -49,4 +51,22 @@ function shown(error: Error): object {
     ...(code !== undefined && { code }),
     ...(cause !== undefined && { cause }),
   };
+}
+
+/**
+ * The line of one request, as the function host writes it. `began`: in milliseconds of
+ * `performance.now()`.
+ */
+export function logRequest(
+  log: Logger,
+  operation: string,
+  { requestContext: { requestId, http } }: GatewayEvent,
+  status: number,
+  began: number,
+): void {
+  const ms = Math.round((performance.now() - began) * 10) / 10;
+  const fields = { operation, status, ms, request_id: requestId };
+  // Probes and polling would drown the rest.
+  if (http.method === 'GET' && status < 400) log.debug(fields, 'request');
+  else log.info(fields, 'request');
 }

@@ -1,18 +1,24 @@
-import { randomIds } from '#adapters/system/random-ids.ts';
-import { systemClock } from '#adapters/system/system-clock.ts';
-import type { Authenticator } from '#core/ports/authenticator.ts';
-import type { PreviewOptions } from '#core/preview-options.ts';
-import { GuessLimit } from '#core/use-cases/guess-limit.ts';
+import { randomIds } from '#adapters/system/clock-and-random-ids.ts';
+import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import type { Authenticator } from '#core/auth/authenticator.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import { GuessLimit } from '#core/auth/guess-limit.ts';
 import type { Services } from '#handlers/services.ts';
 import { lineLogger } from './line-logger.ts';
 import type { OpenFunction } from './open-function.ts';
 
-/** What is there without anything being opened. Of previews, where they are: the console's page says whom it may frame. */
+/**
+ * What is there without anything being opened. Of previews, where they are: the console's page says
+ * whom it may frame.
+ */
 type Unopened = Partial<Omit<Services, 'preview'>> & {
   readonly preview: Pick<PreviewOptions, 'enabled' | 'zoneSuffix'>;
 };
 
-/** For routes that anyone may ask: they look at no record, no cluster and no caller, so that none of it is opened for them. */
+/**
+ * For routes that anyone may ask: they look at no record, no cluster and no caller, so that none of
+ * it is opened for them.
+ */
 export function openNothing(): Promise<OpenFunction> {
   const publicUrl = URL.parse(process.env['PORTHOLE_PUBLIC_URL'] ?? '') ?? undefined;
   const zoneSuffix = process.env['Sandbox__Preview__ZoneSuffix'];

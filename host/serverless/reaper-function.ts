@@ -1,5 +1,5 @@
-import type { ReapReport } from '#core/use-cases/reap-previews.ts';
-import { reap } from '#handlers/reaper.ts';
+import type { ReapReport } from '#core/previews/reap-previews.ts';
+import { reap } from '#handlers/ops/scheduled.ts';
 import type { OpenFunction } from './open-function.ts';
 import { scheduledFunction } from './scheduled-function.ts';
 

@@ -1,9 +1,12 @@
 import type { Services } from '#handlers/services.ts';
 import { lineLogger } from './line-logger.ts';
-import { onceOpen } from './once-open.ts';
+import { onceOpen } from './open-function.ts';
 import type { OpenFunction } from './open-function.ts';
 
-/** One pass for each event of a schedule, whatever stands in it. It fails where the pass does: the next one finds what is left. */
+/**
+ * One pass for each event of a schedule, whatever stands in it. It fails where the pass does: the
+ * next one finds what is left.
+ */
 export function scheduledFunction<Report>(
   open: () => Promise<OpenFunction>,
   pass: (services: Services) => Promise<Report>,

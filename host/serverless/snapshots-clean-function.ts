@@ -1,5 +1,5 @@
-import type { CleaningReport } from '#core/use-cases/editor/clean-snapshots.ts';
-import { cleanEditorSnapshots } from '#handlers/snapshots-clean.ts';
+import type { CleaningReport } from '#core/editor/tool-snapshots.ts';
+import { cleanEditorSnapshots } from '#handlers/ops/scheduled.ts';
 import type { OpenFunction } from './open-function.ts';
 import { scheduledFunction } from './scheduled-function.ts';
 

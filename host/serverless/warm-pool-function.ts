@@ -1,5 +1,5 @@
-import type { WarmPoolStats } from '#core/ports/warm-pool.ts';
-import { primePool } from '#handlers/primer.ts';
+import type { WarmPoolStats } from '#core/sandboxes/warm-pool.ts';
+import { primePool } from '#handlers/ops/scheduled.ts';
 import type { OpenFunction } from './open-function.ts';
 import { scheduledFunction } from './scheduled-function.ts';
 

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { parse, stringify } from 'yaml';
-import { readStackConfig, StackConfigError } from '../stack-config/read-stack-config.ts';
+import { readStackConfig, StackConfigError } from '../read-stack-config.ts';
 import { renderObjects } from './render-objects.ts';
 
 const USAGE = `Usage: porthole-render --stack <name> [--values <file>]...

@@ -1,6 +1,6 @@
 import * as pulumi from '@pulumi/pulumi';
-import { Porthole } from '../porthole.ts';
-import type { StackConfig } from '../stack-config/stack-config-schema.ts';
+import { Porthole } from '../porthole-stack.ts';
+import type { StackConfig } from '../stack-config-schema.ts';
 
 export interface KubernetesObject {
   readonly apiVersion: string;
@@ -26,8 +26,8 @@ const FIRST = [
 const MARK = '4dabf18193072939515e22adb298388d';
 
 /**
- * Every object that `pulumi up` would send to the cluster, from the same components, without engine,
- * state or cluster. Once in a process: Pulumi's runtime keeps its mocks.
+ * Every object that `pulumi up` would send to the cluster, from the same components, without
+ * engine, state or cluster. Once in a process: Pulumi's runtime keeps its mocks.
  */
 export async function renderObjects(config: StackConfig): Promise<KubernetesObject[]> {
   const objects: KubernetesObject[] = [];

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { endWith, rawAnswer } from './raw-answer.ts';
-import type { Refusal } from './refusal.ts';
+import type { Refusal } from './hostile-head.ts';
 
 /** Requests that may wait behind an unanswered one before we stop reading from the client. */
 const MAX_WAITING = 16;
@@ -10,9 +10,9 @@ const MAX_WAITING = 16;
 export type Turn = (req: IncomingMessage, res: ServerResponse, expectsContinue: boolean) => void;
 
 /**
- * One client connection. Node hands over pipelined requests all at once; this serves them one at a time and in order,
- * as RFC 9112 section 9.3.2 wants for anything but safe methods, and makes a refusal final: whatever follows a refused
- * head on the same connection is never looked at.
+ * One client connection. Node hands over pipelined requests all at once; this serves them one at a
+ * time and in order, as RFC 9112 section 9.3.2 wants for anything but safe methods, and makes a
+ * refusal final: whatever follows a refused head on the same connection is never looked at.
  */
 export class ClientConnection {
   readonly #socket: Duplex;
@@ -35,7 +35,10 @@ export class ClientConnection {
     this.#take(req, res, expectsContinue, turn);
   }
 
-  /** False when the connection has been refused, or still owes an answer: nobody pipelines an upgrade in good faith. */
+  /**
+   * False when the connection has been refused, or still owes an answer: nobody pipelines an
+   * upgrade in good faith.
+   */
   mayUpgrade(): boolean {
     return !this.#over && this.#active === undefined;
   }
@@ -48,8 +51,9 @@ export class ClientConnection {
   }
 
   /**
-   * The parser gave up. Requests that were whole by then are answered first; `error` goes to the one whose body is
-   * broken, or else comes after them all. Undefined: nobody waits for an answer to what could not be read.
+   * The parser gave up. Requests that were whole by then are answered first; `error` goes to the
+   * one whose body is broken, or else comes after them all. Undefined: nobody waits for an answer
+   * to what could not be read.
    */
   broken(error: Refusal | undefined): void {
     if (this.#over) return;

@@ -1,5 +1,27 @@
 import type { IncomingMessage } from 'node:http';
-import { type Refusal, refusal, type REFUSALS } from './refusal.ts';
+
+/** Why the front does not serve a request: the answer, after which the connection ends. */
+export interface Refusal {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  /** Whether the same request may succeed later. */
+  readonly retryable: boolean;
+}
+
+/** The front's own codes. Each is a code of the API's error catalogue, with the same status. */
+export const REFUSALS = {
+  invalid_request: { status: 400, retryable: false },
+  method_not_allowed: { status: 405, retryable: false },
+  request_timeout: { status: 408, retryable: true },
+  payload_too_large: { status: 413, retryable: false },
+  headers_too_large: { status: 431, retryable: false },
+} as const;
+
+/** A refusal with the status of its code. */
+export function refusal(code: keyof typeof REFUSALS, message: string): Refusal {
+  return { code, message, ...REFUSALS[code] };
+}
 
 /** A name, an IPv4 address or a bracketed IPv6 address, each with an optional port. */
 const HOST = /^(?:[a-z0-9](?:[a-z0-9._-]*)|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
@@ -11,10 +33,11 @@ const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
 const MAX_HEADERS = 200;
 
 /**
- * Why a request head that Node's parser let through must not be served, or undefined for one that is safe to act on and
- * to forward. Every way in which two HTTP implementations could read one head differently is refused here, before
- * anything looks at the path: what this returns is answered, and nothing more is read from that connection.
- * Messages never repeat Host or target, because a preview's token may stand in them.
+ * Why a request head that Node's parser let through must not be served, or undefined for one that
+ * is safe to act on and to forward. Every way in which two HTTP implementations could read one head
+ * differently is refused here, before anything looks at the path: what this returns is answered,
+ * and nothing more is read from that connection. Messages never repeat Host or target, because a
+ * preview's token may stand in them.
  */
 export function rejectHostileHead(req: IncomingMessage): Refusal | undefined {
   const { method = '', url = '', rawHeaders, httpVersion } = req;

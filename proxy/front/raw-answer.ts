@@ -1,13 +1,19 @@
 import type { Duplex } from 'node:stream';
-import { reasonPhrase } from '../reason-phrase.ts';
-import type { Refusal } from './refusal.ts';
+import { reasonPhrase } from '../upstream/response-head.ts';
+import type { Refusal } from './hostile-head.ts';
 
-/** How long a peer may go on sending after our last byte, so that its kernel does not throw our answer away. */
+/**
+ * How long a peer may go on sending after our last byte, so that its kernel does not throw our
+ * answer away.
+ */
 const LINGER_MS = 1_000;
 /** How long a peer may take to read our last bytes. */
 const FLUSH_MS = 30_000;
 
-/** The answer to a request that could not be parsed or must not be served, as bytes; the connection ends with it. */
+/**
+ * The answer to a request that could not be parsed or must not be served, as bytes; the connection
+ * ends with it.
+ */
 export function rawAnswer(error: Refusal): string {
   const body = Buffer.from(
     `${JSON.stringify({ error: error.message, code: error.code, retryable: error.retryable })}\n`,
@@ -25,7 +31,10 @@ export function rawAnswer(error: Refusal): string {
   ].join('\r\n');
 }
 
-/** Sends `bytes` (Latin-1) as the last thing on this connection, then lets go of it after a short linger. */
+/**
+ * Sends `bytes` (Latin-1) as the last thing on this connection, then lets go of it after a short
+ * linger.
+ */
 export function endWith(socket: Duplex, bytes: string): void {
   if (!socket.writable) {
     socket.destroy();

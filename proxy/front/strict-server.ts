@@ -8,10 +8,12 @@ import {
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ClientConnection, type Turn } from './client-connection.ts';
-import { rejectHostileHead } from './hostile-head.ts';
-import { type ClientError, parseFailure } from './parse-failure.ts';
+import { type Refusal, refusal, rejectHostileHead } from './hostile-head.ts';
 
-/** Options of the one server that faces clients, API and previews alike. Times in milliseconds, sizes in bytes. */
+/**
+ * Options of the one server that faces clients, API and previews alike. Times in milliseconds,
+ * sizes in bytes.
+ */
 export const strictServerOptions: ServerOptions = {
   insecureHTTPParser: false,
   // Judged with the rest of the head, where a missing Host gets an answer that says so.
@@ -23,7 +25,8 @@ export const strictServerOptions: ServerOptions = {
   connectionsCheckingInterval: 2_500,
   keepAliveTimeout: 60_000,
   noDelay: true,
-  // Finds peers that are gone without a word, since WebSockets and event streams have no idle timeout.
+  // Finds peers that are gone without a word, since WebSockets and event streams have no idle
+  // timeout.
   keepAlive: true,
   keepAliveInitialDelay: 30_000,
   // Anything else that asks for an upgrade (h2c) is a plain request: RFC 9110 section 7.8 lets a
@@ -32,15 +35,18 @@ export const strictServerOptions: ServerOptions = {
 };
 
 export interface FrontHandlers {
-  /** `expectsContinue`: the client holds its body back until it is told to go on (`res.writeContinue()`). */
+  /**
+   * `expectsContinue`: the client holds its body back until it is told to go on
+   * (`res.writeContinue()`).
+   */
   request(req: IncomingMessage, res: ServerResponse, expectsContinue: boolean): void;
   /** A WebSocket handshake; `head` is what the client sent after it. */
   upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void;
 }
 
 /**
- * The strict front: handlers see well-formed heads only, one request of a connection at a time. Everything else is
- * answered here with `{error, code}` and the connection ends. Not listening yet.
+ * The strict front: handlers see well-formed heads only, one request of a connection at a time.
+ * Everything else is answered here with `{error, code}` and the connection ends. Not listening yet.
  */
 export function createStrictServer(
   handlers: FrontHandlers,
@@ -66,7 +72,8 @@ export function createStrictServer(
   const server = createServer(options, (req, res) => {
     connectionOf(req.socket).serve(req, res, false, turn);
   });
-  // No silent limit: a header past Node's own count would be invisible to the checks and yet frame the request.
+  // No silent limit: a header past Node's own count would be invisible to the checks and yet frame
+  // the request.
   server.maxHeadersCount = 0;
   server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => {
     connectionOf(req.socket).serve(req, res, true, turn);
@@ -93,4 +100,36 @@ export function createStrictServer(
     connectionOf(socket).broken(silent ? undefined : parseFailure(error));
   });
   return server;
+}
+
+/** What Node reports with `clientError`. `reason` is one of the parser's own fixed sentences. */
+interface ClientError extends Error {
+  readonly code?: string;
+  readonly reason?: string;
+}
+
+/**
+ * The answer that a connection is owed when its request could not be read; undefined where nobody
+ * waits for one.
+ */
+function parseFailure(error: ClientError): Refusal | undefined {
+  switch (error.code ?? '') {
+    case 'HPE_HEADER_OVERFLOW':
+      return refusal('headers_too_large', 'The request head is too large. Send fewer or shorter headers.');
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return refusal('payload_too_large', 'The chunk extensions are too large. Send none.');
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return refusal('request_timeout', 'The request head did not arrive in time. Send it at once.');
+    // Bytes after a request that said `Connection: close`: that request's answer is the last one.
+    case 'HPE_CLOSED_CONNECTION':
+    case 'ECONNRESET':
+    case 'EPIPE':
+    case 'ETIMEDOUT':
+      return undefined;
+    default:
+      return refusal(
+        'invalid_request',
+        `The request is not valid HTTP/1.1 (${error.reason ?? error.code ?? 'unreadable'}). Send it as RFC 9112 says.`,
+      );
+  }
 }

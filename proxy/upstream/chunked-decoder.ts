@@ -22,8 +22,8 @@ const LAST_LF = 10;
 const DONE = 11;
 
 /**
- * A chunked body, decoded strictly and without copying: lines end in CR LF, sizes are plain hexadecimal, extensions and
- * trailers are bounded. Bytes may arrive in any portions.
+ * A chunked body, decoded strictly and without copying: lines end in CR LF, sizes are plain
+ * hexadecimal, extensions and trailers are bounded. Bytes may arrive in any portions.
  */
 export class ChunkedDecoder {
   #state = SIZE;
@@ -36,7 +36,10 @@ export class ChunkedDecoder {
     return this.#state === DONE;
   }
 
-  /** Decodes from `from` on. The index behind the last byte used, which is the end unless the body is done; -1: malformed. */
+  /**
+   * Decodes from `from` on. The index behind the last byte used, which is the end unless the body
+   * is done; -1: malformed.
+   */
   decode(bytes: Buffer, from: number, data: (part: Buffer) => void): number {
     let at = from;
     while (at < bytes.length && this.#state !== DONE) {

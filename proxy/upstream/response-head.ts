@@ -1,6 +1,29 @@
-import type { ResponseFault } from './response-fault.ts';
+/**
+ * What can be wrong with an answer from a sandbox, in words for the person who wrote the server.
+ */
+export const RESPONSE_FAULTS = {
+  closed_early: 'it closed the connection before it had answered',
+  head_too_large: 'its response head is larger than 64 KiB',
+  not_http: 'its answer does not start with an HTTP/1.1 or HTTP/1.0 status line',
+  bad_header: 'a response header is malformed',
+  folded_header: 'a response header is folded over several lines',
+  bare_line_feed: 'a line of its response head ends in a bare line feed',
+  ambiguous_length: 'its response gives its length more than once',
+  bad_length: 'its Content-Length is not a number of bytes',
+  bad_transfer_encoding: 'its Transfer-Encoding is not chunked',
+  bad_chunk: 'a chunk of its response is malformed',
+  truncated: 'its response ended before it was complete',
+  too_many_informational: 'it sent more than 16 informational responses',
+  unasked_upgrade: 'it switched protocols without being asked',
+  bad_upgrade: 'its WebSocket handshake is malformed',
+} as const;
 
-/** Bytes. Node's own client stops at 16 KiB; large Set-Cookie and Content-Security-Policy headers pass it. */
+export type ResponseFault = keyof typeof RESPONSE_FAULTS;
+
+/**
+ * Bytes. Node's own client stops at 16 KiB; large Set-Cookie and Content-Security-Policy headers
+ * pass it.
+ */
 export const MAX_HEAD = 64 * 1024;
 
 export interface ResponseHead {
@@ -21,8 +44,8 @@ const HEADER_LINE = /([\w!#$%&'*+.^`|~-]+):([\t\x20-\x7e\x80-\xff]*)\r\n/y;
 const BARE_LINE_FEED = /(?:^|[^\r])\n/;
 
 /**
- * Reads a whole response head, strictly. `text` is Latin-1 and ends with the empty line. Every pattern is linear in the
- * input.
+ * Reads a whole response head, strictly. `text` is Latin-1 and ends with the empty line. Every
+ * pattern is linear in the input.
  */
 export function parseResponseHead(text: string): ResponseHead | ResponseFault {
   STATUS_LINE.lastIndex = 0;
@@ -79,7 +102,10 @@ export function namesOption(connection: string, option: string): boolean {
   return connection !== '' && connection.split(',').some((listed) => listed.trim() === option);
 }
 
-/** Names what is wrong at `at`, in an order that does not depend on how much of the head has been seen. */
+/**
+ * Names what is wrong at `at`, in an order that does not depend on how much of the head has been
+ * seen.
+ */
 function headFault(text: string, at: number): ResponseFault {
   if (!mayStartResponse(text)) return 'not_http';
   if (BARE_LINE_FEED.test(text)) return 'bare_line_feed';
@@ -87,7 +113,9 @@ function headFault(text: string, at: number): ResponseFault {
   return isSpace(text.charCodeAt(at)) ? 'folded_header' : 'bad_header';
 }
 
-/** Without the optional white space around it (spaces and tabs alone: 0xa0 is a part of the value). */
+/**
+ * Without the optional white space around it (spaces and tabs alone: 0xa0 is a part of the value).
+ */
 function trimSpace(value: string): string {
   let start = 0;
   let end = value.length;
@@ -98,4 +126,11 @@ function trimSpace(value: string): string {
 
 function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x09;
+}
+
+/** The words that go with an HTTP status; none where Node knows none. */
+export function reasonPhrase(status: number): string {
+  // Not imported: with the names of `node:http` comes its whole WebSocket client, 40 ms of every
+  // start.
+  return process.getBuiltinModule('node:http').STATUS_CODES[status] ?? '';
 }

@@ -1,5 +1,5 @@
 import { ChunkedDecoder } from './chunked-decoder.ts';
-import type { ResponseFault } from './response-fault.ts';
+import type { ResponseFault } from './response-head.ts';
 import { MAX_HEAD, mayStartResponse, parseResponseHead, type ResponseHead } from './response-head.ts';
 
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
@@ -11,12 +11,18 @@ const CHUNKED = 2;
 const UNTIL_CLOSE = 3;
 const OVER = 4;
 
-/** What one response turns into, in this order: informational*, then head, body*, end — or upgraded — or fault at any point. */
+/**
+ * What one response turns into, in this order: informational*, then head, body*, end — or upgraded
+ * — or fault at any point.
+ */
 export interface ResponseEvents {
   informational(head: ResponseHead): void;
   head(head: ResponseHead): void;
   body(part: Buffer): void;
-  /** The response is complete. `last`: its last bytes. `reusable`: the connection may carry another request. */
+  /**
+   * The response is complete. `last`: its last bytes. `reusable`: the connection may carry another
+   * request.
+   */
   end(last: Buffer | undefined, reusable: boolean): void;
   /** Status 101, only where it was asked for; `rest` is what came behind the head. */
   upgraded(head: ResponseHead, rest: Buffer): void;
@@ -24,7 +30,10 @@ export interface ResponseEvents {
   fault(fault: ResponseFault): void;
 }
 
-/** Reads one HTTP/1 response at a time from a peer that may be hostile. Memory is bounded by one head. */
+/**
+ * Reads one HTTP/1 response at a time from a peer that may be hostile. Memory is bounded by one
+ * head.
+ */
 export class ResponseParser {
   #events: ResponseEvents | undefined;
   #state = OVER;

@@ -12,7 +12,10 @@ export interface ConnectionUser {
   closed(): void;
 }
 
-/** A connection to a server in a sandbox, and the parser of what comes back on it. One user at a time. */
+/**
+ * A connection to a server in a sandbox, and the parser of what comes back on it. One user at a
+ * time.
+ */
 export class UpstreamConnection {
   readonly socket: Duplex;
   readonly parser = new ResponseParser();
@@ -58,7 +61,10 @@ export class UpstreamConnection {
     this.#user = user;
   }
 
-  /** Lets go of the socket: whoever takes it gets every later byte, and the duty to destroy it. It is paused. */
+  /**
+   * Lets go of the socket: whoever takes it gets every later byte, and the duty to destroy it. It
+   * is paused.
+   */
   detach(): Duplex {
     const { socket } = this;
     this.#user = undefined;

@@ -4,7 +4,10 @@ import { UpstreamConnection } from './upstream-connection.ts';
 
 /** Idle connections kept for one preview. */
 const MAX_IDLE = 32;
-/** Below the 5 s after which Node's own servers close an idle connection, so that we rarely meet one that is closing. */
+/**
+ * Below the 5 s after which Node's own servers close an idle connection, so that we rarely meet one
+ * that is closing.
+ */
 const IDLE_MS = 4_000;
 /** A request that cannot be repeated goes out only on a connection that was alive this recently. */
 const FRESH_MS = 1_000;
@@ -34,7 +37,10 @@ export class UpstreamPool {
     return this.#idle.length;
   }
 
-  /** The most recently used idle connection, or undefined. `repeatable`: the request may be sent again if it was stale. */
+  /**
+   * The most recently used idle connection, or undefined. `repeatable`: the request may be sent
+   * again if it was stale.
+   */
   take(repeatable: boolean): UpstreamConnection | undefined {
     for (let connection = this.#idle.at(-1); connection !== undefined; connection = this.#idle.at(-1)) {
       if (!repeatable && performance.now() - connection.idleSince > FRESH_MS) return undefined;

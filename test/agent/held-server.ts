@@ -14,7 +14,10 @@ export interface HeldServer {
   }[];
   /** Requests that wait for an answer. */
   open(): number;
-  /** Whether there was a moment, after the first request and before the last answer, when nobody waited. */
+  /**
+   * Whether there was a moment, after the first request and before the last answer, when nobody
+   * waited.
+   */
   wasLeft(): boolean;
   end(): Promise<void>;
 }

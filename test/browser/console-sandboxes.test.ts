@@ -308,13 +308,14 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       await type(`head -c 10000000 /dev/zero | tr '\\0' 7 | fold -w 100 > lines; clear; echo ma"de"`);
       await line('made').waitFor();
       await page.keyboard.type('clear; cat lines; rm lines; echo; echo all-of-"it"');
-      // A page that is slower than any program until it has held this one up; typing would be as slow.
+      // A page that is slower than any program until it has held this one up; typing would be as
+      // slow.
       const debug = await context.newCDPSession(page);
       await debug.send('Emulation.setCPUThrottlingRate', { rate: 4 });
       const [paused, resumed] = [says('pause'), says('resume')];
       await page.keyboard.press('Enter');
-      // What comes meanwhile waits in the sockets, and then all at once in front of the screen: on a
-      // busy machine the program alone would be no faster than the page.
+      // What comes meanwhile waits in the sockets, and then all at once in front of the screen: on
+      // a busy machine the program alone would be no faster than the page.
       await page.evaluate('for (const until = performance.now() + 2_000; performance.now() < until; );');
       await paused;
       await debug.send('Emulation.setCPUThrottlingRate', { rate: 1 });

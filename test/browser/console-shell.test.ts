@@ -160,7 +160,8 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     await settled(page);
   }
 
-  // One visit for all looks: a page follows its window and the colours of the person while it is open.
+  // One visit for all looks: a page follows its window and the colours of the person while it is
+  // open.
   test.each(Object.keys(PLACES))(
     '%s keeps nobody out and is no wider than its window in any look, and asks only its own origin',
     async (name) => {

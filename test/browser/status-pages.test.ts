@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { systemClock } from '#adapters/system/system-clock.ts';
-import { reap } from '#handlers/reaper.ts';
+import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import { reap } from '#handlers/ops/scheduled.ts';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';

@@ -15,7 +15,10 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => built?.remove());
 
-/** Runs a script in a fresh process, with the function's `handler`; gives what it prints, read as JSON. */
+/**
+ * Runs a script in a fresh process, with the function's `handler`; gives what it prints, read as
+ * JSON.
+ */
 async function fresh(
   id: string,
   script: string,

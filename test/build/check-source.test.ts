@@ -43,6 +43,14 @@ test('accepts an arrow that CONTRIBUTING.md has', () => {
   expect(checkSource('handlers/reach.ts', text)).toEqual({ status: 0, stderr: '' });
 });
 
+test.each(['//', '/**', ' *'])('rejects a comment of 101 columns that begins with %s', (start) => {
+  const comment = (columns: number) => `${start} `.padEnd(columns, 'a');
+  expect(checkSource('core/long.ts', `${comment(100)}\n`)).toEqual({ status: 0, stderr: '' });
+  const { status, stderr } = checkSource('core/long.ts', `\n${comment(101)}\n`);
+  expect(status).toBe(1);
+  expect(stderr).toBe('core/long.ts:2: the comment has 101 columns, the most is 100\n');
+});
+
 test('rejects a dead export', () => {
   for (const file of ['package.json', 'knip.json']) cpSync(join(ROOT, file), join(folder, file));
   write('host/main.ts', "import { used } from '#core/used.ts';\n\nused();\n");

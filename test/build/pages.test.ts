@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { SHIPPED_IMAGES } from '#core/rules/shipped-images.ts';
+import { SHIPPED_IMAGES } from '#core/images/image-catalogue.ts';
 import { CATALOGUE_RECIPES, GUEST_RECIPE, IMAGE_RECIPES } from '../cluster/images/image-recipe.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

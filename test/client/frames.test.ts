@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { FrameReader, type Incoming } from '../../client/node/frame-reader.ts';
-import { writeFrame } from '../../client/node/write-frame.ts';
+import { writeFrame } from '../../client/node/node-socket.ts';
 
 /** A frame as servers send it. */
 function frame(first: number, data: Uint8Array): Buffer {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { ERROR_CATALOGUE, type ErrorCode, PortholeError as ServerError } from '#core/errors.ts';
-import { errorResponse } from '#handlers/middleware/render-errors.ts';
+import { errorResponse } from '#handlers/http/render-errors.ts';
 import type { Logger } from '#handlers/services.ts';
 import { HttpClient } from '../../client/http/http-client.ts';
 import { PortholeError } from '../../client/http/porthole-error.ts';

@@ -92,7 +92,8 @@ suite(
             expect(paths.filter((each) => ignores(lines, each))).toEqual(left);
           },
         ),
-        // Where git itself sees a folder that nobody named (`a**/**/`), we differ: rare, and not what this is about.
+        // Where git itself sees a folder that nobody named (`a**/**/`), we differ: rare, and not
+        // what this is about.
         { numRuns: 300, seed: 1 },
       );
     }, 60_000);

@@ -1,8 +1,8 @@
 /** Processes, servers, ports and files that change, through the client. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { PortInfo as GuestPort, PortState as GuestPortState } from '#guest/protocol/ports.ts';
-import type { ProcessInfo as GuestProcess } from '#guest/protocol/processes.ts';
-import type { ServerInfo as GuestServer } from '#guest/protocol/servers.ts';
+import type { PortInfo as GuestPort, PortState as GuestPortState } from '#guest/protocol/ports-protocol.ts';
+import type { ProcessInfo as GuestProcess } from '#guest/protocol/processes-protocol.ts';
+import type { ServerInfo as GuestServer } from '#guest/protocol/servers-protocol.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import {
   type FileChange,
@@ -15,7 +15,10 @@ import {
   type ServerInfo,
 } from '../../client/index.ts';
 
-/** What the API answers can be read as what the client says, and the client leaves nothing out. Checked by the compiler. */
+/**
+ * What the API answers can be read as what the client says, and the client leaves nothing out.
+ * Checked by the compiler.
+ */
 type Fits<Answer, Client> = Answer extends Client
   ? keyof Answer extends keyof Client
     ? true

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { z } from 'zod';
-import { SandboxConfig } from '#handlers/delegations/sandbox-config.ts';
+import { SandboxConfig } from '#handlers/auth/delegation-routes.ts';
 import { readSandboxConfig, sandboxConfigSchema } from '../../client/index.ts';
 
 const GOOD = {

@@ -1,4 +1,7 @@
-/** Who may do what on a real API server, asked with the tokens of the accounts themselves; and that it is enough. */
+/**
+ * Who may do what on a real API server, asked with the tokens of the accounts themselves; and that
+ * it is enough.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,9 +13,9 @@ import {
   PODS,
   SERVICES,
   VOLUME_CLAIMS,
-} from '#adapters/kubernetes/client/collection.ts';
+} from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { run, sandboxId, serve, talk } from '#test/contracts/sandbox-provider.contract.ts';
 import { collect } from '#test/support/collect.ts';
@@ -40,7 +43,9 @@ interface RulesReview extends KubernetesObject {
   };
 }
 
-/** Every namespace where an account must have nothing: that of the functions, and those of others. */
+/**
+ * Every namespace where an account must have nothing: that of the functions, and those of others.
+ */
 const ELSEWHERE = ['functions', 'gateway', 'kube-system', 'default'] as const;
 
 /** One right a line, as `verb resource.group`. */

@@ -1,4 +1,6 @@
-/** What a real API server refuses by the stack's admission policies, whatever the roles would allow. */
+/**
+ * What a real API server refuses by the stack's admission policies, whatever the roles would allow.
+ */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   collection,
@@ -7,17 +9,17 @@ import {
   PODS,
   SERVICES,
   VOLUME_CLAIMS,
-} from '#adapters/kubernetes/client/collection.ts';
+} from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { MergePatch } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import type { JsonPatchOperation, KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
-import { SANDBOXES } from '#adapters/kubernetes/sandboxes/claims/claim.ts';
-import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster/cluster-streams.ts';
+import { SANDBOXES } from '#adapters/kubernetes/sandboxes/claim-state.ts';
+import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster-streams.ts';
 import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
-import { previewManifests } from '#constructs/preview.ts';
+import { previewManifests } from '#constructs/preview-objects.ts';
 import { sandboxClaimManifest } from '#constructs/sandbox-claim.ts';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
-import type { PreviewSpec } from '#core/ports/preview-plane.ts';
-import { previewHost, previewName } from '#core/rules/preview-token.ts';
+import type { PreviewSpec } from '#core/previews/preview-plane.ts';
+import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import { suite } from '#test/support/suite.ts';
 import type { Properties } from '../infra/engine/wire-values.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
@@ -75,7 +77,8 @@ suite('admission', missing(), () => {
     fixture = await cluster();
     stack = await openGuardedStack(fixture, { image: 'sandbox' });
     [functions, reaper] = await Promise.all([stack.as('porthole'), stack.as('porthole-reaper')]);
-    // The namespace's own standard would refuse some pods first; one that stood already may have none.
+    // The namespace's own standard would refuse some pods first; one that stood already may have
+    // none.
     const { previews } = stack.config.namespaces;
     await fixture.kubectl(['label', 'namespace', previews, 'pod-security.kubernetes.io/enforce-']);
   }, 60_000);

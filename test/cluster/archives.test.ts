@@ -1,4 +1,7 @@
-/** Sandboxes of a cluster are archived and restored, by accounts that have what the infrastructure program gives them and nothing else. */
+/**
+ * Sandboxes of a cluster are archived and restored, by accounts that have what the infrastructure
+ * program gives them and nothing else.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,8 +12,8 @@ import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { type S3Server, s3Missing, startS3 } from '#test/support/seaweedfs.ts';
 import { SIGNING_KEYS } from '#test/infra/support/stack-files.ts';
 import { suite } from '#test/support/suite.ts';
-import { archiveEnvironmentPlan } from '../../infra/archives/archives.plan.ts';
-import { sandboxEnvironmentPlan } from '../../infra/functions/sandbox-provider.plan.ts';
+import { archiveEnvironmentPlan } from '../../infra/archives.plan.ts';
+import { sandboxEnvironmentPlan } from '../../infra/sandbox-provider.plan.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
 import { cluster, missing } from './fixture/cluster.ts';
@@ -86,7 +89,10 @@ function areKeptAndRestored(sandboxes: object, startController?: (stack: Guarded
       Sandbox__Preview__Namespace: config.namespaces.previews,
     };
   };
-  /** A host on the same records as the one before, which must have ended, with the token of this account. */
+  /**
+   * A host on the same records as the one before, which must have ended, with the token of this
+   * account.
+   */
   const startAs = async (account: string): Promise<TestHost> => {
     const file = join(folder, account);
     writeFileSync(file, await kubeconfigOf((await stack.as(account)).access));

@@ -1,4 +1,7 @@
-/** The sandbox bridge on the sandboxes of a real cluster: functions on this machine, previews through its Gateway. */
+/**
+ * The sandbox bridge on the sandboxes of a real cluster: functions on this machine, previews
+ * through its Gateway.
+ */
 import { bridgeContract, type BridgeUnderTest } from '#test/contracts/bridge.contract.ts';
 import { suite } from '#test/support/suite.ts';
 import { definitionsMissing } from './agent-sandbox-stand-in/definitions.ts';
@@ -16,8 +19,8 @@ suite('on pods', missing(), () => {
   bridgeContract(async () => bridge(await openOnPods({ environment })));
 });
 
-// Commands, files and streams reach the pod of a claim as they reach any pod: the provider's contract
-// shows that on claims, and what the bridge makes of them stands above.
+// Commands, files and streams reach the pod of a claim as they reach any pod: the provider's
+// contract shows that on claims, and what the bridge makes of them stands above.
 suite('on claims of agent-sandbox', missing() ?? definitionsMissing(), () => {
   bridgeContract(async () => bridge(await openOnClaims({ environment })), 'life');
 });

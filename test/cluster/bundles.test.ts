@@ -1,9 +1,12 @@
-/** The functions as `npm run build` makes them, invoked as API Gateway and EventBridge do, on a real API server and a real database. */
+/**
+ * The functions as `npm run build` makes them, invoked as API Gateway and EventBridge do, on a real
+ * API server and a real database.
+ */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { PREVIEW_TOKEN_PATTERN } from '#core/rules/preview-token.ts';
+import { PREVIEW_TOKEN_PATTERN } from '#core/previews/preview-token.ts';
 import { ANNOTATIONS, formatTime, LABELS, timeSlot } from '#constructs/names.ts';
-import { previewName } from '#core/rules/preview-token.ts';
+import { previewName } from '#core/previews/preview-token.ts';
 import { ROUTES } from '#handlers/routes.ts';
 import type { GatewayEvent } from '#host/serverless/gateway-event.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
@@ -81,7 +84,10 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
   const invoke = async (id: string, event: GatewayEvent) =>
     (await runtime.invoke(built.module(id), event)) as Result;
 
-  /** Calls a route through its stage, by the id of its function; gives what it says, once its status is right. */
+  /**
+   * Calls a route through its stage, by the id of its function; gives what it says, once its status
+   * is right.
+   */
   async function call<T>(
     id: string,
     status: number,

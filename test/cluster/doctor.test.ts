@@ -1,16 +1,19 @@
-/** The doctor in pods of a real cluster: a Debian-like image with Node, and one with nothing but busybox and the guest. */
+/**
+ * The doctor in pods of a real cluster: a Debian-like image with Node, and one with nothing but
+ * busybox and the guest.
+ */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { appProbe } from '#adapters/gateway/app-probe.ts';
+import { appProbe } from '#adapters/gateway/http-app-probe.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
-import type { RunRecord } from '#core/ports/run-records.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
-import { diagnoseSandbox } from '#core/use-cases/doctor/diagnose-sandbox.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { diagnoseSandbox } from '#core/diagnosis/diagnose-sandbox.ts';
 import {
   importPlainImage,
   importSandboxImage,

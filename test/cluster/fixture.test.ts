@@ -9,11 +9,11 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { collection, PODS } from '#adapters/kubernetes/client/collection.ts';
+import { collection, PODS } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
-import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster/cluster-streams.ts';
-import { FORWARD_SUBPROTOCOL } from '#adapters/kubernetes/sandboxes/guest/forward-messages.ts';
-import { PortStream } from '#adapters/kubernetes/sandboxes/guest/port-stream.ts';
+import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster-streams.ts';
+import { FORWARD_SUBPROTOCOL } from '#adapters/kubernetes/sandboxes/forward-messages.ts';
+import { PortStream } from '#adapters/kubernetes/sandboxes/port-stream.ts';
 import { suite } from '#test/support/suite.ts';
 import { BUSYBOX_IMAGE } from './fixture/fixture-images.ts';
 import { fixturePlan } from './fixture/fixture-plan.ts';
@@ -41,7 +41,9 @@ function missing(): string | undefined {
   return machineMissing(cache)[0] ?? (built ? undefined : 'its programs are not built: npm run cluster:up');
 }
 
-/** Runs `up` or `down` for the bed of this suite; kills it as soon as its output holds `killedAt`. */
+/**
+ * Runs `up` or `down` for the bed of this suite; kills it as soon as its output holds `killedAt`.
+ */
 async function script(name: 'up' | 'down', killedAt?: string): Promise<{ status: unknown; output: string }> {
   const own = { PORTHOLE_CLUSTER_DIR: place.runFolder, PORTHOLE_CLUSTER_NUMBER: String(place.number) };
   const child = spawn(process.execPath, [join(import.meta.dirname, 'bed', `${name}.ts`)], {
@@ -344,7 +346,8 @@ suite('taking the test cluster down', missing(), () => {
       const before = ours();
       expect(await script('up')).toMatchObject({ status: 0 });
       const after = ours();
-      // The very machine that the first up had made. One that starts a component is seen twice, until the component's own program has begun.
+      // The very machine that the first up had made. One that starts a component is seen twice,
+      // until the component's own program has begun.
       expect(after).toEqual(before.filter(isAlive));
       expect(after).toHaveLength(3);
     },

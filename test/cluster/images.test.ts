@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
 import { suite } from '#test/support/suite.ts';
-import { functionsPort } from '../../infra/functions/environment.plan.ts';
+import { functionsPort } from '../../infra/environment.plan.ts';
 import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 import { type BuiltImages, builtImages, imagesMissing } from './images/built-images.ts';
 import { GUEST } from './guards/actor.ts';

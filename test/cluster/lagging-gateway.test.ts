@@ -1,21 +1,24 @@
-/** Starts behind a gateway that takes its time, on a real API server: whoever is told that a preview is ready finds it so. */
+/**
+ * Starts behind a gateway that takes its time, on a real API server: whoever is told that a preview
+ * is ready finds it so.
+ */
 import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
-import { collection, type Collection, HTTP_ROUTES } from '#adapters/kubernetes/client/collection.ts';
-import { gate } from '#adapters/kubernetes/client/gate.ts';
+import { collection, type Collection, HTTP_ROUTES } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import { gate } from '#adapters/kubernetes/client/exchange.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import { systemClock } from '#adapters/system/system-clock.ts';
-import { NO_QUOTAS } from '#core/rules/quotas.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { RunRecord } from '#core/ports/run-records.ts';
-import { startPreview } from '#core/use-cases/start-preview.ts';
+import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
+import { startPreview } from '#core/previews/start-preview.ts';
 import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-fixture.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { suite } from '#test/support/suite.ts';

@@ -1,4 +1,7 @@
-/** The porthole command in a pod, which calls back over the network: functions on this machine, sandboxes in a real cluster. */
+/**
+ * The porthole command in a pod, which calls back over the network: functions on this machine,
+ * sandboxes in a real cluster.
+ */
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe } from '@jest/globals';
-import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
+import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
-import { createGatewayProbe } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
-import { systemClock } from '#adapters/system/system-clock.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
+import { createGatewayProbe } from '#adapters/kubernetes/previews/gateway-probe.ts';
+import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { PREVIEW_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';
@@ -40,7 +40,10 @@ const sandbox = { ...BOX, podName: sandboxObjectName(BOX.id) };
 let here: Cluster;
 let client: KubernetesClient;
 
-/** One namespace for all, with the quota that caps previews and a sandbox pod that serves on one port. */
+/**
+ * One namespace for all, with the quota that caps previews and a sandbox pod that serves on one
+ * port.
+ */
 async function furnish(): Promise<void> {
   const { pod: guested, volumeClaim } = sandboxPodManifests({
     namespace: NAMESPACE,

@@ -12,7 +12,10 @@ import { type ClusterHost, openOnClaims, openOnPods } from './hosts/cluster-host
 // Nobody looks at these previews: their starts need not wait for a Gateway.
 const environment = { SANDBOX_RETENTION_HOURS: '1', Sandbox__Preview__ReadyTimeoutSeconds: '1' };
 
-/** A line each. One that is on its way out stands with the time since when: nothing can use it any more. */
+/**
+ * A line each. One that is on its way out stands with the time since when: nothing can use it any
+ * more.
+ */
 const VOLUMES =
   '--output=jsonpath={range .items[*]}{.metadata.name}{.metadata.deletionTimestamp}{"\\n"}{end}';
 

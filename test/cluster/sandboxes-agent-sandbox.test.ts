@@ -1,8 +1,11 @@
-/** The agent-sandbox provider on a real cluster and the stack's own template, with a stand-in for agent-sandbox's controller. */
+/**
+ * The agent-sandbox provider on a real cluster and the stack's own template, with a stand-in for
+ * agent-sandbox's controller.
+ */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
 import { defaultProvider } from '#adapters/kubernetes/sandboxes/default-provider.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { labelValue, LABELS, sandboxObjectName } from '#constructs/names.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import {
@@ -41,7 +44,10 @@ suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
   const inNamespace = (...argv: string[]): Promise<string> => stack.kubectl(argv);
   const apply = (object: object) => stack.kubectl(['apply', '--filename=-'], JSON.stringify(object));
 
-  /** As the functions of a stack would have it: by the token of their own account, under all that guards the stack. */
+  /**
+   * As the functions of a stack would have it: by the token of their own account, under all that
+   * guards the stack.
+   */
   const open = async (warmPool: string, images = {}, account?: Actor): Promise<SandboxProvider> => {
     const { client, access } = account ?? (await stack.as('porthole'));
     const { previews: namespace } = stack.config.namespaces;

@@ -2,17 +2,17 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { collection, VOLUME_CLAIMS } from '#adapters/kubernetes/client/collection.ts';
+import { collection, VOLUME_CLAIMS } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import { find } from '#adapters/kubernetes/sandboxes/cluster/await-object.ts';
-import type { GuestReach } from '#adapters/kubernetes/sandboxes/guest/pod-guests.ts';
+import { find } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
+import type { GuestReach } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import {
   codeOf,
@@ -192,7 +192,8 @@ suite('kubernetes provider', missing(), () => {
       await provider.create({ id });
       expect(await provider.inspect(id)).toMatchObject({ state: 'running' });
 
-      // A removal that a crash cut off after its first step: seen as such, not to be resumed, and finished by a create.
+      // A removal that a crash cut off after its first step: seen as such, not to be resumed, and
+      // finished by a create.
       await run(provider, id, ['touch', 'old']);
       await inNamespace('delete', 'pvc', sandboxObjectName(id), '--wait=false');
       expect(await codeOf(provider.resume(id))).toBe('sandbox_not_found');
@@ -254,7 +255,8 @@ suite('kubernetes provider', missing(), () => {
       killed.stdout.resume();
       killed.stderr.resume();
       expect(await codeOf(killed.exited)).toBe('exec_transport_error');
-      // The pod's status tells of the end, and then of the new start, when the guest may have answered again already.
+      // The pod's status tells of the end, and then of the new start, when the guest may have
+      // answered again already.
       const read = async (): Promise<string> => {
         await provider.resume(id);
         return (await run(provider, id, ['cat', 'kept'])).stdout;

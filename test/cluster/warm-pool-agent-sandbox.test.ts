@@ -1,10 +1,13 @@
-/** The pool of agent-sandbox on a real cluster, by the functions' own token, with a stand-in for agent-sandbox's controller. */
+/**
+ * The pool of agent-sandbox on a real cluster, by the functions' own token, with a stand-in for
+ * agent-sandbox's controller.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
-import { createAgentSandboxPool } from '#adapters/kubernetes/sandboxes/claims/warm-pool.ts';
+import { createAgentSandboxPool } from '#adapters/kubernetes/sandboxes/claim-pool.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { warmPoolContract } from '#test/contracts/warm-pool.contract.ts';

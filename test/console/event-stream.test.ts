@@ -1,5 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { createEventParser, followEvents, type StreamEvent } from '../../console/src/live/event-stream.ts';
+import {
+  createEventParser,
+  followEvents,
+  type StreamEvent,
+} from '../../console/src/live/browser-event-stream.ts';
 
 describe('the parser of server-sent events', () => {
   const STREAM =

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { bytesOf, pictureType, textOf } from '../../console/src/files/file-kind.ts';
+import { bytesOf, pictureType, textOf } from '../../console/src/files/file-names.ts';
 
 const bytes = (text: string) => new Uint8Array(Buffer.from(text, 'latin1'));
 

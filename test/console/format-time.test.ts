@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { formatSize, timeAgo, timeLeft } from '../../console/src/live/format-time.ts';
+import { formatSize, timeAgo, timeLeft } from '../../console/src/live/clock.ts';
 
 describe('words of the console', () => {
   test.each([

@@ -6,7 +6,7 @@ import {
   readInputs,
   valuesOf,
   withField,
-} from '../../console/src/editor/inputs.ts';
+} from '../../console/src/editor/tool-inputs.ts';
 import { parseJson } from '../../console/src/editor/parse-json.ts';
 import { fieldsOf, type FormField } from '../../console/src/editor/schema-form.ts';
 

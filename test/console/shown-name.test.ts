@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { isReachable, nameProblem, shownName } from '../../console/src/files/shown-name.ts';
+import { isReachable, nameProblem, shownName } from '../../console/src/files/file-names.ts';
 
 describe('the name of a file', () => {
   test.each([

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { App, Chart } from 'cdk8s';
-import { Preview, previewManifests, type PreviewProps } from '#constructs/preview.ts';
+import { Preview, previewManifests, type PreviewProps } from '#constructs/preview-objects.ts';
 
 const TOKEN = 'calm-blue-otter-aaaaaaaaaaaaaaaaaaaaaaaaaa';
 const PROPS: PreviewProps = {
@@ -238,7 +238,7 @@ test('a preview in a chart shows what it has resolved, and is synthesised with t
 
 test('the path of a preview does not load cdk8s-plus, which doubles the start', async () => {
   const script = `
-    await import('#constructs/preview.ts');
+    await import('#constructs/preview-objects.ts');
     const { createRequire } = await import('node:module');
     const loaded = Object.keys(createRequire(import.meta.url).cache);
     console.log(loaded.some((file) => file.includes('/cdk8s/')), loaded.some((file) => file.includes('cdk8s-plus')));`;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
-import type { ArchiveStore } from '#core/ports/archive-store.ts';
+import type { ArchiveStore } from '#core/archives/archive-store.ts';
 
 export interface StoreUnderTest {
   readonly store: ArchiveStore;

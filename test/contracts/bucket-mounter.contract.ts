@@ -9,8 +9,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ownerOf } from '#adapters/local/drop-root.ts';
 import { NamespaceMounter, type NamespaceMounterOptions } from '#adapters/mounts/namespace-mounter.ts';
 import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
-import type { BucketMount } from '#core/ports/bucket-mounter.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { BucketMount } from '#core/mounts/mount-bucket.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { type S3Server, startS3 } from '#test/support/seaweedfs.ts';
 
 export interface BucketHarness {

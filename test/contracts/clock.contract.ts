@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { WakingClock } from '#core/ports/clock.ts';
+import type { WakingClock } from '#core/shared/clock-and-ids.ts';
 
 /** What every clock must do. `pass` lets so many milliseconds go by on it. */
 export function clockContract(

@@ -24,7 +24,10 @@ interface Diagnosis {
   readonly ports: Port[];
 }
 
-/** What the doctor must find in sandboxes of whatever provider; `settings` are those of the host, beside its people. */
+/**
+ * What the doctor must find in sandboxes of whatever provider; `settings` are those of the host,
+ * beside its people.
+ */
 export function doctorContract(settings: () => Readonly<Record<string, string>>): void {
   let porthole: TestHost;
   let run: MadeRun;

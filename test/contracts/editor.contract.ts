@@ -51,8 +51,9 @@ export function run(inputs, context) {
 };
 
 /**
- * Leaves a process in a session of its own, once, and says whether the one that it has left before still runs. The command line tells that of an old one alone: right
- * after its exec a process has none yet.
+ * Leaves a process in a session of its own, once, and says whether the one that it has left before
+ * still runs. The command line tells that of an old one alone: right after its exec a process has
+ * none yet.
  */
 const LEAVES: Readonly<Record<Language, string>> = {
   python: `
@@ -80,7 +81,10 @@ export function run(inputs, context) {
 `,
 };
 
-/** What the editor promises over HTTP, wherever its records and its sandboxes are. Its first seven tests are the story's own criteria. */
+/**
+ * What the editor promises over HTTP, wherever its records and its sandboxes are. Its first seven
+ * tests are the story's own criteria.
+ */
 export function editorContract(
   settings: () => Readonly<Record<string, string>>,
   languages: readonly Language[] = ['python', 'node'],

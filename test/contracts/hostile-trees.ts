@@ -4,11 +4,11 @@
  * Imports no test library: the host that runs as an ordinary user runs it as well.
  */
 import { Readable } from 'node:stream';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
-import { listWorkspaceFiles } from '#core/use-cases/list-workspace-files.ts';
-import { persistWorkspace } from '#core/use-cases/persist-workspace.ts';
-import { runToEnd } from '#core/use-cases/run-to-end.ts';
-import { readWorkspaceFile, writeWorkspaceFile } from '#core/use-cases/workspace-files.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { listWorkspaceFiles } from '#core/files/list-workspace-files.ts';
+import { persistWorkspace } from '#core/files/persist-workspace.ts';
+import { runToEnd } from '#core/processes/collect-command.ts';
+import { readWorkspaceFile, writeWorkspaceFile } from '#core/files/workspace-files.ts';
 
 const NAMES: readonly string[] = [
   'outputs',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Ids } from '#core/ports/ids.ts';
-import { isPreviewToken } from '#core/rules/preview-token.ts';
-import { RUN_ID } from '#core/rules/run-id.ts';
+import type { Ids } from '#core/shared/clock-and-ids.ts';
+import { isPreviewToken } from '#core/previews/preview-token.ts';
+import { RUN_ID } from '#core/runs/find-run.ts';
 
 /** What every Ids must do. */
 export function idsContract(name: string, make: () => Ids): void {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { serverList } from '#guest/protocol/servers.ts';
+import { serverList } from '#guest/protocol/servers-protocol.ts';
 import { execute } from '#test/host/support/commands.ts';
 import type { TestHost } from '#test/support/in-process-host.ts';
 import { repetitions } from '#test/support/suite.ts';
@@ -8,7 +8,9 @@ import { repetitions } from '#test/support/suite.ts';
 const SAYS = `console.log(process.env.TOKEN, process.env.OWN);
   require('http').createServer((_, r) => r.end('hi')).listen(process.env.PORT, '127.0.0.1')`;
 
-/** Declared servers over stop and resume, with the variables that no file of the workspace holds. */
+/**
+ * Declared servers over stop and resume, with the variables that no file of the workspace holds.
+ */
 export function lastingServersContract(
   open: () => Promise<{ readonly porthole: TestHost; end(): Promise<void> }>,
 ): void {

@@ -37,7 +37,10 @@ export const CREDENTIALS = {
   R2_SECRET_ACCESS_KEY: SECRETS.r2Secret,
 } as const;
 
-/** Prints the environment and command line of every process, and every file that can be read, but for the programs of the image. */
+/**
+ * Prints the environment and command line of every process, and every file that can be read, but
+ * for the programs of the image.
+ */
 const TELL_ALL = `
 const { readdirSync, readFileSync, lstatSync } = require('fs');
 const { join } = require('path');

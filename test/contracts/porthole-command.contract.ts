@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PREVIEW_TOKEN_PATTERN } from '#core/rules/preview-token.ts';
+import { PREVIEW_TOKEN_PATTERN } from '#core/previews/preview-token.ts';
 import { startHostProcess } from '#test/support/host-process.ts';
 import { call, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { type CommandResult, execute, serve } from '#test/host/support/commands.ts';
@@ -28,7 +28,10 @@ async function shell(
   return { code: result.exitCode, stdout: result.stdout.toString(), stderr: result.stderr.toString() };
 }
 
-/** What the command in sandboxes must do, and their channel to the host, with whatever provider; `settings` are those of the host, beside its people. */
+/**
+ * What the command in sandboxes must do, and their channel to the host, with whatever provider;
+ * `settings` are those of the host, beside its people.
+ */
 export function portholeCommandContract(settings: () => Readonly<Record<string, string>>): void {
   describe('in a sandbox, the porthole command', () => {
     let porthole: TestHost;
@@ -246,7 +249,10 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
 
     let programs = 0;
 
-    /** Speaks to the channel in bytes; says what came back. Each has a file of its own, for two may speak at once. */
+    /**
+     * Speaks to the channel in bytes; says what came back. Each has a file of its own, for two may
+     * speak at once.
+     */
     const raw = (program: string): Promise<string> => {
       programs += 1;
       return shell(

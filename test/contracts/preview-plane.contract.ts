@@ -1,13 +1,13 @@
 /**
- * What every PreviewPlane must do, wherever its previews live. It speaks to the plane through the port alone; what the port cannot do (serve a request, spoil an
- * object) the harness does.
+ * What every PreviewPlane must do, wherever its previews live. It speaks to the plane through the
+ * port alone; what the port cannot do (serve a request, spoil an object) the harness does.
  */
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { PortholeError } from '#core/errors.ts';
-import type { Preview, PreviewPlane, PreviewSpec } from '#core/ports/preview-plane.ts';
-import { formatPreviewToken, previewName } from '#core/rules/preview-token.ts';
+import type { Preview, PreviewPlane, PreviewSpec } from '#core/previews/preview-plane.ts';
+import { formatPreviewToken, previewName } from '#core/previews/preview-token.ts';
 import { collect } from '#test/support/collect.ts';
 
 /** An empty plane and what is around it. */
@@ -26,9 +26,15 @@ export interface PreviewPlaneHarness {
   now(): Date;
   /** Whether a request to the preview's URL (or port) reaches the sandbox now. */
   reaches(preview: Preview): Promise<boolean>;
-  /** The same store through another instance, as after a restart; undefined where previews die with the process. */
+  /**
+   * The same store through another instance, as after a restart; undefined where previews die with
+   * the process.
+   */
   reopen?(): Promise<PreviewPlane>;
-  /** Puts objects into the store that are not ours or cannot be read, and gives a look at them: equal while nobody has touched them. */
+  /**
+   * Puts objects into the store that are not ours or cannot be read, and gives a look at them:
+   * equal while nobody has touched them.
+   */
   plantForeign?(): Promise<() => Promise<unknown>>;
   /** Leaves what a crash in the middle of `open` leaves, made at `at`. */
   leavePartiallyMade?(at: Date): Promise<void>;

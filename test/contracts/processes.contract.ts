@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { ProcessInfo } from '#guest/protocol/processes.ts';
-import type { ServerInfo } from '#guest/protocol/servers.ts';
+import type { ProcessInfo } from '#guest/protocol/processes-protocol.ts';
+import type { ServerInfo } from '#guest/protocol/servers-protocol.ts';
 import type { Answer, TestHost } from '#test/support/in-process-host.ts';
 import { type EventStream, openEventStream } from '#test/host/support/event-stream.ts';
 import { ALICE, BOB } from '#test/host/support/people.ts';
@@ -31,8 +31,8 @@ export interface ProcessesHost {
 }
 
 /**
- * Processes, servers and ports over HTTP, for callers of `PEOPLE`, on whatever sandboxes `open` gives it.
- * `publishes`: what happens in a sandbox is an event of it and of its runs.
+ * Processes, servers and ports over HTTP, for callers of `PEOPLE`, on whatever sandboxes `open`
+ * gives it. `publishes`: what happens in a sandbox is an event of it and of its runs.
  */
 export function processesContract(
   open: () => Promise<ProcessesHost>,

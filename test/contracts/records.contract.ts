@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Owner } from '#core/ports/owner.ts';
-import type { Page, PageRequest } from '#core/ports/page.ts';
-import type { EndReason, Tombstone } from '#core/ports/preview-records.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { RunRecord } from '#core/ports/run-records.ts';
+import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { Page, PageRequest } from '#core/shared/reads.ts';
+import type { EndReason, Tombstone } from '#core/previews/preview-records.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
 import { type Missing, suite } from '#test/support/suite.ts';
 import { approvalsContract } from './records/approvals.contract.ts';
 import { endedSessionsContract } from './records/ended-sessions.contract.ts';
@@ -388,7 +388,8 @@ export function recordsContract(
               );
               for (const [port, generation] of before) {
                 const froms = new Set(batch.filter((end) => end.port === port).map(({ from }) => from));
-                // Ends that run side by side may chain, in any order: as far as an unbroken row of `from`s leads.
+                // Ends that run side by side may chain, in any order: as far as an unbroken row of
+                // `from`s leads.
                 let furthest = generation;
                 while (froms.has(furthest)) furthest += 1;
                 const now = await records.previews.generation(runId, port);

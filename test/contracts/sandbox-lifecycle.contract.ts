@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
-import type { WakingClock } from '#core/ports/clock.ts';
-import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
-import { base32 } from '#core/rules/preview-token.ts';
-import { createSandbox } from '#core/use-cases/create-sandbox.ts';
-import { collectOrphans } from '#core/use-cases/collect-orphans.ts';
-import { runLifecyclePass } from '#handlers/lifecycle.ts';
+import type { WakingClock } from '#core/shared/clock-and-ids.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
+import { base32 } from '#core/previews/preview-token.ts';
+import { createSandbox } from '#core/sandboxes/create-sandbox.ts';
+import { collectOrphans } from '#core/sandboxes/collect-orphans.ts';
+import { runLifecyclePass } from '#handlers/ops/scheduled.ts';
 import type { Services } from '#handlers/services.ts';
 import { pinnedClock, type PinnedClock } from '#test/doubles/pinned-clock.ts';
 import { execute, readEvents, serve } from '#test/host/support/commands.ts';
@@ -36,7 +36,10 @@ interface Told {
 
 const MINUTE = 60_000;
 
-/** The lives of sandboxes over HTTP and by the pass, on real sandboxes, by a clock that stands still. */
+/**
+ * The lives of sandboxes over HTTP and by the pass, on real sandboxes, by a clock that stands
+ * still.
+ */
 export function sandboxLifecycleContract(
   open: (clock: WakingClock) => Promise<LifecycleFixture>,
   { seesTraffic }: LifecycleContractOptions,

@@ -1,5 +1,6 @@
 /**
- * What every SandboxProvider must do, whatever it is made of. Sandboxes need a shell and node; nothing else is assumed.
+ * What every SandboxProvider must do, whatever it is made of. Sandboxes need a shell and node;
+ * nothing else is assumed.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -7,11 +8,14 @@ import { setTimeout as after } from 'node:timers/promises';
 import type { Duplex, Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { PortholeError } from '#core/errors.ts';
-import type { ExecCommand, ExecExit, SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { ExecCommand, ExecExit, SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { survivesHostileTrees } from './hostile-trees.ts';
 
 export interface ContractCapabilities {
-  /** Whether each sandbox has ports of its own; false only where there is no isolation, and the promise is not made. */
+  /**
+   * Whether each sandbox has ports of its own; false only where there is no isolation, and the
+   * promise is not made.
+   */
   readonly ownNetwork: boolean;
 }
 
@@ -72,7 +76,10 @@ export async function until(stream: Readable, text: string): Promise<string> {
   throw new Error(`the stream ended without ${text}: ${seen}`);
 }
 
-/** Starts a server inside that greets with its name, and waits until it listens. Resolves to its port, which the sandbox chose if 0. */
+/**
+ * Starts a server inside that greets with its name, and waits until it listens. Resolves to its
+ * port, which the sandbox chose if 0.
+ */
 export async function serve(
   provider: SandboxProvider,
   id: string,

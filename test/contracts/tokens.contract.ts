@@ -1,15 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { PortholeError } from '#core/errors.ts';
-import type { SandboxClaims, Tokens } from '#core/ports/tokens.ts';
-import { isPreviewToken } from '#core/rules/preview-token.ts';
+import type { SandboxClaims, Tokens } from '#core/auth/authenticator.ts';
+import { isPreviewToken } from '#core/previews/preview-token.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.000Z');
 const RUN = fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/);
 const COORDINATES = fc.tuple(RUN, fc.integer({ min: 1, max: 65_535 }), fc.nat(1_000));
 
 /**
- * What every Tokens must do. `make` gives an instance of its own each time, on the keys that are named, the first one present; the key of a name is always the same.
+ * What every Tokens must do. `make` gives an instance of its own each time, on the keys that are
+ * named, the first one present; the key of a name is always the same.
  */
 export function tokensContract(name: string, make: (kids: readonly [string, ...string[]]) => Tokens): void {
   describe(`${name} as tokens`, () => {

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { randomIds } from '#adapters/system/random-ids.ts';
-import type { Owner } from '#core/ports/owner.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
-import type { WarmPool } from '#core/ports/warm-pool.ts';
-import { POOL_OWNER } from '#core/rules/pool-owner.ts';
-import { NO_QUOTAS } from '#core/rules/quotas.ts';
-import { createSandbox } from '#core/use-cases/create-sandbox.ts';
-import { keepLifecycle } from '#core/use-cases/keep-lifecycle.ts';
-import { managedPool } from '#core/use-cases/warm-pool/managed-pool.ts';
+import { randomIds } from '#adapters/system/clock-and-random-ids.ts';
+import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { WarmPool } from '#core/sandboxes/warm-pool.ts';
+import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
+import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
+import { createSandbox } from '#core/sandboxes/create-sandbox.ts';
+import { keepLifecycle } from '#core/sandboxes/lifecycle-pass.ts';
+import { managedPool } from '#core/sandboxes/managed-pool.ts';
 import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';
 import { mortal } from '#test/doubles/mortal.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
@@ -61,7 +61,8 @@ export function warmClaimsContract(
       pools.push(pool);
       return pool;
     };
-    // Two servers on one database, and a server of its own for each one that is killed in the middle of taking.
+    // Two servers on one database, and a server of its own for each one that is killed in the
+    // middle of taking.
     const [one, two] = [openPool(deps), openPool(deps)];
     await one.prime();
     await two.prime();

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Owner } from '#core/ports/owner.ts';
-import type { WarmPool, WarmPoolConfig } from '#core/ports/warm-pool.ts';
+import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { WarmPool, WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
 import { poolConfig, settled } from '#test/support/warm-pools.ts';
 
 /** An empty pool, and what its sandboxes run on. */
@@ -15,7 +15,10 @@ export interface WarmPoolHarness {
 
 const ALICE: Owner = { user: 'alice', org: 'acme' };
 
-/** What every warm pool promises. `hands`: whether `take` gives what is ready, or the provider's own `create` does. */
+/**
+ * What every warm pool promises. `hands`: whether `take` gives what is ready, or the provider's own
+ * `create` does.
+ */
 export function warmPoolContract(
   open: () => Promise<WarmPoolHarness>,
   { hands }: { readonly hands: boolean },

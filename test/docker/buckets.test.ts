@@ -1,9 +1,9 @@
 /** Buckets in containers. */
 import { expect, jest, test } from '@jest/globals';
-import { containerProcess } from '#adapters/docker/containers/container-process.ts';
+import { containerProcess } from '#adapters/docker/container-state.ts';
 import { containerMountTarget } from '#adapters/mounts/container-mount-target.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
-import type { BucketMount } from '#core/ports/bucket-mounter.ts';
+import type { BucketMount } from '#core/mounts/mount-bucket.ts';
 import { bucketMounterContract } from '#test/contracts/bucket-mounter.contract.ts';
 import { bucketsMissing, startS3 } from '#test/support/seaweedfs.ts';
 import { suite } from '#test/support/suite.ts';

@@ -1,4 +1,7 @@
-/** The images that ship with the catalogue, built from their Dockerfiles, as sandboxes of a real engine. */
+/**
+ * The images that ship with the catalogue, built from their Dockerfiles, as sandboxes of a real
+ * engine.
+ */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { say, imagesMissing, withBuilds } from '#test/cluster/images/built-images.ts';
 import { CATALOGUE_RECIPES } from '#test/cluster/images/image-recipe.ts';

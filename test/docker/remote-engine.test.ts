@@ -6,7 +6,7 @@ import { createServer, type Server, type TLSSocket } from 'node:tls';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { engineAddress } from '#adapters/docker/engine/engine-address.ts';
+import { engineAddress } from '#adapters/docker/engine-address.ts';
 import { codeOf, run, sandboxId, serve, talk } from '#test/contracts/sandbox-provider.contract.ts';
 import {
   authorityFiles,

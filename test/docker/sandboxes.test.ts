@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createDockerProvider, type DockerProvider } from '#adapters/docker/docker-provider.ts';
-import { persistWorkspace } from '#core/use-cases/persist-workspace.ts';
+import { persistWorkspace } from '#core/files/persist-workspace.ts';
 import {
   bytes,
   codeOf,

@@ -1,8 +1,9 @@
 /**
  * Every fenced block of README.md and `docs` is executed, validated, or marked as output (```text).
- * The blocks of a page run in order, as written, in one bash in an empty folder, against a host in this process. Only the
- * port 8787 is replaced. curl fails on an error status, by a setting in the home folder.
- * `npm`, `docker`, `pulumi` and `kubectl` are stand-ins (`stand-ins.ts`): they check their arguments against the repository.
+ * The blocks of a page run in order, as written, in one bash in an empty folder, against a host in
+ * this process. Only the port 8787 is replaced. curl fails on an error status, by a setting in the
+ * home folder. `npm`, `docker`, `pulumi` and `kubectl` are stand-ins (`stand-ins.ts`): they check
+ * their arguments against the repository.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
@@ -14,13 +15,13 @@ import { delimiter, dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { readMountRequest } from '#core/rules/mount-request.ts';
+import { readMountRequest } from '#core/mounts/mount-request.ts';
 import { ROUTES } from '#handlers/routes.ts';
 import { readConfig } from '#host/config/config.ts';
 import { serve } from '#test/host/support/commands.ts';
 import { makeRun } from '#test/host/support/runs.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
-import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
+import { readStackConfig } from '../../infra/read-stack-config.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const SERVICE_KEY = 'the-service-key-of-the-pages';
@@ -37,7 +38,10 @@ interface Block {
   readonly prose: string;
 }
 
-/** The fenced blocks of a page, also in lists and quotations, without the indentation of their fence. */
+/**
+ * The fenced blocks of a page, also in lists and quotations, without the indentation of their
+ * fence.
+ */
 function blocksOf(page: string): Block[] {
   const blocks: Block[] = [];
   let open: { line: number; indent: string; fence: string; language: string; code: string[] } | undefined;
@@ -138,7 +142,10 @@ async function runPage(page: string, porthole: TestHost, folder: string): Promis
 type Values = Readonly<Record<string, unknown>>;
 const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** The stack that the page leads to: `Pulumi.prod.yaml` with the page's blocks, and what its commands set. */
+/**
+ * The stack that the page leads to: `Pulumi.prod.yaml` with the page's blocks, and what its
+ * commands set.
+ */
 async function validateStack({ folder }: Page, blocks: readonly Block[]): Promise<void> {
   const { config } = parse(await readFile(join(ROOT, 'Pulumi.prod.yaml'), 'utf8')) as { config: Values };
   const stack: Record<string, unknown> = { ...config };

@@ -1,8 +1,9 @@
 /**
- * The programs of the pages that a test cannot run: a Pulumi engine with a cloud behind it, `docker build` and
- * `docker push`, a cluster, `npm ci`. They do nothing. Each checks its arguments against the repository, and fails
- * on what the real program would not accept there, or on what no page has used before.
- * Usage: `stand-ins.ts PROGRAM ARGUMENT…` in the folder of a page. `stack.json` and `images.json` are its state.
+ * The programs of the pages that a test cannot run: a Pulumi engine with a cloud behind it, `docker
+ * build` and `docker push`, a cluster, `npm ci`. They do nothing. Each checks its arguments against
+ * the repository, and fails on what the real program would not accept there, or on what no page has
+ * used before. Usage: `stand-ins.ts PROGRAM ARGUMENT…` in the folder of a page. `stack.json` and
+ * `images.json` are its state.
  */
 import { existsSync, fstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -70,9 +71,7 @@ async function pulumi([command = '', ...rest]: readonly string[]): Promise<void>
     say(process.env['STAND_IN_API_URL'] ?? '');
   } else if (command === 'config' && rest[0] === 'set') {
     const [, key = '', value] = named;
-    const { StackConfigSchema, SECRET_KEYS } = await import(
-      '../../infra/stack-config/stack-config-schema.ts'
-    );
+    const { StackConfigSchema, SECRET_KEYS } = await import('../../infra/stack-config-schema.ts');
     const name = key.replace(/^porthole:/, '');
     check(name !== key && name in StackConfigSchema.shape, 'infra/stack-config has no such key');
     const isSecret = rest.includes('--secret');

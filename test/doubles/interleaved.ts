@@ -1,13 +1,15 @@
-import type { PreviewPlane } from '#core/ports/preview-plane.ts';
-import type { PreviewRecords } from '#core/ports/preview-records.ts';
-import type { Records } from '#core/ports/records.ts';
+import type { PreviewPlane } from '#core/previews/preview-plane.ts';
+import type { PreviewRecords } from '#core/previews/preview-records.ts';
+import type { Records } from '#core/shared/records.ts';
 import { collect } from '#test/support/collect.ts';
 
 /** Somebody else's turn: resolves when it is ours again. */
 export type Turn = (label: string) => Promise<void>;
 
 /**
- * A plane as it is met across a network: others may act between the call and its effect, and between the effect and its answer. */
+ * A plane as it is met across a network: others may act between the call and its effect, and
+ * between the effect and its answer.
+ */
 export function interleavedPlane(plane: PreviewPlane, turn: Turn): PreviewPlane {
   const around = <
     M extends Exclude<keyof PreviewPlane, 'hasUrls' | 'needsOpenAddress' | 'seesTraffic' | 'list'>,
@@ -43,7 +45,10 @@ export function interleavedPlane(plane: PreviewPlane, turn: Turn): PreviewPlane 
   };
 }
 
-/** Records as they are met across a network; each call is one transaction, so nothing happens within it. */
+/**
+ * Records as they are met across a network; each call is one transaction, so nothing happens within
+ * it.
+ */
 export function interleavedRecords(records: Records, turn: Turn): Records {
   const between = <T extends object>(store: T): T =>
     new Proxy(store, {

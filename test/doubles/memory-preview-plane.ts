@@ -1,9 +1,9 @@
 import { PortholeError } from '#core/errors.ts';
-import type { Clock } from '#core/ports/clock.ts';
-import type { Preview, PreviewPlane, Readiness } from '#core/ports/preview-plane.ts';
-import { isAmongFirst } from '#core/rules/preview-cap.ts';
-import { clampExpiry } from '#core/rules/preview-lifetime.ts';
-import { previewName } from '#core/rules/preview-token.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
+import type { Preview, PreviewPlane, Readiness } from '#core/previews/preview-plane.ts';
+import { isAmongFirst } from '#core/previews/preview-limits.ts';
+import { clampExpiry } from '#core/previews/preview-lifetime.ts';
+import { previewName } from '#core/previews/preview-token.ts';
 
 export interface MemoryPlaneOptions {
   readonly clock: Clock;
@@ -26,8 +26,9 @@ export interface MemoryPlane extends PreviewPlane {
 const HALF_MADE_MS = 120_000;
 
 /**
- * The plainest plane there can be, as a store across a network would do it: every method is one atomic step, and what `open` makes serves at once. `interleaved`
- * puts a pause before and after each step.
+ * The plainest plane there can be, as a store across a network would do it: every method is one
+ * atomic step, and what `open` makes serves at once. `interleaved` puts a pause before and after
+ * each step.
  */
 export function memoryPreviewPlane({
   clock,

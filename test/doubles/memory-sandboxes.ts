@@ -1,11 +1,16 @@
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 
-/** Sandboxes that are nothing but a state and a volume, whose every call may be the last of a process. */
+/**
+ * Sandboxes that are nothing but a state and a volume, whose every call may be the last of a
+ * process.
+ */
 export interface MemorySandboxes {
   readonly provider: SandboxProvider;
   /** Every sandbox that has a volume. */
   readonly states: Map<string, 'running' | 'stopped'>;
-  /** How many steps a process still makes before it is killed; each call is two. @default any number */
+  /**
+   * How many steps a process still makes before it is killed; each call is two. @default any number
+   */
   left: number;
   /** Awaited around each call: somebody else's turn. @default nobody's */
   turn: () => Promise<void>;

@@ -1,10 +1,13 @@
-import type { Records } from '#core/ports/records.ts';
-import type { SandboxRecords } from '#core/ports/sandbox-records.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { SandboxRecords } from '#core/sandboxes/sandbox-records.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 
 type Step = keyof SandboxProvider | keyof SandboxRecords;
 
-/** A process that is killed right before, or right after, it does one thing to a sandbox for the first time: nothing that it does later happens. */
+/**
+ * A process that is killed right before, or right after, it does one thing to a sandbox for the
+ * first time: nothing that it does later happens.
+ */
 export function mortal<T extends { readonly records: Records; readonly provider: SandboxProvider }>(
   services: T,
   when: 'before' | 'after',

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { randomIds } from '#adapters/system/random-ids.ts';
+import { randomIds } from '#adapters/system/clock-and-random-ids.ts';
 import { idsContract } from '#test/contracts/ids.contract.ts';
 import { numberedIds } from './numbered-ids.ts';
 

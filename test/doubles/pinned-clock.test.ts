@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { systemClock } from '#adapters/system/system-clock.ts';
+import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { clockContract } from '#test/contracts/clock.contract.ts';
 import { pinnedClock } from './pinned-clock.ts';
 

@@ -1,4 +1,4 @@
-import type { WakingClock } from '#core/ports/clock.ts';
+import type { WakingClock } from '#core/shared/clock-and-ids.ts';
 
 /** A clock that stands still until it is told to move. */
 export interface PinnedClock extends WakingClock {

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
 import { PortholeError } from '#core/errors.ts';
-import type { SandboxClaims, Tokens } from '#core/ports/tokens.ts';
-import { formatPreviewToken } from '#core/rules/preview-token.ts';
+import type { SandboxClaims, Tokens } from '#core/auth/authenticator.ts';
+import { formatPreviewToken } from '#core/previews/preview-token.ts';
 
-/** Tokens without a secret: the same in every process, and worth nothing. The first of `kids` is the present one. */
+/**
+ * Tokens without a secret: the same in every process, and worth nothing. The first of `kids` is the
+ * present one.
+ */
 export function plainTokens(kids: readonly [string, ...string[]] = ['key-1']): Tokens {
   return {
     currentKid: () => kids[0],

@@ -1,11 +1,14 @@
-/** `porthole` in a sandbox, against a real guest: servers and processes. Previews: test/core/use-cases/agent-access. */
+/**
+ * `porthole` in a sandbox, against a real guest: servers and processes. Previews:
+ * test/core/use-cases/agent-access.
+ */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { serverInfo } from '#guest/protocol/servers.ts';
+import { serverInfo } from '#guest/protocol/servers-protocol.ts';
 import { guestProcessesOf } from '#test/guest/support/guest-processes.ts';
 import { GuestProcess } from '#test/guest/support/guest-process.ts';
 

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { ExecCommand, ExecExit } from '#core/ports/sandbox-provider.ts';
+import type { ExecCommand, ExecExit } from '#core/sandboxes/sandbox-provider.ts';
 import { bytes, codeOf, talk, until } from '#test/contracts/sandbox-provider.contract.ts';
 import { GuestProcess } from '#test/guest/support/guest-process.ts';
 

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, rmSync, symlinkSync, truncateSync, writeFileSyn
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { guestHealth } from '#guest/protocol/answers.ts';
-import { serverInfo, serverList } from '#guest/protocol/servers.ts';
+import { serverInfo, serverList } from '#guest/protocol/servers-protocol.ts';
 import { guestProcessesOf } from '#test/guest/support/guest-processes.ts';
 import { GuestProcess } from '#test/guest/support/guest-process.ts';
 

@@ -1,8 +1,8 @@
 /** The WebSocket codec: whatever the pieces, the same messages. */
 import { array, assert, nat, property, tuple, uint8Array } from 'fast-check';
 import { expect, test } from '@jest/globals';
-import { EXEC } from '#guest/protocol/exec.ts';
-import { acceptKey, WebSocketReader, WebSocketWriter } from '#guest/protocol/web-socket.ts';
+import { EXEC } from '#guest/protocol/exec-protocol.ts';
+import { acceptKey, WebSocketReader, WebSocketWriter } from '#guest/protocol/web-socket-protocol.ts';
 
 type Sent = { readonly type: number; readonly payload: Buffer };
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { type Caller, LOCAL } from '#core/callers.ts';
-import { identify } from '#handlers/middleware/authenticate.ts';
+import { identify } from '#handlers/http/authenticate.ts';
 
 const CAROL: Caller = { kind: 'person', user: 'carol', org: 'acme', admin: false };
 const secured = {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { systemClock } from '#adapters/system/system-clock.ts';
+import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import type { Caller } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
-import { guardCredential, type GuardCredentialDeps } from '#handlers/guard-credential.ts';
+import { guardCredential, type GuardCredentialDeps } from '#handlers/http/guard-credential.ts';
 
 const ALICE: Caller = {
   kind: 'person',

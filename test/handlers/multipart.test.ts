@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { PassThrough, Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
-import { fieldText, multipartParts } from '#handlers/multipart.ts';
+import { fieldText, multipartParts } from '#handlers/http/multipart.ts';
 
 const LIMITS = { fields: 4, fieldBytes: 100, files: 4, fileBytes: 1_000, totalBytes: 20_000 };
 const TYPE = 'multipart/form-data; boundary=x';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { cookieOf } from '#handlers/session/session-cookie.ts';
+import { cookieOf } from '#handlers/auth/session-cookie.ts';
 
 test.each<[string, string | undefined]>([
   ['a=1; s=good; b=2', 'good'],

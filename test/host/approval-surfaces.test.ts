@@ -1,4 +1,7 @@
-/** A person decides, an agent waits: by everything that an agent can ask with, beside the route itself. */
+/**
+ * A person decides, an agent waits: by everything that an agent can ask with, beside the route
+ * itself.
+ */
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -137,7 +140,8 @@ describe('a host that is killed while an agent waits', () => {
     const id = await requested(porthole, run);
     await host.end('SIGKILL');
     host = await start();
-    // An MCP client whose connection broke calls again, as an agent would; the others do so by themselves.
+    // An MCP client whose connection broke calls again, as an agent would; the others do so by
+    // themselves.
     const again = surface === 'the MCP tool' ? ask(surface, place, run) : asking;
     if (again !== asking) gone.abort();
     const said = async () =>

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { reap } from '#handlers/reaper.ts';
+import { reap } from '#handlers/ops/scheduled.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { approvalsAsked, askAndLeave, askForPreview, decide, readTimeline } from './support/approvals.ts';
 import { ADA_ADMIN, ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { s3ArchiveStore } from '#adapters/archives/s3-archive-store.ts';
-import { archiveSandbox } from '#core/use-cases/archives/archive-sandbox.ts';
+import { s3ArchiveStore } from '#adapters/system/s3-archive-store.ts';
+import { archiveSandbox } from '#core/archives/archive-sandbox.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { type S3Server, s3Missing, startS3 } from '#test/support/seaweedfs.ts';
 import { suite } from '#test/support/suite.ts';

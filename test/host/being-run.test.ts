@@ -35,7 +35,9 @@ describe('a host that is ended and started again', () => {
   });
   afterAll(() => rm(dataDir, { recursive: true, force: true }));
 
-  /** Asks until the answer is as wanted; bounded, because a test that waits for ever says nothing. */
+  /**
+   * Asks until the answer is as wanted; bounded, because a test that waits for ever says nothing.
+   */
   const eventually = async (ask: () => Promise<Answer>, wanted: (answer: Answer) => boolean) => {
     for (let tries = 0; ; tries += 1) {
       const answer = await ask();
@@ -139,7 +141,8 @@ describe('a host that is ended and started again', () => {
       runs: { run_id: string; sandbox_id: string }[];
     }>().runs;
     expect(listed.map(({ run_id }) => run_id)).toEqual(expect.arrayContaining(made));
-    // A run whose making was cut off at its very end may stand in the list, but nobody was told of it: its sandbox is gone.
+    // A run whose making was cut off at its very end may stand in the list, but nobody was told of
+    // it: its sandbox is gone.
     const promised = listed.filter(({ run_id }) => made.includes(run_id)).map(({ sandbox_id }) => sandbox_id);
     for (const id of promised) expect((await running(id)).json()).toEqual({ running: true });
     const alive = async () => {

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { ROUTES } from '#handlers/routes.ts';
-import { SCOPES, type Scope, WHOLE_GRANT } from '#core/rules/grant.ts';
+import { SCOPES, type Scope, WHOLE_GRANT } from '#core/delegations/delegation-store.ts';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { execute } from './support/commands.ts';
 import { openEventStream } from './support/event-stream.ts';
@@ -621,7 +621,8 @@ describe('bad credentials', () => {
     ]) {
       bad.add(`${header}.${encode({ ...claims, ...change })}.${signature}`);
     }
-    // Well signed, and of something else: another kind, another sandbox, another generation, an unknown delegation, a token to come.
+    // Well signed, and of something else: another kind, another sandbox, another generation, an
+    // unknown delegation, a token to come.
     const other = await make();
     const unfit = [
       await tokens.signSandbox({ sandboxId: other.id, generation, by: { delegationId: made.delegation_id } }),

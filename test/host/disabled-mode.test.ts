@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { PREVIEW_TOKEN_PATTERN } from '#core/rules/preview-token.ts';
-import { reap } from '#handlers/reaper.ts';
+import { PREVIEW_TOKEN_PATTERN } from '#core/previews/preview-token.ts';
+import { reap } from '#handlers/ops/scheduled.ts';
 import { call, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { approvalsAsked, askForPreview, decide } from './support/approvals.ts';
 import { serve } from './support/commands.ts';

@@ -7,8 +7,8 @@ import { makeRun, outcome } from './support/runs.ts';
 
 const MAX = 33_554_432;
 
-// What files do is in the bridge's contract, and what hostile paths do in test/hostile; here is what
-// else can happen to an upload or a download.
+// What files do is in the bridge's contract, and what hostile paths do in test/hostile; here is
+// what else can happen to an upload or a download.
 describe('files', () => {
   let porthole: TestHost;
   let id: string;

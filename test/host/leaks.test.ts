@@ -13,13 +13,16 @@ import { type Callable, makeRun, startPreview } from './support/runs.ts';
 
 const SIGNING_KEY = Buffer.alloc(32, 'signing').toString('base64url');
 const QUOTED_KEY = 'key-"with"-quotes-and-\\-0123';
-/** Keys that nobody knows, as they turn up when people mix up installations: what is presented as a credential is a secret, too. */
+/**
+ * Keys that nobody knows, as they turn up when people mix up installations: what is presented as a
+ * credential is a secret, too.
+ */
 const WRONG_KEY = 'wrong-key-0123456789-wrong';
 const APP_SECRET = 'the-apps-own-session-4711';
 
 /**
- * One long and mostly failing day of a host, in its own process. Then whatever it said (both output streams, metrics, error bodies) is searched for
- * every token, key and password that was used.
+ * One long and mostly failing day of a host, in its own process. Then whatever it said (both output
+ * streams, metrics, error bodies) is searched for every token, key and password that was used.
  */
 describe('after a day of failures', () => {
   let dataDir: string;
@@ -178,7 +181,10 @@ describe('after a day of failures', () => {
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  /** The names of the secrets in a text, as they are and as URLs write them; the text itself would leak them again. */
+  /**
+   * The names of the secrets in a text, as they are and as URLs write them; the text itself would
+   * leak them again.
+   */
   const found = (text: string) => {
     const lower = text.toLowerCase();
     return [...secrets].flatMap(([name, secret]) =>

@@ -4,7 +4,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { PREVIEW_TOKEN_PATTERN } from '#core/rules/preview-token.ts';
+import { PREVIEW_TOKEN_PATTERN } from '#core/previews/preview-token.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { readTimeline } from './support/approvals.ts';
 import { execute, serve } from './support/commands.ts';

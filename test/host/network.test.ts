@@ -1,4 +1,7 @@
-/** The network of sandboxes as the API has it, with a proxy of this test in the place of the machine's way to the internet. */
+/**
+ * The network of sandboxes as the API has it, with a proxy of this test in the place of the
+ * machine's way to the internet.
+ */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';

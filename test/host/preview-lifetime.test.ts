@@ -1,6 +1,6 @@
-import { destroySandbox } from '#core/use-cases/destroy-sandbox.ts';
+import { destroySandbox } from '#core/sandboxes/end-sandbox.ts';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { reap } from '#handlers/reaper.ts';
+import { reap } from '#handlers/ops/scheduled.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { serve } from './support/commands.ts';
 import { type PinnedClock, pinnedClock } from './support/pinned-clock.ts';

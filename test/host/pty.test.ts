@@ -31,7 +31,10 @@ describe('the terminal', () => {
   };
   const sh = async (script: string, sandbox = id) =>
     (await execute(porthole, sandbox, ['bash', '-c', script])).stdout.toString();
-  /** Waits in the sandbox, for half a minute at most, until a condition of the shell holds; whether it does. */
+  /**
+   * Waits in the sandbox, for half a minute at most, until a condition of the shell holds; whether
+   * it does.
+   */
   const eventually = async (condition: string, sandbox = id) =>
     (await sh(`for n in {1..600}; do ${condition} && echo yes && exit; sleep 0.05; done`, sandbox)) ===
     'yes\n';

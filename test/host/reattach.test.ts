@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
-import type { ProcessInfo } from '#guest/protocol/processes.ts';
+import type { ProcessInfo } from '#guest/protocol/processes-protocol.ts';
 import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
 import { call } from '#test/support/in-process-host.ts';
 import { repetitions } from '#test/support/suite.ts';
@@ -69,7 +69,10 @@ interface Read {
   connections: number;
 }
 
-/** Reads on until the connection ends, or is given up after that many bytes, wherever in an event they end. */
+/**
+ * Reads on until the connection ends, or is given up after that many bytes, wherever in an event
+ * they end.
+ */
 function readOnce(id: string, read: Read, most: number): Promise<void> {
   read.connections += 1;
   return new Promise((resolve) => {

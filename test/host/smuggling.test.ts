@@ -5,7 +5,10 @@ import { inventory } from './support/inventory.ts';
 import { firstAnswer, rawExchange } from './support/raw-exchange.ts';
 import { makeRun, startPreview } from './support/runs.ts';
 
-/** What an attacker hides behind the first request: if it is ever answered, the two sides are out of step. */
+/**
+ * What an attacker hides behind the first request: if it is ever answered, the two sides are out of
+ * step.
+ */
 const HIDDEN = 'POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n';
 
 describe('ambiguous requests on the real host', () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { POOL_OWNER } from '#core/rules/pool-owner.ts';
+import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
 import { eventually } from '#test/contracts/sandbox-provider.contract.ts';
 import { settled } from '#test/support/warm-pools.ts';
 import { collect } from '#test/support/collect.ts';

@@ -3,11 +3,14 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocket } from 'ws';
-import type { MessageSocket } from '#core/ports/message-socket.ts';
+import type { MessageSocket } from '#core/terminals/message-socket.ts';
 import { asRequest, handshakeOf } from '#host/handshake.ts';
-import { acceptWebSocket } from '#host/web-socket.ts';
+import { acceptWebSocket } from '#host/web-socket-answer.ts';
 
-/** Between two pings, in milliseconds, where a test waits for them, and where it must not be disturbed. */
+/**
+ * Between two pings, in milliseconds, where a test waits for them, and where it must not be
+ * disturbed.
+ */
 const OFTEN = 40;
 const NEVER = 600_000;
 

@@ -104,7 +104,8 @@ suite(
     }, 60_000);
 
     test('a file that does not open for 45 s holds a request for 10', async () => {
-      // A lease (fcntl(2), F_SETLEASE): whoever opens the file waits until its holder lets go, or the kernel's patience ends.
+      // A lease (fcntl(2), F_SETLEASE): whoever opens the file waits until its holder lets go, or
+      // the kernel's patience ends.
       await harness.sh(
         'cd /workspace; rm -rf -- *; echo fine > leased; perl -e \'$SIG{IO} = "IGNORE"; open F, "+<", "leased"; fcntl(F, 1024, 1) or exit 1; open T, ">", "taken"; close T; sleep 60\' >/dev/null 2>&1 & until [ -e /workspace/taken ]; do sleep 0.1; done',
       );

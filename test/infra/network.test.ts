@@ -1,6 +1,6 @@
 import { STACK_LABELS } from '../../infra/labels.ts';
 import { describe, expect, test } from '@jest/globals';
-import { contains, exceptionsOf, reachesMetadataOnly } from '#core/rules/address-range.ts';
+import { contains, exceptionsOf, reachesMetadataOnly } from '#core/auth/address-range.ts';
 import {
   channelPlan,
   closedPlan,
@@ -9,8 +9,8 @@ import {
   toGuestPlan,
   functionsPlan,
   internetPlan,
-} from '../../infra/network/network.plan.ts';
-import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
+} from '../../infra/network.plan.ts';
+import { readStackConfig } from '../../infra/read-stack-config.ts';
 import { stackFile, values } from './support/stack-files.ts';
 
 const config = (more: Readonly<Record<string, unknown>> = {}) =>

@@ -1,22 +1,22 @@
 import { describe, expect, test } from '@jest/globals';
-import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/keys/key-set.ts';
+import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-set.ts';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import { GUEST_STATE, guestKeysOf } from '#guest/protocol/guest-pod.ts';
-import { accessPlan } from '../../infra/access/access.plan.ts';
-import { admissionPlan, bindingPlan } from '../../infra/admission/admission.plan.ts';
-import { authorities, authorityData } from '../../infra/functions/authorities.plan.ts';
-import { environmentPlan } from '../../infra/functions/environment.plan.ts';
-import { autoscalerPlan, deploymentPlan, servicePlan } from '../../infra/functions/functions.plan.ts';
-import { certificatesPlan, gatewayPlan } from '../../infra/gateway/gateway.plan.ts';
-import { namespacesPlan } from '../../infra/namespaces/namespaces.plan.ts';
-import { quotaPlan, sandboxQuotaPlan } from '../../infra/quota/quota.plan.ts';
-import { lifecyclePlan } from '../../infra/lifecycle/lifecycle.plan.ts';
-import { reaperPlan } from '../../infra/reaper/reaper.plan.ts';
-import { snapshotsPlan } from '../../infra/snapshots/snapshots.plan.ts';
-import { warmPoolPlan } from '../../infra/warm-pool/warm-pool.plan.ts';
-import { apiRoutePlan, fallbackRoutePlan } from '../../infra/routes/routes.plan.ts';
-import { guestKeys, templatesPlan, warmPoolsPlan } from '../../infra/sandboxes/sandboxes.plan.ts';
-import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
+import { accessPlan } from '../../infra/access.plan.ts';
+import { admissionPlan, bindingPlan } from '../../infra/admission.plan.ts';
+import { authorities, authorityData } from '../../infra/authorities.plan.ts';
+import { environmentPlan } from '../../infra/environment.plan.ts';
+import { autoscalerPlan, deploymentPlan, servicePlan } from '../../infra/functions.plan.ts';
+import { certificatesPlan, gatewayPlan } from '../../infra/gateway.plan.ts';
+import { namespacesPlan } from '../../infra/namespaces.plan.ts';
+import { quotaPlan, sandboxQuotaPlan } from '../../infra/quota.plan.ts';
+import { lifecyclePlan } from '../../infra/lifecycle.plan.ts';
+import { reaperPlan } from '../../infra/reaper.plan.ts';
+import { snapshotsPlan } from '../../infra/snapshots.plan.ts';
+import { warmPoolPlan } from '../../infra/warm-pool.plan.ts';
+import { apiRoutePlan, fallbackRoutePlan } from '../../infra/routes.plan.ts';
+import { guestKeys, templatesPlan, warmPoolsPlan } from '../../infra/sandboxes.plan.ts';
+import { readStackConfig } from '../../infra/read-stack-config.ts';
 import { SIGNING_KEYS, stackFile, values } from './support/stack-files.ts';
 
 const config = (more: Readonly<Record<string, unknown>> = {}) =>

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { readConfig } from '#host/config/config.ts';
-import { environmentPlan, secretsPlan } from '../../infra/functions/environment.plan.ts';
-import { gatewayPlan } from '../../infra/gateway/gateway.plan.ts';
-import { readStackConfig, StackConfigError } from '../../infra/stack-config/read-stack-config.ts';
+import { environmentPlan, secretsPlan } from '../../infra/environment.plan.ts';
+import { gatewayPlan } from '../../infra/gateway.plan.ts';
+import { readStackConfig, StackConfigError } from '../../infra/read-stack-config.ts';
 import { DATABASE_URL, SERVICE_KEY, SIGNING_KEYS, stackFile, values } from './support/stack-files.ts';
 
 const everySecret = () => true;

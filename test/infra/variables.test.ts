@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { EnvironmentSchema } from '#host/config/environment-schema.ts';
-import { archiveEnvironmentPlan } from '../../infra/archives/archives.plan.ts';
-import { environmentPlan, secretsPlan } from '../../infra/functions/environment.plan.ts';
-import { deploymentPlan, servicePlan } from '../../infra/functions/functions.plan.ts';
-import { settingOf } from '../../infra/functions/variables.ts';
-import { functionsPlan } from '../../infra/network/network.plan.ts';
-import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
+import { archiveEnvironmentPlan } from '../../infra/archives.plan.ts';
+import { environmentPlan, secretsPlan } from '../../infra/environment.plan.ts';
+import { deploymentPlan, servicePlan } from '../../infra/functions.plan.ts';
+import { settingOf } from '../../infra/variables.ts';
+import { functionsPlan } from '../../infra/network.plan.ts';
+import { readStackConfig } from '../../infra/read-stack-config.ts';
 import { describeSettings } from './support/describe-settings.ts';
 import { stackFile, values } from './support/stack-files.ts';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Yaml } from 'cdk8s';
-import { readStackConfig } from '../../infra/stack-config/read-stack-config.ts';
+import { readStackConfig } from '../../infra/read-stack-config.ts';
 import { type ProgramResult, runProgram, type StackFile } from '../infra/engine/run-program.ts';
 import { MAIN, stackFile, values } from '../infra/support/stack-files.ts';
 import { type PolicyPack, startPolicyPack, type Decision } from './engine/policy-pack.ts';
@@ -18,7 +18,10 @@ function committed(stack: 'dev' | 'prod'): StackFile {
   return { ...stackFile(), config };
 }
 
-/** Runs a program under a pack: a mandatory verdict stops it before the resource is made, as the command line does. */
+/**
+ * Runs a program under a pack: a mandatory verdict stops it before the resource is made, as the
+ * command line does.
+ */
 async function judged(
   pack: PolicyPack,
   main: string,

@@ -9,7 +9,7 @@ import { type AddressInfo, connect, createServer, type Server as TcpServer, type
 import type { Duplex } from 'node:stream';
 import { dialFailure } from '#adapters/gateway/dial-failure.ts';
 import { PortholeError } from '#core/errors.ts';
-import { parsePreviewHost, previewHost, tokenFingerprint } from '#core/rules/preview-token.ts';
+import { parsePreviewHost, previewHost, tokenFingerprint } from '#core/previews/preview-token.ts';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
 import { createPreviewProxy } from '#proxy/preview-proxy.ts';
 import { clientAddress, type PreviewProxyDeps } from '#proxy/preview-proxy-deps.ts';
@@ -51,7 +51,9 @@ export type StartGateway = (
   overrides?: { readonly dial?: (target: Pick<PreviewTarget, 'targetPort'>) => Promise<Duplex> },
 ) => Promise<GatewayFixture>;
 
-/** The gateway as the host wires it: one strict server for API and previews, the proxy behind it. */
+/**
+ * The gateway as the host wires it: one strict server for API and previews, the proxy behind it.
+ */
 export interface LocalFixture extends GatewayFixture {
   readonly touched: PreviewTarget[];
   /** `status by` of every answer, e.g. `200 app`. */
@@ -160,7 +162,10 @@ export async function dialLoopback(target: Pick<PreviewTarget, 'targetPort'>): P
   return socket;
 }
 
-/** An HTTP server on loopback whose parser is as lenient as Node can be: the easiest one to smuggle into. */
+/**
+ * An HTTP server on loopback whose parser is as lenient as Node can be: the easiest one to smuggle
+ * into.
+ */
 export async function startApp(
   handler: (req: IncomingMessage, res: ServerResponse) => void,
 ): Promise<Listener & { readonly server: Server }> {
@@ -177,7 +182,10 @@ export async function startTcp(handler: (socket: Socket) => void, allowHalfOpen 
   return listen(server);
 }
 
-/** A TCP server that answers every request head with `bytes`, and ends the connection when `end` says so. */
+/**
+ * A TCP server that answers every request head with `bytes`, and ends the connection when `end`
+ * says so.
+ */
 export async function startCanned(
   bytes: string | Buffer,
   end = false,
@@ -198,7 +206,10 @@ export async function startCanned(
   return { ...listener, heads };
 }
 
-/** Sends bytes on a connection of their own and resolves with all that comes back until the other side closes it. */
+/**
+ * Sends bytes on a connection of their own and resolves with all that comes back until the other
+ * side closes it.
+ */
 export async function sendRaw(port: number, ...parts: (string | Buffer)[]): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   let answer = '';
@@ -222,7 +233,10 @@ export async function sendRaw(port: number, ...parts: (string | Buffer)[]): Prom
 export interface RawClient {
   readonly socket: Socket;
   send(bytes: string | Buffer): void;
-  /** Resolves with everything received so far once it contains `text`; rejects when the connection closes first. */
+  /**
+   * Resolves with everything received so far once it contains `text`; rejects when the connection
+   * closes first.
+   */
   until(text: string): Promise<string>;
   /** Resolves with everything received once the connection is closed. */
   readonly closed: Promise<string>;
@@ -255,8 +269,8 @@ export async function openRaw(port: number): Promise<RawClient> {
 }
 
 /**
- * Resolves once `figure` has become positive and then stood still for two looks in a row: no event tells when every buffer
- * on the way is full.
+ * Resolves once `figure` has become positive and then stood still for two looks in a row: no event
+ * tells when every buffer on the way is full.
  */
 export async function standsStill(figure: () => number): Promise<number> {
   let before = 0;

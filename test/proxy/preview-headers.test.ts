@@ -6,7 +6,7 @@ import {
   withFrameAncestors,
   withoutDomain,
 } from '#proxy/preview-headers.ts';
-import { sessionCookie, signInCookie } from '#handlers/session/session-cookie.ts';
+import { sessionCookie, signInCookie } from '#handlers/auth/session-cookie.ts';
 
 const token = `calm-blue-otter-${'a'.repeat(26)}`;
 const sibling = `kind-red-heron-${'b'.repeat(26)}`;

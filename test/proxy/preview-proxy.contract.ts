@@ -105,7 +105,8 @@ export function previewProxyContract(startGateway: StartGateway): void {
         const fixture = await gateway(echo);
         const own = `${fixture.scheme}://${fixture.previewHost}`;
         const seen = await seenBy(fixture, { Origin: own, Referer: `${own}/login?a=b` }, path, 'POST');
-        // What compares Origin, Referer, Host and X-Forwarded-Host with each other finds them equal.
+        // What compares Origin, Referer, Host and X-Forwarded-Host with each other finds them
+        // equal.
         expect(seen).toEqual({
           host: `localhost:${fixture.appPort}`,
           origin: `http://localhost:${fixture.appPort}`,

@@ -10,8 +10,9 @@ import {
 } from './gateway-fixture.ts';
 
 /**
- * What a client sends, with HOST in place of the host; the statuses it gets until the connection closes; and the requests
- * that arrive behind the front and are read to their end, as `METHOD /path bytes`.
+ * What a client sends, with HOST in place of the host; the statuses it gets until the connection
+ * closes; and the requests that arrive behind the front and are read to their end, as `METHOD /path
+ * bytes`.
  */
 type Row = readonly [name: string, sent: string, statuses: readonly number[], arrived: readonly string[]];
 

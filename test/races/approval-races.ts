@@ -1,14 +1,14 @@
 import { expect } from '@jest/globals';
 import * as fc from 'fast-check';
-import { NO_QUOTAS } from '#core/rules/quotas.ts';
+import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 import type { Person } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { RunRecord } from '#core/ports/run-records.ts';
-import type { RunEvent } from '#core/ports/timeline.ts';
-import { decideApproval } from '#core/use-cases/decide-approval.ts';
-import { endApprovals } from '#core/use-cases/end-approvals.ts';
-import { startAgentPreview, type StartAgentPreviewDeps } from '#core/use-cases/start-agent-preview.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
+import type { RunEvent } from '#core/runs/timeline.ts';
+import { decideApproval } from '#core/approvals/approval-decisions.ts';
+import { endApprovals } from '#core/approvals/wait-for-approval.ts';
+import { startAgentPreview, type StartAgentPreviewDeps } from '#core/previews/start-agent-preview.ts';
 import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
@@ -17,7 +17,9 @@ import { OPTIONS } from '#test/support/preview-options.ts';
 
 /** What befalls one request: who asks, who decides, and what comes in between. */
 export interface Fate {
-  /** Identical calls, on one instance or the other; `leaves`: it goes away while the decisions come. */
+  /**
+   * Identical calls, on one instance or the other; `leaves`: it goes away while the decisions come.
+   */
   readonly calls: readonly { readonly onPeer: boolean; readonly leaves: boolean }[];
   /** `late`: in the very moment in which the time is over. */
   readonly decisions: readonly {
@@ -61,8 +63,8 @@ interface Request {
 }
 
 /**
- * Lets all fates befall at once, on two instances of records, and insists that each request ends exactly once, that its timeline tells how, and that everybody who was there was told
- * the same.
+ * Lets all fates befall at once, on two instances of records, and insists that each request ends
+ * exactly once, that its timeline tells how, and that everybody who was there was told the same.
  */
 export async function raceApprovals(
   instances: { readonly records: Records; readonly peer: Records },

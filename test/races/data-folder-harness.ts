@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { openLocalPlane } from '#adapters/gateway/plane/local-plane.ts';
-import { deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
-import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
+import { openLocalPlane } from '#adapters/gateway/local-plane.ts';
+import { deriveKeySet, loadOrCreateJwks } from '#adapters/auth/key-set.ts';
+import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import { randomIds } from '#adapters/system/random-ids.ts';
-import { NO_QUOTAS } from '#core/rules/quotas.ts';
-import type { Clock } from '#core/ports/clock.ts';
+import { randomIds } from '#adapters/system/clock-and-random-ids.ts';
+import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
 import { openDataFolder } from '#host/data-folder.ts';
 import { folderProvider } from './folder-provider.ts';
 import { OPTIONS } from '#test/support/preview-options.ts';

@@ -1,10 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { PassThrough } from 'node:stream';
 import { memorySandboxes } from '#test/doubles/memory-sandboxes.ts';
 
-/** Sandboxes that are nothing but folders, made in two steps, so that a crash can come in between. They outlive the process, as real ones do. */
+/**
+ * Sandboxes that are nothing but folders, made in two steps, so that a crash can come in between.
+ * They outlive the process, as real ones do.
+ */
 export function folderProvider(
   root: string,
   between: () => Promise<void> = async () => undefined,

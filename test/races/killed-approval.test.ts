@@ -1,4 +1,7 @@
-/** Hosts in their own processes on one PostgreSQL: killed while an approval is awaited, and two at once. */
+/**
+ * Hosts in their own processes on one PostgreSQL: killed while an approval is awaited, and two at
+ * once.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,15 +1,17 @@
-import { NO_QUOTAS } from '#core/rules/quotas.ts';
+import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 /**
- * A process that makes a run on the data folder named by the first argument, and then starts and stops its previews without end. With a second argument it kills itself at that step, counted in
- * calls of ports: before a call or after its effect. Without any it ends once it is loaded. It says what it would have answered a client, once it would have answered.
+ * A process that makes a run on the data folder named by the first argument, and then starts and
+ * stops its previews without end. With a second argument it kills itself at that step, counted in
+ * calls of ports: before a call or after its effect. Without any it ends once it is loaded. It says
+ * what it would have answered a client, once it would have answered.
  */
 import { writeSync } from 'node:fs';
-import { systemClock } from '#adapters/system/system-clock.ts';
+import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { LOCAL } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
-import { createRun } from '#core/use-cases/create-run.ts';
-import { startPreview } from '#core/use-cases/start-preview.ts';
-import { stopPreview } from '#core/use-cases/stop-preview.ts';
+import { createRun } from '#core/runs/create-run.ts';
+import { startPreview } from '#core/previews/start-preview.ts';
+import { stopPreview } from '#core/previews/live-previews.ts';
 import { interleavedPlane, interleavedRecords } from '#test/doubles/interleaved.ts';
 import { openHarness } from './data-folder-harness.ts';
 

@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Preview } from '#core/ports/preview-plane.ts';
-import { reapPreviews } from '#core/use-cases/reap-previews.ts';
-import { startPreview } from '#core/use-cases/start-preview.ts';
+import type { Preview } from '#core/previews/preview-plane.ts';
+import { reapPreviews } from '#core/previews/reap-previews.ts';
+import { startPreview } from '#core/previews/start-preview.ts';
 import { recoverSandboxes } from '#host/recover-sandboxes.ts';
 import { collect } from '#test/support/collect.ts';
 import { openHarness } from './data-folder-harness.ts';
@@ -20,14 +20,20 @@ const KILLS = repetitions(200);
 /** Kills of one folder, one after the other: each next process starts on what the last one left. */
 const IN_A_ROW = 10;
 
-/** Where a process dies: at a step between two calls of ports, or so many milliseconds after it began. */
+/**
+ * Where a process dies: at a step between two calls of ports, or so many milliseconds after it
+ * began.
+ */
 type Death = { readonly step: number } | { readonly milliseconds: number };
 const death: fc.Arbitrary<Death> = fc.oneof(
   fc.record({ step: fc.integer({ min: 1, max: 160 }) }),
   fc.record({ milliseconds: fc.integer({ min: 0, max: 25 }) }),
 );
 
-/** Compiled once for all of them: loading is most of their short lives, and who is killed writes no cache. */
+/**
+ * Compiled once for all of them: loading is most of their short lives, and who is killed writes no
+ * cache.
+ */
 let compiled: string;
 beforeAll(async () => {
   compiled = mkdtempSync(join(tmpdir(), 'porthole-compiled-'));

@@ -1,10 +1,13 @@
-/** The same races on a real host: over HTTP, with its own files and its own database, as simultaneous as one machine makes them. */
+/**
+ * The same races on a real host: over HTTP, with its own files and its own database, as
+ * simultaneous as one machine makes them.
+ */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setImmediate as later } from 'node:timers/promises';
-import { reap } from '#handlers/reaper.ts';
+import { reap } from '#handlers/ops/scheduled.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { repetitions } from '#test/support/suite.ts';

@@ -1,18 +1,18 @@
-import { NO_QUOTAS } from '#core/rules/quotas.ts';
+import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { Preview, PreviewPlane } from '#core/ports/preview-plane.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { RunRecord } from '#core/ports/run-records.ts';
-import type { NewEvent } from '#core/ports/timeline.ts';
-import type { PreviewOptions } from '#core/preview-options.ts';
-import { isPastMaximum } from '#core/rules/preview-lifetime.ts';
-import { tokenSha256 } from '#core/rules/preview-token.ts';
-import { previewDecision } from '#core/rules/preview-decision.ts';
-import { isFullPass } from '#core/rules/reaper-pass.ts';
-import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
-import { reapPreviews } from '#core/use-cases/reap-previews.ts';
-import { startPreview } from '#core/use-cases/start-preview.ts';
-import { stopPreview } from '#core/use-cases/stop-preview.ts';
+import type { Preview, PreviewPlane } from '#core/previews/preview-plane.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
+import type { NewEvent } from '#core/runs/timeline.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import { isPastMaximum } from '#core/previews/preview-lifetime.ts';
+import { tokenSha256 } from '#core/previews/preview-token.ts';
+import { previewDecision } from '#core/previews/preview-lifetime.ts';
+import { isFullPass } from '#core/previews/preview-lifetime.ts';
+import { keepPreviewAlive } from '#core/previews/live-previews.ts';
+import { reapPreviews } from '#core/previews/reap-previews.ts';
+import { startPreview } from '#core/previews/start-preview.ts';
+import { stopPreview } from '#core/previews/live-previews.ts';
 import { interleavedPlane, interleavedRecords, type Turn } from '#test/doubles/interleaved.ts';
 import type { PinnedClock } from '#test/doubles/pinned-clock.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
@@ -51,8 +51,8 @@ export interface WorldOptions {
 }
 
 /**
- * Clients, reapers and time at work on one plane, watched by an oracle that knows each effect in its order. Whatever must never be so is thrown as an error in the turn
- * in which it happens.
+ * Clients, reapers and time at work on one plane, watched by an oracle that knows each effect in
+ * its order. Whatever must never be so is thrown as an error in the turn in which it happens.
  */
 export class PreviewWorld {
   readonly #setup: WorldOptions;

@@ -1,13 +1,13 @@
-import { NO_NETWORK } from '#core/rules/network/network-policy.ts';
-import { NO_QUOTAS } from '#core/rules/quotas.ts';
+import { NO_NETWORK } from '#core/network/network-policy.ts';
+import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
-import { createSandbox } from '#core/use-cases/create-sandbox.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
+import { createSandbox } from '#core/sandboxes/create-sandbox.ts';
 import { recoverSandboxes } from '#host/recover-sandboxes.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';

@@ -1,18 +1,19 @@
 /**
- * Starts, stops, rotations, keepalives and reapers in orders that fast-check chooses, step by step: between a call and its effect, and between the effect and its
- * answer, anybody else may go on. A failure prints the seed and the order.
+ * Starts, stops, rotations, keepalives and reapers in orders that fast-check chooses, step by step:
+ * between a call and its effect, and between the effect and its answer, anybody else may go on. A
+ * failure prints the seed and the order.
  */
-import { NO_NETWORK } from '#core/rules/network/network-policy.ts';
+import { NO_NETWORK } from '#core/network/network-policy.ts';
 import { afterAll, beforeAll, describe, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { openLocalPlane } from '#adapters/gateway/plane/local-plane.ts';
+import { openLocalPlane } from '#adapters/gateway/local-plane.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { RunRecord } from '#core/ports/run-records.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
 import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';

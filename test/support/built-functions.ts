@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import type { BundledFunction } from '../../build/bundle-functions.ts';
 import { command } from '#test/cluster/fixture/command.ts';
 
-/** The functions as `npm run build` makes them, each in a folder of its own that holds what its list names and nothing else. */
+/**
+ * The functions as `npm run build` makes them, each in a folder of its own that holds what its list
+ * names and nothing else.
+ */
 export interface BuiltFunctions {
   readonly functions: readonly BundledFunction[];
   /** Path of the module of a function. */

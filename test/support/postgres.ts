@@ -25,9 +25,10 @@ export const postgresMissing: Missing =
   BIN === undefined ? 'PostgreSQL is not installed: apt-get install postgresql' : undefined;
 
 /**
- * Starts a throw-away server in a folder under the system's temporary one, within two seconds or so. PostgreSQL
- * refuses to run as root: then it runs as `postgres`, or as `nobody`. A small shell stands guard over it: when
- * this process ends, however it ends, the pipe to the guard closes, and server and folder go.
+ * Starts a throw-away server in a folder under the system's temporary one, within two seconds or
+ * so. PostgreSQL refuses to run as root: then it runs as `postgres`, or as `nobody`. A small shell
+ * stands guard over it: when this process ends, however it ends, the pipe to the guard closes, and
+ * server and folder go.
  */
 export async function startPostgres(): Promise<TestPostgres> {
   if (BIN === undefined) throw new Error(postgresMissing);
@@ -62,7 +63,10 @@ export async function startPostgres(): Promise<TestPostgres> {
   }
 }
 
-/** No sync anywhere: the data never outlives the test. SIGQUIT: neither does anything that is still connected. */
+/**
+ * No sync anywhere: the data never outlives the test. SIGQUIT: neither does anything that is still
+ * connected.
+ */
 const GUARD = `
 bin=$1 folder=$2 port=$3
 printf %s "$PASSWORD" > "$folder/password"
@@ -78,7 +82,10 @@ wait "$postgres"
 rm -rf "$folder"
 `;
 
-/** Resolves when the server says that it takes connections, and rejects with what it said when it does not. */
+/**
+ * Resolves when the server says that it takes connections, and rejects with what it said when it
+ * does not.
+ */
 async function ready(guard: ChildProcess): Promise<void> {
   const said: string[] = [];
   if (!guard.stderr) throw new Error('the server has no stderr');

@@ -1,4 +1,4 @@
-import type { PreviewOptions } from '#core/preview-options.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 
 /** The reference's defaults, as one machine has them. */
 export const OPTIONS: PreviewOptions = {

@@ -1,5 +1,5 @@
-import { deriveKeySet } from '#adapters/keys/key-set.ts';
-import { createSealedTexts, type SealedTexts } from '#adapters/keys/sealed-texts.ts';
+import { deriveKeySet } from '#adapters/auth/key-set.ts';
+import { createSealedTexts, type SealedTexts } from '#adapters/auth/sealed-texts.ts';
 
 /** Seals with keys of these names, the first of which seals. */
 export function sealsOf(...kids: readonly string[]): SealedTexts {

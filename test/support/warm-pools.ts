@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { WarmPool, WarmPoolConfig } from '#core/ports/warm-pool.ts';
+import type { WarmPool, WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
 
 export const poolConfig = (change: Partial<WarmPoolConfig> = {}): WarmPoolConfig => ({
   warmTarget: 3,

@@ -1,8 +1,13 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
 /** How an API server is reached, and as whom. Read once, but for the token, which rotates. */
 export interface ClusterAccess {
   /** `https://host:port`, without a path. */
   readonly server: string;
-  /** PEM of the authorities that the server's certificate may come from; without it the system's. */
+  /**
+   * PEM of the authorities that the server's certificate may come from; without it the system's.
+   */
   readonly ca?: string | undefined;
   /** The name that the server's certificate must bear, where it is not the server's own. */
   readonly serverName?: string | undefined;
@@ -11,4 +16,58 @@ export interface ClusterAccess {
   readonly key?: string | undefined;
   /** The present bearer token; `refresh` when the last one has been refused. */
   readonly token?: ((refresh: boolean) => Promise<string>) | undefined;
+}
+
+/**
+ * The kubelet replaces a token long before it ends; a minute is what Kubernetes' own clients keep
+ * one for.
+ */
+const KEPT_MS = 60_000;
+
+/** A bearer token out of a file that somebody else keeps fresh. */
+export function fileToken(file: string): (refresh: boolean) => Promise<string> {
+  let kept: { token: Promise<string>; until: number } | undefined;
+  return (refresh) => {
+    const now = performance.now();
+    if (kept === undefined || refresh || now >= kept.until) {
+      const token = readFile(file, 'utf8').then((text) => text.trim());
+      kept = { token, until: now + KEPT_MS };
+      // What could not be read is not kept.
+      token.catch(() => (kept = undefined));
+    }
+    return kept.token;
+  };
+}
+
+/** Where every pod that asks for it finds its service account's credentials. */
+const FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+/** Whether this process runs in a pod. */
+export function isInCluster(env: NodeJS.ProcessEnv = process.env): boolean {
+  return Boolean(env['KUBERNETES_SERVICE_HOST'] && env['KUBERNETES_SERVICE_PORT']);
+}
+
+/**
+ * Access as the service account of the pod that this process runs in.
+ * @throws Error outside a pod, or in one that does not mount its service account's token
+ */
+export async function inClusterAccess(
+  env: NodeJS.ProcessEnv = process.env,
+  folder = FOLDER,
+): Promise<ClusterAccess> {
+  const host = env['KUBERNETES_SERVICE_HOST'];
+  const port = env['KUBERNETES_SERVICE_PORT'];
+  if (!host || !port) {
+    throw new Error(
+      'There is no cluster around this process (KUBERNETES_SERVICE_HOST is not set): run it in a pod, or name a kubeconfig file.',
+    );
+  }
+  const ca = await readFile(join(folder, 'ca.crt'), 'utf8').catch((cause: unknown) => {
+    throw new Error(
+      `This pod has no service account token in ${folder}: set automountServiceAccountToken on it.`,
+      { cause },
+    );
+  });
+  const address = host.includes(':') ? `[${host}]` : host;
+  return { server: `https://${address}:${port}`, ca, token: fileToken(join(folder, 'token')) };
 }

@@ -4,7 +4,7 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import type { ClusterAccess } from './cluster-access.ts';
-import { fileToken } from './file-token.ts';
+import { fileToken } from './cluster-access.ts';
 
 const text = z.string().optional();
 const Cluster = z.object({
@@ -38,7 +38,8 @@ export interface KubeconfigAccess extends ClusterAccess {
 }
 
 /**
- * Access as the present context of a kubeconfig file says: `KUBECONFIG`, else `~/.kube/config`. For programs outside a cluster; not on the path of one inside.
+ * Access as the present context of a kubeconfig file says: `KUBECONFIG`, else `~/.kube/config`. For
+ * programs outside a cluster; not on the path of one inside.
  * @throws Error that names the file and what in it cannot be used; never a credential
  */
 export async function kubeconfigAccess(

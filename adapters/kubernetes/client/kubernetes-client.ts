@@ -1,15 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Call } from './call.ts';
+import type { Call } from './kubernetes-object.ts';
 import type { ClusterAccess } from './cluster-access.ts';
-import type { Collection } from './collection.ts';
+import type { Collection } from './kubernetes-object.ts';
 import { ExchangeFailure, openExchanges } from './exchange.ts';
-import { gate } from './gate.ts';
+import { gate } from './exchange.ts';
 import { errorFromAnswer, errorFromFailure, KubernetesError } from './kubernetes-error.ts';
 import type { JsonPatchOperation, KubernetesObject } from './kubernetes-object.ts';
 import { type DeleteOptions, removeObject } from './remove-object.ts';
 import { listPages, type ListQuery } from './list-pages.ts';
-import { type Repetition, retryDelay } from './retry-delay.ts';
-import { createServerTime, type ServerTime } from './server-time.ts';
+import { type Repetition, retryDelay } from './exchange.ts';
+import { createServerTime, type ServerTime } from './exchange.ts';
 
 export interface KubernetesClientOptions {
   readonly access: ClusterAccess;
@@ -31,8 +31,10 @@ export interface MergePatch {
 }
 
 /**
- * The few calls that Porthole makes, as they are: one round trip each, JSON in and out, connections kept. A call that failed in passing is repeated at most four
- * times, only where a repetition is safe, and never past its time. Every failure is a KubernetesError; an aborted signal rejects with its own reason.
+ * The few calls that Porthole makes, as they are: one round trip each, JSON in and out, connections
+ * kept. A call that failed in passing is repeated at most four times, only where a repetition is
+ * safe, and never past its time. Every failure is a KubernetesError; an aborted signal rejects with
+ * its own reason.
  */
 export interface KubernetesClient {
   get<T extends KubernetesObject>(from: Collection, name: string, signal?: AbortSignal): Promise<T>;
@@ -42,7 +44,10 @@ export interface KubernetesClient {
     query?: ListQuery,
     signal?: AbortSignal,
   ): AsyncGenerator<T, void, undefined>;
-  /** Never repeated while in doubt: whoever calls it knows how to find out, by name, uid and annotations. */
+  /**
+   * Never repeated while in doubt: whoever calls it knows how to find out, by name, uid and
+   * annotations.
+   */
   create<T extends KubernetesObject>(into: Collection, object: object, signal?: AbortSignal): Promise<T>;
   /** Give it a `test`, so that a repetition is safe. */
   jsonPatch<T extends KubernetesObject>(

@@ -1,14 +1,20 @@
-import { secretRedactor } from '#core/rules/redact-secrets.ts';
+import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import { ExchangeFailure } from './exchange.ts';
 import type { Status } from './kubernetes-object.ts';
 
 const redact = secretRedactor([]);
 
-/** A call to the API server that did not succeed. The message holds no credential, and no preview token: routes bear those in their hosts. */
+/**
+ * A call to the API server that did not succeed. The message holds no credential, and no preview
+ * token: routes bear those in their hosts.
+ */
 export class KubernetesError extends Error {
   /** The HTTP status; 0 where there was no answer. */
   readonly status: number;
-  /** The API server's own word, e.g. `AlreadyExists`, `NotFound`, `Conflict`; `NoAnswer` where there was none. */
+  /**
+   * The API server's own word, e.g. `AlreadyExists`, `NotFound`, `Conflict`; `NoAnswer` where there
+   * was none.
+   */
   readonly reason: string;
   /** Whether the call may have taken effect all the same. */
   readonly inDoubt: boolean;

@@ -1,3 +1,30 @@
+import type { Repetition } from './exchange.ts';
+
+/** The objects of one kind in one namespace. */
+export interface Collection {
+  /** Path on the API server, e.g. `/api/v1/namespaces/agentweaver/services`. */
+  readonly path: string;
+  /** For messages, e.g. `services`. */
+  readonly plural: string;
+}
+
+export interface Kind {
+  /** None for the core group. */
+  readonly group?: string;
+  readonly version: string;
+  readonly plural: string;
+}
+
+export const SERVICES: Kind = { version: 'v1', plural: 'services' };
+export const PODS: Kind = { version: 'v1', plural: 'pods' };
+export const VOLUME_CLAIMS: Kind = { version: 'v1', plural: 'persistentvolumeclaims' };
+export const HTTP_ROUTES: Kind = { group: 'gateway.networking.k8s.io', version: 'v1', plural: 'httproutes' };
+
+export function collection({ group, version, plural }: Kind, namespace: string): Collection {
+  const api = group === undefined ? `/api/${version}` : `/apis/${group}/${version}`;
+  return { path: `${api}/namespaces/${encodeURIComponent(namespace)}/${plural}`, plural };
+}
+
 /** What every object has that came from an API server. */
 export interface KubernetesObject {
   readonly apiVersion?: string;
@@ -41,4 +68,28 @@ export type JsonPatchOperation =
 /** A JSON pointer to a label or an annotation. */
 export function pointer(...parts: readonly string[]): string {
   return parts.map((part) => `/${part.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+const DECIMAL = /^[1-9]\d*$/;
+
+/**
+ * Whether one `resourceVersion` was written before another. Of one resource type they are decimal
+ * numbers that grow with every write (KEP-5504; and so they have always been, as revisions of
+ * etcd). What is no such number comes first.
+ */
+export function isEarlier(one: string, other: string): boolean {
+  if (!DECIMAL.test(one) || !DECIMAL.test(other)) return !DECIMAL.test(one) && DECIMAL.test(other);
+  return one.length !== other.length ? one.length < other.length : one < other;
+}
+
+/** One exchange with the API server. */
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  /** For messages: what is done to what. */
+  readonly what: string;
+  readonly repetition: Repetition;
+  readonly accept?: string;
+  readonly type?: string;
+  readonly body?: unknown;
 }

@@ -1,6 +1,6 @@
-import type { Collection } from './collection.ts';
+import type { Collection } from './kubernetes-object.ts';
 import { isReason } from './kubernetes-error.ts';
-import type { Call } from './call.ts';
+import type { Call } from './kubernetes-object.ts';
 import type { KubernetesObject } from './kubernetes-object.ts';
 
 export interface ListQuery {
@@ -9,8 +9,10 @@ export interface ListQuery {
   /** Objects a page; 500 where it is not said. */
   readonly limit?: number;
   /**
-   * A `resourceVersion` of the listed type that must be taken account of, where what came after it need not be: the API server answers out of its memory, at once.
-   * Otherwise it first makes sure that it knows of everything, for which it waits up to 100 ms where other types are written to. Such a list is one page.
+   * A `resourceVersion` of the listed type that must be taken account of, where what came after it
+   * need not be: the API server answers out of its memory, at once. Otherwise it first makes sure
+   * that it knows of everything, for which it waits up to 100 ms where other types are written to.
+   * Such a list is one page.
    */
   readonly notOlderThan?: string | undefined;
   /** Without `spec` and `status`. */
@@ -28,8 +30,9 @@ const METADATA_ONLY = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.
 const MAX_RESTARTS = 10;
 
 /**
- * Every object of a list, page by page, each once. A `continue` that has expired is taken up where the server offers to, else from the start: what was seen
- * is left out then, so a reader may miss what was made meanwhile, and nothing else.
+ * Every object of a list, page by page, each once. A `continue` that has expired is taken up where
+ * the server offers to, else from the start: what was seen is left out then, so a reader may miss
+ * what was made meanwhile, and nothing else.
  */
 export async function* listPages<T extends KubernetesObject>(
   send: (call: Call) => Promise<Page<T>>,

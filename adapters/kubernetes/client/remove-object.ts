@@ -1,8 +1,8 @@
-import type { Collection } from './collection.ts';
+import type { Collection } from './kubernetes-object.ts';
 import { KubernetesError } from './kubernetes-error.ts';
-import type { Call } from './call.ts';
+import type { Call } from './kubernetes-object.ts';
 import type { KubernetesObject } from './kubernetes-object.ts';
-import { MAX_TRIES } from './retry-delay.ts';
+import { MAX_TRIES } from './exchange.ts';
 
 export interface DeleteOptions {
   /** Only this very object. */
@@ -18,8 +18,9 @@ interface Calls {
 }
 
 /**
- * Deletes an object. True when this call removed it; false when it was gone, or a precondition does not hold. A refusal is only believed after a look: what still
- * stands as it was asked for is asked for again.
+ * Deletes an object. True when this call removed it; false when it was gone, or a precondition does
+ * not hold. A refusal is only believed after a look: what still stands as it was asked for is asked
+ * for again.
  */
 export async function removeObject(
   { send, get }: Calls,

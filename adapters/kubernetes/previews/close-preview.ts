@@ -1,17 +1,18 @@
 import { ANNOTATIONS, parseTime } from '#constructs/names.ts';
-import type { ClosePrecondition, Preview } from '#core/ports/preview-plane.ts';
+import type { ClosePrecondition, Preview } from '#core/previews/preview-plane.ts';
 import { isReason } from '../client/kubernetes-error.ts';
-import { within } from '../client/within.ts';
+import { within } from '../client/exchange.ts';
 import { type PreviewStore, START_OVER_MS } from './preview-store.ts';
-import type { StoredRoute, StoredService } from './stored-objects.ts';
+import type { StoredRoute, StoredService } from './preview-store.ts';
 import { type OwnerService, ownerServiceOf, isOurs } from './read-preview.ts';
 
 /** A Service that cannot be removed at once is left to the sweep. */
 const SERVICE_MS = 5_000;
 
 /**
- * Deletes a preview's route, and then the Service it stood on, if nobody has claimed that since. A preview that came from the store spares a look at its route,
- * where the precondition names that very one.
+ * Deletes a preview's route, and then the Service it stood on, if nobody has claimed that since. A
+ * preview that came from the store spares a look at its route, where the precondition names that
+ * very one.
  * @returns whether this call ended it
  */
 export async function closePreview(
@@ -54,7 +55,8 @@ async function removeService(
   ) {
     return;
   }
-  // Gone, claimed by another start, or written to by somebody who minds Services: only the last is ours to remove at once.
+  // Gone, claimed by another start, or written to by somebody who minds Services: only the last is
+  // ours to remove at once.
   const found = await client.get<StoredService>(services, name, limit).catch(absent);
   if (found === undefined || found.metadata.uid !== uid || !isOurs(found)) return;
   const { annotations = {}, resourceVersion } = found.metadata;
@@ -62,7 +64,8 @@ async function removeService(
   if (claimedAt === undefined) {
     if (annotations[ANNOTATIONS.attempt] !== attempt) return;
   } else {
-    // Any start that once claimed it may still put its route on it, until its time is over; then, at the latest, it is swept.
+    // Any start that once claimed it may still put its route on it, until its time is over; then,
+    // at the latest, it is swept.
     const time = parseTime(claimedAt);
     if (time === undefined || store.now().getTime() - time.getTime() < START_OVER_MS) return;
   }

@@ -1,9 +1,9 @@
 import type { GuestClient } from '#adapters/guest/guest-client.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { Preview, PreviewSpec } from '#core/ports/preview-plane.ts';
-import { previewHost } from '#core/rules/preview-token.ts';
-import { type OpenPreviewRequest, openPreviewsAnswer } from '#guest/protocol/previews.ts';
-import { within } from '../client/within.ts';
+import type { Preview, PreviewSpec } from '#core/previews/preview-plane.ts';
+import { previewHost } from '#core/previews/preview-token.ts';
+import { type OpenPreviewRequest, openPreviewsAnswer } from '#guest/protocol/previews-protocol.ts';
+import { within } from '../client/exchange.ts';
 
 /**
  * The guest of a sandbox; undefined where its image has none.
@@ -33,7 +33,10 @@ export interface GuestUpstream {
   lastUsed(preview: Preview, signal?: AbortSignal): Promise<Date | undefined>;
 }
 
-/** In milliseconds. A guest answers within 20; one that does not must not hold up a start, or a pass of the reaper. */
+/**
+ * In milliseconds. A guest answers within 20; one that does not must not hold up a start, or a pass
+ * of the reaper.
+ */
 const OPEN_MS = 5_000;
 const ASK_MS = 2_000;
 

@@ -1,9 +1,9 @@
 import { ANNOTATIONS, formatTime, LABELS, parseTime, timeSlot } from '#constructs/names.ts';
-import { clampExpiry } from '#core/rules/preview-lifetime.ts';
+import { clampExpiry } from '#core/previews/preview-lifetime.ts';
 import { isReason, KubernetesError } from '../client/kubernetes-error.ts';
 import { type JsonPatchOperation, pointer } from '../client/kubernetes-object.ts';
 import type { PreviewStore } from './preview-store.ts';
-import type { StoredRoute } from './stored-objects.ts';
+import type { StoredRoute } from './preview-store.ts';
 
 export interface Keepalive {
   readonly name: string;
@@ -21,10 +21,13 @@ const DUE_SLOT = pointer('metadata', 'labels', LABELS.dueSlot);
 const MAX_CORRECTIONS = 5;
 
 /**
- * Moves the expiry of a run's preview in one JSON Patch. It never makes what is gone, and its `test` refuses foreign runs. The same patch copies the expiry that
- * it replaces, so its answer tells whether it went back or past the end of the preview's life: then, and only then, a second one corrects it.
+ * Moves the expiry of a run's preview in one JSON Patch. It never makes what is gone, and its
+ * `test` refuses foreign runs. The same patch copies the expiry that it replaces, so its answer
+ * tells whether it went back or past the end of the preview's life: then, and only then, a second
+ * one corrects it.
  *
- * An admission policy that refuses an expiry past max-until makes that one read and a second patch, in the last idle window alone.
+ * An admission policy that refuses an expiry past max-until makes that one read and a second patch,
+ * in the last idle window alone.
  */
 export async function keepPreview(
   store: PreviewStore,
@@ -67,7 +70,8 @@ export async function keepPreview(
 }
 
 /**
- * Raises the expiry to `atLeast`. A value that we have just `written` ourselves is replaced, also by an earlier one; anybody else's only by a later one.
+ * Raises the expiry to `atLeast`. A value that we have just `written` ourselves is replaced, also
+ * by an earlier one; anybody else's only by a later one.
  */
 async function raise(
   store: PreviewStore,
@@ -110,7 +114,10 @@ function move(expiresAt: Date): JsonPatchOperation[] {
   ];
 }
 
-/** `wanted`, but never past max-until, nor past the longest life counted from when the API server made it. */
+/**
+ * `wanted`, but never past max-until, nor past the longest life counted from when the API server
+ * made it.
+ */
 function endOf(route: StoredRoute, wanted: Date, maxLifetimeHours: number): Date {
   const created = Date.parse(route.metadata.creationTimestamp);
   const oldest = Number.isNaN(created) ? undefined : new Date(created + maxLifetimeHours * 3_600_000);
@@ -132,7 +139,10 @@ function find(
   });
 }
 
-/** A `test` that failed, or a policy that said no: both answer 4xx, and only a look tells them apart. A right that we lack is neither. */
+/**
+ * A `test` that failed, or a policy that said no: both answer 4xx, and only a look tells them
+ * apart. A right that we lack is neither.
+ */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof KubernetesError) || / cannot patch resource /.test(error.message)) return false;
   return [400, 403, 422].includes(error.status);

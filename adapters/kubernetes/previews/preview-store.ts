@@ -1,11 +1,20 @@
-import type { Clock } from '#core/ports/clock.ts';
-import type { Preview } from '#core/ports/preview-plane.ts';
-import { collection, type Collection, HTTP_ROUTES, SERVICES } from '../client/collection.ts';
+import { ANNOTATIONS, LABELS, labelValue, parseTime } from '#constructs/names.ts';
+import type { Preview } from '#core/previews/preview-plane.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
-import { type OwnerService, ownerServiceOf, readPreview } from './read-preview.ts';
-import type { StoredRoute } from './stored-objects.ts';
+import {
+  collection,
+  type Collection,
+  HTTP_ROUTES,
+  type KubernetesObject,
+  SERVICES,
+} from '../client/kubernetes-object.ts';
+import { isOurs, type OwnerService, ownerServiceOf, readPreview } from './read-preview.ts';
 
-/** Where previews are kept: two collections of one namespace, and the clock that their times are written by. */
+/**
+ * Where previews are kept: two collections of one namespace, and the clock that their times are
+ * written by.
+ */
 export interface PreviewStore {
   readonly client: KubernetesClient;
   readonly services: Collection;
@@ -16,16 +25,22 @@ export interface PreviewStore {
   readonly toStore: (time: Date) => Date;
   /** An instant of the API server's clock, by ours. */
   readonly fromStore: (time: Date) => Date;
-  /** The preview that a route is; undefined for what is not ours, cannot be read, or is already going. */
+  /**
+   * The preview that a route is; undefined for what is not ours, cannot be read, or is already
+   * going.
+   */
   readonly read: (route: StoredRoute) => Preview | undefined;
   /** What a preview that came from `read` stands on: spares a look at its route. */
   readonly ownerService: (preview: Pick<Preview, 'name'>) => OwnerService | undefined;
 }
 
-/** A start that has made or claimed a Service and has not put its route on it after so many milliseconds never will. */
+/**
+ * A start that has made or claimed a Service and has not put its route on it after so many
+ * milliseconds never will.
+ */
 export const START_OVER_MS = 120_000;
 
-export interface PreviewStoreOptions {
+interface PreviewStoreOptions {
   readonly client: KubernetesClient;
   readonly namespace: string;
   readonly zone: string;
@@ -55,4 +70,79 @@ export function createPreviewStore(options: PreviewStoreOptions): PreviewStore {
     },
     ownerService: (preview) => foundations.get(preview),
   };
+}
+
+/** What is read of a preview's Service. */
+export interface StoredService extends KubernetesObject {
+  readonly spec?: { readonly ports?: readonly { readonly targetPort?: number | string }[] };
+}
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly observedGeneration?: number;
+}
+
+/** What is read of a preview's HTTPRoute. */
+export interface StoredRoute extends KubernetesObject {
+  readonly spec?: { readonly hostnames?: readonly string[] };
+  readonly status?: {
+    readonly parents?: readonly {
+      readonly parentRef?: { readonly name?: string; readonly namespace?: string };
+      readonly conditions?: readonly Condition[];
+    }[];
+  };
+}
+
+/**
+ * Selects the previews of one run or of one owner by that label alone: the API server compares
+ * every term with the labels of every object.
+ */
+export function memberSelector(of: 'runId' | 'owner', value: string): string {
+  return `${of === 'runId' ? LABELS.run : LABELS.owner}=${labelValue(value)}`;
+}
+
+/**
+ * The Services that a `memberSelector` selects, as they were when the one of that version was
+ * written or, a little, later.
+ */
+export async function memberServices(
+  { client, services }: PreviewStore,
+  labelSelector: string,
+  notOlderThan: string | undefined,
+  signal?: AbortSignal,
+): Promise<readonly StoredService[]> {
+  const found: StoredService[] = [];
+  for await (const service of client.list<StoredService>(
+    services,
+    { labelSelector, metadataOnly: true, notOlderThan },
+    signal,
+  )) {
+    if (isOurs(service)) found.push(service);
+  }
+  return found;
+}
+
+/** Whether a start that did not make the Service has claimed the right to put its route on it. */
+export function isClaimed({ metadata: { annotations } }: StoredService): boolean {
+  return annotations?.[ANNOTATIONS.claimedAt] !== undefined;
+}
+
+/**
+ * Whether no start will put a route on the Service any more, unless it claims it first. `now` is by
+ * the API server's clock.
+ */
+export function isStartOver(service: StoredService, now: Date, afterMs = START_OVER_MS): boolean {
+  return now.getTime() - lastStart(service) >= afterMs;
+}
+
+/** The earliest turn of those starts that may still put their route on the Service. */
+export function earliestTicket({ metadata: { annotations, resourceVersion } }: StoredService): string {
+  return annotations?.[ANNOTATIONS.earliestTicket] ?? resourceVersion;
+}
+
+/** When a start last made or claimed it. What cannot be read was never claimed. */
+function lastStart({ metadata: { creationTimestamp, annotations } }: StoredService): number {
+  const claimed = parseTime(annotations?.[ANNOTATIONS.claimedAt]);
+  return Math.max(Date.parse(creationTimestamp), claimed?.getTime() ?? 0);
 }

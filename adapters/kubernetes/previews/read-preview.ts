@@ -1,9 +1,9 @@
 import { ANNOTATIONS, parseTime, PREVIEW_LABELS } from '#constructs/names.ts';
-import type { Preview } from '#core/ports/preview-plane.ts';
-import { parsePreviewHost, previewHost, previewName } from '#core/rules/preview-token.ts';
-import { RUN_ID } from '#core/rules/run-id.ts';
+import type { Preview } from '#core/previews/preview-plane.ts';
+import { parsePreviewHost, previewHost, previewName } from '#core/previews/preview-token.ts';
+import { RUN_ID } from '#core/runs/find-run.ts';
 import type { KubernetesObject } from '../client/kubernetes-object.ts';
-import type { StoredRoute } from './stored-objects.ts';
+import type { StoredRoute } from './preview-store.ts';
 
 export interface ReadPreviewOptions {
   readonly zone: string;
@@ -17,8 +17,9 @@ export function isOurs({ metadata: { labels } }: KubernetesObject): boolean {
 }
 
 /**
- * The preview that a route is. Undefined for anything that is not, in every respect, as we make it: it is then somebody else's, and not touched. Times alone
- * may be unreadable; they then constrain nothing.
+ * The preview that a route is. Undefined for anything that is not, in every respect, as we make it:
+ * it is then somebody else's, and not touched. Times alone may be unreadable; they then constrain
+ * nothing.
  */
 export function readPreview(
   route: StoredRoute,
@@ -82,7 +83,10 @@ export interface OwnerService {
   readonly version: string | undefined;
   /** The start that put the route on it. */
   readonly attempt: string | undefined;
-  /** The Service's version when that start had made or claimed it; undefined where the route does not tell. */
+  /**
+   * The Service's version when that start had made or claimed it; undefined where the route does
+   * not tell.
+   */
   readonly ticket: string | undefined;
 }
 

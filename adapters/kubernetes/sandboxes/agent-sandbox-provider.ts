@@ -1,30 +1,37 @@
 /**
- * The `agent-sandbox` SandboxProvider: a sandbox is a SandboxClaim on a warm pool of kubernetes-sigs/agent-sandbox, whose controller gives it a Sandbox, a pod and a
- * volume. Stopped is a Sandbox that is suspended: a claim's own expiry would take the volume with it.
+ * The `agent-sandbox` SandboxProvider: a sandbox is a SandboxClaim on a warm pool of
+ * kubernetes-sigs/agent-sandbox, whose controller gives it a Sandbox, a pod and a volume. Stopped
+ * is a Sandbox that is suspended: a claim's own expiry would take the volume with it.
  */
 import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
-import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
+import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-errors.ts';
 import { SANDBOX_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
 import { SANDBOX_SIZE } from '#constructs/sandbox-size.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { SandboxObservation, SandboxSize, SandboxSpec } from '#core/ports/sandbox-provider.ts';
-import { type Collection, collection } from '../client/collection.ts';
+import type { SandboxObservation, SandboxSize, SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
+import { type Collection, collection } from '../client/kubernetes-object.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
-import { podNameOf, SANDBOX_CLAIMS } from './claims/claim.ts';
-import { ClaimLife } from './claims/claim-life.ts';
-import { sandboxReadiness } from './claims/claim-state.ts';
-import { ClusterProvider, type ClusterProviderOptions } from './cluster/cluster-provider.ts';
-import { limited } from './cluster/settle.ts';
-import { NODE_WITHIN_MS } from './pods/await-pod.ts';
-import { podState, type RunningPod } from './pods/pod-state.ts';
-import { sandboxIdOf } from './sandbox-id.ts';
+import { podNameOf, SANDBOX_CLAIMS } from './claim-state.ts';
+import { ClaimLife } from './claim-life.ts';
+import { sandboxReadiness } from './claim-state.ts';
+import { ClusterProvider, type ClusterProviderOptions } from './cluster-provider.ts';
+import { limited } from './cluster-objects.ts';
+import { NODE_WITHIN_MS } from './await-pod.ts';
+import { podState, type RunningPod } from './pod-state.ts';
+import { sandboxIdOf } from './cluster-objects.ts';
 
 export interface AgentSandboxProviderOptions extends ClusterProviderOptions {
   /** SandboxWarmPool of sandboxes that ask for no image. */
   readonly warmPool: string;
-  /** SandboxWarmPools by the image that they give. @default none: an image that is asked for is refused */
+  /**
+   * SandboxWarmPools by the image that they give. @default none: an image that is asked for is
+   * refused
+   */
   readonly warmPoolsByImage?: Readonly<Record<string, string>> | undefined;
-  /** How large the templates make sandboxes. A claim cannot ask for another size. @default that of the kubernetes provider */
+  /**
+   * How large the templates make sandboxes. A claim cannot ask for another size. @default that of
+   * the kubernetes provider
+   */
   readonly size?: SandboxSize | undefined;
   /** Called where the scheduler finds no node for a sandbox: what waits in pools can make room. */
   readonly makeRoom?: (() => Promise<void>) | undefined;
@@ -107,7 +114,8 @@ class ClaimProvider extends ClusterProvider {
       const sandbox = await this.#life.sandbox(name, signal);
       if (sandbox === undefined) return { state: 'stopped', podName: name, reason: 'its Sandbox has gone' };
       const named = podNameOf(sandbox);
-      // The claim repeats what its Sandbox says, later: whoever was just resumed is not told that it comes up.
+      // The claim repeats what its Sandbox says, later: whoever was just resumed is not told that
+      // it comes up.
       if (sandbox.spec?.operatingMode === 'Suspended') return { state: 'stopped', podName: named };
       const now = sandboxReadiness(sandbox);
       if (now.state === 'ready') return { state: 'running', podName: named };

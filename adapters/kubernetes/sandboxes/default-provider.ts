@@ -1,13 +1,16 @@
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import { isReason } from '../client/kubernetes-error.ts';
 import type { KubernetesObject } from '../client/kubernetes-object.ts';
-import { CLAIMS_API, SANDBOX_CLAIMS } from './claims/claim.ts';
+import { CLAIMS_API, SANDBOX_CLAIMS } from './claim-state.ts';
 
 interface ResourceList extends KubernetesObject {
   readonly resources?: readonly { readonly name: string }[];
 }
 
-/** The provider for a cluster where none is asked for: `agent-sandbox` where its definitions are installed, else `kubernetes`. */
+/**
+ * The provider for a cluster where none is asked for: `agent-sandbox` where its definitions are
+ * installed, else `kubernetes`.
+ */
 export async function defaultProvider(
   client: KubernetesClient,
   signal?: AbortSignal,

@@ -1,23 +1,24 @@
 /**
- * The `kubernetes` SandboxProvider: a sandbox is a pod and the volume claim of its `/workspace`. Both bear the same name; stopped is the claim without its pod.
- * The claim comes first and is marked for deletion first: where there is none, or one on its way out, there is no sandbox.
+ * The `kubernetes` SandboxProvider: a sandbox is a pod and the volume claim of its `/workspace`.
+ * Both bear the same name; stopped is the claim without its pod. The claim comes first and is
+ * marked for deletion first: where there is none, or one on its way out, there is no sandbox.
  */
 import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { SANDBOX_SIZE } from '#constructs/sandbox-size.ts';
-import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-id.ts';
+import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-errors.ts';
 import { SANDBOX_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
-import { checkAtMost } from '#adapters/sandboxes/unsupported-spec.ts';
-import type { SandboxObservation, SandboxSize, SandboxSpec } from '#core/ports/sandbox-provider.ts';
-import { type Collection, collection, PODS, VOLUME_CLAIMS } from '../client/collection.ts';
+import { checkAtMost } from '#adapters/sandboxes/sandbox-errors.ts';
+import type { SandboxObservation, SandboxSize, SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
+import { type Collection, collection, PODS, VOLUME_CLAIMS } from '../client/kubernetes-object.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import type { KubernetesObject } from '../client/kubernetes-object.ts';
-import { find } from './cluster/await-object.ts';
-import { ClusterProvider, type ClusterProviderOptions } from './cluster/cluster-provider.ts';
-import { NODE_WITHIN_MS } from './pods/await-pod.ts';
-import { PodLife, type SandboxPodSettings, sizeOf } from './pods/pod-life.ts';
-import type { Pod } from './pods/pod.ts';
-import { podState, type RunningPod } from './pods/pod-state.ts';
-import { sandboxIdOf } from './sandbox-id.ts';
+import { find } from './cluster-objects.ts';
+import { ClusterProvider, type ClusterProviderOptions } from './cluster-provider.ts';
+import { NODE_WITHIN_MS } from './await-pod.ts';
+import { PodLife, type SandboxPodSettings, sizeOf } from './pod-life.ts';
+import type { Pod } from './pod-state.ts';
+import { podState, type RunningPod } from './pod-state.ts';
+import { sandboxIdOf } from './cluster-objects.ts';
 
 export interface KubernetesProviderOptions extends ClusterProviderOptions {
   /** Image of sandboxes that ask for none. */
@@ -128,7 +129,8 @@ class PodProvider extends ClusterProvider {
   async *list(signal?: AbortSignal): AsyncIterable<string> {
     const query = { labelSelector: selector(SANDBOX_LABELS), metadataOnly: true };
     const seen = new Set<string>();
-    // Pods come second: one without its volume is what a crash in the middle of a removal can leave.
+    // Pods come second: one without its volume is what a crash in the middle of a removal can
+    // leave.
     for (const from of [this.#volumes, this.#pods]) {
       for await (const { metadata } of this.#client.list(from, query, signal)) {
         const id = sandboxIdOf(metadata);

@@ -30,8 +30,8 @@ export const approvalScopes: Migration = {
 };
 
 /**
- * Denials that no approval has taken back, as the timelines have them: policies from before must not
- * overturn them either.
+ * Denials that no approval has taken back, as the timelines have them: policies from before must
+ * not overturn them either.
  */
 async function keepEarlierDenials(untyped: Kysely<unknown>): Promise<void> {
   const db = untyped as Kysely<SqlSchema>;

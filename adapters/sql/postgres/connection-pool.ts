@@ -2,7 +2,7 @@ import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kyse
 import type { PoolClient } from 'pg';
 import { PortholeError } from '#core/errors.ts';
 import type { RecordsLog } from '../sql-session.ts';
-import { isServerAnswer } from './postgres-errors.ts';
+import { isServerAnswer } from './postgres-sql-dialect.ts';
 
 export interface ConnectionPoolOptions {
   /** `postgres://…`; may hold a password, which goes nowhere but to `pg`. */
@@ -16,7 +16,10 @@ export interface ConnectionPoolOptions {
   readonly queryTimeoutMs?: number | undefined;
 }
 
-/** What every connection is made with. Its timeout, in milliseconds, holds for a new one and for one that others use. */
+/**
+ * What every connection is made with. Its timeout, in milliseconds, holds for a new one and for one
+ * that others use.
+ */
 export const CONNECTION = {
   application_name: 'porthole',
   connectionTimeoutMillis: 5_000,
@@ -49,7 +52,8 @@ export async function connectionPool({
     );
   }
   const pool = new pg.Pool(options);
-  // An `error` event that nobody hears ends the process: the pool's own for idle connections, the client's for those in use.
+  // An `error` event that nobody hears ends the process: the pool's own for idle connections, the
+  // client's for those in use.
   pool.on('error', (error) => log?.warn({ err: error }, 'an idle connection to the records database broke'));
   pool.on('connect', (client) => client.on('error', () => {}));
   return {
@@ -60,8 +64,9 @@ export async function connectionPool({
 }
 
 /**
- * A connection that failed in any way but by the server's answer is not used again: a query that timed out would
- * still be in front of the next one's. Until it is released it says again what broke it.
+ * A connection that failed in any way but by the server's answer is not used again: a query that
+ * timed out would still be in front of the next one's. Until it is released it says again what
+ * broke it.
  */
 function checkedOut(client: PoolClient): PostgresPoolClient {
   let broken: Error | undefined;

@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
-import type { Records } from '#core/ports/records.ts';
+import type { Records } from '#core/shared/records.ts';
 import type { SqlSchema } from '../schema.ts';
 import { sqlRecords, type SqlRecordsOptions } from '../sql-records.ts';
 import { connectionPool } from './connection-pool.ts';
@@ -8,7 +8,10 @@ import { postgresNotifier } from './postgres-notifier.ts';
 import { postgresSqlDialect } from './postgres-sql-dialect.ts';
 
 export interface PostgresRecordsOptions extends SqlRecordsOptions {
-  /** `postgres://user:password@host:port/database`, with libpq's query parameters (`sslmode`, `options`, …). */
+  /**
+   * `postgres://user:password@host:port/database`, with libpq's query parameters (`sslmode`,
+   * `options`, …).
+   */
   readonly url: string;
   /**
    * The most connections held at once.
@@ -18,8 +21,8 @@ export interface PostgresRecordsOptions extends SqlRecordsOptions {
 }
 
 /**
- * Records in a PostgreSQL database, in the first schema of its search path. The first request connects, `migrate()` in
- * the usual case.
+ * Records in a PostgreSQL database, in the first schema of its search path. The first request
+ * connects, `migrate()` in the usual case.
  */
 export function openPostgresRecords({ url, poolSize = 10, ...options }: PostgresRecordsOptions): Records {
   if (!/^postgres(ql)?:\/\//.test(url)) {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'pg';
-import { type Notifier, watchers } from '../notifier.ts';
+import { type Notifier, watchers } from '../sql-dialect.ts';
 import type { RecordsLog } from '../sql-session.ts';
 import { CONNECTION } from './connection-pool.ts';
 
@@ -13,13 +13,18 @@ export interface PostgresNotifierOptions {
 const CHANNEL = 'porthole_timeline';
 /** It is silent for long, and what lies between forgets silent connections. In milliseconds. */
 const KEEP_ALIVE_MS = 30_000;
-/** Between two attempts to get the connection back, in milliseconds; doubled from the one to the other. */
+/**
+ * Between two attempts to get the connection back, in milliseconds; doubled from the one to the
+ * other.
+ */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
 /**
- * PostgreSQL's own LISTEN and NOTIFY. The notification is part of the transaction that appends, so it comes with its commit or not at all. One connection, besides the pool's,
- * listens for the whole instance, from the first watcher on. While it is broken nothing is heard: once it stands again, everybody is woken.
+ * PostgreSQL's own LISTEN and NOTIFY. The notification is part of the transaction that appends, so
+ * it comes with its commit or not at all. One connection, besides the pool's, listens for the whole
+ * instance, from the first watcher on. While it is broken nothing is heard: once it stands again,
+ * everybody is woken.
  */
 export function postgresNotifier({ url, log }: PostgresNotifierOptions): Notifier {
   const watching = watchers();

@@ -1,23 +1,41 @@
 import { Kysely } from 'kysely';
-import type { Records } from '#core/ports/records.ts';
+import type { Records } from '#core/shared/records.ts';
 import type { SqlSchema } from '../schema.ts';
+import { type Notifier, watchers } from '../sql-dialect.ts';
 import { sqlRecords, type SqlRecordsOptions } from '../sql-records.ts';
-import { inProcessNotifier } from './in-process-notifier.ts';
-import { nodeSqliteDialect } from './node-sqlite-dialect.ts';
+import { nodeSqliteDialect } from './node-sqlite.ts';
 import { sqliteSqlDialect } from './sqlite-sql-dialect.ts';
 
 export interface SqliteRecordsOptions extends SqlRecordsOptions {
-  /** Made when there is none; its folder must exist. `:memory:` is a database of this instance alone. */
+  /**
+   * Made when there is none; its folder must exist. `:memory:` is a database of this instance
+   * alone.
+   */
   readonly file: string;
   /**
-   * How long a request waits while another process writes, in milliseconds, before it fails with `service_unavailable`.
+   * How long a request waits while another process writes, in milliseconds, before it fails with
+   * `service_unavailable`.
    * @default 5000
    */
   readonly busyTimeoutMs?: number | undefined;
 }
 
-/** Records in one SQLite file, on a local disk. Opened by the first request, `migrate()` in the usual case. */
+/**
+ * Records in one SQLite file, on a local disk. Opened by the first request, `migrate()` in the
+ * usual case.
+ */
 export function openSqliteRecords({ file, busyTimeoutMs = 5000, ...options }: SqliteRecordsOptions): Records {
   const db = new Kysely<SqlSchema>({ dialect: nodeSqliteDialect({ file, busyTimeoutMs }) });
   return sqlRecords(db, sqliteSqlDialect, inProcessNotifier(), options);
+}
+
+/** A file of records belongs to one process: whoever appends and whoever watches are both in it. */
+export function inProcessNotifier(): Notifier {
+  const watching = watchers();
+  return {
+    announce: () => Promise.resolve(),
+    committed: (runId) => watching.wake(runId),
+    watch: (runId, wake) => watching.add(runId, wake),
+    close: () => Promise.resolve(),
+  };
 }

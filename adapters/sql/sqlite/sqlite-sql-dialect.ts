@@ -1,6 +1,45 @@
 import { sql } from 'kysely';
-import type { SqlDialect } from '../sql-dialect.ts';
-import { diagnoseSqlite, NulCharacter } from './sqlite-errors.ts';
+import { type Diagnosis, MALFORMED, type SqlDialect, UNEXPECTED } from '../sql-dialect.ts';
+
+/**
+ * Primary result codes, https://sqlite.org/rescode.html; the extended ones carry them in their low
+ * byte.
+ */
+const BUSY = 5;
+const UNAVAILABLE = new Map<number, string>([
+  [BUSY, 'the records file is in use by another process: try again'],
+  [8, 'the records file cannot be written: let the server write to it and to its folder'],
+  [10, 'the records file cannot be read or written: look after its disk'],
+  [11, 'the records file is damaged: restore it from a copy, or remove it to start afresh'],
+  [13, 'the records file cannot grow: make room on its disk'],
+  [14, 'the records file cannot be opened: make its folder, and let the server write to it'],
+  [26, 'the records file is not an SQLite database: name another one'],
+]);
+
+/** What `node:sqlite` cannot say by itself, because SQLite stores it in silence. */
+export class NulCharacter extends Error {}
+
+/**
+ * By shape: Node makes these errors in its own realm, where `instanceof` does not reach from a vm
+ * context.
+ */
+function resultCode(error: unknown): number | undefined {
+  if (typeof error !== 'object' || error === null || !('errcode' in error)) return undefined;
+  return typeof error.errcode === 'number' ? error.errcode & 0xff : undefined;
+}
+
+/**
+ * Somebody else holds the write lock, or mends the file after a crash: the statement did nothing.
+ */
+export function isBusy(error: unknown): boolean {
+  return resultCode(error) === BUSY;
+}
+
+function diagnoseSqlite(error: unknown): Diagnosis {
+  if (error instanceof NulCharacter) return MALFORMED;
+  const message = UNAVAILABLE.get(resultCode(error) ?? 0);
+  return message === undefined ? UNEXPECTED : { kind: 'unavailable', message };
+}
 
 export const sqliteSqlDialect: SqlDialect = {
   // BINARY is the default collation.

@@ -1,9 +1,21 @@
 import type { SandboxInfo } from '../../sandboxes/sandbox-info.ts';
-import { ago } from '../ago.ts';
 import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
 import { plain } from '../plain.ts';
 import { readTags } from '../read-pairs.ts';
 import { table } from '../table.ts';
+
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['m', 60],
+] as const;
+
+/** How long something is past, e.g. `3h`; below a minute in seconds. */
+export function ago(instant: string, now: Date): string {
+  const seconds = Math.max(0, Math.floor((now.getTime() - Date.parse(instant)) / 1_000));
+  const [unit, length] = UNITS.find(([, each]) => seconds >= each) ?? ['s', 1];
+  return `${Math.floor(seconds / length)}${unit}`;
+}
 
 const STATES = ['creating', 'running', 'stopped'] as const;
 

@@ -1,4 +1,4 @@
-import { hearServerTime } from '../live/server-clock.ts';
+import { hearServerTime } from '../live/clock.ts';
 import type { Api } from './api.ts';
 
 export type Route = keyof Api;
@@ -43,7 +43,10 @@ export function onSignedOut(listener: () => void): void {
   signedOut = listener;
 }
 
-/** A segment that stays one: `..`, however it is encoded, would lead a link that somebody made up to another route. Encoded twice it names what is not there. */
+/**
+ * A segment that stays one: `..`, however it is encoded, would lead a link that somebody made up to
+ * another route. Encoded twice it names what is not there.
+ */
 function segment(text: string): string {
   return /^\.{1,2}$/.test(text) ? text.replaceAll('.', '%252e') : encodeURIComponent(text);
 }
@@ -65,7 +68,9 @@ export function addressOf(
   return search.size === 0 ? address : `${address}?${search}`;
 }
 
-/** Asks, and hears whether the session is over. @throws TypeError when the server cannot be reached */
+/**
+ * Asks, and hears whether the session is over. @throws TypeError when the server cannot be reached
+ */
 export async function ask(address: string, init: RequestInit = {}): Promise<Response> {
   const response = await fetch(address, init);
   hearServerTime(response);
@@ -80,7 +85,10 @@ export async function request(address: string, init: RequestInit = {}): Promise<
   throw refusal(response.status, await response.text().catch(() => ''));
 }
 
-/** What a refusing answer says. What stands in front of the server has words of its own, which are for nobody. */
+/**
+ * What a refusing answer says. What stands in front of the server has words of its own, which are
+ * for nobody.
+ */
 export function refusal(status: number, body: string): ApiError {
   const { error, code, ...details } = parsed(body);
   const words =

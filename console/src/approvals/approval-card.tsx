@@ -1,7 +1,7 @@
 import { useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { ApiError, call } from '../api/client.ts';
-import { timeLeft } from '../live/format-time.ts';
+import { timeLeft } from '../live/clock.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';

@@ -1,14 +1,13 @@
 import { type FocusEvent, useEffect, useRef, useState } from 'react';
-import { serverNow } from '../live/server-clock.ts';
+import { serverNow } from '../live/clock.ts';
 import { Button } from '../parts/button.tsx';
 import { ApprovalCard } from './approval-card.tsx';
 import { endedLabel, questionOf, runName, type WaitingApproval } from './approval-labels.ts';
-import { NotifyMeButton } from './notify-me-button.tsx';
-import { useArmed } from './use-armed.ts';
-import type { Approvals } from './use-approvals.ts';
 import './approvals.css';
+import type { Approvals } from './use-approvals.ts';
+import { useArmed } from './use-armed.ts';
 
-export interface ApprovalDockProps extends Pick<Approvals, 'waiting' | 'forget'> {
+interface ApprovalDockProps extends Pick<Approvals, 'waiting' | 'forget'> {
   readonly user: string;
 }
 
@@ -20,8 +19,8 @@ const NOTICE_MS = 10_000;
 const KEY = 'F8';
 
 /**
- * What waits, in front of whatever page one is on. It takes no focus from anybody: it is announced, and `F8` leads to it. It also stands in front of dialogs, and may be used
- * from within them.
+ * What waits, in front of whatever page one is on. It takes no focus from anybody: it is announced,
+ * and `F8` leads to it. It also stands in front of dialogs, and may be used from within them.
  */
 export function ApprovalDock({ waiting, forget, user }: ApprovalDockProps) {
   const dock = useRef<HTMLElement>(null);
@@ -101,7 +100,10 @@ function useNotice(): Notice {
   return { words, announce: setWords };
 }
 
-/** What a screen reader says when something begins to wait; tells as well what has ended without a decision from here. */
+/**
+ * What a screen reader says when something begins to wait; tells as well what has ended without a
+ * decision from here.
+ */
 function useChange(
   waiting: readonly WaitingApproval[],
   decidedHere: ReadonlyMap<string, readonly string[]>,
@@ -179,4 +181,23 @@ function useFocusOf(dock: { readonly current: HTMLElement | null }, waiting: rea
       else setTimeout(() => (within.current &&= !target.isConnected));
     },
   };
+}
+
+/**
+ * Asks the browser whether it may tell of requests while the tab is hidden. Where it may already,
+ * or may not at all, there is nothing to press.
+ */
+function NotifyMeButton() {
+  const [permission, setPermission] = useState(() =>
+    'Notification' in window && window.isSecureContext ? Notification.permission : 'denied',
+  );
+  if (permission !== 'default') return null;
+  return (
+    <Button
+      variant="plain"
+      onPress={() => void Notification.requestPermission().then(setPermission, () => setPermission('denied'))}
+    >
+      Notify me
+    </Button>
+  );
 }

@@ -1,4 +1,4 @@
-import { plainText } from '#core/rules/plain-text.ts';
+import { plainText } from '#core/shared/plain-text.ts';
 import type { Api } from '../api/api.ts';
 
 export type WaitingApproval = Api['GET /api/approvals']['answer']['approvals'][number];
@@ -19,7 +19,10 @@ export function destinationOf({
   return port === 443 || port === 80 ? name : `${name}, port ${port}`;
 }
 
-/** What is asked, as a question of the console's own: nothing that an agent says stands in it unmarked. */
+/**
+ * What is asked, as a question of the console's own: nothing that an agent says stands in it
+ * unmarked.
+ */
 export function questionOf(approval: Pick<WaitingApproval, 'arguments' | 'tool'>): string {
   const port = portOf(approval);
   const destination = destinationOf(approval);

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useState } from 'react';
 import type { Answer } from '../api/client.ts';
-import { serverNow } from '../live/server-clock.ts';
+import { serverNow } from '../live/clock.ts';
 import { useAnswer, useEvents } from '../live/use-live.ts';
 import type { WaitingApproval } from './approval-labels.ts';
 
@@ -16,7 +16,10 @@ export interface Approvals {
 /** While the stream is away, or may not be had, so often is it asked. */
 const ASK_EVERY_MS = 5_000;
 
-/** What waits for a decision in all of one's runs, as the server tells it; until its time is over, though the server should be away. */
+/**
+ * What waits for a decision in all of one's runs, as the server tells it; until its time is over,
+ * though the server should be away.
+ */
 export function useApprovals(): Approvals {
   const [notice, setNotice] = useState<readonly WaitingApproval[]>([]);
   const [forgotten, setForgotten] = useState<readonly string[]>([]);

@@ -1,11 +1,15 @@
 import { useEffect, useState, type RefObject } from 'react';
 
-/** As long as browsers keep their own questions from being answered by a press that was meant for something else. */
+/**
+ * As long as browsers keep their own questions from being answered by a press that was meant for
+ * something else.
+ */
 const SETTLE_MS = 500;
 
 /**
- * Whether what stands in the element may be pressed: it has stood still, in a window that somebody looks at, for half a second. Whatever comes up under a pointer, or
- * moves there, is pressed by accident, or because somebody has it come up when a press is due.
+ * Whether what stands in the element may be pressed: it has stood still, in a window that somebody
+ * looks at, for half a second. Whatever comes up under a pointer, or moves there, is pressed by
+ * accident, or because somebody has it come up when a press is due.
  * @param layout another whenever it moves
  */
 export function useArmed(element: RefObject<HTMLElement | null>, layout: string): boolean {

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { plainText } from '#core/rules/plain-text.ts';
+import { plainText } from '#core/shared/plain-text.ts';
 import { addressOf } from '../api/client.ts';
 import { useAnswer, useEvents } from '../live/use-live.ts';
 
@@ -9,11 +9,16 @@ const ASK_MS = 60_000;
 interface WhatListensProps {
   readonly runId: string;
   readonly port: number;
-  /** Asks again after each event of the port. It costs a connection, of which browsers grant six. */
+  /**
+   * Asks again after each event of the port. It costs a connection, of which browsers grant six.
+   */
   readonly follows: boolean;
 }
 
-/** What a look into the sandbox finds at the port. Program and title are what the sandbox calls them: marked as such, and cut. */
+/**
+ * What a look into the sandbox finds at the port. Program and title are what the sandbox calls
+ * them: marked as such, and cut.
+ */
 export function WhatListens({ runId, port, follows }: WhatListensProps) {
   const [seen, setSeen] = useState('');
   const events = follows ? addressOf('GET /api/runs/{id}/events', { id: runId }) : null;

@@ -24,7 +24,10 @@ import { useEffect, useRef } from 'react';
 
 export interface CodeEditorProps {
   readonly label: string;
-  /** What it holds. A text that it has not given itself takes the place of what is there, and can be undone. */
+  /**
+   * What it holds. A text that it has not given itself takes the place of what is there, and can be
+   * undone.
+   */
   readonly initial: string;
   /** By its ending: `py`, `json`, `js`, `ts`, `jsx`, `tsx`; anything else is plain text. */
   readonly language: string;
@@ -94,7 +97,10 @@ interface Parts {
   readonly marks: Compartment;
 }
 
-/** A code editor. It stands in a shadow tree, where its styles are adopted sheets: as elements in the page they would be inline ones. */
+/**
+ * A code editor. It stands in a shadow tree, where its styles are adopted sheets: as elements in
+ * the page they would be inline ones.
+ */
 export default function CodeEditor({
   label,
   initial,

@@ -11,7 +11,10 @@ export const FIRST_CODE: Readonly<Record<ToolLanguage, string>> = {
 `,
 };
 
-/** Something whole to run and to change: a form, outputs, an action that asks for something, and state between the two. */
+/**
+ * Something whole to run and to change: a form, outputs, an action that asks for something, and
+ * state between the two.
+ */
 export const EXAMPLE: ToolFields & { readonly name: string } = {
   name: 'Example: price list',
   language: 'python',

@@ -1,6 +1,6 @@
 import { Checkbox, FieldError, Input, Label, Text, TextArea, TextField } from 'react-aria-components';
-import { Choice } from '../parts/choice.tsx';
-import { fieldText, type Inputs, valuesOf, withField } from './inputs.ts';
+import { Choice } from '../parts/controls.tsx';
+import { fieldText, type Inputs, valuesOf, withField } from './tool-inputs.ts';
 import type { FormField } from './schema-form.ts';
 
 export interface InputsFormProps {

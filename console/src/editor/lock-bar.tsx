@@ -21,7 +21,9 @@ export interface LockBarProps {
   readonly onCopied: (toolId: string) => void;
 }
 
-/** Who may change the draft, and what is left to whoever may not: their text is theirs all the same. */
+/**
+ * Who may change the draft, and what is left to whoever may not: their text is theirs all the same.
+ */
 export function LockBar({ lock, user, admin, changed, code, fields, name, onCopied }: LockBarProps) {
   const now = useNow();
   const [notice, setNotice] = useState('');

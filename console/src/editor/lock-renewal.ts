@@ -1,11 +1,14 @@
 import { type Answer, ApiError, call } from '../api/client.ts';
-import { serverNow } from '../live/server-clock.ts';
+import { serverNow } from '../live/clock.ts';
 import { problemOf } from '../live/use-live.ts';
 
 /** A lock lasts ten minutes from its last renewal; so often it is renewed while somebody edits. */
 const RENEW_MS = 120_000;
 const POLL_MS = 10_000;
-/** How long a page that has just gone may take to give its lock back, and how often it is looked whether it has. */
+/**
+ * How long a page that has just gone may take to give its lock back, and how often it is looked
+ * whether it has.
+ */
 const SETTLE = { times: 4, everyMs: 400 } as const;
 
 /** Who holds a lock, until when in milliseconds. */
@@ -25,7 +28,8 @@ export interface LockRenewal {
   /** Takes the lock, from another window of the same person, or for an admin from anybody. */
   readonly take: () => Promise<void>;
   /**
-   * Does something under the lock, which is taken anew where its time is over and nobody wanted it meanwhile. Undefined where the lock is not to be had.
+   * Does something under the lock, which is taken anew where its time is over and nobody wanted it
+   * meanwhile. Undefined where the lock is not to be had.
    * @throws what `work` throws
    */
   readonly use: <T>(work: (token: string) => Promise<T>) => Promise<T | undefined>;
@@ -42,12 +46,18 @@ export interface LockRenewalOptions {
   readonly onRevision: (revision: number) => void;
 }
 
-/** Tokens of this page, which is all that has them, by person and tool: they outlive what shows the tool, where signing in again stands in front of it. */
+/**
+ * Tokens of this page, which is all that has them, by person and tool: they outlive what shows the
+ * tool, where signing in again stands in front of it.
+ */
 const tokens = new Map<string, string>();
 
 type Draft = Answer<'GET /api/v1/editor/tools/{tool_id}/draft'>;
 
-/** Holds a draft's lock: takes it where it is free, renews it while somebody sees and edits the page, gives it back at the end, and never takes it from anybody unasked. */
+/**
+ * Holds a draft's lock: takes it where it is free, renews it while somebody sees and edits the
+ * page, gives it back at the end, and never takes it from anybody unasked.
+ */
 export function keepLock({ toolId, user, onState, onRevision }: LockRenewalOptions): LockRenewal {
   const path = { tool_id: toolId };
   const key = JSON.stringify([user, toolId]);
@@ -186,7 +196,10 @@ export function keepLock({ toolId, user, onState, onRevision }: LockRenewalOptio
   };
 }
 
-/** Goes on when the page goes. A token that could not be given back, because nobody is signed in, is kept for afterwards. */
+/**
+ * Goes on when the page goes. A token that could not be given back, because nobody is signed in, is
+ * kept for afterwards.
+ */
 function release(key: string, toolId: string, token: string): void {
   if (tokens.get(key) === token) tokens.delete(key);
   call('DELETE /api/v1/editor/tools/{tool_id}/draft/lock', {

@@ -1,4 +1,4 @@
-import { plainText } from '#core/rules/plain-text.ts';
+import { plainText } from '#core/shared/plain-text.ts';
 import type { ToolRun } from './use-tool-runs.ts';
 import { fieldsOf, type FormField, isObject } from './schema-form.ts';
 
@@ -16,7 +16,10 @@ export interface OfferedAction {
 /** Longer ones are cut: in characters. */
 const MOST_TITLE = 80;
 
-/** What a run offers: `title` (or `label`), `description` and `input_schema` are looked at, the rest is the tool's own. */
+/**
+ * What a run offers: `title` (or `label`), `description` and `input_schema` are looked at, the rest
+ * is the tool's own.
+ */
 export function offeredBy({ next_actions: actions }: ToolRun): readonly OfferedAction[] {
   return actions.map((action) => {
     const text = (name: string) => (typeof action[name] === 'string' ? action[name] : '');

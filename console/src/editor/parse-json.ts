@@ -15,7 +15,10 @@ export type ReadJson =
   | { readonly value: unknown; readonly problem?: undefined }
   | { readonly problem: JsonProblem };
 
-/** JSON as `JSON.parse` reads it, with the place of what it does not: browsers do not agree on telling that. */
+/**
+ * JSON as `JSON.parse` reads it, with the place of what it does not: browsers do not agree on
+ * telling that.
+ */
 export function parseJson(text: string): ReadJson {
   try {
     return { value: JSON.parse(text) as unknown };

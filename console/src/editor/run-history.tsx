@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { type Answer, call } from '../api/client.ts';
-import { timeAgo, timeLeft } from '../live/format-time.ts';
+import { timeAgo, timeLeft } from '../live/clock.ts';
 import { problemOf, useNow, useVisible } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Loading, Problem, State } from '../parts/feedback.tsx';

@@ -1,10 +1,10 @@
 import { useState } from 'react';
 import { FileTrigger, ToggleButton } from 'react-aria-components';
-import { formatSize, timeLeft } from '../live/format-time.ts';
+import { formatSize, timeLeft } from '../live/clock.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import type { Inputs } from './inputs.ts';
-import { valuesOf } from './inputs.ts';
+import type { Inputs } from './tool-inputs.ts';
+import { valuesOf } from './tool-inputs.ts';
 import { InputsForm } from './inputs-form.tsx';
 import type { FormField } from './schema-form.ts';
 import type { UnderWay } from './use-tool-runs.ts';

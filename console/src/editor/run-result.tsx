@@ -1,14 +1,63 @@
-import { timeLeft } from '../live/format-time.ts';
+import { useEffect, useState } from 'react';
+import { ApiError } from '../api/client.ts';
+import { formatSize, timeLeft } from '../live/clock.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
+import { FormDialog } from '../parts/dialog-form.tsx';
 import { Problem, State } from '../parts/feedback.tsx';
-import { ActionButton } from './action-button.tsx';
-import { BoundedText } from './bounded-text.tsx';
-import { formatDuration } from './format-duration.ts';
-import { offeredBy } from './next-actions.ts';
+import { InputsForm } from './inputs-form.tsx';
+import { type OfferedAction, offeredBy } from './next-actions.ts';
+import { inputsFor, readInputs } from './tool-inputs.ts';
 import type { ToolRun, UnderWay } from './use-tool-runs.ts';
 
-export interface RunResultProps {
+/**
+ * What stands in the page at a time, in characters: browsers take seconds to lay out a megabyte of
+ * one line.
+ */
+const MOST_SHOWN = 50_000;
+
+interface BoundedTextProps {
+  readonly label: string;
+  readonly text: string;
+  /** What a file of it is called. */
+  readonly file: string;
+}
+
+/** A text that may be megabytes: its beginning, and all of it as a file. */
+function BoundedText({ label, text, file }: BoundedTextProps) {
+  const isCut = text.length > MOST_SHOWN;
+  return (
+    <>
+      {/* It may scroll: then a keyboard must reach it. */}
+      <pre tabIndex={0} role="region" aria-label={label}>
+        {isCut ? text.slice(0, MOST_SHOWN) : text}
+      </pre>
+      {isCut ? (
+        <p className="hint">
+          The first {MOST_SHOWN.toLocaleString('en')} characters. <WholeText text={text} file={file} />
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+function WholeText({ text, file }: Omit<BoundedTextProps, 'label'>) {
+  const [made, setMade] = useState<{ readonly address: string; readonly size: number }>();
+  useEffect(() => {
+    const blob = new Blob([text], { type: 'text/plain' });
+    const address = URL.createObjectURL(blob);
+    setMade({ address, size: blob.size });
+    return () => URL.revokeObjectURL(address);
+  }, [text]);
+  if (made === undefined) return null;
+  return (
+    <a href={made.address} download={file}>
+      Download all of it ({formatSize(made.size)})
+    </a>
+  );
+}
+
+interface RunResultProps {
   readonly run: ToolRun;
   /** The server has said that its snapshot is over. */
   readonly expired: boolean;
@@ -95,4 +144,70 @@ export function RunResult({ run, expired, refused, underWay, onAct, onRunAgain }
       )}
     </article>
   );
+}
+
+interface ActionButtonProps {
+  readonly action: OfferedAction;
+  readonly isDisabled: boolean;
+  readonly isBusy: boolean;
+  /** @throws what was wrong with the inputs, or spoke against it */
+  readonly onAct: (inputs: unknown) => Promise<void>;
+}
+
+/** What may follow a run: at once, or after it has asked for what it needs. */
+function ActionButton({ action, isDisabled, isBusy, onAct }: ActionButtonProps) {
+  const { title, inputs: asked, description } = action;
+  const [inputs, setInputs] = useState(() => inputsFor(asked?.schema));
+  const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
+  if (asked === undefined) {
+    return (
+      <Button isDisabled={isDisabled} onPress={() => void onAct({}).catch(() => undefined)}>
+        {isBusy ? 'One moment…' : title}
+      </Button>
+    );
+  }
+  const submit = async () => {
+    const read = readInputs(inputs, asked.fields);
+    setProblems(read.problems ?? {});
+    if (read.problems !== undefined) {
+      throw new ApiError(422, 'invalid_inputs', 'Not all of it can be sent: see above.');
+    }
+    await onAct(read.value);
+  };
+  return (
+    <FormDialog
+      trigger={<Button isDisabled={isDisabled}>{isBusy ? 'One moment…' : `${title}…`}</Button>}
+      title={title}
+      action="Start it"
+      onSubmit={submit}
+    >
+      {description === '' ? null : <p>{description}</p>}
+      <InputsForm
+        inputs={inputs}
+        onChange={(next) => {
+          // A form with a field that is marked as wrong cannot be sent.
+          setProblems({});
+          setInputs(next);
+        }}
+        fields={asked.fields}
+        asJson={false}
+        problems={problems}
+      />
+    </FormDialog>
+  );
+}
+
+/**
+ * How long something took, or has taken so far: `0.4 s`, `12 s`, `1 min 05 s`. Milliseconds since
+ * the epoch.
+ */
+function formatDuration(
+  { created_at: began, ended_at: ended }: { readonly created_at: string; readonly ended_at: string | null },
+  now: number,
+): string {
+  const took = Math.max(0, (ended === null ? now : Date.parse(ended)) - Date.parse(began));
+  if (took < 10_000) return `${(took / 1_000).toFixed(1)} s`;
+  const seconds = Math.round(took / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, '0')} s`;
 }

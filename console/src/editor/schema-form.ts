@@ -25,7 +25,10 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The fields of a schema that is one of an object with properties; undefined where a form could not say all that the schema takes. */
+/**
+ * The fields of a schema that is one of an object with properties; undefined where a form could not
+ * say all that the schema takes.
+ */
 export function fieldsOf(schema: unknown): readonly FormField[] | undefined {
   if (!isObject(schema) || !isObject(schema['properties'])) return undefined;
   if (schema['type'] !== undefined && schema['type'] !== 'object') return undefined;

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components';
 import { FieldError, Input, Label, Text, TextField } from 'react-aria-components';
-import { Choice } from '../parts/choice.tsx';
+import { Choice } from '../parts/controls.tsx';
 import CodeEditor from './code-editor.tsx';
 import type { FieldName, FieldProblem, FieldProblems, ToolText } from './tool-text.ts';
 import { readSchema } from './tool-text.ts';
@@ -38,7 +38,10 @@ export interface ToolFieldsProps {
   readonly versions: ReactNode;
 }
 
-/** Every field of a version, and its versions. Editors stay as they are while another tab is looked at. */
+/**
+ * Every field of a version, and its versions. Editors stay as they are while another tab is looked
+ * at.
+ */
 export function ToolFieldTabs(props: ToolFieldsProps) {
   const { text, saved, problems, readOnly, tab, onTab, onEdit, versions } = props;
   return (
@@ -136,7 +139,8 @@ interface SchemaFieldProps {
 }
 
 function SchemaField({ label, text, problem, readOnly, onChange }: SchemaFieldProps) {
-  // What is no JSON is told of while it is written; what is no schema, once the server has judged it.
+  // What is no JSON is told of while it is written; what is no schema, once the server has judged
+  // it.
   const shown = problem ?? readSchema(text).problem;
   return (
     <>

@@ -8,7 +8,10 @@ export type ToolFields = Pick<
 export type FieldName = keyof ToolFields;
 export type ToolLanguage = ToolFields['language'];
 
-/** The fields of a version as a page holds them: schemas are texts, which need be no JSON while somebody writes them. */
+/**
+ * The fields of a version as a page holds them: schemas are texts, which need be no JSON while
+ * somebody writes them.
+ */
 export type ToolText = Readonly<Record<Exclude<FieldName, 'language'>, string>> & {
   readonly language: ToolLanguage;
 };

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useState } from 'react';
 import { type Answer, call } from '../api/client.ts';
-import { timeAgo } from '../live/format-time.ts';
+import { timeAgo } from '../live/clock.ts';
 import { problemOf, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Loading, Problem } from '../parts/feedback.tsx';

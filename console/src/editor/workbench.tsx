@@ -5,7 +5,7 @@ import { problemOf } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { Changes } from './changes.tsx';
-import { inputsFor, inputsOf, readInputs } from './inputs.ts';
+import { inputsFor, inputsOf, readInputs } from './tool-inputs.ts';
 import { LockBar } from './lock-bar.tsx';
 import { RunHistory } from './run-history.tsx';
 import { RunPanel } from './run-panel.tsx';
@@ -279,7 +279,10 @@ function useProblemTab(problems: FieldProblems, onTab: (tab: FieldsTab) => void)
 /** Longer chains of actions are begun again by hand. */
 const MOST_STEPS = 50;
 
-/** The run that all the actions before this one go back to: what it was given is what can be given again. */
+/**
+ * The run that all the actions before this one go back to: what it was given is what can be given
+ * again.
+ */
 async function firstOf(run: ToolRun): Promise<ToolRun> {
   let first = run;
   for (let step = 0; step < MOST_STEPS && first.parent_run_id !== null; step += 1) {

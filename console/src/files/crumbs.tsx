@@ -1,6 +1,6 @@
 import type { Ref } from 'react';
 import { Button } from '../parts/button.tsx';
-import { shownName } from './shown-name.ts';
+import { shownName } from './file-names.ts';
 
 export interface CrumbsProps {
   readonly ref: Ref<HTMLElement>;

@@ -1,6 +1,9 @@
-import type { Incoming } from './incoming.ts';
+import type { Incoming } from './file-names.ts';
 
-/** What was dropped, folders with all that is in them. To be called within the event: the browser forgets it afterwards. */
+/**
+ * What was dropped, folders with all that is in them. To be called within the event: the browser
+ * forgets it afterwards.
+ */
 export function droppedFiles(transfer: DataTransfer): Promise<readonly Incoming[]> {
   const roots = [...transfer.items]
     .filter(({ kind }) => kind === 'file')

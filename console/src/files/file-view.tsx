@@ -1,16 +1,12 @@
 import { useEffect, useState } from 'react';
 import { ApiError } from '../api/client.ts';
 import CodeEditor from '../editor/code-editor.tsx';
-import { formatSize } from '../live/format-time.ts';
+import { formatSize } from '../live/clock.ts';
 import { problemOf } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
-import { addressOfFile } from './address-of-file.ts';
-import { MOST_TEXT, pictureType, type Text, textOf } from './file-kind.ts';
-
-import { Picture } from './picture.tsx';
+import { addressOfFile, MOST_TEXT, pictureType, shownName, type Text, textOf } from './file-names.ts';
 import { readBeginning } from './read-beginning.ts';
-import { shownName } from './shown-name.ts';
 import { TextFile } from './text-file.tsx';
 
 /** What is shown of a text that is longer. */
@@ -31,7 +27,10 @@ export interface FileViewProps {
   readonly onFolder: () => void;
 }
 
-/** One file: a text to change, a picture, or the word that it is neither. Nothing of a sandbox runs here: it is text, or pixels. */
+/**
+ * One file: a text to change, a picture, or the word that it is neither. Nothing of a sandbox runs
+ * here: it is text, or pixels.
+ */
 export default function FileView({ sandboxId, path, onClose, onFolder }: FileViewProps) {
   const address = addressOfFile(sandboxId, path);
   const [shown, setShown] = useState<Shown>();
@@ -129,4 +128,42 @@ function judged(bytes: Uint8Array<ArrayBuffer>, isCut: boolean): Shown {
   if (text === undefined) return { kind: 'none', words: 'This file is not text' };
   if (!isCut) return { kind: 'text', text };
   return { kind: 'beginning', text: textOf(bytes.subarray(0, SHOWN_TEXT), true)?.text ?? '' };
+}
+
+interface PictureProps {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** One of `pictureType`: none that runs anything. */
+  readonly type: string;
+  readonly name: string;
+}
+
+function Picture({ bytes, type, name }: PictureProps) {
+  const [address, setAddress] = useState<string>();
+  const [size, setSize] = useState('');
+  const [isBroken, setIsBroken] = useState(false);
+  useEffect(() => {
+    const made = URL.createObjectURL(new Blob([bytes], { type }));
+    setAddress(made);
+    return () => URL.revokeObjectURL(made);
+  }, [bytes, type]);
+  return (
+    <figure className="picture">
+      {isBroken ? (
+        <p className="reason">It says that it is a picture, and cannot be shown as one.</p>
+      ) : (
+        <img
+          src={address}
+          alt={name}
+          onError={() => setIsBroken(true)}
+          onLoad={({ currentTarget: { naturalWidth, naturalHeight } }) =>
+            setSize(`${naturalWidth} × ${naturalHeight}, `)
+          }
+        />
+      )}
+      <figcaption className="quiet">
+        {type}, {size}
+        {formatSize(bytes.length)}
+      </figcaption>
+    </figure>
+  );
 }

@@ -1,12 +1,12 @@
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { Label, ProgressBar } from 'react-aria-components';
-import { formatSize } from '../live/format-time.ts';
+import { formatSize } from '../live/clock.ts';
 import { Button } from '../parts/button.tsx';
 import { Loading, Problem } from '../parts/feedback.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
 import { Crumbs } from './crumbs.tsx';
 import { chosenFiles, droppedFiles } from './dropped-files.ts';
-import type { Incoming } from './incoming.ts';
+import type { Incoming } from './file-names.ts';
 import './files.css';
 import { FolderView } from './folder-view.tsx';
 import { NameDialog } from './name-dialog.tsx';
@@ -25,7 +25,10 @@ export interface FilesProps {
   readonly seen: string;
 }
 
-/** The workspace of a sandbox: browse, open, change, drop files in, download. Where one is, is in the address. */
+/**
+ * The workspace of a sandbox: browse, open, change, drop files in, download. Where one is, is in
+ * the address.
+ */
 export function Files({ sandboxId, seen }: FilesProps) {
   const [place, go] = usePlace();
   const folder = place.get('path') ?? ROOT;

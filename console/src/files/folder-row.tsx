@@ -1,11 +1,11 @@
 import { memo } from 'react';
-import { formatSize } from '../live/format-time.ts';
-import { Icon } from '../parts/icon.tsx';
+import { formatSize } from '../live/clock.ts';
+import { Icon } from '../parts/controls.tsx';
 import { Ago } from '../sandboxes/ago.tsx';
 import { placeAfter } from '../sandboxes/use-place.ts';
-import { addressOfFile } from './address-of-file.ts';
-import type { Entry } from './folder-entries.ts';
-import { isReachable, shownName } from './shown-name.ts';
+import { addressOfFile } from './file-names.ts';
+import type { Entry } from './file-names.ts';
+import { isReachable, shownName } from './file-names.ts';
 
 interface FolderRowProps {
   readonly entry: Entry;

@@ -2,8 +2,8 @@ import { useContext } from 'react';
 import { Dialog, Modal, ModalOverlay } from 'react-aria-components';
 import { SessionContext } from '../live/session-state.ts';
 import { DialogForm, type DialogFormProps } from '../parts/dialog-form.tsx';
-import { TextInput } from '../parts/text-input.tsx';
-import { nameProblem, shownName } from './shown-name.ts';
+import { TextInput } from '../parts/controls.tsx';
+import { nameProblem, shownName } from './file-names.ts';
 
 export interface NameDialogProps extends Omit<DialogFormProps, 'onSubmit'> {
   readonly isOpen: boolean;

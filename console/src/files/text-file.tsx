@@ -5,10 +5,10 @@ import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { unsaved } from '../parts/unsaved.ts';
 import { useAttempt } from '../parts/use-attempt.ts';
-import { bytesOf, MOST_TEXT, type Text, textOf } from './file-kind.ts';
+import { bytesOf, MOST_TEXT, type Text, textOf } from './file-names.ts';
 import { NameDialog } from './name-dialog.tsx';
 import { readBeginning } from './read-beginning.ts';
-import { shownName } from './shown-name.ts';
+import { shownName } from './file-names.ts';
 
 /** By the file's address: what was typed, and what it is a change of. */
 const texts = unsaved<{ readonly text: string; readonly saved: string }>();
@@ -23,7 +23,10 @@ export interface TextFileProps {
   readonly children: ReactNode;
 }
 
-/** A text: look at it, change it, save it. What somebody else saved meanwhile is not lost without a word. */
+/**
+ * A text: look at it, change it, save it. What somebody else saved meanwhile is not lost without a
+ * word.
+ */
 export function TextFile({ address, path, initial, onClose, onReload, children }: TextFileProps) {
   const [begun] = useState(() => texts.get(address) ?? { text: initial.text, saved: initial.text });
   const [saved, setSaved] = useState(begun.saved);

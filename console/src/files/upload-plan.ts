@@ -1,5 +1,5 @@
-import { formatSize } from '../live/format-time.ts';
-import type { Incoming } from './incoming.ts';
+import { formatSize } from '../live/clock.ts';
+import type { Incoming } from './file-names.ts';
 
 /** What the API takes of one file, in bytes. */
 export const MOST_OF_FILE = 33_554_432;

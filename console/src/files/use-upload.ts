@@ -1,11 +1,10 @@
 import { useEffect, useRef, useState } from 'react';
-import { addressOf } from '../api/client.ts';
+import { addressOf, hearSignedOut, refusal } from '../api/client.ts';
 import { problemOf } from '../live/use-live.ts';
-import type { Incoming } from './incoming.ts';
-import { sendBody } from './send-body.ts';
+import type { Incoming } from './file-names.ts';
 import { planUpload } from './upload-plan.ts';
 
-export interface UploadState {
+interface UploadState {
   /** Undefined: nothing is under way. */
   readonly progress: { readonly files: number; readonly sent: number; readonly total: number } | undefined;
   readonly problem: string | undefined;
@@ -15,7 +14,7 @@ export interface UploadState {
 
 const NOTHING: UploadState = { progress: undefined, problem: undefined, notice: '' };
 
-export interface Upload extends UploadState {
+interface Upload extends UploadState {
   readonly start: (folder: string, files: readonly Incoming[]) => void;
   readonly cancel: () => void;
 }
@@ -91,4 +90,36 @@ function wordsOf(files: readonly Incoming[]): string {
   return files.length === 1
     ? `${files[0]?.path ?? 'The file'} is`
     : `${files.length.toLocaleString()} files are`;
+}
+
+interface SendOptions {
+  readonly method: 'POST' | 'PUT';
+  readonly body: FormData | Blob;
+  /** Bytes that have left. */
+  readonly onProgress: (bytes: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sends a large body and tells how far it is, which `fetch` cannot.
+ * @throws ApiError; TypeError when the server cannot be reached; AbortError
+ */
+function sendBody(address: string, { method, body, onProgress, signal }: SendOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const way = new XMLHttpRequest();
+    const stop = () => way.abort();
+    way.open(method, address);
+    way.upload.addEventListener('progress', ({ loaded }) => onProgress(loaded));
+    way.addEventListener('load', () => {
+      if (way.status === 401) hearSignedOut();
+      if (way.status < 300) resolve();
+      else reject(refusal(way.status, way.responseText));
+    });
+    way.addEventListener('error', () => reject(new TypeError('The server cannot be reached')));
+    way.addEventListener('abort', () => reject(new DOMException('Cancelled', 'AbortError')));
+    way.addEventListener('loadend', () => signal.removeEventListener('abort', stop));
+    if (signal.aborted) return reject(new DOMException('Cancelled', 'AbortError'));
+    signal.addEventListener('abort', stop);
+    way.send(body);
+  });
 }

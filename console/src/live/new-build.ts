@@ -1,6 +1,9 @@
 import { useEffect } from 'react';
 
-/** Digest of the sources of the build that this page is of, as the server's `ETag` has it. Put in by the build. */
+/**
+ * Digest of the sources of the build that this page is of, as the server's `ETag` has it. Put in by
+ * the build.
+ */
 declare const BUILD_DIGEST: string;
 
 const EVERY_MS = 60_000;
@@ -19,7 +22,10 @@ async function look(): Promise<void> {
   }
 }
 
-/** Loads the page anew at its next address once there is another build: what is on the page is never taken away from under somebody's hands. */
+/**
+ * Loads the page anew at its next address once there is another build: what is on the page is never
+ * taken away from under somebody's hands.
+ */
 export function useNewBuild(location: string): void {
   useEffect(() => {
     const lookIfSeen = () => {
@@ -38,8 +44,9 @@ export function useNewBuild(location: string): void {
 }
 
 /**
- * A part of an old build is gone once there is a new one: the page is loaded again, which brings the new one. Once only, as a part that is missing from a page that was just loaded would be missing again;
- * then the page says so.
+ * A part of an old build is gone once there is a new one: the page is loaded again, which brings
+ * the new one. Once only, as a part that is missing from a page that was just loaded would be
+ * missing again; then the page says so.
  */
 export function reloadForMissingParts(): void {
   window.addEventListener('vite:preloadError', (event) => {

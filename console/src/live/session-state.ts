@@ -4,7 +4,9 @@ import { createContext } from 'react';
 export interface SessionState {
   /** It is over: nothing is asked until somebody has signed in. */
   readonly over: boolean;
-  /** Another number after each sign-in: what was followed or asked for before is asked for again. */
+  /**
+   * Another number after each sign-in: what was followed or asked for before is asked for again.
+   */
   readonly count: number;
 }
 

@@ -1,7 +1,7 @@
 import { useCallback, useContext, useEffect, useRef, useState } from 'react';
 import { type Answer, ApiError, ask, call, type CallInput, type Route } from '../api/client.ts';
-import { followEvents, type StreamEvent } from './event-stream.ts';
-import { serverNow } from './server-clock.ts';
+import { followEvents, type StreamEvent } from './browser-event-stream.ts';
+import { serverNow } from './clock.ts';
 import { SessionContext } from './session-state.ts';
 
 /** The server's time, told anew each second. */
@@ -33,7 +33,8 @@ export interface Followed {
 }
 
 /**
- * Follows a stream while the page can be seen: browsers grant few connections, and all tabs share them.
+ * Follows a stream while the page can be seen: browsers grant few connections, and all tabs share
+ * them.
  * @param address null: nothing is followed
  * @param hiddenTurn of all hidden tabs that name the same, one follows all the same
  */
@@ -72,7 +73,10 @@ export function useEvents(
   return { live, following };
 }
 
-/** Whether it is this hidden tab's turn: the first one's of a name, until it is seen or closed. Where browsers keep no locks, which is on plain http, it is nobody's. */
+/**
+ * Whether it is this hidden tab's turn: the first one's of a name, until it is seen or closed.
+ * Where browsers keep no locks, which is on plain http, it is nobody's.
+ */
 function useHiddenTurn(name: string | undefined, visible: boolean): boolean {
   const [mine, setMine] = useState(false);
   useEffect(() => {
@@ -100,7 +104,10 @@ export interface Loaded<T> {
   readonly reload: () => void;
 }
 
-/** What a route answers, asked for again every `everyMs` while the page can be seen, and whenever `seen` is another. Null: not asked. */
+/**
+ * What a route answers, asked for again every `everyMs` while the page can be seen, and whenever
+ * `seen` is another. Null: not asked.
+ */
 export function useAnswer<R extends Route>(
   route: R,
   input: CallInput<R> | null = {},

@@ -1,11 +1,11 @@
 import { Link } from 'wouter';
-import { plainText } from '#core/rules/plain-text.ts';
+import { plainText } from '#core/shared/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
-import { timeAgo } from '../live/format-time.ts';
+import { timeAgo } from '../live/clock.ts';
 import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';
-import { FormDialog } from '../parts/form-dialog.tsx';
+import { FormDialog } from '../parts/dialog-form.tsx';
 import { Previews } from '../previews/previews.tsx';
 import { portChanges } from '../previews/use-doctor.ts';
 import { Timeline } from '../runs/timeline.tsx';

@@ -1,13 +1,13 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { plainText } from '#core/rules/plain-text.ts';
+import { plainText } from '#core/shared/plain-text.ts';
 import { Policies } from '../approvals/policies.tsx';
-import { timeAgo } from '../live/format-time.ts';
+import { timeAgo } from '../live/clock.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Choice } from '../parts/choice.tsx';
+import { Choice } from '../parts/controls.tsx';
 import { Empty, Loading, Problem, State } from '../parts/feedback.tsx';
-import { TextInput } from '../parts/text-input.tsx';
+import { TextInput } from '../parts/controls.tsx';
 import { FirstRun } from '../runs/first-run.tsx';
 import { NewRun } from '../runs/new-run.tsx';
 import { matches, type RunFilter, type RunPageOf } from '../runs/run-pages.ts';

@@ -4,9 +4,9 @@ import { call } from '../api/client.ts';
 import { useAnswer, useVisible } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
-import { Icon } from '../parts/icon.tsx';
-import { formText } from '../parts/form-text.ts';
-import { TextInput } from '../parts/text-input.tsx';
+import { Icon } from '../parts/controls.tsx';
+import { formText } from '../parts/controls.tsx';
+import { TextInput } from '../parts/controls.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 
 const BEGIN_ANEW = 'Sign in again.';
@@ -48,7 +48,9 @@ export interface SignInPageProps {
   readonly onSignedIn: () => void;
 }
 
-/** Signing in with an API key, or at the identity provider. The key is sent once and kept nowhere. */
+/**
+ * Signing in with an API key, or at the identity provider. The key is sent once and kept nowhere.
+ */
 export function SignInPage({ wasSignedIn, onSignedIn }: SignInPageProps) {
   const { value: ways, problem: unreachable, reload } = useAnswer('GET /api/sign-in');
   const { busy, problem, setProblem, attempt } = useAttempt();
@@ -78,7 +80,8 @@ export function SignInPage({ wasSignedIn, onSignedIn }: SignInPageProps) {
   const atProvider = () =>
     void attempt(async () => {
       const { url } = await call('POST /api/session/oidc', { body: { return_to: herePath() } });
-      // In another tab, where this one has work in it; the page's opener policy keeps that one's hands off it.
+      // In another tab, where this one has work in it; the page's opener policy keeps that one's
+      // hands off it.
       if (!wasSignedIn || window.open(url, '_blank') === null) location.assign(url);
     });
   return (

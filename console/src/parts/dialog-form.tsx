@@ -1,5 +1,6 @@
-import type { FormEvent, ReactNode } from 'react';
-import { Form, Heading } from 'react-aria-components';
+import { type FormEvent, type ReactNode, useContext, useState } from 'react';
+import { Dialog, DialogTrigger, Form, Heading, Modal, ModalOverlay } from 'react-aria-components';
+import { SessionContext } from '../live/session-state.ts';
 import { Button } from './button.tsx';
 import { Problem } from './feedback.tsx';
 import { useAttempt } from './use-attempt.ts';
@@ -37,5 +38,27 @@ export function DialogForm({ title, action, danger = false, children, onClose, o
         </Button>
       </div>
     </Form>
+  );
+}
+
+interface FormDialogProps extends Omit<DialogFormProps, 'onClose'> {
+  /** What opens it. */
+  readonly trigger: ReactNode;
+}
+
+/** A question in front of the page, and the one thing that is done about it. */
+export function FormDialog({ trigger, ...form }: FormDialogProps) {
+  const [open, setOpen] = useState(false);
+  // Whoever has to sign in must not have it in front of them.
+  const { over } = useContext(SessionContext);
+  return (
+    <DialogTrigger isOpen={open && !over} onOpenChange={setOpen}>
+      {trigger}
+      <ModalOverlay className="overlay" isDismissable>
+        <Modal className="modal">
+          <Dialog className="dialog">{({ close }) => <DialogForm {...form} onClose={close} />}</Dialog>
+        </Modal>
+      </ModalOverlay>
+    </DialogTrigger>
   );
 }

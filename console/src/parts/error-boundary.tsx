@@ -12,7 +12,9 @@ interface ErrorBoundaryState {
   readonly words?: string | undefined;
 }
 
-/** In the place of a page that broke: what it was, and ways on. What is around it goes on working. */
+/**
+ * In the place of a page that broke: what it was, and ways on. What is around it goes on working.
+ */
 export class ErrorBoundary extends Component<ErrorBoundaryProps, ErrorBoundaryState> {
   override state: ErrorBoundaryState = {};
 

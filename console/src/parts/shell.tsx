@@ -1,13 +1,11 @@
-import type { ReactNode } from 'react';
-import { useContext, useEffect } from 'react';
+import { type ReactNode, useContext, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { type Answer, call } from '../api/client.ts';
 import { useNewBuild } from '../live/new-build.ts';
 import { SessionContext } from '../live/session-state.ts';
 import { Button } from './button.tsx';
+import { Icon, type IconName } from './controls.tsx';
 import { ErrorBoundary } from './error-boundary.tsx';
-import { Icon, type IconName } from './icon.tsx';
-import { usePageHeading } from './use-page-heading.ts';
 
 const PAGES: readonly { readonly href: string; readonly name: string; readonly icon: IconName }[] = [
   { href: '/', name: 'Runs', icon: 'runs' },
@@ -15,7 +13,7 @@ const PAGES: readonly { readonly href: string; readonly name: string; readonly i
   { href: '/tools', name: 'Tools', icon: 'code' },
 ];
 
-export interface ShellProps {
+interface ShellProps {
   readonly session: Answer<'GET /api/session'>;
   readonly waiting: number;
   readonly children: ReactNode;
@@ -77,4 +75,37 @@ export function Shell({ session, waiting, children }: ShellProps) {
       </main>
     </div>
   );
+}
+
+/**
+ * The first heading of the page at this address, as it is by now: pages load, and things are
+ * renamed. After each change of the address the heading is focused once it is there, unless
+ * somebody has gone on into the page meanwhile: that tells a screen reader that the page is another
+ * one, and where the keyboard is.
+ */
+function usePageHeading(location: string): string {
+  const [words, setWords] = useState('');
+  const before = useRef(location);
+  useEffect(() => {
+    const page = document.getElementById('page');
+    if (page === null) return undefined;
+    let isToFocus = before.current !== location;
+    before.current = location;
+    const look = () => {
+      // While a page's script is on its way, the page before is there still, unseen.
+      const heading = [...page.querySelectorAll('h1')].find((each) => each.checkVisibility());
+      if (heading === undefined) return;
+      setWords(heading.textContent);
+      if (!isToFocus) return;
+      isToFocus = false;
+      if (document.activeElement !== page && page.contains(document.activeElement)) return;
+      heading.tabIndex = -1;
+      heading.focus();
+    };
+    const observer = new MutationObserver(look);
+    observer.observe(page, { subtree: true, childList: true, characterData: true });
+    look();
+    return () => observer.disconnect();
+  }, [location]);
+  return words;
 }

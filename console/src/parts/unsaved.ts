@@ -8,7 +8,9 @@ export interface Unsaved<T> {
 let kept = 0;
 
 /**
- * Keeps what is not saved while this page lives and nowhere else: whoever goes to another page of the console, or has to sign in again, finds their text as it was. The browser asks before all of it is lost.
+ * Keeps what is not saved while this page lives and nowhere else: whoever goes to another page of
+ * the console, or has to sign in again, finds their text as it was. The browser asks before all of
+ * it is lost.
  */
 export function unsaved<T>(): Unsaved<T> {
   const values = new Map<string, T>();
@@ -25,7 +27,9 @@ export function unsaved<T>(): Unsaved<T> {
   };
 }
 
-/** Only while there is something to lose: a page that listens for it cannot be kept for going back. */
+/**
+ * Only while there is something to lose: a page that listens for it cannot be kept for going back.
+ */
 function warn(event: BeforeUnloadEvent): void {
   event.preventDefault();
 }

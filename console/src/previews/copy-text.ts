@@ -1,4 +1,7 @@
-/** Puts a text on the clipboard; false where the browser does not let it. On plain http, where there is no clipboard to write to, by way of a selection. */
+/**
+ * Puts a text on the clipboard; false where the browser does not let it. On plain http, where there
+ * is no clipboard to write to, by way of a selection.
+ */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { Dialog, DialogTrigger, Popover } from 'react-aria-components';
 import { renderSVG } from 'uqr';
 import { Button } from '../parts/button.tsx';
-import { Icon } from '../parts/icon.tsx';
+import { Icon } from '../parts/controls.tsx';
 import { copyText } from './copy-text.ts';
 
 /** Ways out of the console for the link of a preview. */

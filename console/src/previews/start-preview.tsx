@@ -1,9 +1,9 @@
 import { useRef, useState } from 'react';
-import { plainText } from '#core/rules/plain-text.ts';
+import { plainText } from '#core/shared/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
-import { TextInput } from '../parts/text-input.tsx';
+import { TextInput } from '../parts/controls.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { ResumeButton } from './resume-button.tsx';
 import { type PortChanges, useDoctor } from './use-doctor.ts';

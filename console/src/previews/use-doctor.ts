@@ -16,14 +16,17 @@ export function portChanges(events: readonly RunEvent[]): PortChanges {
   return { seen: last?.id ?? '', areReported: events.some(({ type }) => type === 'port.listening') };
 }
 
-/** Between looks, in milliseconds: `rarely` where each change is reported, `soon` while a server that listens is about to answer. */
+/**
+ * Between looks, in milliseconds: `rarely` where each change is reported, `soon` while a server
+ * that listens is about to answer.
+ */
 const POLL_MS = { rarely: 60_000, often: 10_000, soon: 3_000 } as const;
 
 type Diagnosis = Answer<'GET /api/runs/{id}/sandbox/doctor'>;
 
 /**
- * What the doctor finds in a run's sandbox, or at one port of it: asked again after each change that is reported, and by the
- * clock where none is.
+ * What the doctor finds in a run's sandbox, or at one port of it: asked again after each change
+ * that is reported, and by the clock where none is.
  */
 export function useDoctor(
   runId: string,

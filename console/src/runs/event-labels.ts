@@ -1,4 +1,4 @@
-import { plainText } from '#core/rules/plain-text.ts';
+import { plainText } from '#core/shared/plain-text.ts';
 import type { Api } from '../api/api.ts';
 
 export type RunEvent = Api['GET /api/runs/{id}/timeline']['answer']['events'][number];

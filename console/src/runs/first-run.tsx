@@ -1,9 +1,11 @@
+import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { addressOf, call, request } from '../api/client.ts';
+import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
-import { RunCommand } from './run-command.tsx';
+import { copyText } from '../previews/copy-text.ts';
 
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -19,7 +21,10 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-/** What an agent would do: start a server, and ask for its preview. Whatever the image has serves the page. */
+/**
+ * What an agent would do: start a server, and ask for its preview. Whatever the image has serves
+ * the page.
+ */
 const AGENT = `cd /workspace
 cat >server.sh <<'END'
 python3 -m http.server 3000 --bind 127.0.0.1 ||
@@ -28,7 +33,10 @@ END
 porthole serve 3000 --name page -- sh server.sh >agent.log 2>&1
 porthole preview 3000 >>agent.log 2>&1`;
 
-/** Nothing has run yet: a first run shows what this is for, with a few lines of shell in the place of an agent. */
+/**
+ * Nothing has run yet: a first run shows what this is for, with a few lines of shell in the place
+ * of an agent.
+ */
 export function FirstRun() {
   const [, navigate] = useLocation();
   const { busy, problem, attempt } = useAttempt();
@@ -64,5 +72,25 @@ export function FirstRun() {
       <RunCommand />
       {problem === undefined ? null : <Problem words={problem} />}
     </Empty>
+  );
+}
+
+/** The line with which a program starts a run here. */
+function RunCommand() {
+  const { value: session } = useAnswer('GET /api/session');
+  const [copied, setCopied] = useState(false);
+  const key =
+    session === undefined || session.user === 'local' ? '' : " -H 'Authorization: Bearer YOUR_API_KEY'";
+  const command = `curl -X POST ${window.location.origin}/api/runs${key} -H 'Content-Type: application/json' -d '{"title": "My first run"}'`;
+  const copy = async () => setCopied(await copyText(command));
+  return (
+    <>
+      <pre tabIndex={0} role="group" aria-label="Command that starts a run">
+        {command}
+      </pre>
+      <p>
+        <Button onPress={() => void copy()}>{copied ? 'Copied' : 'Copy the command'}</Button>
+      </p>
+    </>
   );
 }

@@ -1,13 +1,13 @@
 import { Checkbox } from 'react-aria-components';
 import { useLocation } from 'wouter';
-import { plainText } from '#core/rules/plain-text.ts';
+import { plainText } from '#core/shared/plain-text.ts';
 import { call } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Choice } from '../parts/choice.tsx';
-import { FormDialog } from '../parts/form-dialog.tsx';
-import { formText } from '../parts/form-text.ts';
-import { TextInput } from '../parts/text-input.tsx';
+import { Choice } from '../parts/controls.tsx';
+import { FormDialog } from '../parts/dialog-form.tsx';
+import { formText } from '../parts/controls.tsx';
+import { TextInput } from '../parts/controls.tsx';
 
 const NEW = 'new';
 

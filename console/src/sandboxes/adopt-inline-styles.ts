@@ -1,8 +1,10 @@
 let users = 0;
 
 /**
- * From now on until the returned function is called: style sheets and style attributes that scripts write as text become constructed sheets and properties. The page's policy refuses the
- * former and has nothing against the latter, and the terminal knows the former alone. What they look like is the same.
+ * From now on until the returned function is called: style sheets and style attributes that scripts
+ * write as text become constructed sheets and properties. The page's policy refuses the former and
+ * has nothing against the latter, and the terminal knows the former alone. What they look like is
+ * the same.
  */
 export function adoptInlineStyles(real: Document): () => void {
   users += 1;
@@ -30,7 +32,10 @@ function takeStyleAttribute(element: HTMLElement): void {
   };
 }
 
-/** Stands where a style element would, and holds its text in a sheet that the document adopts until it is removed. */
+/**
+ * Stands where a style element would, and holds its text in a sheet that the document adopts until
+ * it is removed.
+ */
 function styleSheet(real: Document, place: HTMLElement): HTMLElement {
   const sheet = new CSSStyleSheet();
   const write = (text: string) => sheet.replaceSync(text);

@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from 'react';
-import { timeAgo } from '../live/format-time.ts';
+import { timeAgo } from '../live/clock.ts';
 
 const POLL_MS = 15_000;
 const listeners = new Set<() => void>();
@@ -22,7 +22,10 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** How long ago something was, which is told anew as it grows. Only what reads otherwise is drawn again. */
+/**
+ * How long ago something was, which is told anew as it grows. Only what reads otherwise is drawn
+ * again.
+ */
 export function Ago({ at }: { readonly at: string }) {
   const words = useSyncExternalStore(subscribe, () => timeAgo(now - Date.parse(at)));
   return (

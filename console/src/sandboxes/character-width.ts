@@ -1,4 +1,7 @@
-/** What takes two columns beside what Unicode calls an emoji by itself: the wide and full-width ranges of East Asian Width. */
+/**
+ * What takes two columns beside what Unicode calls an emoji by itself: the wide and full-width
+ * ranges of East Asian Width.
+ */
 const WIDE =
   /[\u1100-\u115F\u2329\u232A\u2E80-\u303E\u3041-\u33FF\u3400-\u4DBF\u4E00-\uA4CF\uA960-\uA97C\uAC00-\uD7A3\uF900-\uFAFF\uFE10-\uFE19\uFE30-\uFE6F\uFF01-\uFF60\uFFE0-\uFFE6\u{16FE0}-\u{18DFF}\u{1AFF0}-\u{1B2FF}\u{1F200}-\u{1F265}\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u;
 /** What stands on the character before it. The soft hyphen is shown. */
@@ -7,7 +10,10 @@ const NONE = /[\u1160-\u11FF]|(?!\u00AD)[\p{Mn}\p{Me}\p{Cf}]/u;
 /** By code point: the width and one; 0 is not known yet. */
 const known = new Uint8Array(0x40000);
 
-/** Columns that programs of today give a character (`wcwidth`): the terminal's own table is of 2010 and has emoji in one. */
+/**
+ * Columns that programs of today give a character (`wcwidth`): the terminal's own table is of 2010
+ * and has emoji in one.
+ */
 export function characterWidth(codePoint: number): 0 | 1 | 2 {
   if (codePoint < 0x300) return codePoint < 0x20 || (codePoint >= 0x7f && codePoint < 0xa0) ? 0 : 1;
   const before = known[codePoint];
@@ -18,7 +24,10 @@ export function characterWidth(codePoint: number): 0 | 1 | 2 {
   return width;
 }
 
-/** Width and joining of a character after another, as xterm packs them: `state << 3 | width << 1 | joins`. */
+/**
+ * Width and joining of a character after another, as xterm packs them: `state << 3 | width << 1 |
+ * joins`.
+ */
 function charProperties(codePoint: number, preceding: number): number {
   const width = characterWidth(codePoint);
   const widthBefore = (preceding >> 1) & 3;

@@ -1,9 +1,9 @@
 import { call } from '../api/client.ts';
-import { timeLeft } from '../live/format-time.ts';
+import { timeLeft } from '../live/clock.ts';
 import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
-import { FormDialog } from '../parts/form-dialog.tsx';
+import { FormDialog } from '../parts/dialog-form.tsx';
 
 const SCOPES = { 'fs:read': 'read files', 'fs:write': 'write files', exec: 'run commands' } as const;
 

@@ -4,22 +4,24 @@ import {
   CheckboxGroup,
   Dialog,
   DialogTrigger,
+  FieldError,
   Form,
   Heading,
   Label,
   Modal,
   ModalOverlay,
+  Text,
+  TextArea as AriaTextArea,
+  TextField,
 } from 'react-aria-components';
 import { Link, useLocation } from 'wouter';
 import { type Answer, ApiError, call } from '../api/client.ts';
 import { SessionContext } from '../live/session-state.ts';
 import { problemOf, useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Choice } from '../parts/choice.tsx';
-import { TextInput } from '../parts/text-input.tsx';
+import { Choice, TextInput } from '../parts/controls.tsx';
 import { readNewSandbox } from './read-new-sandbox.ts';
 import { problemsByField } from './sandbox-fields.ts';
-import { TextArea } from './text-area.tsx';
 
 /** What begins the API's words for each field of the form. */
 const WORDS = {
@@ -272,4 +274,24 @@ function hintOf(
   ]
     .filter((words) => words !== '')
     .join(' ');
+}
+
+interface TextAreaProps {
+  readonly label: string;
+  readonly name: string;
+  readonly rows: number;
+  readonly hint: string;
+}
+
+function TextArea({ label, name, rows, hint }: TextAreaProps) {
+  return (
+    <TextField name={name} className="field">
+      <Label>{label}</Label>
+      <AriaTextArea rows={rows} spellCheck={false} autoComplete="off" />
+      <Text slot="description" className="hint">
+        {hint}
+      </Text>
+      <FieldError className="field-error" />
+    </TextField>
+  );
 }

@@ -9,7 +9,10 @@ export interface OpenLinkProps {
   readonly onClose: () => void;
 }
 
-/** Where a link of the terminal really leads, before it is opened: a tab that knows nothing of this one. */
+/**
+ * Where a link of the terminal really leads, before it is opened: a tab that knows nothing of this
+ * one.
+ */
 export function OpenLink({ address, onClose }: OpenLinkProps) {
   // Whoever has to sign in must not have it in front of them.
   const { over } = useContext(SessionContext);

@@ -1,10 +1,13 @@
 import type { Api } from '../api/api.ts';
-import { formText } from '../parts/form-text.ts';
+import { formText } from '../parts/controls.tsx';
 import { isName, readPairs } from './sandbox-fields.ts';
 
 type Body = NonNullable<Api['POST /v1/sandbox']['body']>;
 
-/** What a filled form asks for, or what is wrong with which field, where that can be told without asking. */
+/**
+ * What a filled form asks for, or what is wrong with which field, where that can be told without
+ * asking.
+ */
 export function readNewSandbox(
   form: FormData,
 ): { readonly body: Body } | { readonly errors: Readonly<Record<string, string>> } {

@@ -1,6 +1,6 @@
 import { type Answer, call } from '../api/client.ts';
 import { Button } from '../parts/button.tsx';
-import { FormDialog } from '../parts/form-dialog.tsx';
+import { FormDialog } from '../parts/dialog-form.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 
 export interface SandboxActionsProps {

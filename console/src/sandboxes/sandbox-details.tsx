@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { type Answer, call } from '../api/client.ts';
-import { timeLeft } from '../live/format-time.ts';
+import { timeLeft } from '../live/clock.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
@@ -16,7 +16,9 @@ export interface SandboxDetailsProps {
   readonly onChange: () => void;
 }
 
-/** What a sandbox was made with, what holds it to that, how long it lasts, and to whom it is lent. */
+/**
+ * What a sandbox was made with, what holds it to that, how long it lasts, and to whom it is lent.
+ */
 export function SandboxDetails({ sandbox, onChange }: SandboxDetailsProps) {
   const { limits, tags, skills } = sandbox;
   return (

@@ -1,4 +1,7 @@
-/** What the API takes in the fields of a sandbox, so that a person is told at the field. The API's own judgement counts. */
+/**
+ * What the API takes in the fields of a sandbox, so that a person is told at the field. The API's
+ * own judgement counts.
+ */
 
 export function isName(value: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/.test(value);
@@ -13,7 +16,10 @@ export function isTagFilter(value: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}:/.test(value);
 }
 
-/** Lines of `NAME=value`, or of `key:value` with another sign between; or the first line that is none. */
+/**
+ * Lines of `NAME=value`, or of `key:value` with another sign between; or the first line that is
+ * none.
+ */
 export function readPairs(
   text: string,
   sign: '=' | ':',
@@ -31,7 +37,8 @@ export function readPairs(
 }
 
 /**
- * What the API says of each field (`name: must be …, got ….`), by the name of its field in the form; undefined where it says anything else.
+ * What the API says of each field (`name: must be …, got ….`), by the name of its field in the
+ * form; undefined where it says anything else.
  * @param fields of the form, and what begins the API's words for each
  */
 export function problemsByField(

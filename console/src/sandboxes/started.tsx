@@ -1,4 +1,4 @@
-import { plainText } from '#core/rules/plain-text.ts';
+import { plainText } from '#core/shared/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';

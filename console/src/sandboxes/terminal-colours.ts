@@ -1,6 +1,9 @@
 import type { ITheme } from '@xterm/xterm';
 
-/** The sixteen colours of programs, each readable on its ground; those between are seen to by the terminal's least contrast. */
+/**
+ * The sixteen colours of programs, each readable on its ground; those between are seen to by the
+ * terminal's least contrast.
+ */
 export const DARK: ITheme = {
   background: '#0d1117',
   foreground: '#e6edf3',

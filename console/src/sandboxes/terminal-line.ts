@@ -25,26 +25,41 @@ export interface LineOptions {
 }
 
 export interface Line {
-  /** Nothing is typed while what was shown before is shown again: its questions to the terminal were answered then. */
+  /**
+   * Nothing is typed while what was shown before is shown again: its questions to the terminal were
+   * answered then.
+   */
   readonly type: (bytes: Uint8Array<ArrayBuffer>) => void;
   readonly resize: () => void;
 }
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
-/** After so many tries of which none got through, while the API answers, it is said what may stand between. */
+/**
+ * After so many tries of which none got through, while the API answers, it is said what may stand
+ * between.
+ */
 const MANY_TRIES = 4;
 const BLOCKED =
   ' No WebSocket gets through: a proxy in front of Porthole may have to be told to pass them on.';
-/** What may wait to be shown, in bytes, before the program is held up, and what must be left for it to go on. So few that Ctrl-C is felt at once. */
+/**
+ * What may wait to be shown, in bytes, before the program is held up, and what must be left for it
+ * to go on. So few that Ctrl-C is felt at once.
+ */
 const MOST_UNSHOWN = 524_288;
 const FEW_UNSHOWN = 131_072;
-/** What the server keeps of a shell for whoever comes back, in bytes: so much was cut off at its beginning. */
+/**
+ * What the server keeps of a shell for whoever comes back, in bytes: so much was cut off at its
+ * beginning.
+ */
 const REPLAYED = 262_144;
 /** Of RFC 6455: the shell has ended with its sandbox, its session or the server. */
 const GOING_AWAY = 1001;
 const TOO_SLOW = 1013;
-/** How the server's last words begin where somebody closed the terminal: it is not to be opened again by a page that was left open. */
+/**
+ * How the server's last words begin where somebody closed the terminal: it is not to be opened
+ * again by a page that was left open.
+ */
 const SESSION_ENDED = 'The session was deleted';
 
 interface Message {
@@ -54,7 +69,10 @@ interface Message {
   readonly message?: string;
 }
 
-/** Keeps a screen connected to its shell until the signal: what breaks is begun again, what has ended or was stopped is not. */
+/**
+ * Keeps a screen connected to its shell until the signal: what breaks is begun again, what has
+ * ended or was stopped is not.
+ */
 export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOptions): Line {
   let socket: WebSocket | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -106,7 +124,8 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
       screen.show('', () => {
         if (socket !== line) return;
         isReplaying = false;
-        // What was cut off at its beginning may be anything: the program draws itself anew when its window changes.
+        // What was cut off at its beginning may be anything: the program draws itself anew when its
+        // window changes.
         if (screen.isFull() || replayed >= REPLAYED) {
           sendSize(Math.max(1, screen.size().rows - 1));
           sendSize();
@@ -152,7 +171,11 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
     pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
   };
 
-  /** Looks before it connects: a terminal would resume a sandbox that somebody has just stopped. @param ended what the server said when the shell ended with its sandbox, its session or the server */
+  /**
+   * Looks before it connects: a terminal would resume a sandbox that somebody has just stopped.
+   * @param ended what the server said when the shell ended with its sandbox, its session or the
+   * server
+   */
   const comeBack = async (ended?: string) => {
     try {
       const sandbox = await call('GET /v1/sandbox/{id}', { path: { id: sandboxId }, signal });
@@ -181,7 +204,10 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
   };
 }
 
-/** Leaves out what is before the first line end or escape: the rest of a character or of an escape whose beginning is lost. */
+/**
+ * Leaves out what is before the first line end or escape: the rest of a character or of an escape
+ * whose beginning is lost.
+ */
 function fromWholeWord(bytes: Uint8Array): Uint8Array {
   const at = bytes.findIndex((byte) => byte === 0x0a || byte === 0x1b);
   return bytes.subarray(Math.max(0, at));

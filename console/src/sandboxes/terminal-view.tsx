@@ -38,7 +38,8 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
   const [phase, setPhase] = useState<Phase>('connecting');
   const [words, setWords] = useState<string>();
   const [attempt, setAttempt] = useState(0);
-  // The server ends a terminal with the session that has it open: whoever has signed in again gets it back.
+  // The server ends a terminal with the session that has it open: whoever has signed in again gets
+  // it back.
   const { count: signIns } = useContext(SessionContext);
   const [link, setLink] = useState<string>();
   const [isControl, setIsControl] = useState(false);
@@ -74,7 +75,8 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
     const fit = new FitAddon();
     terminal.loadAddon(fit);
     terminal.open(element);
-    // Programs do without what DECRQSS answers, and text that a program chose must never come back as if it were typed.
+    // Programs do without what DECRQSS answers, and text that a program chose must never come back
+    // as if it were typed.
     terminal.parser.registerDcsHandler({ intermediates: '$', final: 'q' }, () => true);
     terminal.textarea?.setAttribute('aria-describedby', 'terminal-keys');
     fit.fit();
@@ -187,7 +189,10 @@ function mayTakeFocus(element: HTMLElement): boolean {
   );
 }
 
-/** False where the key is the page's: leaving, and the clipboard as terminals have it, where Ctrl-C is the program's unless something is selected. */
+/**
+ * False where the key is the page's: leaving, and the clipboard as terminals have it, where Ctrl-C
+ * is the program's unless something is selected.
+ */
 function ownKey(event: KeyboardEvent, terminal: Terminal, leave: () => void): boolean {
   if (event.type !== 'keydown' || !event.ctrlKey || event.altKey || event.metaKey) return true;
   const key = event.key.toLowerCase();
@@ -208,13 +213,17 @@ function ownKey(event: KeyboardEvent, terminal: Terminal, leave: () => void): bo
   return false;
 }
 
-/** What is pasted is text: an escape in it could end the paste, and what follows would be run as if it were typed. */
+/**
+ * What is pasted is text: an escape in it could end the paste, and what follows would be run as if
+ * it were typed.
+ */
 function withoutControls(text: string): string {
   return text.replace(/(?![\t\n\r])\p{Cc}/gu, '');
 }
 
 async function copy(text: string): Promise<void> {
-  // Without TLS there is no such thing but on loopback; what is selected is then in the field that the browser copies from.
+  // Without TLS there is no such thing but on loopback; what is selected is then in the field that
+  // the browser copies from.
   if ('clipboard' in navigator) await navigator.clipboard.writeText(text).catch(() => undefined);
   else document.execCommand('copy');
 }

@@ -3,7 +3,7 @@ import { ToggleButton } from 'react-aria-components';
 import { call } from '../api/client.ts';
 import { Button } from '../parts/button.tsx';
 import { Loading, Problem } from '../parts/feedback.tsx';
-import { Icon } from '../parts/icon.tsx';
+import { Icon } from '../parts/controls.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { usePlace } from './use-place.ts';
 
@@ -15,7 +15,9 @@ const MOST = 16;
 /** A taste, and no secret: kept in the browser. */
 const READ = 'porthole-screen-reader';
 
-/** Their names in the sandbox are the same after a reload, so that their screens are there again. */
+/**
+ * Their names in the sandbox are the same after a reload, so that their screens are there again.
+ */
 export function sessionOf(number: number): string {
   return number === 1 ? 'console' : `console-${number}`;
 }
@@ -35,7 +37,10 @@ export interface TerminalsProps {
   readonly onOver: () => void;
 }
 
-/** The terminals of a sandbox, one of them in sight. Which there are is in the address: they are there again after a reload. */
+/**
+ * The terminals of a sandbox, one of them in sight. Which there are is in the address: they are
+ * there again after a reload.
+ */
 export function Terminals({ sandboxId, onOver }: TerminalsProps) {
   const [place, go] = usePlace();
   const numbers = readNumbers(place.get('terminals'));

@@ -6,8 +6,10 @@ import { useSearch } from 'wouter/use-browser-location';
 export type PlaceChange = Readonly<Record<string, string | undefined>>;
 
 /**
- * Where in a page somebody is, as the query of its address: a reload, a link and the browser's way back find it again. Nothing secret goes there.
- * @returns the fields, and what goes elsewhere: as a step of its own, or in place of the present one
+ * Where in a page somebody is, as the query of its address: a reload, a link and the browser's way
+ * back find it again. Nothing secret goes there.
+ * @returns the fields, and what goes elsewhere: as a step of its own, or in place of the present
+ * one
  */
 export function usePlace(): readonly [URLSearchParams, (change: PlaceChange, isStep?: boolean) => void] {
   const [path, navigate] = useLocation();

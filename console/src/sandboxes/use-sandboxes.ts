@@ -19,7 +19,10 @@ export interface Sandboxes {
   readonly reload: () => void;
 }
 
-/** The newest sandboxes of a filter, as many as are wanted, looked at again while the page can be seen. */
+/**
+ * The newest sandboxes of a filter, as many as are wanted, looked at again while the page can be
+ * seen.
+ */
 export function useSandboxes(filter: SandboxFilter, wanted: number): Sandboxes {
   const [state, setState] = useState<Omit<Sandboxes, 'reload'>>({
     sandboxes: undefined,

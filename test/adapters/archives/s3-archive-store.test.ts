@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Readable } from 'node:stream';
-import { type S3ArchiveOptions, s3ArchiveStore } from '#adapters/archives/s3-archive-store.ts';
+import { type S3ArchiveOptions, s3ArchiveStore } from '#adapters/system/s3-archive-store.ts';
 import { archiveStoreContract } from '#test/contracts/archive-store.contract.ts';
 import { type S3Server, s3Missing, startS3 } from '#test/support/seaweedfs.ts';
 import { suite } from '#test/support/suite.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { AttachedReader } from '#adapters/docker/exec/attached-frames.ts';
+import { AttachedReader } from '#adapters/docker/attached-exec.ts';
 
 const frame = (kind: number, payload: string): Buffer => {
   const head = Buffer.alloc(8);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { addressText, engineAddress } from '#adapters/docker/engine/engine-address.ts';
+import { addressText, engineAddress } from '#adapters/docker/engine-address.ts';
 
 describe('the address of an engine', () => {
   test.each([

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { sandboxContainer } from '#adapters/docker/containers/sandbox-container.ts';
-import { DEFAULT_LIMITS } from '#adapters/docker/containers/sandbox-limits.ts';
+import { sandboxContainer } from '#adapters/docker/sandbox-container.ts';
+import { DEFAULT_LIMITS } from '#adapters/docker/container-limits.ts';
 import { SandboxNames } from '#adapters/docker/sandbox-names.ts';
 
 const OPTIONS = {

@@ -1,4 +1,7 @@
-/** Ways around a sandbox's network policy, each of which must not bring back what the machine's own server says. */
+/**
+ * Ways around a sandbox's network policy, each of which must not bring back what the machine's own
+ * server says.
+ */
 export interface BypassAttempt {
   readonly name: string;
   readonly host: string;

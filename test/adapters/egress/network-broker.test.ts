@@ -1,4 +1,7 @@
-/** What sandboxes reach through the broker, with real sandboxes and servers on loopback in the place of the internet. */
+/**
+ * What sandboxes reach through the broker, with real sandboxes and servers on loopback in the place
+ * of the internet.
+ */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -11,10 +14,10 @@ import { readMachineTools } from '#adapters/egress/machine-tools.ts';
 import { NetworkBroker } from '#adapters/egress/network-broker.ts';
 import { NO_PROXIES } from '#adapters/egress/machine-proxies.ts';
 import { createLocalProvider, type LocalProvider } from '#adapters/local/local-provider.ts';
-import type { NetworkAttempt } from '#core/ports/network.ts';
-import { type NetworkPolicy, NO_NETWORK } from '#core/rules/network/network-policy.ts';
-import { packageRules } from '#core/rules/network/network-presets.ts';
-import { END_OF_ARCHIVE, tarEntry } from '#core/rules/archive/write-tar.ts';
+import type { NetworkAttempt } from '#core/network/network.ts';
+import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts';
+import { packageRules } from '#core/network/network-presets.ts';
+import { END_OF_ARCHIVE, tarEntry } from '#core/tar/write-tar.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';

@@ -1,4 +1,7 @@
-/** The host's side against guests that are broken or hostile: a server of the test's own in the guest's place. */
+/**
+ * The host's side against guests that are broken or hostile: a server of the test's own in the
+ * guest's place.
+ */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -7,9 +10,9 @@ import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
-import { EXEC } from '#guest/protocol/exec.ts';
+import { EXEC } from '#guest/protocol/exec-protocol.ts';
 import { guestHealth } from '#guest/protocol/answers.ts';
-import { WebSocketReader, WebSocketWriter } from '#guest/protocol/web-socket.ts';
+import { WebSocketReader, WebSocketWriter } from '#guest/protocol/web-socket-protocol.ts';
 import { bytes, codeOf } from '#test/contracts/sandbox-provider.contract.ts';
 
 const server = new WebSocketWriter('server');

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { deriveKeySet, JwksSchema, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
-import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
+import { deriveKeySet, JwksSchema, loadOrCreateJwks } from '#adapters/auth/key-set.ts';
+import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
 
 const key = (kid: string, fill = kid) => ({
   kty: 'oct' as const,

@@ -1,5 +1,5 @@
-import { deriveKeySet } from '#adapters/keys/key-set.ts';
-import { createSignedTokens } from '#adapters/keys/signed-tokens.ts';
+import { deriveKeySet } from '#adapters/auth/key-set.ts';
+import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
 import { tokensContract } from '#test/contracts/tokens.contract.ts';
 
 tokensContract('signed tokens', (kids) =>

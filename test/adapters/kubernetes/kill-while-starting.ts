@@ -3,14 +3,17 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
-import type { PreviewOptions } from '#core/preview-options.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 
 /** How many starts one kill cuts off, each somewhere else. */
 export const STARTS_AT_ONCE = 8;
 
 const FUNCTION = join(import.meta.dirname, 'starting-function.ts');
 
-/** Kills a function in the middle of eight starts, by SIGKILL. Gives the tokens of those that it had told of. */
+/**
+ * Kills a function in the middle of eight starts, by SIGKILL. Gives the tokens of those that it had
+ * told of.
+ */
 export async function killWhileStarting(
   { token, ...access }: ClusterAccess,
   preview: PreviewOptions,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ANNOTATIONS } from '#constructs/names.ts';
-import { previewName } from '#core/rules/preview-token.ts';
+import { previewName } from '#core/previews/preview-token.ts';
 import { type PinnedClock, pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { NOON, type PlaneFixture, planeFixture } from './plane-fixture.ts';
 

@@ -3,13 +3,13 @@ import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
-import type { Answerer, GatewayProbe } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
+import type { Answerer, GatewayProbe } from '#adapters/kubernetes/previews/gateway-probe.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { Clock } from '#core/ports/clock.ts';
-import type { PreviewPlane, PreviewSpec } from '#core/ports/preview-plane.ts';
-import type { PreviewOptions } from '#core/preview-options.ts';
-import { parsePreviewHost, previewName } from '#core/rules/preview-token.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
+import type { PreviewPlane, PreviewSpec } from '#core/previews/preview-plane.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import { parsePreviewHost, previewName } from '#core/previews/preview-token.ts';
 import { type FakeApiServer, startFakeApiServer } from '#test/doubles/api-server/fake-api-server.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 

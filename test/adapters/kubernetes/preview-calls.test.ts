@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
-import { NO_QUOTAS } from '#core/rules/quotas.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { RunRecord } from '#core/ports/run-records.ts';
-import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
-import { startPreview } from '#core/use-cases/start-preview.ts';
-import { stopPreview } from '#core/use-cases/stop-preview.ts';
+import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
+import { keepPreviewAlive } from '#core/previews/live-previews.ts';
+import { startPreview } from '#core/previews/start-preview.ts';
+import { stopPreview } from '#core/previews/live-previews.ts';
 import { pinnedClock, type PinnedClock } from '#test/doubles/pinned-clock.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { collect } from '#test/support/collect.ts';

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { createPreviewFallback } from '#adapters/kubernetes/preview-fallback.ts';
-import type { Preview } from '#core/ports/preview-plane.ts';
-import type { EndReason } from '#core/ports/preview-records.ts';
-import { tokenSha256 } from '#core/rules/preview-token.ts';
+import { createPreviewFallback } from '#adapters/kubernetes/previews/preview-fallback.ts';
+import type { Preview } from '#core/previews/preview-plane.ts';
+import type { EndReason } from '#core/previews/preview-records.ts';
+import { tokenSha256 } from '#core/previews/preview-token.ts';
 
 const TOKEN = 'calm-blue-otter-aaaaaaaaaaaaaaaaaaaaaaaaaa';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { PortholeError } from '#core/errors.ts';
-import type { PreviewSpec } from '#core/ports/preview-plane.ts';
+import type { PreviewSpec } from '#core/previews/preview-plane.ts';
 import type { ApiCall, Fault } from '#test/doubles/api-server/fake-api-server.ts';
 import { collect } from '#test/support/collect.ts';
 import { NOON, type PlaneFixture, planeFixture } from './plane-fixture.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { OpenPreviewsAnswer } from '#guest/protocol/previews.ts';
+import type { OpenPreviewsAnswer } from '#guest/protocol/previews-protocol.ts';
 import { BOX, NOON, planeFixture, type PlaneFixture } from './plane-fixture.ts';
 
 const CONSOLE = 'https://console.example.test';

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ANNOTATIONS } from '#constructs/names.ts';
-import type { PreviewPlane, PreviewSpec } from '#core/ports/preview-plane.ts';
-import { previewName } from '#core/rules/preview-token.ts';
+import type { PreviewPlane, PreviewSpec } from '#core/previews/preview-plane.ts';
+import { previewName } from '#core/previews/preview-token.ts';
 import { type PinnedClock, pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { NOON, type PlaneFixture, planeFixture } from './plane-fixture.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ANNOTATIONS } from '#constructs/names.ts';
-import { previewManifests } from '#constructs/preview.ts';
-import { formatPreviewToken, previewHost, previewName } from '#core/rules/preview-token.ts';
+import { previewManifests } from '#constructs/preview-objects.ts';
+import { formatPreviewToken, previewHost, previewName } from '#core/previews/preview-token.ts';
 import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';
 import { BOX, NAMESPACE, NOON, planeFixture, promptGateway, ZONE } from './plane-fixture.ts';
 

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { PreviewPlane, PreviewSpec } from '#core/ports/preview-plane.ts';
-import type { PreviewOptions } from '#core/preview-options.ts';
-import { reapPreviews } from '#core/use-cases/reap-previews.ts';
+import type { PreviewPlane, PreviewSpec } from '#core/previews/preview-plane.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import { reapPreviews } from '#core/previews/reap-previews.ts';
 
 export interface ReaperRace {
   /** Of the function that starts the previews and keeps them alive. */
@@ -15,13 +15,16 @@ export interface ReaperRace {
   spec(): PreviewSpec;
   readonly races: number;
   readonly atOnce: number;
-  /** Within which the keepalives of one round are sent, in milliseconds: about what a reaper's pass takes. */
+  /**
+   * Within which the keepalives of one round are sent, in milliseconds: about what a reaper's pass
+   * takes.
+   */
   readonly spreadMs: number;
 }
 
 /**
- * Lets two reapers and a keepalive meet at previews that have just expired, again and again: each is either kept and stands, or ended exactly once, and nothing
- * of it is left.
+ * Lets two reapers and a keepalive meet at previews that have just expired, again and again: each
+ * is either kept and stands, or ended exactly once, and nothing of it is left.
  */
 export async function raceReapers({
   plane,

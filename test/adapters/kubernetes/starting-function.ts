@@ -1,11 +1,14 @@
-/** A function that does nothing but start previews, several at once, until it is killed. Tells the token of each that it has started. */
+/**
+ * A function that does nothing but start previews, several at once, until it is killed. Tells the
+ * token of each that it has started.
+ */
 import { createHash } from 'node:crypto';
 import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
-import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
-import { systemClock } from '#adapters/system/system-clock.ts';
-import type { PreviewOptions } from '#core/preview-options.ts';
-import { formatPreviewToken } from '#core/rules/preview-token.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
+import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import { formatPreviewToken } from '#core/previews/preview-token.ts';
 import { STARTS_AT_ONCE } from './kill-while-starting.ts';
 
 interface Orders {

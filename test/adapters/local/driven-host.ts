@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { bundleGuest } from '#adapters/guest/guest-bundle.ts';
 import type { IsolationKind } from '#adapters/local/isolation.ts';
-import type { ExecCommand, ExecExit, SandboxObservation } from '#core/ports/sandbox-provider.ts';
+import type { ExecCommand, ExecExit, SandboxObservation } from '#core/sandboxes/sandbox-provider.ts';
 
 const REPO = resolve(import.meta.dirname, '../../..');
 
@@ -51,7 +51,10 @@ export interface Outcome {
   readonly exit: ExecExit;
 }
 
-/** A running host process, called like a provider. A call that fails rejects with an Error whose message is the code. */
+/**
+ * A running host process, called like a provider. A call that fails rejects with an Error whose
+ * message is the code.
+ */
 export class DrivenHost {
   readonly #child: ChildProcess;
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(reason: Error): void }>();

@@ -1,12 +1,13 @@
 /**
- * A host in a process of its own, to be run as another user and to be killed: `node host-driver.ts <dataDir> <isolation>`. Takes
- * calls as JSON lines on stdin, `{n, method, args}`, and answers `{n, value}` or `{n, failed}` with the error's code.
+ * A host in a process of its own, to be run as another user and to be killed: `node host-driver.ts
+ * <dataDir> <isolation>`. Takes calls as JSON lines on stdin, `{n, method, args}`, and answers `{n,
+ * value}` or `{n, failed}` with the error's code.
  */
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import type { IsolationKind } from '#adapters/local/isolation.ts';
-import type { ExecCommand } from '#core/ports/sandbox-provider.ts';
+import type { ExecCommand } from '#core/sandboxes/sandbox-provider.ts';
 import { survivesHostileTrees } from '#test/contracts/hostile-trees.ts';
 
 const [dataDir = '', isolation] = process.argv.slice(2);

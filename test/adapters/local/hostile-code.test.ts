@@ -1,4 +1,6 @@
-/** Hostile code in a sandbox, with the host run as root and as an ordinary user: each test tries. */
+/**
+ * Hostile code in a sandbox, with the host run as root and as an ordinary user: each test tries.
+ */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';

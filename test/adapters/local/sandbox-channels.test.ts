@@ -1,4 +1,6 @@
-/** The sockets on which sandboxes reach the host, with the host run as root and as an ordinary user. */
+/**
+ * The sockets on which sandboxes reach the host, with the host run as root and as an ordinary user.
+ */
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

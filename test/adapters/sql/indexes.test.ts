@@ -7,11 +7,11 @@ import { postgresSqlDialect } from '#adapters/sql/postgres/postgres-sql-dialect.
 import type { SqlSchema } from '#adapters/sql/schema.ts';
 import type { SqlDialect } from '#adapters/sql/sql-dialect.ts';
 import { sqlRecords } from '#adapters/sql/sql-records.ts';
-import { inProcessNotifier } from '#adapters/sql/sqlite/in-process-notifier.ts';
-import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite-dialect.ts';
+import { inProcessNotifier } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite.ts';
 import { sqliteSqlDialect } from '#adapters/sql/sqlite/sqlite-sql-dialect.ts';
-import type { ApprovalRequest, Decision } from '#core/ports/approvals.ts';
-import type { Records } from '#core/ports/records.ts';
+import type { ApprovalRequest, Decision } from '#core/approvals/approval-store.ts';
+import type { Records } from '#core/shared/records.ts';
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 

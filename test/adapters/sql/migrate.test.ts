@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Kysely } from 'kysely';
 import { migrate } from '#adapters/sql/migrate.ts';
-import { MIGRATIONS } from '#adapters/sql/migrations.ts';
+import { MIGRATIONS } from '#adapters/sql/migrate.ts';
 import type { SqlSchema } from '#adapters/sql/schema.ts';
-import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite-dialect.ts';
-import { inProcessNotifier } from '#adapters/sql/sqlite/in-process-notifier.ts';
+import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite.ts';
+import { inProcessNotifier } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { sqlRecords } from '#adapters/sql/sql-records.ts';
 import { sqliteSqlDialect } from '#adapters/sql/sqlite/sqlite-sql-dialect.ts';
 

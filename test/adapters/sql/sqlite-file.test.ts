@@ -1,14 +1,14 @@
-import { MIGRATIONS } from '#adapters/sql/migrations.ts';
+import { MIGRATIONS } from '#adapters/sql/migrate.ts';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Kysely, sql } from 'kysely';
-import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite-dialect.ts';
+import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { RunRecord } from '#core/ports/run-records.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
 import { sandbox } from '#test/contracts/records/samples.ts';
 import { sealsOf } from '#test/support/sealed-texts.ts';
 
@@ -151,7 +151,8 @@ describe('the SQLite file', () => {
         at: new Date(),
       }),
     ]);
-    // That this line is reached in time is the point: SQLite's own wait would hold this very thread.
+    // That this line is reached in time is the point: SQLite's own wait would hold this very
+    // thread.
     await new Promise((resolve) => setImmediate(resolve));
     expect(other.prepare('select count(*) as n from runs').get()).toMatchObject({ n: 0 });
     other.exec('commit');
@@ -187,7 +188,8 @@ describe('the SQLite file', () => {
   test('that is something else is refused and left alone', async () => {
     await writeFile(file, 'this is no database, but somebody needs it'.repeat(100));
     const { mtimeMs } = await stat(file);
-    // Only a busy file is waited for: with this much patience, anything else that is would never come back.
+    // Only a busy file is waited for: with this much patience, anything else that is would never
+    // come back.
     await expect(open(1e9).migrate()).rejects.toMatchObject({
       code: 'service_unavailable',
       message: 'the records file is not an SQLite database: name another one',

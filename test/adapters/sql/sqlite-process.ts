@@ -1,11 +1,12 @@
 /**
- * A server process of its own on the file named by the first argument. It says `ready`, waits until its stdin ends,
- * migrates and says `migrated`. With `write` it then ends the previews of run_1 port 3000 one generation after
- * another, each followed by a burial of ten, and says each generation once it is acknowledged, until it is killed.
+ * A server process of its own on the file named by the first argument. It says `ready`, waits until
+ * its stdin ends, migrates and says `migrated`. With `write` it then ends the previews of run_1
+ * port 3000 one generation after another, each followed by a burial of ten, and says each
+ * generation once it is acknowledged, until it is killed.
  */
 import { writeSync } from 'node:fs';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { EndReason, Tombstone } from '#core/ports/preview-records.ts';
+import type { EndReason, Tombstone } from '#core/previews/preview-records.ts';
 
 const [file, task] = process.argv.slice(2);
 if (file === undefined) throw new Error('no file');

@@ -30,7 +30,10 @@ export async function violations(page: Page): Promise<string[]> {
       .map(({ id, nodes }) => id + ': ' + (nodes[0]?.html ?? '')))`)) as string[];
 }
 
-/** Presses a button of a request until that counts: it takes no press before it has stood still for a moment, and it moves when what listens becomes known. */
+/**
+ * Presses a button of a request until that counts: it takes no press before it has stood still for
+ * a moment, and it moves when what listens becomes known.
+ */
 export async function decide(card: Locator, name: string): Promise<void> {
   for (let isTaken = false; !isTaken; ) {
     await card.locator('.decision[data-armed="true"]').waitFor();
@@ -39,7 +42,10 @@ export async function decide(card: Locator, name: string): Promise<void> {
   }
 }
 
-/** What went wrong in a page from now on, and whom it asked: errors of its scripts and its policy, and the origins of its requests, those of frames apart. */
+/**
+ * What went wrong in a page from now on, and whom it asked: errors of its scripts and its policy,
+ * and the origins of its requests, those of frames apart.
+ */
 export interface Watched {
   readonly problems: readonly string[];
   readonly origins: ReadonlySet<string>;

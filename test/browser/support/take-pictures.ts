@@ -1,4 +1,7 @@
-/** `node test/browser/support/take-pictures.ts [page…]`: takes the pictures of `docs/console`, all or those of the pages that are named, in light, in dark and on a phone. */
+/**
+ * `node test/browser/support/take-pictures.ts [page…]`: takes the pictures of `docs/console`, all
+ * or those of the pages that are named, in light, in dark and on a phone.
+ */
 import { mkdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
@@ -15,7 +18,10 @@ const LOOKS: Readonly<Record<string, BrowserContextOptions>> = {
   phone: { colorScheme: 'light', viewport: { width: 390, height: 800 }, hasTouch: true, isMobile: true },
 };
 
-/** Which of the hosts a page is of: one where much has been done, one that nobody has used, one that asks for a key. */
+/**
+ * Which of the hosts a page is of: one where much has been done, one that nobody has used, one that
+ * asks for a key.
+ */
 type Where = 'used' | 'new' | 'secured';
 
 interface Picture {

@@ -1,4 +1,7 @@
-/** A client with a thread: makes its sandbox, or finds the one that it had, lends a part of it, prints the configuration for the server, and stays. */
+/**
+ * A client with a thread: makes its sandbox, or finds the one that it had, lends a part of it,
+ * prints the configuration for the server, and stays.
+ */
 import { collect } from '#test/support/collect.ts';
 import { Porthole } from '../../../client/index.ts';
 

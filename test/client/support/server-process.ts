@@ -1,4 +1,7 @@
-/** A server with agents: takes requests as lines of JSON, each with a run's configuration and what to do with its sandbox, and answers each with a line. */
+/**
+ * A server with agents: takes requests as lines of JSON, each with a run's configuration and what
+ * to do with its sandbox, and answers each with a line.
+ */
 import { createInterface } from 'node:readline';
 import { connectFromConfig, PortholeError } from '../../../client/index.ts';
 

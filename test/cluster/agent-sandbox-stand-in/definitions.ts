@@ -5,7 +5,10 @@ import type { Kubectl } from '../fixture/kubectl.ts';
 
 const VARIABLE = 'PORTHOLE_AGENT_SANDBOX_CRDS';
 
-/** Why agent-sandbox's definitions cannot be installed, with the remedy; `undefined` when their files are at hand. */
+/**
+ * Why agent-sandbox's definitions cannot be installed, with the remedy; `undefined` when their
+ * files are at hand.
+ */
 export function definitionsMissing(env: NodeJS.ProcessEnv = process.env): Missing {
   const folder = env[VARIABLE];
   if (!folder) {

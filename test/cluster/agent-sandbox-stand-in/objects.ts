@@ -5,9 +5,9 @@ import {
   type Kind,
   PODS,
   VOLUME_CLAIMS,
-} from '#adapters/kubernetes/client/collection.ts';
+} from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
-import type { Pod } from '#adapters/kubernetes/sandboxes/pods/pod.ts';
+import type { Pod } from '#adapters/kubernetes/sandboxes/pod-state.ts';
 
 /** What the stand-in reads of the objects of agent-sandbox, as its reference describes them. */
 export interface Blueprint {
@@ -81,7 +81,10 @@ export function collections(namespace: string): Collections {
 /** While it waits in a pool: which. */
 export const POOL_LABEL = `${CORE}/warm-pool-sandbox`;
 export const POD_NAME = `${CORE}/pod-name`;
-/** On a claim: the Sandbox that it takes. Written before the Sandbox changes hands, so that a crash in between is gone on with. */
+/**
+ * On a claim: the Sandbox that it takes. Written before the Sandbox changes hands, so that a crash
+ * in between is gone on with.
+ */
 export const TAKEN = `${CORE}/sandbox-name`;
 
 export function poolHash(name: string): string {

@@ -11,7 +11,9 @@ import {
 } from './objects.ts';
 import { sandboxFor } from './reconcile-claim.ts';
 
-/** Keeps as many unclaimed Sandboxes as the pool is to have, and says how many of them are ready. */
+/**
+ * Keeps as many unclaimed Sandboxes as the pool is to have, and says how many of them are ready.
+ */
 export async function reconcilePool(
   client: KubernetesClient,
   at: Collections,

@@ -12,7 +12,10 @@ import {
   type SandboxPod,
 } from './objects.ts';
 
-/** Gives a Sandbox that is to run its volumes and its pod, takes the pod from one that is suspended, and says how it stands. */
+/**
+ * Gives a Sandbox that is to run its volumes and its pod, takes the pod from one that is suspended,
+ * and says how it stands.
+ */
 export async function reconcileSandbox(
   client: KubernetesClient,
   at: Collections,

@@ -1,4 +1,4 @@
-import type { Collection } from '#adapters/kubernetes/client/collection.ts';
+import type { Collection } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { Condition } from './objects.ts';

@@ -1,13 +1,15 @@
 /**
- * Stands in for the controller of agent-sandbox, which a test machine cannot have: keeps warm pools filled, gives claims Sandboxes and Sandboxes real pods, suspends
- * and wakes them, and writes the conditions and annotations that the real one writes. One namespace, one writer; deletion is left to the cluster's garbage collector.
+ * Stands in for the controller of agent-sandbox, which a test machine cannot have: keeps warm pools
+ * filled, gives claims Sandboxes and Sandboxes real pods, suspends and wakes them, and writes the
+ * conditions and annotations that the real one writes. One namespace, one writer; deletion is left
+ * to the cluster's garbage collector.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Collection } from '#adapters/kubernetes/client/collection.ts';
+import type { Collection } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
 import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
-import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster/cluster-streams.ts';
+import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster-streams.ts';
 import {
   type Claim,
   collections,

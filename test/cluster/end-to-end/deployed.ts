@@ -21,7 +21,10 @@ export interface DeployOptions {
   readonly preview?: Readonly<Record<string, unknown>>;
 }
 
-/** Porthole as `pulumi up` leaves it on the bed: functions in pods, PostgreSQL beside the cluster, everything through the Gateway. */
+/**
+ * Porthole as `pulumi up` leaves it on the bed: functions in pods, PostgreSQL beside the cluster,
+ * everything through the Gateway.
+ */
 export interface Deployed {
   readonly zone: string;
   readonly namespaces: { readonly previews: string; readonly gateway: string; readonly functions: string };

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { packVite, viteFolders } from '../../../examples/demo/pack-vite.ts';
 import { projectFiles, unpackInto, VITE_PORT } from '../../../examples/demo/vite-sandbox.ts';
 import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
-import { previewName } from '#core/rules/preview-token.ts';
+import { previewName } from '#core/previews/preview-token.ts';
 import { suite } from '../../support/suite.ts';
 import { type Cluster, cluster } from '../fixture/cluster.ts';
 import { builtImages, imagesMissing } from '../images/built-images.ts';
@@ -72,7 +72,10 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
       text: await response.text(),
     };
   };
-  /** The page at the URL once it is ours and no longer the app's: the last look begins within so many milliseconds. */
+  /**
+   * The page at the URL once it is ours and no longer the app's: the last look begins within so
+   * many milliseconds.
+   */
   const ownPage = async (url: string, withinMs: number) => {
     const began = performance.now();
     let shown = await page(url);

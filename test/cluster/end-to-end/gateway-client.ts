@@ -3,7 +3,10 @@ import type { LookupFunction } from 'node:net';
 import { Agent, fetch, type RequestInit, type Response } from 'undici';
 import { WebSocket } from 'ws';
 
-/** A person's browser, as far as names and certificates go: every host leads to the gateway, and its authority is trusted. */
+/**
+ * A person's browser, as far as names and certificates go: every host leads to the gateway, and its
+ * authority is trusted.
+ */
 export interface GatewayClient {
   fetch(url: string, init?: RequestInit): Promise<Response>;
   webSocket(url: string, protocols?: string[]): WebSocket;

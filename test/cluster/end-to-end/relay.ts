@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** Carries connections to an address of this machine that pods reach on to one that only the machine itself does. */
+/**
+ * Carries connections to an address of this machine that pods reach on to one that only the machine
+ * itself does.
+ */
 export async function relay(
   host: string,
   to: { readonly host: string; readonly port: number },

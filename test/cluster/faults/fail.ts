@@ -9,7 +9,9 @@ const REASONS = {
   503: 'ServiceUnavailable',
 } as const;
 
-/** Lets a call fail instead of answering it. Silence lasts until the client has had enough of it. */
+/**
+ * Lets a call fail instead of answering it. Silence lasts until the client has had enough of it.
+ */
 export function fail(call: ApiCall, fault: Fault, incoming: IncomingMessage, response: ServerResponse): void {
   call.status = 0;
   if (fault.kind === 'reset') incoming.socket.resetAndDestroy();

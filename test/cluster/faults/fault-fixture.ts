@@ -6,20 +6,20 @@ import {
   HTTP_ROUTES,
   type Kind,
   SERVICES,
-} from '#adapters/kubernetes/client/collection.ts';
+} from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import { systemClock } from '#adapters/system/system-clock.ts';
-import { previewManifests } from '#constructs/preview.ts';
-import type { PreviewPlane } from '#core/ports/preview-plane.ts';
-import type { PreviewOptions } from '#core/preview-options.ts';
-import { previewHost, previewName } from '#core/rules/preview-token.ts';
-import { type ReapReport, reapPreviews } from '#core/use-cases/reap-previews.ts';
+import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import { previewManifests } from '#constructs/preview-objects.ts';
+import type { PreviewPlane } from '#core/previews/preview-plane.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import { previewHost, previewName } from '#core/previews/preview-token.ts';
+import { type ReapReport, reapPreviews } from '#core/previews/reap-previews.ts';
 import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-fixture.ts';
 import { collect } from '#test/support/collect.ts';
 import { cluster } from '../fixture/cluster.ts';

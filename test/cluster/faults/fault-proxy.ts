@@ -15,7 +15,10 @@ export interface ProxiedCall extends ApiCall {
   readonly query: string;
 }
 
-/** A real API server, as somebody on the way to it may spoil it: it signs in for whoever asks, and fails as it is told to. */
+/**
+ * A real API server, as somebody on the way to it may spoil it: it signs in for whoever asks, and
+ * fails as it is told to.
+ */
 export interface FaultProxy {
   readonly access: ClusterAccess;
   readonly calls: ProxiedCall[];
@@ -70,7 +73,8 @@ export async function startFaultProxy(access: ClusterAccess): Promise<FaultProxy
     if (fault !== undefined && !fault.committed) return fail(call, fault, incoming, response);
     const outgoing = await ask(incoming);
     incoming.pipe(outgoing);
-    // A client that has gone does not want to know any more; unless its call must have taken effect.
+    // A client that has gone does not want to know any more; unless its call must have taken
+    // effect.
     if (fault === undefined) response.once('close', () => outgoing.destroy());
     outgoing.once('error', () => incoming.socket.destroy());
     outgoing.once('response', (answer) => {

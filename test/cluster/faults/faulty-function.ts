@@ -4,25 +4,27 @@ import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
-import type { GatewayProbe } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
-import { systemClock } from '#adapters/system/system-clock.ts';
-import { NO_QUOTAS } from '#core/rules/quotas.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
+import type { GatewayProbe } from '#adapters/kubernetes/previews/gateway-probe.ts';
+import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { PreviewPlane, PreviewSpec } from '#core/ports/preview-plane.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { RunRecord } from '#core/ports/run-records.ts';
-import type { PreviewOptions } from '#core/preview-options.ts';
-import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
-import { startPreview } from '#core/use-cases/start-preview.ts';
-import { stopPreview } from '#core/use-cases/stop-preview.ts';
+import type { PreviewPlane, PreviewSpec } from '#core/previews/preview-plane.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import { keepPreviewAlive } from '#core/previews/live-previews.ts';
+import { startPreview } from '#core/previews/start-preview.ts';
+import { stopPreview } from '#core/previews/live-previews.ts';
 import { BOX, dial } from '#test/adapters/kubernetes/plane-fixture.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { collect } from '#test/support/collect.ts';
 import { callOf } from './fault-table.ts';
 import { type FaultProxy, type ProxiedCall, startFaultProxy } from './fault-proxy.ts';
 
-/** A step of a preview's life: what it came to, how long it took, and the API calls that it made. */
+/**
+ * A step of a preview's life: what it came to, how long it took, and the API calls that it made.
+ */
 export interface Told {
   readonly step: string;
   readonly came: unknown;
@@ -47,7 +49,10 @@ export interface FaultyFunction {
   readonly token: string;
   /** A preview of the run's port. */
   spec(targetPort: number): PreviewSpec;
-  /** Everything that a preview goes through. Each step is told to happen, whether it can or not; errors are told by their code. */
+  /**
+   * Everything that a preview goes through. Each step is told to happen, whether it can or not;
+   * errors are told by their code.
+   */
   life(): Promise<readonly Told[]>;
   close(): Promise<void>;
 }

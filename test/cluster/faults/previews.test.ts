@@ -1,7 +1,10 @@
-/** Each call that a preview's life makes of a real API server, failing in each way that a call can fail. */
+/**
+ * Each call that a preview's life makes of a real API server, failing in each way that a call can
+ * fail.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { gate } from '#adapters/kubernetes/client/gate.ts';
+import { gate } from '#adapters/kubernetes/client/exchange.ts';
 import { BOX } from '#test/adapters/kubernetes/plane-fixture.ts';
 import type { Fault } from '#test/doubles/api-server/fake-api-server.ts';
 import { collect } from '#test/support/collect.ts';
@@ -53,7 +56,10 @@ const SUCCESS: Readonly<Record<string, unknown>> = {
   stop: 'stopped',
 };
 
-/** What else each step may come to: that the cluster does not answer, or what follows from a start that it did not let happen. */
+/**
+ * What else each step may come to: that the cluster does not answer, or what follows from a start
+ * that it did not let happen.
+ */
 const OUTAGE: Readonly<Record<string, readonly unknown[]>> = {
   start: ['service_unavailable'],
   again: ['service_unavailable'],

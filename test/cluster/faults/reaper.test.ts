@@ -79,7 +79,8 @@ suite('a reaper on a real API server', missing(), () => {
         const outcomes = [];
         for (const call of CALLS) {
           const outcome = await fixture.withFunction(namespace, HASTY, async (fn) => {
-            // A Service that cannot be deleted with its preview is tried again as a half in the same pass: two calls, and here one is wanted.
+            // A Service that cannot be deleted with its preview is tried again as a half in the
+            // same pass: two calls, and here one is wanted.
             if (call !== 'delete services') await leavePreviews(fixture, namespace, fn);
             await leavePartial(fixture, namespace, fn);
             fn.proxy.fault = spoil(call, fault, 1, Number.POSITIVE_INFINITY);

@@ -1,12 +1,12 @@
 /** The life of a sandbox on a real cluster whose API server fails on the way. */
 
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { gate } from '#adapters/kubernetes/client/gate.ts';
-import { collection, type Kind, PODS, VOLUME_CLAIMS } from '#adapters/kubernetes/client/collection.ts';
+import { gate } from '#adapters/kubernetes/client/exchange.ts';
+import { collection, type Kind, PODS, VOLUME_CLAIMS } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { importPlainImage, PLAIN_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import type { Fault } from '#test/doubles/api-server/fake-api-server.ts';

@@ -4,19 +4,19 @@ import {
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
-import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
 import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
-import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/keys/key-set.ts';
-import type { GuestAccess } from '#adapters/kubernetes/sandboxes/guest/pod-guests.ts';
-import { systemClock } from '#adapters/system/system-clock.ts';
-import type { PreviewPlane } from '#core/ports/preview-plane.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
+import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-set.ts';
+import type { GuestAccess } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
+import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import type { PreviewPlane } from '#core/previews/preview-plane.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
-import { defaultWarmPool, sandboxProvider } from '../../../infra/functions/sandbox-provider.plan.ts';
+import { defaultWarmPool, sandboxProvider } from '../../../infra/sandbox-provider.plan.ts';
 import { SIGNING_KEYS } from '../../infra/support/stack-files.ts';
-import { LISTENERS } from '../../../infra/gateway/gateway.plan.ts';
-import type { StackConfig } from '../../../infra/stack-config/stack-config-schema.ts';
+import { LISTENERS } from '../../../infra/gateway.plan.ts';
+import type { StackConfig } from '../../../infra/stack-config-schema.ts';
 
 /** Calls guests that know the keys of the tests' stack file. */
 export const GUEST: GuestAccess = {
@@ -32,12 +32,18 @@ export interface Actor {
   readonly provider: SandboxProvider;
   /** Whether the API server would let it. */
   mayDo(action: Action): Promise<boolean>;
-  /** What the API server has against making this object in the previews' namespace; nothing is stored. */
+  /**
+   * What the API server has against making this object in the previews' namespace; nothing is
+   * stored.
+   */
   refusal(plural: string, object: object): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
-/** What one asks the API server about; no namespace means all of them, or none where the resource has none. */
+/**
+ * What one asks the API server about; no namespace means all of them, or none where the resource
+ * has none.
+ */
 export interface Action {
   readonly verb: string;
   readonly group: string;

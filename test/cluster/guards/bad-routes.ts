@@ -12,7 +12,10 @@ interface Names {
 
 const NEVER = '2999-01-01T00:00:00Z';
 
-/** Routes that nobody may make in the previews' namespace, as a function with a bug, or in the wrong hands, might. */
+/**
+ * Routes that nobody may make in the previews' namespace, as a function with a bug, or in the wrong
+ * hands, might.
+ */
 export function badRoutes({ name, zone, apiHost, hostname, functionsNamespace }: Names): BadManifest[] {
   const parent = (more: object) => each('parentRefs', (parentRef) => ({ ...parentRef, ...more }));
   const rule = (more: object) => each('rules', (only) => ({ ...only, ...more }));

@@ -10,7 +10,10 @@ const security = (more: object) =>
 const volume = (source: object) => oneMore('volumes', { name: 'loot', ...source });
 const probe = { httpGet: { host: '169.254.169.254', path: '/', port: 80 } };
 
-/** Pods that the functions may not make: whoever could make them could leave the container, or read the namespace's Secrets. */
+/**
+ * Pods that the functions may not make: whoever could make them could leave the container, or read
+ * the namespace's Secrets.
+ */
 export const BAD_PODS: readonly BadManifest[] = [
   ['a Secret', volume({ secret: { secretName: 'loot' } }), 'foreign volume'],
   ['a ConfigMap', volume({ configMap: { name: 'settings' } }), 'foreign volume'],

@@ -5,7 +5,10 @@ import type { Properties } from '../../infra/engine/wire-values.ts';
 /** What somebody makes of a manifest. */
 export type Change = (object: Properties) => Properties;
 
-/** A manifest that must be refused: what is wrong with it, how it becomes so, and a word of the reason. */
+/**
+ * A manifest that must be refused: what is wrong with it, how it becomes so, and a word of the
+ * reason.
+ */
 export type BadManifest = readonly [what: string, spoil: Change, reason: string];
 
 /** @param path keys with dots between them; an undefined value takes the last one away */

@@ -4,19 +4,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
-import { collection, SERVICES } from '#adapters/kubernetes/client/collection.ts';
+import { collection, SERVICES } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
-import { previewManifests } from '#constructs/preview.ts';
-import type { PreviewSpec } from '#core/ports/preview-plane.ts';
-import { previewHost, previewName } from '#core/rules/preview-token.ts';
-import { accessPlan, SERVICE_ACCOUNTS } from '../../../infra/access/access.plan.ts';
-import { type Need, rulesOf } from '../../../infra/access/needs.ts';
-import { admissionPlan, bindingPlan } from '../../../infra/admission/admission.plan.ts';
-import { gatewayPlan } from '../../../infra/gateway/gateway.plan.ts';
-import { namespacesPlan } from '../../../infra/namespaces/namespaces.plan.ts';
-import { templatesPlan, warmPoolsPlan } from '../../../infra/sandboxes/sandboxes.plan.ts';
-import { readStackConfig } from '../../../infra/stack-config/read-stack-config.ts';
-import type { StackConfig } from '../../../infra/stack-config/stack-config-schema.ts';
+import { previewManifests } from '#constructs/preview-objects.ts';
+import type { PreviewSpec } from '#core/previews/preview-plane.ts';
+import { previewHost, previewName } from '#core/previews/preview-token.ts';
+import { accessPlan, SERVICE_ACCOUNTS } from '../../../infra/access.plan.ts';
+import { type Need, rulesOf } from '../../../infra/needs.ts';
+import { admissionPlan, bindingPlan } from '../../../infra/admission.plan.ts';
+import { gatewayPlan } from '../../../infra/gateway.plan.ts';
+import { namespacesPlan } from '../../../infra/namespaces.plan.ts';
+import { templatesPlan, warmPoolsPlan } from '../../../infra/sandboxes.plan.ts';
+import { readStackConfig } from '../../../infra/read-stack-config.ts';
+import type { StackConfig } from '../../../infra/stack-config-schema.ts';
 import { stackFile, values } from '../../infra/support/stack-files.ts';
 import { issueCertificate, makeAuthority } from '../fixture/certificate-authority.ts';
 import type { Cluster } from '../fixture/cluster.ts';
@@ -24,14 +24,18 @@ import { GATEWAY_CLASS } from '../fixture/objects.ts';
 import { type Actor, openActor, tokenOf } from './actor.ts';
 
 /**
- * A stack without functions: its namespaces, its Gateway, its accounts with their rights, what the API server refuses, its templates and pools; all from the plans
- * of the infrastructure program, under names of its own.
+ * A stack without functions: its namespaces, its Gateway, its accounts with their rights, what the
+ * API server refuses, its templates and pools; all from the plans of the infrastructure program,
+ * under names of its own.
  */
 export interface GuardedStack {
   readonly config: StackConfig;
   /** Who may do everything. */
   readonly admin: Actor;
-  /** With the token that TokenRequest gives for this account; resolves once it may do what it is granted. */
+  /**
+   * With the token that TokenRequest gives for this account; resolves once it may do what it is
+   * granted.
+   */
   as(account: string, namespace?: string): Promise<Actor>;
   /** An account that has these rights in the previews' namespace, and no others. */
   withRights(needs: readonly Need[]): Promise<Actor>;

@@ -1,4 +1,4 @@
-import type { PreviewSpec } from '#core/ports/preview-plane.ts';
+import type { PreviewSpec } from '#core/previews/preview-plane.ts';
 import { randomBytes } from 'node:crypto';
 
 /** A preview of a run of its own, with half an hour to live. */

@@ -1,15 +1,18 @@
-/** That each right of the functions and of the reaper is needed, and what the lifecycle has to archive: with all but one, real work fails for the want of that one. */
+/**
+ * That each right of the functions and of the reaper is needed, and what the lifecycle has to
+ * archive: with all but one, real work fails for the want of that one.
+ */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { collection, SERVICES, VOLUME_CLAIMS } from '#adapters/kubernetes/client/collection.ts';
+import { collection, SERVICES, VOLUME_CLAIMS } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { isReason } from '#adapters/kubernetes/client/kubernetes-error.ts';
-import { createAgentSandboxPool } from '#adapters/kubernetes/sandboxes/claims/warm-pool.ts';
+import { createAgentSandboxPool } from '#adapters/kubernetes/sandboxes/claim-pool.ts';
 import { ANNOTATIONS, SANDBOX_LABELS, sandboxObjectName } from '#constructs/names.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { poolConfig } from '#test/support/warm-pools.ts';
 import { collect } from '#test/support/collect.ts';
 import { suite } from '#test/support/suite.ts';
-import { functionNeeds, lifecycleNeeds, type Need, reaperNeeds } from '../../../infra/access/needs.ts';
+import { functionNeeds, lifecycleNeeds, type Need, reaperNeeds } from '../../../infra/needs.ts';
 import { definitionsMissing, installDefinitions } from '../agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from '../agent-sandbox-stand-in/stand-in.ts';
 import { cluster, missing } from '../fixture/cluster.ts';
@@ -17,7 +20,9 @@ import type { Actor } from './actor.ts';
 import { type GuardedStack, openGuardedStack } from './guarded-stack.ts';
 import { newSpec } from './new-spec.ts';
 
-/** What an actor does, prepared by whoever may do everything; throws where it has no effect, too. */
+/**
+ * What an actor does, prepared by whoever may do everything; throws where it has no effect, too.
+ */
 type Work = (actor: Actor, stack: GuardedStack) => Promise<unknown>;
 
 const TEN_MINUTES = 600_000;

@@ -29,7 +29,9 @@ const EVERYTHING: Row[] = [
   ...WORKLOADS,
 ];
 
-/** Who is asked about, and what each may do; what only some may is refused to the others by name. */
+/**
+ * Who is asked about, and what each may do; what only some may is refused to the others by name.
+ */
 export const ACCOUNTS = {
   'functions that make pods': {
     may: [

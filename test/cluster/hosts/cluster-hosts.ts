@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { WakingClock } from '#core/ports/clock.ts';
+import type { WakingClock } from '#core/shared/clock-and-ids.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { SIGNING_KEYS } from '#test/infra/support/stack-files.ts';
@@ -28,7 +28,10 @@ export interface ClusterHostOptions {
   readonly reach?: 'address' | 'forward';
 }
 
-/** A host in this process whose sandboxes are pods of the real cluster, and its previews routes of the cluster's Gateway. */
+/**
+ * A host in this process whose sandboxes are pods of the real cluster, and its previews routes of
+ * the cluster's Gateway.
+ */
 export async function openOnPods(options: ClusterHostOptions = {}): Promise<ClusterHost> {
   const fixture = await cluster();
   const namespace = `on-pods-${randomBytes(4).toString('hex')}`;

@@ -12,8 +12,9 @@ export const AUTHORITIES = '/etc/ssl/certs/ca-certificates.crt';
 const RELEASE = 'bookworm';
 
 /**
- * Stands in for the base images of the Dockerfiles, which come from a registry of images: Debian's smallest, the Node that runs the tests, the machine's npm, and
- * a user 1000 called `node`. 16 hex digits that change with all of it but the Debian packages.
+ * Stands in for the base images of the Dockerfiles, which come from a registry of images: Debian's
+ * smallest, the Node that runs the tests, the machine's npm, and a user 1000 called `node`. 16 hex
+ * digits that change with all of it but the Debian packages.
  */
 export function baseDigest(): string {
   const digest = createHash('sha256');
@@ -46,7 +47,9 @@ export async function makeBase(archive: string): Promise<void> {
   }
 }
 
-/** Where this machine takes Debian's packages from; nothing where it is no Debian of that release. */
+/**
+ * Where this machine takes Debian's packages from; nothing where it is no Debian of that release.
+ */
 async function mirror(): Promise<string[]> {
   const which = ['--format', '$(REPO_URI)', 'Created-By: Packages', `Codename: ${RELEASE}`];
   const listed = await command(['apt-get', 'indextargets', ...which, 'Component: main']).catch(() => '');

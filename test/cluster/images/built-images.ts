@@ -41,8 +41,8 @@ export function imagesMissing(recipes: Recipes = IMAGE_RECIPES): Missing {
 }
 
 /**
- * Our images from their Dockerfiles, known to the nodes of this cluster. Built where what they are made of has changed: two minutes the first time, half a minute
- * for a change of the sources.
+ * Our images from their Dockerfiles, known to the nodes of this cluster. Built where what they are
+ * made of has changed: two minutes the first time, half a minute for a change of the sources.
  */
 export async function builtImages(cluster: Cluster, report: Report = say): Promise<BuiltImages> {
   return withBuilds(IMAGE_RECIPES, report, async (wanted) => {
@@ -55,7 +55,10 @@ export async function builtImages(cluster: Cluster, report: Report = say): Promi
   });
 }
 
-/** Hands in these images, built where what they are made of has changed; nobody removes their archives meanwhile. */
+/**
+ * Hands in these images, built where what they are made of has changed; nobody removes their
+ * archives meanwhile.
+ */
 export async function withBuilds<T>(
   recipes: Recipes,
   report: Report,

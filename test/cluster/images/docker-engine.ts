@@ -25,12 +25,14 @@ export interface DockerEngine {
 }
 
 /**
- * Starts a Docker engine: with images and containers in that folder, a socket of its own, no bridge, and not a rule in the machine's firewall. One at a time for a
- * folder: the caller holds its lock.
+ * Starts a Docker engine: with images and containers in that folder, a socket of its own, no
+ * bridge, and not a rule in the machine's firewall. One at a time for a folder: the caller holds
+ * its lock.
  */
 export async function startDockerEngine(folder: string): Promise<DockerEngine> {
   const digest = createHash('sha256').update(folder).digest('hex').slice(0, 8);
-  // The same one every time, so that a run that was killed leaves no more than the next one removes.
+  // The same one every time, so that a run that was killed leaves no more than the next one
+  // removes.
   const run = join(tmpdir(), `porthole-docker-${digest}`);
   rmSync(run, { recursive: true, force: true });
   mkdirSync(run, { mode: 0o700 });
@@ -108,7 +110,10 @@ function startEngine({ folder, run, socket, log, cgroup }: EnginePlace): ChildPr
   return engine;
 }
 
-/** What the engine has written is whole at any moment, as after a crash; and nothing it started outlives it. */
+/**
+ * What the engine has written is whole at any moment, as after a crash; and nothing it started
+ * outlives it.
+ */
 async function end(engine: ChildProcess): Promise<void> {
   if (engine.exitCode !== null || engine.signalCode !== null) return;
   const ended = once(engine, 'exit');

@@ -4,7 +4,10 @@ import { findProgram } from './find-program.ts';
 /** From this release on, building with BuildKit is left to a plugin. */
 const PLUGIN_RELEASE = 23;
 
-/** A docker command line that builds with BuildKit: an older one does by itself, a newer one through its plugin. */
+/**
+ * A docker command line that builds with BuildKit: an older one does by itself, a newer one through
+ * its plugin.
+ */
 export async function dockerProgram(): Promise<string | undefined> {
   for (const program of findProgram('docker')) {
     const release = /version (\d+)\./.exec(await command([program, '--version']).catch(() => ''))?.[1];

@@ -1,9 +1,9 @@
-import { accessPlan } from '../../../infra/access/access.plan.ts';
-import { environmentPlan, secretsPlan } from '../../../infra/functions/environment.plan.ts';
-import { deploymentPlan } from '../../../infra/functions/functions.plan.ts';
-import { ENVIRONMENT_NAME } from '../../../infra/functions/pod.plan.ts';
-import { reaperPlan } from '../../../infra/reaper/reaper.plan.ts';
-import { readStackConfig } from '../../../infra/stack-config/read-stack-config.ts';
+import { accessPlan } from '../../../infra/access.plan.ts';
+import { environmentPlan, secretsPlan } from '../../../infra/environment.plan.ts';
+import { deploymentPlan } from '../../../infra/functions.plan.ts';
+import { ENVIRONMENT_NAME } from '../../../infra/pod.plan.ts';
+import { reaperPlan } from '../../../infra/reaper.plan.ts';
+import { readStackConfig } from '../../../infra/read-stack-config.ts';
 import { stackFile, values } from '../../infra/support/stack-files.ts';
 import type { BuiltImages } from './built-images.ts';
 
@@ -12,7 +12,10 @@ export const API_HOST = 'api.images.test';
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
-/** What infra/ would make of the functions and their reaper, all in one namespace: a pod of each, and what pods need around them. */
+/**
+ * What infra/ would make of the functions and their reaper, all in one namespace: a pod of each,
+ * and what pods need around them.
+ */
 export function functionHostObjects(namespace: string, { functionHost, sandbox }: BuiltImages) {
   const { databaseUrl: _, ...config } = readStackConfig(
     values(

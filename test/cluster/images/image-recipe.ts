@@ -45,7 +45,10 @@ function catalogued(name: string): ImageRecipe {
   return { name, dockerfile: join(context, 'Dockerfile'), context, guest: GUEST_RECIPE };
 }
 
-/** Changes with the Dockerfile, with any file that the build sees, with the guest and with the base. 16 hex digits. */
+/**
+ * Changes with the Dockerfile, with any file that the build sees, with the guest and with the base.
+ * 16 hex digits.
+ */
 export function recipeDigest({ dockerfile, context, guest }: ImageRecipe, base: string): string {
   const digest = createHash('sha256').update(JSON.stringify([base, process.arch]));
   if (guest !== undefined) digest.update(recipeDigest(guest, base));

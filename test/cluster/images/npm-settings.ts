@@ -2,7 +2,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { command } from '../fixture/command.ts';
 import { AUTHORITIES } from './base-image.ts';
 
-/** The machine's npm settings as one `.npmrc`, which a build gets as a secret: registries and their credentials among them. */
+/**
+ * The machine's npm settings as one `.npmrc`, which a build gets as a secret: registries and their
+ * credentials among them.
+ */
 export async function npmSettings(): Promise<string> {
   const [registry, ...places] = await Promise.all(
     ['registry', 'globalconfig', 'userconfig'].map(async (name) =>

@@ -2,32 +2,41 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
-import type { Collection } from '#adapters/kubernetes/client/collection.ts';
-import type { StoredRoute } from '#adapters/kubernetes/previews/stored-objects.ts';
-import {
-  createGatewayProbe,
-  type GatewayProbe,
-} from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
-import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster/cluster-streams.ts';
+import type { Collection } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import type { StoredRoute } from '#adapters/kubernetes/previews/preview-store.ts';
+import { createGatewayProbe, type GatewayProbe } from '#adapters/kubernetes/previews/gateway-probe.ts';
+import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster-streams.ts';
 import { ROUTE_RESPONSE_HEADERS } from '#constructs/route-response-headers.ts';
 
 /** What a proxy does with one host, in milliseconds after its route appeared. */
 export interface Programming {
-  /** Until then the host is unknown to the proxy: the fallback answers, or the gateway itself says 404. */
+  /**
+   * Until then the host is unknown to the proxy: the fallback answers, or the gateway itself says
+   * 404.
+   */
   readonly knownAt: number;
   /** From `knownAt` until then the route has no endpoint: 503, bare or through the route. */
   readonly servesAt: number;
-  /** Whether answers before `servesAt` come from the gateway itself, without any mark of ours; they are then 503 every other 50 ms. */
+  /**
+   * Whether answers before `servesAt` come from the gateway itself, without any mark of ours; they
+   * are then 503 every other 50 ms.
+   */
   readonly isBare: boolean;
 }
 
-/** A gateway of several proxies that learns of routes as a real one does, from the API server, and takes its time. */
+/**
+ * A gateway of several proxies that learns of routes as a real one does, from the API server, and
+ * takes its time.
+ */
 export interface SimulatedGateway {
   /** As a function reaches it: all proxies must serve. */
   readonly probe: GatewayProbe;
   /** What the first visitor of a host is answered, proxy by proxy. */
   visit(hostname: string): Promise<readonly number[]>;
-  /** Since when the last proxy serves a host, by `performance.now()`, and how many requests came to it too early. */
+  /**
+   * Since when the last proxy serves a host, by `performance.now()`, and how many requests came to
+   * it too early.
+   */
   history(hostname: string): { readonly servesSince: number; readonly early: number };
   close(): Promise<void>;
 }

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
+import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { LABELS, PREVIEW_LABELS, timeSlot } from '#constructs/names.ts';
-import type { RunRecord } from '#core/ports/run-records.ts';
-import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
-import { reapPreviews } from '#core/use-cases/reap-previews.ts';
-import { startPreview } from '#core/use-cases/start-preview.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
+import { keepPreviewAlive } from '#core/previews/live-previews.ts';
+import { reapPreviews } from '#core/previews/reap-previews.ts';
+import { startPreview } from '#core/previews/start-preview.ts';
 import { suite } from '#test/support/suite.ts';
 import { cluster, missing } from '../fixture/cluster.ts';
 import type { FunctionDeps } from './function-deps.ts';
@@ -23,7 +23,10 @@ suite('clocks that are five minutes off the API server’s', missing(), () => {
     });
     afterAll(() => harness.close());
 
-    /** A machine's clock is so many minutes ahead; and all this happens so many milliseconds from now. */
+    /**
+     * A machine's clock is so many minutes ahead; and all this happens so many milliseconds from
+     * now.
+     */
     const at = (skew: number, later: number): FunctionDeps => {
       const machine = { now: () => new Date(Date.now() + skew * MINUTE) };
       const clock = { now: () => new Date(machine.now().getTime() + later) };

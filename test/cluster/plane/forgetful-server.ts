@@ -8,12 +8,17 @@ import { type ExchangeAnswer, openExchanges } from '#adapters/kubernetes/client/
 /** A real API server, reached through somebody who lets its lists expire on the way. */
 export interface ForgetfulServer {
   readonly access: ClusterAccess;
-  /** How many lists have expired: those that are offered to be continued, and those that are not. */
+  /**
+   * How many lists have expired: those that are offered to be continued, and those that are not.
+   */
   readonly expired: { offered: number; refused: number };
   close(): Promise<void>;
 }
 
-/** Which pages are asked for too late, counted without the first ones of lists: half of them can be continued all the same. */
+/**
+ * Which pages are asked for too late, counted without the first ones of lists: half of them can be
+ * continued all the same.
+ */
 const LATE = [1, 3, 6, 8];
 /** The first revision that there ever was. */
 const FORGOTTEN = 1;
@@ -40,7 +45,10 @@ export async function startForgetfulServer(access: ClusterAccess): Promise<Forge
       AbortSignal.timeout(30_000),
     );
 
-  /** What the server says of a page of long ago; one that is too young to have forgotten anything is spoken for. */
+  /**
+   * What the server says of a page of long ago; one that is too young to have forgotten anything is
+   * spoken for.
+   */
   const forgotten = async (path: string, accept: string | undefined) => {
     const url = new URL(path, 'http://api');
     const next = url.searchParams.get('continue') ?? '';

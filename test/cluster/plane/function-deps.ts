@@ -1,17 +1,20 @@
 import type { KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import { createKubernetesPlane } from '#adapters/kubernetes/preview-plane.ts';
-import { NO_QUOTAS } from '#core/rules/quotas.ts';
-import type { Clock } from '#core/ports/clock.ts';
-import type { PreviewPlane } from '#core/ports/preview-plane.ts';
-import type { PreviewOptions } from '#core/preview-options.ts';
-import type { ReapPreviewsDeps } from '#core/use-cases/reap-previews.ts';
-import type { StartPreviewDeps } from '#core/use-cases/start-preview.ts';
+import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
+import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
+import type { PreviewPlane } from '#core/previews/preview-plane.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import type { ReapPreviewsDeps } from '#core/previews/reap-previews.ts';
+import type { StartPreviewDeps } from '#core/previews/start-preview.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 
 /** What a function works with, or a reaper. */
 export type FunctionDeps = StartPreviewDeps & ReapPreviewsDeps;
 
-/** What a function works with, but for its records: every sandbox runs, and whatever the API server has stored serves. */
+/**
+ * What a function works with, but for its records: every sandbox runs, and whatever the API server
+ * has stored serves.
+ */
 export function functionDeps(
   client: KubernetesClient,
   preview: PreviewOptions,

@@ -1,9 +1,11 @@
 /**
- * A function that starts previews and stops some of them, without end, until it kills itself by SIGKILL where it was told to. It reads its orders from stdin and says on stdout what it has made and what it would have answered its clients.
+ * A function that starts previews and stops some of them, without end, until it kills itself by
+ * SIGKILL where it was told to. It reads its orders from stdin and says on stdout what it has made
+ * and what it would have answered its clients.
  */
 import { writeSync } from 'node:fs';
 import { json } from 'node:stream/consumers';
-import type { Collection } from '#adapters/kubernetes/client/collection.ts';
+import type { Collection } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
 import {
   createKubernetesClient,
@@ -11,15 +13,18 @@ import {
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import { systemClock } from '#adapters/system/system-clock.ts';
+import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { RunRecord } from '#core/ports/run-records.ts';
-import type { PreviewOptions } from '#core/preview-options.ts';
-import { startPreview } from '#core/use-cases/start-preview.ts';
-import { stopPreview } from '#core/use-cases/stop-preview.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import { startPreview } from '#core/previews/start-preview.ts';
+import { stopPreview } from '#core/previews/live-previews.ts';
 import { functionDeps } from './function-deps.ts';
 
-/** Where it dies: at a step between calls, before a call or after its effect; or so many milliseconds after the answer that its n-th Service is made. */
+/**
+ * Where it dies: at a step between calls, before a call or after its effect; or so many
+ * milliseconds after the answer that its n-th Service is made.
+ */
 export type Death = { readonly step: number } | { readonly service: number; readonly milliseconds: number };
 
 export interface Orders {

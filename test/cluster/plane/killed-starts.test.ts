@@ -7,10 +7,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
-import type { RunRecord } from '#core/ports/run-records.ts';
-import { isFullPass } from '#core/rules/reaper-pass.ts';
-import { reapPreviews } from '#core/use-cases/reap-previews.ts';
+import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
+import { isFullPass } from '#core/previews/preview-lifetime.ts';
+import { reapPreviews } from '#core/previews/reap-previews.ts';
 import { suite } from '#test/support/suite.ts';
 import { cluster, missing } from '../fixture/cluster.ts';
 import type { Death, Orders } from './killed-starts-process.ts';
@@ -95,7 +95,9 @@ suite('functions killed in the middle of starts, on a real API server', missing(
     rmSync(folder, { recursive: true });
   });
 
-  /** Lets a function work until it is dead; says whether it died between a Service and its route. */
+  /**
+   * Lets a function work until it is dead; says whether it died between a Service and its route.
+   */
   async function kill(run: RunRecord, death: Death, promises: Promises): Promise<boolean> {
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script]);
     children.add(child);
@@ -146,7 +148,8 @@ suite('functions killed in the middle of starts, on a real API server', missing(
       expect(services.length).toBeGreaterThan(routes.length);
       expect(routes.filter((name) => !services.includes(name))).toEqual([]);
 
-      // Past the time that a start may take, and before anything expires: the halves go, and what was stopped.
+      // Past the time that a start may take, and before anything expires: the halves go, and what
+      // was stopped.
       const passAt = (time: number) =>
         reapPreviews(harness.another({ clock: { now: () => new Date(time) } }));
       let grace = Date.now() + 3 * MINUTE;

@@ -1,11 +1,11 @@
-import { NO_NETWORK } from '#core/rules/network/network-policy.ts';
+import { NO_NETWORK } from '#core/network/network-policy.ts';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
-import { gate } from '#adapters/kubernetes/client/gate.ts';
+import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import { gate } from '#adapters/kubernetes/client/exchange.ts';
 import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
-import { tokenSha256 } from '#core/rules/preview-token.ts';
-import { isFullPass } from '#core/rules/reaper-pass.ts';
-import { type ReapReport, reapPreviews } from '#core/use-cases/reap-previews.ts';
+import { tokenSha256 } from '#core/previews/preview-token.ts';
+import { isFullPass } from '#core/previews/preview-lifetime.ts';
+import { type ReapReport, reapPreviews } from '#core/previews/reap-previews.ts';
 import { collect } from '#test/support/collect.ts';
 import { suite } from '#test/support/suite.ts';
 import { cluster, missing } from '../fixture/cluster.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { ANNOTATIONS, formatTime, LABELS, timeSlot } from '#constructs/names.ts';
-import { previewManifests } from '#constructs/preview.ts';
-import type { PreviewOptions } from '#core/preview-options.ts';
-import { formatPreviewToken, previewHost, previewName } from '#core/rules/preview-token.ts';
+import { previewManifests } from '#constructs/preview-objects.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import { formatPreviewToken, previewHost, previewName } from '#core/previews/preview-token.ts';
 
 interface Manifest {
   readonly metadata: {
@@ -14,7 +14,10 @@ interface Manifest {
   readonly spec: Record<string, unknown>;
 }
 
-/** What shall become of objects: ended when their time has come, ended when everything is looked at, or left alone. */
+/**
+ * What shall become of objects: ended when their time has come, ended when everything is looked at,
+ * or left alone.
+ */
 export type Fate = 'due' | 'found' | 'stays';
 
 /** A Service, a route, or both of one name. */
@@ -44,7 +47,10 @@ interface Making {
 const MINUTE = 60_000;
 const DAY = 24 * 60;
 
-/** Of 10,000 objects, 3,000 are somebody else's, beyond reading, or dated into the future; 2,300 are dead. */
+/**
+ * Of 10,000 objects, 3,000 are somebody else's, beyond reading, or dated into the future; 2,300 are
+ * dead.
+ */
 export const MAKINGS: Readonly<Record<string, Making>> = {
   alive: { fate: 'stays', count: 2_350, expires: 29 },
 

@@ -3,15 +3,15 @@ import {
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
-import { collection, type Kind } from '#adapters/kubernetes/client/collection.ts';
+import { collection, type Kind } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import { randomIds } from '#adapters/system/random-ids.ts';
-import { systemClock } from '#adapters/system/system-clock.ts';
-import type { Clock } from '#core/ports/clock.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { RunRecord } from '#core/ports/run-records.ts';
-import type { PreviewOptions } from '#core/preview-options.ts';
+import { randomIds } from '#adapters/system/clock-and-random-ids.ts';
+import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { PREVIEW } from '#test/adapters/kubernetes/plane-fixture.ts';
 import { collect } from '#test/support/collect.ts';
 import type { Cluster } from '../fixture/cluster.ts';

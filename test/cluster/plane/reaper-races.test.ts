@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
+import { HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { Preview } from '#core/ports/preview-plane.ts';
-import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
-import { reapPreviews } from '#core/use-cases/reap-previews.ts';
-import { startPreview } from '#core/use-cases/start-preview.ts';
-import { stopPreview } from '#core/use-cases/stop-preview.ts';
+import type { Preview } from '#core/previews/preview-plane.ts';
+import { keepPreviewAlive } from '#core/previews/live-previews.ts';
+import { reapPreviews } from '#core/previews/reap-previews.ts';
+import { startPreview } from '#core/previews/start-preview.ts';
+import { stopPreview } from '#core/previews/live-previews.ts';
 import { suite } from '#test/support/suite.ts';
 import { cluster, missing } from '../fixture/cluster.ts';
 import { openPlaneHarness, type PlaneHarness } from './plane-harness.ts';
@@ -99,7 +99,8 @@ suite('two reapers and a keepalive on a real API server', missing(), () => {
     expect(of('ADDED')).toHaveLength(RACES);
     expect(new Set(of('ADDED').map(({ name }) => name)).size).toBe(RACES);
     expect(of('DELETED')).toHaveLength(RACES);
-    // A keepalive writes once, or once more where its first write went too far; never to what it finds gone.
+    // A keepalive writes once, or once more where its first write went too far; never to what it
+    // finds gone.
     expect(new Set(of('MODIFIED').map(({ uid }) => uid))).toEqual(kept);
     expect(routesWithoutService(events)).toEqual([]);
   }, 600_000);

@@ -8,7 +8,7 @@ import {
   type Collection,
   HTTP_ROUTES,
   SERVICES,
-} from '#adapters/kubernetes/client/collection.ts';
+} from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
 
@@ -23,7 +23,10 @@ export interface WatchedEvent {
   readonly standsOn: string | undefined;
 }
 
-/** What the API server tells of the Services and routes of a namespace, from the beginning of the watch. */
+/**
+ * What the API server tells of the Services and routes of a namespace, from the beginning of the
+ * watch.
+ */
 export interface WatchLog {
   /** Everything up to this call, in the order in which it happened. */
   upToNow(): Promise<readonly WatchedEvent[]>;

@@ -79,7 +79,10 @@ export interface RunOptions {
   readonly key?: string;
 }
 
-/** Runs a command to its end. Every event must have the bridge's form, and exactly one ends the stream. */
+/**
+ * Runs a command to its end. Every event must have the bridge's form, and exactly one ends the
+ * stream.
+ */
 export async function run(
   bridge: Bridge,
   id: string,

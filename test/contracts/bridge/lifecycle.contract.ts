@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
-import { base32 } from '#core/rules/preview-token.ts';
+import { base32 } from '#core/previews/preview-token.ts';
 import type { UnderTest } from '../bridge.contract.ts';
 import { ask, create, get, put, run } from './bridge-client.ts';
 

@@ -5,7 +5,10 @@ import { ask, create, refusal } from './bridge-client.ts';
 const ENDPOINT = 'https://s3.invalid';
 const GOOD = { bucket: 'data', mountPath: '/mnt/data', options: { endpoint: ENDPOINT } };
 
-/** What is refused before anything is mounted; that mounting works is shown where there is an S3 server. */
+/**
+ * What is refused before anything is mounted; that mounting works is shown where there is an S3
+ * server.
+ */
 export function mountsContract(bridge: UnderTest): void {
   describe('a bucket', () => {
     let id = '';

@@ -6,8 +6,8 @@ import type {
   ApprovalScope,
   Decision,
   PolicyRecord,
-} from '#core/ports/approvals.ts';
-import type { Records } from '#core/ports/records.ts';
+} from '#core/approvals/approval-store.ts';
+import type { Records } from '#core/shared/records.ts';
 import { ALICE, BOB, fresh, minutes, run } from './samples.ts';
 
 let asked = 0;
@@ -33,7 +33,10 @@ function decision(outcome: Decision['outcome'], rest: Partial<Decision> = {}): D
   return { outcome, scope: 'once', reason: null, by: 'alice', policyId: freshPolicy(), ...rest };
 }
 
-/** What every store of approvals and policies promises, `peer` being a second instance on the same database. */
+/**
+ * What every store of approvals and policies promises, `peer` being a second instance on the same
+ * database.
+ */
 export function approvalsContract(
   instances: () => { readonly records: Records; readonly peer: Records },
   { runs: propertyRuns, wakesPeers }: { readonly runs: number; readonly wakesPeers: boolean },
@@ -417,7 +420,10 @@ export function approvalsContract(
         expect(await waiting(1)).toEqual([]);
       });
 
-      /** Looks at each wake until so many wait: never, if a wake comes before what it is about, or not at all. */
+      /**
+       * Looks at each wake until so many wait: never, if a wake comes before what it is about, or
+       * not at all.
+       */
       async function until(count: number, from: Records): Promise<void> {
         let { promise: rung, resolve: ring } = Promise.withResolvers<void>();
         const end = from.approvals.watch(() => ring());

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { DelegationRecord } from '#core/ports/delegations.ts';
-import type { Records } from '#core/ports/records.ts';
-import { WHOLE_GRANT } from '#core/rules/grant.ts';
+import type { DelegationRecord } from '#core/delegations/delegation-store.ts';
+import type { Records } from '#core/shared/records.ts';
+import { WHOLE_GRANT } from '#core/delegations/delegation-store.ts';
 import { minutes, NOON } from './samples.ts';
 
 const BOX = { id: 'box', generation: 1 };
@@ -20,7 +20,9 @@ function delegation(id: string, rest: Partial<DelegationRecord> = {}): Delegatio
   };
 }
 
-/** What every store of delegations promises, `peer` being a second instance on the same database. */
+/**
+ * What every store of delegations promises, `peer` being a second instance on the same database.
+ */
 export function delegationsContract(
   instances: () => { readonly records: Records; readonly peer: Records },
   { wakesPeers }: { wakesPeers: boolean },

@@ -6,7 +6,7 @@ import type {
   ToolRunError,
   ToolRunOutcome,
   ToolSource,
-} from '#core/ports/editor.ts';
+} from '#core/editor/editor-store.ts';
 import { ALICE, minutes, NOON } from './samples.ts';
 
 const SOURCE: ToolSource = {

@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Records } from '#core/ports/records.ts';
+import type { Records } from '#core/shared/records.ts';
 import { minutes } from './samples.ts';
 
-/** What every store of ended sessions promises, `peer` being a second instance on the same database. */
+/**
+ * What every store of ended sessions promises, `peer` being a second instance on the same database.
+ */
 export function endedSessionsContract(
   instances: () => { readonly records: Records; readonly peer: Records },
 ): void {

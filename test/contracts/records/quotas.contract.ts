@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Records } from '#core/ports/records.ts';
-import type { QuotaLimits } from '#core/ports/sandbox-records.ts';
-import type { Quota } from '#core/rules/quotas.ts';
-import { POOL_OWNER } from '#core/rules/pool-owner.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { QuotaLimits } from '#core/sandboxes/sandbox-records.ts';
+import type { Quota } from '#core/sandboxes/sandbox-quotas.ts';
+import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
 import { ALICE, BOB, NOON, run, sandbox, THREE } from './samples.ts';
 
 const FIFTY = Array.from({ length: 50 }, (_, at) => at);

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Records } from '#core/ports/records.ts';
-import type { NewSandboxEvent } from '#core/ports/sandbox-events.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { NewSandboxEvent } from '#core/sandboxes/sandbox-events.ts';
 import { minutes, NOON, sandbox } from './samples.ts';
 
 const exec = (command: string, at = NOON): NewSandboxEvent => ({
@@ -9,7 +9,10 @@ const exec = (command: string, at = NOON): NewSandboxEvent => ({
   data: { command, exit_code: 0 },
 });
 
-/** What every store of what happens in sandboxes promises, `peer` being a second instance on the same database. */
+/**
+ * What every store of what happens in sandboxes promises, `peer` being a second instance on the
+ * same database.
+ */
 export function sandboxEventsContract(
   instances: () => { readonly records: Records; readonly peer: Records },
   { wakesPeers }: { wakesPeers: boolean },

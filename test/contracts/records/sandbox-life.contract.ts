@@ -1,8 +1,8 @@
-import { type NetworkPolicy, NO_NETWORK } from '#core/rules/network/network-policy.ts';
+import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Records } from '#core/ports/records.ts';
-import type { Reservation } from '#core/ports/sandbox-records.ts';
-import { POOL_OWNER } from '#core/rules/pool-owner.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { Reservation } from '#core/sandboxes/sandbox-records.ts';
+import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
 import { ALICE, BOB, minutes, NOON, sandbox, THREE } from './samples.ts';
 
 const NETWORK: NetworkPolicy = {
@@ -12,7 +12,10 @@ const NETWORK: NetworkPolicy = {
   ask: false,
 };
 
-/** What the records promise of who may have a sandbox, and of when it was used; `peer` is a second instance on the same database. */
+/**
+ * What the records promise of who may have a sandbox, and of when it was used; `peer` is a second
+ * instance on the same database.
+ */
 export function sandboxLifeContract(
   instances: () => { readonly records: Records; readonly peer: Records },
 ): void {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Records } from '#core/ports/records.ts';
-import type { PackedSkill } from '#core/ports/skills.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { PackedSkill } from '#core/skills/skill-store.ts';
 import { ALICE, BOB, hash, minutes, NOON, sandbox } from './samples.ts';
 
 function skill(name: string, rest: Partial<PackedSkill> = {}): PackedSkill {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Records } from '#core/ports/records.ts';
-import type { NewEvent, RunEvent } from '#core/ports/timeline.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { NewEvent, RunEvent } from '#core/runs/timeline.ts';
 import { minutes, NOON, run, tombstone, hash, fresh } from './samples.ts';
 
 const kept = (key: string, again?: number): NewEvent => ({
@@ -173,7 +173,10 @@ export function timelineContract(
       });
     });
 
-    /** Follows the run until it has told so much: never, if a wake comes before what it is about, or not at all. */
+    /**
+     * Follows the run until it has told so much: never, if a wake comes before what it is about, or
+     * not at all.
+     */
     async function follow(from: Records, count: number): Promise<void> {
       let { promise: rung, resolve: ring } = Promise.withResolvers<void>();
       const end = from.timeline.watch('run_1', () => ring());

@@ -1,9 +1,12 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Records } from '#core/ports/records.ts';
-import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { ALICE, BOB, minutes, NOON, sandbox } from './samples.ts';
 
-/** What sandboxes that wait for an owner are promised, `peer` being a second instance on the same database. */
+/**
+ * What sandboxes that wait for an owner are promised, `peer` being a second instance on the same
+ * database.
+ */
 export function warmSandboxesContract(
   instances: () => { readonly records: Records; readonly peer: Records },
 ): void {

@@ -1,6 +1,6 @@
 import { PassThrough, Writable } from 'node:stream';
-import type { MessageListeners, MessageSocket } from '#core/ports/message-socket.ts';
-import type { ExecCommand, ExecExit, ExecProcess } from '#core/ports/sandbox-provider.ts';
+import type { MessageListeners, MessageSocket } from '#core/terminals/message-socket.ts';
+import type { ExecCommand, ExecExit, ExecProcess } from '#core/sandboxes/sandbox-provider.ts';
 
 /** A shell that does what a test tells it. */
 export class FakeShell implements ExecProcess {

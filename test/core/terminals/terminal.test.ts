@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { ReplayRing } from '#core/rules/replay-ring.ts';
-import { Terminal } from '#core/use-cases/terminals/terminal.ts';
+import { ReplayRing } from '#core/runs/event-log.ts';
+import { Terminal } from '#core/terminals/shared-terminal.ts';
 import { FakeShell, FakeViewer, until } from './doubles.ts';
 
 const MIB = 1024 * 1024;

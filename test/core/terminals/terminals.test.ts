@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { ExecCommand } from '#core/ports/sandbox-provider.ts';
-import { TERMINAL_LIMITS } from '#core/use-cases/terminals/terminal.ts';
-import { type TerminalRequest, Terminals } from '#core/use-cases/terminals/terminals.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { ExecCommand } from '#core/sandboxes/sandbox-provider.ts';
+import { TERMINAL_LIMITS } from '#core/terminals/shared-terminal.ts';
+import { type TerminalRequest, Terminals } from '#core/terminals/terminals.ts';
 import { sandbox } from '#test/contracts/records/samples.ts';
 import { FakeShell, FakeViewer, until } from './doubles.ts';
 

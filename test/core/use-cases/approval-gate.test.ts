@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Person } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { ApprovalRecord, ApprovalScope } from '#core/ports/approvals.ts';
-import type { RunRecord } from '#core/ports/run-records.ts';
-import { decideApproval } from '#core/use-cases/decide-approval.ts';
-import { deletePolicy } from '#core/use-cases/delete-policy.ts';
-import { endApprovals } from '#core/use-cases/end-approvals.ts';
-import { startAgentPreview, type StartAgentPreviewDeps } from '#core/use-cases/start-agent-preview.ts';
-import { revokePreview } from '#core/use-cases/revoke-preview.ts';
-import type { PreviewStart } from '#core/use-cases/start-preview.ts';
-import type { Waiting } from '#core/use-cases/wait-for-approval.ts';
+import type { ApprovalRecord, ApprovalScope } from '#core/approvals/approval-store.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
+import { decideApproval } from '#core/approvals/approval-decisions.ts';
+import { deletePolicy } from '#core/approvals/approval-decisions.ts';
+import { endApprovals } from '#core/approvals/wait-for-approval.ts';
+import { startAgentPreview, type StartAgentPreviewDeps } from '#core/previews/start-agent-preview.ts';
+import { revokePreview } from '#core/previews/live-previews.ts';
+import type { PreviewStart } from '#core/previews/start-preview.ts';
+import type { Waiting } from '#core/approvals/wait-for-approval.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { codeOf, HOUR, MINUTE, NOON, previewHarness } from './preview-harness.ts';
 
@@ -548,7 +548,10 @@ describe('a preview that an agent asks for', () => {
   });
 
   describe('whose function is killed', () => {
-    /** A call whose function stops dead while it waits: it neither leaves nor says that it still waits. */
+    /**
+     * A call whose function stops dead while it waits: it neither leaves nor says that it still
+     * waits.
+     */
     const killed = async (targetPort = 3000): Promise<string> => {
       const dead = {
         ...deps,

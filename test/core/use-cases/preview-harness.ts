@@ -1,14 +1,14 @@
-import { NO_NETWORK } from '#core/rules/network/network-policy.ts';
+import { NO_NETWORK } from '#core/network/network-policy.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import { NO_QUOTAS } from '#core/rules/quotas.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { RunRecord } from '#core/ports/run-records.ts';
-import type { SandboxObservation } from '#core/ports/sandbox-provider.ts';
-import type { PreviewOptions } from '#core/preview-options.ts';
-import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
-import { reapPreviews } from '#core/use-cases/reap-previews.ts';
-import { startPreview } from '#core/use-cases/start-preview.ts';
-import { stopPreview } from '#core/use-cases/stop-preview.ts';
+import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
+import type { SandboxObservation } from '#core/sandboxes/sandbox-provider.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import { keepPreviewAlive } from '#core/previews/live-previews.ts';
+import { reapPreviews } from '#core/previews/reap-previews.ts';
+import { startPreview } from '#core/previews/start-preview.ts';
+import { stopPreview } from '#core/previews/live-previews.ts';
 import { PortholeError } from '#core/errors.ts';
 import { memoryPreviewPlane, type MemoryPlane } from '#test/doubles/memory-preview-plane.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
@@ -20,7 +20,10 @@ export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const NOON = new Date('2026-03-01T12:00:00.000Z');
 
-/** The use cases of previews on a plane in memory, a database in memory and a clock that stands at noon. */
+/**
+ * The use cases of previews on a plane in memory, a database in memory and a clock that stands at
+ * noon.
+ */
 export async function previewHarness(change: Partial<PreviewOptions> = {}) {
   const clock: PinnedClock = pinnedClock(NOON);
   const plane: MemoryPlane = memoryPreviewPlane({ clock, maxTotal: 20 });

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { RunRecord } from '#core/ports/run-records.ts';
-import { tokenFingerprint } from '#core/rules/preview-token.ts';
-import { keepPreviewAlive } from '#core/use-cases/keep-preview-alive.ts';
-import { reapPreviews } from '#core/use-cases/reap-previews.ts';
-import { startPreview } from '#core/use-cases/start-preview.ts';
-import { stopPreview } from '#core/use-cases/stop-preview.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
+import { tokenFingerprint } from '#core/previews/preview-token.ts';
+import { keepPreviewAlive } from '#core/previews/live-previews.ts';
+import { reapPreviews } from '#core/previews/reap-previews.ts';
+import { startPreview } from '#core/previews/start-preview.ts';
+import { stopPreview } from '#core/previews/live-previews.ts';
 import { codeOf, HOUR, MINUTE, NOON, previewHarness } from './preview-harness.ts';
 
 describe("a run's timeline tells of its previews", () => {

@@ -18,10 +18,16 @@ import { startDockerEngine } from '#test/cluster/images/docker-engine.ts';
 import { findProgram } from '#test/cluster/images/find-program.ts';
 import type { Missing } from '#test/support/suite.ts';
 
-/** perl carries the streams to ports; without it node would. The rest is what images of Debian have, too. */
+/**
+ * perl carries the streams to ports; without it node would. The rest is what images of Debian have,
+ * too.
+ */
 const MORE_PROGRAMS = 'base64 cut nohup perl realpath tee timeout uname uniq xargs'.split(' ');
 
-/** bash, tar, node and what else a contract's commands need, as this machine has them; another name for another content. */
+/**
+ * bash, tar, node and what else a contract's commands need, as this machine has them; another name
+ * for another content.
+ */
 const IMAGE = `porthole.test/docker-sandbox:${createHash('sha256')
   .update(process.version)
   .update(readFileSync(new URL('../../adapters/kubernetes/sandboxes/sandbox-image.ts', import.meta.url)))
@@ -109,7 +115,10 @@ export async function openTestEngine(): Promise<TestEngine> {
   return opened.promise;
 }
 
-/** They stay in the engine's folder for the next run. What earlier runs left of containers and volumes goes. */
+/**
+ * They stay in the engine's folder for the next run. What earlier runs left of containers and
+ * volumes goes.
+ */
 async function loadImages(docker: Docker): Promise<void> {
   for (const { Id } of await docker.listContainers({ all: true })) {
     await docker.getContainer(Id).remove({ force: true });

@@ -23,7 +23,10 @@ export interface ApiStoreOptions {
   ) => string | undefined;
 }
 
-/** The objects of one namespace, with the rules by which an API server changes them. Each method is atomic. */
+/**
+ * The objects of one namespace, with the rules by which an API server changes them. Each method is
+ * atomic.
+ */
 export interface ApiStore {
   /** In the order in which the server lists them. */
   all(plural: string): StoredObject[];
@@ -34,7 +37,10 @@ export interface ApiStore {
   list(plural: string, query: URLSearchParams): { items: StoredObject[]; continue: string | undefined };
   /** Puts an object in as it is, past all rules but its resource version and its uid. */
   plant(plural: string, object: unknown): StoredObject;
-  /** Makes every `continue` that has been handed out expire; with `offer`, a new one is offered in its place. */
+  /**
+   * Makes every `continue` that has been handed out expire; with `offer`, a new one is offered in
+   * its place.
+   */
   expireContinues(offer: boolean): void;
   /** Removes what is owned by objects that are gone; says how many. */
   collectGarbage(): number;

@@ -33,8 +33,9 @@ export interface FakeApiServerOptions extends ApiStoreOptions {
 }
 
 /**
- * An API server as strict as the real one about what previews need: uids, resource versions, preconditions, JSON patches with tests, pages that expire,
- * selectors, quotas, admission, and a clock of its own. It answers over HTTP on loopback, and can be told to fail.
+ * An API server as strict as the real one about what previews need: uids, resource versions,
+ * preconditions, JSON patches with tests, pages that expire, selectors, quotas, admission, and a
+ * clock of its own. It answers over HTTP on loopback, and can be told to fail.
  */
 export interface FakeApiServer {
   readonly store: ApiStore;

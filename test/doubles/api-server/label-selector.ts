@@ -1,7 +1,8 @@
 type Labels = Readonly<Record<string, string>>;
 
 /**
- * What a label selector selects, as kube-apiserver reads it: `notin` and `!=` select objects without the label too.
+ * What a label selector selects, as kube-apiserver reads it: `notin` and `!=` select objects
+ * without the label too.
  * @throws Error on what is no selector
  */
 export function labelSelector(text: string): (labels: Labels) => boolean {

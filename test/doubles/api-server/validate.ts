@@ -34,7 +34,10 @@ const HOSTNAME = /^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-
 const QUALIFIED = /^([a-z0-9]([a-z0-9.-]*[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const VALUE = /^$|^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
-/** @throws Refusal 422 naming the field, as the API server's own validation of what previews consist of */
+/**
+ * @throws Refusal 422 naming the field, as the API server's own validation of what previews consist
+ * of
+ */
 export function validate(plural: string, object: StoredObject): void {
   const { name, labels = {}, annotations = {}, ownerReferences = [] } = object.metadata;
   const wrong = (field: string, value: unknown): never => {

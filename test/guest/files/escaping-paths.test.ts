@@ -1,4 +1,7 @@
-/** Paths that lead out of the workspace, for each operation on files. The canary outside is neither read nor changed. */
+/**
+ * Paths that lead out of the workspace, for each operation on files. The canary outside is neither
+ * read nor changed.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -12,7 +15,7 @@ import { tarOut } from '#guest/files/tar-out.ts';
 import { unpackTar, uploadFiles } from '#guest/files/unpack.ts';
 import { Workspace } from '#guest/files/workspace.ts';
 import { writeFile } from '#guest/files/write-file.ts';
-import { UPLOAD } from '#guest/protocol/files.ts';
+import { UPLOAD } from '#guest/protocol/files-protocol.ts';
 import { tar } from '#test/hostile/support/tar-builder.ts';
 
 const CANARY = 'canary-of-the-escaping-paths';

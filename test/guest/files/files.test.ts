@@ -13,7 +13,7 @@ import { tarOut } from '#guest/files/tar-out.ts';
 import { unpackTar, uploadFiles } from '#guest/files/unpack.ts';
 import { Workspace } from '#guest/files/workspace.ts';
 import { writeFile } from '#guest/files/write-file.ts';
-import { MAX_UPLOAD_FRAME, UPLOAD } from '#guest/protocol/files.ts';
+import { MAX_UPLOAD_FRAME, UPLOAD } from '#guest/protocol/files-protocol.ts';
 import { entry, tar } from '#test/hostile/support/tar-builder.ts';
 
 const base = fs.mkdtempSync(join(tmpdir(), 'porthole-guest-files-'));

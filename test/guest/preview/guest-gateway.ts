@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OpenPreviews } from '#guest/preview/open-previews.ts';
 import { createPreviewListener } from '#guest/preview/preview-listener.ts';
-import { PREVIEW_PORT_HEADER } from '#guest/protocol/previews.ts';
+import { PREVIEW_PORT_HEADER } from '#guest/protocol/previews-protocol.ts';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
 import {
   CONSOLE_ORIGIN,
@@ -16,7 +16,10 @@ import {
   TOKEN,
 } from '#test/proxy/gateway-fixture.ts';
 
-/** The guest's listener as a gateway reaches it: the route has set the app's port and the visitor's address. */
+/**
+ * The guest's listener as a gateway reaches it: the route has set the app's port and the visitor's
+ * address.
+ */
 export const startGuestGateway: StartGateway = async (
   upstreamPort,
   overrides = {},

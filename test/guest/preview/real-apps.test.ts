@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
-import { openPreviewsAnswer } from '#guest/protocol/previews.ts';
+import { openPreviewsAnswer } from '#guest/protocol/previews-protocol.ts';
 import { fetchRaw, freePort, openRaw, sendRaw } from '#test/proxy/gateway-fixture.ts';
 import { GuestProcess } from '../support/guest-process.ts';
 
@@ -14,7 +14,10 @@ const HOST = 'calm-preview.preview.test';
 const ORIGIN = `https://${HOST}`;
 const VITE = join(import.meta.dirname, '../../../node_modules/vite/bin/vite.js');
 
-/** A WSGI app on an HTTP/1.0 server that names itself in a redirect, as Flask and FastAPI do, and counts an upload. */
+/**
+ * A WSGI app on an HTTP/1.0 server that names itself in a redirect, as Flask and FastAPI do, and
+ * counts an upload.
+ */
 const WSGI = `
 import sys
 from wsgiref.simple_server import make_server

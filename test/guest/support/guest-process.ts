@@ -5,10 +5,10 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { listenInFolder } from '#adapters/sandboxes/channel/folder-socket.ts';
+import { listenInFolder } from '#adapters/sandboxes/folder-socket.ts';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { findPty } from '#adapters/local/sandbox-view.ts';
-import type { GuestSettingsInput } from '#guest/protocol/settings.ts';
+import type { GuestSettingsInput } from '#guest/protocol/settings-protocol.ts';
 
 const MAIN = join(import.meta.dirname, '../../../guest/main.ts');
 

@@ -9,7 +9,7 @@ import {
   type ProcessInfo,
   processList,
   type ProcessRequest,
-} from '#guest/protocol/processes.ts';
+} from '#guest/protocol/processes-protocol.ts';
 
 /** Output as it was read so far. */
 export interface Seen {

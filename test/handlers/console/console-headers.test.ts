@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { consoleHeaders } from '#handlers/console/console-headers.ts';
+import { consoleHeaders } from '#handlers/console/console-files.ts';
 import { OPTIONS } from '#test/support/preview-options.ts';
 
 describe('a page of the console', () => {

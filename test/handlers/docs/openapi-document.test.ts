@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { openapiDocument } from '#handlers/docs/openapi-document.ts';
+import { openapiDocument } from '#handlers/ops/openapi-document.ts';
 import { ROUTES } from '#handlers/routes.ts';
 
 interface Document {

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { LOCAL } from '#core/callers.ts';
 import { withoutIsolation } from '#adapters/local/isolation.ts';
 import { makeFunction } from '#handlers/make-function.ts';
-import { healthRoute } from '#handlers/ops/health.ts';
+import { healthRoute } from '#handlers/ops/ops-routes.ts';
 import type { Services } from '#handlers/services.ts';
 
 const ask = async (warnings: readonly string[]) => {

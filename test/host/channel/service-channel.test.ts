@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { serviceChannel } from '#host/channel/service-channel.ts';
+import { serviceChannel } from '#host/kubernetes-platform.ts';
 
 describe('the channel of sandboxes in a cluster', () => {
   test.each([

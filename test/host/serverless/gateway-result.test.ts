@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
-import { toGatewayResult } from '#host/serverless/gateway-result.ts';
+import { toGatewayResult } from '#host/serverless/gateway-event.ts';
 
 /** What every answer says to browsers. */
 const SAFE = {

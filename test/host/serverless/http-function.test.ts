@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import type { HttpResponse } from '#handlers/http-event.ts';
+import type { HttpResponse } from '#handlers/http/http-event.ts';
 import { defineRoute, json, type Route } from '#handlers/route.ts';
-import type { GatewayResult } from '#host/serverless/gateway-result.ts';
+import type { GatewayResult } from '#host/serverless/gateway-event.ts';
 import { httpFunction } from '#host/serverless/http-function.ts';
 import { openNothing } from '#host/serverless/open-nothing.ts';
 import { gatewayEvent } from './gateway-events.ts';

@@ -14,7 +14,10 @@ export interface CommandResult {
   readonly events: readonly ExecEvent[];
 }
 
-/** Reads a whole exec stream; throws on a byte that is neither of the form `event: x\ndata: y\n\n` nor the comment of an idle stream. */
+/**
+ * Reads a whole exec stream; throws on a byte that is neither of the form `event: x\ndata: y\n\n`
+ * nor the comment of an idle stream.
+ */
 export function readEvents(text: string): ExecEvent[] {
   const frames = text.split('\n\n');
   if (frames.pop() !== '') throw new Error(`the stream ends in the middle of an event: ${text.slice(-80)}`);
@@ -52,7 +55,10 @@ export async function execute(
   };
 }
 
-/** Starts a web server in the background of a sandbox that answers `says` to everything; resolves once it listens. */
+/**
+ * Starts a web server in the background of a sandbox that answers `says` to everything; resolves
+ * once it listens.
+ */
 export async function serve(
   porthole: Callable,
   sandboxId: string,

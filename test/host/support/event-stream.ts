@@ -18,7 +18,10 @@ export interface EventStream {
   leave(): void;
 }
 
-/** Reads an event stream frame by frame, by POST where there is a body. Throws on a line that no event stream has. */
+/**
+ * Reads an event stream frame by frame, by POST where there is a body. Throws on a line that no
+ * event stream has.
+ */
 export async function openEventStream(
   port: number,
   path: string,

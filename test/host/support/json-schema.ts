@@ -37,7 +37,10 @@ export interface OpenApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
 }
 
-/** What about `value` is not as the schema says, one line each; fields that the schema does not name count, too. */
+/**
+ * What about `value` is not as the schema says, one line each; fields that the schema does not name
+ * count, too.
+ */
 export function matchesSchema(
   value: unknown,
   schema: JsonSchema,

@@ -15,14 +15,22 @@ export interface OidcIssuer {
   readonly publicPem: string;
   /** What every answer is from now on; undefined: as it should be. */
   answerWith(status: number | undefined): void;
-  /** A code for whoever was sent to `authorize` with the query: it is exchanged once, by whoever knows the verifier, for an `id_token` with the claims. */
+  /**
+   * A code for whoever was sent to `authorize` with the query: it is exchanged once, by whoever
+   * knows the verifier, for an `id_token` with the claims.
+   */
   grant(query: Readonly<Record<string, string>>, claims: JWTPayload): string;
-  /** How it answers browsers that come to sign in from now on: as this person, or with these fields in the place of a code. */
+  /**
+   * How it answers browsers that come to sign in from now on: as this person, or with these fields
+   * in the place of a code.
+   */
   vouchFor(claims: JWTPayload, instead?: Readonly<Record<string, string>>): void;
   close(): Promise<void>;
 }
 
-/** An OpenID Connect issuer on loopback: discovery, a key set with an RSA and an EC key, and tokens. */
+/**
+ * An OpenID Connect issuer on loopback: discovery, a key set with an RSA and an EC key, and tokens.
+ */
 export async function startOidcIssuer(port = 0): Promise<OidcIssuer> {
   const [rsa, ec] = await Promise.all([generateKeyPair('RS256'), generateKeyPair('ES256')]);
   const jwks = {

@@ -4,7 +4,8 @@ import { connect } from 'node:net';
 const GIVE_UP_MS = 10_000;
 
 /**
- * Sends bytes as they are and reads until the other side ends the connection. Rejects when it does not.
+ * Sends bytes as they are and reads until the other side ends the connection. Rejects when it does
+ * not.
  * @returns what came back, as Latin-1
  */
 export function rawExchange(port: number, bytes: string | Buffer): Promise<string> {
@@ -27,7 +28,10 @@ export function rawExchange(port: number, bytes: string | Buffer): Promise<strin
   });
 }
 
-/** The first answer: its status, the JSON of its body where it is some, and how many answers there are in all. */
+/**
+ * The first answer: its status, the JSON of its body where it is some, and how many answers there
+ * are in all.
+ */
 export function firstAnswer(text: string): {
   status: number;
   body: Record<string, unknown>;

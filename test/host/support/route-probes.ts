@@ -17,7 +17,10 @@ export interface Probe {
 /** Servers and files made so far: each call gets another name. */
 let declared = 0;
 
-/** What is asked about of alice's, and the run whose agent is the own one, by route: where a call needs more than the id of the run, or of its sandbox, in its path. */
+/**
+ * What is asked about of alice's, and the run whose agent is the own one, by route: where a call
+ * needs more than the id of the run, or of its sandbox, in its path.
+ */
 export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: MadeRun) => Promise<Probe>>> {
   async function ask({ runId }: MadeRun): Promise<string> {
     const { records, ids } = porthole.host.services;

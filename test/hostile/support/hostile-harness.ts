@@ -16,7 +16,10 @@ import { startTestHost } from '#test/support/in-process-host.ts';
 /** What these suites need: without isolation there is no outside to keep to. */
 export const missing = missingFor('bubblewrap') === undefined ? undefined : missingFor('unshare');
 
-/** A host with one sandbox, and a canary on either side: nobody may read them, and nobody may change anything around them. */
+/**
+ * A host with one sandbox, and a canary on either side: nobody may read them, and nobody may change
+ * anything around them.
+ */
 export interface HostileHarness extends Bridge {
   readonly id: string;
   /** Path and content of a file of the host. */
@@ -29,7 +32,10 @@ export interface HostileHarness extends Bridge {
   api(method: string, path: string, call?: BridgeCall): ReturnType<typeof ask>;
   /** Whether a text gives away a canary. */
   betrays(text: string | Buffer): boolean;
-  /** Every file outside /workspace that its processes could change, with what is in the canaries, one a line. */
+  /**
+   * Every file outside /workspace that its processes could change, with what is in the canaries,
+   * one a line.
+   */
   outside(): Promise<string>;
   /** What Porthole may have left below /workspace. */
   leftovers(): Promise<string>;
@@ -74,7 +80,9 @@ export async function openHostileHarness(): Promise<HostileHarness> {
   };
 }
 
-/** Sessions are kept in /tmp, by design; what the sandbox's own init keeps in /dev/shm are pipes. */
+/**
+ * Sessions are kept in /tmp, by design; what the sandbox's own init keeps in /dev/shm are pipes.
+ */
 const OUTSIDE = `cat /tmp/canary/secret; echo
 find / -maxdepth 1 ! -path / -printf '%p %y %m\\n' | sort
 find /tmp /var/tmp /dev/shm /etc /mnt /run "$HOME" ! -path '/tmp/.porthole-sessions*' ! -path '/dev/shm/.pipes*' ! -path /tmp ! -path /dev/shm ! -path /run/porthole -printf '%p %y %m %s %T@ %l\\n' 2>/dev/null | sort`;

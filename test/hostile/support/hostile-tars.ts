@@ -1,7 +1,9 @@
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { entry, gnuLong, pax, paxRecord, tar, type TarEntry } from './tar-builder.ts';
 
-/** Comes first in every hostile archive: when it is there afterwards, something has been unpacked. */
+/**
+ * Comes first in every hostile archive: when it is there afterwards, something has been unpacked.
+ */
 const BAIT: TarEntry = { name: 'bait', content: 'unpacked' };
 const FILE: TarEntry = { name: 'pwned', content: 'x' };
 const OUT = '../../tmp/canary/secret';
@@ -266,7 +268,10 @@ export const BOMBS: Readonly<Record<string, () => Buffer>> = {
 /** As much of a long name as a header has room for. */
 const CUT = `${'d'.repeat(99)}/`;
 
-/** Strange, and what comes of them: path → content, or where it leads. They are taken because every reader does the same with them. */
+/**
+ * Strange, and what comes of them: path → content, or where it leads. They are taken because every
+ * reader does the same with them.
+ */
 export const HARMLESS_TARS: Readonly<Record<string, readonly [Buffer, Readonly<Record<string, string>>]>> = {
   'names with control characters': [
     tar(file('new\nline'), file('tab\there'), file('bell\x07')),

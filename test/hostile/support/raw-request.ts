@@ -6,7 +6,9 @@ export interface RawAnswer {
   readonly text: string;
 }
 
-/** One request, its target byte for byte as it is given (Latin-1), which no HTTP client would send. */
+/**
+ * One request, its target byte for byte as it is given (Latin-1), which no HTTP client would send.
+ */
 export async function rawRequest(
   { port, key }: { readonly port: number; readonly key: string },
   method: string,

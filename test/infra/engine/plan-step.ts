@@ -22,7 +22,10 @@ export type Step =
   | { readonly op: 'same' }
   | { readonly op: 'update' | 'replace'; readonly paths: readonly string[] };
 
-/** Fields that the API server lets nobody change; the name and the namespace, besides, are what the object is. */
+/**
+ * Fields that the API server lets nobody change; the name and the namespace, besides, are what the
+ * object is.
+ */
 const IMMUTABLE: Readonly<Record<string, readonly string[]>> = {
   'kubernetes:apps/v1:Deployment': ['spec.selector'],
   'kubernetes:rbac.authorization.k8s.io/v1:RoleBinding': ['roleRef'],

@@ -7,7 +7,8 @@ import type ResourceMessages from '@pulumi/pulumi/proto/resource_pb.js';
 import type { Empty } from 'google-protobuf/google/protobuf/empty_pb.js';
 import type { Struct, Value } from 'google-protobuf/google/protobuf/struct_pb.js';
 
-// The very modules that Pulumi's own code loads: their message classes are compared by identity. The service files have no types.
+// The very modules that Pulumi's own code loads: their message classes are compared by identity.
+// The service files have no types.
 const require = createRequire(createRequire(import.meta.url).resolve('@pulumi/pulumi'));
 
 export const grpc = require('@grpc/grpc-js') as typeof grpcModule;

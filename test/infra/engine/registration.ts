@@ -47,7 +47,10 @@ export function readRegistration(
   };
 }
 
-/** `urn:pulumi:{stack}::{project}::{types of the parents}${type}::{name}`; the stack itself is no part of the types. */
+/**
+ * `urn:pulumi:{stack}::{project}::{types of the parents}${type}::{name}`; the stack itself is no
+ * part of the types.
+ */
 function urn(
   { project, stack }: { readonly project: string; readonly stack: string },
   parent: string,

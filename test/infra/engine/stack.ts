@@ -47,7 +47,10 @@ interface Update {
   readonly dryRun: boolean;
 }
 
-/** A stack that is updated without the command line: `pulumi preview`, `pulumi up` and `pulumi destroy`. */
+/**
+ * A stack that is updated without the command line: `pulumi preview`, `pulumi up` and `pulumi
+ * destroy`.
+ */
 export class Stack {
   readonly #options: StackOptions;
   readonly #state = new Map<string, ResourceState>();

@@ -1,7 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { type Struct, StructMessage } from './protocol.ts';
 
-/** Key and marks of the values that are more than JSON (`sdk/go/common/resource/properties.go` of Pulumi). */
+/**
+ * Key and marks of the values that are more than JSON (`sdk/go/common/resource/properties.go` of
+ * Pulumi).
+ */
 const MARK = '4dabf18193072939515e22adb298388d';
 const SECRET = '1b47061264138c4ac30d75fd1eb44270';
 const UNKNOWN_TEXT = '04da6b54-80e4-46f7-96ec-b56ff0331ba9';
@@ -61,7 +64,9 @@ export function reveal(value: unknown): unknown {
   return isRecord(value) ? mapValues(value, reveal) : value;
 }
 
-/** The value as a state may keep it: of a secret only a digest, which tells whether it has changed. */
+/**
+ * The value as a state may keep it: of a secret only a digest, which tells whether it has changed.
+ */
 export function seal(value: unknown, key: string): unknown {
   if (value instanceof Secret) {
     const digest = createHmac('sha256', key)

@@ -4,7 +4,7 @@ import {
   type Need,
   reaperNeeds,
   snapshotsNeeds,
-} from '../../../infra/access/needs.ts';
+} from '../../../infra/needs.ts';
 
 export interface Right {
   /** `verb resource.group` */

@@ -37,7 +37,8 @@ type Call = (
 ) => void;
 
 /**
- * Starts the pack as Pulumi's command line does: its loader in the pack's folder, the port on its standard output.
+ * Starts the pack as Pulumi's command line does: its loader in the pack's folder, the port on its
+ * standard output.
  * @param disabled policies that the configuration of the pack turns off
  * @param settings of policies, by their names
  */

@@ -13,10 +13,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
-import { type LocalPlane, openLocalPlane } from '#adapters/gateway/plane/local-plane.ts';
+import { type LocalPlane, openLocalPlane } from '#adapters/gateway/local-plane.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { PreviewSpec } from '#core/ports/preview-plane.ts';
-import { formatPreviewToken, previewName } from '#core/rules/preview-token.ts';
+import type { PreviewSpec } from '#core/previews/preview-plane.ts';
+import { formatPreviewToken, previewName } from '#core/previews/preview-token.ts';
 import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { collect } from '#test/support/collect.ts';

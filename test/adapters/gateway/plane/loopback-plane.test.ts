@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
-import { createLoopbackPlane } from '#adapters/gateway/plane/loopback-plane.ts';
+import { createLoopbackPlane } from '#adapters/gateway/loopback-plane.ts';
 import { PortholeError } from '#core/errors.ts';
 import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';

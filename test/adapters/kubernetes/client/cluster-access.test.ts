@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { inClusterAccess, isInCluster } from '#adapters/kubernetes/client/in-cluster-access.ts';
+import { inClusterAccess, isInCluster } from '#adapters/kubernetes/client/cluster-access.ts';
 import { kubeconfigAccess, readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 
 let folder: string;

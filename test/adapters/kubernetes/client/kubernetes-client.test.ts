@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/collection.ts';
+import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import {
   createKubernetesClient,
   type KubernetesClient,

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { isEarlier } from '#adapters/kubernetes/client/resource-version.ts';
+import { isEarlier } from '#adapters/kubernetes/client/kubernetes-object.ts';
 
 test.each([
   ['9', '10', true],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { KubernetesError } from '#adapters/kubernetes/client/kubernetes-error.ts';
-import { retryDelay } from '#adapters/kubernetes/client/retry-delay.ts';
+import { retryDelay } from '#adapters/kubernetes/client/exchange.ts';
 
 function failure(status: number, reason: string, facts: { inDoubt?: boolean; retryAfterMs?: number } = {}) {
   return new KubernetesError('it failed', { status, reason, inDoubt: false, ...facts });

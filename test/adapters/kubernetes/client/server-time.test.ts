@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { createServerTime } from '#adapters/kubernetes/client/server-time.ts';
+import { createServerTime } from '#adapters/kubernetes/client/exchange.ts';
 
 const NOON = Date.parse('2026-03-01T12:00:00.500Z');
 /** A `Date` header: whole seconds. */

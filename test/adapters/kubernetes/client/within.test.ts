@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { within } from '#adapters/kubernetes/client/within.ts';
+import { within } from '#adapters/kubernetes/client/exchange.ts';
 
 /** Rejects as soon as its signal aborts, with the signal's reason. */
 function hang(signal: AbortSignal): Promise<never> {

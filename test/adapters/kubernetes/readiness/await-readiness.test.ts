@@ -1,14 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { PassThrough } from 'node:stream';
-import {
-  awaitReadiness,
-  type ReadinessDeps,
-} from '#adapters/kubernetes/previews/readiness/await-readiness.ts';
-import type { Answerer } from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
-import { createProbeTimes } from '#adapters/kubernetes/previews/readiness/probe-times.ts';
-import type { StoredRoute } from '#adapters/kubernetes/previews/stored-objects.ts';
+import { awaitReadiness, type ReadinessDeps } from '#adapters/kubernetes/previews/await-readiness.ts';
+import type { Answerer } from '#adapters/kubernetes/previews/gateway-probe.ts';
+import { createProbeTimes } from '#adapters/kubernetes/previews/await-readiness.ts';
+import type { StoredRoute } from '#adapters/kubernetes/previews/preview-store.ts';
 import { PortholeError, type ErrorCode } from '#core/errors.ts';
-import type { Preview } from '#core/ports/preview-plane.ts';
+import type { Preview } from '#core/previews/preview-plane.ts';
 import { NOON } from '../plane-fixture.ts';
 
 const PREVIEW: Preview = {

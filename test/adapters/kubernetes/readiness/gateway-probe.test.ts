@@ -10,7 +10,7 @@ import {
   answerer,
   createGatewayProbe,
   type GatewayFailure,
-} from '#adapters/kubernetes/previews/readiness/gateway-probe.ts';
+} from '#adapters/kubernetes/previews/gateway-probe.ts';
 import {
   authorityFiles,
   type Certificate,

@@ -1,8 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { createProbeTimes, type ProbeTimes } from '#adapters/kubernetes/previews/readiness/probe-times.ts';
+import { createProbeTimes, type ProbeTimes } from '#adapters/kubernetes/previews/await-readiness.ts';
 
-/** One start on a gateway that programs a route after `delay`: when it is found ready, and by how many probes. */
+/**
+ * One start on a gateway that programs a route after `delay`: when it is found ready, and by how
+ * many probes.
+ */
 function start(times: ProbeTimes, delay: number): { lag: number; probes: number } {
   let probes = 0;
   let failedAt = 0;

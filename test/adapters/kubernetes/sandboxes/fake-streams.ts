@@ -3,10 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
-import {
-  type ClusterStreams,
-  openClusterStreams,
-} from '#adapters/kubernetes/sandboxes/cluster/cluster-streams.ts';
+import { type ClusterStreams, openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster-streams.ts';
 
 export interface FakeStreams {
   readonly access: ClusterAccess;
@@ -17,7 +14,10 @@ export interface FakeStreams {
   close(): Promise<void>;
 }
 
-/** An API server on loopback that does with each WebSocket, and with each plain request, what a test wants. */
+/**
+ * An API server on loopback that does with each WebSocket, and with each plain request, what a test
+ * wants.
+ */
 export async function fakeStreams({
   socket = () => {},
   request = (_request, response) => void response.writeHead(404).end(),

@@ -19,7 +19,10 @@ import { command } from '#test/cluster/fixture/command.ts';
 import { image } from '#test/cluster/fixture/image.ts';
 import type { TarEntry } from '#test/cluster/fixture/tar.ts';
 
-/** dash as sh, bash, tar, grep, ps, node and what a contract's commands need, as this machine has them, and the guest. Another name for another content. */
+/**
+ * dash as sh, bash, tar, grep, ps, node and what a contract's commands need, as this machine has
+ * them, and the guest. Another name for another content.
+ */
 export const SANDBOX_IMAGE = `porthole.test/sandbox:${createHash('sha256')
   .update(guestDigest())
   .update(readFileSync(import.meta.filename))

@@ -1,4 +1,7 @@
-/** The command in sandboxes of every kind of isolation: introduced, found in the PATH, and calling its own channel. */
+/**
+ * The command in sandboxes of every kind of isolation: introduced, found in the PATH, and calling
+ * its own channel.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -6,8 +9,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createLocalProvider, type LocalProvider } from '#adapters/local/local-provider.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import type { Records } from '#core/ports/records.ts';
-import { provisionRuns } from '#core/use-cases/agent-access/provision-runs.ts';
+import type { Records } from '#core/shared/records.ts';
+import { provisionRuns } from '#core/runs/agent-token.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';

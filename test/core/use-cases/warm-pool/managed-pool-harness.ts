@@ -1,11 +1,11 @@
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import { randomIds } from '#adapters/system/random-ids.ts';
-import { systemClock } from '#adapters/system/system-clock.ts';
-import type { Clock } from '#core/ports/clock.ts';
-import type { Records } from '#core/ports/records.ts';
-import type { SandboxProvider } from '#core/ports/sandbox-provider.ts';
-import type { WarmPool, WarmPoolConfig } from '#core/ports/warm-pool.ts';
-import { managedPool } from '#core/use-cases/warm-pool/managed-pool.ts';
+import { randomIds } from '#adapters/system/clock-and-random-ids.ts';
+import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { WarmPool, WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
+import { managedPool } from '#core/sandboxes/managed-pool.ts';
 import type { WarmPoolHarness } from '#test/contracts/warm-pool.contract.ts';
 import { collect } from '#test/support/collect.ts';
 

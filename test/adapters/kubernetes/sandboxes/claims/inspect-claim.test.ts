@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
 import type { KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import { annotated } from '#adapters/kubernetes/sandboxes/sandbox-id.ts';
+import { annotated } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
 
 const id = 'abcdefghijklmnopqrstuvwxyz';

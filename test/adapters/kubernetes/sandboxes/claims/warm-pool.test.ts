@@ -1,7 +1,7 @@
 /** A SandboxWarmPool beside callers that find no room. */
 import { expect, test } from '@jest/globals';
 import type { KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import { createAgentSandboxPool } from '#adapters/kubernetes/sandboxes/claims/warm-pool.ts';
+import { createAgentSandboxPool } from '#adapters/kubernetes/sandboxes/claim-pool.ts';
 import { poolConfig } from '#test/support/warm-pools.ts';
 
 /** A pool of so many replicas, and claims that are bound, or wait. */

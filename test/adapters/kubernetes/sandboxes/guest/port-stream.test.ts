@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { WebSocket } from 'ws';
-import { PortStream } from '#adapters/kubernetes/sandboxes/guest/port-stream.ts';
+import { PortStream } from '#adapters/kubernetes/sandboxes/port-stream.ts';
 import { bytes, codeOf } from '#test/contracts/sandbox-provider.contract.ts';
 import { type FakeStreams, fakeStreams } from '../fake-streams.ts';
 

@@ -1,7 +1,7 @@
 /** What ends a wait for a pod. */
 import { describe, expect, test } from '@jest/globals';
-import { withNode } from '#adapters/kubernetes/sandboxes/pods/await-pod.ts';
-import type { Pod } from '#adapters/kubernetes/sandboxes/pods/pod.ts';
+import { withNode } from '#adapters/kubernetes/sandboxes/await-pod.ts';
+import type { Pod } from '#adapters/kubernetes/sandboxes/pod-state.ts';
 
 const pod = (scheduled?: string): Pod => ({
   metadata: { name: 'box', uid: 'u1', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' },

@@ -1,0 +1,170 @@
+import type { Authenticator, Tokens } from '#core/auth/authenticator.ts';
+import { type Agent, type Delegate, LOCAL, type Person, SERVICE } from '#core/callers.ts';
+import { WHOLE_GRANT } from '#core/delegations/delegation-store.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
+import type { Records } from '#core/shared/records.ts';
+import { createOidcSignIn } from './oidc-sign-in.ts';
+import { createOidcVerifier, type OidcOptions } from './oidc-verifier.ts';
+import { createSealedSessions, keyDigest } from './sealed-sessions.ts';
+import type { Seals } from './sealed-texts.ts';
+
+interface AgentAuthenticatorOptions {
+  readonly tokens: Tokens;
+  readonly records: Pick<Records, 'runs'>;
+  readonly clock: Clock;
+  /** Whether it judges calls from within sandboxes, where the tokens are good that lie there. */
+  readonly inside: boolean;
+}
+
+/** Knows the agents of running runs by their tokens, and nobody else. */
+interface AgentAuthenticator extends Authenticator {
+  readonly withoutCredential: undefined;
+  authenticate(credential: string): Promise<Agent | undefined>;
+}
+
+export function createAgentAuthenticator({
+  tokens,
+  records,
+  clock,
+  inside,
+}: AgentAuthenticatorOptions): AgentAuthenticator {
+  return {
+    withoutCredential: undefined,
+    async authenticate(credential) {
+      // Tokens are JWTs, of three parts; anything else is not worth a signature check.
+      if (credential.split('.', 4).length !== 3) return undefined;
+      const claims = await tokens.verifyAgent(credential, clock.now());
+      if (claims === undefined || (claims.inside && !inside)) return undefined;
+      const run = await records.runs.get(claims.runId);
+      if (run?.status !== 'running') return undefined;
+      const { id: runId, sandboxId, owner } = run;
+      return { kind: 'agent', runId, sandboxId, owner, expiresAt: claims.expiresAt };
+    },
+  };
+}
+
+interface DelegateAuthenticatorOptions {
+  readonly tokens: Tokens;
+  readonly records: Pick<Records, 'delegations'>;
+  readonly clock: Clock;
+}
+
+/** Knows whoever was lent a sandbox, or holds its token, by the credential, and nobody else. */
+interface DelegateAuthenticator extends Authenticator {
+  readonly withoutCredential: undefined;
+  authenticate(credential: string): Promise<Delegate | undefined>;
+}
+
+/** The records are asked each time: what was revoked on another instance is good nowhere. */
+function createDelegateAuthenticator({
+  tokens,
+  records: { delegations },
+  clock,
+}: DelegateAuthenticatorOptions): DelegateAuthenticator {
+  return {
+    withoutCredential: undefined,
+    async authenticate(credential) {
+      const claims = await tokens.verifySandbox(credential);
+      if (claims === undefined) return undefined;
+      const { sandboxId, generation, by } = claims;
+      if (by.delegationId === undefined) {
+        const version = await delegations.tokenVersion({ id: sandboxId, generation });
+        if (version !== by.version) return undefined;
+        return {
+          kind: 'delegate',
+          sandboxId,
+          generation,
+          grant: WHOLE_GRANT,
+          delegationId: null,
+          tokenVersion: version,
+          expiresAt: null,
+        };
+      }
+      const delegation = await delegations.get(by.delegationId);
+      if (delegation === undefined || delegation.expiresAt <= clock.now()) return undefined;
+      const { sandbox, grant, id, expiresAt } = delegation;
+      if (sandbox.id !== sandboxId || sandbox.generation !== generation) return undefined;
+      return {
+        kind: 'delegate',
+        sandboxId,
+        generation,
+        grant,
+        delegationId: id,
+        tokenVersion: null,
+        expiresAt,
+      };
+    },
+  };
+}
+
+interface AuthenticatorOptions {
+  readonly serviceKey: string | undefined;
+  readonly apiKeys: Readonly<
+    Record<string, { readonly user: string; readonly org: string; readonly admin: boolean }>
+  >;
+  readonly oidc:
+    | (OidcOptions & {
+        readonly client: { readonly id: string; readonly secret: string | undefined } | undefined;
+      })
+    | undefined;
+  /** For sessions of browsers; absent: there are none. */
+  readonly seals?: Seals | undefined;
+  readonly tokens: Tokens;
+  readonly records: Records;
+  readonly clock: Clock;
+}
+
+/**
+ * Judges credentials: keys, then agent tokens and the credentials of sandboxes, then the tokens of
+ * the OpenID Connect issuer. Keys are looked up by their sha256, so that the time a look-up takes
+ * says nothing about a key.
+ */
+export function createAuthenticator({
+  serviceKey,
+  apiKeys,
+  oidc,
+  seals,
+  tokens,
+  records,
+  clock,
+}: AuthenticatorOptions): Authenticator {
+  const byHash = new Map<string, Person>();
+  for (const [key, person] of Object.entries(apiKeys))
+    byHash.set(keyDigest(key), { kind: 'person', ...person });
+  if (serviceKey !== undefined) byHash.set(keyDigest(serviceKey), SERVICE);
+  const verifyOidc = oidc === undefined ? undefined : createOidcVerifier(oidc, clock);
+  const isConfigured = byHash.size > 0 || oidc !== undefined;
+
+  const agents = createAgentAuthenticator({ tokens, records, clock, inside: false });
+  const delegates = createDelegateAuthenticator({ tokens, records, clock });
+
+  const sessions =
+    seals === undefined
+      ? undefined
+      : createSealedSessions({
+          seals,
+          clock,
+          keys: byHash,
+          ended: records.endedSessions,
+          oidc:
+            oidc?.client === undefined
+              ? undefined
+              : createOidcSignIn({ ...oidc, client: oidc.client }, clock),
+        });
+
+  return {
+    withoutCredential: isConfigured ? undefined : LOCAL,
+    sessions: isConfigured ? sessions : undefined,
+    async authenticate(credential) {
+      const known = byHash.get(keyDigest(credential));
+      if (known !== undefined) return known;
+      // All kinds of token are JWTs, of three parts; anything else is not worth a signature check.
+      if (credential.split('.', 4).length !== 3) return undefined;
+      return (
+        (await agents.authenticate(credential)) ??
+        (await delegates.authenticate(credential)) ??
+        (await verifyOidc?.(credential))
+      );
+    },
+  };
+}

@@ -1,0 +1,148 @@
+import {
+  createHmac,
+  createPrivateKey,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
+import { link, open, readFile, rm } from 'node:fs/promises';
+import { z } from 'zod';
+import { type GuestKeys, publicKeyText, signGuestToken } from '#guest/protocol/guest-pod.ts';
+
+/** A JSON Web Key Set (RFC 7517) of symmetric keys; the first one signs, all of them verify. */
+export const JwksSchema = z.strictObject({
+  keys: z
+    .array(
+      z.object({
+        kty: z.literal('oct', { error: 'only symmetric keys ("kty": "oct") are accepted' }),
+        kid: z
+          .string()
+          .regex(/^[A-Za-z0-9._-]{1,64}$/, 'kid must be 1 to 64 letters, digits, ".", "_" or "-"'),
+        k: z
+          .string()
+          .refine(
+            (k) => Buffer.from(k, 'base64url').length >= 32,
+            'k must hold at least 32 bytes, base64url-encoded',
+          ),
+      }),
+    )
+    .min(1, 'at least one key is needed')
+    .refine((keys) => new Set(keys.map((key) => key.kid)).size === keys.length, 'every kid must be unique'),
+});
+export type Jwks = z.infer<typeof JwksSchema>;
+
+/** One key, already split by purpose, so that a token of one kind can never pass as another. */
+export interface SigningKey {
+  readonly kid: string;
+  /** HMAC-SHA256 over preview coordinates. */
+  previewMac(message: string): Buffer;
+  /** HS256 for agent tokens. */
+  readonly agent: KeyObject;
+  /** HS256 for credentials of sandboxes. */
+  readonly sandbox: KeyObject;
+  /** AES-256-GCM for what a browser keeps for us. */
+  readonly session: KeyObject;
+  /** AES-256-GCM for secrets among the records. */
+  readonly record: KeyObject;
+  /** Ed25519 for what guests of a cluster are asked; they know its public half alone. */
+  readonly guest: KeyObject;
+}
+
+export interface KeySet {
+  readonly current: SigningKey;
+  readonly byKid: ReadonlyMap<string, SigningKey>;
+}
+
+/** Derives the per-purpose keys (HKDF-SHA256, RFC 5869) of every key in the set. */
+export function deriveKeySet(jwks: Jwks): KeySet {
+  const keys = jwks.keys.map(({ kid, k }): SigningKey => {
+    const secret = Buffer.from(k, 'base64url');
+    const derive = (purpose: string) =>
+      Buffer.from(hkdfSync('sha256', secret, '', `porthole/${purpose}`, 32));
+    // As bytes it would be made into such a key for every MAC, which takes four times as long as
+    // the MAC.
+    const preview = createSecretKey(derive('preview'));
+    return {
+      kid,
+      previewMac: (message) => createHmac('sha256', preview).update(message).digest(),
+      agent: createSecretKey(derive('agent')),
+      sandbox: createSecretKey(derive('sandbox')),
+      session: createSecretKey(derive('session')),
+      record: createSecretKey(derive('record')),
+      guest: ed25519Key(derive('guest')),
+    };
+  });
+  return { current: keys[0] as SigningKey, byKid: new Map(keys.map((key) => [key.kid, key])) };
+}
+
+/** What comes before the 32 bytes of a private key in PKCS #8 (RFC 8410 §7). */
+const ED25519_PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+function ed25519Key(seed: Buffer): KeyObject {
+  return createPrivateKey({ key: Buffer.concat([ED25519_PKCS8, seed]), format: 'der', type: 'pkcs8' });
+}
+
+/**
+ * Signs requests to guests with a key that the guest's pod was given; the current one goes to new
+ * pods. By the system's clock, like the guest that verifies them.
+ */
+export function createGuestKeys({ byKid }: KeySet, now: () => Date = () => new Date()): GuestKeys {
+  const keys = new Map([...byKid.values()].map(({ guest }) => [publicKeyText(guest), guest]));
+  return {
+    publicKeys: [...keys.keys()].join(','),
+    sign(known, claims) {
+      const key = known
+        .split(',')
+        .map((each) => keys.get(each))
+        .find((each) => each !== undefined);
+      return key === undefined ? undefined : signGuestToken(key, claims, now());
+    },
+  };
+}
+
+/**
+ * The key set of one machine, made at the first start (mode 0600). Written aside and linked into
+ * place, so that two first starts at once agree on one key and a crash leaves no half file.
+ */
+export async function loadOrCreateJwks(file: string): Promise<Jwks> {
+  const present = await readJwks(file);
+  if (present !== undefined) return present;
+  const kid = randomBytes(6).toString('hex');
+  const fresh: Jwks = { keys: [{ kty: 'oct', kid, k: randomBytes(32).toString('base64url') }] };
+  const aside = `${file}.${kid}`;
+  const handle = await open(aside, 'wx', 0o600);
+  try {
+    await handle.writeFile(`${JSON.stringify(fresh)}\n`);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  try {
+    await link(aside, file);
+    return fresh;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    return (await readJwks(file)) ?? fresh;
+  } finally {
+    await rm(aside, { force: true });
+  }
+}
+
+async function readJwks(file: string): Promise<Jwks | undefined> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    return JwksSchema.parse(JSON.parse(text));
+  } catch {
+    // The parser's own words may repeat a part of the key.
+    throw new Error(
+      `${file} is not a key set: put the right file back, or remove it and accept that agent tokens and preview URLs change.`,
+    );
+  }
+}

@@ -1,0 +1,135 @@
+import { decodeProtectedHeader, type JWTPayload, jwtVerify, type KeyObject, SignJWT } from 'jose';
+import { PortholeError } from '#core/errors.ts';
+import type { AgentClaims, SandboxClaims, Tokens } from '#core/auth/authenticator.ts';
+import { formatPreviewToken } from '#core/previews/preview-token.ts';
+import { RUN_ID } from '#core/runs/find-run.ts';
+import { SANDBOX_ID } from '#core/sandboxes/sandbox-owner.ts';
+import type { KeySet, SigningKey } from './key-set.ts';
+
+/**
+ * Callers that call at the same time, of each kind; one more costs another check of a signature.
+ */
+const MAX_VERIFIED = 1_000;
+
+/** Longer than any of ours, and short enough to be looked at. */
+const MAX_TOKEN = 2_048;
+
+/**
+ * Preview tokens by HMAC; agent tokens and credentials of sandboxes as JWTs (HS256), each kind
+ * under keys of its own.
+ */
+export function createSignedTokens(keys: KeySet): Tokens {
+  const agents = signedKind<AgentClaims>(keys, {
+    type: 'porthole-agent+jwt',
+    keyOf: ({ agent }) => agent,
+    read({ run, exp, inside }) {
+      if (typeof run !== 'string' || !RUN_ID.test(run) || exp === undefined) return undefined;
+      return { runId: run, expiresAt: new Date(exp * 1000), inside: inside === true };
+    },
+  });
+  const sandboxes = signedKind<SandboxClaims>(keys, {
+    type: 'porthole-sandbox+jwt',
+    keyOf: ({ sandbox }) => sandbox,
+    read({ sub, gen, jti, ver }) {
+      if (sub === undefined || !SANDBOX_ID.test(sub) || !isCount(gen)) return undefined;
+      if (jti !== undefined) return { sandboxId: sub, generation: gen, by: { delegationId: jti } };
+      return isCount(ver) ? { sandboxId: sub, generation: gen, by: { version: ver } } : undefined;
+    },
+  });
+  return {
+    currentKid: () => keys.current.kid,
+
+    preview(kid, runId, targetPort, generation) {
+      const key = keys.byKid.get(kid);
+      if (key === undefined) {
+        throw new PortholeError(
+          'internal_error',
+          `The signing key ${kid} of run ${runId} is gone: put it back into the key set.`,
+        );
+      }
+      return formatPreviewToken(key.previewMac(`${runId}\0${targetPort}\0${generation}`));
+    },
+
+    signAgent: ({ runId, expiresAt, inside }) =>
+      agents.sign(new SignJWT({ run: runId, ...(inside && { inside }) }).setExpirationTime(expiresAt)),
+
+    async verifyAgent(token, now) {
+      const claims = await agents.verify(token);
+      return claims !== undefined && claims.expiresAt > now ? claims : undefined;
+    },
+
+    signSandbox: ({ sandboxId, generation, by: { delegationId, version } }) => {
+      const token = new SignJWT({ gen: generation, ...(version === undefined ? {} : { ver: version }) });
+      return sandboxes.sign(
+        delegationId === undefined
+          ? token.setSubject(sandboxId)
+          : token.setSubject(sandboxId).setJti(delegationId),
+      );
+    },
+
+    verifySandbox: (token) => sandboxes.verify(token),
+  };
+}
+
+interface Kind<Claims> {
+  /** The `typ` of its header: a token of one kind never passes as one of another. */
+  readonly type: string;
+  readonly keyOf: (key: SigningKey) => KeyObject;
+  /** Undefined: something is missing, or has another form. */
+  readonly read: (payload: JWTPayload) => Claims | undefined;
+}
+
+function signedKind<Claims>(keys: KeySet, { type, keyOf, read }: Kind<Claims>) {
+  /**
+   * Signatures that were found good, the oldest first: a caller calls often, and its signature does
+   * not change.
+   */
+  const verified = new Map<string, Claims>();
+  return {
+    sign: (token: SignJWT): Promise<string> =>
+      token.setProtectedHeader({ alg: 'HS256', typ: type, kid: keys.current.kid }).sign(keyOf(keys.current)),
+
+    /** Whether it has expired, its reader judges. */
+    async verify(token: string): Promise<Claims | undefined> {
+      const known = verified.get(token);
+      if (known !== undefined) return known;
+      if (token.length > MAX_TOKEN || !token.split('.').every(isCanonical)) return undefined;
+      try {
+        if (decodeProtectedHeader(token).typ !== type) return undefined;
+        const { payload } = await jwtVerify(
+          token,
+          ({ kid }) => {
+            const key = kid === undefined ? undefined : keys.byKid.get(kid);
+            if (key === undefined) throw new Error('unknown kid');
+            return keyOf(key);
+          },
+          // The epoch, because expiry is not judged here: what is good now may be kept and judged
+          // again.
+          { algorithms: ['HS256'], typ: type, currentDate: new Date(0) },
+        );
+        const claims = read(payload);
+        if (claims === undefined) return undefined;
+        verified.set(token, claims);
+        const [oldest] = verified.keys();
+        if (verified.size > MAX_VERIFIED && oldest !== undefined) verified.delete(oldest);
+        return claims;
+      } catch {
+        // Whatever is wrong with it (form, signature, type), the caller learns only that it is not
+        // good.
+        return undefined;
+      }
+    },
+  };
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/**
+ * Whether it is the one spelling of its bytes: decoders ignore spare bits and foreign characters,
+ * so one token would have many.
+ */
+function isCanonical(base64url: string): boolean {
+  return Buffer.from(base64url, 'base64url').toString('base64url') === base64url;
+}

@@ -1,0 +1,116 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import { identify, type ProcessIdentity } from '#adapters/local/process-identity.ts';
+import { type Engine, isStatus } from './engine.ts';
+
+/**
+ * The first process of a container, as this process counts; undefined where it sees none. The
+ * engine's own number for it is not asked for: it counts from the engine's place, which may be
+ * another machine.
+ */
+export async function containerProcess(containerId: string): Promise<ProcessIdentity | undefined> {
+  if (process.platform !== 'linux') return undefined;
+  let found: { readonly pid: number; readonly levels: number } | undefined;
+  for (const pid of await readdir('/proc')) {
+    const levels = /^\d+$/.test(pid) ? await levelsOfFirst(pid, containerId) : undefined;
+    // Namespaces within the container have first processes, too.
+    if (levels !== undefined && levels < (found?.levels ?? Infinity)) found = { pid: Number(pid), levels };
+  }
+  return found === undefined ? undefined : identify(found.pid);
+}
+
+/**
+ * How many namespaces deep a process is that belongs to the container and is the first of its
+ * namespace.
+ */
+async function levelsOfFirst(pid: string, containerId: string): Promise<number | undefined> {
+  try {
+    if (!(await readFile(`/proc/${pid}/cgroup`, 'latin1')).includes(containerId)) return undefined;
+    const status = await readFile(`/proc/${pid}/status`, 'latin1');
+    const [, numbers = ''] = /^NSpid:\t(.*)$/m.exec(status) ?? [];
+    const levels = numbers.split('\t');
+    return levels.length > 1 && levels.at(-1) === '1' ? levels.length : undefined;
+  } catch {
+    // It has just ended.
+    return undefined;
+  }
+}
+
+/** What is read of a container. */
+export interface FoundContainer {
+  readonly Id: string;
+  readonly Name: string;
+  readonly Config: { readonly Labels?: Readonly<Record<string, string>> | null };
+  readonly State: {
+    readonly Status: string;
+    readonly StartedAt: string;
+    readonly ExitCode?: number;
+    readonly OOMKilled?: boolean;
+    readonly Error?: string;
+  };
+}
+
+/** A container that commands can run in. */
+export interface RunningContainer {
+  readonly containerId: string;
+  /** Which start of it this is. */
+  readonly startedAt: string;
+}
+
+/** What a container is to its sandbox. */
+type ContainerState =
+  | { readonly state: 'running'; readonly container: RunningContainer }
+  /** Made, and not started yet. */
+  | { readonly state: 'creating'; readonly reason: string }
+  | { readonly state: 'paused'; readonly reason: string }
+  /** Nothing but another container would help. */
+  | { readonly state: 'ended'; readonly reason: string };
+
+export function containerState({ Id, State }: FoundContainer): ContainerState {
+  switch (State.Status) {
+    case 'running':
+      return { state: 'running', container: { containerId: Id, startedAt: State.StartedAt } };
+    case 'created':
+      return { state: 'creating', reason: 'its container is about to start' };
+    case 'paused':
+      return { state: 'paused', reason: 'its container is paused' };
+    default:
+      return { state: 'ended', reason: whyEnded(State) };
+  }
+}
+
+function whyEnded({ Status, ExitCode, OOMKilled, Error: error }: FoundContainer['State']): string {
+  if (OOMKilled === true) return 'its container ran out of memory';
+  if (error !== undefined && error !== '') return `its container has ended: ${error.slice(0, 500)}`;
+  return Status === 'exited' && ExitCode !== undefined
+    ? `its container has ended with code ${ExitCode}`
+    : `its container is ${Status.slice(0, 50)}`;
+}
+
+/**
+ * Somebody else may be removing it, too: it is looked at again, this often and with this pause in
+ * milliseconds.
+ */
+const LOOKS = 40;
+const PAUSE_MS = 100;
+
+/** Ends a container and removes it; resolves once it has gone. Does nothing where there is none. */
+export async function removeContainer(
+  engine: Engine,
+  container: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  for (let looks = 1; ; looks += 1) {
+    try {
+      await engine.find(
+        `remove container ${container}`,
+        (docker, abortSignal) => docker.getContainer(container).remove({ force: true, v: true, abortSignal }),
+        signal,
+      );
+      return;
+    } catch (error) {
+      if (!isStatus(error, 409) || looks >= LOOKS) throw error;
+      await pause(PAUSE_MS, undefined, { signal }).catch(() => signal?.throwIfAborted());
+    }
+  }
+}

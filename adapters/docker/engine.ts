@@ -1,0 +1,218 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { join } from 'node:path';
+import Docker from 'dockerode';
+import { addressText, type EngineAddress } from './engine-address.ts';
+import type { SandboxVolumes } from './sandbox-volume.ts';
+
+/** A call that an engine refuses, or that does not reach it. */
+export class EngineError extends Error {
+  /** HTTP status of the refusal; undefined where no answer came. */
+  readonly status: number | undefined;
+
+  constructor(message: string, status: number | undefined, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'EngineError';
+    this.status = status;
+  }
+}
+
+/** More of an engine's words is not passed on. */
+const LONGEST = 500;
+
+/** What dockerode throws. */
+interface Thrown {
+  readonly statusCode?: unknown;
+  readonly json?: { readonly message?: unknown } | null;
+  readonly code?: unknown;
+  readonly message?: unknown;
+}
+
+/** What went wrong, in the engine's own words where it answered. */
+function engineError(what: string, where: string, error: unknown): EngineError {
+  if (error instanceof EngineError) return error;
+  const { statusCode, json, code, message } = error as Thrown;
+  if (typeof statusCode === 'number') {
+    // The library puts words of its own before the engine's where it has not read them as JSON.
+    const said =
+      typeof json?.message === 'string'
+        ? json.message
+        : String(message).replace(/^\(HTTP code \d+\) [^-]*- /, '');
+    return new EngineError(`${what}: ${said.trim().slice(0, LONGEST)}`, statusCode, { cause: error });
+  }
+  const why = typeof code === 'string' ? code : String(message).slice(0, LONGEST);
+  return new EngineError(`${what}: no answer from the container engine at ${where} (${why})`, undefined, {
+    cause: error,
+  });
+}
+
+export function isStatus(error: unknown, status: number): boolean {
+  return error instanceof EngineError && error.status === status;
+}
+
+/**
+ * Longest wait for an answer, in milliseconds. Starting a container is the longest of what is
+ * waited for.
+ */
+const ANSWER_MS = 60_000;
+
+export interface EngineOptions {
+  readonly address: EngineAddress;
+  /** Folder of `ca.pem`, `cert.pem` and `key.pem`, where the engine is reached by TLS. */
+  readonly certificates?: string | undefined;
+}
+
+/**
+ * A container engine, by the API of Docker. Every failure is an EngineError; an aborted signal
+ * rejects with its own reason.
+ */
+export class Engine {
+  readonly docker: Docker;
+  /** Whether it can show folders of this machine to its containers. */
+  readonly isLocal: boolean;
+  readonly where: string;
+  readonly #agent: HttpAgent;
+
+  /** @throws Error where a certificate cannot be read */
+  constructor({ address, certificates }: EngineOptions) {
+    this.isLocal = address.kind === 'socket';
+    this.where = addressText(address);
+    const isSecure = address.kind === 'tcp' && address.isSecure;
+    const tls = isSecure && certificates !== undefined ? readTls(certificates) : {};
+    this.#agent = isSecure ? new HttpsAgent({ keepAlive: true, ...tls }) : new HttpAgent({ keepAlive: true });
+    const place =
+      address.kind === 'socket'
+        ? // Or the environment's own would go before it.
+          { socketPath: address.path, host: undefined, protocol: 'http' as const }
+        : {
+            host: address.host,
+            port: address.port,
+            protocol: isSecure ? ('https' as const) : ('http' as const),
+          };
+    const options = { ...place, ...tls, agent: this.#agent };
+    this.docker = new Docker(options);
+  }
+
+  /**
+   * Makes a call that ends with its signal: the caller's, or the longest wait. `what` is for
+   * messages.
+   */
+  async call<T>(
+    what: string,
+    work: (docker: Docker, signal: AbortSignal) => Promise<T>,
+    signal?: AbortSignal,
+    withinMs = ANSWER_MS,
+  ): Promise<T> {
+    signal?.throwIfAborted();
+    const limit = AbortSignal.timeout(withinMs);
+    const either = signal === undefined ? limit : AbortSignal.any([signal, limit]);
+    // The library does not pass the signal on everywhere.
+    const aborted = Promise.withResolvers<never>();
+    const abort = (): void => aborted.reject(either.reason as Error);
+    either.addEventListener('abort', abort, { once: true });
+    try {
+      return await Promise.race([work(this.docker, either), aborted.promise]);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (limit.aborted) {
+        throw new EngineError(`${what}: no answer within ${withinMs / 1_000} s`, undefined, { cause: error });
+      }
+      throw engineError(what, this.where, error);
+    } finally {
+      either.removeEventListener('abort', abort);
+    }
+  }
+
+  /** As `call`; undefined where there is no such thing. */
+  async find<T>(
+    what: string,
+    work: (docker: Docker, signal: AbortSignal) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T | undefined> {
+    try {
+      return await this.call(what, work, signal);
+    } catch (error) {
+      if (isStatus(error, 404)) return undefined;
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+function readTls(folder: string): { ca: Buffer; cert: Buffer; key: Buffer } {
+  const read = (name: string) => readFileSync(join(folder, name));
+  return { ca: read('ca.pem'), cert: read('cert.pem'), key: read('key.pem') };
+}
+
+/** What an engine can enforce, and on what. */
+export interface EngineFacts {
+  /** E.g. `Docker 27.3.1`. */
+  readonly name: string;
+  /** Cores of its machine. */
+  readonly cpus: number;
+  /** Limits that its kernel does not know, in words of ours: `cpus`, `memory`, `pids`. */
+  readonly unenforced: readonly string[];
+  /** Whether it starts containers under its seccomp profile. */
+  readonly filtersSystemCalls: boolean;
+}
+
+/**
+ * What is read of an engine's account of itself. Fields that it leaves out are taken to be well.
+ */
+interface Info {
+  readonly ServerVersion?: string;
+  readonly NCPU?: number;
+  readonly MemoryLimit?: boolean;
+  readonly PidsLimit?: boolean;
+  readonly CpuCfsQuota?: boolean;
+  readonly SecurityOptions?: readonly string[];
+}
+
+export async function engineFacts(engine: Engine, signal?: AbortSignal): Promise<EngineFacts> {
+  const info = await engine.call<Info>(
+    'ask the engine about itself',
+    (docker) => docker.info() as Promise<Info>,
+    signal,
+  );
+  const unenforced = [
+    ...(info.CpuCfsQuota === false ? ['cpus'] : []),
+    ...(info.MemoryLimit === false ? ['memory'] : []),
+    ...(info.PidsLimit === false ? ['pids'] : []),
+  ];
+  return {
+    name: `Docker ${info.ServerVersion ?? ''}`.trim(),
+    cpus: info.NCPU ?? Infinity,
+    unenforced,
+    filtersSystemCalls:
+      info.SecurityOptions?.some((option) => /^name=seccomp(?!.*profile=unconfined)/.test(option)) ?? true,
+  };
+}
+
+export interface EngineProbe extends EngineFacts {
+  /** Whether /workspace is held to its size. */
+  readonly hasQuotas: boolean;
+  /** What to tell whoever runs this, in sentences. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * What an engine enforces of the limits of sandboxes. @throws EngineError where it cannot be
+ * reached
+ */
+export async function probeEngine(facts: EngineFacts, volumes: SandboxVolumes): Promise<EngineProbe> {
+  const hasQuotas = await volumes.probe(`porthole-probe-${randomBytes(8).toString('hex')}`, {});
+  const warnings = facts.unenforced.map(
+    (limit) =>
+      `The container engine's kernel enforces no limit of ${limit}: one sandbox can starve the machine.`,
+  );
+  if (!hasQuotas) warnings.push(NO_QUOTAS);
+  return { ...facts, hasQuotas, warnings };
+}
+
+const NO_QUOTAS =
+  "The container engine's volumes know no quotas, so /workspace may grow until the disk is full (no single file beyond the limit): put the engine's data on XFS with project quotas.";

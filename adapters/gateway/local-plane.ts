@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto';
+import { PortholeError } from '#core/errors.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
+import type {
+  ClosePrecondition,
+  Preview,
+  PreviewPlane,
+  PreviewSpec,
+  Readiness,
+} from '#core/previews/preview-plane.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { isAmongFirst } from '#core/previews/preview-limits.ts';
+import { clampExpiry } from '#core/previews/preview-lifetime.ts';
+import { previewHost, previewName } from '#core/previews/preview-token.ts';
+import { creationTimes } from './preview-files.ts';
+import { probeApp } from './preview-files.ts';
+import { openPreviewFiles, type PreviewFiles, type StoredPreview } from './preview-files.ts';
+
+export interface LocalPlaneOptions {
+  /** Where the previews' files live; made if missing. */
+  readonly folder: string;
+  readonly zone: string;
+  /** All live previews together. */
+  readonly maxTotal: number;
+  readonly clock: Clock;
+  readonly provider: Pick<SandboxProvider, 'dial'>;
+  /**
+   * Where people reach the gateway, e.g. `{ scheme: 'http', port: 8787 }`; asked at each use,
+   * because the port is known late.
+   */
+  readonly address: () => { readonly scheme: 'http' | 'https'; readonly port: number };
+}
+
+/**
+ * The previews of one machine: what the gateway routes by, and what outlives a restart of the host.
+ */
+export interface LocalPlane extends PreviewPlane {
+  /**
+   * The serving preview under a token, without a round trip: asked by the gateway for every
+   * request.
+   */
+  lookup(token: string): Preview | undefined;
+  /** Hears of every preview that ends, so that its open connections can be cut. */
+  onClosed(listener: (preview: Preview) => void): void;
+}
+
+/**
+ * A PreviewPlane in memory, one small file a preview behind it. All of it happens on one thread and
+ * every change is one rename, so each call is atomic and a crash leaves a preview either as it was
+ * or as it should be.
+ *
+ * What `open` makes counts and is listed, but it is in memory alone, serves nothing and cannot be
+ * kept alive until `serves` confirms it. So a start that loses against a stop never brings the
+ * stopped URL back, not even for a moment, and a crash in the middle of a start leaves nothing.
+ */
+export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalPlane> {
+  const { zone, maxTotal, clock, provider, address } = options;
+  const files: PreviewFiles = await openPreviewFiles(options.folder);
+  const live = new Map(files.all().map((stored) => [stored.name, stored]));
+  /** The names of those that no start has confirmed yet. */
+  const unconfirmed = new Set<string>();
+  const listeners: ((preview: Preview) => void)[] = [];
+  const nextCreation = creationTimes(
+    clock,
+    [...live.values()].map(({ createdAt }) => createdAt),
+  );
+
+  const withUrl = (stored: StoredPreview): Preview => {
+    const { scheme, port } = address();
+    const isDefault = port === (scheme === 'https' ? 443 : 80);
+    return { ...stored, url: `${scheme}://${previewHost(stored.token, zone)}${isDefault ? '' : `:${port}`}` };
+  };
+  /** Every write is a new version, so that whoever judged an older one does not act on it. */
+  const write = (stored: StoredPreview) => {
+    const next = { ...stored, version: String(Number(stored.version) + 1) };
+    files.put(next);
+    live.set(next.name, next);
+    unconfirmed.delete(next.name);
+    return next;
+  };
+  const byToken = (token: string) => {
+    const stored = live.get(previewName(token));
+    return stored?.token === token ? stored : undefined;
+  };
+  const serving = (token: string) => {
+    const stored = byToken(token);
+    return stored !== undefined && !unconfirmed.has(stored.name) ? stored : undefined;
+  };
+
+  return {
+    hasUrls: true,
+    needsOpenAddress: false,
+    seesTraffic: true,
+    lastUsed: () => Promise.resolve(undefined),
+
+    lookup: (token) => {
+      const stored = serving(token);
+      return stored && withUrl(stored);
+    },
+    onClosed: (listener) => void listeners.push(listener),
+
+    async open(spec: PreviewSpec) {
+      const present = byToken(spec.token);
+      if (present !== undefined) return { preview: withUrl(present), created: false };
+      if (live.size >= maxTotal) {
+        throw new PortholeError(
+          'too_many_previews',
+          `All ${maxTotal} previews that may live at once are taken: stop one first.`,
+        );
+      }
+      const stored = {
+        ...spec,
+        name: previewName(spec.token),
+        createdAt: nextCreation(),
+        localPort: 0,
+        uid: randomUUID(),
+        version: '1',
+      };
+      live.set(stored.name, stored);
+      unconfirmed.add(stored.name);
+      return { preview: withUrl(stored), created: true };
+    },
+
+    async serves(preview, signal): Promise<Readiness> {
+      const stored = live.get(preview.name);
+      if (stored?.uid === preview.uid && unconfirmed.has(stored.name)) write(stored);
+      return probeApp(provider, preview, signal);
+    },
+
+    async find(token) {
+      const stored = byToken(token);
+      return stored && withUrl(stored);
+    },
+
+    async touch(token, runId, expiresAt) {
+      const stored = serving(token);
+      if (stored === undefined || stored.runId !== runId) return undefined;
+      const moved = clampExpiry(expiresAt, stored.maxUntil);
+      if (stored.expiresAt !== undefined && moved <= stored.expiresAt) return withUrl(stored);
+      return withUrl(write({ ...stored, expiresAt: moved }));
+    },
+
+    async close({ name }, { uid, version }: ClosePrecondition = {}) {
+      const stored = live.get(name);
+      if (stored === undefined) return false;
+      if (uid !== undefined && uid !== stored.uid) return false;
+      if (version !== undefined && version !== stored.version) return false;
+      if (!unconfirmed.delete(name)) files.remove(name);
+      live.delete(name);
+      for (const listener of listeners) listener(withUrl(stored));
+      return true;
+    },
+
+    // All of them at any time: they cost no round trip, and so the reaper ends within a minute
+    // those whose sandbox or run has ended.
+    async *list({ runId, owner } = {}) {
+      const present = [...live.values()];
+      for (const stored of present) {
+        if (runId !== undefined && stored.runId !== runId) continue;
+        if (owner === undefined || stored.owner === owner) yield withUrl(stored);
+      }
+    },
+
+    isAmongFirst: async (preview, places, of = 'runId') =>
+      isAmongFirst(
+        preview,
+        [...live.values()].filter((other) => other[of] === preview[of]),
+        places,
+      ),
+
+    sweep: (now) => Promise.resolve(files.sweep(now)),
+  };
+}

@@ -1,0 +1,230 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { PortholeError } from '#core/errors.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
+import type { Preview, PreviewPlane, PreviewSpec } from '#core/previews/preview-plane.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { isAmongFirst } from '#core/previews/preview-limits.ts';
+import { previewName, tokenFingerprint } from '#core/previews/preview-token.ts';
+import { createStrictServer } from '#proxy/front/strict-server.ts';
+import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
+import { clientAddress } from '#proxy/preview-proxy-deps.ts';
+import { dialFailure } from './dial-failure.ts';
+import { creationTimes } from './preview-files.ts';
+import { probeApp } from './preview-files.ts';
+
+export interface LoopbackPlaneOptions {
+  readonly maxTotal: number;
+  readonly clock: Clock;
+  readonly provider: Pick<SandboxProvider, 'dial'>;
+}
+
+interface Session {
+  preview: Preview;
+  readonly server: Server;
+  readonly connections: Set<Socket>;
+}
+
+const MADE = '1';
+const CONFIRMED = '2';
+
+/** How an HTTP/1 request of a browser begins. */
+const HTTP_REQUEST = /^(?!PRI )[A-Z]{3,20} \/[^\r\n]* HTTP\/1\.[01]\r\n/;
+
+const nothing = (): void => undefined;
+
+/**
+ * The plane of `Sandbox:Preview:Enabled=false`: each session is a listener on a free loopback port,
+ * its bytes carried by `dial`. It has no URL and no expiry, and dies with the process. HTTP goes
+ * through the proxy of the gateway: browsers send the cookies of a host to all of its ports, so an
+ * app at 127.0.0.1 would get the console's session.
+ */
+export function createLoopbackPlane({
+  maxTotal,
+  clock,
+  provider,
+}: LoopbackPlaneOptions): PreviewPlane & { closeAll(): Promise<void> } {
+  const sessions = new Map<string, Session>();
+  /** Listeners on their way up, so that simultaneous opens of one token meet. */
+  const opening = new Map<string, Promise<Session>>();
+
+  const nextCreation = creationTimes(clock);
+
+  const proxy = createPreviewProxy({
+    lookup(token) {
+      const preview = sessions.get(previewName(token))?.preview;
+      return preview === undefined ? { kind: 'unknown' } : { kind: 'live', target: preview };
+    },
+    dial: (target, signal) => provider.dial(target.sandboxId, target.targetPort, signal),
+    dialFailure,
+    visitor: (req) => ({ scheme: 'http', host: req.headers.host ?? '', client: clientAddress(req) }),
+    fingerprint: tokenFingerprint,
+    touched: nothing,
+    frameAncestors: () => [],
+    isSibling: () => false,
+    log: { debug: nothing, warn: nothing },
+    metrics: { answered: nothing, bytes: nothing, upgrades: nothing },
+  });
+
+  const begin = async (spec: PreviewSpec, name: string): Promise<Session> => {
+    try {
+      const { server, connections, port } = await listen(provider, proxy, spec);
+      const preview: Preview = {
+        ...spec,
+        name,
+        createdAt: nextCreation(),
+        expiresAt: undefined,
+        maxUntil: undefined,
+        url: null,
+        localPort: port,
+        uid: randomUUID(),
+        version: MADE,
+      };
+      const session = { preview, server, connections };
+      sessions.set(name, session);
+      return session;
+    } finally {
+      // In the same turn as the entry above: none is ever counted twice.
+      opening.delete(name);
+    }
+  };
+
+  const end = async ({ server, connections, preview }: Session) => {
+    sessions.delete(preview.name);
+    proxy.revoke(preview);
+    const closed = once(server, 'close');
+    server.close();
+    for (const connection of connections) connection.destroy();
+    await closed;
+  };
+
+  return {
+    hasUrls: false,
+    needsOpenAddress: false,
+    seesTraffic: true,
+    lastUsed: () => Promise.resolve(undefined),
+
+    async open(spec) {
+      const name = previewName(spec.token);
+      // Nothing may be awaited between the look and the entry: two who found nothing would both
+      // listen.
+      const present = sessions.get(name);
+      if (present !== undefined) return { preview: present.preview, created: false };
+      const underWay = opening.get(name);
+      if (underWay !== undefined) return { preview: (await underWay).preview, created: false };
+      if (sessions.size + opening.size >= maxTotal) {
+        throw new PortholeError(
+          'too_many_previews',
+          `All ${maxTotal} sessions that may be open at once are taken: stop one first.`,
+        );
+      }
+      const pending = begin(spec, name);
+      opening.set(name, pending);
+      return { preview: (await pending).preview, created: true };
+    },
+
+    async serves(preview, signal) {
+      const { name, uid } = preview;
+      const session = sessions.get(name);
+      // A new version, so that a start that judged it as it was made does not withdraw what another
+      // one has confirmed.
+      if (session?.preview.uid === uid) session.preview = { ...session.preview, version: CONFIRMED };
+      return probeApp(provider, preview, signal);
+    },
+    find: (token) => Promise.resolve(sessions.get(previewName(token))?.preview),
+    touch: () => Promise.resolve(undefined),
+
+    async close({ name }, { uid, version } = {}) {
+      const session = sessions.get(name);
+      if (session === undefined) return false;
+      if (uid !== undefined && uid !== session.preview.uid) return false;
+      if (version !== undefined && version !== session.preview.version) return false;
+      await end(session);
+      return true;
+    },
+
+    async *list({ runId, owner } = {}) {
+      const present = [...sessions.values()];
+      for (const { preview } of present) {
+        if (runId !== undefined && preview.runId !== runId) continue;
+        if (owner === undefined || preview.owner === owner) yield preview;
+      }
+    },
+
+    isAmongFirst: async (preview, places, of = 'runId') => {
+      const present = [...sessions.values()].map((session) => session.preview);
+      return isAmongFirst(
+        preview,
+        present.filter((other) => other[of] === preview[of]),
+        places,
+      );
+    },
+
+    sweep: () => Promise.resolve(0),
+
+    closeAll: async () => {
+      await Promise.all([...sessions.values()].map(end));
+      await proxy.close(0);
+    },
+  };
+}
+
+async function listen(
+  provider: Pick<SandboxProvider, 'dial'>,
+  proxy: PreviewProxy,
+  { sandboxId, targetPort, token }: PreviewSpec,
+): Promise<{ server: Server; connections: Set<Socket>; port: number }> {
+  const connections = new Set<Socket>();
+  const front = createStrictServer({
+    request: (req, res, expectsContinue) => proxy.handleRequest(req, res, token, expectsContinue),
+    upgrade: (req, socket, head) => proxy.handleUpgrade(req, socket, head, token),
+  });
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {
+    connections.add(client);
+    client.once('close', () => connections.delete(client));
+    client.on('error', () => client.destroy());
+    void carry(client, provider.dial(sandboxId, targetPort), () => front.emit('connection', client));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { server, connections, port: (server.address() as AddressInfo).port };
+}
+
+/**
+ * Carries bytes both ways; a client that begins with an HTTP request is handed over to `serve`
+ * instead.
+ */
+async function carry(client: Socket, dialled: Promise<Duplex>, serve: () => void): Promise<void> {
+  let upstream: Duplex;
+  try {
+    upstream = await dialled;
+  } catch {
+    // Nothing listens: what a closed port would do.
+    client.resetAndDestroy();
+    return;
+  }
+  if (client.destroyed) {
+    upstream.destroy();
+    return;
+  }
+  const close = (): void => void upstream.destroy();
+  upstream.on('error', () => client.destroy());
+  const closeClient = (): void => void client.destroy();
+  upstream.once('close', closeClient);
+  client.once('close', close);
+  upstream.pipe(client);
+  client.once('data', (first: Buffer) => {
+    client.pause();
+    client.unshift(first);
+    if (HTTP_REQUEST.test(first.toString('latin1'))) {
+      upstream.off('close', closeClient).unpipe(client).destroy();
+      client.off('close', close);
+      serve();
+      process.nextTick(() => client.resume());
+    } else client.pipe(upstream);
+  });
+  client.once('end', () => upstream.end());
+  client.resume();
+}

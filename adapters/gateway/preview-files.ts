@@ -1,0 +1,149 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { isNotHttp } from '#core/diagnosis/port-advice.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { Preview, Readiness } from '#core/previews/preview-plane.ts';
+import { isPreviewToken, previewName } from '#core/previews/preview-token.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
+import { askForPage } from './http-app-probe.ts';
+
+/**
+ * The time of each creation, later than all before it by a millisecond at least: two creations
+ * within one tick of the clock, or around a step back of it, keep their order. The cap of previews
+ * rests on that: who came first, and was told so, must never be outranked by one who came later.
+ */
+export function creationTimes(clock: Clock, earlier: Iterable<Date> = []): () => Date {
+  let newest = 0;
+  for (const time of earlier) newest = Math.max(newest, time.getTime());
+  return () => {
+    newest = Math.max(newest + 1, clock.now().getTime());
+    return new Date(newest);
+  };
+}
+
+/**
+ * A preview as its file holds it: all but the URL, which depends on where the gateway listens
+ * today.
+ */
+export type StoredPreview = Omit<Preview, 'url'>;
+
+const time = z.iso.datetime().transform((text) => new Date(text));
+const StoredSchema = z.strictObject({
+  name: z.string(),
+  token: z.string().refine(isPreviewToken),
+  runId: z.string(),
+  owner: z.string(),
+  sandboxId: z.string(),
+  podName: z.string(),
+  targetPort: z.number(),
+  createdAt: time,
+  startedAt: time,
+  expiresAt: time,
+  maxUntil: time,
+  localPort: z.number(),
+  uid: z.string(),
+  version: z.string(),
+});
+
+/** What a crash in the middle of a write leaves behind is removed once it is this old. */
+const HALF_MADE_MS = 120_000;
+
+export interface PreviewFiles {
+  all(): StoredPreview[];
+  put(preview: StoredPreview): void;
+  remove(name: string): void;
+  /** Removes half-written files older than two minutes at `now`; says how many. */
+  sweep(now: Date): number;
+}
+
+/**
+ * One JSON file a preview, mode 0600, replaced by rename. Synchronous on purpose: a file of some
+ * hundred bytes costs less than the trip through the thread pool, and memory and disk then change
+ * in one turn. A file that cannot be read is left alone and serves nothing.
+ */
+export async function openPreviewFiles(folder: string): Promise<PreviewFiles> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const path = (name: string) => join(folder, `${name}.json`);
+  return {
+    all() {
+      const found: StoredPreview[] = [];
+      for (const file of readdirSync(folder)) {
+        if (!file.endsWith('.json')) continue;
+        const stored = read(join(folder, file));
+        if (stored !== undefined && `${stored.name}.json` === file) found.push(stored);
+      }
+      return found;
+    },
+    put(preview) {
+      const half = `${path(preview.name)}.half`;
+      writeFileSync(half, JSON.stringify(preview), { mode: 0o600 });
+      renameSync(half, path(preview.name));
+    },
+    remove: (name) => rmSync(path(name), { force: true }),
+    sweep(now) {
+      let swept = 0;
+      for (const file of readdirSync(folder)) {
+        if (!file.endsWith('.half')) continue;
+        const half = join(folder, file);
+        if (now.getTime() - statSync(half).mtimeMs < HALF_MADE_MS) continue;
+        rmSync(half, { force: true });
+        swept += 1;
+      }
+      return swept;
+    },
+  };
+}
+
+function read(file: string): StoredPreview | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+  const { success, data } = StoredSchema.safeParse(value);
+  return success && data.name === previewName(data.token) ? data : undefined;
+}
+
+/**
+ * Long enough for a connection within the machine; a server that takes longer to accept does not
+ * listen yet.
+ */
+const PROBE_MS = 2_000;
+
+/**
+ * A server that has not answered by then counts as one that speaks HTTP: dev servers compile their
+ * first page.
+ */
+const ANSWER_MS = 500;
+
+/**
+ * Whether the app behind a preview takes connections, found out by making one; where the preview
+ * has a URL, also whether it speaks HTTP.
+ */
+export async function probeApp(
+  provider: Pick<SandboxProvider, 'dial'>,
+  { sandboxId, targetPort, url }: Pick<Preview, 'sandboxId' | 'targetPort' | 'url'>,
+  signal?: AbortSignal,
+): Promise<Readiness> {
+  const limit = AbortSignal.timeout(PROBE_MS);
+  try {
+    const probe = await provider.dial(
+      sandboxId,
+      targetPort,
+      signal === undefined ? limit : AbortSignal.any([signal, limit]),
+    );
+    if (url === null) probe.destroy();
+    else if (isNotHttp(await askForPage(probe, targetPort, ANSWER_MS, signal))) {
+      return { ready: false, reason: 'not_http' };
+    }
+    return { ready: true };
+  } catch (error) {
+    signal?.throwIfAborted();
+    const code = error instanceof PortholeError ? error.code : undefined;
+    const isGone = code === 'sandbox_not_running' || code === 'sandbox_not_found';
+    return { ready: false, reason: isGone ? 'sandbox_stopped' : 'nothing_listens' };
+  }
+}

@@ -1,0 +1,265 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { PortholeError } from '#core/errors.ts';
+import type { Preview, Readiness } from '#core/previews/preview-plane.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { within } from '../client/exchange.ts';
+import type { Answerer, GatewayProbe } from './gateway-probe.ts';
+import type { StoredRoute } from './preview-store.ts';
+
+/**
+ * When to probe a route that is being programmed, in milliseconds after its start. Gateways take
+ * about as long each time, so each start teaches the next.
+ */
+export interface ProbeTimes {
+  /** The times of one start: begins at 0, grows without end. */
+  schedule(): Generator<number, never, undefined>;
+  /**
+   * A start was found ready by the probe that was sent at `readyAt`, and not by the one at
+   * `failedAt`. A `readyAt` of 0 teaches nothing: that route stood already.
+   */
+  learn(readyAt: number, failedAt: number): void;
+}
+
+const FIRST_MS = 10;
+/** While nothing is known: doubles at first, and then loses at most so much of the wait. */
+const DOUBLE_UNTIL_MS = 160;
+const GROWTH = 1.25;
+/**
+ * When the time is known: a few looks before, in case it has become shorter, and steps of this
+ * share of it from then on.
+ */
+const EARLY_FACTOR = 2.5;
+const EARLY_UNTIL = 0.75;
+const STEP = 0.05;
+const LATE_UNTIL = 1.5;
+/**
+ * A route that was ready at the first look may have been ready sooner: looked into when that leaves
+ * so many steps open.
+ */
+const OPEN_STEPS = 1.5;
+/**
+ * What was too early once need not be for ever: forgotten by this share of a step with each start.
+ */
+const FORGOTTEN = 0.25;
+
+export function createProbeTimes(): ProbeTimes {
+  let expected: number | undefined;
+  /** The latest time known to be too early. */
+  let tooEarly = 0;
+  return {
+    *schedule() {
+      const due = expected;
+      yield 0;
+      let at = FIRST_MS;
+      if (due !== undefined) {
+        for (; at < due * EARLY_UNTIL; at *= EARLY_FACTOR) yield at;
+        const step = Math.max(FIRST_MS, due * STEP);
+        for (at = due; at < due * LATE_UNTIL; at += step) yield at;
+      }
+      for (; ; at = Math.max(at * (at < DOUBLE_UNTIL_MS ? 2 : GROWTH), FIRST_MS)) yield at;
+    },
+    learn(readyAt, failedAt) {
+      if (readyAt === 0) return;
+      const step = Math.max(FIRST_MS, readyAt * STEP);
+      const known = tooEarly - step * FORGOTTEN;
+      tooEarly = known < readyAt ? Math.max(known, failedAt) : failedAt;
+      const open = readyAt - tooEarly;
+      expected = open > step * OPEN_STEPS ? tooEarly + open / 2 : readyAt;
+    },
+  };
+}
+
+export interface ReadinessDeps {
+  /** Undefined where the gateway cannot be probed: then its own word on the route has to do. */
+  readonly probe: GatewayProbe | undefined;
+  readonly times: ProbeTimes;
+  readonly provider: Pick<SandboxProvider, 'dial'>;
+  /** The preview's route as it stands; undefined when it, or that very one, is gone. */
+  readonly route: (preview: Preview, signal: AbortSignal) => Promise<StoredRoute | undefined>;
+  readonly isAccepted: (route: StoredRoute) => boolean;
+  readonly timeoutMs: number;
+}
+
+type Behind = 'listens' | 'silent' | 'stopped' | 'unknown';
+
+/** The sandbox is asked once, and for no longer than this, in milliseconds. */
+const DIAL_MS = 2_000;
+/**
+ * The first time that a start which goes on looks whether its preview still stands; then each time
+ * twice as late.
+ */
+const POLL_MS = 250;
+
+/**
+ * Resolves once the preview's URL serves through every proxy of the gateway; or says why it does
+ * not. It waits for the route and not for the app: where nothing listens it says so as soon as the
+ * route is there.
+ */
+export async function awaitReadiness(
+  deps: ReadinessDeps,
+  preview: Preview,
+  signal?: AbortSignal,
+): Promise<Readiness> {
+  return within(deps.timeoutMs, signal, async (limit) => {
+    const wait = new Wait(deps, preview, limit);
+    try {
+      return await wait.run();
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!limit.aborted) throw error;
+      return wait.result();
+    }
+  });
+}
+
+class Wait {
+  readonly #deps: ReadinessDeps;
+  readonly #preview: Preview;
+  readonly #signal: AbortSignal;
+  readonly #hostname: string;
+  readonly #startedAt = performance.now();
+  #behind: Behind = 'unknown';
+  readonly #asked: Promise<void>;
+  /** Whether the route, at the last look, was certainly in the gateway. */
+  #isRouted = false;
+  /** Why the gateway, at the last look, could not be asked. */
+  #unasked: 'gateway_untrusted' | 'gateway_unreachable' | undefined;
+  /** Whether the preview has ended meanwhile. */
+  #isGone = false;
+  #look: Promise<void> | undefined;
+
+  constructor(deps: ReadinessDeps, preview: Preview, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#preview = preview;
+    this.#signal = signal;
+    this.#hostname = new URL(preview.url ?? 'http://preview.invalid').hostname;
+    this.#asked = this.#askSandbox();
+  }
+
+  async run(): Promise<Readiness> {
+    const { probe, times } = this.#deps;
+    const waiting = new Set(await probe?.proxies());
+    let lookAt = POLL_MS;
+    let failedAt = 0;
+    for (const at of times.schedule()) {
+      const early = at - this.#elapsed();
+      if (early > 0) await pause(early, undefined, { signal: this.#signal });
+      const sentAt = at === 0 ? 0 : this.#elapsed();
+      const readiness = probe === undefined ? await this.#askRoute() : await this.#askGateway(probe, waiting);
+      if (readiness?.ready) times.learn(sentAt, failedAt);
+      failedAt = sentAt;
+      if (readiness !== undefined) return readiness;
+      if (this.#behind === 'stopped' || this.#isGone) return this.result();
+      if (this.#elapsed() < lookAt || this.#look !== undefined) continue;
+      lookAt = this.#elapsed() * 2;
+      // Beside the probes: a slow API server holds nobody up whom the gateway serves.
+      this.#look = this.#lookForRoute().finally(() => (this.#look = undefined));
+    }
+    return this.result();
+  }
+
+  async #lookForRoute(): Promise<void> {
+    this.#isGone = (await this.#findRoute()) === 'gone';
+  }
+
+  /** An API server that cannot tell says nothing about the preview. */
+  async #findRoute(): Promise<StoredRoute | 'gone' | undefined> {
+    try {
+      return (await this.#deps.route(this.#preview, this.#signal)) ?? 'gone';
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Why it is not ready, as far as is known now. */
+  result(): Readiness {
+    if (this.#behind === 'stopped') return { ready: false, reason: 'sandbox_stopped' };
+    if (this.#isRouted) return { ready: false, reason: 'nothing_listens' };
+    return { ready: false, reason: this.#unasked ?? 'starting' };
+  }
+
+  #elapsed(): number {
+    return performance.now() - this.#startedAt;
+  }
+
+  /** Asks those proxies that have not served yet. */
+  async #askGateway(probe: GatewayProbe, waiting: Set<string>): Promise<Readiness | undefined> {
+    // A name that does not resolve yet may do so later.
+    if (waiting.size === 0) for (const proxy of await probe.proxies()) waiting.add(proxy);
+    const answers = await Promise.all(
+      [...waiting].map(async (proxy): Promise<Answerer> => {
+        const answer = await probe.ask(proxy, this.#hostname, this.#signal);
+        if (answer === 'app') waiting.delete(proxy);
+        return answer;
+      }),
+    );
+    this.#unasked = unasked(answers);
+    // Another try fails in the same way.
+    if (this.#unasked === 'gateway_untrusted') return this.result();
+    if (answers.length === 0) return undefined;
+    if (waiting.size === 0) return { ready: true };
+    this.#isRouted = answers.every((answer) => answer === 'app' || answer === 'route');
+    const mayBeRouted = answers.every((answer) => answer !== 'nothing' && answer !== 'unreachable');
+    if (!mayBeRouted) return undefined;
+    await this.#asked;
+    if (this.#behind !== 'silent') return undefined;
+    this.#isRouted ||= await this.#isAccepted();
+    return this.#isRouted ? this.result() : undefined;
+  }
+
+  /**
+   * Without a probe: what the gateway says of the route, and whether anything listens behind it.
+   */
+  async #askRoute(): Promise<Readiness | undefined> {
+    this.#isRouted = await this.#isAccepted();
+    if (!this.#isRouted) return undefined;
+    await this.#asked;
+    return this.#behind === 'listens' || this.#behind === 'unknown' ? { ready: true } : this.result();
+  }
+
+  async #isAccepted(): Promise<boolean> {
+    const route = await this.#findRoute();
+    this.#isGone ||= route === 'gone';
+    return typeof route === 'object' && this.#deps.isAccepted(route);
+  }
+
+  async #askSandbox(): Promise<void> {
+    const { sandboxId, targetPort } = this.#preview;
+    try {
+      await within(DIAL_MS, this.#signal, async (limit) => {
+        const stream = await this.#deps.provider.dial(sandboxId, targetPort, limit);
+        stream.on('error', () => undefined).destroy();
+      });
+      this.#behind = 'listens';
+    } catch (error) {
+      const code = error instanceof PortholeError ? error.code : undefined;
+      if (code === 'nothing_listens') this.#behind = 'silent';
+      if (code === 'sandbox_not_running' || code === 'sandbox_not_found') this.#behind = 'stopped';
+    }
+  }
+}
+
+function unasked(answers: readonly Answerer[]): 'gateway_untrusted' | 'gateway_unreachable' | undefined {
+  if (answers.includes('untrusted')) return 'gateway_untrusted';
+  return answers.every((answer) => answer === 'unreachable') ? 'gateway_unreachable' : undefined;
+}
+
+/**
+ * Whether the gateway says of the route, as it stands now, that it has accepted it and knows its
+ * Service.
+ */
+export function isRouteAccepted(route: StoredRoute, gateway: { name: string; namespace: string }): boolean {
+  const { metadata, status } = route;
+  const parent = status?.parents?.find(
+    ({ parentRef }) =>
+      parentRef?.name === gateway.name && (parentRef.namespace ?? metadata.namespace) === gateway.namespace,
+  );
+  const isTrue = (type: string) =>
+    parent?.conditions?.some(
+      (condition) =>
+        condition.type === type &&
+        condition.status === 'True' &&
+        (condition.observedGeneration ?? metadata.generation ?? 0) >= (metadata.generation ?? 0),
+    ) ?? false;
+  return isTrue('Accepted') && isTrue('ResolvedRefs');
+}

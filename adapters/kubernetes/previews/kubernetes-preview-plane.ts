@@ -1,0 +1,225 @@
+import { PortholeError } from '#core/errors.ts';
+import type { Clock } from '#core/shared/clock-and-ids.ts';
+import type { Preview, PreviewPlane } from '#core/previews/preview-plane.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import { previewName } from '#core/previews/preview-token.ts';
+import { gate } from '../client/exchange.ts';
+import type { KubernetesClient } from '../client/kubernetes-client.ts';
+import { isReason, KubernetesError } from '../client/kubernetes-error.ts';
+import { closePreview } from './close-preview.ts';
+import { createGuestUpstream, type GuestOf } from './guest-upstream.ts';
+import { keepPreview } from './keep-preview.ts';
+import { isAmongFirst } from './list-routes.ts';
+import { listPreviews } from './list-routes.ts';
+import { createPreviewStore } from './preview-store.ts';
+import type { StoredRoute, StoredService } from './preview-store.ts';
+import { awaitReadiness } from './await-readiness.ts';
+import type { GatewayProbe } from './gateway-probe.ts';
+import { createProbeTimes } from './await-readiness.ts';
+import { isRouteAccepted } from './await-readiness.ts';
+import { collectPartial } from './list-routes.ts';
+
+export interface KubernetesPlaneOptions {
+  readonly client: KubernetesClient;
+  readonly preview: PreviewOptions;
+  readonly clock: Clock;
+  readonly provider: Pick<SandboxProvider, 'dial'>;
+  /** The guests, where `preview.upstream` is `guest`. */
+  readonly guestOf?: GuestOf | undefined;
+  /**
+   * Origins that may show previews in a frame: the console's.
+   * @default none
+   */
+  readonly frameAncestors?: readonly string[] | undefined;
+  /** How the gateway is asked whether it serves; undefined where it cannot be reached from here. */
+  readonly probe: GatewayProbe | undefined;
+  /**
+   * The gateway's listener for previews.
+   * @default - every listener whose hostname fits
+   */
+  readonly listener?: string | undefined;
+  /** @default 'headless' */
+  readonly serviceKind?: 'headless' | 'clusterip' | undefined;
+  /**
+   * Where people reach the gateway.
+   * @default 443
+   */
+  readonly publicPort?: number | undefined;
+  /**
+   * Longest time for a start, readiness apart, in milliseconds.
+   * @default 30,000
+   */
+  readonly startTimeoutMs?: number | undefined;
+}
+
+/** Loaded by those who start previews alone: with it comes all that makes their objects. */
+let making: Promise<typeof import('./open-route.ts')> | undefined;
+const makingPreviews = () => (making ??= import('./open-route.ts'));
+
+/** Closes under way at once: a reaper that ends hundreds leaves the API server to others, too. */
+const CLOSES = 8;
+
+/**
+ * Previews as Services and HTTPRoutes of one namespace. The API server is the only memory: a
+ * function can die between any two calls, and two that act at once are told apart by names, uids
+ * and resource versions.
+ */
+export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewPlane {
+  const { client, preview: config, clock, provider, probe, listener, publicPort = 443 } = options;
+  const { namespace, zoneSuffix: zone } = config;
+  const gateway = {
+    name: config.gatewayName,
+    namespace: config.gatewayNamespace,
+    ...(listener !== undefined && { sectionName: listener }),
+  };
+  const store = createPreviewStore({
+    client,
+    namespace,
+    zone,
+    clock,
+    urlOf: (host) => `https://${host}${publicPort === 443 ? '' : `:${publicPort}`}`,
+  });
+  const guest =
+    options.guestOf === undefined || config.upstream === 'direct'
+      ? undefined
+      : createGuestUpstream({
+          guestOf: options.guestOf,
+          zone,
+          publicPort,
+          frameAncestors: options.frameAncestors ?? [],
+          now: () => clock.now(),
+        });
+  const times = createProbeTimes();
+  /** What a start has seen of its run; for the start alone, because it ages. */
+  const seen = new WeakMap<Preview, Promise<readonly StoredService[]>>();
+  const oneOfFew = gate(CLOSES);
+
+  const route = async (name: string, signal?: AbortSignal): Promise<StoredRoute | undefined> => {
+    try {
+      return await client.get<StoredRoute>(store.routes, name, signal);
+    } catch (error) {
+      if (isReason(error, 'NotFound')) return undefined;
+      throw error;
+    }
+  };
+  const find = async (token: string, signal?: AbortSignal): Promise<Preview | undefined> => {
+    const found = await route(previewName(token), signal);
+    const preview = found && store.read(found);
+    return preview?.token === token ? preview : undefined;
+  };
+
+  return {
+    hasUrls: true,
+    needsOpenAddress: guest === undefined,
+    seesTraffic: false,
+
+    open: (spec, signal) =>
+      inPorthole(async () => {
+        const [{ openPreview }, upstream] = await Promise.all([
+          makingPreviews(),
+          guest === undefined ? ('direct' as const) : guest.open(spec, signal),
+        ]);
+        const opened = await openPreview(
+          {
+            store,
+            namespace,
+            zone,
+            gateway,
+            publicPort,
+            upstream,
+            serviceKind: options.serviceKind ?? 'headless',
+            maxTotal: config.maxTotal,
+            timeoutMs: options.startTimeoutMs,
+          },
+          spec,
+          signal,
+        );
+        const preview = store.read(opened.route);
+        if (preview === undefined) throw new Error('the API server changed the preview that was made');
+        if (opened.seen !== undefined) seen.set(preview, opened.seen);
+        return { preview, created: opened.created };
+      }),
+
+    serves: (preview, signal) =>
+      inPorthole(() =>
+        awaitReadiness(
+          {
+            probe,
+            times,
+            provider,
+            timeoutMs: config.readyTimeoutSeconds * 1_000,
+            isAccepted: (found) => isRouteAccepted(found, gateway),
+            route: async ({ name, uid }, limit) => {
+              const found = await route(name, limit);
+              return found?.metadata.uid === uid ? found : undefined;
+            },
+          },
+          preview,
+          signal,
+        ),
+      ),
+
+    find: (token, signal) => inPorthole(() => find(token, signal)),
+
+    touch: (token, runId, expiresAt, signal) =>
+      inPorthole(async () => {
+        const keepalive = { name: previewName(token), runId, expiresAt };
+        const kept = await keepPreview(store, keepalive, config.maxLifetimeHours, signal);
+        const preview = kept && store.read(kept);
+        return preview?.token === token ? preview : undefined;
+      }),
+
+    close: (preview, precondition, signal) =>
+      inPorthole(() =>
+        oneOfFew(async () => {
+          const isGone = await closePreview(store, preview, precondition, signal);
+          if (isGone) await guest?.close(preview);
+          return isGone;
+        }),
+      ),
+
+    lastUsed: async (preview, signal) => guest?.lastUsed(preview, signal),
+
+    async *list(filter = {}, signal) {
+      try {
+        yield* listPreviews(store, filter, config.idleTimeoutMinutes, signal);
+      } catch (error) {
+        throw asPortholeError(error);
+      }
+    },
+
+    isAmongFirst: (preview, places, of = 'runId', signal) =>
+      inPorthole(() => {
+        const services = of === 'runId' ? seen.get(preview) : undefined;
+        if (of === 'runId') seen.delete(preview);
+        return isAmongFirst(store, preview, places, of, signal, services);
+      }),
+
+    sweep: (now, signal) => inPorthole(() => collectPartial(store, now, signal)),
+  };
+}
+
+async function inPorthole<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    throw asPortholeError(error);
+  }
+}
+
+/** What the API server says stays in the cause, for the log: it may name hosts. */
+function asPortholeError(error: unknown): unknown {
+  if (!(error instanceof KubernetesError)) return error;
+  const { status } = error;
+  if (status === 0 || status === 409 || status === 429 || status >= 500) {
+    return new PortholeError('service_unavailable', 'The cluster does not answer at the moment: try again.', {
+      cause: error,
+    });
+  }
+  return new PortholeError(
+    'internal_error',
+    `The cluster refuses what Porthole asks of it (${status} ${error.reason}): see the log for its reason.`,
+    { cause: error },
+  );
+}

@@ -1,0 +1,374 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { ANNOTATIONS, formatTime } from '#constructs/names.ts';
+import { type PreviewGateway, type PreviewProps, previewManifests } from '#constructs/preview-objects.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { PreviewSpec } from '#core/previews/preview-plane.ts';
+import { previewHost, previewName } from '#core/previews/preview-token.ts';
+import { GUEST_PREVIEW_PORT } from '#guest/protocol/previews-protocol.ts';
+import { isReason, KubernetesError } from '../client/kubernetes-error.ts';
+import { type JsonPatchOperation, type KubernetesObject, pointer } from '../client/kubernetes-object.ts';
+import { retryDelay } from '../client/exchange.ts';
+import { within } from '../client/exchange.ts';
+import type { PreviewStore } from './preview-store.ts';
+import type { StoredRoute, StoredService } from './preview-store.ts';
+import { ownerServiceOf, isOurs } from './read-preview.ts';
+import { memberSelector, memberServices } from './preview-store.ts';
+import { earliestTicket, isClaimed, isStartOver } from './preview-store.ts';
+
+export interface OpenPreviewOptions {
+  readonly store: PreviewStore;
+  readonly namespace: string;
+  readonly zone: string;
+  readonly gateway: PreviewGateway;
+  readonly serviceKind: 'headless' | 'clusterip';
+  readonly publicPort: number;
+  /** Where the Service leads that this start makes. */
+  readonly upstream: 'guest' | 'direct';
+  /** For the message: how many previews may live at once. */
+  readonly maxTotal: number;
+  /**
+   * Longest time for a start, in milliseconds: well below the age at which what it has left is
+   * swept. @default 30,000
+   */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** How often a start goes round after it has lost an answer or a race. */
+const MAX_ROUNDS = 8;
+/** A start that has lost a race waits so long, in milliseconds, and longer each time. */
+const RACE_MS = 10;
+/**
+ * A start that finds another one halfway waits so long for its route, in milliseconds, before it
+ * helps itself.
+ */
+const OTHERS_ROUTE_MS = [10, 20, 40, 80];
+/** A start puts its route on the Service that it has made or claimed within this, or never. */
+const START_MS = 30_000;
+/** The quota learns of what was deleted a little later. */
+const QUOTA_MS = [100, 300, 600];
+const ROLLBACK_MS = 5_000;
+/** A round finds out first what the one before has done. */
+const REPEAT = { inDoubt: true, conflict: false };
+
+/**
+ * Makes a preview's Service and then its route, so that no route ever stands without its Service,
+ * or finds the route that stands.
+ *
+ * Names judge between simultaneous starts. Between starts and whoever removes a Service, the
+ * Service itself judges: a start that will put a route on one that it did not make claims it first,
+ * by a write. At once a Service is only removed in the version in which its one start made it; a
+ * claimed one is swept, when every start that could still put a route on it has had its time.
+ *
+ * @throws PortholeError `too_many_previews`, `preview_conflict`; KubernetesError
+ */
+export async function openPreview(
+  options: OpenPreviewOptions,
+  spec: PreviewSpec,
+  signal?: AbortSignal,
+): Promise<Opened> {
+  const lookAround = (ticket: string) =>
+    memberServices(options.store, memberSelector('runId', spec.runId), ticket, signal);
+  return within(options.timeoutMs ?? START_MS, signal, async (limit) => {
+    const start = new Start(options, spec, limit, lookAround);
+    try {
+      return await rounds(start, limit);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!limit.aborted || error instanceof PortholeError) throw error;
+      throw tooSlow(start.name, error);
+    }
+  });
+}
+
+async function rounds(start: Start, signal: AbortSignal): Promise<Opened> {
+  let faults = 0;
+  for (let round = 1; ; round += 1) {
+    const result = await start.round();
+    if (!(result instanceof KubernetesError)) return result;
+    const isFault = result.status === 0 || result.status >= 500;
+    if (isFault) faults += 1;
+    const delay = isFault ? retryDelay(result, faults, REPEAT, Math.random()) : RACE_MS * round;
+    if (delay === undefined) throw result;
+    if (round === MAX_ROUNDS) throw contended(start.name, result);
+    await pause(delay, undefined, { signal });
+  }
+}
+
+export interface Opened {
+  readonly route: StoredRoute;
+  readonly created: boolean;
+  /** The run's Services, asked for as soon as this start had drawn its turn. */
+  readonly seen?: Promise<readonly StoredService[]>;
+}
+
+/** One call of `open`, known by its attempt through all rounds. */
+class Start {
+  readonly name: string;
+  readonly #options: OpenPreviewOptions;
+  readonly #spec: PreviewSpec;
+  readonly #signal: AbortSignal;
+  readonly #lookAround: (ticket: string) => Promise<readonly StoredService[]>;
+  readonly #id = randomUUID();
+  #claims = 0;
+
+  constructor(
+    options: OpenPreviewOptions,
+    spec: PreviewSpec,
+    signal: AbortSignal,
+    lookAround: (ticket: string) => Promise<readonly StoredService[]>,
+  ) {
+    this.#options = options;
+    this.#spec = spec;
+    this.#signal = signal;
+    this.#lookAround = lookAround;
+    this.name = previewName(spec.token);
+  }
+
+  /**
+   * What is opened; or the error, of a lost answer or a lost race, after which another round may
+   * succeed.
+   */
+  async round(): Promise<Opened | KubernetesError> {
+    const { client, services } = this.#options.store;
+    let service: StoredService;
+    try {
+      service = await client.create(services, this.#manifests().service, this.#signal);
+    } catch (error) {
+      if (!isReason(error, 'AlreadyExists') && !isInDoubt(error)) throw error;
+      const existing = await this.#existing();
+      if (existing !== undefined) return existing;
+      const claimed = await this.#claim();
+      if (claimed instanceof KubernetesError) return isInDoubt(error) ? error : claimed;
+      if ('route' in claimed) return claimed;
+      ({ service } = claimed);
+    }
+    return this.#putRoute(service);
+  }
+
+  /** New with every claim, so that the Service's version moves. */
+  get #attempt(): string {
+    return `${this.#id}.${this.#claims}`;
+  }
+
+  #isOwn({ metadata: { annotations } }: KubernetesObject): boolean {
+    return annotations?.[ANNOTATIONS.attempt]?.startsWith(`${this.#id}.`) ?? false;
+  }
+
+  /** Times by the API server's clock, which the first answer tells. */
+  #manifests(upstream = this.#options.upstream) {
+    const { store, namespace, zone, gateway, serviceKind, publicPort } = this.#options;
+    const { token, startedAt, expiresAt, maxUntil, ...rest } = this.#spec;
+    const props: PreviewProps = {
+      ...rest,
+      name: this.name,
+      namespace,
+      gateway,
+      hostname: previewHost(token, zone),
+      publicPort,
+      startedAt: store.toStore(startedAt),
+      expiresAt: store.toStore(expiresAt),
+      maxUntil: store.toStore(maxUntil),
+      attempt: this.#attempt,
+      serviceKind,
+      upstream,
+    };
+    return previewManifests(props);
+  }
+
+  async #existing(signal = this.#signal): Promise<Opened | undefined> {
+    const { client, routes, read } = this.#options.store;
+    const route = await client.get<StoredRoute>(routes, this.name, signal).catch(absent);
+    if (route === undefined || route.metadata.deletionTimestamp !== undefined) return undefined;
+    if (read(route)?.token !== this.#spec.token) throw taken(this.name);
+    return { route, created: this.#isOwn(route) };
+  }
+
+  /**
+   * The right to put a route on the Service that stands already: a start left it behind, is halfway
+   * itself, or it is our own whose answer was lost. Another start's route, if one appears
+   * meanwhile; an error when the race for it was lost.
+   */
+  async #claim(): Promise<Opened | { service: StoredService } | KubernetesError> {
+    const { client, services, now } = this.#options.store;
+    try {
+      const found = await client.get<StoredService>(services, this.name, this.#signal);
+      const attempt = found.metadata.annotations?.[ANNOTATIONS.attempt];
+      if (!isOurs(found) || attempt === undefined) throw taken(this.name);
+      for (const delay of this.#isOwn(found) ? [] : OTHERS_ROUTE_MS) {
+        await pause(delay, undefined, { signal: this.#signal });
+        const existing = await this.#existing();
+        if (existing !== undefined) return existing;
+      }
+      this.#claims += 1;
+      const note = (name: string) => pointer('metadata', 'annotations', name);
+      const service = await client.jsonPatch<StoredService>(
+        services,
+        this.name,
+        [
+          { op: 'test', path: pointer('metadata', 'uid'), value: found.metadata.uid },
+          { op: 'test', path: note(ANNOTATIONS.attempt), value: attempt },
+          { op: 'add', path: note(ANNOTATIONS.attempt), value: this.#attempt },
+          { op: 'add', path: note(ANNOTATIONS.claimedAt), value: formatTime(now()) },
+          ...this.#keepTicket(found),
+        ],
+        this.#signal,
+      );
+      return { service };
+    } catch (error) {
+      if (isLostRace(error)) return error;
+      throw error;
+    }
+  }
+
+  /**
+   * Other starts that are still under way keep their turn on it. What has been left for good has
+   * none to keep: it would go before those that came since.
+   */
+  #keepTicket(found: StoredService): JsonPatchOperation[] {
+    const path = pointer('metadata', 'annotations', ANNOTATIONS.earliestTicket);
+    // Well before nobody counts it any more, and well after any start is over, whatever the clocks
+    // say.
+    if (!isStartOver(found, this.#options.store.now(), 2 * START_MS))
+      return [{ op: 'add', path, value: earliestTicket(found) }];
+    return found.metadata.annotations?.[ANNOTATIONS.earliestTicket] === undefined
+      ? []
+      : [{ op: 'remove', path }];
+  }
+
+  async #putRoute(service: StoredService): Promise<Opened | KubernetesError> {
+    try {
+      const creating = this.#createRoute(service);
+      // Both at once: whoever needs it then need not wait for it, and whoever does not hears of no
+      // failure.
+      const seen = this.#lookAround(service.metadata.resourceVersion);
+      seen.catch(() => undefined);
+      return { route: await creating, created: true, seen };
+    } catch (error) {
+      // In doubt, the Service stays under a route that may yet appear; if none does, it is swept.
+      if (isInDoubt(error)) return (await this.#existing()) ?? error;
+      if (isReason(error, 'AlreadyExists')) return (await this.#otherRoute(service)) ?? error;
+      if (error instanceof KubernetesError) await this.#removeService(service);
+      else await this.#withdraw(service);
+      throw isQuota(error) ? tooMany(this.#options.maxTotal, error) : error;
+    }
+  }
+
+  async #createRoute(service: StoredService): Promise<StoredRoute> {
+    const { client, routes } = this.#options.store;
+    const { uid, resourceVersion } = service.metadata;
+    const manifest = this.#manifests(upstreamOf(service)).route({
+      uid,
+      resourceVersion,
+      isClaimed: isClaimed(service),
+    });
+    for (let refusals = 0; ; refusals += 1) {
+      try {
+        return await client.create<StoredRoute>(routes, manifest, this.#signal);
+      } catch (error) {
+        const delay = isQuota(error) ? QUOTA_MS[refusals] : undefined;
+        if (delay === undefined) throw error;
+        await pause(delay, undefined, { signal: this.#signal });
+      }
+    }
+  }
+
+  /** The route that stood there before ours could. */
+  async #otherRoute(service: StoredService): Promise<Opened | undefined> {
+    const { client, services, routes } = this.#options.store;
+    const existing = await this.#existing().catch(async (error: unknown) => {
+      await this.#removeService(service);
+      throw error;
+    });
+    const ownerService = existing && ownerServiceOf(existing.route);
+    if (existing === undefined || ownerService?.uid === service.metadata.uid) return existing;
+    // It stands on another Service than ours: on the one of our name today, or on one that is gone,
+    // and then it is as good as gone itself.
+    const present = await client.get<StoredService>(services, this.name, this.#signal).catch(absent);
+    if (present?.metadata.uid === ownerService?.uid) return existing;
+    await client.delete(routes, this.name, { uid: existing.route.metadata.uid }, this.#signal);
+    return undefined;
+  }
+
+  /**
+   * For a start that was given up while the route was being made: takes back what has certainly
+   * been made.
+   */
+  async #withdraw(service: StoredService): Promise<void> {
+    const { client, routes } = this.#options.store;
+    const limit = AbortSignal.timeout(ROLLBACK_MS);
+    const existing = await this.#existing(limit).catch(() => undefined);
+    if (existing === undefined || !existing.created) return;
+    const { uid, resourceVersion } = existing.route.metadata;
+    const gone = await client.delete(routes, this.name, { uid, resourceVersion }, limit).catch(() => false);
+    if (gone) await this.#removeService(service);
+  }
+
+  /** In a little time of its own. Whoever has claimed it, keeps it. */
+  async #removeService(service: StoredService): Promise<void> {
+    if (isClaimed(service)) return;
+    const { client, services } = this.#options.store;
+    const { name, uid, resourceVersion } = service.metadata;
+    await client
+      .delete(services, name, { uid, resourceVersion }, AbortSignal.timeout(ROLLBACK_MS))
+      // What cannot be removed now is swept.
+      .catch(() => false);
+  }
+}
+
+/**
+ * Where a stored Service leads: a start of another setting may have made it, and the route must
+ * fit.
+ */
+function upstreamOf({ spec }: StoredService): 'guest' | 'direct' {
+  return spec?.ports?.[0]?.targetPort === GUEST_PREVIEW_PORT ? 'guest' : 'direct';
+}
+
+/**
+ * The Service has gone, or its attempt has moved: another start's doing, or our own by a patch
+ * whose answer was lost.
+ */
+function isLostRace(error: unknown): error is KubernetesError {
+  return error instanceof KubernetesError && (error.status === 404 || error.status === 422);
+}
+
+function isInDoubt(error: unknown): error is KubernetesError {
+  return error instanceof KubernetesError && error.inDoubt;
+}
+
+function isQuota(error: unknown): boolean {
+  return isReason(error, 'Forbidden') && /exceeded quota/.test(error.message);
+}
+
+function absent(error: unknown): undefined {
+  if (isReason(error, 'NotFound')) return undefined;
+  throw error;
+}
+
+function taken(name: string): PortholeError {
+  return new PortholeError(
+    'preview_conflict',
+    `An object that is not Porthole's stands where this preview belongs: remove the Service and the HTTPRoute ${name}.`,
+  );
+}
+
+function contended(name: string, cause: unknown): PortholeError {
+  return new PortholeError(
+    'preview_conflict',
+    `Preview ${name} is being started and stopped by others at the same time: try again.`,
+    { cause },
+  );
+}
+
+function tooSlow(name: string, cause: unknown): KubernetesError {
+  const facts = { status: 0, reason: 'NoAnswer', inDoubt: true, cause };
+  return new KubernetesError(`start ${name}: the API server takes too long`, facts);
+}
+
+function tooMany(maxTotal: number, cause: unknown): PortholeError {
+  return new PortholeError(
+    'too_many_previews',
+    `All ${maxTotal} previews that may live at once are taken: stop one first.`,
+    { cause },
+  );
+}

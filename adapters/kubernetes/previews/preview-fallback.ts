@@ -1,0 +1,92 @@
+import { endWith } from '#proxy/front/raw-answer.ts';
+import type { PreviewProxy } from '#proxy/preview-proxy.ts';
+import { answerWithPage, rawPageAnswer } from '#proxy/status-answer.ts';
+import type { PreviewStatus, StatusPageContext } from '#proxy/status-page.ts';
+import type { PreviewPlane } from '#core/previews/preview-plane.ts';
+import type { PreviewRecords } from '#core/previews/preview-records.ts';
+import { isPreviewToken, tokenFingerprint, tokenSha256 } from '#core/previews/preview-token.ts';
+import { within } from '../client/exchange.ts';
+
+export interface PreviewFallbackDeps {
+  readonly plane: Pick<PreviewPlane, 'find'>;
+  readonly records: Pick<PreviewRecords, 'tombstone'>;
+  readonly log: { warn(fields: object, message: string): void };
+  /** Longest time for a look, in milliseconds. @default 5,000 */
+  readonly pollMs?: number | undefined;
+}
+
+interface Page {
+  readonly status: PreviewStatus;
+  readonly context?: StatusPageContext;
+}
+
+/**
+ * Anybody can ask for any host, and each look costs the API server and the database one read: so
+ * many at once, and the rest is told to come back. Fewer than the database has connections (ten),
+ * which the API needs as well.
+ */
+const MAX_LOOKS = 8;
+
+/**
+ * What answers, in a cluster, for every host of the zone that the Gateway has no route for: one
+ * that is starting, ended or unknown. Its answers bear `X-Porthole-Status`, by which a start that
+ * waits for its own route knows them.
+ */
+export function createPreviewFallback({
+  plane,
+  records,
+  log,
+  pollMs = 5_000,
+}: PreviewFallbackDeps): PreviewProxy {
+  let looking = 0;
+
+  const look = async (token: string): Promise<Page> => {
+    // Hosts of the zone that name no token at all need no look.
+    if (!isPreviewToken(token)) return { status: 'unknown' };
+    if (looking >= MAX_LOOKS) return { status: 'unreachable' };
+    looking += 1;
+    try {
+      const [tombstone, live] = await within(pollMs, undefined, (limit) =>
+        Promise.race([
+          Promise.all([records.tombstone(tokenSha256(token)), plane.find(token, limit)]),
+          aborted(limit),
+        ]),
+      );
+      // Only an explicit stop is final: what expired may have been started again, under the same
+      // URL.
+      if (tombstone?.reason === 'stopped') return { status: 'stopped' };
+      if (live !== undefined) return { status: 'starting', context: { targetPort: live.targetPort } };
+      const reason = tombstone?.reason ?? 'unknown';
+      return { status: reason === 'max_lifetime' ? 'expired' : reason };
+    } catch (error) {
+      log.warn({ preview: tokenFingerprint(token), err: error }, 'a preview could not be looked up');
+      return { status: 'unreachable' };
+    } finally {
+      looking -= 1;
+    }
+  };
+
+  return {
+    handleRequest(req, res, token, expectsContinue = false) {
+      void (async () => {
+        const { status, context } = await look(token);
+        if (!res.destroyed) answerWithPage(req, res, status, context, expectsContinue);
+      })();
+    },
+    handleUpgrade(req, socket, _head, token) {
+      void (async () => {
+        const { status, context } = await look(token);
+        if (!socket.destroyed) endWith(socket, rawPageAnswer(req, status, context).bytes);
+      })();
+    },
+    revoke: () => undefined,
+    close: () => Promise.resolve(),
+  };
+}
+
+/** For what takes no signal itself. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+}

@@ -1,0 +1,106 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { Collection } from '../client/kubernetes-object.ts';
+import { isTimeout } from './cluster-objects.ts';
+import { awaitObject, type Watching } from './cluster-objects.ts';
+import type { Pod } from './pod-state.ts';
+import { podState, type RunningPod } from './pod-state.ts';
+
+/**
+ * Waits until commands can run in a pod. `gone` judges a pod that is not there, or on its way out:
+ * an error ends the wait.
+ * @throws PortholeError `sandbox_not_running` with what keeps the pod, as soon as it is beyond
+ * hope, or when a time limit aborts the wait
+ */
+export async function awaitPod(
+  watching: Watching,
+  pods: Collection,
+  name: string,
+  id: string,
+  until: AbortSignal,
+  gone: () => PortholeError | undefined,
+): Promise<RunningPod> {
+  let reason = 'its pod is not there yet';
+  try {
+    return await awaitObject<Pod, RunningPod>(
+      watching,
+      pods,
+      name,
+      (pod) => {
+        const now = podState(pod);
+        if (now.state === 'running') return now.pod;
+        if (now.state === 'absent' || now.state === 'ending') {
+          const error = gone();
+          if (error !== undefined) throw error;
+          return undefined;
+        }
+        ({ reason } = now);
+        if (now.state === 'ended' || now.isHopeless) throw sandboxNotRunning(id, reason);
+        return undefined;
+      },
+      until,
+    );
+  } catch (error) {
+    if (isTimeout(until)) throw sandboxNotRunning(id, reason, error);
+    throw error;
+  }
+}
+
+/**
+ * How long a pod may be without a node, in milliseconds: time to bind its volume and to preempt
+ * others, but less than a caller and the proxies before it wait for an
+ * answer.
+ */
+export const NODE_WITHIN_MS = 20_000;
+
+/** Between two looks at the pod, as a share of that time. */
+const LOOKS = 10;
+
+/**
+ * Does work that waits for a pod, and ends it with the scheduler's reason where that finds no node
+ * in time.
+ * @param noNode called once, as soon as the scheduler finds no node
+ * @throws PortholeError `capacity_exceeded`
+ */
+export async function withNode<T>(
+  id: string,
+  until: AbortSignal,
+  look: (signal: AbortSignal) => Promise<Pod | undefined>,
+  work: (until: AbortSignal) => Promise<T>,
+  nodeWithinMs: number,
+  noNode: () => Promise<void> = () => Promise.resolve(),
+): Promise<T> {
+  const over = new AbortController();
+  const limit = AbortSignal.any([until, over.signal]);
+  const watch = async (): Promise<void> => {
+    let since: number | undefined;
+    let called = false;
+    while (!limit.aborted) {
+      await pause(nodeWithinMs / LOOKS, undefined, { signal: limit, ref: false });
+      const now = podState(await look(limit).catch(() => undefined));
+      if (now.state !== 'creating' || now.hasNoNode !== true) {
+        since = undefined;
+        continue;
+      }
+      since ??= performance.now();
+      if (performance.now() - since >= nodeWithinMs) return over.abort(noRoom(id, now.reason));
+      if (called) continue;
+      called = true;
+      await noNode().catch(() => undefined);
+    }
+  };
+  watch().catch(() => undefined);
+  try {
+    return await work(limit);
+  } finally {
+    over.abort();
+  }
+}
+
+function noRoom(id: string, reason: string): PortholeError {
+  return new PortholeError(
+    'capacity_exceeded',
+    `Sandbox ${id}: the cluster has no room for it (${reason}). Stop or destroy a sandbox, or add a node.`,
+  );
+}

@@ -1,0 +1,214 @@
+import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
+import { sandboxObjectName } from '#constructs/names.ts';
+import { type Collection, collection, PODS } from '../client/kubernetes-object.ts';
+import { awaitObject, find, type Watching } from './cluster-objects.ts';
+import { makeObject } from './cluster-objects.ts';
+import { awaitGone, isTimeout, limited } from './cluster-objects.ts';
+import { awaitPod, withNode } from './await-pod.ts';
+import type { Pod } from './pod-state.ts';
+import type { RunningPod } from './pod-state.ts';
+import { notOurs, unbound } from './cluster-errors.ts';
+import { annotated, sandboxIdOf } from './cluster-objects.ts';
+import { type Claim, type ClaimedSandbox, podNameOf, SANDBOX_CLAIMS, SANDBOXES } from './claim-state.ts';
+import { type ClaimState, claimState, type SandboxReadiness, sandboxReadiness } from './claim-state.ts';
+
+/**
+ * Claims a sandbox, suspends it and lets it go. Every step may be repeated, by anybody, after a
+ * crash anywhere.
+ */
+export class ClaimLife {
+  readonly #watching: Watching;
+  readonly #namespace: string;
+  readonly #claims: Collection;
+  readonly #sandboxes: Collection;
+  readonly #pods: Collection;
+  readonly #settleWithinMs: number;
+  readonly #nodeWithinMs: number;
+  readonly #makeRoom: (() => Promise<void>) | undefined;
+
+  constructor(
+    watching: Watching,
+    namespace: string,
+    settleWithinMs: number,
+    nodeWithinMs: number,
+    makeRoom: (() => Promise<void>) | undefined,
+  ) {
+    this.#watching = watching;
+    this.#namespace = namespace;
+    this.#claims = collection(SANDBOX_CLAIMS, namespace);
+    this.#sandboxes = collection(SANDBOXES, namespace);
+    this.#pods = collection(PODS, namespace);
+    this.#settleWithinMs = settleWithinMs;
+    this.#nodeWithinMs = nodeWithinMs;
+    this.#makeRoom = makeRoom;
+  }
+
+  /** How the claim stands; one that is not ours is none. */
+  async look(id: string, signal: AbortSignal | undefined): Promise<ClaimState> {
+    return claimState(await this.#claim(id, signal));
+  }
+
+  /** The Sandbox that a claim has; undefined where it has gone. */
+  sandbox(name: string, signal: AbortSignal | undefined): Promise<ClaimedSandbox | undefined> {
+    return find<ClaimedSandbox>(this.#watching.client, this.#sandboxes, name, signal);
+  }
+
+  pod(name: string, signal: AbortSignal | undefined): Promise<Pod | undefined> {
+    return find<Pod>(this.#watching.client, this.#pods, name, signal);
+  }
+
+  /** Makes the claim where there is none; one on its way out is seen off first. */
+  async claim(
+    id: string,
+    { warmPool, network }: { readonly warmPool: string; readonly network: boolean },
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    // Loaded by those who make claims alone.
+    const { sandboxClaimManifest } = await import('#constructs/sandbox-claim.ts');
+    const manifest = sandboxClaimManifest({ namespace: this.#namespace, sandboxId: id, warmPool, network });
+    const { client } = this.#watching;
+    while ((await makeObject(client, this.#claims, annotated(manifest, id), signal)) === undefined) {
+      const found = await find<Claim>(client, this.#claims, sandboxObjectName(id), signal);
+      if (found !== undefined && sandboxIdOf(found.metadata) !== id) throw notOurs(id, this.#claims, found);
+      const { state } = claimState(found);
+      if (state === 'ending') await this.release(id, signal);
+      else if (state !== 'absent') return;
+    }
+  }
+
+  /**
+   * Waits until commands can run in the claim's pod; wakes a Sandbox that is suspended.
+   * @throws PortholeError `no_bound_sandbox` with the claim's own reason as soon as it can never be
+   * bound, `sandbox_not_running` with what keeps it, `capacity_exceeded`
+   */
+  run(id: string, signal: AbortSignal | undefined): Promise<RunningPod> {
+    return withNode(
+      id,
+      limited(signal, this.#settleWithinMs),
+      async (until) => {
+        const name = (await this.#claim(id, until))?.status?.sandbox?.name;
+        const sandbox = name ? await this.sandbox(name, until) : undefined;
+        return sandbox && this.pod(podNameOf(sandbox), until);
+      },
+      (until) => this.#run(id, until),
+      this.#nodeWithinMs,
+      this.#makeRoom,
+    );
+  }
+
+  async #run(id: string, until: AbortSignal): Promise<RunningPod> {
+    const name = await this.#settled<Claim, string>(
+      id,
+      this.#claims,
+      sandboxObjectName(id),
+      until,
+      (claim) => {
+        const now = claimState(claim);
+        if (now.state === 'absent' || now.state === 'ending') throw sandboxNotFound(id);
+        if (now.state === 'failed') throw unbound(id, now.reason);
+        return now.state === 'creating' ? now : now.sandbox;
+      },
+    );
+    await this.#setMode(id, name, 'Running', until);
+    const podName = await this.#settled<ClaimedSandbox, string>(
+      id,
+      this.#sandboxes,
+      name,
+      until,
+      (sandbox) => {
+        const now: SandboxReadiness = sandboxReadiness(sandbox);
+        if (now.state === 'failed') throw unbound(id, now.reason);
+        return now.state === 'ready' ? now.podName : now;
+      },
+    );
+    // What a controller says may be older than the pod it says it of.
+    return awaitPod(this.#watching, this.#pods, podName, id, until, () => undefined);
+  }
+
+  /**
+   * Suspends the Sandbox; resolves once its pod has really gone. @throws PortholeError
+   * `sandbox_not_found`, `sandbox_not_running`
+   */
+  async suspend(id: string, signal: AbortSignal | undefined): Promise<void> {
+    const claim = await this.look(id, signal);
+    if (claim.state === 'absent' || claim.state === 'ending') throw sandboxNotFound(id);
+    if (claim.sandbox === undefined) throw sandboxNotRunning(id, claim.reason);
+    const sandbox = await this.sandbox(claim.sandbox, signal);
+    // A claim that has expired has let go of its Sandbox.
+    if (sandbox === undefined) return;
+    const pod = await this.pod(podNameOf(sandbox), signal);
+    await this.#setMode(id, claim.sandbox, 'Suspended', signal);
+    if (pod !== undefined) await this.#gone(id, this.#pods, pod.metadata, signal);
+  }
+
+  /**
+   * Deletes the claim, and with it Sandbox, pod and volume; resolves once they have really gone.
+   */
+  async release(id: string, signal: AbortSignal | undefined): Promise<void> {
+    const claim = await this.#claim(id, signal);
+    if (claim === undefined) return;
+    const { name, uid } = claim.metadata;
+    const sandboxName = claim.status?.sandbox?.name;
+    const sandbox = sandboxName ? await this.sandbox(sandboxName, signal) : undefined;
+    const pod = sandbox && (await this.pod(podNameOf(sandbox), signal));
+    await this.#watching.client.delete(this.#claims, name, { uid, propagation: 'Foreground' }, signal);
+    await this.#gone(id, this.#claims, claim.metadata, signal);
+    if (sandbox !== undefined) await this.#gone(id, this.#sandboxes, sandbox.metadata, signal);
+    if (pod !== undefined) await this.#gone(id, this.#pods, pod.metadata, signal);
+  }
+
+  async #claim(id: string, signal: AbortSignal | undefined): Promise<Claim | undefined> {
+    const claim = await find<Claim>(this.#watching.client, this.#claims, sandboxObjectName(id), signal);
+    return claim !== undefined && sandboxIdOf(claim.metadata) === id ? claim : undefined;
+  }
+
+  /**
+   * Waits until `judge` has a value; until then it tells what is waited for, and a time limit tells
+   * that.
+   */
+  async #settled<T extends Claim | ClaimedSandbox, R extends string>(
+    id: string,
+    from: Collection,
+    name: string,
+    until: AbortSignal,
+    evaluate: (object: T | undefined) => R | { readonly reason: string },
+  ): Promise<R> {
+    let reason = 'it is not there yet';
+    const decide = (object: T | undefined): R | undefined => {
+      const evaluated = evaluate(object);
+      if (typeof evaluated === 'string') return evaluated;
+      ({ reason } = evaluated);
+      return undefined;
+    };
+    try {
+      return await awaitObject(this.#watching, from, name, decide, until);
+    } catch (error) {
+      throw isTimeout(until) ? sandboxNotRunning(id, reason, error) : error;
+    }
+  }
+
+  async #setMode(
+    id: string,
+    name: string,
+    operatingMode: 'Running' | 'Suspended',
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const sandbox = await this.sandbox(name, signal);
+    if (sandbox === undefined) throw sandboxNotRunning(id, 'its Sandbox has gone');
+    if ((sandbox.spec?.operatingMode ?? 'Running') === operatingMode) return;
+    const patch = [
+      { op: 'test', path: '/metadata/uid', value: sandbox.metadata.uid },
+      { op: 'add', path: '/spec/operatingMode', value: operatingMode },
+    ] as const;
+    await this.#watching.client.jsonPatch(this.#sandboxes, name, patch, signal);
+  }
+
+  #gone(
+    id: string,
+    from: Collection,
+    object: { readonly name: string; readonly uid: string },
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    return awaitGone(this.#watching, id, from, object, limited(signal, this.#settleWithinMs));
+  }
+}

@@ -1,0 +1,130 @@
+import { SANDBOX_LABELS, selector } from '#constructs/names.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { WarmPool, WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
+import { missingFromPool } from '#core/sandboxes/warm-pool.ts';
+import { type Collection, collection, type Kind } from '../client/kubernetes-object.ts';
+import type { KubernetesClient } from '../client/kubernetes-client.ts';
+import { KubernetesError } from '../client/kubernetes-error.ts';
+import type { KubernetesObject } from '../client/kubernetes-object.ts';
+import { type Claim, CLAIMS_API, SANDBOX_CLAIMS } from './claim-state.ts';
+import { claimState } from './claim-state.ts';
+
+const SANDBOX_WARM_POOLS: Kind = { ...CLAIMS_API, plural: 'sandboxwarmpools' };
+
+/** What is read of a SandboxWarmPool. */
+interface PoolObject extends KubernetesObject {
+  readonly spec?: { readonly replicas?: number };
+  readonly status?: { readonly readyReplicas?: number };
+}
+
+export interface AgentSandboxPoolOptions {
+  /** Closed by whoever made it. */
+  readonly client: KubernetesClient;
+  readonly namespace: string;
+  /** Name of the SandboxWarmPool. */
+  readonly warmPool: string;
+  readonly config: WarmPoolConfig;
+}
+
+/** A pool that gives way to callers. */
+export interface AgentSandboxPool extends WarmPool {
+  /**
+   * Ends what waits in the pool, so that callers get its room; the next `prime` without a waiting
+   * caller fills it again. A pod keeps its priority when it is claimed, so a
+   * PriorityClass for waiting pods would let others preempt claimed sandboxes.
+   */
+  makeRoom(): Promise<void>;
+}
+
+/**
+ * The SandboxWarmPool of claims that ask for no image. Its controller makes, replaces and hands out
+ * the sandboxes; here only how many is said, by its scale subresource. With a target of 0 what the
+ * operator said is left alone.
+ */
+export function createAgentSandboxPool({
+  client,
+  namespace,
+  warmPool,
+  config,
+}: AgentSandboxPoolOptions): AgentSandboxPool {
+  const pools = collection(SANDBOX_WARM_POOLS, namespace);
+  const claims = collection(SANDBOX_CLAIMS, namespace);
+  const reportingErrors = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      throw poolError(warmPool, pools, error);
+    }
+  };
+  const scale = (replicas: number, signal: AbortSignal | undefined) =>
+    reportingErrors(async () => {
+      const { spec } = await client.get<PoolObject>(pools, warmPool, signal);
+      if (spec?.replicas === replicas) return;
+      await client.mergePatch(pools, `${warmPool}/scale`, { spec: { replicas } }, signal);
+    });
+  return {
+    stats: (signal) =>
+      reportingErrors(async () => {
+        const [{ status }, assigned] = await Promise.all([
+          client.get<PoolObject>(pools, warmPool, signal),
+          countOf(client, claims, signal),
+        ]);
+        const warm = status?.readyReplicas ?? 0;
+        return {
+          warm,
+          assigned,
+          total: warm + assigned,
+          config,
+          maxInstances: config.maxInstances || null,
+        };
+      }),
+    prime: async (signal) => {
+      if (config.warmTarget === 0) return;
+      if (await reportingErrors(() => hasWaiting(client, claims, signal))) return;
+      const assigned =
+        config.maxInstances === 0 ? 0 : await reportingErrors(() => countOf(client, claims, signal));
+      await scale(missingFromPool(0, assigned, config), signal);
+    },
+    refresh: () => Promise.resolve(),
+    drain: (signal) => scale(0, signal),
+    makeRoom: async () => {
+      // What the operator said is left alone.
+      if (config.warmTarget > 0) await scale(0, undefined);
+    },
+    take: () => Promise.resolve(undefined),
+    close: () => Promise.resolve(),
+  };
+}
+
+/** Those of every pool: a list without specs does not tell of which. */
+async function countOf(
+  client: KubernetesClient,
+  claims: Collection,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  let count = 0;
+  const query = { labelSelector: selector(SANDBOX_LABELS), metadataOnly: true };
+  for await (const _ of client.list(claims, query, signal)) count += 1;
+  return count;
+}
+
+/** Whether a caller waits for a sandbox: what would be kept ready could take its room. */
+async function hasWaiting(
+  client: KubernetesClient,
+  claims: Collection,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  for await (const claim of client.list<Claim>(claims, { labelSelector: selector(SANDBOX_LABELS) }, signal)) {
+    if (claimState(claim).state === 'creating') return true;
+  }
+  return false;
+}
+
+function poolError(warmPool: string, { plural }: Collection, error: unknown): unknown {
+  if (!(error instanceof KubernetesError)) return error;
+  return new PortholeError(
+    'exec_transport_error',
+    `Warm pool ${warmPool}: the cluster refuses it (${error.message}). Look whether the pool stands, and whether the functions may get ${plural} and patch ${plural}/scale.`,
+    { cause: error },
+  );
+}

@@ -1,0 +1,97 @@
+import type { Kind, KubernetesObject } from '../client/kubernetes-object.ts';
+import { type Condition, describeCondition } from './pod-state.ts';
+
+export const CLAIMS_API = { group: 'extensions.agents.x-k8s.io', version: 'v1beta1' } as const;
+export const SANDBOX_CLAIMS: Kind = { ...CLAIMS_API, plural: 'sandboxclaims' };
+export const SANDBOXES: Kind = { group: 'agents.x-k8s.io', version: 'v1beta1', plural: 'sandboxes' };
+
+/** What is read of a SandboxClaim. */
+export interface Claim extends KubernetesObject {
+  readonly status?: {
+    readonly conditions?: readonly Condition[];
+    readonly sandbox?: { readonly name?: string };
+  };
+}
+
+/** What is read of a Sandbox. */
+export interface ClaimedSandbox extends KubernetesObject {
+  readonly spec?: { readonly operatingMode?: string };
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+/**
+ * On a Sandbox: its pod, where that is not named like it. Empty or absent while it is suspended.
+ */
+const POD_NAME = 'agents.x-k8s.io/pod-name';
+
+export function podNameOf({ metadata }: ClaimedSandbox): string {
+  return metadata.annotations?.[POD_NAME] || metadata.name;
+}
+
+/** What a claim is to its sandbox. */
+export type ClaimState =
+  | { readonly state: 'absent' }
+  | { readonly state: 'ending'; readonly reason: string }
+  /** It has a Sandbox that is ready. */
+  | { readonly state: 'bound'; readonly sandbox: string; readonly reason: string }
+  | { readonly state: 'suspended'; readonly sandbox: string; readonly reason: string }
+  | { readonly state: 'creating'; readonly reason: string; readonly sandbox: string | undefined }
+  /** It will never have a Sandbox that is ready. */
+  | { readonly state: 'failed'; readonly reason: string; readonly sandbox: string | undefined };
+
+/** The reasons that agent-sandbox's own client gives up at. */
+const FINAL = new Set([
+  'WarmPoolNotFound',
+  'TemplateNotFound',
+  'InvalidMetadata',
+  'EnvVarsInjectionRejected',
+  'VolumeClaimTemplatesError',
+  'InvalidConfiguration',
+  'ClaimExpired',
+  'SandboxExpired',
+  'PodFailed',
+  'PodSucceeded',
+]);
+
+export function claimState(claim: Claim | undefined): ClaimState {
+  if (claim === undefined) return { state: 'absent' };
+  if (claim.metadata.deletionTimestamp !== undefined)
+    return { state: 'ending', reason: 'its removal has begun' };
+  const sandbox = claim.status?.sandbox?.name || undefined;
+  const ready = presentCondition(claim, 'Ready');
+  if (ready?.status === 'True' && sandbox !== undefined)
+    return { state: 'bound', sandbox, reason: 'its claim is bound' };
+  const reason =
+    ready?.status === 'False'
+      ? describeCondition(ready, 'its claim is not ready')
+      : 'its claim is not bound yet';
+  if (ready?.status === 'False' && FINAL.has(ready.reason ?? '')) return { state: 'failed', reason, sandbox };
+  if (ready?.reason === 'SandboxSuspended' && sandbox !== undefined)
+    return { state: 'suspended', sandbox, reason };
+  return { state: 'creating', reason, sandbox };
+}
+
+/** A condition that was judged on the object as it is now. */
+function presentCondition(
+  object: KubernetesObject & { readonly status?: { readonly conditions?: readonly Condition[] } },
+  type: string,
+): Condition | undefined {
+  const found = object.status?.conditions?.find((condition) => condition.type === type);
+  const { generation = 0 } = object.metadata;
+  return (found?.observedGeneration ?? generation) < generation ? undefined : found;
+}
+
+/** Whether a Sandbox is ready, as its controller sees it. */
+export type SandboxReadiness =
+  | { readonly state: 'ready'; readonly podName: string }
+  | { readonly state: 'waiting'; readonly reason: string }
+  | { readonly state: 'failed'; readonly reason: string };
+
+export function sandboxReadiness(sandbox: ClaimedSandbox | undefined): SandboxReadiness {
+  if (sandbox === undefined) return { state: 'failed', reason: 'its Sandbox has gone' };
+  const ready = presentCondition(sandbox, 'Ready');
+  if (ready?.status === 'True') return { state: 'ready', podName: podNameOf(sandbox) };
+  if (ready === undefined) return { state: 'waiting', reason: 'its Sandbox is coming up' };
+  const reason = describeCondition(ready, 'its Sandbox is not ready');
+  return { state: FINAL.has(ready.reason ?? '') ? 'failed' : 'waiting', reason };
+}

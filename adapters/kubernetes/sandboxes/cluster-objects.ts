@@ -1,0 +1,202 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { isSandboxId, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
+import { ANNOTATIONS, sandboxObjectName } from '#constructs/names.ts';
+import { type Repetition, retryDelay } from '../client/exchange.ts';
+import type { KubernetesClient } from '../client/kubernetes-client.ts';
+import { errorFromAnswer, isReason, KubernetesError } from '../client/kubernetes-error.ts';
+import type { Collection, KubernetesObject, ObjectMeta } from '../client/kubernetes-object.ts';
+import type { ClusterStreams } from './cluster-streams.ts';
+
+interface WatchEvent<T> {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly object: T;
+}
+
+/** The API server ends a watch after this long, in seconds. */
+const WATCH_SECONDS = 240;
+
+/** Longest event: etcd takes objects of 1.5 MiB. */
+const MAX_LINE = 4 * 1024 * 1024;
+
+/**
+ * What happens to one object after the given version; without one, first the object as it is, where
+ * there is one. Ends when the API server ends it.
+ * @throws KubernetesError, `Expired` where the version is too old
+ */
+export async function* watchObject<T extends KubernetesObject>(
+  streams: ClusterStreams,
+  from: Collection,
+  name: string,
+  since: string | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<WatchEvent<T>, void, undefined> {
+  const query = new URLSearchParams({
+    watch: 'true',
+    fieldSelector: `metadata.name=${name}`,
+    timeoutSeconds: String(WATCH_SECONDS),
+    ...(since !== undefined && { resourceVersion: since }),
+  });
+  const what = `watch ${from.plural} ${name}`;
+  const body = await streams.body({ path: `${from.path}?${query.toString()}`, what }, signal);
+  body.setEncoding('utf8');
+  let rest = '';
+  for await (const piece of body) {
+    const lines = `${rest}${String(piece)}`.split('\n');
+    rest = lines.pop() ?? '';
+    if (rest.length > MAX_LINE) throw new Error(`${what}: an event of more than ${MAX_LINE} characters`);
+    for (const line of lines) {
+      const event = JSON.parse(line) as { type: string; object: T & { code?: number } };
+      if (event.type === 'ERROR') {
+        throw errorFromAnswer(what, event.object.code ?? 500, undefined, JSON.stringify(event.object));
+      }
+      if (event.type !== 'BOOKMARK') yield event as WatchEvent<T>;
+    }
+  }
+}
+
+export interface Watching {
+  readonly client: KubernetesClient;
+  readonly streams: ClusterStreams;
+}
+
+/**
+ * Before a watch that has failed is taken up again, in milliseconds: doubles with every failure in
+ * a row.
+ */
+const AGAIN_MS = { first: 250, longest: 4_000 };
+
+/** The object; undefined where there is none. */
+export async function find<T extends KubernetesObject>(
+  client: KubernetesClient,
+  from: Collection,
+  name: string,
+  signal?: AbortSignal,
+): Promise<T | undefined> {
+  try {
+    return await client.get<T>(from, name, signal);
+  } catch (error) {
+    if (isReason(error, 'NotFound')) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Waits, by watch, until `decide` says something of the object or of its absence; what it throws
+ * ends the wait. A watch that breaks or expires is taken up again: only the signal, or an API
+ * server that refuses, ends the wait otherwise.
+ */
+export async function awaitObject<T extends KubernetesObject, R>(
+  { client, streams }: Watching,
+  from: Collection,
+  name: string,
+  decide: (object: T | undefined) => R | undefined,
+  signal: AbortSignal,
+): Promise<R> {
+  for (let failures = 0; ; ) {
+    const object = await find<T>(client, from, name, signal);
+    const decided = decide(object);
+    if (decided !== undefined) return decided;
+    const since = object?.metadata.resourceVersion;
+    const ended = new AbortController();
+    let refused: unknown;
+    try {
+      const events = watchObject<T>(streams, from, name, since, AbortSignal.any([signal, ended.signal]));
+      for (;;) {
+        const next = await events.next().catch((error: unknown) => {
+          refused = error;
+          return { done: true } as const;
+        });
+        if (next.done) break;
+        failures = 0;
+        const then = decide(next.value.type === 'DELETED' ? undefined : next.value.object);
+        if (then !== undefined) return then;
+      }
+    } finally {
+      ended.abort();
+    }
+    signal.throwIfAborted();
+    if (refused instanceof KubernetesError && (refused.status === 401 || refused.status === 403))
+      throw refused;
+    if (refused === undefined) continue;
+    failures += 1;
+    const delay = againAfter(refused, failures);
+    await pause(delay, undefined, { signal }).catch(() => signal.throwIfAborted());
+  }
+}
+
+function againAfter(refused: unknown, failures: number): number {
+  const grown = Math.min(AGAIN_MS.first * 2 ** (failures - 1), AGAIN_MS.longest);
+  const asked = refused instanceof KubernetesError ? refused.retryAfterMs : undefined;
+  return Math.max(grown, asked ?? 0);
+}
+
+/**
+ * A call whose answer was lost is made again: whether it took effect shows then. What is refused
+ * for good has been tried often enough.
+ */
+const REPEAT: Repetition = { inDoubt: true, conflict: false };
+
+/** Makes an object; undefined where there is one of its name already. */
+export async function makeObject(
+  client: KubernetesClient,
+  into: Collection,
+  manifest: object,
+  signal: AbortSignal | undefined,
+): Promise<KubernetesObject | undefined> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await client.create(into, manifest, signal);
+    } catch (error) {
+      if (isReason(error, 'AlreadyExists')) return undefined;
+      const isUnknown = error instanceof KubernetesError && error.inDoubt;
+      const delay = isUnknown ? retryDelay(error, tries, REPEAT, Math.random()) : undefined;
+      if (delay === undefined) throw error;
+      await pause(delay, undefined, { signal }).catch(() => signal?.throwIfAborted());
+    }
+  }
+}
+
+/** Whether it is a time limit that ended a wait, and not whoever asked for it. */
+export function isTimeout({ aborted, reason }: AbortSignal): boolean {
+  return aborted && reason instanceof DOMException && reason.name === 'TimeoutError';
+}
+
+/** The caller's signal, and a limit of our own. */
+export function limited(signal: AbortSignal | undefined, withinMs: number): AbortSignal {
+  const limit = AbortSignal.timeout(withinMs);
+  return signal === undefined ? limit : AbortSignal.any([signal, limit]);
+}
+
+/** Waits until an object has really gone; another that has taken its name counts as none. */
+export async function awaitGone(
+  watching: Watching,
+  id: string,
+  from: Collection,
+  { name, uid }: { readonly name: string; readonly uid: string },
+  until: AbortSignal,
+): Promise<void> {
+  const gone = (object: KubernetesObject | undefined) => (object?.metadata.uid === uid ? undefined : true);
+  try {
+    await awaitObject(watching, from, name, gone, until);
+  } catch (error) {
+    if (isTimeout(until)) throw transportError(id, `${from.plural} ${name} is still there`, error);
+    throw error;
+  }
+}
+
+/**
+ * The manifest with the sandbox's id, which its name may hold only a hash of, and further
+ * annotations.
+ */
+export function annotated(manifest: object, id: string, more: Readonly<Record<string, string>> = {}): object {
+  const { metadata, ...rest } = manifest as { metadata: { annotations?: Readonly<Record<string, string>> } };
+  const annotations = { ...metadata.annotations, ...more, [ANNOTATIONS.sandbox]: id };
+  return { ...rest, metadata: { ...metadata, annotations } };
+}
+
+/** The id of the sandbox that an object belongs to; undefined where the object is not ours. */
+export function sandboxIdOf({ name, annotations, labels }: ObjectMeta): string | undefined {
+  const id = annotations?.[ANNOTATIONS.sandbox];
+  if (id === undefined || !isSandboxId(id) || sandboxObjectName(id) !== name) return undefined;
+  return labels?.['app.kubernetes.io/managed-by'] === 'porthole' ? id : undefined;
+}

@@ -1,0 +1,102 @@
+import type { Duplex } from 'node:stream';
+import type { GuestClient } from '#adapters/guest/guest-client.ts';
+import type {
+  Enforcement,
+  ExecCommand,
+  ExecProcess,
+  GuestAnswer,
+  GuestCall,
+  SandboxObservation,
+  SandboxProvider,
+  SandboxSize,
+  SandboxSpec,
+} from '#core/sandboxes/sandbox-provider.ts';
+import type { ClusterAccess } from '../client/cluster-access.ts';
+import { collection, PODS } from '../client/kubernetes-object.ts';
+import type { KubernetesClient } from '../client/kubernetes-client.ts';
+import { type GuestAccess, PodGuests } from './pod-guests.ts';
+import type { RunningPod } from './pod-state.ts';
+import { portError } from './cluster-errors.ts';
+import { CLUSTER_ENFORCEMENT } from './cluster-errors.ts';
+import { type ClusterStreams, openClusterStreams } from './cluster-streams.ts';
+
+export interface ClusterProviderOptions {
+  /** Closed by whoever made it, after the provider. */
+  readonly client: KubernetesClient;
+  /** For streams, which have connections of their own. */
+  readonly access: ClusterAccess;
+  /** Where the sandboxes live. */
+  readonly namespace: string;
+  /** Their pods run the guest, which everything that happens inside goes through. */
+  readonly guest: GuestAccess;
+  /** Longest time for a sandbox to come up or to go, in milliseconds. @default 180,000 */
+  readonly settleWithinMs?: number | undefined;
+  /** Longest time for the scheduler to find a node, in milliseconds. @default 20,000 */
+  readonly nodeWithinMs?: number | undefined;
+  /** Longest wait for the API server to open a stream, in milliseconds. @default 30,000 */
+  readonly openWithinMs?: number | undefined;
+}
+
+/**
+ * What sandboxes of a cluster have in common: how they come and go differs, what happens inside
+ * does not.
+ */
+export abstract class ClusterProvider implements SandboxProvider {
+  abstract readonly name: 'kubernetes' | 'agent-sandbox';
+  abstract readonly defaultSize: SandboxSize;
+  protected readonly streams: ClusterStreams;
+  protected readonly guests: PodGuests;
+
+  constructor({ access, namespace, guest, openWithinMs }: ClusterProviderOptions) {
+    this.streams = openClusterStreams(access, openWithinMs);
+    this.guests = new PodGuests({ ...guest, streams: this.streams, pods: collection(PODS, namespace) });
+  }
+
+  abstract runsImage(reference: string): Promise<boolean>;
+  abstract create(spec: SandboxSpec, signal?: AbortSignal): Promise<void>;
+  abstract inspect(id: string, signal?: AbortSignal): Promise<SandboxObservation>;
+  abstract stop(id: string, signal?: AbortSignal): Promise<void>;
+  abstract resume(id: string, signal?: AbortSignal): Promise<void>;
+  abstract destroy(id: string, signal?: AbortSignal): Promise<void>;
+  abstract list(signal?: AbortSignal): AsyncIterable<string>;
+
+  /** The sandbox's pod; rejects as the port says where it cannot take commands. */
+  protected abstract running(id: string, signal: AbortSignal | undefined): Promise<RunningPod>;
+
+  enforcement(): Promise<Enforcement> {
+    return Promise.resolve(CLUSTER_ENFORCEMENT);
+  }
+
+  exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
+    return this.told(id, async () => (await this.guestOf(id, signal)).exec(command, signal));
+  }
+
+  dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
+    return this.told(id, async () => (await this.guestOf(id, signal)).dial(port, signal));
+  }
+
+  callGuest(id: string, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
+    return this.told(id, async () => (await this.guestOf(id, signal)).call(call, signal));
+  }
+
+  guestOf(id: string, signal?: AbortSignal): Promise<GuestClient> {
+    return this.told(id, async () => {
+      signal?.throwIfAborted();
+      return this.guests.client(id, await this.running(id, signal));
+    });
+  }
+
+  close(): Promise<void> {
+    this.guests.close();
+    this.streams.close();
+    return Promise.resolve();
+  }
+
+  protected async told<T>(id: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw portError(id, error);
+    }
+  }
+}

@@ -1,0 +1,146 @@
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import { GuestClient } from '#adapters/guest/guest-client.ts';
+import { sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
+import { PortholeError } from '#core/errors.ts';
+import { GUEST_PORT, type GuestKeys, operationOf, SANDBOX_HEADER } from '#guest/protocol/guest-pod.ts';
+import type { Collection } from '../client/kubernetes-object.ts';
+import type { ClusterStreams } from './cluster-streams.ts';
+import type { RunningPod } from './pod-state.ts';
+import { FORWARD_SUBPROTOCOL } from './forward-messages.ts';
+import { PortStream } from './port-stream.ts';
+
+/** Longest time for a pod to accept a connection, in milliseconds. */
+const CONNECT_MS = 10_000;
+
+/** Between two calls of a guest that is still starting, in milliseconds. */
+const PAUSE_MS = 50;
+
+/** What callers meet while a guest is still starting. */
+const STARTING = new Set<string>(['exec_transport_error', 'nothing_listens']);
+
+/** For a pod of an older Porthole, or of a template that is not Porthole's. */
+const NO_GUEST = 'its pod runs no guest; stop and resume it, or put the guest into its template';
+
+/**
+ * How guests are reached: at their pods' addresses within the cluster, by port-forwards from
+ * outside.
+ */
+export type GuestReach = 'address' | 'forward';
+
+export interface GuestAccess {
+  readonly keys: GuestKeys;
+  readonly reach: GuestReach;
+}
+
+export interface PodGuestsOptions extends GuestAccess {
+  readonly streams: ClusterStreams;
+  readonly pods: Collection;
+  /** @default GUEST_PORT */
+  readonly port?: number | undefined;
+}
+
+/** The guests in the pods of a namespace. */
+export class PodGuests {
+  readonly #options: PodGuestsOptions;
+  readonly #open = new Set<Duplex>();
+
+  constructor(options: PodGuestsOptions) {
+    this.#options = options;
+  }
+
+  /** @throws PortholeError `sandbox_not_running` where the pod runs no guest */
+  client(id: string, pod: RunningPod): GuestClient {
+    if (pod.guestKeys === undefined) throw sandboxNotRunning(id, NO_GUEST);
+    return new GuestClient({
+      sandboxId: id,
+      headers: { [SANDBOX_HEADER]: id },
+      authorization: (operation) => this.#token(id, pod, operation),
+      connect: (signal) => this.#connect(id, pod, signal),
+    });
+  }
+
+  /** Resolves once the guest of a pod that has just started answers. */
+  async ready(id: string, pod: RunningPod, signal: AbortSignal): Promise<void> {
+    const guest = this.client(id, pod);
+    for (;;) {
+      try {
+        await guest.health(signal);
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (error instanceof PortholeError && !STARTING.has(error.code)) throw error;
+        await pause(PAUSE_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+      }
+    }
+  }
+
+  close(): void {
+    for (const stream of this.#open) stream.destroy();
+  }
+
+  #token(id: string, { uid, guestKeys = '' }: RunningPod, operation: string): string {
+    const [method = '', path = ''] = operation.split(' ');
+    const claims = { audience: uid, operation: operationOf(method, path) };
+    const token = this.#options.keys.sign(guestKeys, claims);
+    if (token !== undefined) return `Bearer ${token}`;
+    throw sandboxNotRunning(
+      id,
+      'its guest knows none of the signing keys; put the old one back, or stop and resume the sandbox',
+    );
+  }
+
+  async #connect(id: string, pod: RunningPod, signal: AbortSignal | undefined): Promise<Duplex> {
+    signal?.throwIfAborted();
+    const stream =
+      this.#options.reach === 'address'
+        ? await reachAddress(id, pod, this.#options.port ?? GUEST_PORT, signal)
+        : await this.#forward(id, pod, signal);
+    this.#open.add(stream);
+    stream.once('close', () => this.#open.delete(stream));
+    return stream;
+  }
+
+  async #forward(id: string, pod: RunningPod, signal: AbortSignal | undefined): Promise<Duplex> {
+    const { streams, pods } = this.#options;
+    const path = `${pods.path}/${pod.name}/portforward?ports=${GUEST_PORT}`;
+    const request = { path, what: `portforward to pods ${pod.name}` };
+    const socket = await streams.socket(request, FORWARD_SUBPROTOCOL, signal);
+    return new PortStream(socket, { id, port: GUEST_PORT });
+  }
+}
+
+async function reachAddress(
+  id: string,
+  pod: RunningPod,
+  port: number,
+  signal: AbortSignal | undefined,
+): Promise<Duplex> {
+  if (pod.address === undefined) throw transportError(id, 'its pod has no address yet');
+  const socket = connect({ host: pod.address, port, allowHalfOpen: true, noDelay: true });
+  const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
+  const abort = (): void => reject(signal?.reason as Error);
+  const late = setTimeout(
+    () =>
+      reject(
+        transportError(
+          id,
+          `its pod does not accept on port ${GUEST_PORT}; a NetworkPolicy may keep it from the functions`,
+        ),
+      ),
+    CONNECT_MS,
+  );
+  signal?.addEventListener('abort', abort, { once: true });
+  socket.once('connect', () => resolve(socket));
+  socket.on('error', reject);
+  try {
+    return await promise;
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  } finally {
+    clearTimeout(late);
+    signal?.removeEventListener('abort', abort);
+  }
+}

@@ -1,0 +1,184 @@
+import { type StoredSpec, storedSpecText, readStoredSpec } from '#adapters/sandboxes/stored-spec.ts';
+import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
+import { DOMAIN, sandboxObjectName } from '#constructs/names.ts';
+import type { SandboxPodProps } from '#constructs/sandbox-pod.ts';
+import { SANDBOX_SIZE } from '#constructs/sandbox-size.ts';
+import type { SandboxSize, SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
+import { type Collection, collection, PODS, VOLUME_CLAIMS } from '../client/kubernetes-object.ts';
+import type { KubernetesObject } from '../client/kubernetes-object.ts';
+import { find, type Watching } from './cluster-objects.ts';
+import { makeObject } from './cluster-objects.ts';
+import { awaitGone, limited } from './cluster-objects.ts';
+import { notOurs } from './cluster-errors.ts';
+import { annotated, sandboxIdOf } from './cluster-objects.ts';
+import { awaitPod, withNode } from './await-pod.ts';
+import type { Pod } from './pod-state.ts';
+import { podState, type RunningPod } from './pod-state.ts';
+
+/** What is particular to the pods of an installation. */
+export type SandboxPodSettings = Omit<SandboxPodProps, 'namespace' | 'sandboxId' | 'image'>;
+
+/** On a sandbox's volume: what its pod is made of when it starts again. */
+const IMAGE = `${DOMAIN}/image`;
+const SPEC = `${DOMAIN}/spec`;
+
+/** The size of a pod that asks for none. */
+export function sizeOf({
+  cpuLimitMillis = SANDBOX_SIZE.cpuLimitMillis,
+  memoryMebibytes = SANDBOX_SIZE.memoryMebibytes,
+  workspaceMebibytes = SANDBOX_SIZE.workspaceMebibytes,
+}: Omit<SandboxPodSettings, 'guestKeys'>): SandboxSize {
+  return { cpu: cpuLimitMillis / 1_000, memoryMb: memoryMebibytes, diskMb: workspaceMebibytes };
+}
+
+/**
+ * Makes and removes the pod and the volume of a sandbox. Every step may be repeated, by anybody,
+ * after a crash anywhere.
+ */
+export class PodLife {
+  readonly #watching: Watching;
+  readonly #pods: Collection;
+  readonly #volumes: Collection;
+  readonly #namespace: string;
+  readonly #image: string;
+  readonly #settings: SandboxPodSettings;
+  readonly #settleWithinMs: number;
+  readonly #nodeWithinMs: number;
+
+  constructor(
+    watching: Watching,
+    namespace: string,
+    image: string,
+    settings: SandboxPodSettings,
+    settleWithinMs: number,
+    nodeWithinMs: number,
+  ) {
+    this.#watching = watching;
+    this.#pods = collection(PODS, namespace);
+    this.#volumes = collection(VOLUME_CLAIMS, namespace);
+    this.#namespace = namespace;
+    this.#image = image;
+    this.#settings = settings;
+    this.#settleWithinMs = settleWithinMs;
+    this.#nodeWithinMs = nodeWithinMs;
+  }
+
+  /** The sandbox's volume, not on its way out. @throws PortholeError `sandbox_not_found` */
+  async volume(id: string, signal: AbortSignal | undefined): Promise<KubernetesObject> {
+    const volume = await find(this.#watching.client, this.#volumes, sandboxObjectName(id), signal);
+    const isOurs = volume !== undefined && sandboxIdOf(volume.metadata) === id;
+    if (!isOurs || volume.metadata.deletionTimestamp !== undefined) throw sandboxNotFound(id);
+    return volume;
+  }
+
+  /** Makes the sandbox's volume where there is none; one on its way out is seen off first. */
+  async keepVolume(
+    { id, image, ...spec }: SandboxSpec,
+    signal: AbortSignal | undefined,
+  ): Promise<KubernetesObject> {
+    const { volumeClaim } = await this.#manifests(id, image, spec);
+    const kept = storedSpecText(spec);
+    const manifest = annotated(volumeClaim, id, {
+      [IMAGE]: image ?? this.#image,
+      ...(kept !== undefined && { [SPEC]: kept }),
+    });
+    const name = sandboxObjectName(id);
+    for (;;) {
+      const made = await makeObject(this.#watching.client, this.#volumes, manifest, signal);
+      const volume = made ?? (await find(this.#watching.client, this.#volumes, name, signal));
+      if (volume !== undefined && sandboxIdOf(volume.metadata) !== id) {
+        throw notOurs(id, this.#volumes, volume);
+      }
+      if (volume !== undefined && volume.metadata.deletionTimestamp === undefined) return volume;
+      await this.remove(id, signal);
+    }
+  }
+
+  /**
+   * Brings the pod up on the sandbox's volume. @throws PortholeError `sandbox_not_running` with
+   * what keeps it, `capacity_exceeded`
+   */
+  async run(id: string, volume: KubernetesObject, signal: AbortSignal | undefined): Promise<RunningPod> {
+    const name = sandboxObjectName(id);
+    for (;;) {
+      const found = await find<Pod>(this.#watching.client, this.#pods, name, signal);
+      const now = podState(found);
+      if (now.state === 'running') return now.pod;
+      if (now.state === 'ended' || now.state === 'ending') await this.endPod(id, signal);
+      else {
+        if (now.state === 'absent') await this.#makePod(id, volume.metadata.annotations, signal);
+        const stopped = () => sandboxNotRunning(id, 'it was stopped while it came up');
+        return withNode(
+          id,
+          this.limit(signal),
+          (until) => find<Pod>(this.#watching.client, this.#pods, name, until),
+          (until) => awaitPod(this.#watching, this.#pods, name, id, until, stopped),
+          this.#nodeWithinMs,
+        );
+      }
+    }
+  }
+
+  /** Ends the pod; resolves once it has really gone. */
+  async endPod(id: string, signal: AbortSignal | undefined): Promise<void> {
+    await this.#removeObject(this.#pods, id, signal);
+  }
+
+  /**
+   * Removes pod and volume; resolves once both have really gone. The volume is marked first, so
+   * that nobody starts a pod on it any more.
+   */
+  async remove(id: string, signal: AbortSignal | undefined): Promise<void> {
+    const { client } = this.#watching;
+    const name = sandboxObjectName(id);
+    const volume = await find(client, this.#volumes, name, signal);
+    if (volume !== undefined && sandboxIdOf(volume.metadata) === id) {
+      await client.delete(this.#volumes, name, { uid: volume.metadata.uid }, signal);
+    }
+    await this.endPod(id, signal);
+    await this.#removeObject(this.#volumes, id, signal);
+  }
+
+  /** The caller's signal, and the longest time that a sandbox may take to come up or to go. */
+  limit(signal: AbortSignal | undefined): AbortSignal {
+    return limited(signal, this.#settleWithinMs);
+  }
+
+  async #makePod(
+    id: string,
+    { [IMAGE]: image, [SPEC]: spec }: Readonly<Record<string, string>> = {},
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const { pod } = await this.#manifests(id, image, readStoredSpec(spec));
+    await makeObject(this.#watching.client, this.#pods, annotated(pod, id), signal);
+  }
+
+  async #manifests(id: string, image: string | undefined, { resources = {}, network }: StoredSpec) {
+    // Loaded by those who make sandboxes alone: it brings half a megabyte of code along.
+    const { sandboxPodManifests } = await import('#constructs/sandbox-pod.ts');
+    const { cpu, memoryMb, diskMb } = resources;
+    return sandboxPodManifests({
+      ...this.#settings,
+      ...(cpu !== undefined && { cpuLimitMillis: Math.round(cpu * 1_000) }),
+      ...(memoryMb !== undefined && { memoryMebibytes: memoryMb }),
+      ...(diskMb !== undefined && { workspaceMebibytes: diskMb }),
+      ...(network === true && { network }),
+      namespace: this.#namespace,
+      sandboxId: id,
+      image: image ?? this.#image,
+    });
+  }
+
+  /**
+   * Deletes what is the sandbox's own and waits until it has gone; whoever comes after it under its
+   * name is left alone.
+   */
+  async #removeObject(from: Collection, id: string, signal: AbortSignal | undefined): Promise<void> {
+    const name = sandboxObjectName(id);
+    const found = await find(this.#watching.client, from, name, signal);
+    if (found === undefined || sandboxIdOf(found.metadata) !== id) return;
+    const { uid } = found.metadata;
+    await this.#watching.client.delete(from, name, { uid }, signal);
+    await awaitGone(this.#watching, id, from, { name, uid }, this.limit(signal));
+  }
+}

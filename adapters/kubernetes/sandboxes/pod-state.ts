@@ -1,0 +1,133 @@
+import { guestKeysOf } from '#guest/protocol/guest-pod.ts';
+import type { KubernetesObject } from '../client/kubernetes-object.ts';
+
+/** What is read of a pod. */
+export interface Pod extends KubernetesObject {
+  readonly spec?: {
+    readonly containers?: readonly { readonly name: string; readonly command?: readonly string[] }[];
+  };
+  readonly status?: {
+    readonly phase?: string;
+    readonly reason?: string;
+    readonly message?: string;
+    readonly podIPs?: readonly { readonly ip: string }[];
+    readonly conditions?: readonly Condition[];
+    readonly containerStatuses?: readonly ContainerStatus[];
+  };
+}
+
+export interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly observedGeneration?: number;
+}
+
+interface ContainerState {
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+interface ContainerStatus {
+  readonly name: string;
+  readonly state?: {
+    readonly running?: object;
+    readonly waiting?: ContainerState;
+    readonly terminated?: ContainerState;
+  };
+}
+
+/** A pod whose guest can be called. */
+export interface RunningPod {
+  readonly name: string;
+  readonly uid: string;
+  /** In the cluster's network. */
+  readonly address?: string | undefined;
+  /** The public keys that its guest knows; undefined where it runs none. */
+  readonly guestKeys?: string | undefined;
+}
+
+/** What a pod is to its sandbox. */
+type PodState =
+  | { readonly state: 'absent' }
+  | { readonly state: 'running'; readonly pod: RunningPod }
+  /**
+   * Comes up, unless it is hopeless: nothing but another pod would help. `hasNoNode`: the scheduler
+   * finds no node for it, and `reason` is why.
+   */
+  | {
+      readonly state: 'creating';
+      readonly reason: string;
+      readonly isHopeless: boolean;
+      readonly hasNoNode?: true;
+    }
+  /** It has ended and stays so. */
+  | { readonly state: 'ended'; readonly reason: string }
+  | { readonly state: 'ending'; readonly reason: string };
+
+/** The kubelet will say nothing else of such a container. */
+const HOPELESS = new Set(['InvalidImageName', 'ErrImageNeverPull']);
+
+/**
+ * Nor of such an image, which it takes for one that may yet come: the words of the library that
+ * container runtimes read names with.
+ */
+const NO_IMAGE = 'invalid reference format';
+
+/** For a pod whose image lacks it. */
+const NO_GUEST =
+  "its image has no /porthole: add the line `COPY --from=porthole/guest /porthole /porthole` to its Dockerfile, with the name of your image that holds the guest's folder";
+
+export function podState(pod: Pod | undefined): PodState {
+  if (pod === undefined) return { state: 'absent' };
+  const { metadata, spec, status = {} } = pod;
+  if (metadata.deletionTimestamp !== undefined) return { state: 'ending', reason: 'it is being stopped' };
+  if (status.phase === 'Failed' || status.phase === 'Succeeded') {
+    return { state: 'ended', reason: describeCondition(status, `its pod has ${status.phase.toLowerCase()}`) };
+  }
+  const names = spec?.containers?.map(({ name }) => name) ?? [];
+  const container = names.includes('sandbox') ? 'sandbox' : names[0];
+  const found = status.containerStatuses?.find(({ name }) => name === container);
+  const condition = (type: string) => status.conditions?.find((each) => each.type === type);
+  const ready = condition('Ready');
+  if (ready?.status === 'True' && container !== undefined && found?.state?.running !== undefined) {
+    const { name, uid } = metadata;
+    const address = status.podIPs?.[0]?.ip;
+    const guestKeys = guestKeysOf(spec?.containers?.find((each) => each.name === container)?.command);
+    return {
+      state: 'running',
+      pod: {
+        name,
+        uid,
+        ...(address !== undefined && { address }),
+        ...(guestKeys !== undefined && { guestKeys }),
+      },
+    };
+  }
+  const scheduled = condition('PodScheduled');
+  if (scheduled?.status === 'False') {
+    const reason = describeCondition(scheduled, 'it has no node yet');
+    const hasNoNode = scheduled.reason === 'Unschedulable';
+    return { state: 'creating', reason, isHopeless: false, ...(hasNoNode && { hasNoNode }) };
+  }
+  const held = found?.state?.waiting ?? found?.state?.terminated;
+  // The runtimes' own words: "exec: \"/porthole/node\": stat /porthole/node: no such file or
+  // directory".
+  const hasNoGuest = /\/porthole\/node.*(?:no such file|not found)/s.test(held?.message ?? '');
+  return {
+    state: 'creating',
+    reason: hasNoGuest ? NO_GUEST : describeCondition(held ?? ready ?? {}, 'its pod is coming up'),
+    isHopeless:
+      hasNoGuest || HOPELESS.has(held?.reason ?? '') || (held?.message?.includes(NO_IMAGE) ?? false),
+  };
+}
+
+/** The cluster's own words, bounded. */
+export function describeCondition(
+  { reason, message }: { readonly reason?: string; readonly message?: string },
+  otherwise: string,
+): string {
+  const words = [reason, message].filter(Boolean).join(': ');
+  return words === '' ? otherwise : words.slice(0, 500);
+}

@@ -1,0 +1,141 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import type { Server } from 'node:net';
+import { join } from 'node:path';
+import { NETWORK } from '#guest/protocol/network.ts';
+import { listenInFolder, type SocketRights } from './folder-socket.ts';
+
+/** The socket's name in a sandbox's channel folder. */
+export const CHANNEL_SOCKET = 'porthole.sock';
+
+interface ChannelLimits {
+  /** The socket's name in the folder. */
+  readonly socket: string;
+  /** Connections of one sandbox at a time. Those beyond are closed at once. */
+  readonly mostOpen: number;
+  /**
+   * Connections of one sandbox within a second. Past it nothing listens for the next second:
+   * refusing costs time as well.
+   */
+  readonly mostASecond: number;
+}
+
+const CALLS: ChannelLimits = { socket: CHANNEL_SOCKET, mostOpen: 16, mostASecond: 50 };
+const CONNECTIONS: ChannelLimits = { socket: NETWORK.socketName, mostOpen: 500, mostASecond: 1_000 };
+
+const PAUSE_MS = 1_000;
+
+/** Makes the server of one sandbox's channel; not listening yet. */
+export type ServeChannel = (sandboxId: string) => Server;
+
+export interface ChannelServices {
+  /** What agents call. */
+  readonly calls: ServeChannel;
+  /** The broker of the sandbox's connections. @default nobody */
+  readonly network?: ServeChannel | undefined;
+}
+
+/**
+ * The sockets on which processes in sandboxes reach this host, each in a folder that the sandbox is
+ * shown read-only: nothing inside can put another in its place, and the next host puts its own
+ * there.
+ */
+export class SandboxChannels {
+  readonly #open = new Map<string, readonly Channel[]>();
+  readonly #certificates: string | undefined;
+  #services: ChannelServices | undefined;
+
+  /** @param certificates PEM, for the tools in sandboxes */
+  constructor(certificates?: string) {
+    this.#certificates = certificates;
+  }
+
+  /** From here on channels can be opened. */
+  begin(services: ChannelServices): void {
+    this.#services = services;
+  }
+
+  /**
+   * Puts the sockets into that folder. Does nothing for a sandbox whose channel is open, and as
+   * long as nobody serves.
+   */
+  async open(id: string, folder: string, rights: SocketRights): Promise<void> {
+    if (this.#services === undefined || this.#open.has(id)) return;
+    const { calls, network } = this.#services;
+    const channels = [
+      new Channel(calls(id), folder, rights, CALLS),
+      ...(network === undefined ? [] : [new Channel(network(id), folder, rights, CONNECTIONS)]),
+    ];
+    this.#open.set(id, channels);
+    try {
+      if (this.#certificates !== undefined) {
+        writeFileSync(join(folder, NETWORK.certificatesName), this.#certificates, { mode: 0o644 });
+      }
+      await Promise.all(channels.map((channel) => channel.listen()));
+    } catch (error) {
+      this.#open.delete(id);
+      throw error;
+    }
+  }
+
+  /** Nobody listens any more, and what is connected is cut off. */
+  close(id: string): void {
+    for (const channel of this.#open.get(id) ?? []) channel.close();
+    this.#open.delete(id);
+  }
+
+  closeAll(): void {
+    for (const id of this.#open.keys()) this.close(id);
+  }
+}
+
+class Channel {
+  readonly #server: Server;
+  readonly #folder: string;
+  readonly #rights: SocketRights;
+  readonly #limits: ChannelLimits;
+  #began = 0;
+  #count = 0;
+  #isClosed = false;
+  #pause: NodeJS.Timeout | undefined;
+
+  constructor(server: Server, folder: string, rights: SocketRights, limits: ChannelLimits) {
+    this.#server = server;
+    this.#folder = folder;
+    this.#rights = rights;
+    this.#limits = limits;
+    server.maxConnections = limits.mostOpen;
+    server.on('connection', () => this.#arrived());
+    server.on('drop', () => this.#arrived());
+  }
+
+  async listen(): Promise<void> {
+    await listenInFolder(this.#server, this.#folder, this.#limits.socket, this.#rights);
+    if (this.#isClosed) this.close();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#pause);
+    rmSync(join(this.#folder, this.#limits.socket), { force: true });
+    this.#server.close();
+    if ('closeAllConnections' in this.#server)
+      (this.#server as { closeAllConnections(): void }).closeAllConnections();
+  }
+
+  #arrived(): void {
+    const now = performance.now();
+    if (now - this.#began > 1_000) {
+      this.#began = now;
+      this.#count = 0;
+    }
+    this.#count += 1;
+    if (this.#count <= this.#limits.mostASecond || this.#pause !== undefined || this.#isClosed) return;
+    this.#server.close();
+    this.#pause = setTimeout(() => {
+      this.#pause = undefined;
+      // One that cannot listen again is as good as closed; the next start of the sandbox opens
+      // another.
+      this.listen().catch(() => this.close());
+    }, PAUSE_MS).unref();
+  }
+}

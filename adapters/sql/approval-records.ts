@@ -1,0 +1,247 @@
+import { PortholeError } from '#core/errors.ts';
+import type { ApprovalRecords, ApprovalRequest } from '#core/approvals/approval-store.ts';
+import type { Owner } from '#core/shared/clock-and-ids.ts';
+import { policyPort } from '#core/approvals/approval-rules.ts';
+import { EVERY_RUN } from './sql-dialect.ts';
+import { instantText } from './sql-dialect.ts';
+import type { SqlSession } from './sql-session.ts';
+import { holdRun, publishingTransaction } from './publishing-transaction.ts';
+import { toApproval } from './approval-rows.ts';
+import { ask } from './sql-approvals.ts';
+import { approveCovered, endWaiting, WAITING } from './sql-approvals.ts';
+import { keepDecision } from './policy-records.ts';
+
+/** Requests that one pass times out with one look. */
+const DUE_AT_ONCE = 200;
+
+/**
+ * Every change of a request holds its run first: changes of one run come one after the other, and
+ * none waits for another in a circle.
+ */
+export function approvalRecords(session: SqlSession): ApprovalRecords {
+  const { dialect, once, repeatable, notifier } = session;
+
+  return {
+    // Repeated, it finds what the first one has left: the same waiter on the same request.
+    ask: (request, waiter, bounds) =>
+      repeatable((db) =>
+        publishingTransaction(session, db, async (trx, publish) => {
+          const run = await holdRun(trx, dialect, request.runId);
+          if (bounds.byAgent === true && run?.status === 'completed') throw runEnded(request);
+          return ask(trx, publish, request, waiter, bounds);
+        }),
+      ),
+
+    get: (id) =>
+      repeatable(async (db) => {
+        const row = await db.selectFrom('approvals').selectAll().where('id', '=', id).executeTakeFirst();
+        return row && toApproval(row);
+      }),
+
+    stay: (id, { id: waiter, until }) =>
+      repeatable(async (db) => {
+        await db
+          .updateTable('approval_waiters')
+          .set({ until: instantText(until) })
+          .where('approval_id', '=', id)
+          .where('waiter', '=', waiter)
+          .execute();
+      }),
+
+    leave: (runId, id, waiter, now) =>
+      repeatable((db) =>
+        publishingTransaction(session, db, async (trx, publish) => {
+          await holdRun(trx, dialect, runId);
+          await trx
+            .deleteFrom('approval_waiters')
+            .where('approval_id', '=', id)
+            .where('waiter', '=', waiter)
+            .execute();
+          const approval = await trx
+            .selectFrom('approvals')
+            .select('expires_at')
+            .where('id', '=', id)
+            .executeTakeFirst();
+          if (approval === undefined) return undefined;
+          if (new Date(approval.expires_at) <= now) {
+            await endWaiting(trx, publish, [id], { status: 'timed_out' }, now);
+            return undefined;
+          }
+          const { last } = await trx
+            .selectFrom('approval_waiters')
+            .select(({ fn }) => fn.max<string | null>('until').as('last'))
+            .where('approval_id', '=', id)
+            .executeTakeFirstOrThrow();
+          if (last !== null && new Date(last) > now) return new Date(last);
+          await endWaiting(trx, publish, [id], { status: 'withdrawn' }, now);
+          return undefined;
+        }),
+      ),
+
+    // Not repeated: the second answer would be that somebody has decided already.
+    decide: (runId, id, decision, now) =>
+      once((db) =>
+        publishingTransaction(session, db, async (trx, publish) => {
+          const run = await holdRun(trx, dialect, runId);
+          const row = await trx
+            .selectFrom('approvals')
+            .selectAll()
+            .where('id', '=', id)
+            .where('run_id', '=', runId)
+            .executeTakeFirst();
+          if (run === undefined || row === undefined) return undefined;
+          if (row.status !== 'waiting') return { decided: false, approval: toApproval(row), also: [] };
+          if (new Date(row.expires_at) <= now) {
+            const [expired] = await endWaiting(trx, publish, [id], { status: 'timed_out' }, now);
+            return { decided: false, approval: expired ?? toApproval(row), also: [] };
+          }
+          const { outcome, scope, reason, by, policyId } = decision;
+          const [approval = toApproval(row)] = await endWaiting(
+            trx,
+            publish,
+            [id],
+            { status: outcome, source: 'person', decided_by: by, scope, reason },
+            now,
+          );
+          await keepDecision(trx, approval);
+          if (outcome === 'denied' || scope === 'once') return { decided: true, approval, also: [] };
+          await trx
+            .insertInto('approval_policies')
+            .values({
+              id: policyId,
+              owner_org: run.owner_org,
+              owner_user: run.owner_user,
+              tool: row.tool,
+              run_id: scope === 'always' ? '' : runId,
+              target_port: policyPort(scope, approval.args) ?? 0,
+              created_at: instantText(now),
+              created_by: by,
+            })
+            .onConflict((conflict) =>
+              conflict.columns(['owner_org', 'owner_user', 'tool', 'run_id', 'target_port']).doNothing(),
+            )
+            .execute();
+          return { decided: true, approval, also: await approveCovered(trx, publish, run, row.tool, now) };
+        }),
+      ),
+
+    applyPolicies: (runId, tool, now) =>
+      repeatable((db) =>
+        publishingTransaction(session, db, async (trx, publish) => {
+          const run = await holdRun(trx, dialect, runId);
+          return run === undefined ? [] : approveCovered(trx, publish, run, tool, now);
+        }),
+      ),
+
+    waiting: (owner, now, most) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('approvals')
+          .innerJoin('runs', 'runs.id', 'approvals.run_id')
+          .selectAll('approvals')
+          .select(['runs.title', 'runs.owner_org', 'runs.owner_user'])
+          .where(WAITING)
+          .where('approvals.expires_at', '>', instantText(now))
+          .$if(owner !== undefined, (query) =>
+            query
+              .where('runs.owner_org', '=', (owner as Owner).org)
+              .where('runs.owner_user', '=', (owner as Owner).user),
+          )
+          .orderBy('approvals.requested_at')
+          .orderBy('approvals.id')
+          .limit(most)
+          .execute();
+        return rows.map(({ title, owner_org: org, owner_user: user, ...row }) => {
+          const { id, runId, tool, args, message, requestedAt, expiresAt } = toApproval(row);
+          return {
+            id,
+            runId,
+            tool,
+            args,
+            message,
+            requestedAt,
+            expiresAt,
+            runTitle: title,
+            owner: { user, org },
+          };
+        });
+      }),
+
+    watch: (wake) => notifier.watch(EVERY_RUN, wake),
+
+    runsWaiting: (owner, tool) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('approvals')
+          .innerJoin('runs', 'runs.id', 'approvals.run_id')
+          .select('approvals.run_id')
+          .where(WAITING)
+          .where('approvals.tool', '=', tool)
+          .where('runs.owner_org', '=', owner.org)
+          .where('runs.owner_user', '=', owner.user)
+          .execute();
+        return [...new Set(rows.map((row) => row.run_id))];
+      }),
+
+    // Not repeated: what the first has ended would not be counted.
+    timeOut: async (now, runId) => {
+      let ended = 0;
+      for (;;) {
+        const due = await repeatable((db) =>
+          db
+            .selectFrom('approvals')
+            .select(['id', 'run_id'])
+            .where(WAITING)
+            .where('expires_at', '<=', instantText(now))
+            .$if(runId !== undefined, (query) => query.where('run_id', '=', runId as string))
+            .limit(DUE_AT_ONCE)
+            .execute(),
+        );
+        for (const [run, ids] of byRun(due)) {
+          const gone = await once((db) =>
+            publishingTransaction(session, db, async (trx, publish) => {
+              await holdRun(trx, dialect, run);
+              return endWaiting(trx, publish, ids, { status: 'timed_out' }, now);
+            }),
+          );
+          ended += gone.length;
+        }
+        if (due.length < DUE_AT_ONCE) return ended;
+      }
+    },
+
+    take: (id, at) =>
+      repeatable(async (db) => {
+        await db
+          .updateTable('approvals')
+          .set({ taken_at: instantText(at) })
+          .where('id', '=', id)
+          .where('taken_at', 'is', null)
+          .execute();
+      }),
+
+    forget: (before) =>
+      once(async (db) => {
+        const { numDeletedRows } = await db
+          .deleteFrom('approvals')
+          .where('ended_at', '<', instantText(before))
+          .executeTakeFirst();
+        return Number(numDeletedRows);
+      }),
+  };
+}
+
+function runEnded({ runId }: ApprovalRequest): PortholeError {
+  return new PortholeError(
+    'run_ended',
+    `Run ${runId} has completed, and its agent asks for nothing any more: its owner may still start the preview.`,
+  );
+}
+
+function byRun(
+  rows: readonly { readonly id: string; readonly run_id: string }[],
+): ReadonlyMap<string, string[]> {
+  const runs = new Map<string, string[]>();
+  for (const { id, run_id } of rows) runs.set(run_id, [...(runs.get(run_id) ?? []), id]);
+  return runs;
+}

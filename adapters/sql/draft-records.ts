@@ -1,0 +1,113 @@
+import type { Kysely } from 'kysely';
+import type { DraftRecord, DraftSaving, EditorRecords } from '#core/editor/editor-store.ts';
+import { holdsLock } from '#core/editor/editor-limits.ts';
+import { instantText } from './sql-dialect.ts';
+import type { SqlSchema } from './schema.ts';
+import { inTransaction, type SqlSession } from './sql-session.ts';
+import { changedColumns, lockColumns, toDraft, toLock } from './editor-rows.ts';
+
+type DraftRecords = Pick<EditorRecords, 'draft' | 'saveDraft' | 'takeLock' | 'renewLock' | 'releaseLock'>;
+
+export function draftRecords({ dialect, once, repeatable }: SqlSession): DraftRecords {
+  return {
+    draft: (toolId) => repeatable((db) => readDraft(db, toolId)),
+
+    saveDraft: (claim, change, by, revision) =>
+      once((db) =>
+        inTransaction(db, async (trx): Promise<DraftSaving | undefined> => {
+          const draft = await holdDraft(trx, dialect, claim.toolId);
+          if (draft === undefined) return undefined;
+          if (!holdsLock(draft, claim)) return { kind: 'not_locked', draft };
+          if (revision !== undefined && draft.revision !== revision) return { kind: 'stale', draft };
+          const saved = await trx
+            .updateTable('tool_drafts')
+            .set({
+              ...changedColumns(change),
+              revision: draft.revision + 1,
+              updated_at: instantText(claim.at),
+              updated_by: by,
+            })
+            .where('tool_id', '=', claim.toolId)
+            .returningAll()
+            .executeTakeFirstOrThrow();
+          return { kind: 'saved', draft: toDraft(saved) };
+        }),
+      ),
+
+    // One statement: of two that try at once the second one sees what the first one has left. Not
+    // repeated: it would meet itself.
+    takeLock: (toolId, lock, at, over) =>
+      once(async (db) => {
+        const { org, user } = lock.holder;
+        const taken = await db
+          .updateTable('tool_drafts')
+          .set(lockColumns(lock))
+          .where('tool_id', '=', toolId)
+          .$if(over !== 'any', (query) =>
+            query.where((builder) =>
+              builder.or([
+                builder('lock_expires_at', 'is', null),
+                builder('lock_expires_at', '<=', instantText(at)),
+                ...(over === 'own'
+                  ? [builder.and([builder('lock_org', '=', org), builder('lock_user', '=', user)])]
+                  : []),
+              ]),
+            ),
+          )
+          .returningAll()
+          .executeTakeFirst();
+        if (taken !== undefined) return lock;
+        const existing = await db
+          .selectFrom('tool_drafts')
+          .select(['lock_org', 'lock_user', 'lock_token_sha256', 'lock_expires_at'])
+          .where('tool_id', '=', toolId)
+          .executeTakeFirst();
+        return (existing && toLock(existing)) ?? undefined;
+      }),
+
+    renewLock: ({ toolId, tokenSha256, at }, expiresAt) =>
+      repeatable(async (db) => {
+        const renewed = await db
+          .updateTable('tool_drafts')
+          .set({ lock_expires_at: instantText(expiresAt) })
+          .where('tool_id', '=', toolId)
+          .where('lock_token_sha256', '=', tokenSha256)
+          .where('lock_expires_at', '>', instantText(at))
+          .returning('tool_id')
+          .executeTakeFirst();
+        return renewed !== undefined;
+      }),
+
+    releaseLock: ({ toolId, tokenSha256 }) =>
+      once(async (db) => {
+        const released = await db
+          .updateTable('tool_drafts')
+          .set({ lock_org: null, lock_user: null, lock_token_sha256: null, lock_expires_at: null })
+          .where('tool_id', '=', toolId)
+          .where('lock_token_sha256', '=', tokenSha256)
+          .returning('tool_id')
+          .executeTakeFirst();
+        return released !== undefined;
+      }),
+  };
+}
+
+/** The draft, and nobody else changes it or its lock until the transaction ends. */
+export async function holdDraft(
+  trx: Kysely<SqlSchema>,
+  { forUpdate }: SqlSession['dialect'],
+  toolId: string,
+): Promise<DraftRecord | undefined> {
+  const row = await trx
+    .selectFrom('tool_drafts')
+    .selectAll()
+    .where('tool_id', '=', toolId)
+    .modifyEnd(forUpdate)
+    .executeTakeFirst();
+  return row && toDraft(row);
+}
+
+async function readDraft(db: Kysely<SqlSchema>, toolId: string): Promise<DraftRecord | undefined> {
+  const row = await db.selectFrom('tool_drafts').selectAll().where('tool_id', '=', toolId).executeTakeFirst();
+  return row && toDraft(row);
+}

@@ -1,0 +1,101 @@
+import type { Kysely, Selectable, Transaction } from 'kysely';
+import type { ApprovalRecord, PolicyRecord, PolicyRecords } from '#core/approvals/approval-store.ts';
+import type { Owner } from '#core/shared/clock-and-ids.ts';
+import { coveringPolicy, type Subject, subjectOf, takesBack } from '#core/approvals/approval-rules.ts';
+import { toPolicy } from './approval-rows.ts';
+import { keysetPage } from './keyset-page.ts';
+import type { ApprovalDenialsTable, SqlSchema } from './schema.ts';
+import type { SqlSession } from './sql-session.ts';
+
+export function policyRecords({ once, repeatable }: SqlSession): PolicyRecords {
+  return {
+    covering: (owner, runId, tool, args) =>
+      repeatable(async (db) => {
+        const { policies, denials } = await allowedAndDenied(db, owner, runId, tool);
+        return coveringPolicy(args, policies, denials);
+      }),
+
+    get: (id) =>
+      repeatable(async (db) => {
+        const row = await db
+          .selectFrom('approval_policies')
+          .selectAll()
+          .where('id', '=', id)
+          .executeTakeFirst();
+        return row && toPolicy(row);
+      }),
+
+    list: (owner, page) =>
+      repeatable((db) => {
+        const policies = db.selectFrom('approval_policies').selectAll();
+        const own = owner
+          ? policies.where('owner_org', '=', owner.org).where('owner_user', '=', owner.user)
+          : policies;
+        return keysetPage(own, page, toPolicy);
+      }),
+
+    // Not repeated: the second answer would be that there is none.
+    delete: (id) =>
+      once(async (db) => {
+        const { numDeletedRows } = await db
+          .deleteFrom('approval_policies')
+          .where('id', '=', id)
+          .executeTakeFirst();
+        return numDeletedRows > 0n;
+      }),
+  };
+}
+
+/** What policies allow of the tool in the run, and what was denied in it. */
+export async function allowedAndDenied(
+  db: Kysely<SqlSchema>,
+  owner: Owner,
+  runId: string,
+  tool: string,
+): Promise<{ readonly policies: readonly PolicyRecord[]; readonly denials: readonly Subject[] }> {
+  const policies = await db
+    .selectFrom('approval_policies')
+    .selectAll()
+    .where('owner_org', '=', owner.org)
+    .where('owner_user', '=', owner.user)
+    .where('tool', '=', tool)
+    .where('run_id', 'in', [runId, ''])
+    .execute();
+  if (policies.length === 0) return { policies: [], denials: [] };
+  // After the policies: a denial before any of them is seen.
+  const denials = await db
+    .selectFrom('approval_denials')
+    .select(['target_port', 'rotate'])
+    .where('run_id', '=', runId)
+    .where('tool', '=', tool)
+    .execute();
+  return { policies: policies.map(toPolicy), denials: denials.map(toSubject) };
+}
+
+/** A denial is kept until the same is approved. */
+export async function keepDecision(
+  trx: Transaction<SqlSchema>,
+  { runId, tool, args, status }: ApprovalRecord,
+): Promise<void> {
+  const subject = subjectOf(args);
+  if (status === 'denied') {
+    await trx
+      .insertInto('approval_denials')
+      .values({ run_id: runId, tool, target_port: subject.targetPort ?? 0, rotate: Number(subject.rotate) })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+    return;
+  }
+  const taken = [false, true].filter((rotate) => takesBack(subject, { ...subject, rotate }));
+  await trx
+    .deleteFrom('approval_denials')
+    .where('run_id', '=', runId)
+    .where('tool', '=', tool)
+    .where('target_port', '=', subject.targetPort ?? 0)
+    .where('rotate', 'in', taken.map(Number))
+    .execute();
+}
+
+function toSubject(row: Pick<Selectable<ApprovalDenialsTable>, 'target_port' | 'rotate'>): Subject {
+  return { targetPort: row.target_port === 0 ? null : row.target_port, rotate: row.rotate === 1 };
+}

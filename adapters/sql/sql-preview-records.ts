@@ -1,0 +1,147 @@
+import type { Kysely } from 'kysely';
+import type { PreviewRecords, Tombstone } from '#core/previews/preview-records.ts';
+import { instantText } from './sql-dialect.ts';
+import type { PreviewTombstonesTable, SqlSchema } from './schema.ts';
+import { inTransaction, type SqlSession } from './sql-session.ts';
+import { publishingTransaction } from './publishing-transaction.ts';
+
+/** Rows in one INSERT: four parameters each, far below SQLite's 32,766 and PostgreSQL's 65,535. */
+const ROWS_AT_ONCE = 1000;
+
+export function previewRecords(session: SqlSession): PreviewRecords {
+  const { dialect, once, repeatable } = session;
+  return {
+    generation: (runId, targetPort) => repeatable((db) => readGeneration(db, runId, targetPort)),
+
+    end: (runId, targetPort, from, tombstone, published = []) =>
+      repeatable((db) =>
+        publishingTransaction(session, db, async (trx, publish) => {
+          if (from === 0) {
+            // No row is generation 0: of two simultaneous inserts the second waits for the first,
+            // and does nothing.
+            await trx
+              .insertInto('preview_generations')
+              .values({ run_id: runId, target_port: targetPort, generation: 1 })
+              .onConflict((conflict) => conflict.columns(['run_id', 'target_port']).doNothing())
+              .execute();
+          } else {
+            await trx
+              .updateTable('preview_generations')
+              .set({ generation: from + 1 })
+              .where('run_id', '=', runId)
+              .where('target_port', '=', targetPort)
+              .where('generation', '=', from)
+              .execute();
+          }
+          await leave(trx, [tombstone]);
+          await publish(runId, published, tombstone.at);
+          return readGeneration(trx, runId, targetPort);
+        }),
+      ),
+
+    bury: (tombstones) =>
+      repeatable((db) => {
+        const rows = strongestOfEach(tombstones);
+        return inTransaction(db, async (trx) => {
+          for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
+            await leave(trx, rows.slice(at, at + ROWS_AT_ONCE));
+          }
+        });
+      }),
+
+    tombstone: (tokenSha256) =>
+      repeatable(async (db) => {
+        const row = await db
+          .selectFrom('preview_tombstones')
+          .selectAll()
+          .where('token_sha256', '=', tokenSha256)
+          .executeTakeFirst();
+        return row && toTombstone(row);
+      }),
+
+    stoppedAmong: (tokenSha256s) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('preview_tombstones')
+          .select('token_sha256')
+          .where(dialect.among('token_sha256', tokenSha256s))
+          .where('reason', '=', 'stopped')
+          .execute();
+        return new Set(rows.map((row) => row.token_sha256));
+      }),
+
+    // Not repeated: the second count would be 0 for what the first has forgotten.
+    forget: (before) =>
+      once(async (db) => {
+        const { numDeletedRows } = await db
+          .deleteFrom('preview_tombstones')
+          .where('ended_at', '<', instantText(before))
+          .executeTakeFirst();
+        return Number(numDeletedRows);
+      }),
+  };
+}
+
+async function readGeneration(db: Kysely<SqlSchema>, runId: string, targetPort: number): Promise<number> {
+  const row = await db
+    .selectFrom('preview_generations')
+    .select('generation')
+    .where('run_id', '=', runId)
+    .where('target_port', '=', targetPort)
+    .executeTakeFirst();
+  return row?.generation ?? 0;
+}
+
+/** The database judges which reason is weaker, on the row as it is once nobody else holds it. */
+async function leave(db: Kysely<SqlSchema>, tombstones: readonly Tombstone[]): Promise<void> {
+  await db
+    .insertInto('preview_tombstones')
+    .values(tombstones.map(toRow))
+    .onConflict((conflict) =>
+      conflict
+        .column('token_sha256')
+        .doUpdateSet((set) => ({
+          run_id: set.ref('excluded.run_id'),
+          reason: set.ref('excluded.reason'),
+          ended_at: set.ref('excluded.ended_at'),
+        }))
+        .where((where) =>
+          where.or([
+            where('preview_tombstones.reason', '<>', 'stopped'),
+            where('excluded.reason', '=', 'stopped'),
+          ]),
+        ),
+    )
+    .execute();
+}
+
+/**
+ * One tombstone a token, because one INSERT may not touch a row twice; ordered by token, so that
+ * two who bury the same previews wait for one another instead of each holding what the other needs.
+ */
+function strongestOfEach(tombstones: readonly Tombstone[]): Tombstone[] {
+  const byToken = new Map<string, Tombstone>();
+  for (const tombstone of tombstones) {
+    const weaker = tombstone.reason !== 'stopped' && byToken.get(tombstone.tokenSha256)?.reason === 'stopped';
+    if (!weaker) byToken.set(tombstone.tokenSha256, tombstone);
+  }
+  return [...byToken.values()].sort((a, b) => (a.tokenSha256 < b.tokenSha256 ? -1 : 1));
+}
+
+function toRow(tombstone: Tombstone): PreviewTombstonesTable {
+  return {
+    token_sha256: tombstone.tokenSha256,
+    run_id: tombstone.runId,
+    reason: tombstone.reason,
+    ended_at: instantText(tombstone.at),
+  };
+}
+
+function toTombstone(row: PreviewTombstonesTable): Tombstone {
+  return {
+    tokenSha256: row.token_sha256,
+    runId: row.run_id,
+    reason: row.reason,
+    at: new Date(row.ended_at),
+  };
+}

@@ -1,0 +1,451 @@
+import { type Insertable, type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
+import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type {
+  QuotaLimits,
+  NewSandboxRecord,
+  Reservation,
+  SandboxRecord,
+  SandboxRecords,
+  SandboxOptions,
+} from '#core/sandboxes/sandbox-records.ts';
+import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
+import type { SandboxSkill } from '#core/skills/skill-store.ts';
+import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts';
+import { binds, isWithin, type Usage } from '#core/sandboxes/sandbox-quotas.ts';
+import { SERVICE_OWNERS } from '#core/sandboxes/sandbox-owner.ts';
+import { instantText } from './sql-dialect.ts';
+import { keysetPage } from './keyset-page.ts';
+import { NO_ENV, type SandboxEnv } from './sandbox-env.ts';
+import type { SandboxesTable, SqlSchema } from './schema.ts';
+import { inTransaction, type SqlSession } from './sql-session.ts';
+
+type SandboxStates = Partial<Pick<SandboxRecord, 'desired' | 'observed'>>;
+
+export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: SandboxEnv): SandboxRecords {
+  const toRecord = (row: Selectable<SandboxesTable>) => sandboxOf(row, kept);
+  const set = (id: string, states: SandboxStates, generation: number | undefined) =>
+    once(async (db) => {
+      await db
+        .updateTable('sandboxes')
+        .set({ ...states, ...(states.observed === 'destroyed' && { env: NO_ENV }) })
+        .where('id', '=', id)
+        .$if(generation !== undefined, (query) => query.where('generation', '=', generation as number))
+        .execute();
+    });
+  /**
+   * What speaks against another sandbox of the owner, as things stand until the transaction ends.
+   */
+  const existing = async (
+    trx: Kysely<SqlSchema>,
+    owner: Owner,
+    { sessionKey, name, resources, quotaLimits }: Omit<SandboxOptions, 'tags' | 'env' | 'network'>,
+  ): Promise<Reservation | undefined> => {
+    await lockOwner(trx, owner);
+    const own = ownOf(trx, owner);
+    for (const [kind, column, value] of [
+      ['same_session', 'session_key', sessionKey],
+      ['same_name', 'name', name],
+    ] as const) {
+      if (value === null) continue;
+      const held = await own.selectAll().where(column, '=', value).executeTakeFirst();
+      if (held !== undefined) return { kind, sandbox: toRecord(held) };
+    }
+    const used = await pastQuota(trx, owner, quotaLimits, ({ defaultSize }) => ({
+      sandboxes: 1,
+      ...defaultSize,
+      ...resources,
+    }));
+    return used && { kind: 'over_quota', used };
+  };
+  const lockOwner = (trx: Kysely<SqlSchema>, owner: Owner) =>
+    dialect.lockKey(trx, JSON.stringify(['sandboxes', owner.org, owner.user]));
+  const insert = async (db: Kysely<SqlSchema>, sandbox: NewSandboxRecord) => {
+    const { id, ...rest } = toRow(sandbox, kept);
+    return db
+      .insertInto('sandboxes')
+      .values({ id, ...rest })
+      .onConflict((conflict) =>
+        conflict
+          .column('id')
+          .doUpdateSet((row) => ({ ...rest, generation: row('sandboxes.generation', '+', 1) }))
+          .where('sandboxes.observed', '=', 'destroyed'),
+      )
+      .returningAll()
+      .executeTakeFirst();
+  };
+  return {
+    create: (sandbox) => once(async (db) => (await insert(db, sandbox))?.generation),
+
+    reserve: (sandbox, quotaLimits) =>
+      once((db) =>
+        inTransaction(db, async (trx): Promise<Reservation> => {
+          const refusal = await existing(trx, sandbox.owner, { ...sandbox, quotaLimits });
+          if (refusal !== undefined) return refusal;
+          const made = await insert(trx, sandbox);
+          return made === undefined ? { kind: 'id_taken' } : { kind: 'reserved', sandbox: toRecord(made) };
+        }),
+      ),
+
+    usage: (owner, defaultSize) => repeatable((db) => usageOf(db, owner, defaultSize)),
+
+    wake: ({ id, generation }, at, quotaLimits) =>
+      once((db) =>
+        inTransaction(db, async (trx) => {
+          const stopped = trx
+            .selectFrom('sandboxes')
+            .selectAll()
+            .where('id', '=', id)
+            .where('generation', '=', generation)
+            .where('desired', '=', 'stopped');
+          const found = await stopped.executeTakeFirst();
+          if (found === undefined) return 'unchanged';
+          const { owner, resources } = toRecord(found);
+          await lockOwner(trx, owner);
+          const used = await pastQuota(trx, owner, quotaLimits, ({ defaultSize }) => ({
+            sandboxes: 1,
+            ...defaultSize,
+            ...resources,
+            // Counted while it is stopped as well.
+            diskMb: 0,
+          }));
+          if (used !== undefined) return used;
+          const woken = await trx
+            .updateTable('sandboxes')
+            .set({ desired: 'running', stopped_at: null, heartbeat_at: instantText(at) })
+            .where('id', '=', id)
+            .where('generation', '=', generation)
+            .where('desired', '=', 'stopped')
+            .returning('id')
+            .executeTakeFirst();
+          return woken === undefined ? 'unchanged' : 'woken';
+        }),
+      ),
+
+    moveDesired: ({ id, generation }, from, to, at, seen) =>
+      once(async (db) => {
+        const moved = await db
+          .updateTable('sandboxes')
+          .set({
+            desired: to,
+            stopped_at: to === 'stopped' ? instantText(at) : null,
+            ...(to === 'running' && { heartbeat_at: instantText(at) }),
+          })
+          .where('id', '=', id)
+          .where('generation', '=', generation)
+          .where('desired', '=', from)
+          .$if(seen !== undefined, (query) => query.where(quietSince(seen as Observed)))
+          .returning('id')
+          .executeTakeFirst();
+        return moved !== undefined;
+      }),
+
+    setSkills: ({ id, generation }, skills) =>
+      repeatable(async (db) => {
+        await db
+          .updateTable('sandboxes')
+          .set({ skills: JSON.stringify(skills) })
+          .where('id', '=', id)
+          .where('generation', '=', generation)
+          .execute();
+      }),
+
+    setNetwork: ({ id, generation }, network) =>
+      repeatable(async (db) => {
+        await db
+          .updateTable('sandboxes')
+          .set({ network: network.mode === 'open' ? 1 : 0, network_policy: JSON.stringify(network) })
+          .where('id', '=', id)
+          .where('generation', '=', generation)
+          .execute();
+      }),
+
+    touch: ({ id, generation }, at) =>
+      repeatable(async (db) => {
+        await db
+          .updateTable('sandboxes')
+          .set({ last_active_at: instantText(at) })
+          .where('id', '=', id)
+          .where('generation', '=', generation)
+          .where(sql<boolean>`coalesce(last_active_at, created_at) < ${instantText(at)}`)
+          .execute();
+      }),
+
+    heartbeat: ({ id, generation }, at) =>
+      repeatable(async (db) => {
+        const row = await db
+          .updateTable('sandboxes')
+          .set({ heartbeat_at: later('heartbeat_at', at), last_active_at: later('last_active_at', at) })
+          .where('id', '=', id)
+          .where('generation', '=', generation)
+          .where('desired', '=', 'running')
+          .returningAll()
+          .executeTakeFirst();
+        return row && toRecord(row);
+      }),
+
+    list: (owner, { state, name, sessionKey, tags = {} }, page) =>
+      repeatable((db) => {
+        let query = db
+          .selectFrom('sandboxes')
+          .selectAll()
+          .where(LIVE)
+          .where(owner === undefined ? notOfService() : ownedBy(owner));
+        if (state !== undefined) query = query.where('observed', '=', state);
+        if (name !== undefined) query = query.where('name', '=', name);
+        if (sessionKey !== undefined) query = query.where('session_key', '=', sessionKey);
+        for (const [key, value] of Object.entries(tags)) {
+          query = query.where(dialect.textUnder('tags', key), '=', value);
+        }
+        return keysetPage(query, page, toRecord);
+      }),
+
+    get: (id) =>
+      repeatable(async (db) => {
+        const row = await db.selectFrom('sandboxes').selectAll().where('id', '=', id).executeTakeFirst();
+        return row && toRecord(row);
+      }),
+
+    // Never repeated on its own: a late `destroyed` could meet the sandbox that has reused the id.
+    setDesired: (id, desired, generation) => set(id, { desired }, generation),
+
+    setObserved: (id, observed, generation) => set(id, { observed }, generation),
+
+    live: (page, place) =>
+      repeatable((db) =>
+        keysetPage(
+          db
+            .selectFrom('sandboxes')
+            .selectAll()
+            .where(LIVE)
+            .$if(place !== undefined, (query) => query.where('place', '=', place as string)),
+          page,
+          toRecord,
+        ),
+      ),
+
+    destroyedAmong: (ids) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('sandboxes')
+          .select('id')
+          .where(dialect.among('id', ids))
+          .where('observed', '=', 'destroyed')
+          .execute();
+        return new Set(rows.map((row) => row.id));
+      }),
+
+    wantedBy: (owner, place) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('sandboxes')
+          .selectAll()
+          .where(LIVE)
+          .where('place', '=', place)
+          .where(ownedBy(owner))
+          .where('desired', '=', 'running')
+          .where('observed', '!=', 'destroyed')
+          .orderBy('created_at')
+          .orderBy('id')
+          .limit(1_000)
+          .execute();
+        return rows.map(toRecord);
+      }),
+
+    countWanted: (place) =>
+      repeatable(async (db) => {
+        const { count } = await db
+          .selectFrom('sandboxes')
+          .select(({ fn }) => fn.countAll().as('count'))
+          .where(LIVE)
+          .where('place', '=', place)
+          .where('desired', '=', 'running')
+          .where('observed', '!=', 'destroyed')
+          .executeTakeFirstOrThrow();
+        return Number(count);
+      }),
+
+    takeWarm: (place, from, to, at, { id, sandboxOptions } = {}) => {
+      const take = async (db: Kysely<SqlSchema>) => {
+        if (sandboxOptions !== undefined && (await existing(db, to, sandboxOptions)) !== undefined)
+          return undefined;
+        const taken = await db
+          .updateTable('sandboxes')
+          .set({
+            owner_org: to.org,
+            owner_user: to.user,
+            observed: 'creating',
+            created_at: instantText(at),
+            last_active_at: null,
+            heartbeat_at: null,
+            ttl_seconds: sandboxOptions?.ttlSeconds ?? null,
+            delete_with_thread: sandboxOptions?.deleteWithThread === true ? 1 : 0,
+            skills: JSON.stringify(sandboxOptions?.skills ?? []),
+            ...(sandboxOptions && {
+              session_key: sandboxOptions.sessionKey,
+              name: sandboxOptions.name,
+              tags: JSON.stringify(sandboxOptions.tags),
+              network: sandboxOptions.network?.mode === 'open' ? 1 : 0,
+              network_policy: JSON.stringify(sandboxOptions.network ?? NO_NETWORK),
+              env: kept.text(sandboxOptions.env, to),
+            }),
+          })
+          .where('id', '=', (builder) =>
+            builder
+              .selectFrom('sandboxes')
+              .select('id')
+              .where(LIVE)
+              .where('place', '=', place)
+              .where(ownedBy(from))
+              .where('desired', '=', 'running')
+              .where('observed', '=', 'running')
+              .$if(id !== undefined, (query) => query.where('id', '=', id as string))
+              .orderBy('created_at')
+              .orderBy('id')
+              .limit(1)
+              .modifyEnd(dialect.skipLocked),
+          )
+          .returningAll()
+          .executeTakeFirst();
+        return taken && toRecord(taken);
+      };
+      return once((db) => (sandboxOptions === undefined ? take(db) : inTransaction(db, take)));
+    },
+  };
+}
+
+/**
+ * Literals and this very shape: both databases only then see that the indexes of what lives serve
+ * it.
+ */
+const LIVE = sql<boolean>`not (desired = 'destroyed' and observed = 'destroyed')`;
+
+type Observed = Pick<SandboxRecord, 'lastActiveAt' | 'heartbeatAt'>;
+
+function quietSince({ lastActiveAt, heartbeatAt }: Observed) {
+  const active = sql`coalesce(last_active_at, created_at) <= ${instantText(lastActiveAt)}`;
+  const beaten = sql`coalesce(heartbeat_at, created_at) <= ${instantText(heartbeatAt)}`;
+  return sql<boolean>`${active} and ${beaten}`;
+}
+
+/** The later one of what the column has and `at`. */
+function later(column: 'heartbeat_at' | 'last_active_at', at: Date) {
+  const known = sql`coalesce(${sql.ref(column)}, created_at)`;
+  return sql<string>`case when ${known} < ${instantText(at)} then ${instantText(at)} else ${known} end`;
+}
+
+function ownedBy({ org, user }: Owner) {
+  return sql<boolean>`owner_org = ${org} and owner_user = ${user}`;
+}
+
+/** As `isOfService` has it. */
+function notOfService() {
+  const each = SERVICE_OWNERS.map(({ org, user }) => sql`not (owner_org = ${org} and owner_user = ${user})`);
+  return sql<boolean>`${sql.join(each, sql` and `)}`;
+}
+
+/** Those of an owner that count. */
+function ownOf(db: Kysely<SqlSchema>, owner: Owner) {
+  return db.selectFrom('sandboxes').where(LIVE).where(ownedBy(owner)).where('desired', '!=', 'destroyed');
+}
+
+/**
+ * What the owner has, where what would come to it is too much; undefined where nothing binds, or it
+ * keeps within.
+ */
+async function pastQuota(
+  trx: Kysely<SqlSchema>,
+  owner: Owner,
+  quotaLimits: QuotaLimits | undefined,
+  more: (quotaLimits: QuotaLimits) => Usage,
+): Promise<Usage | undefined> {
+  if (quotaLimits === undefined || !binds(quotaLimits.quota)) return undefined;
+  const used = await usageOf(trx, owner, quotaLimits.defaultSize);
+  return isWithin(quotaLimits.quota, used, more(quotaLimits)) ? undefined : used;
+}
+
+async function usageOf(db: Kysely<SqlSchema>, owner: Owner, size: SandboxSize): Promise<Usage> {
+  const running = (amount: RawBuilder<number>) =>
+    sql<string | number>`coalesce(sum(case when desired = 'running' then ${amount} else 0 end), 0)`;
+  const { sandboxes, cpu, memory, disk } = await ownOf(db, owner)
+    .select([
+      running(sql`1`).as('sandboxes'),
+      running(sql`coalesce(cpu_millis, ${millis(size.cpu)})`).as('cpu'),
+      running(sql`coalesce(memory_mb, ${size.memoryMb})`).as('memory'),
+      sql<string | number>`coalesce(sum(coalesce(disk_mb, ${size.diskMb})), 0)`.as('disk'),
+    ])
+    .executeTakeFirstOrThrow();
+  // PostgreSQL tells sums as texts.
+  return {
+    sandboxes: Number(sandboxes),
+    cpu: Number(cpu) / 1_000,
+    memoryMb: Number(memory),
+    diskMb: Number(disk),
+  };
+}
+
+function millis(cpu: number): number {
+  return Math.round(cpu * 1_000);
+}
+
+function toRow(sandbox: NewSandboxRecord, kept: SandboxEnv): Insertable<SandboxesTable> {
+  return {
+    id: sandbox.id,
+    owner_org: sandbox.owner.org,
+    owner_user: sandbox.owner.user,
+    image: sandbox.image,
+    place: sandbox.place,
+    desired: sandbox.desired,
+    observed: sandbox.observed,
+    created_at: instantText(sandbox.createdAt),
+    session_key: sandbox.sessionKey,
+    name: sandbox.name,
+    tags: JSON.stringify(sandbox.tags),
+    last_active_at: null,
+    stopped_at: null,
+    ttl_seconds: sandbox.ttlSeconds ?? null,
+    heartbeat_at: null,
+    delete_with_thread: sandbox.deleteWithThread === true ? 1 : 0,
+    cpu_millis: sandbox.resources.cpu === undefined ? null : millis(sandbox.resources.cpu),
+    memory_mb: sandbox.resources.memoryMb ?? null,
+    disk_mb: sandbox.resources.diskMb ?? null,
+    network: sandbox.network.mode === 'open' ? 1 : 0,
+    network_policy: JSON.stringify(sandbox.network),
+    env: kept.text(sandbox.env, sandbox.owner),
+    skills: JSON.stringify(sandbox.skills ?? []),
+  };
+}
+
+function networkOf({ network, network_policy: text }: Selectable<SandboxesTable>): NetworkPolicy {
+  if (text !== null) return JSON.parse(text) as NetworkPolicy;
+  return { ...NO_NETWORK, mode: network === 1 ? 'open' : 'off' };
+}
+
+function sandboxOf(row: Selectable<SandboxesTable>, kept: SandboxEnv): SandboxRecord {
+  const owner = { user: row.owner_user, org: row.owner_org };
+  return {
+    id: row.id,
+    owner,
+    image: row.image,
+    place: row.place,
+    desired: row.desired,
+    observed: row.observed,
+    createdAt: new Date(row.created_at),
+    generation: row.generation,
+    sessionKey: row.session_key,
+    name: row.name,
+    tags: JSON.parse(row.tags) as Record<string, string>,
+    lastActiveAt: new Date(row.last_active_at ?? row.created_at),
+    stoppedAt: row.stopped_at === null ? null : new Date(row.stopped_at),
+    ttlSeconds: row.ttl_seconds,
+    deleteWithThread: row.delete_with_thread === 1,
+    heartbeatAt: new Date(row.heartbeat_at ?? row.created_at),
+    resources: {
+      ...(row.cpu_millis !== null && { cpu: row.cpu_millis / 1_000 }),
+      ...(row.memory_mb !== null && { memoryMb: row.memory_mb }),
+      ...(row.disk_mb !== null && { diskMb: row.disk_mb }),
+    },
+    network: networkOf(row),
+    env: kept.read(row.env, owner),
+    skills: JSON.parse(row.skills) as SandboxSkill[],
+  };
+}

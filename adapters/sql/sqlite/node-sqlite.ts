@@ -1,0 +1,198 @@
+import { closeSync, openSync } from 'node:fs';
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely';
+import { isBusy, NulCharacter } from './sqlite-sql-dialect.ts';
+
+/** The longest pause between two looks at a busy file, in milliseconds. */
+const LONGEST_PAUSE_MS = 25;
+
+/**
+ * Goes on trying `work`, one statement, while another connection holds the file, up to `timeoutMs`.
+ * SQLite's own busy timeout would sleep in the calling thread: the whole server would stand still,
+ * and nothing could end when the lock's holder is another instance in the same process. So that one
+ * is off, and this one waits.
+ */
+async function whileBusy<T>(timeoutMs: number, work: () => T): Promise<T> {
+  const deadline = performance.now() + timeoutMs;
+  for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= deadline) throw error;
+    }
+    // Random, so that those who wait together do not come back together.
+    await delay(pause * (0.5 + Math.random() / 2));
+  }
+}
+
+interface Prepared {
+  readonly statement: StatementSync;
+  readonly returnsRows: boolean;
+}
+
+/** Enough for every statement of ours; only an INSERT of many rows comes in many lengths. */
+const MAX_PREPARED = 100;
+
+/** Kysely's connection to one open database, with its prepared statements. */
+class NodeSqliteConnection implements DatabaseConnection {
+  readonly #database: DatabaseSync;
+  readonly #busyTimeoutMs: number;
+  readonly #prepared = new Map<string, Prepared>();
+
+  constructor(database: DatabaseSync, busyTimeoutMs: number) {
+    this.#database = database;
+    this.#busyTimeoutMs = busyTimeoutMs;
+  }
+
+  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+    for (const parameter of parameters) {
+      // PostgreSQL refuses it, SQLite would keep it and cut it off in its own functions.
+      if (typeof parameter === 'string' && parameter.includes('\0')) throw new NulCharacter();
+    }
+    const values = parameters as SQLInputValue[];
+    return whileBusy(this.#busyTimeoutMs, () => {
+      const { statement, returnsRows } = this.#prepare(sql);
+      if (returnsRows) return { rows: statement.all(...values) as R[] };
+      const { changes } = statement.run(...values);
+      return { rows: [], numAffectedRows: BigInt(changes) };
+    });
+  }
+
+  streamQuery(): never {
+    throw new Error('records are read in pages: a stream would hold the only connection');
+  }
+
+  async execute(sql: 'begin immediate' | 'commit'): Promise<void> {
+    await whileBusy(this.#busyTimeoutMs, () => this.#database.exec(sql));
+  }
+
+  /** SQLite has already rolled back by itself when, say, the disk is full. */
+  rollback(): void {
+    if (this.#database.isTransaction) this.#database.exec('rollback');
+  }
+
+  close(): void {
+    this.#prepared.clear();
+    this.#database.close();
+  }
+
+  #prepare(sql: string): Prepared {
+    const known = this.#prepared.get(sql);
+    if (known) {
+      this.#prepared.delete(sql);
+      this.#prepared.set(sql, known);
+      return known;
+    }
+    const statement = this.#database.prepare(sql);
+    const prepared = { statement, returnsRows: statement.columns().length > 0 };
+    this.#prepared.set(sql, prepared);
+    const oldest = this.#prepared.keys().next().value;
+    if (this.#prepared.size > MAX_PREPARED && oldest !== undefined) this.#prepared.delete(oldest);
+    return prepared;
+  }
+}
+
+/**
+ * Opens the file, made for its owner alone when it is new (SQLite gives its WAL the same mode). WAL
+ * lets readers and the one writer go on side by side; with synchronous NORMAL a process that dies
+ * loses nothing, a machine that loses power at most the last transactions, never half of one. What
+ * is deleted is overwritten with zeros, so that a copy of the file holds nothing that is gone.
+ */
+async function openDatabase(file: string, busyTimeoutMs: number): Promise<DatabaseSync> {
+  const inMemory = file === ':memory:';
+  if (!inMemory) createPrivately(file);
+  const database = new DatabaseSync(file, { timeout: 0, enableForeignKeyConstraints: true });
+  try {
+    // Changing the mode needs the file for oneself; it is kept in the file, so only the first
+    // instances compete.
+    const mode = await whileBusy(busyTimeoutMs, () => database.prepare('pragma journal_mode = wal').get());
+    if (!inMemory && mode?.['journal_mode'] !== 'wal') {
+      throw Object.assign(new Error('no write-ahead log can be had in this folder'), { errcode: 10 });
+    }
+    database.exec('pragma synchronous = normal; pragma secure_delete = on');
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function createPrivately(file: string): void {
+  try {
+    closeSync(openSync(file, 'ax', 0o600));
+  } catch {
+    // It exists, or SQLite says better what is wrong.
+  }
+}
+
+interface NodeSqliteOptions {
+  /** Its folder must exist. `:memory:` is a database of this instance alone. */
+  readonly file: string;
+  /** How long a statement waits while another connection holds the file, in milliseconds. */
+  readonly busyTimeoutMs: number;
+}
+
+/** One connection, opened at the first query; Kysely hands it to one user at a time. */
+class NodeSqliteDriver implements Driver {
+  readonly #options: NodeSqliteOptions;
+  #connection: NodeSqliteConnection | undefined;
+
+  constructor(options: NodeSqliteOptions) {
+    this.#options = options;
+  }
+
+  async init(): Promise<void> {
+    const { file, busyTimeoutMs } = this.#options;
+    this.#connection = new NodeSqliteConnection(await openDatabase(file, busyTimeoutMs), busyTimeoutMs);
+  }
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    return this.#opened();
+  }
+
+  /**
+   * IMMEDIATE: a transaction that began by reading could not wait for its turn to write, only fail.
+   */
+  async beginTransaction(): Promise<void> {
+    await this.#opened().execute('begin immediate');
+  }
+
+  async commitTransaction(): Promise<void> {
+    await this.#opened().execute('commit');
+  }
+
+  async rollbackTransaction(): Promise<void> {
+    this.#opened().rollback();
+  }
+
+  async releaseConnection(): Promise<void> {}
+
+  async destroy(): Promise<void> {
+    this.#connection?.close();
+  }
+
+  #opened(): NodeSqliteConnection {
+    if (!this.#connection) throw new Error('the driver is used before init');
+    return this.#connection;
+  }
+}
+
+/** Kysely on `node:sqlite`. The file is opened by the first query. */
+export function nodeSqliteDialect(options: NodeSqliteOptions): Dialect {
+  return {
+    createDriver: () => new NodeSqliteDriver(options),
+    createAdapter: () => new SqliteAdapter(),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+  };
+}

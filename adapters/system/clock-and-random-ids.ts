@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto';
+import { monotonicFactory } from 'ulid';
+import { base32 } from '#core/previews/preview-token.ts';
+import type { Ids, WakingClock } from '#core/shared/clock-and-ids.ts';
+
+const ulid = monotonicFactory();
+
+const PROCESS = randomBytes(4).toString('hex');
+let requests = 0;
+
+export const randomIds: Ids = {
+  run: () => `run_${ulid()}`,
+  approval: () => `apr_${ulid()}`,
+  policy: () => `pol_${ulid()}`,
+  tool: () => `tool_${ulid()}`,
+  toolVersion: () => `ver_${ulid()}`,
+  toolRun: () => `trun_${ulid()}`,
+  snapshot: () => `snap_${ulid()}`,
+  delegation: () => `dlg_${ulid()}`,
+  sandbox: () => base32(randomBytes(16)),
+  session: (now) => `session-${now.getTime()}-${base32(randomBytes(5))}`,
+  // Drawn once a process and counted on: fresh randomness would cost a tenth of a small request.
+  request: () => `${PROCESS}${(requests++).toString(16).padStart(8, '0')}`,
+};
+
+/** The longest that a timer of Node can be set to, in milliseconds. */
+const LONGEST_TIMER_MS = 2_147_483_647;
+
+export const systemClock: WakingClock = {
+  now: () => new Date(),
+
+  async until(at, signal) {
+    for (;;) {
+      const left = at.getTime() - Date.now();
+      if (left <= 0 || signal?.aborted === true) return;
+      // Timers fire up to a millisecond early, and stand still while the machine sleeps: the clock
+      // has the last word.
+      await pause(Math.min(left, LONGEST_TIMER_MS), signal);
+    }
+  },
+};
+
+function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    signal?.addEventListener('abort', end);
+  });
+}

@@ -1,0 +1,97 @@
+import type { S3Client } from '@bradenmacdonald/s3-lite-client';
+import { once } from 'node:events';
+import { Readable } from 'node:stream';
+import { PortholeError } from '#core/errors.ts';
+import type { ArchiveStore } from '#core/archives/archive-store.ts';
+import type { BucketCredentials } from '#core/mounts/mount-bucket.ts';
+
+export interface S3ArchiveOptions {
+  readonly bucket: string;
+  /** Origin of the S3 server. */
+  readonly endpoint: URL;
+  readonly region: string;
+  readonly credentials: BucketCredentials;
+}
+
+/**
+ * In bytes. Of S3's 10,000 parts that is 156 GiB for one archive, and with 4 parts under way 64 MiB
+ * of memory.
+ */
+const PART_BYTES = 16_777_216;
+
+/** Archives as objects of a bucket, sent in parts as they come. */
+export function s3ArchiveStore({ bucket, endpoint, region, credentials }: S3ArchiveOptions): ArchiveStore {
+  let opened: Promise<S3Client> | undefined;
+  // Most processes never need one.
+  const client = () =>
+    (opened ??= import('@bradenmacdonald/s3-lite-client').then(
+      (library) =>
+        new library.S3Client({
+          endPoint: endpoint.origin,
+          region,
+          bucket,
+          accessKey: credentials.accessKeyId,
+          secretKey: credentials.secretAccessKey,
+          pathStyle: true,
+        }),
+    ));
+  return {
+    async put(key, content, signal) {
+      let ownFailure: Error | undefined;
+      content.once('error', (error) => (ownFailure = error));
+      try {
+        const stream = Readable.toWeb(content) as unknown as globalThis.ReadableStream<
+          Uint8Array<ArrayBuffer>
+        >;
+        const stored = (await client()).putObject(key, stream, { partSize: PART_BYTES });
+        // The client takes no signal: a server that hangs is left alone.
+        await (signal === undefined ? stored : Promise.race([stored, aborted(signal)]));
+      } catch (error) {
+        content.destroy();
+        signal?.throwIfAborted();
+        throw ownFailure ?? failure('stored', error);
+      }
+    },
+
+    async get(key) {
+      try {
+        const { body } = await (await client()).getObject(key);
+        return body === null ? Readable.from([]) : Readable.fromWeb(body);
+      } catch (error) {
+        if (codeOf(error) === 'NoSuchKey') {
+          throw new PortholeError(
+            'archive_not_found',
+            'The archive is no longer in its bucket: delete its record.',
+          );
+        }
+        throw failure('read', error);
+      }
+    },
+
+    async remove(key) {
+      try {
+        await (await client()).deleteObject(key);
+      } catch (error) {
+        if (codeOf(error) !== 'NoSuchKey') throw failure('deleted', error);
+      }
+    },
+  };
+}
+
+async function aborted(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, 'abort');
+  throw signal.reason;
+}
+
+function codeOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+}
+
+/** What the server or the network said is for the log. */
+function failure(what: string, cause: unknown): PortholeError {
+  return new PortholeError(
+    'archive_error',
+    `The archive could not be ${what}: try again, or look at PORTHOLE_ARCHIVE_BUCKET and its server.`,
+    { cause },
+  );
+}

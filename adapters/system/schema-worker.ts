@@ -1,0 +1,57 @@
+/**
+ * What judges schemas, in a thread of its own: a regular expression of a schema may never come to
+ * an end, and only a thread can be ended from outside. Imported elsewhere it does nothing but say
+ * where it is.
+ */
+import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import type { JsonObject, JsonValue } from '#core/editor/editor-store.ts';
+import type { SchemaResult } from '#core/editor/tool-schemas.ts';
+
+export interface SchemaCase {
+  readonly schemas: Readonly<Record<string, JsonObject>>;
+  readonly value: { readonly by: string; readonly is: JsonValue } | undefined;
+}
+
+export const SCHEMA_WORKER = new URL(import.meta.url);
+/** Under this name a thread is given its case. */
+export const CASE = 'porthole-schema-case';
+/** What it says once it begins. */
+export const READY = 'ready';
+
+const MOST_REASONS = 10;
+const MOST_LENGTH = 300;
+
+const given = (workerData as { readonly [CASE]?: SchemaCase } | null)?.[CASE];
+if (!isMainThread && given !== undefined) {
+  const { Ajv2020 } = await import('ajv/dist/2020.js');
+  // A schema is data here: what it does not know it passes over, as the specification has it, and
+  // no format is checked, because JSON Schema only annotates with them.
+  const validate = ({ schemas, value }: SchemaCase): SchemaResult => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true, logger: false });
+    for (const [name, schema] of Object.entries(schemas)) {
+      let found: NonNullable<typeof ajv.errors>;
+      try {
+        if ('$async' in schema) throw new Error('$async is not of JSON Schema');
+        const fits = ajv.compile(schema);
+        if (value?.by !== name || fits(value.is)) continue;
+        found = fits.errors ?? [];
+      } catch (error) {
+        return { kind: 'malformed', name, reason: short((error as Error).message) };
+      }
+      const reasons = found.slice(0, MOST_REASONS);
+      return {
+        kind: 'unfit',
+        reasons: reasons.map(({ instancePath, message }) =>
+          short(`${instancePath || 'it'} ${message ?? 'does not fit'}`),
+        ),
+      };
+    }
+    return { kind: 'fits' };
+  };
+  parentPort?.postMessage(READY, []);
+  parentPort?.postMessage(validate(given), []);
+}
+
+function short(text: string): string {
+  return text.length > MOST_LENGTH ? `${text.slice(0, MOST_LENGTH)}…` : text;
+}

@@ -1,0 +1,65 @@
+import { Worker } from 'node:worker_threads';
+import type { SchemaValidator, SchemaResult } from '#core/editor/tool-schemas.ts';
+import { FairQueue } from '#core/shared/concurrency.ts';
+import type { SchemaCase } from './schema-worker.ts';
+
+/** Threads at a time: hostile schemas must not take every core. */
+const MOST_THREADS = 2;
+/** How long judging may take: a thousand times what an ordinary schema needs. */
+const VALIDATED_WITHIN_MS = 1_000;
+/** How long a thread may take to start, on a machine that is busy. */
+const STARTS_WITHIN_MS = 30_000;
+const MEMORY = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
+
+/**
+ * A thread for each case, which ends with it, in time or not. Free threads go to owners in fair
+ * turns.
+ */
+export function workerSchemaValidator(): SchemaValidator {
+  const queue = new FairQueue({ perOwner: MOST_THREADS, total: MOST_THREADS, waiting: Infinity });
+  return {
+    async validate(queueKey, schemas, value) {
+      if (Object.keys(schemas).length === 0) return { kind: 'fits' };
+      const place = await queue.enter(queueKey);
+      try {
+        return await validateInThread({ schemas, value });
+      } finally {
+        place?.end();
+      }
+    },
+  };
+}
+
+async function validateInThread(asked: SchemaCase): Promise<SchemaResult> {
+  const { CASE, READY, SCHEMA_WORKER } = await import('./schema-worker.ts');
+  const worker = new Worker(SCHEMA_WORKER, {
+    workerData: { [CASE]: asked },
+    resourceLimits: MEMORY,
+    env: {},
+    stdout: true,
+    stderr: true,
+  });
+  let limit: NodeJS.Timeout | undefined;
+  try {
+    return await new Promise<SchemaResult>((resolve, reject) => {
+      limit = setTimeout(
+        () => reject(new Error('the thread that judges schemas did not start')),
+        STARTS_WITHIN_MS,
+      );
+      let isReady = false;
+      worker.on('message', (said: typeof READY | SchemaResult) => {
+        if (said !== READY) return resolve(said);
+        isReady = true;
+        clearTimeout(limit);
+        limit = setTimeout(() => resolve({ kind: 'too_costly' }), VALIDATED_WITHIN_MS);
+      });
+      // Once it judges, whatever ends it is the case's doing: its memory, or its stack.
+      const failed = (error: Error) => (isReady ? resolve({ kind: 'too_costly' }) : reject(error));
+      worker.once('error', failed);
+      worker.once('exit', (code) => failed(new Error(`the thread that judges schemas ended with ${code}`)));
+    });
+  } finally {
+    clearTimeout(limit);
+    await worker.terminate();
+  }
+}

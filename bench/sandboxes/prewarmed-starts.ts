@@ -1,0 +1,37 @@
+import type { TestHost } from '#test/support/in-process-host.ts';
+import { Porthole } from '../../client/index.ts';
+import type { Sandbox } from '../../client/sandboxes/sandbox.ts';
+import { type BenchResult, compare, interleave } from '../measure.ts';
+
+/**
+ * From when a client needs a sandbox to the end of its first command: one that it has had made
+ * meanwhile, beside one that is only then made.
+ */
+export async function benchPrewarmed({ host }: TestHost, rounds: number): Promise<BenchResult> {
+  const { sandboxes } = new Porthole({ url: `http://127.0.0.1:${host.port}` });
+  const timed = async (need: () => Promise<Sandbox>) => {
+    const began = performance.now();
+    const sandbox = await need();
+    await sandbox.exec(['true']).text();
+    const took = performance.now() - began;
+    await sandbox.delete();
+    return took;
+  };
+  const arms = {
+    'pre-warmed': async () => {
+      const warm = sandboxes.prewarm();
+      // As long as a user takes to type.
+      const sandbox = await warm.take();
+      return timed(() => Promise.resolve(sandbox));
+    },
+    cold: () => timed(() => sandboxes.create()),
+  };
+  await interleave(arms, 1);
+  const figures = await interleave(arms, rounds);
+  return compare(
+    'local: first command, pre-warmed by the client / cold',
+    figures,
+    ['pre-warmed', 'cold'],
+    'ms',
+  );
+}

@@ -1,0 +1,122 @@
+import {
+  Button,
+  FieldError,
+  Input,
+  Label,
+  ListBox,
+  ListBoxItem,
+  Popover,
+  Select,
+  SelectValue,
+  Text,
+  TextField,
+  type TextFieldProps,
+} from 'react-aria-components';
+
+interface ChoiceProps {
+  readonly label: string;
+  readonly name?: string;
+  readonly value?: string;
+  readonly initial?: string;
+  readonly onChange?: (value: string) => void;
+  readonly isDisabled?: boolean;
+  readonly options: readonly { readonly id: string; readonly words: string }[];
+}
+
+/** One of a few. */
+export function Choice({ label, name, value, initial, onChange, isDisabled = false, options }: ChoiceProps) {
+  return (
+    <Select
+      className="field"
+      isDisabled={isDisabled}
+      {...(name === undefined ? {} : { name })}
+      {...(value === undefined ? {} : { value })}
+      {...(initial === undefined ? {} : { defaultValue: initial })}
+      {...(onChange === undefined ? {} : { onChange: (key) => onChange(String(key)) })}
+    >
+      <Label>{label}</Label>
+      <Button className="button select">
+        <SelectValue />
+        <span aria-hidden="true">▾</span>
+      </Button>
+      <Popover className="popover">
+        <ListBox className="options">
+          {options.map(({ id, words }) => (
+            <ListBoxItem key={id} id={id}>
+              {words}
+            </ListBoxItem>
+          ))}
+        </ListBox>
+      </Popover>
+    </Select>
+  );
+}
+
+/**
+ * A field of a form as text, without the space around it; a file, and a field that is not there,
+ * are none.
+ */
+export function formText(form: FormData, field: string): string {
+  const value = form.get(field);
+  return typeof value === 'string' ? value.trim() : '';
+}
+
+const PATHS = {
+  porthole:
+    'M12 2a10 10 0 1 0 0 20 10 10 0 0 0 0-20Zm0 4.5a5.5 5.5 0 1 1 0 11 5.5 5.5 0 0 1 0-11ZM7 12.8c1.6-1.2 3-1.2 5 0s3.300 1.200 5 0',
+  runs: 'M5 4v16M5 6h9l-1.500 3L14 12H5',
+  box: 'M12 3 4 7v10l8 4 8-4V7l-8-4Zm0 9 8-5M12 12v9M12 12 4 7',
+  code: 'm8 7-5 5 5 5M16 7l5 5-5 5M14 4l-4 16',
+  external: 'M14 4h6v6M20 4l-9 9M18 14v6H4V6h6',
+  copy: 'M8 8h12v12H8zM16 8V4H4v12h4',
+  qr: 'M4 4h6v6H4zM14 4h6v6h-6zM4 14h6v6H4zM14 14h2v2h-2zM18 18h2v2h-2zM18 14h2M14 18v2',
+  reload: 'M20 5v5h-5M19.500 10A8 8 0 1 0 20 14',
+  stop: 'M6 6h12v12H6z',
+  folder: 'M3 6h6l2 2h10v11H3z',
+  file: 'M6 3h8l4 4v14H6zM14 3v4h4',
+  link: 'M10 14a4 4 0 0 0 6 0l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4 4 0 0 0 6 6l1-1',
+  close: 'm6 6 12 12M18 6 6 18',
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+/**
+ * A picture beside words, or within something that has a name of its own: it says nothing to a
+ * screen reader.
+ */
+export function Icon({ name }: { readonly name: IconName }) {
+  return (
+    <svg className="icon" viewBox="0 0 24 24" aria-hidden="true">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}
+
+interface TextInputProps extends TextFieldProps {
+  readonly label: string;
+  readonly hint?: string;
+  readonly placeholder?: string;
+}
+
+/**
+ * What was refused is judged with each key, and not when the focus goes: the words about it would
+ * go then, and what stands below them would move from under a press.
+ */
+function validateAgain({ currentTarget }: { readonly currentTarget: HTMLElement }): void {
+  if (currentTarget.closest('[data-invalid]') !== null) currentTarget.dispatchEvent(new Event('change'));
+}
+
+export function TextInput({ label, hint, placeholder, ...props }: TextInputProps) {
+  return (
+    <TextField {...props} className="field">
+      <Label>{label}</Label>
+      <Input {...(placeholder === undefined ? {} : { placeholder })} onInput={validateAgain} />
+      {hint === undefined ? null : (
+        <Text slot="description" className="hint">
+          {hint}
+        </Text>
+      )}
+      <FieldError className="field-error" />
+    </TextField>
+  );
+}

@@ -1,0 +1,268 @@
+import { ApiObject, App, Chart } from 'cdk8s';
+import { Construct } from 'constructs';
+import { GUEST_PREVIEW_PORT, PREVIEW_PORT_HEADER } from '../guest/protocol/previews-protocol.ts';
+import {
+  ANNOTATIONS,
+  formatTime,
+  LABELS,
+  labelValue,
+  PREVIEW_LABELS,
+  sandboxIdLabels,
+  timeSlot,
+  UPSTREAM_HOST,
+  UPSTREAM_ORIGIN,
+} from './names.ts';
+import { ROUTE_RESPONSE_HEADERS } from './route-response-headers.ts';
+
+export interface PreviewGateway {
+  readonly name: string;
+  readonly namespace: string;
+  /**
+   * The listener that routes attach to.
+   * @default - every listener whose hostname fits
+   */
+  readonly sectionName?: string;
+}
+
+export interface PreviewProps {
+  /** Name of both objects: `preview-` and 20 hex, never the token. */
+  readonly name: string;
+  readonly namespace: string;
+  readonly gateway: PreviewGateway;
+  /** The one host that the preview is served on: `{token}-preview.{zone}`. */
+  readonly hostname: string;
+  /**
+   * Port under which people reach the gateway; it is part of the preview's origin.
+   * @default 443
+   */
+  readonly publicPort?: number;
+  /** The pod's port that the preview leads to. */
+  readonly targetPort: number;
+  readonly runId: string;
+  readonly owner: string;
+  /** Its pod is found by the label of `sandboxIdLabels`. */
+  readonly sandboxId: string;
+  readonly podName: string;
+  readonly startedAt: Date;
+  readonly expiresAt: Date;
+  readonly maxUntil: Date;
+  /** Tells this start from every other one, so that an answer that was lost can be made up for. */
+  readonly attempt: string;
+  /**
+   * `headless` costs the same at any number of previews; `clusterip` is for gateways that dial a
+   * virtual IP.
+   * @default 'headless'
+   */
+  readonly serviceKind?: 'headless' | 'clusterip';
+  /**
+   * `guest`: the Service leads to the sandbox's guest, which rewrites headers and reaches the app
+   * on loopback. `direct`: it leads to the app's own port, and the route rewrites what a route can.
+   * @default 'direct'
+   */
+  readonly upstream?: 'guest' | 'direct';
+}
+
+/** The Service that a route stands on, as the API server stored it. */
+export interface RouteOwner {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /**
+   * Whether other starts may have a claim on it, too.
+   * @default false
+   */
+  readonly isClaimed?: boolean;
+}
+
+/** What names the public origin to the app. */
+const FORWARDED = ['X-Forwarded-Host', 'X-Forwarded-Port', 'X-Forwarded-Proto'];
+
+/**
+ * A preview: a Service in front of one port of a sandbox's pod, and the route that it owns. The
+ * route comes second, because its owner's uid is known only once the Service is stored: so no route
+ * ever stands without its Service.
+ */
+export class Preview extends Construct {
+  readonly service: ApiObject;
+  readonly serviceKind: 'headless' | 'clusterip';
+  readonly upstream: 'guest' | 'direct';
+  readonly #props: PreviewProps;
+
+  /** @throws Error that names the property whose value cannot be used */
+  constructor(scope: Construct, id: string, props: PreviewProps) {
+    super(scope, id);
+    check(props);
+    this.#props = props;
+    this.serviceKind = props.serviceKind ?? 'headless';
+    this.upstream = props.upstream ?? 'direct';
+    const targetPort = this.upstream === 'guest' ? GUEST_PREVIEW_PORT : props.targetPort;
+    this.service = new ApiObject(this, 'service', {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: {
+        name: props.name,
+        namespace: props.namespace,
+        labels: labelsOf(props),
+        annotations: { [ANNOTATIONS.attempt]: props.attempt },
+      },
+      spec: {
+        ...(this.serviceKind === 'headless' && { clusterIP: 'None' }),
+        selector: sandboxIdLabels(props.sandboxId),
+        ports: [{ name: 'http', protocol: 'TCP', port: 80, targetPort }],
+      },
+    });
+  }
+
+  /** The route of the preview, owned by its stored Service. */
+  route(service: RouteOwner): ApiObject {
+    const props = this.#props;
+    const { name, namespace, gateway, hostname, publicPort = 443 } = props;
+    return new ApiObject(this, 'route', {
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'HTTPRoute',
+      metadata: {
+        name,
+        namespace,
+        labels: { ...labelsOf(props), [LABELS.dueSlot]: timeSlot(props.expiresAt) },
+        annotations: {
+          [ANNOTATIONS.run]: props.runId,
+          [ANNOTATIONS.owner]: props.owner,
+          [ANNOTATIONS.sandbox]: props.sandboxId,
+          [ANNOTATIONS.pod]: props.podName,
+          [ANNOTATIONS.targetPort]: String(props.targetPort),
+          [ANNOTATIONS.startedAt]: formatTime(props.startedAt),
+          [ANNOTATIONS.expiresAt]: formatTime(props.expiresAt),
+          [ANNOTATIONS.maxUntil]: formatTime(props.maxUntil),
+          [ANNOTATIONS.attempt]: props.attempt,
+          [ANNOTATIONS.ticket]: service.resourceVersion,
+          ...(!service.isClaimed && { [ANNOTATIONS.serviceVersion]: service.resourceVersion }),
+        },
+        ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name, uid: service.uid }],
+      },
+      spec: {
+        parentRefs: [
+          {
+            name: gateway.name,
+            namespace: gateway.namespace,
+            ...(gateway.sectionName !== undefined && { sectionName: gateway.sectionName }),
+          },
+        ],
+        hostnames: [hostname],
+        rules: this.upstream === 'guest' ? this.#toGuest() : this.#toApp(publicPort),
+      },
+    });
+  }
+
+  /**
+   * The guest needs the app's port: `set`, so that a client's own header is lost. It rewrites
+   * everything else.
+   */
+  #toGuest(): object[] {
+    return [
+      this.#rule([
+        requestHeaders({ set: [{ name: PREVIEW_PORT_HEADER, value: String(this.#props.targetPort) }] }),
+      ]),
+    ];
+  }
+
+  #toApp(publicPort: number): object[] {
+    const { hostname } = this.#props;
+    const publicHost = publicPort === 443 ? hostname : `${hostname}:${publicPort}`;
+    const rewriteHost = { type: 'URLRewrite', urlRewrite: { hostname: UPSTREAM_HOST } };
+    return [
+      // Frameworks compare Origin with Host (CSRF), some with X-Forwarded-Host and -Proto
+      // instead: all of them name localhost, or the app answers 403.
+      // Only the preview's own Origin is rewritten: a foreign one must stay foreign.
+      this.#rule(
+        [
+          rewriteHost,
+          requestHeaders({ set: [{ name: 'Origin', value: UPSTREAM_ORIGIN }], remove: FORWARDED }),
+        ],
+        {
+          path: { type: 'PathPrefix', value: '/' },
+          headers: [{ type: 'Exact', name: 'Origin', value: `https://${publicHost}` }],
+        },
+      ),
+      this.#rule([
+        rewriteHost,
+        requestHeaders({
+          set: [
+            { name: 'X-Forwarded-Host', value: publicHost },
+            { name: 'X-Forwarded-Proto', value: 'https' },
+          ],
+        }),
+      ]),
+    ];
+  }
+
+  #rule(requestFilters: readonly object[], match?: object): object {
+    return {
+      ...(match !== undefined && { matches: [match] }),
+      filters: [
+        ...requestFilters,
+        {
+          type: 'ResponseHeaderModifier',
+          responseHeaderModifier: {
+            set: Object.entries(ROUTE_RESPONSE_HEADERS).map(([name, value]) => ({ name, value })),
+            // Its "cookies" are those of the whole registrable domain.
+            remove: ['Clear-Site-Data'],
+          },
+        },
+      ],
+      // No limit, for WebSockets and event streams.
+      timeouts: { request: '0s' },
+      backendRefs: [{ name: this.#props.name, port: 80 }],
+    };
+  }
+}
+
+function requestHeaders(requestHeaderModifier: object): object {
+  return { type: 'RequestHeaderModifier', requestHeaderModifier };
+}
+
+/** Both manifests of a preview, without an app around them. */
+export function previewManifests(props: PreviewProps): {
+  readonly service: object;
+  route(service: RouteOwner): object;
+} {
+  const chart = new Chart(new App(), 'previews', { disableResourceNameHashes: true });
+  const preview = new Preview(chart, props.name, props);
+  return {
+    service: preview.service.toJson() as object,
+    route: (service) => preview.route(service).toJson() as object,
+  };
+}
+
+function labelsOf({ runId, owner, startedAt }: PreviewProps): Record<string, string> {
+  return {
+    ...PREVIEW_LABELS,
+    [LABELS.run]: labelValue(runId),
+    [LABELS.owner]: labelValue(owner),
+    [LABELS.madeSlot]: timeSlot(startedAt),
+  };
+}
+
+const DNS_LABEL = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+/** As the Gateway API has it: no wildcard, no port, no IP address. */
+const HOSTNAME =
+  /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/;
+
+/** The host name is a capability, so no message repeats it. */
+function check({ name, hostname, targetPort, startedAt, expiresAt, maxUntil }: PreviewProps): void {
+  if (!DNS_LABEL.test(name)) {
+    throw new Error(`Preview.name must be a lower-case DNS label of at most 63 characters, got "${name}".`);
+  }
+  if (!HOSTNAME.test(hostname)) {
+    throw new Error('Preview.hostname must be a lower-case DNS name without wildcard or port.');
+  }
+  if (!Number.isInteger(targetPort) || targetPort < 1 || targetPort > 65_535) {
+    throw new Error(`Preview.targetPort must be an integer between 1 and 65535, got ${targetPort}.`);
+  }
+  for (const [property, time] of Object.entries({ startedAt, expiresAt, maxUntil })) {
+    if (Number.isNaN(time.getTime())) throw new Error(`Preview.${property} is no time.`);
+  }
+  if (expiresAt > maxUntil) {
+    throw new Error(
+      `Preview.expiresAt (${formatTime(expiresAt)}) must not be past maxUntil (${formatTime(maxUntil)}).`,
+    );
+  }
+}

@@ -1,0 +1,137 @@
+import { mayUsePolicy, type Person } from '../callers.ts';
+import { PortholeError } from '../errors.ts';
+import type { PreviewOptions } from '../previews/preview-limits.ts';
+import type { RunRecord } from '../runs/run-records.ts';
+import type { Clock, Ids } from '../shared/clock-and-ids.ts';
+import type { Records } from '../shared/records.ts';
+import { approvedBeforehand, type Grant, policyGrant } from './approval-events.ts';
+import type { ApprovalRecord, ApprovalScope, ToolArguments } from './approval-store.ts';
+
+interface DecideApprovalDeps {
+  readonly records: Pick<Records, 'approvals'>;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+interface ApprovalDecisionInput {
+  readonly run: RunRecord;
+  readonly person: Person;
+  readonly requestId: string;
+  readonly outcome: 'approved' | 'denied';
+  readonly scope: ApprovalScope;
+  readonly reason?: string | undefined;
+}
+
+interface DecidedApproval {
+  readonly approval: ApprovalRecord;
+  /** What else waited and is approved by it. */
+  readonly also: readonly ApprovalRecord[];
+}
+
+/**
+ * Takes a decision, once. One that reaches further also approves what else waits and is covered by
+ * it.
+ * @throws PortholeError `approval_not_found`, `approval_decided`; `invalid_request` for a scope
+ * that does not fit the request
+ */
+export async function decideApproval(
+  { records, clock, ids }: DecideApprovalDeps,
+  { run, person, requestId, outcome, scope, reason }: ApprovalDecisionInput,
+): Promise<DecidedApproval> {
+  const now = clock.now();
+  const decision = { outcome, scope, reason: reason ?? null, by: person.user, policyId: ids.policy() };
+  const result = await records.approvals.decide(run.id, requestId, decision, now);
+  if (result === undefined) {
+    throw new PortholeError(
+      'approval_not_found',
+      `Run ${run.id} has asked for no approval ${requestId}: its timeline has the request_id of each.`,
+    );
+  }
+  const { decided, approval, also } = result;
+  if (!decided) throw alreadyEnded(approval);
+  if (outcome === 'denied' || scope !== 'always') return { approval, also };
+  const others = await records.approvals.runsWaiting(run.owner, approval.tool);
+  // The decision is taken. What this does not reach waits on, and can still be decided.
+  const applied = await Promise.allSettled(
+    others.map((runId) => records.approvals.applyPolicies(runId, approval.tool, now)),
+  );
+  return {
+    approval,
+    also: [...also, ...applied.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))],
+  };
+}
+
+const ENDED: Readonly<Record<ApprovalRecord['status'], string>> = {
+  waiting: 'waits',
+  approved: 'was approved',
+  denied: 'was denied',
+  timed_out: 'timed out',
+  withdrawn: 'was withdrawn, because nobody waited for it any more or its run completed',
+};
+
+function alreadyEnded({ id, status, endedAt, decidedBy }: ApprovalRecord): PortholeError {
+  const by = decidedBy === null ? '' : ` by ${decidedBy}`;
+  const at = endedAt === null ? '' : ` at ${endedAt.toISOString()}`;
+  return new PortholeError(
+    'approval_decided',
+    `Request ${id} ${ENDED[status]}${by}${at}, and that stands: the agent has to ask again.`,
+  );
+}
+
+/**
+ * Ends a policy: what it covered is asked about again. What it has approved stays approved.
+ * @throws PortholeError `policy_not_found` (a foreign one too: its existence is nobody else's
+ * business)
+ */
+export async function deletePolicy(
+  { records }: { readonly records: Pick<Records, 'policies'> },
+  person: Person,
+  id: string,
+): Promise<void> {
+  const policy = await records.policies.get(id);
+  if (policy !== undefined && mayUsePolicy(person, policy) && (await records.policies.delete(id))) return;
+  throw new PortholeError(
+    'policy_not_found',
+    `There is no policy ${id}: GET /api/approval-policies lists yours.`,
+  );
+}
+
+/** What an agent wants to do with a tool. */
+export interface ToolCall {
+  readonly run: RunRecord;
+  readonly tool: string;
+  readonly args: ToolArguments;
+  /** What a person is asked. */
+  readonly message: string;
+  /** Whether it is the agent itself that asks, whose rights end with its run. */
+  readonly byAgent: boolean;
+}
+
+export interface GrantBeforehandDeps {
+  readonly records: Pick<Records, 'policies' | 'timeline'>;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly preview: Pick<PreviewOptions, 'autoApprove'>;
+}
+
+/**
+ * Whether something has approved the call beforehand, so that nobody need be asked. The timeline
+ * then tells what.
+ */
+export async function grantBeforehand(deps: GrantBeforehandDeps, call: ToolCall): Promise<boolean> {
+  const grant = await findGrant(deps, call);
+  if (grant === undefined) return false;
+  const event = approvedBeforehand({ ...call, id: deps.ids.approval() }, grant);
+  await deps.records.timeline.append(call.run.id, [event], deps.clock.now());
+  return true;
+}
+
+async function findGrant(
+  { preview, records }: GrantBeforehandDeps,
+  { run, tool, args }: ToolCall,
+): Promise<Grant | undefined> {
+  if (preview.autoApprove) return { source: 'installation' };
+  if (run.autoApproveTools) return { source: 'run_option' };
+  const policy = await records.policies.covering(run.owner, run.id, tool, args);
+  return policy && policyGrant(policy);
+}

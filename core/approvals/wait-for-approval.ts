@@ -1,0 +1,197 @@
+import { PortholeError } from '../errors.ts';
+import type { Clock, Ids, WakingClock } from '../shared/clock-and-ids.ts';
+import type { Records } from '../shared/records.ts';
+import { createWakeSignal } from '../shared/wake-signal.ts';
+import type { ToolCall } from './approval-decisions.ts';
+import { displayId } from './approval-events.ts';
+import { answerBy, leaseUntil, renewAt, requestBounds } from './approval-rules.ts';
+import type { ApprovalRecord, Waiter } from './approval-store.ts';
+
+const FORGOTTEN_HOURS = 24;
+
+/**
+ * Times out what no living function waits for, and forgets what ended a day ago; says how many
+ * timed out.
+ */
+export async function endApprovals({
+  records,
+  clock,
+}: {
+  readonly records: Pick<Records, 'approvals'>;
+  readonly clock: Clock;
+}): Promise<number> {
+  const now = clock.now();
+  const ended = await records.approvals.timeOut(now);
+  await records.approvals.forget(new Date(now.getTime() - FORGOTTEN_HOURS * 3_600_000));
+  return ended;
+}
+
+export interface WaitForApprovalDeps {
+  readonly records: Pick<Records, 'approvals' | 'runs' | 'timeline'>;
+  readonly clock: WakingClock;
+  readonly ids: Ids;
+  /** Aborted when this process is about to end. */
+  readonly stopping: AbortSignal;
+}
+
+export interface Waiting {
+  /** Aborted when the caller goes away. */
+  readonly signal?: AbortSignal | undefined;
+  /** Hears of the request once it waits, new or joined. */
+  readonly onWaiting?: ((approval: ApprovalRecord) => void) | undefined;
+}
+
+/**
+ * Asks a person, and waits for the decision, five minutes at most. Identical calls share one
+ * request, and one that nobody was left to hear of, because a function was killed, is found again
+ * by the caller's identical retry. Returns the approval: `take` it once what it allows is done.
+ *
+ * @throws PortholeError `approval_denied`, `approval_timed_out`, `too_many_approvals`; `run_ended`
+ * once the run has completed meanwhile; `service_unavailable` when this process is about to end or
+ * the records are away: the request waits on. What the signal was aborted with, once the request is
+ * withdrawn, where no other caller waits
+ */
+export async function waitForApproval(
+  deps: WaitForApprovalDeps,
+  call: ToolCall,
+  { signal, onWaiting }: Waiting = {},
+): Promise<ApprovalRecord> {
+  const { records, clock, ids, stopping } = deps;
+  const waiterId = ids.request();
+  const waiter = (now: Date) => ({ id: waiterId, until: leaseUntil(now) });
+  const wakeSignal = createWakeSignal(clock, [signal, stopping]);
+  // Before the first look: what is decided after it rings.
+  const unwatch = records.timeline.watch(call.run.id, wakeSignal.notify);
+  try {
+    const asked = clock.now();
+    const request = {
+      id: ids.approval(),
+      runId: call.run.id,
+      tool: call.tool,
+      args: call.args,
+      message: call.message,
+      requestedAt: asked,
+      expiresAt: answerBy(asked),
+    };
+    const bounds = { ...requestBounds(asked), byAgent: call.byAgent };
+    let approval = await records.approvals.ask(request, waiter(asked), bounds);
+    // A policy that was made since somebody looked for one did not see this request, or is seen
+    // now.
+    if (approval.status === 'waiting') approval = await applyPolicies(deps, approval);
+    let renewal = renewAt(asked);
+    if (approval.status === 'waiting') onWaiting?.(approval);
+    while (approval.status === 'waiting') {
+      if (signal?.aborted === true) {
+        await leave(deps, approval, waiterId);
+        signal.throwIfAborted();
+      }
+      if (stopping.aborted) throw stopped();
+      await wakeSignal.until(earlier(approval.expiresAt, renewal));
+      const now = clock.now();
+      if (now >= approval.expiresAt) await records.approvals.timeOut(now, approval.runId);
+      const isDue = now >= renewal;
+      if (isDue) renewal = renewAt(now);
+      approval = await lookAgain(deps, approval, isDue ? waiter(now) : undefined);
+    }
+    // Whoever has gone gets nothing: it is kept for the retry.
+    signal?.throwIfAborted();
+    if (approval.status === 'approved') return approval;
+    if (approval.status === 'denied') await records.approvals.take(approval.id, clock.now());
+    throw await refusal(deps, approval);
+  } finally {
+    unwatch();
+    wakeSignal.close();
+  }
+}
+
+/**
+ * The request as it stands, or as it stood, while the records cannot say. `waiter`: it says that it
+ * still waits.
+ */
+async function lookAgain(
+  { records }: WaitForApprovalDeps,
+  before: ApprovalRecord,
+  waiter: Waiter | undefined,
+): Promise<ApprovalRecord> {
+  return whereAvailable(before, async () => {
+    if (waiter !== undefined) await records.approvals.stay(before.id, waiter);
+    return records.approvals.get(before.id);
+  });
+}
+
+async function whereAvailable(
+  before: ApprovalRecord,
+  poll: () => Promise<ApprovalRecord | undefined>,
+): Promise<ApprovalRecord> {
+  try {
+    return (await poll()) ?? before;
+  } catch (error) {
+    if (error instanceof PortholeError && error.code === 'service_unavailable') return before;
+    throw error;
+  }
+}
+
+/** The request as the policies leave it that there are by now. */
+async function applyPolicies(deps: WaitForApprovalDeps, approval: ApprovalRecord): Promise<ApprovalRecord> {
+  const { records, clock } = deps;
+  return whereAvailable(approval, async () => {
+    await records.approvals.applyPolicies(approval.runId, approval.tool, clock.now());
+    return records.approvals.get(approval.id);
+  });
+}
+
+/**
+ * Others may seem to wait that were killed: whoever is left shows it within a lease, and then this
+ * looks once more.
+ */
+async function leave(
+  { records, clock, stopping }: WaitForApprovalDeps,
+  { id, runId }: ApprovalRecord,
+  waiterId: string,
+): Promise<void> {
+  const until = await records.approvals.leave(runId, id, waiterId, clock.now());
+  if (until === undefined) return;
+  await clock.until(until, stopping);
+  if (!stopping.aborted) await records.approvals.leave(runId, id, waiterId, clock.now());
+}
+
+function stopped(): PortholeError {
+  return new PortholeError(
+    'service_unavailable',
+    'Porthole ends here while the approval is awaited: send the same request again, it is still waited for.',
+  );
+}
+
+async function refusal(
+  { records }: Pick<WaitForApprovalDeps, 'records'>,
+  { id, status, reason, runId, requestedAt }: ApprovalRecord,
+): Promise<PortholeError> {
+  const request = `request ${displayId(id)} of run ${runId}`;
+  if (status === 'denied') {
+    return new PortholeError(
+      'approval_denied',
+      `Denied (${request})${reason === null ? '.' : `: ${reason}`} Do not ask again before you have changed what was asked for, or talked to the owner.`,
+    );
+  }
+  if (status === 'timed_out') {
+    return new PortholeError(
+      'approval_timed_out',
+      `Nobody decided within five minutes (${request}): ask again when somebody is there.`,
+    );
+  }
+  const completedAt = (await records.runs.get(runId))?.completedAt ?? null;
+  if (completedAt !== null && completedAt >= requestedAt) {
+    return new PortholeError(
+      'run_ended',
+      `Run ${runId} completed while the approval was awaited, and nobody is asked any more (${request}): its owner may still start the preview.`,
+    );
+  }
+  return new PortholeError(
+    'service_unavailable',
+    `The ${request} was withdrawn while this server stood still: send the same request again.`,
+  );
+}
+
+function earlier(a: Date, b: Date): Date {
+  return a < b ? a : b;
+}

@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { type Caller, ownerOf } from '../callers.ts';
+import { PortholeError } from '../errors.ts';
+import { hydrateWorkspace } from '../files/hydrate-workspace.ts';
+import { persistWorkspace } from '../files/persist-workspace.ts';
+import { runToEnd } from '../processes/collect-command.ts';
+import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
+import type { Clock, Owner } from '../shared/clock-and-ids.ts';
+import type { Records } from '../shared/records.ts';
+import { validatedTar } from '../tar/validate-tar.ts';
+import type { ArchiveRecord, ArchiveStore } from './archive-store.ts';
+
+export interface ArchiveSandboxDeps {
+  readonly records: Pick<Records, 'sandboxes' | 'archives'>;
+  /** The bare one: to archive a sandbox is no use of it, and nothing is put into it. */
+  readonly provider: Pick<SandboxProvider, 'inspect' | 'resume' | 'stop' | 'exec' | 'callGuest'>;
+  readonly store: ArchiveStore;
+  readonly clock: Clock;
+  readonly place: string;
+}
+
+const MAKE_READABLE = 'chmod -R u+rwX -- "${WORKSPACE:-/workspace}"';
+
+/**
+ * Keeps the workspace of a stopped sandbox as a tar, and where it is. Files are read by a command,
+ * so the sandbox runs meanwhile; where that fails, it is stopped again, and the next one begins
+ * anew. May be repeated after a crash anywhere; two at once keep the same.
+ * @throws PortholeError `archive_error`, `workspace_archive_read_error`, and what the provider
+ * refuses
+ */
+export async function archiveSandbox(
+  deps: ArchiveSandboxDeps,
+  sandbox: SandboxRecord,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { records, provider, store, clock, place } = deps;
+  const { id: sandboxId, generation, name, image, owner, stoppedAt } = sandbox;
+  const id = `arc_${sandboxId}_${generation}`;
+  const known = await records.archives.get(id);
+  // Kept since it was stopped: whoever did it was cut off before the sandbox was destroyed.
+  if (known !== undefined && stoppedAt !== null && known.createdAt >= stoppedAt) return;
+  const createdAt = clock.now();
+  const { state } = await provider.inspect(sandboxId, signal);
+  // Whatever took it has taken its files, too.
+  if (state === 'absent') return;
+  try {
+    if (state !== 'running') await provider.resume(sandboxId, signal);
+    // One file that its own user may not read would keep the sandbox for ever. It is the last that
+    // is done with it.
+    await runToEnd(provider, sandboxId, { argv: ['sh', '-c', MAKE_READABLE], cwd: '/' }, signal);
+    const { tar, leftOut: unreadable } = await persistWorkspace({ provider }, sandboxId, {}, signal);
+    let leftOut = 0;
+    let size = 0;
+    const content = counted(
+      validatedTar(tar, (entries) => (leftOut = entries + unreadable())),
+      (bytes) => (size += bytes),
+    );
+    const key = `${createHash('sha256').update(place).digest('hex').slice(0, 16)}/${sandboxId}-${generation}.tar`;
+    await store.put(key, Readable.from(content), signal);
+    await records.archives.put({
+      id,
+      sandbox: { id: sandboxId, generation, name, image },
+      owner,
+      key,
+      size,
+      leftOut,
+      createdAt,
+    });
+  } catch (error) {
+    const now = await records.sandboxes.get(sandboxId).catch(() => undefined);
+    // Unless somebody wants it by now.
+    if (now?.desired === 'stopped') await provider.stop(sandboxId).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function* counted(
+  source: AsyncIterable<Buffer>,
+  count: (bytes: number) => void,
+): AsyncGenerator<Buffer, void, undefined> {
+  for await (const chunk of source) {
+    count(chunk.length);
+    yield chunk;
+  }
+}
+
+/**
+ * The archive, once it is certain that it is this owner's. @throws PortholeError
+ * `archive_not_found`; others' archives are nobody else's business
+ */
+export async function findArchive(
+  { records }: { readonly records: Pick<Records, 'archives'> },
+  owner: Owner,
+  id: string,
+): Promise<ArchiveRecord> {
+  const archive = await records.archives.get(id);
+  if (archive?.owner.user === owner.user && archive.owner.org === owner.org) return archive;
+  throw archiveNotFound(id);
+}
+
+export function archiveNotFound(id: string): PortholeError {
+  return new PortholeError(
+    'archive_not_found',
+    `There is no archive ${JSON.stringify(id.slice(0, 200))}: GET /api/archives lists yours.`,
+  );
+}
+
+/** Whether somebody may delete an archive: its owner, and admins. */
+export function mayDeleteArchive(caller: Caller, { owner }: ArchiveRecord): boolean {
+  if (caller.kind !== 'person') return false;
+  const { user, org } = ownerOf(caller);
+  return caller.admin || (owner.user === user && owner.org === org);
+}
+
+/**
+ * Puts the files of an archive into a sandbox: all, or none. Symbolic links stay links, wherever
+ * they lead.
+ * @throws PortholeError `archive_not_found`, `archive_error`, `invalid_request`,
+ * `workspace_archive_write_error`, and what `exec` refuses
+ */
+export async function restoreArchive(
+  {
+    provider,
+    archives,
+  }: {
+    readonly provider: Pick<SandboxProvider, 'exec' | 'callGuest'>;
+    readonly archives: { readonly store: Pick<ArchiveStore, 'get'> } | undefined;
+  },
+  archive: ArchiveRecord,
+  sandboxId: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  if (archives === undefined) throw archiveNotFound(archive.id);
+  const content = await archives.store.get(archive.key);
+  await hydrateWorkspace({ provider }, sandboxId, content, { remembers: 'folders' }, signal);
+}

@@ -1,0 +1,80 @@
+import { BlockList, isIPv4 } from 'node:net';
+
+/**
+ * Where clouds tell a machine its credentials: link-local, and the addresses of Alibaba, Azure,
+ * Oracle and AWS besides.
+ */
+const METADATA = [
+  '169.254.0.0/16',
+  '100.100.100.200/32',
+  '168.63.129.16/32',
+  '192.0.0.192/32',
+  'fe80::/10',
+  'fd00:ec2::254/128',
+] as const;
+
+/**
+ * Addresses that are not of the internet (RFC 6890 and what followed it): the cluster's own pods,
+ * Services and nodes among them, and the ranges of examples, which networks at home use for want of
+ * better. An IPv6 range that maps, translates or carries IPv4 would lead back to them.
+ */
+const PRIVATE = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  '::/127',
+  '::ffff:0:0/96',
+  '64:ff9b::/96',
+  '64:ff9b:1::/48',
+  '100::/64',
+  '2001:db8::/32',
+  '2002::/16',
+  'fc00::/7',
+  'fec0::/10',
+  'ff00::/8',
+] as const;
+
+/**
+ * What must be left out of a range that sandboxes may reach: metadata addresses always, private
+ * ones unless the range itself lies within them, because then they were meant.
+ */
+export function exceptionsOf(range: string): string[] {
+  const within = [...METADATA, ...PRIVATE].filter((each) => contains(range, each) && each !== range);
+  return within.filter((each) => !within.some((other) => other !== each && contains(other, each)));
+}
+
+/** Whether nothing would be left of the range without its metadata addresses. */
+export function reachesMetadataOnly(range: string): boolean {
+  return METADATA.some((each) => contains(each, range));
+}
+
+/** Whether no address of the range is of the internet. */
+export function isPrivate(range: string): boolean {
+  return PRIVATE.some((each) => contains(each, range));
+}
+
+/** Whether every address of `inner` is one of `outer`; both in CIDR notation. */
+export function contains(outer: string, inner: string): boolean {
+  const [outerBase, outerBits] = parts(outer);
+  const [innerBase, innerBits] = parts(inner);
+  const family = isIPv4(outerBase) ? 'ipv4' : 'ipv6';
+  if (isIPv4(innerBase) !== (family === 'ipv4') || innerBits < outerBits) return false;
+  const list = new BlockList();
+  list.addSubnet(outerBase, outerBits, family);
+  return list.check(innerBase, family);
+}
+
+function parts(range: string): [base: string, bits: number] {
+  const [base = '', bits = ''] = range.split('/');
+  return [base, Number(bits)];
+}

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '../shared/clock-and-ids.ts';
+
+const WINDOW_MS = 60_000;
+/** Addresses and credentials that are remembered; the oldest are forgotten first. */
+const MOST_KNOWN = 10_000;
+
+/**
+ * Slows down guessing: an address that came with too many different wrong secrets within a minute
+ * may try no other one until the minute is over. A secret that was right lately always passes:
+ * other clients behind the same proxy are not locked out. The same wrong secret counts once,
+ * because a client may repeat an expired one.
+ */
+export class GuessLimit {
+  readonly #most: number;
+  readonly #clock: Clock;
+  readonly #wrong = new Map<string, { readonly since: number; readonly secrets: Set<string> }>();
+  readonly #right = new Set<string>();
+
+  constructor(most: number, clock: Clock) {
+    this.#most = most;
+    this.#clock = clock;
+  }
+
+  /** For how many seconds the address may not try this secret; 0: it may. */
+  blockedFor(address: string | undefined, secret: string): number {
+    const window = address === undefined ? undefined : this.#windowOf(address);
+    if (window === undefined || window.secrets.size < this.#most) return 0;
+    const key = digest(secret);
+    if (this.#right.has(key) || window.secrets.has(key)) return 0;
+    return Math.max(1, Math.ceil((window.since + WINDOW_MS - this.#clock.now().getTime()) / 1_000));
+  }
+
+  wrong(address: string | undefined, secret: string): void {
+    if (address === undefined) return;
+    const key = digest(secret);
+    this.#right.delete(key);
+    const window = this.#windowOf(address) ?? { since: this.#clock.now().getTime(), secrets: new Set() };
+    if (window.secrets.size < this.#most) window.secrets.add(key);
+    this.#wrong.delete(address);
+    this.#wrong.set(address, window);
+    forgetOldest(this.#wrong);
+  }
+
+  right(secret: string): void {
+    const key = digest(secret);
+    this.#right.delete(key);
+    this.#right.add(key);
+    forgetOldest(this.#right);
+  }
+
+  #windowOf(address: string) {
+    const window = this.#wrong.get(address);
+    return window !== undefined && this.#clock.now().getTime() - window.since < WINDOW_MS
+      ? window
+      : undefined;
+  }
+}
+
+function digest(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64');
+}
+
+function forgetOldest(known: {
+  readonly size: number;
+  keys(): Iterator<string>;
+  delete(key: string): boolean;
+}): void {
+  if (known.size <= MOST_KNOWN) return;
+  const { value } = known.keys().next();
+  if (value !== undefined) known.delete(value);
+}

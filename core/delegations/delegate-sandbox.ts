@@ -1,0 +1,155 @@
+import { PATHS_HEADER } from '#guest/protocol/files-protocol.ts';
+import type { Tokens } from '../auth/authenticator.ts';
+import type { Caller } from '../callers.ts';
+import { PortholeError } from '../errors.ts';
+import { resolveWorkspacePath } from '../files/workspace-path.ts';
+import { DELEGATED_PATHS } from '../files/workspace-script.ts';
+import { changedProvider } from '../sandboxes/provider-layers.ts';
+import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Clock, Ids } from '../shared/clock-and-ids.ts';
+import type { Records } from '../shared/records.ts';
+import {
+  checkPath,
+  delegatedPath,
+  type DelegationRecord,
+  type Grant,
+  type SandboxKey,
+} from './delegation-store.ts';
+
+interface CreateDelegationDeps {
+  readonly records: Pick<Records, 'delegations'>;
+  readonly tokens: Pick<Tokens, 'signSandbox'>;
+  readonly clock: Clock;
+  readonly ids: Pick<Ids, 'delegation'>;
+}
+
+interface DelegationOptions {
+  readonly grant: Grant;
+  /** Milliseconds. */
+  readonly ttl: number;
+  readonly renewable: boolean;
+  readonly label: string | null;
+}
+
+export interface IssuedDelegation {
+  readonly delegation: DelegationRecord;
+  /** The credential: whoever holds it is the delegate. It is kept nowhere. */
+  readonly token: string;
+}
+
+/** Delegations of one sandbox that live at a time. */
+const MAX_DELEGATIONS = 100;
+
+/**
+ * Lends a part of a sandbox.
+ * @throws PortholeError `invalid_request` where the limits do not fit the scopes,
+ * `too_many_delegations`
+ */
+export async function createDelegation(
+  { records, tokens, clock, ids }: CreateDelegationDeps,
+  { id, generation }: SandboxKey,
+  { grant, ttl, renewable, label }: DelegationOptions,
+): Promise<IssuedDelegation> {
+  const now = clock.now();
+  const delegation: DelegationRecord = {
+    id: ids.delegation(),
+    sandbox: { id, generation },
+    grant: checkGrant(grant),
+    label,
+    renewable,
+    ttl,
+    createdAt: now,
+    expiresAt: new Date(now.getTime() + ttl),
+  };
+  if (!(await records.delegations.create(delegation, MAX_DELEGATIONS))) {
+    throw new PortholeError(
+      'too_many_delegations',
+      `Sandbox ${id} has ${MAX_DELEGATIONS} delegations, the most that it may have at a time: revoke one, or let some expire.`,
+    );
+  }
+  return { delegation, token: await credentialOf(tokens, delegation) };
+}
+
+/** @throws PortholeError `invalid_request` */
+function checkGrant({ scopes, commands, paths }: Grant): Grant {
+  if (commands !== null && !scopes.includes('exec')) {
+    throw new PortholeError(
+      'invalid_request',
+      'commands: they limit the scope exec, which is not asked for: leave them out, or add exec to scopes.',
+    );
+  }
+  if (paths !== null && scopes.includes('exec')) {
+    throw new PortholeError(
+      'invalid_request',
+      'paths: a command reaches every file of the sandbox, so paths cannot be combined with the scope exec: lend one of the two, or both apart from each other.',
+    );
+  }
+  return { scopes, commands, paths: paths === null ? null : [...new Set(paths.map(delegatedPath))] };
+}
+
+/**
+ * Makes a delegation last for its time again, from now on. The credential that the delegate holds
+ * goes on; the one that comes back is signed by the present key.
+ * @throws PortholeError `delegation_not_found`, also where it has expired;
+ * `delegation_not_renewable`
+ */
+export async function renewDelegation(
+  { records: { delegations }, tokens, clock }: Omit<CreateDelegationDeps, 'ids'>,
+  sandbox: SandboxKey,
+  delegationId: string,
+): Promise<IssuedDelegation> {
+  const delegation = await delegations.renew(delegationId, sandbox, clock.now());
+  if (delegation !== undefined) return { delegation, token: await credentialOf(tokens, delegation) };
+  const known = (await delegations.list(sandbox, clock.now())).some(({ id }) => id === delegationId);
+  if (!known) throw delegationNotFound(delegationId);
+  throw new PortholeError(
+    'delegation_not_renewable',
+    `Delegation ${delegationId} was made to end once: make another one.`,
+  );
+}
+
+export function delegationNotFound(id: string): PortholeError {
+  return new PortholeError(
+    'delegation_not_found',
+    `This sandbox has no delegation ${JSON.stringify(id.slice(0, 80))} that lasts: it has expired, was revoked or never was. Make another one.`,
+  );
+}
+
+function credentialOf(
+  tokens: CreateDelegationDeps['tokens'],
+  { id, sandbox }: DelegationRecord,
+): Promise<string> {
+  return tokens.signSandbox({
+    sandboxId: sandbox.id,
+    generation: sandbox.generation,
+    by: { delegationId: id },
+  });
+}
+
+/**
+ * The provider for what a caller does with a path of the workspace. For whom certain paths were
+ * lent the path is judged as it is written, and the scripts that go there are told: where symbolic
+ * links lead they judge, at the moment of use.
+ * @throws PortholeError `forbidden`, and what `resolveWorkspacePath` throws
+ */
+export function delegatedProvider(provider: SandboxProvider, caller: Caller, path: string): SandboxProvider {
+  const paths = caller.kind === 'delegate' ? caller.grant.paths : null;
+  if (paths === null) return provider;
+  checkPath(paths, resolveWorkspacePath(path, 'path'));
+  return changedProvider(provider, {
+    callGuest: (id, call, signal) =>
+      provider.callGuest(
+        id,
+        { ...call, headers: { ...call.headers, [PATHS_HEADER]: headerOf(paths) } },
+        signal,
+      ),
+    exec: (id, command, signal) =>
+      provider.exec(id, { ...command, env: { ...command.env, [DELEGATED_PATHS]: paths.join('\n') } }, signal),
+  });
+}
+
+/** JSON in UTF-8: headers take bytes, but DEL (RFC 9110 §5.5). */
+function headerOf(paths: readonly string[]): string {
+  const json = JSON.stringify(paths).replaceAll('\x7f', '\\u007f');
+  return Buffer.from(json).toString('latin1');
+}

@@ -1,0 +1,155 @@
+import { portList } from '#guest/protocol/ports-protocol.ts';
+import { PortholeError } from '../errors.ts';
+import type { AppProbe, HttpFinding, UpgradeFinding } from '../previews/app-probe.ts';
+import type { PreviewPlane } from '../previews/preview-plane.ts';
+import type { RunRecord } from '../runs/run-records.ts';
+import type { SandboxObservation, SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { PreviewOptions } from '../previews/preview-limits.ts';
+import { type Framework, guessFramework } from './framework.ts';
+import { type Listener, readListeners } from './listeners.ts';
+import { type PortAdvice, portAdvice } from './port-advice.ts';
+import { guestsOf } from '../processes/guest.ts';
+
+export interface DiagnoseSandboxDeps {
+  readonly provider: Pick<SandboxProvider, 'inspect' | 'callGuest' | 'dial'>;
+  readonly plane: Pick<PreviewPlane, 'needsOpenAddress'>;
+  readonly preview: PreviewOptions;
+  readonly probe: AppProbe;
+}
+
+/** One port, as it was found. */
+export interface PortDiagnosis extends PortAdvice {
+  readonly port: number;
+  readonly listener: Listener | undefined;
+  readonly http: HttpFinding | { readonly kind: 'refused' };
+  readonly framework: Framework | undefined;
+  /** Where HTTP is answered: whether a WebSocket is, at the framework's own path or at `/`. */
+  readonly websocket: UpgradeFinding | undefined;
+}
+
+export interface Diagnosis {
+  readonly sandbox: SandboxObservation['state'];
+  /** Everything that listens; undefined where the sandbox does not run. */
+  readonly listeners: readonly Listener[] | undefined;
+  /**
+   * The port that was asked for, or the ports that listen, those that previews may expose first.
+   */
+  readonly ports: readonly PortDiagnosis[];
+  /** One sentence on the whole. */
+  readonly advice: string;
+}
+
+/** Ports that are looked into when none is named, and how many of them at a time. */
+const MOST_PORTS = 16;
+const AT_A_TIME = 4;
+
+/** Longest time for a connection to be taken, in milliseconds: across a cluster, under load. */
+const DIAL_MS = 5_000;
+
+/**
+ * What listens in the sandbox of a run, how it answers, and what keeps a preview of it from
+ * working. A sandbox that does not run is a finding, not an error.
+ * @throws PortholeError `exec_transport_error`, and what else the provider refuses
+ */
+export async function diagnoseSandbox(
+  deps: DiagnoseSandboxDeps,
+  { run, port }: { readonly run: RunRecord; readonly port?: number | undefined },
+  signal?: AbortSignal,
+): Promise<Diagnosis> {
+  const { state, reason } = await deps.provider.inspect(run.sandboxId, signal);
+  if (state !== 'running') {
+    const why = reason === undefined ? '' : ` (${reason})`;
+    return { sandbox: state, listeners: undefined, ports: [], advice: `${NOT_RUNNING[state]}${why}.` };
+  }
+  const guest = guestsOf(deps.provider).of(run.sandboxId);
+  const listeners = readListeners((await guest.call('GET', '/v1/ports', portList, { signal })).value.ports);
+  const wanted = port === undefined ? portsToLookInto(listeners, deps.preview) : [port];
+  const ports: PortDiagnosis[] = [];
+  for (let at = 0; at < wanted.length; at += AT_A_TIME) {
+    const some = wanted.slice(at, at + AT_A_TIME);
+    ports.push(...(await Promise.all(some.map((each) => diagnosePort(deps, run, each, listeners, signal)))));
+  }
+  return { sandbox: state, listeners, ports, advice: summary(ports) };
+}
+
+const NOT_RUNNING = {
+  absent: 'The sandbox of this run is gone: make a new run',
+  creating: 'The sandbox is still being made: ask again in a moment',
+  stopped:
+    'The sandbox does not run: run a command in it, which starts it again if it died by itself, then start the server',
+} as const;
+
+function portsToLookInto(
+  listeners: readonly Listener[],
+  { allowedPortMin: min, allowedPortMax: max }: PreviewOptions,
+): number[] {
+  const all = listeners.map(({ port }) => port);
+  const isAllowed = (port: number) => port >= min && port <= max;
+  return [...all.filter(isAllowed), ...all.filter((port) => !isAllowed(port))].slice(0, MOST_PORTS);
+}
+
+function summary(ports: readonly PortDiagnosis[]): string {
+  const best = ports.find(({ ready }) => ready) ?? ports[0];
+  if (best !== undefined) return best.advice;
+  return 'Nothing listens in this sandbox: start the server (e.g. porthole serve 3000 -- npm run dev), then ask again.';
+}
+
+async function diagnosePort(
+  deps: DiagnoseSandboxDeps,
+  run: RunRecord,
+  port: number,
+  listeners: readonly Listener[],
+  signal: AbortSignal | undefined,
+): Promise<PortDiagnosis> {
+  const { preview, plane, probe } = deps;
+  const listener = listeners.find((each) => each.port === port);
+  const dial = () => dialOrNothing(deps, run.sandboxId, port, signal);
+  const stream = await dial();
+  let http: PortDiagnosis['http'] =
+    stream === undefined ? { kind: 'refused' } : await probe.get(stream, port, signal);
+  if (http.kind === 'hung_up') {
+    const second = await dial();
+    if (second !== undefined && (await probe.speaksTls(second, signal))) http = { kind: 'tls' };
+  }
+  const answer = http.kind === 'answered' ? http : { headers: new Map<string, string>(), body: '' };
+  const framework = guessFramework({ ...answer, command: listener?.process?.command ?? '' });
+  let websocket: UpgradeFinding | undefined;
+  if (http.kind === 'answered') {
+    const second = await dial();
+    const target = framework?.hotReload ?? { path: '/' };
+    websocket =
+      second === undefined ? { upgrades: false } : await probe.upgrade(second, port, target, signal);
+  }
+  const advice = portAdvice({
+    port,
+    range: preview,
+    needsOpenAddress: plane.needsOpenAddress,
+    listeners,
+    http,
+    framework,
+    websocket,
+  });
+  return { port, listener, http, framework, websocket, ...advice };
+}
+
+/** A stream to the port, or undefined where nobody takes it. */
+async function dialOrNothing(
+  { provider }: DiagnoseSandboxDeps,
+  sandboxId: string,
+  port: number,
+  signal: AbortSignal | undefined,
+) {
+  const limit = AbortSignal.timeout(DIAL_MS);
+  try {
+    return await provider.dial(
+      sandboxId,
+      port,
+      signal === undefined ? limit : AbortSignal.any([signal, limit]),
+    );
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (limit.aborted || (error instanceof PortholeError && error.code === 'nothing_listens'))
+      return undefined;
+    throw error;
+  }
+}

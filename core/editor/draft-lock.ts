@@ -1,0 +1,94 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { type Caller, ownerOf } from '../callers.ts';
+import type { Clock } from '../shared/clock-and-ids.ts';
+import type { DraftLock, LockClaim } from './editor-store.ts';
+import { base32 } from '../previews/preview-token.ts';
+import { activeLock, draftLocked, LOCK_MS } from './editor-limits.ts';
+import { findDraft, type FindToolDeps, toolNotFound } from './find-tool.ts';
+
+export interface DraftLockDeps extends FindToolDeps {
+  readonly clock: Clock;
+}
+
+/** A lock as its holder gets it, once: the records keep no token. */
+export interface TakenLock {
+  readonly token: string;
+  readonly lock: DraftLock;
+}
+
+/**
+ * Takes the lock of a tool's draft: a token that lets its holder change the draft, run it and act
+ * on what was run. Of any number who take it at once one gets it. An active one stays where it is,
+ * unless `takeOver`: then its own holder gets a new token in the place of the old one, and an admin
+ * anybody's lock.
+ * @throws PortholeError `tool_not_found`, `draft_locked`
+ */
+export async function takeDraftLock(
+  deps: DraftLockDeps,
+  caller: Caller,
+  toolId: string,
+  { takeOver = false }: { readonly takeOver?: boolean } = {},
+): Promise<TakenLock> {
+  const { person } = await findDraft(deps, caller, toolId);
+  const now = deps.clock.now();
+  const token = `dlk_${base32(randomBytes(16))}`;
+  const lock: DraftLock = {
+    holder: ownerOf(person),
+    tokenSha256: hashOf(token),
+    expiresAt: new Date(now.getTime() + LOCK_MS),
+  };
+  const over = person.admin ? 'any' : 'own';
+  const existing = await deps.records.editor.takeLock(toolId, lock, now, takeOver ? over : undefined);
+  if (existing?.tokenSha256 !== lock.tokenSha256) throw draftLocked({ toolId, lock: existing ?? null }, now);
+  return { token, lock };
+}
+
+/**
+ * The lock, good for another ten minutes.
+ * @throws PortholeError `tool_not_found`, `draft_locked`
+ */
+export async function renewDraftLock(
+  deps: DraftLockDeps,
+  caller: Caller,
+  toolId: string,
+  token: string | undefined,
+): Promise<DraftLock> {
+  const { found } = await findDraft(deps, caller, toolId);
+  const claim = lockClaim(toolId, token, deps.clock.now());
+  const expiresAt = new Date(claim.at.getTime() + LOCK_MS);
+  const renewed = await deps.records.editor.renewLock(claim, expiresAt);
+  if (!renewed || found.lock === null) throw draftLocked(await existing(deps, toolId), claim.at);
+  return { ...found.lock, expiresAt };
+}
+
+/**
+ * Gives the lock back. One that is over, or nobody's, is given back already.
+ * @throws PortholeError `tool_not_found`, `draft_locked` where somebody else holds it
+ */
+export async function releaseDraftLock(
+  deps: DraftLockDeps,
+  caller: Caller,
+  toolId: string,
+  token: string | undefined,
+): Promise<void> {
+  await findDraft(deps, caller, toolId);
+  const claim = lockClaim(toolId, token, deps.clock.now());
+  if (await deps.records.editor.releaseLock(claim)) return;
+  const draft = await existing(deps, toolId);
+  if (activeLock(draft.lock, claim.at) !== undefined) throw draftLocked(draft, claim.at);
+}
+
+/** Whoever has no token claims a lock that nobody has. */
+export function lockClaim(toolId: string, token: string | undefined, at: Date): LockClaim {
+  return { toolId, tokenSha256: hashOf(token ?? ''), at };
+}
+
+async function existing({ records }: DraftLockDeps, toolId: string) {
+  const draft = await records.editor.draft(toolId);
+  if (draft === undefined) throw toolNotFound(toolId);
+  return draft;
+}
+
+function hashOf(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}

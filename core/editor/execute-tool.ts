@@ -1,0 +1,234 @@
+import { PortholeError } from '../errors.ts';
+import type { EditorOptions } from './editor-limits.ts';
+import type {
+  JsonValue,
+  ToolLanguage,
+  ToolRunError,
+  ToolRunErrorCode,
+  ToolRunOutcome,
+  ToolSource,
+} from './editor-store.ts';
+import type { ExecExit, SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import { readEntrypoint } from './editor-limits.ts';
+import { isToolError, MOST_RESULT_BYTES, readToolResult, type ToolResult } from './tool-result.ts';
+import { readAtMost } from '../shared/reads.ts';
+import { runToEnd } from '../processes/collect-command.ts';
+import { readWorkspaceFile } from '../files/workspace-files.ts';
+import { keepOutput, MOST_PRINTED } from './keep-output.ts';
+import { NODE_RUNNER } from './tool-runners.ts';
+import { PYTHON_RUNNER } from './tool-runners.ts';
+
+/** What is to be run, where. */
+export interface ToolExecution {
+  readonly sandboxId: string;
+  readonly runId: string;
+  readonly source: ToolSource;
+  readonly inputs: JsonValue;
+  /** What the code is told beside its inputs; folders are added in the sandbox. */
+  readonly context: Readonly<Record<string, JsonValue>>;
+}
+
+export interface Executed {
+  readonly outcome: ToolRunOutcome;
+  /** What is to be kept for the next one; undefined: what was kept before. */
+  readonly state: JsonValue;
+  /** Whether something of it may still run, which only stopping the sandbox ends. */
+  readonly isCutOff: boolean;
+}
+
+/**
+ * `$1` is the run, `$2` what memory a process may take, in KiB; the rest is the command, which gets
+ * the folder of the run as its last argument. It starts in the session's folder. The request comes
+ * first, on the input. A limit on data and not on addresses: Node reserves many gigabytes of those.
+ */
+const LAUNCH = `
+cd -P -- "\${WORKSPACE:-/workspace}" || exit 170
+folder=$PWD/runs/$1
+mkdir -p -- "$PWD/session" "$folder/inputs" && cat > "$folder/request.json" || exit 170
+command -v "$3" >/dev/null 2>&1 || exit 169
+cd -- "$PWD/session" && ulimit -c 0 && ulimit -d "$2" || exit 170
+shift 2
+exec "$@" "$folder" </dev/null
+`;
+const NO_INTERPRETER = 169;
+const NOT_LAUNCHED = 170;
+
+/**
+ * Bears the run's id, in the environment of whatever a run starts: by it is known what it has left
+ * behind, in whatever session, also where a sandbox sees processes of others.
+ */
+const MARK = 'PORTHOLE_TOOL_RUN';
+
+/**
+ * Ends what run `$1` has left in the background, again and again where that starts more of itself,
+ * and removes its own files. Runs of a sandbox come one after the other, so that nothing of another
+ * one is there.
+ */
+const TIDY = `
+for again in 1 2 3 4 5 6 7 8 9 10; do
+  left=
+  for file in $(grep -lzxF -- "${MARK}=$1" /proc/[0-9]*/environ 2>/dev/null); do
+    file=\${file#/proc/}
+    left="$left \${file%/environ}"
+  done
+  [ -n "$left" ] || break
+  kill -KILL $left 2>/dev/null
+done
+cd -P -- "\${WORKSPACE:-/workspace}" && rm -rf -- "./runs/$1"`;
+/** How long that may take, in milliseconds; what stays goes with the sandbox. */
+const TIDIED_WITHIN_MS = 10_000;
+
+/** What Node reserves for code and never fills, in MiB: it counts as data all the same. */
+const NODE_RESERVES_MIB = 576;
+
+/**
+ * Runs a tool's function once. Whatever the code does, this ends within the limit and some seconds,
+ * and says what became of it.
+ */
+export async function executeTool(
+  provider: SandboxProvider,
+  limits: EditorOptions,
+  execution: ToolExecution,
+  signal?: AbortSignal,
+): Promise<Executed> {
+  const { sandboxId, runId, source, inputs, context } = execution;
+  const { runTimeoutMs, runMemoryMebibytes } = limits;
+  const { command, kibibytes } = commandOf(source.language, runMemoryMebibytes);
+  const process = await provider.exec(
+    sandboxId,
+    {
+      argv: ['sh', '-c', LAUNCH, 'sh', runId, String(kibibytes), ...command],
+      env: { [MARK]: runId },
+      stdin: true,
+    },
+    signal,
+  );
+  let cut: 'timed_out' | 'too_much_output' | undefined;
+  const end = (why: typeof cut) => {
+    cut ??= why;
+    process.kill('SIGKILL');
+  };
+  let printed = 0;
+  const count = (bytes: number) => {
+    printed += bytes;
+    if (printed > MOST_PRINTED) end('too_much_output');
+  };
+  const stdout = keepOutput(process.stdout, count);
+  const stderr = keepOutput(process.stderr, count);
+  const late = setTimeout(() => end('timed_out'), runTimeoutMs);
+  // It may end before it has read it all; its exit says so.
+  process.stdin?.on('error', () => undefined);
+  const { module, name } = readEntrypoint(source.entrypoint);
+  process.stdin?.end(JSON.stringify({ module, name, source: source.sourceCode, inputs, context }));
+  const exit = await process.exited.finally(() => clearTimeout(late));
+  const result =
+    cut === undefined
+      ? await resultOf(provider, execution, exit, runMemoryMebibytes, signal)
+      : cutOff(cut, runTimeoutMs);
+  await runToEnd(
+    provider,
+    sandboxId,
+    { argv: ['sh', '-c', TIDY, 'sh', runId] },
+    signal,
+    TIDIED_WITHIN_MS,
+  ).catch(() => undefined);
+  const said = { stdout: stdout.text(), stderr: stderr.text() };
+  if (isToolError(result)) {
+    return { outcome: { ...failure(result), ...said }, state: undefined, isCutOff: cut !== undefined };
+  }
+  const { outputs, nextActions, state } = result;
+  return {
+    outcome: { status: 'succeeded', outputs, nextActions, error: null, ...said },
+    state,
+    isCutOff: false,
+  };
+}
+
+/** What became of a run that has failed. */
+export function failure(error: ToolRunError): ToolRunOutcome {
+  return { status: 'failed', outputs: null, nextActions: [], error, stdout: '', stderr: '' };
+}
+
+export function toolError(code: ToolRunErrorCode, message: string): ToolRunError {
+  return { code, message, traceback: null };
+}
+
+function commandOf(language: ToolLanguage, mebibytes: number) {
+  if (language === 'python') {
+    return {
+      command: ['python3', '-u', '-X', 'utf8', '-c', PYTHON_RUNNER],
+      kibibytes: mebibytes * 1024,
+    };
+  }
+  return {
+    command: ['node', `--max-old-space-size=${mebibytes}`, '-e', NODE_RUNNER, '--'],
+    kibibytes: (mebibytes + NODE_RESERVES_MIB) * 1024,
+  };
+}
+
+function cutOff(cut: 'timed_out' | 'too_much_output', limitMs: number): ToolRunError {
+  return cut === 'timed_out'
+    ? toolError('timed_out', `It had not returned after ${limitMs / 1_000} seconds, and was ended.`)
+    : toolError(
+        'too_much_output',
+        `It printed more than ${MOST_PRINTED / 1024 / 1024} MiB, and was ended: print less, or write to a file.`,
+      );
+}
+
+async function resultOf(
+  provider: SandboxProvider,
+  { sandboxId, runId, source }: ToolExecution,
+  exit: ExecExit,
+  mebibytes: number,
+  signal: AbortSignal | undefined,
+): Promise<ToolResult | ToolRunError> {
+  let written: Buffer | undefined;
+  try {
+    const file = `/workspace/runs/${runId}/result.json`;
+    const { content } = await readWorkspaceFile({ provider }, sandboxId, file, signal);
+    written = await readAtMost(content, MOST_RESULT_BYTES);
+  } catch (error) {
+    if (!(error instanceof PortholeError)) throw error;
+    if (error.code === 'workspace_read_not_found') return withoutResult(exit, source.language, mebibytes);
+    if (error.status >= 500) throw error;
+    return toolError('bad_result', 'What it gave back cannot be read: something else stands in its place.');
+  }
+  if (written === undefined) {
+    return toolError(
+      'bad_result',
+      `What it gave back is longer than ${MOST_RESULT_BYTES} bytes as JSON: return less, or keep it in a file of the session.`,
+    );
+  }
+  return readToolResult(written.toString('utf8'));
+}
+
+/** Node gives up its memory with these. */
+const OUT_OF_MEMORY: ReadonlySet<string> = new Set(['SIGABRT', 'SIGTRAP', 'SIGKILL', 'SIGSEGV', 'SIGILL']);
+const BY_SIGNAL = new Map([132, 133, 134, 137, 139].map((code) => [code, `signal ${code - 128}`]));
+
+function withoutResult({ code, signal }: ExecExit, language: ToolLanguage, mebibytes: number): ToolRunError {
+  if (code === NO_INTERPRETER) {
+    const program = language === 'python' ? 'python3' : 'node';
+    return toolError(
+      'no_interpreter',
+      `There is no ${program} in the sandbox: an operator can have sandboxes made from an image with it.`,
+    );
+  }
+  if (code === NOT_LAUNCHED) {
+    return toolError(
+      'sandbox_failed',
+      'It could not be started in its sandbox: its disk is full, or what the tool has left there is in the way. Run again.',
+    );
+  }
+  const killed = signal ?? BY_SIGNAL.get(code);
+  if (killed !== undefined && (signal === undefined || OUT_OF_MEMORY.has(signal))) {
+    return toolError(
+      'no_result',
+      `It was ended by ${killed} before it returned: most likely it took more than ${mebibytes} MiB of memory.`,
+    );
+  }
+  return toolError(
+    'no_result',
+    `It ended with ${signal ?? `exit code ${code}`} before it returned a result.`,
+  );
+}

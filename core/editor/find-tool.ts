@@ -1,0 +1,84 @@
+import { type Caller, type Person, requirePerson } from '../callers.ts';
+import { PortholeError } from '../errors.ts';
+import type { DraftRecord, ToolRecord, ToolRunRecord, ToolVersionRecord } from './editor-store.ts';
+import type { Owner } from '../shared/clock-and-ids.ts';
+import type { Records } from '../shared/records.ts';
+
+export interface FindToolDeps {
+  readonly records: Pick<Records, 'editor'>;
+}
+
+/** A thing of the editor, and the person who may use it: its owner, or an admin. */
+export interface Found<T> {
+  readonly person: Person;
+  readonly found: T;
+}
+
+/**
+ * @throws PortholeError `forbidden` for agents, `tool_not_found` (a foreign one too: its existence
+ * is nobody else's business)
+ */
+export async function findTool(
+  { records }: FindToolDeps,
+  caller: Caller,
+  id: string,
+): Promise<Found<ToolRecord>> {
+  const person = requirePerson(caller, 'use the editor');
+  const found = await records.editor.tool(id);
+  if (found === undefined || !mayUse(person, found)) throw toolNotFound(id);
+  return { person, found };
+}
+
+/** @throws PortholeError as `findTool` */
+export async function findDraft(deps: FindToolDeps, caller: Caller, id: string): Promise<Found<DraftRecord>> {
+  const { person } = await findTool(deps, caller, id);
+  const found = await deps.records.editor.draft(id);
+  if (found === undefined) throw toolNotFound(id);
+  return { person, found };
+}
+
+/** @throws PortholeError `forbidden`, `tool_version_not_found` (a foreign one too) */
+export async function findVersion(
+  { records }: FindToolDeps,
+  caller: Caller,
+  id: string,
+): Promise<Found<{ readonly tool: ToolRecord; readonly version: ToolVersionRecord }>> {
+  const person = requirePerson(caller, 'use the editor');
+  const version = await records.editor.version(id);
+  const tool = version && (await records.editor.tool(version.toolId));
+  if (version === undefined || tool === undefined || !mayUse(person, tool)) {
+    throw new PortholeError(
+      'tool_version_not_found',
+      `Tool version ${id} does not exist: GET /api/v1/editor/tools/{tool_id}/versions lists those of a tool.`,
+    );
+  }
+  return { person, found: { tool, version } };
+}
+
+/** @throws PortholeError `forbidden`, `tool_run_not_found` (a foreign one too) */
+export async function findToolRun(
+  { records }: FindToolDeps,
+  caller: Caller,
+  id: string,
+): Promise<Found<ToolRunRecord>> {
+  const person = requirePerson(caller, 'use the editor');
+  const found = await records.editor.run(id);
+  if (found === undefined || !mayUse(person, found)) {
+    throw new PortholeError(
+      'tool_run_not_found',
+      `Tool run ${id} does not exist: GET /api/v1/editor/tool-runs?tool_id= lists those of a tool.`,
+    );
+  }
+  return { person, found };
+}
+
+export function toolNotFound(id: string): PortholeError {
+  return new PortholeError(
+    'tool_not_found',
+    `Tool ${id} does not exist: POST /api/v1/editor/tools makes one.`,
+  );
+}
+
+function mayUse({ admin, user, org }: Person, { owner }: { readonly owner: Owner }): boolean {
+  return admin || (owner.user === user && owner.org === org);
+}

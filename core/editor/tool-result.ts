@@ -1,0 +1,107 @@
+import type { JsonValue, NextAction, ToolRunError } from './editor-store.ts';
+import { isTooDeep, MOST_DEPTH } from './tool-json.ts';
+import { isBeyondNumbers } from './tool-json.ts';
+
+/** What a tool gave back, once it is found to be what it must be. */
+export interface ToolResult {
+  readonly outputs: JsonValue;
+  /** Undefined: what was kept before stays. */
+  readonly state: JsonValue;
+  readonly nextActions: readonly NextAction[];
+}
+
+/** In bytes: of a result as the runner writes it, outputs, state and next actions together. */
+export const MOST_RESULT_BYTES = 2 * 1024 * 1024;
+const MOST_ACTIONS = 100;
+const MOST_ACTION_ID = 128;
+const MOST_TRACEBACK = 16 * 1024;
+const MOST_MESSAGE = 2_000;
+
+const FROM_RUNNER: ReadonlySet<string> = new Set(['code_error', 'bad_entrypoint', 'bad_result']);
+
+/**
+ * Reads what the runner in the sandbox has written: `{result}` or `{error}`. The code that it ran
+ * may have written anything in its place, which then is that code's result.
+ */
+export function readToolResult(written: string): ToolResult | ToolRunError {
+  let read: unknown;
+  try {
+    read = JSON.parse(written);
+  } catch {
+    return bad('What it gave back is not JSON.');
+  }
+  if (isTooDeep(read))
+    return bad(`What it gave back nests deeper than ${MOST_DEPTH} levels: make it flatter.`);
+  if (isBeyondNumbers(read))
+    return bad('What it gave back holds a number that no double is: return it as a text.');
+  if (!isObject(read)) return bad('What it gave back is not JSON of a result.');
+  if ('error' in read) return readError(read['error']);
+  return readResult(read['result']);
+}
+
+/** Whether the tool has failed. */
+export function isToolError(result: ToolResult | ToolRunError): result is ToolRunError {
+  return 'code' in result;
+}
+
+function readResult(result: unknown): ToolResult | ToolRunError {
+  const shape = '{outputs, state?, next_actions?}';
+  if (!isObject(result)) return bad(`It returned ${nameOf(result)}, and must return ${shape}.`);
+  const unknown = Object.keys(result).find((key) => !['outputs', 'state', 'next_actions'].includes(key));
+  if (unknown !== undefined) {
+    return bad(
+      `It returned an unknown field ${JSON.stringify(unknown.slice(0, 100))}: a result is ${shape}.`,
+    );
+  }
+  if (result['outputs'] === undefined) return bad(`It returned no outputs: a result is ${shape}.`);
+  const nextActions = readActions(result['next_actions'] ?? []);
+  if (typeof nextActions === 'string') return bad(nextActions);
+  return { outputs: result['outputs'], state: result['state'], nextActions };
+}
+
+/** A text says what is wrong with them. */
+function readActions(given: unknown): readonly NextAction[] | string {
+  if (!Array.isArray(given)) return `It returned next_actions that are ${nameOf(given)}, and must be a list.`;
+  if (given.length > MOST_ACTIONS)
+    return `It returned ${given.length} next_actions; ${MOST_ACTIONS} are the most.`;
+  const ids = new Set<string>();
+  for (const action of given as unknown[]) {
+    const id = isObject(action) ? action['id'] : undefined;
+    if (typeof id !== 'string' || id === '' || id.length > MOST_ACTION_ID) {
+      return `It returned a next action without an id: each needs a text of 1 to ${MOST_ACTION_ID} characters.`;
+    }
+    if (ids.has(id)) return `It returned two next actions with the id ${JSON.stringify(id)}.`;
+    ids.add(id);
+  }
+  return given as NextAction[];
+}
+
+function readError(error: unknown): ToolRunError {
+  if (!isObject(error)) return bad('What it gave back is not JSON of a result.');
+  const { code, message, traceback } = error;
+  return {
+    code: typeof code === 'string' && FROM_RUNNER.has(code) ? (code as ToolRunError['code']) : 'code_error',
+    message: stored(typeof message === 'string' ? message : 'It failed.').slice(0, MOST_MESSAGE),
+    // Its end says what happened.
+    traceback: typeof traceback === 'string' ? stored(traceback).slice(-MOST_TRACEBACK) : null,
+  };
+}
+
+/** Texts of a sandbox as the records can keep them: no database takes U+0000. */
+export function stored(text: string): string {
+  return text.replaceAll('\0', '\ufffd');
+}
+
+function bad(message: string): ToolRunError {
+  return { code: 'bad_result', message, traceback: null };
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function nameOf(value: unknown): string {
+  if (value === undefined || value === null) return 'nothing';
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}

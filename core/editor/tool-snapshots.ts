@@ -1,0 +1,160 @@
+import canonicalize from 'canonicalize';
+import { PortholeError } from '../errors.ts';
+import { NO_NETWORK } from '../network/network-policy.ts';
+import { createSandbox, type CreateSandboxDeps } from '../sandboxes/create-sandbox.ts';
+import { destroySandbox } from '../sandboxes/end-sandbox.ts';
+import { NO_QUOTAS } from '../sandboxes/sandbox-quotas.ts';
+import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
+import { readySandbox, type UseSandboxDeps } from '../sandboxes/use-sandbox.ts';
+import type { Owner } from '../shared/clock-and-ids.ts';
+import { CUT_OFF, EDITOR_OWNER, type EditorOptions, sessionOf, tagsOf } from './editor-limits.ts';
+import type { ToolRunRecord } from './editor-store.ts';
+import { formatFault, isTooDeep, jsonFault, MOST_DEPTH } from './tool-json.ts';
+
+/**
+ * How many bytes the payload of a snapshot has in its canonical form (RFC 8785): neither white
+ * space nor the order of its fields counts.
+ * @throws PortholeError `snapshot_too_large` naming both, `invalid_snapshot` for what has no
+ * canonical form
+ */
+export function measureSnapshot(payload: unknown, most: number): number {
+  if (isTooDeep(payload)) {
+    throw new PortholeError(
+      'invalid_snapshot',
+      `The snapshot nests deeper than ${MOST_DEPTH} levels: make it flatter.`,
+    );
+  }
+  const fault = jsonFault(payload);
+  if (fault !== undefined)
+    throw new PortholeError('invalid_snapshot', `The snapshot holds ${formatFault(fault)}.`);
+  const bytes = Buffer.byteLength(canonical(payload));
+  if (bytes > most) throw snapshotTooLarge(most, `has ${bytes} bytes as canonical JSON`);
+  return bytes;
+}
+
+export function snapshotTooLarge(most: number, what: string): PortholeError {
+  return new PortholeError(
+    'snapshot_too_large',
+    `The snapshot ${what}; the limit is ${most} bytes: shorten source_code or the schemas.`,
+    { details: { limit: most } },
+  );
+}
+
+function canonical(payload: unknown): string {
+  const text = canonicalize(payload);
+  if (text === undefined) throw new PortholeError('invalid_snapshot', 'The snapshot is no JSON value.');
+  return text;
+}
+
+export type SnapshotSandboxDeps = CreateSandboxDeps & UseSandboxDeps;
+
+/**
+ * The sandbox of a snapshot, ready for a command: the same one each time while it lasts, and
+ * another where it is lost. It is the service's own, so that nobody's quota binds it.
+ */
+export function snapshotSandbox(
+  deps: SnapshotSandboxDeps,
+  { id: snapshotId, owner }: { readonly id: string; readonly owner: Owner },
+  signal?: AbortSignal,
+): Promise<SandboxRecord> {
+  return createSandbox(
+    { ...deps, quotas: NO_QUOTAS },
+    { owner: EDITOR_OWNER, sessionKey: sessionOf(snapshotId), tags: tagsOf(owner), network: NO_NETWORK },
+    (made) => Promise.resolve(made),
+    signal,
+    (known) => readySandbox(deps, known),
+  );
+}
+
+/** The sandbox of a snapshot, if it has one. */
+async function existingSandbox(
+  { records }: Pick<SnapshotSandboxDeps, 'records'>,
+  snapshotId: string,
+): Promise<SandboxRecord | undefined> {
+  const { items } = await records.sandboxes.list(
+    EDITOR_OWNER,
+    { sessionKey: sessionOf(snapshotId) },
+    { limit: 10 },
+  );
+  return items.find(({ desired }) => desired !== 'destroyed');
+}
+
+type CleanSnapshotsDeps = Pick<SnapshotSandboxDeps, 'records' | 'provider' | 'clock' | 'place'> & {
+  readonly editor: Pick<EditorOptions, 'runRetentionMs'>;
+  readonly log: { error(fields: object, message: string): void };
+};
+
+/** What one pass has done. */
+export interface CleaningReport {
+  /** Snapshots that were removed, with their sandboxes and files. */
+  readonly snapshots: number;
+  /** Runs that had been cut off, and count as failed now. */
+  readonly runs: number;
+  /** Runs of old that were removed. */
+  readonly oldRuns: number;
+}
+
+/** Snapshots that one look finds, and removes before the next one. */
+const BATCH = 50;
+/** Snapshots that one pass removes; the next pass goes on. */
+const MOST = 1_000;
+
+/**
+ * Removes snapshots that are over, with their sandboxes and so with all their files, and nothing
+ * else; their runs stay for `runRetentionMs`, and still say that they have expired. The sandbox
+ * goes first: a pass that is cut off between the two finds the snapshot again. Any number of passes
+ * may run at once.
+ * @param most how many at most
+ */
+export async function cleanSnapshots(
+  deps: CleanSnapshotsDeps,
+  { most = MOST, signal }: { readonly most?: number; readonly signal?: AbortSignal } = {},
+): Promise<CleaningReport> {
+  const { records, clock } = deps;
+  const runs = await records.editor.failOverdue(clock.now(), CUT_OFF, MOST);
+  let snapshots = 0;
+  while (snapshots < most) {
+    signal?.throwIfAborted();
+    const now = clock.now();
+    const batch = await records.editor.expiredSnapshots(now, Math.min(BATCH, most - snapshots));
+    const cleared: string[] = [];
+    for (const id of batch) if (await clearSandbox(deps, id)) cleared.push(id);
+    if (cleared.length === 0) break;
+    snapshots += await records.editor.removeSnapshots(cleared, now);
+  }
+  const before = new Date(clock.now().getTime() - deps.editor.runRetentionMs);
+  const oldRuns = await records.editor.removeRuns(before, most);
+  return { snapshots, runs, oldRuns };
+}
+
+/** False where it is there still: in another installation, or because it could not be destroyed. */
+async function clearSandbox(deps: CleanSnapshotsDeps, snapshotId: string): Promise<boolean> {
+  try {
+    const sandbox = await existingSandbox(deps, snapshotId);
+    if (sandbox === undefined) return true;
+    if (sandbox.place !== deps.place) return false;
+    await destroySandbox(deps, sandbox);
+    return true;
+  } catch (err) {
+    deps.log.error({ err, snapshot_id: snapshotId }, 'snapshot not removed: the next pass tries again');
+    return false;
+  }
+}
+
+/**
+ * Nothing can follow a run whose snapshot is over, removed or not: what is left is to run again,
+ * and where.
+ */
+export function snapshotExpired({
+  snapshotId,
+  snapshotExpiresAt,
+  versionId,
+}: Pick<ToolRunRecord, 'snapshotId' | 'snapshotExpiresAt' | 'versionId'>): PortholeError {
+  const runAgain = `/api/v1/editor/tool-versions/${versionId}/run-sandbox`;
+  const at = snapshotExpiresAt.toISOString();
+  return new PortholeError(
+    'snapshot_expired',
+    `Snapshot ${snapshotId} expired at ${at}: run again, with POST ${runAgain}, and act on that run.`,
+    { details: { run_again: runAgain, expires_at: at } },
+  );
+}

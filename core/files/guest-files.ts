@@ -1,0 +1,319 @@
+/**
+ * Files of a sandbox through its guest. What it answers is bounded and validated: any code may be
+ * in its place.
+ */
+import { Readable } from 'node:stream';
+import * as z from 'zod/mini';
+import {
+  type FileStat,
+  fileStat,
+  listEnd,
+  UNREADABLE_TRAILER,
+  UPLOAD,
+  unpacked,
+  type Unpacked,
+  watchEvent,
+  type WatchEvent,
+  MAX_UPLOAD_FRAME,
+} from '#guest/protocol/files-protocol.ts';
+import { PortholeError } from '../errors.ts';
+import type { GuestCall, SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import { jsonAnswer } from '../processes/guest-answers.ts';
+
+/** A provider whose sandboxes have a guest, or have none. */
+export type GuestProvider = Pick<SandboxProvider, 'callGuest'>;
+
+/** To move 100,000 files of an archive to their places, in ms; a busy disk needs minutes. */
+const UNPACKS_WITHIN_MS = 600_000;
+
+const query = (fields: Readonly<Record<string, string>>) => new URLSearchParams(fields).toString();
+
+function connectionLost(sandboxId: string, cause: unknown): PortholeError {
+  if (cause instanceof PortholeError) return cause;
+  return new PortholeError(
+    'exec_transport_error',
+    `Sandbox ${sandboxId}: the connection to its guest was lost. Try again.`,
+    { cause },
+  );
+}
+
+export interface GuestFile {
+  /** Fails, with what `lost` explains, unless all announced bytes arrive. */
+  readonly bytes: Readable;
+  readonly size: number;
+  readonly version: string;
+  lost(cause: unknown): PortholeError;
+}
+
+/** Opens a file and skips its first bytes. */
+export async function openGuestFile(
+  provider: GuestProvider,
+  sandboxId: string,
+  absolute: string,
+  from: number,
+  signal?: AbortSignal,
+): Promise<GuestFile> {
+  const answer = await provider.callGuest(
+    sandboxId,
+    {
+      method: 'GET',
+      path: `/v1/files?${query({ path: absolute })}`,
+      ...(from > 0 && { headers: { range: `bytes=${from}-` } }),
+    },
+    signal,
+  );
+  const { 'content-length': length = '', etag } = answer.headers;
+  const lost = (cause: unknown) => connectionLost(sandboxId, cause);
+  if (!/^\d{1,15}$/.test(length) || answer.statusCode !== (from > 0 ? 206 : 200) || etag === undefined) {
+    answer.destroy();
+    throw lost(new Error('its guest breaks the protocol'));
+  }
+  return { bytes: answer, size: from + Number(length), version: etag, lost };
+}
+
+/** Sends contents to the guest. Of two failures, that of the contents is the reason. */
+async function send<T>(
+  provider: GuestProvider,
+  sandboxId: string,
+  call: Omit<GuestCall, 'body'>,
+  content: Readable,
+  schema: z.ZodMiniType<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  let failed: Error | undefined;
+  const keep = (error: Error) => (failed = error);
+  content.once('error', keep);
+  try {
+    signal?.throwIfAborted();
+    const answer = await provider.callGuest(
+      sandboxId,
+      { ...call, body: content, headers: { 'content-type': 'application/octet-stream' } },
+      signal,
+    );
+    return await jsonAnswer(answer, sandboxId, schema);
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw failed ?? error;
+  } finally {
+    content.destroy();
+  }
+}
+
+const done = z.object({ ok: z.literal(true) });
+
+export async function writeGuestFile(
+  provider: GuestProvider,
+  sandboxId: string,
+  absolute: string,
+  content: Readable,
+  signal?: AbortSignal,
+): Promise<void> {
+  const call = { method: 'PUT', path: `/v1/files?${query({ path: absolute })}` } as const;
+  await send(provider, sandboxId, call, content, done, signal);
+}
+
+export function unpackInGuest(
+  provider: GuestProvider,
+  sandboxId: string,
+  content: Readable,
+  remembers: 'all' | 'folders',
+  signal?: AbortSignal,
+): Promise<Unpacked> {
+  const path = `/v1/tar?${query({ remembers })}`;
+  const call = { method: 'PUT', path, answerWithin: UNPACKS_WITHIN_MS } as const;
+  return send(provider, sandboxId, call, content, unpacked, signal);
+}
+
+/** @param files each with its path below the folder */
+export async function uploadToGuest(
+  provider: GuestProvider,
+  sandboxId: string,
+  folder: string,
+  files: AsyncIterable<{ readonly name: string; readonly stream: AsyncIterable<Buffer> }>,
+  signal?: AbortSignal,
+): Promise<void> {
+  const path = `/v1/upload?${query({ path: folder })}`;
+  const call = { method: 'POST', path, answerWithin: UNPACKS_WITHIN_MS } as const;
+  await send(provider, sandboxId, call, Readable.from(frames(files), { objectMode: false }), done, signal);
+}
+
+async function* frames(
+  files: AsyncIterable<{ readonly name: string; readonly stream: AsyncIterable<Buffer> }>,
+): AsyncGenerator<Buffer, void, undefined> {
+  for await (const { name, stream } of files) {
+    const bytes = Buffer.from(name);
+    yield Buffer.concat([frameHead(UPLOAD.file, bytes.length), bytes]);
+    for await (const chunk of stream) {
+      for (let at = 0; at < chunk.length; at += MAX_UPLOAD_FRAME) {
+        const piece = chunk.subarray(at, at + MAX_UPLOAD_FRAME);
+        yield frameHead(UPLOAD.contents, piece.length);
+        yield piece;
+      }
+    }
+  }
+  yield frameHead(UPLOAD.end, 0);
+}
+
+function frameHead(type: number, length: number): Buffer {
+  const head = Buffer.alloc(5);
+  head[0] = type;
+  head.writeUInt32BE(length, 1);
+  return head;
+}
+
+export interface GuestTarOptions {
+  readonly excludes: readonly string[];
+  readonly copiesHardLinks: boolean;
+}
+
+/** A folder as a tar. `leftOut`, asked at its end: how many files are not in it. */
+export async function tarOfGuest(
+  provider: GuestProvider,
+  sandboxId: string,
+  folder: string,
+  { excludes, copiesHardLinks }: GuestTarOptions,
+  signal?: AbortSignal,
+): Promise<{ readonly tar: Readable; readonly leftOut: () => number }> {
+  const fields = new URLSearchParams({ path: folder, ...(copiesHardLinks && { hard_links: 'copy' }) });
+  for (const exclude of excludes) fields.append('exclude', exclude);
+  const answer = await provider.callGuest(
+    sandboxId,
+    { method: 'GET', path: `/v1/tar?${fields.toString()}` },
+    signal,
+  );
+  async function* pieces(): AsyncGenerator<Buffer, void, undefined> {
+    try {
+      yield* answer as AsyncIterable<Buffer>;
+    } catch (error) {
+      throw connectionLost(sandboxId, error);
+    }
+  }
+  const tar = Readable.from(pieces(), { objectMode: false });
+  tar.once('close', () => answer.destroy());
+  // Without a listener an error would end the host; the reader gets it all the same.
+  tar.on('error', () => undefined);
+  const leftOut = () => {
+    const said = answer.trailers[UNREADABLE_TRAILER] ?? '';
+    return /^\d{1,9}$/.test(said) ? Number(said) : 0;
+  };
+  return { tar, leftOut };
+}
+
+/** The lines of a list, up to `most` bytes. */
+export async function listInGuest(
+  provider: GuestProvider,
+  sandboxId: string,
+  folder: string,
+  depth: number,
+  most: number,
+  signal?: AbortSignal,
+): Promise<{ readonly listing: Buffer; readonly isTooMuch: boolean }> {
+  const path = `/v1/list?${query({ path: folder, depth: String(depth) })}`;
+  const answer = await provider.callGuest(sandboxId, { method: 'GET', path }, signal);
+  const parts: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const part of answer as AsyncIterable<Buffer>) {
+      parts.push(part);
+      length += part.length;
+      if (length > most) break;
+    }
+  } catch (error) {
+    throw connectionLost(sandboxId, error);
+  }
+  return { listing: Buffer.concat(parts), isTooMuch: length > most };
+}
+
+/**
+ * What the lines of a list say of entries below a folder, by path. Lines of another form are left
+ * out.
+ */
+export function readGuestList(
+  listing: Buffer,
+  folder: string,
+): { readonly entries: readonly FileStat[]; readonly isWhole: boolean } {
+  const entries: { readonly stat: FileStat; readonly bytes: Buffer }[] = [];
+  let isWhole = false;
+  for (const line of listing.toString('utf8').split('\n')) {
+    const value = jsonOrUndefined(line);
+    const stat = z.safeParse(fileStat, value);
+    if (!stat.success) {
+      const end = z.safeParse(listEnd, value);
+      if (end.success) isWhole = !end.data.truncated;
+    } else if (stat.data.path.startsWith(folder === '/' ? folder : `${folder}/`)) {
+      entries.push({ stat: stat.data, bytes: Buffer.from(stat.data.path) });
+    }
+  }
+  entries.sort((one, other) => one.bytes.compare(other.bytes));
+  return { entries: entries.map(({ stat }) => stat), isWhole };
+}
+
+function jsonOrUndefined(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`,
+ * `forbidden`, `workspace_archive_write_error`
+ */
+export async function deleteWorkspaceFile(
+  provider: GuestProvider,
+  sandboxId: string,
+  absolute: string,
+  recursive: boolean,
+  signal?: AbortSignal,
+): Promise<void> {
+  const path = `/v1/files?${query({ path: absolute, recursive: String(recursive) })}`;
+  const call = { method: 'DELETE', path, answerWithin: UNPACKS_WITHIN_MS } as const;
+  await jsonAnswer(await provider.callGuest(sandboxId, call, signal), sandboxId, done);
+}
+
+/** @throws as `deleteWorkspaceFile` does, and `file_exists` */
+export async function moveWorkspaceFile(
+  provider: GuestProvider,
+  sandboxId: string,
+  body: { readonly from: string; readonly to: string; readonly overwrite: boolean },
+  signal?: AbortSignal,
+): Promise<void> {
+  const call = { method: 'POST', path: '/v1/move', body } as const;
+  await jsonAnswer(await provider.callGuest(sandboxId, call, signal), sandboxId, done);
+}
+
+/** More than any event has. */
+const MAX_EVENT = 65_536;
+
+/**
+ * What changes below a folder; undefined now and then, where nothing does. It ends with the folder.
+ */
+export async function* watchWorkspace(
+  provider: GuestProvider,
+  sandboxId: string,
+  folder: string,
+  recursive: boolean,
+  signal: AbortSignal,
+): AsyncGenerator<WatchEvent | undefined, void, undefined> {
+  const path = `/v1/watch?${query({ path: folder, recursive: String(recursive) })}`;
+  const answer = await provider.callGuest(sandboxId, { method: 'GET', path }, signal);
+  let rest = '';
+  try {
+    answer.setEncoding('utf8');
+    for await (const chunk of answer as AsyncIterable<string>) {
+      const frames = (rest + chunk).split('\n\n');
+      rest = frames.pop() ?? '';
+      if (rest.length > MAX_EVENT) throw new Error('an event is too long');
+      for (const frame of frames) {
+        const data = /^data: (.*)$/m.exec(frame)?.[1];
+        yield data === undefined ? undefined : z.parse(watchEvent, JSON.parse(data));
+      }
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    throw connectionLost(sandboxId, error);
+  } finally {
+    answer.destroy();
+  }
+}

@@ -1,0 +1,92 @@
+import { PortholeError } from '../errors.ts';
+import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import { resolveWorkspacePath } from './workspace-path.ts';
+import { uploadToGuest } from './guest-files.ts';
+
+/** A file on its way into the sandbox. */
+export interface UploadedFile {
+  /** Relative to the folder that all of them go to. */
+  readonly filename: string;
+  readonly stream: AsyncIterable<Buffer>;
+}
+
+/** One that has arrived. */
+export interface WrittenFile {
+  /** Absolute. */
+  readonly path: string;
+  /** In bytes. */
+  readonly size: number;
+}
+
+/**
+ * Writes files from streams into a folder of the workspace, all of them or none, in one request
+ * however many there are. Files that are there are replaced, folders that are missing made.
+ * @throws PortholeError `invalid_request`, `path_outside_workspace`,
+ * `workspace_archive_write_error`, or what the files' own streams fail with
+ */
+export async function uploadFiles(
+  { provider }: { readonly provider: Pick<SandboxProvider, 'callGuest'> },
+  sandboxId: string,
+  path: string,
+  files: AsyncIterable<UploadedFile>,
+  signal?: AbortSignal,
+): Promise<readonly WrittenFile[]> {
+  const folder = resolveWorkspacePath(path, 'path');
+  const written: WrittenFile[] = [];
+  await uploadToGuest(provider, sandboxId, folder, placed(files, folder, written), signal);
+  return written;
+}
+
+/** Each with its path below the folder; counts what has gone by. */
+async function* placed(
+  files: AsyncIterable<UploadedFile>,
+  folder: string,
+  written: WrittenFile[],
+): AsyncGenerator<{ readonly name: string; readonly stream: AsyncIterable<Buffer> }, void, undefined> {
+  const paths = new Set<string>();
+  for await (const { filename, stream } of files) {
+    const path = newDestination(folder, filename, paths);
+    let size = 0;
+    async function* counted(): AsyncGenerator<Buffer, void, undefined> {
+      for await (const chunk of stream) {
+        size += chunk.length;
+        yield chunk;
+      }
+    }
+    yield { name: path.slice(folder.length + 1), stream: counted() };
+    written.push({ path, size });
+  }
+  if (paths.size === 0) throw noFiles();
+}
+
+function noFiles(): PortholeError {
+  return new PortholeError('invalid_request', 'There is no file in the form: add parts with a filename.');
+}
+
+/** @throws PortholeError as `destination` does, and for a path that is among those known already */
+function newDestination(folder: string, filename: string, paths: Set<string>): string {
+  const path = destination(folder, filename);
+  if (paths.has(path))
+    throw new PortholeError('invalid_request', `${path} is there twice: name each file once.`);
+  paths.add(path);
+  return path;
+}
+
+/**
+ * @throws PortholeError `path_outside_workspace` for a name that leaves the folder,
+ * `invalid_request` for one that is none of a file
+ */
+function destination(folder: string, filename: string): string {
+  if (filename === '' || /(?:^|\/)\.{0,2}$/.test(filename)) {
+    throw new PortholeError(
+      'invalid_request',
+      `filename ${JSON.stringify(filename.slice(0, 100))} names no file.`,
+    );
+  }
+  const path = resolveWorkspacePath(`${folder}/${filename}`, 'path');
+  if (path.startsWith(`${folder}/`) && !filename.startsWith('/')) return path;
+  throw new PortholeError(
+    'path_outside_workspace',
+    `filename ${JSON.stringify(filename.slice(0, 100))} must be relative, and stay in ${folder}`,
+  );
+}

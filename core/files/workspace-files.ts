@@ -1,0 +1,96 @@
+import { Readable } from 'node:stream';
+import { PortholeError } from '../errors.ts';
+import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import { resolveWorkspacePath } from './workspace-path.ts';
+import { openGuestFile, writeGuestFile } from './guest-files.ts';
+import { isConnectionLost, readAgain } from '../shared/reads.ts';
+
+export interface FileDeps {
+  readonly provider: SandboxProvider;
+}
+
+/** A file that is open for reading. */
+export interface WorkspaceFile {
+  /** Fails unless the file arrives whole. */
+  readonly content: Readable;
+  /** In bytes, when it was opened; undefined where the sandbox cannot tell it. */
+  readonly size: number | undefined;
+}
+
+/**
+ * The bytes of a file, as they come. Resolves once the file is open, so that a missing one is an
+ * error and not an empty stream. Where the connection breaks, it goes on from
+ * where it was, as long as the file is unchanged. Of a file that grows meanwhile, the bytes that it
+ * had when it was opened are read.
+ * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`,
+ * `exec_transport_error`
+ */
+export async function readWorkspaceFile(
+  { provider }: FileDeps,
+  sandboxId: string,
+  path: string,
+  signal?: AbortSignal,
+): Promise<WorkspaceFile> {
+  const absolute = resolveWorkspacePath(path, 'path');
+  const open = (from: number) =>
+    readAgain(() => openGuestFile(provider, sandboxId, absolute, from, signal), signal);
+  let file = await open(0);
+  const { size, version } = file;
+
+  async function* read(): AsyncGenerator<Buffer, void, undefined> {
+    for (let at = 0, resumedAt = -1; ; ) {
+      try {
+        for await (const chunk of file.bytes as AsyncIterable<Buffer>) {
+          const piece = size === undefined ? chunk : chunk.subarray(0, size - at);
+          at += piece.length;
+          yield piece;
+          if (piece.length < chunk.length) return;
+        }
+        if (size === undefined || at === size) return;
+        throw new PortholeError(
+          'exec_transport_error',
+          `read failed: ${absolute}: ${at} of ${size} bytes. It became shorter while it was read: read it again.`,
+        );
+      } catch (error) {
+        if (at === size) return;
+        const failed = file.lost?.(error) ?? error;
+        if (size === undefined || resumedAt === at || !isConnectionLost(failed) || file.bytes.readableEnded)
+          throw failed;
+        resumedAt = at;
+        // What is wrong with the file now is no answer to a read that began well.
+        file = await open(at).catch((error: unknown) => {
+          throw isConnectionLost(error) ? error : failed;
+        });
+        if (content.destroyed || file.version !== version) {
+          file.bytes.destroy();
+          throw failed;
+        }
+      }
+    }
+  }
+
+  const content = Readable.from(read(), { objectMode: false });
+  // Without a listener an error would end the host; the reader gets it all the same.
+  content.on('error', () => undefined);
+  // The generator may be waiting for bytes that never come.
+  content.once('close', () => file.bytes.destroy());
+  return { content, size };
+}
+
+/**
+ * Writes a file from a stream, whole or not at all: into a temporary file beside it, renamed at the
+ * end.
+ * @throws PortholeError `path_outside_workspace`, `invalid_request`,
+ * `workspace_archive_write_error`, or the stream's own error
+ */
+export async function writeWorkspaceFile(
+  { provider }: FileDeps,
+  sandboxId: string,
+  path: string,
+  content: Readable,
+  signal?: AbortSignal,
+): Promise<void> {
+  const absolute = resolveWorkspacePath(path, 'path');
+  signal?.throwIfAborted();
+  await writeGuestFile(provider, sandboxId, absolute, content, signal);
+}

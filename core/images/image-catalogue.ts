@@ -1,0 +1,130 @@
+import { PortholeError } from '../errors.ts';
+import { changedProvider } from '../sandboxes/provider-layers.ts';
+import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Clock } from '../shared/clock-and-ids.ts';
+import type { Records } from '../shared/records.ts';
+import type { CatalogueImage } from './image-store.ts';
+
+/**
+ * The catalogue of an installation that names none: each has its Dockerfile in `images/`. No
+ * registry is asked for references of `localhost`, so nobody else's image is ever taken for one
+ * that was not built.
+ */
+export const SHIPPED_IMAGES: readonly CatalogueImage[] = [
+  {
+    name: 'multi',
+    reference: 'localhost/porthole/multi:1',
+    description: 'Python, Node, Go, Ruby, C and C++',
+    languages: ['python', 'javascript', 'typescript', 'go', 'ruby', 'c', 'c++'],
+    resources: {},
+  },
+  {
+    name: 'node',
+    reference: 'localhost/porthole/node:1',
+    description: 'Node with npm',
+    languages: ['javascript', 'typescript'],
+    resources: {},
+  },
+  {
+    name: 'python',
+    reference: 'localhost/porthole/python:1',
+    description: 'Python with pip and venv',
+    languages: ['python'],
+    resources: {},
+  },
+];
+
+export interface CatalogueDeps {
+  readonly records: Pick<Records, 'images'>;
+  /**
+   * Those of the configuration: they change with it alone, and stand before added ones of their
+   * names.
+   */
+  readonly images: readonly CatalogueImage[];
+  readonly provider: Pick<SandboxProvider, 'runsImage'>;
+}
+
+/** One of the catalogue, and whose word it is. */
+export interface ListedImage extends CatalogueImage {
+  readonly source: 'configuration' | 'api';
+}
+
+/** Names that an error lists. */
+const MOST_REPORTED = 20;
+
+/** The images of the catalogue that the provider can run, by name. */
+export async function listImages({
+  records,
+  images,
+  provider,
+}: CatalogueDeps): Promise<readonly ListedImage[]> {
+  const configured = new Set(images.map(({ name }) => name));
+  const added = (await records.images.list()).filter(({ name }) => !configured.has(name));
+  const all: ListedImage[] = [
+    ...images.map((image) => ({ ...image, source: 'configuration' as const })),
+    ...added.map((image) => ({ ...image, source: 'api' as const })),
+  ];
+  const runs = await Promise.all(all.map(({ reference }) => provider.runsImage(reference)));
+  return all.filter((_, at) => runs[at] === true).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** @throws PortholeError `image_not_supported` for what is not in the catalogue */
+export async function findImage(deps: CatalogueDeps, name: string): Promise<CatalogueImage> {
+  const image = configuredImage(deps, name) ?? (await deps.records.images.get(name));
+  if (image !== undefined) return image;
+  const names = (await listImages(deps)).map((each) => each.name);
+  const more = names.length > MOST_REPORTED ? ` and ${names.length - MOST_REPORTED} more` : '';
+  const known = names.length === 0 ? 'no images' : names.slice(0, MOST_REPORTED).join(', ') + more;
+  throw new PortholeError(
+    'image_not_supported',
+    `Image ${JSON.stringify(name.slice(0, 100))} is not in the catalogue, which offers ${known} here. Choose one of them, leave image out for the default, or ask an admin to add it with POST /api/images.`,
+  );
+}
+
+/**
+ * Adds an image, or replaces the added one of its name; says whether it is new. Sandboxes that are
+ * there keep what they were made from.
+ * @throws PortholeError `image_configured`
+ */
+export async function putImage(
+  deps: CatalogueDeps & { readonly clock: Clock },
+  image: CatalogueImage,
+): Promise<boolean> {
+  refuseConfigured(deps, image.name);
+  return deps.records.images.put(image, deps.clock.now());
+}
+
+/** @throws PortholeError `image_configured`, `image_not_found` */
+export async function deleteImage(deps: CatalogueDeps, name: string): Promise<void> {
+  refuseConfigured(deps, name);
+  if (await deps.records.images.delete(name)) return;
+  throw new PortholeError(
+    'image_not_found',
+    `There is no image ${JSON.stringify(name)}: GET /api/images lists them.`,
+  );
+}
+
+function configuredImage({ images }: CatalogueDeps, name: string): CatalogueImage | undefined {
+  return images.find((image) => image.name === name);
+}
+
+function refuseConfigured(deps: CatalogueDeps, name: string): void {
+  if (configuredImage(deps, name) === undefined) return;
+  throw new PortholeError(
+    'image_configured',
+    `Image ${JSON.stringify(name)} belongs to the configuration of this installation: change PORTHOLE_IMAGES, or choose another name.`,
+  );
+}
+
+/**
+ * A provider whose images go by their names in the catalogue. Without one it is the provider's own
+ * default.
+ */
+export function cataloguedProvider(provider: SandboxProvider, catalogue: CatalogueDeps): SandboxProvider {
+  return changedProvider(provider, {
+    async create(spec, signal) {
+      const image = spec.image === undefined ? undefined : await findImage(catalogue, spec.image);
+      await provider.create({ ...spec, image: image?.reference }, signal);
+    },
+  });
+}

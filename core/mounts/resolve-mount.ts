@@ -1,0 +1,209 @@
+import type { Person } from '../callers.ts';
+import { PortholeError } from '../errors.ts';
+import type { BucketCredentials, BucketMount } from './mount-bucket.ts';
+import type { MountRequest } from './mount-request.ts';
+import { readS3fsOptions } from './s3fs-options.ts';
+
+/** A bucket that the configuration has a name for. */
+export interface BucketBinding {
+  readonly bucket: string;
+  readonly endpoint: string;
+  readonly region?: string | undefined;
+  readonly prefix?: string | undefined;
+  readonly readOnly: boolean;
+  readonly credentials?: BucketCredentials | undefined;
+  /** Whole orgs, or single users of one, besides admins. */
+  readonly openTo: readonly { readonly org: string; readonly user?: string | undefined }[];
+}
+
+/** What the configuration says of buckets. */
+export interface BucketOptions {
+  readonly bindings: Readonly<Record<string, BucketBinding>>;
+  /**
+   * Origins of S3 servers that whoever owns a sandbox may name; `*` stands for one label.
+   * Undefined: those of the large clouds, without our own credentials.
+   */
+  readonly endpoints: readonly string[] | undefined;
+  /** The operator's credentials: for bindings without their own, and for admins that give none. */
+  readonly credentials: BucketCredentials | undefined;
+}
+
+/** Servers on the Internet and on no other network, whatever a caller makes of the label. */
+export const CLOUD_ENDPOINTS = [
+  'https://s3.amazonaws.com',
+  'https://s3.*.amazonaws.com',
+  'https://*.r2.cloudflarestorage.com',
+  'https://storage.googleapis.com',
+] as const;
+
+/**
+ * The mount that a request comes to. Only admins may have this host connect to any server at all,
+ * and with the operator's credentials to a bucket of their choice.
+ * @throws PortholeError `mount_error`, `forbidden` for a binding or a server that is not open to
+ * the caller
+ */
+export function resolveMount(
+  request: MountRequest,
+  options: BucketOptions,
+  caller: Pick<Person, 'user' | 'org' | 'admin'>,
+): BucketMount {
+  const { mountPath, source } = request;
+  const s3fsOptions = readS3fsOptions(request.s3fsOptions);
+  if (source.kind === 'binding') {
+    const binding = Object.hasOwn(options.bindings, source.name) ? options.bindings[source.name] : undefined;
+    if (!caller.admin && !binding?.openTo.some((who) => includes(who, caller))) {
+      // In the same words where it does not exist: names of bindings are not to be found out.
+      throw new PortholeError(
+        'forbidden',
+        `The binding ${JSON.stringify(source.name.slice(0, 100))} does not exist, or is not open to you. Ask your administrator to name you or your org in its open_to (PORTHOLE_BUCKETS).`,
+      );
+    }
+    if (binding === undefined) {
+      throw failed(
+        `there is no binding ${JSON.stringify(source.name.slice(0, 100))}: name it in PORTHOLE_BUCKETS, or give options.endpoint`,
+      );
+    }
+    return {
+      mountPath: checkMountPath(mountPath),
+      bucket: binding.bucket,
+      endpoint: binding.endpoint,
+      region: binding.region,
+      prefix: joinPrefixes(binding.prefix, request.prefix),
+      readOnly: binding.readOnly || request.readOnly,
+      credentials: required(binding.credentials ?? options.credentials),
+      s3fsOptions: withStyle(binding.endpoint, s3fsOptions),
+    };
+  }
+  const bucket = checkBucketName(source.bucket);
+  const prefix = joinPrefixes(undefined, request.prefix);
+  const endpoint = readEndpoint(source.endpoint);
+  const mayNameAny = caller.admin && !isLinkLocal(endpoint);
+  if (!mayNameAny && !matchesAny(endpoint, options.endpoints ?? CLOUD_ENDPOINTS)) {
+    throw new PortholeError(
+      'forbidden',
+      `No bucket of ${endpoint.origin} may be mounted here: ask for the origin to be added to PORTHOLE_MOUNT_ENDPOINTS, or use a binding.`,
+    );
+  }
+  return {
+    mountPath: checkMountPath(mountPath),
+    bucket,
+    endpoint: endpoint.origin,
+    prefix,
+    readOnly: request.readOnly,
+    credentials: required(request.credentials ?? (caller.admin ? options.credentials : undefined)),
+    s3fsOptions: withStyle(endpoint.origin, s3fsOptions),
+  };
+}
+
+function includes(
+  who: BucketBinding['openTo'][number],
+  { user, org }: Pick<Person, 'user' | 'org'>,
+): boolean {
+  return who.org === org && (who.user === undefined || who.user === user);
+}
+
+/** What a path may be that goes through system calls, a command line and lists of mounts. */
+const MAX_PATH = 1024;
+
+function checkMountPath(path: string): string {
+  if (path.length > MAX_PATH || hasControl(path)) {
+    throw failed(`mountPath must be at most ${MAX_PATH} characters, none of them a control character`);
+  }
+  return path;
+}
+
+const BUCKET_NAME = /^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/;
+
+function checkBucketName(bucket: string): string {
+  if (bucket.includes(':')) {
+    throw failed(`Bucket name cannot contain ':'. To mount a part of a bucket, use options.prefix`);
+  }
+  if (BUCKET_NAME.test(bucket)) return bucket;
+  throw failed(
+    `Invalid bucket name: ${JSON.stringify(bucket.slice(0, 100))}. Bucket names are 1 to 63 lowercase letters, digits, dots and hyphens`,
+  );
+}
+
+/** Prefixes go into s3fs's `bucket:/prefix`; no part of one leads back out of another. */
+function joinPrefixes(outer: string | undefined, inner: string | undefined): string {
+  if (inner !== undefined && !inner.startsWith('/')) {
+    throw failed(`Prefix must start with '/': ${JSON.stringify(inner.slice(0, 100))}`);
+  }
+  const parts = `${outer ?? ''}/${inner ?? ''}`.split('/').filter((part) => part !== '');
+  const joined = `/${parts.join('/')}`;
+  if (joined.length > MAX_PATH || hasControl(joined) || parts.some((part) => part === '.' || part === '..')) {
+    throw failed(
+      `Prefix must have at most ${MAX_PATH} characters, no control character, and no part that is . or ..`,
+    );
+  }
+  return joined;
+}
+
+function readEndpoint(endpoint: string): URL {
+  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
+  const isOrigin =
+    url !== undefined &&
+    /^https?:$/.test(url.protocol) &&
+    url.username === '' &&
+    url.password === '' &&
+    url.pathname === '/' &&
+    url.search === '' &&
+    url.hash === '';
+  if (isOrigin) return url;
+  // Not repeated: whoever puts a password into a URL must not find it in a log.
+  throw failed(
+    'options.endpoint must be the http or https origin of an S3 server, e.g. https://s3.amazonaws.com',
+  );
+}
+
+/** Where clouds give a machine its own credentials. */
+function isLinkLocal({ hostname }: URL): boolean {
+  return (
+    hostname.startsWith('169.254.') ||
+    hostname === 'metadata.google.internal' ||
+    /^\[(fe[89ab]|fd00:ec2:|::ffff:a9fe:)/.test(hostname)
+  );
+}
+
+/** Whether the origin is one of the patterns, whose `*` stands for one label. */
+function matchesAny({ origin }: URL, patterns: readonly string[]): boolean {
+  return patterns.some((pattern) => {
+    const literal = pattern.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`);
+    return new RegExp(`^${literal.replaceAll('*', '[a-z0-9-]+')}$`).test(origin);
+  });
+}
+
+/**
+ * As the bridge: the large clouds are known, all others get paths instead of host names for
+ * buckets.
+ */
+function withStyle(origin: string, options: readonly string[]): readonly string[] {
+  const { hostname } = new URL(origin);
+  if (hostname.endsWith('.r2.cloudflarestorage.com')) return ['nomixupload', ...options];
+  if (hostname.endsWith('.amazonaws.com') || hostname === 'storage.googleapis.com') return options;
+  return ['use_path_request_style', ...options];
+}
+
+/**
+ * They go through an environment and into a header: what cannot be a key would be something else
+ * there.
+ */
+const KEY = /^[\x21-\x7e]{1,512}$/;
+
+function required(credentials: BucketCredentials | undefined): BucketCredentials {
+  if (credentials === undefined) {
+    throw failed(
+      'No credentials found: give options.credentials, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or R2_ACCESS_KEY_ID and R2_SECRET_ACCESS_KEY',
+    );
+  }
+  if (KEY.test(credentials.accessKeyId) && KEY.test(credentials.secretAccessKey)) return credentials;
+  throw failed('credentials must be 1 to 512 visible ASCII characters');
+}
+
+function hasControl(text: string): boolean {
+  return /\p{Cc}/u.test(text) || !text.isWellFormed();
+}
+
+function failed(reason: string): PortholeError {
+  return new PortholeError('mount_error', `mount failed: ${reason}`);
+}

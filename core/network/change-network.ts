@@ -1,0 +1,115 @@
+import { PortholeError } from '../errors.ts';
+import type { NetworkAccess } from './network.ts';
+import type { Records } from '../shared/records.ts';
+import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
+import { isWithin, type NetworkMode, type NetworkPolicy, type NetworkRule } from './network-policy.ts';
+import { isNetworkTool } from './ask-owner.ts';
+import { MOST_RULES, readRule, type RuleInput } from './network-rule.ts';
+
+/** What a caller says about a sandbox's network. What is not said stays. */
+export interface NetworkRequest {
+  readonly network?: NetworkMode | boolean | undefined;
+  readonly allow?: readonly RuleInput[] | undefined;
+  readonly deny?: readonly RuleInput[] | undefined;
+  readonly ask?: boolean | undefined;
+}
+
+/**
+ * The policy that a request makes of another one.
+ * @throws PortholeError `invalid_request` with each entry that cannot be, `forbidden` past what the
+ * installation permits, `network_not_supported` where no broker makes the connections
+ */
+export async function requestedNetwork(
+  network: Pick<NetworkAccess, 'widest' | 'isBrokered'>,
+  before: NetworkPolicy,
+  { network: asked, allow, deny, ask }: NetworkRequest,
+): Promise<NetworkPolicy> {
+  const mode = asked === true ? 'open' : asked === false ? 'off' : (asked ?? before.mode);
+  const policy: NetworkPolicy = {
+    mode,
+    allow: allow === undefined ? before.allow : readRules('allow', allow),
+    deny: deny === undefined ? before.deny : readRules('deny', deny),
+    ask: ask ?? before.ask,
+  };
+  if (!isWithin(policy, network.widest)) {
+    const what =
+      policy.mode === 'open' ? 'network: "open"' : policy.allow.length > 0 ? 'allow' : `network: "${mode}"`;
+    throw new PortholeError(
+      'forbidden',
+      `${what} is more than this installation permits (PORTHOLE_NETWORK_WIDEST=${network.widest}). Ask your administrator.`,
+    );
+  }
+  const isPlain = (mode === 'off' || mode === 'open') && policy.allow.length + policy.deny.length === 0;
+  if (isPlain || (await network.isBrokered())) return policy;
+  throw new PortholeError(
+    'network_not_supported',
+    'A sandbox of this provider has a network or none: use network: "off" or "open", without allow and deny.',
+  );
+}
+
+function readRules(list: 'allow' | 'deny', entries: readonly RuleInput[]) {
+  if (entries.length > MOST_RULES) {
+    throw new PortholeError('invalid_request', `${list}: ${entries.length} entries, at most ${MOST_RULES}.`);
+  }
+  const rules = entries.map((entry) => readRule(entry, list));
+  const problems = rules.filter((each) => typeof each === 'string');
+  if (problems.length > 0) {
+    throw new PortholeError('invalid_request', `${list}: ${problems.slice(0, 10).join('; ')}.`);
+  }
+  return rules.filter((each) => typeof each !== 'string');
+}
+
+/**
+ * Changes what a sandbox may reach, at once: open connections that are no longer allowed end.
+ * @throws PortholeError what `requestedNetwork` throws, and `network_not_supported` where it cannot
+ * be changed
+ */
+export async function changeNetwork(
+  deps: { readonly records: Pick<Records, 'sandboxes'>; readonly network: NetworkAccess },
+  sandbox: SandboxRecord,
+  request: NetworkRequest,
+): Promise<NetworkPolicy> {
+  const policy = await requestedNetwork(deps.network, sandbox.network, request);
+  if (!(await deps.network.isBrokered())) {
+    throw new PortholeError(
+      'network_not_supported',
+      'The network of this sandbox is fixed when it is created. Create another one.',
+    );
+  }
+  await deps.records.sandboxes.setNetwork(sandbox, policy);
+  await deps.network.policyChanged(sandbox.id);
+  return policy;
+}
+
+/**
+ * The host that a question is about; undefined where the run has no such question, which the
+ * decision then says.
+ * @throws PortholeError `invalid_request` for a question about something else
+ */
+export async function askedHost(
+  { records }: { readonly records: Pick<Records, 'approvals'> },
+  runId: string,
+  requestId: string,
+): Promise<NetworkRule | undefined> {
+  const approval = await records.approvals.get(requestId);
+  if (approval?.runId !== runId) return undefined;
+  const { host, port } = approval.args;
+  if (isNetworkTool(approval.tool) && typeof host === 'string' && typeof port === 'number') {
+    return { host, ports: [port] };
+  }
+  throw new PortholeError('invalid_request', 'scope: only a host is denied always. Use once.');
+}
+
+/** Puts a rule on the deny list of a sandbox, at once. */
+export async function denyHost(
+  deps: { readonly records: Pick<Records, 'sandboxes'>; readonly network: NetworkAccess },
+  sandboxId: string,
+  rule: NetworkRule,
+): Promise<void> {
+  const sandbox = await deps.records.sandboxes.get(sandboxId);
+  if (sandbox === undefined) return;
+  const { network: policy } = sandbox;
+  const deny = [...policy.deny, rule].slice(-MOST_RULES);
+  await deps.records.sandboxes.setNetwork(sandbox, { ...policy, deny });
+  await deps.network.policyChanged(sandbox.id);
+}

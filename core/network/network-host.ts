@@ -1,0 +1,50 @@
+import { isIP } from 'node:net';
+
+/**
+ * A host as a program names it: a DNS name in lower-case ASCII, or an address in its canonical
+ * form.
+ */
+export type NetworkHost =
+  | { readonly kind: 'name'; readonly name: string }
+  | { readonly kind: 'address'; readonly address: string };
+
+/** RFC 1035 §2.3.4, and underscores, which service names use. */
+const NAME = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
+
+/**
+ * Reads a host in any spelling. IPv4 in octal, hexadecimal or with fewer parts becomes its
+ * canonical form, as the system's resolver would read it (WHATWG URL §3.5). An IPv4 address in IPv6
+ * becomes IPv4. Undefined for what is no host.
+ */
+export function readHost(text: string): NetworkHost | undefined {
+  const bare = text.replace(/^\[(.*)\]$/s, '$1');
+  // An address with a zone is link-local.
+  if (isIP(bare) !== 0) return bare.includes('%') ? undefined : addressOf(bare);
+  if (text === '' || text.length > 260 || /[\s/?#@\\%:[\]<>^|]/.test(text)) return undefined;
+  let hostname: string;
+  try {
+    ({ hostname } = new URL(`http://${text}/`));
+  } catch {
+    return undefined;
+  }
+  if (isIP(hostname) !== 0) return addressOf(hostname);
+  const name = hostname.replace(/\.$/, '');
+  return NAME.test(name) ? { kind: 'name', name } : undefined;
+}
+
+export function hostText(host: NetworkHost): string {
+  return host.kind === 'name' ? host.name : host.address;
+}
+
+function addressOf(address: string): NetworkHost {
+  if (isIP(address) === 4) return { kind: 'address', address };
+  const { hostname } = new URL(`http://[${address}]/`);
+  const canonical = hostname.slice(1, -1);
+  const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(canonical);
+  if (mapped === null) return { kind: 'address', address: canonical };
+  const bytes = mapped.slice(1).flatMap((group) => {
+    const value = Number.parseInt(group, 16);
+    return [value >> 8, value & 0xff];
+  });
+  return { kind: 'address', address: bytes.join('.') };
+}

@@ -1,0 +1,88 @@
+import type { Clock } from '../shared/clock-and-ids.ts';
+import type { BlockedHost, NetworkAttempt } from './network.ts';
+import type { SandboxEventPublisher } from '../sandboxes/sandbox-event-publisher.ts';
+
+/**
+ * Equal attempts within so many milliseconds are one event: an install makes hundreds of
+ * connections.
+ */
+const TOGETHER_MS = 1_000;
+
+/** Blocked hosts that are kept of a sandbox, and sandboxes of which any are. */
+const MOST_BLOCKED = 50;
+const MOST_SANDBOXES = 2_000;
+
+interface Pending {
+  readonly sandboxId: string;
+  readonly first: NetworkAttempt;
+  attempts: number;
+  bytesIn: number;
+  bytesOut: number;
+  ms: number;
+}
+
+export interface NetworkLog {
+  attempted(sandboxId: string, attempt: NetworkAttempt): void;
+  /** What was blocked since then, each host and port once. */
+  blockedSince(sandboxId: string, since: Date): readonly BlockedHost[];
+  /** Once every attempt so far is among the events. */
+  settled(): Promise<void>;
+}
+
+/** Publishes what sandboxes tried to reach among their events. */
+export function networkLog({
+  publisher,
+  clock,
+}: {
+  readonly publisher: Pick<SandboxEventPublisher, 'publish' | 'settled'>;
+  readonly clock: Clock;
+}): NetworkLog {
+  const pending = new Map<string, Pending>();
+  const blocked = new Map<string, (BlockedHost & { readonly at: Date })[]>();
+  let timer: NodeJS.Timeout | undefined;
+  const flush = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    for (const { sandboxId, first, attempts, bytesIn, bytesOut, ms } of pending.values()) {
+      const { host, port, decision, rule } = first;
+      const amounts = { attempts, bytes_in: bytesIn, bytes_out: bytesOut, ms };
+      publisher.publish(sandboxId, 'network', { host, port, decision, rule, ...amounts });
+    }
+    pending.clear();
+  };
+  return {
+    attempted(sandboxId, attempt) {
+      const { host, port, decision, rule, bytesIn, bytesOut, ms } = attempt;
+      const key = JSON.stringify([sandboxId, host, port, decision, rule]);
+      const known = pending.get(key) ?? {
+        sandboxId,
+        first: attempt,
+        attempts: 0,
+        bytesIn: 0,
+        bytesOut: 0,
+        ms: 0,
+      };
+      known.attempts += 1;
+      known.bytesIn += bytesIn;
+      known.bytesOut += bytesOut;
+      known.ms = Math.max(known.ms, ms);
+      pending.set(key, known);
+      timer ??= setTimeout(flush, TOGETHER_MS).unref();
+      if (decision !== 'blocked') return;
+      const list = (blocked.get(sandboxId) ?? []).filter((each) => each.host !== host || each.port !== port);
+      // Again, so that the sandboxes stay in the order of their last block.
+      blocked.delete(sandboxId);
+      blocked.set(sandboxId, [...list, { host, port, rule, at: clock.now() }].slice(-MOST_BLOCKED));
+      const [oldest] = blocked.keys();
+      if (blocked.size > MOST_SANDBOXES && oldest !== undefined) blocked.delete(oldest);
+    },
+    blockedSince: (sandboxId, since) =>
+      (blocked.get(sandboxId) ?? [])
+        .filter(({ at }) => at >= since)
+        .map(({ host, port, rule }) => ({ host, port, rule })),
+    async settled() {
+      flush();
+      await publisher.settled();
+    },
+  };
+}

@@ -1,0 +1,148 @@
+import type { Tokens } from '../auth/authenticator.ts';
+import { PortholeError } from '../errors.ts';
+import type { RunRecord } from '../runs/run-records.ts';
+import type { Clock } from '../shared/clock-and-ids.ts';
+import type { Records } from '../shared/records.ts';
+import { type Actor, previewKept, previewStopped } from './preview-events.ts';
+import { isPastMaximum, slidingExpiry } from './preview-lifetime.ts';
+import type { PreviewOptions } from './preview-limits.ts';
+import type { Preview, PreviewPlane } from './preview-plane.ts';
+import { tokenSha256 } from './preview-token.ts';
+
+interface KeepPreviewAliveDeps {
+  readonly plane: PreviewPlane;
+  readonly records: Pick<Records, 'timeline' | 'previews' | 'sandboxes'>;
+  readonly clock: Clock;
+  readonly preview: PreviewOptions;
+}
+
+/**
+ * Moves the expiry one idle window on, and counts as use of the sandbox: one whose preview is kept
+ * alive is not idle. The plane clamps to max-until and refuses a foreign
+ * run, in the same round trip.
+ * @throws PortholeError `preview_not_enabled`, `preview_not_found`, `preview_expired` past
+ * max-until
+ */
+export async function keepPreviewAlive(
+  { plane, records, clock, preview: options }: KeepPreviewAliveDeps,
+  { run, token, by }: { run: RunRecord; token: string; by?: Actor | undefined },
+  signal?: AbortSignal,
+): Promise<Preview> {
+  if (!plane.hasUrls) {
+    throw new PortholeError(
+      'preview_not_enabled',
+      'Gateway preview is not enabled: a loopback session needs no keepalive. Set Sandbox__Preview__Enabled=true for previews with a URL.',
+    );
+  }
+  const kept = await plane.touch(token, run.id, slidingExpiry(clock.now(), undefined, options), signal);
+  const now = clock.now();
+  if (kept === undefined) {
+    const tombstone = await records.previews.tombstone(tokenSha256(token));
+    if (tombstone?.reason === 'max_lifetime' && tombstone.runId === run.id) throw expired(options);
+    throw new PortholeError(
+      'preview_not_found',
+      'Preview not found for this run: start it again to get a live URL.',
+    );
+  }
+  if (isPastMaximum(kept, options, now)) throw expired(options);
+  const sandbox = await records.sandboxes.get(kept.sandboxId);
+  if (sandbox !== undefined) await records.sandboxes.touch(sandbox, now);
+  await records.timeline.append(run.id, previewKept(kept, by), now);
+  return kept;
+}
+
+function expired({ maxLifetimeHours }: PreviewOptions): PortholeError {
+  return new PortholeError(
+    'preview_expired',
+    `The preview has reached its maximum lifetime of ${maxLifetimeHours} hours and cannot be kept alive: start it again.`,
+  );
+}
+
+/** The live previews of a run, oldest first. */
+export async function listPreviews(
+  { plane }: { readonly plane: PreviewPlane },
+  run: RunRecord,
+  signal?: AbortSignal,
+): Promise<readonly Preview[]> {
+  const live: Preview[] = [];
+  for await (const preview of plane.list({ runId: run.id }, signal)) live.push(preview);
+  return live.sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || a.targetPort - b.targetPort);
+}
+
+export interface RevokePreviewDeps {
+  readonly records: Records;
+  readonly plane: PreviewPlane;
+  readonly tokens: Tokens;
+  readonly clock: Clock;
+}
+
+interface Revocation {
+  readonly run: RunRecord;
+  readonly targetPort: number;
+  /** @default the port's present one */
+  readonly token?: string | undefined;
+  /** What was seen under the token, where somebody has looked already. */
+  readonly existing?: Preview | undefined;
+  readonly by?: Actor | undefined;
+}
+
+/**
+ * Ends a URL of the run's port for good, live or not: the given one, or the present one. The
+ * generation moves and the tombstone is written before anything is deleted, so a crash in between
+ * is finished by the client's retry or by the reaper, never undone. For the same reason no signal
+ * stops it halfway.
+ */
+export async function revokePreview(
+  { records, plane, tokens, clock }: RevokePreviewDeps,
+  { run, targetPort, token, existing, by }: Revocation,
+): Promise<void> {
+  const generation = await records.previews.generation(run.id, targetPort);
+  const current = tokens.preview(run.tokenKid, run.id, targetPort, generation);
+  const revoked = token ?? current;
+  const tombstone = {
+    tokenSha256: tokenSha256(revoked),
+    runId: run.id,
+    reason: 'stopped',
+    at: clock.now(),
+  } as const;
+  if (revoked === current) {
+    const ends = existing ?? (await plane.find(revoked));
+    const events = ends === undefined ? [] : previewStopped(ends, by);
+    await records.previews.end(run.id, targetPort, generation, tombstone, events);
+  } else {
+    await records.previews.bury([tombstone]);
+  }
+  // Looked up only now: what stood under the token before may have been reaped and started anew in
+  // the meantime. Whatever is made after this look is withdrawn by its own start, which checks the
+  // generation again.
+  const live = await plane.find(revoked);
+  if (live === undefined || !(await plane.close(live, { uid: live.uid }))) return;
+  await records.timeline.append(run.id, previewStopped(live, by), tombstone.at);
+}
+
+export type StopPreviewDeps = RevokePreviewDeps;
+
+/**
+ * Stops a preview for good: its URL is revoked, and the next start of the port gets a new one.
+ *
+ * @throws PortholeError `preview_not_found` when no live preview of this run has the token
+ */
+export async function stopPreview(
+  deps: StopPreviewDeps,
+  { run, token, by }: { run: RunRecord; token: string; by?: Actor | undefined },
+  signal?: AbortSignal,
+): Promise<void> {
+  const { plane, records, clock } = deps;
+  const preview = await plane.find(token, signal);
+  if (preview === undefined || preview.runId !== run.id) {
+    throw new PortholeError(
+      'preview_not_found',
+      'Preview not found for this run: GET …/sandbox/port-forward lists the live ones.',
+    );
+  }
+  if (plane.hasUrls) {
+    await revokePreview(deps, { run, targetPort: preview.targetPort, token, existing: preview, by });
+  } else if (await plane.close(preview, { uid: preview.uid }, signal)) {
+    await records.timeline.append(run.id, previewStopped(preview, by), clock.now());
+  }
+}

@@ -1,0 +1,80 @@
+import { PortholeError } from '../errors.ts';
+
+/** The `Sandbox:Preview` section, under the reference's own names in lower camel case. */
+export interface PreviewOptions {
+  readonly enabled: boolean;
+  /** Previews are `{token}-preview.{zoneSuffix}`. */
+  readonly zoneSuffix: string;
+  readonly gatewayName: string;
+  readonly gatewayNamespace: string;
+  readonly namespace: string;
+  /**
+   * In a cluster, where a preview's Service leads: to the guest, which proxies to the app on
+   * loopback; or to the app's own port, which must then listen on the pod's address. A sandbox
+   * without a guest has `direct` previews.
+   */
+  readonly upstream: 'guest' | 'direct';
+  readonly idleTimeoutMinutes: number;
+  readonly maxLifetimeHours: number;
+  readonly keepAfterRun: boolean;
+  readonly allowedPortMin: number;
+  readonly allowedPortMax: number;
+  readonly autoApprove: boolean;
+  /** Live previews a run may have. */
+  readonly maxPerRun: number;
+  /** Live previews of everybody together. */
+  readonly maxTotal: number;
+  readonly readyTimeoutSeconds: number;
+}
+
+/** What orders previews for the cap: who came first stays. */
+export interface Ranked {
+  readonly name: string;
+  readonly createdAt: Date;
+}
+
+/**
+ * Whether `mine` is one of the first `places` among `live` (itself included or not), by the order
+ * of (createdAt, name). Every starter asks after creating, so simultaneous starters agree on who
+ * withdraws, where no later creation bears an earlier time.
+ */
+export function isAmongFirst(mine: Ranked, live: readonly Ranked[], places: number): boolean {
+  let ahead = 0;
+  for (const other of live) if (other.name !== mine.name && precedes(other, mine)) ahead += 1;
+  return ahead < places;
+}
+
+function precedes(a: Ranked, b: Ranked): boolean {
+  const difference = a.createdAt.getTime() - b.createdAt.getTime();
+  return difference !== 0 ? difference < 0 : a.name < b.name;
+}
+
+/**
+ * The ports that previews may expose, inclusive; the same pair feeds the NetworkPolicy and the
+ * admission policy.
+ */
+export interface PortRange {
+  readonly allowedPortMin: number;
+  readonly allowedPortMax: number;
+}
+
+/**
+ * @throws PortholeError `invalid_port` outside 1..65535, `port_out_of_range` outside the allowed
+ * range
+ */
+export function checkTargetPort(port: number, range: PortRange): number {
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) {
+    throw new PortholeError(
+      'invalid_port',
+      `target_port must be an integer between 1 and 65535, got ${port}.`,
+    );
+  }
+  if (port < range.allowedPortMin || port > range.allowedPortMax) {
+    throw new PortholeError(
+      'port_out_of_range',
+      `preview port must be between ${range.allowedPortMin} and ${range.allowedPortMax}, got ${port}: ` +
+        'start the server on a port in that range.',
+    );
+  }
+  return port;
+}

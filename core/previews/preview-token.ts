@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { PREVIEW_WORDS } from './preview-messages.ts';
+
+const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
+/** 128 bits at 5 bits a character. */
+const SUFFIX_LENGTH = 26;
+const HOST_SUFFIX = '-preview';
+const WORD_LENGTHS = PREVIEW_WORDS.map(({ length }) => length);
+
+/**
+ * The shape of every token that is minted, for JavaScript and RE2 alike: three words and the base32
+ * suffix.
+ * The log redactor, the admission policy and the tests use this definition.
+ */
+export const PREVIEW_TOKEN_PATTERN = `(?:[a-z]{${Math.min(...WORD_LENGTHS)},${Math.max(...WORD_LENGTHS)}}-){3}[a-z2-7]{${SUFFIX_LENGTH}}`;
+
+/** A DNS label's limit, RFC 1035 section 2.3.4. */
+const MAX_LABEL = 63;
+
+/**
+ * `word-word-word-` + 26 characters of lower-case base32, from a 32-byte MAC: the first 16 bytes
+ * are the secret part, the next three choose the words.
+ */
+export function formatPreviewToken(mac: Uint8Array): string {
+  if (mac.length < 19) throw new RangeError(`a preview token needs 19 bytes of MAC, got ${mac.length}`);
+  const words = [16, 17, 18].map((at) => PREVIEW_WORDS[(mac[at] as number) % PREVIEW_WORDS.length]);
+  return `${words.join('-')}-${base32(mac.subarray(0, 16))}`;
+}
+
+/** Lower-case RFC 4648 base32 without padding. */
+export function base32(bytes: Uint8Array): string {
+  let out = '';
+  let buffer = 0;
+  let bits = 0;
+  for (const byte of bytes) {
+    buffer = (buffer << 8) | byte;
+    bits += 8;
+    while (bits >= 5) {
+      bits -= 5;
+      out += BASE32[(buffer >> bits) & 31];
+    }
+    buffer &= (1 << bits) - 1;
+  }
+  return bits > 0 ? out + BASE32[(buffer << (5 - bits)) & 31] : out;
+}
+
+/**
+ * Whether a reader accepts this as a token: `[a-z0-9-]`, one label together with `-preview`.
+ * Deliberately wider than what is minted, because the reference's own example has 0, 1, 8 and 9 in
+ * its suffix.
+ */
+export function isPreviewToken(text: string): boolean {
+  return (
+    text.length > SUFFIX_LENGTH &&
+    text.length + HOST_SUFFIX.length <= MAX_LABEL &&
+    /^[a-z0-9][a-z0-9-]*[a-z0-9]$/.test(text)
+  );
+}
+
+/** `{token}-preview.{zone}` */
+export function previewHost(token: string, zone: string): string {
+  return `${token}${HOST_SUFFIX}.${zone}`;
+}
+
+/**
+ * What a Host header names within the preview zone: a token, a host of the zone that is no token
+ * (`invalid`), or nothing of ours (`foreign`). Case and port do not matter; a trailing dot does.
+ */
+export function parsePreviewHost(
+  host: string,
+  zone: string,
+): { kind: 'token'; token: string } | { kind: 'invalid' } | { kind: 'foreign' } {
+  const name = host.replace(/:\d{1,5}$/, '').toLowerCase();
+  const suffix = `${HOST_SUFFIX}.${zone}`;
+  if (!name.endsWith(suffix)) return { kind: 'foreign' };
+  const token = name.slice(0, -suffix.length);
+  return isPreviewToken(token) ? { kind: 'token', token } : { kind: 'invalid' };
+}
+
+/** 64 hex: how tombstones know a token. */
+export function tokenSha256(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+/** What objects are named after a token: `preview-` + 20 hex (80 bits) of its sha256. */
+export function previewName(token: string): string {
+  return `preview-${tokenSha256(token).slice(0, 20)}`;
+}
+
+/** What a log may say of a token: 8 hex of its sha256. */
+export function tokenFingerprint(token: string): string {
+  return tokenSha256(token).slice(0, 8);
+}

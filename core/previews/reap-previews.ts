@@ -1,0 +1,211 @@
+import type { Clock } from '../shared/clock-and-ids.ts';
+import type { Preview, PreviewPlane } from './preview-plane.ts';
+import type { EndReason } from './preview-records.ts';
+import type { Records } from '../shared/records.ts';
+import type { PreviewOptions } from './preview-limits.ts';
+import { previewKept, previewReaped, previewStopped } from './preview-events.ts';
+import { slidingExpiry } from './preview-lifetime.ts';
+import { tokenSha256 } from './preview-token.ts';
+import { type PreviewDecision, previewDecision } from './preview-lifetime.ts';
+import { isFullPass } from './preview-lifetime.ts';
+
+export interface ReapPreviewsDeps {
+  readonly records: Records;
+  readonly plane: PreviewPlane;
+  readonly clock: Clock;
+  readonly preview: PreviewOptions;
+  /** Called after each preview that this pass really ended. */
+  readonly reaped?: (preview: Preview, decision: PreviewDecision) => void;
+}
+
+export interface ReapReport {
+  /** Looked at: all that live, or those that may be due. */
+  readonly seen: number;
+  /** Idle by their expiry, but in use by what their sandbox says: kept alive. */
+  readonly kept: number;
+  /** Deleted by this pass. */
+  readonly reaped: number;
+  /** Judged dead, but kept alive (or deleted by somebody else) before our delete arrived. */
+  readonly lost: number;
+  /** Half-made objects removed. */
+  readonly swept: number;
+}
+
+/** Sandboxes that are asked at once when a preview was last used. */
+const ASKED_AT_ONCE = 32;
+/** How many previews are judged with one query each for tombstones, sandboxes and runs. */
+const BATCH = 500;
+/** Ended previews answer 410 this long. */
+const TOMBSTONE_HOURS = 24;
+
+const END_REASON: Record<Exclude<PreviewDecision, 'alive'>, EndReason> = {
+  stopped: 'stopped',
+  orphaned: 'orphaned',
+  max_lifetime: 'max_lifetime',
+  idle: 'expired',
+};
+
+/**
+ * One pass over the previews: ends those whose time has come. Most passes look only at what may be
+ * due; every so often one looks at all, and finds also those that have ended for another reason
+ * (`isFullPass`). Safe to repeat and to run twice at once: each delete carries the version that was
+ * judged, so a keepalive that lands in between wins. One that cannot be deleted does not save the
+ * others.
+ * @throws AggregateError at the end of the pass, when some could not be deleted (the next pass
+ * finds them again), or their runs not be told
+ */
+export async function reapPreviews(deps: ReapPreviewsDeps, signal?: AbortSignal): Promise<ReapReport> {
+  const { plane, records, clock } = deps;
+  const total = { seen: 0, kept: 0, reaped: 0, lost: 0 };
+  const failures: unknown[] = [];
+  let batch: Preview[] = [];
+  const decide = async () => {
+    const result = await reapBatch(deps, batch, signal);
+    total.seen += batch.length;
+    total.kept += result.kept;
+    total.reaped += result.reaped;
+    total.lost += result.lost;
+    failures.push(...result.failures);
+    batch = [];
+  };
+  const now = clock.now();
+  for await (const preview of plane.list(isFullPass(now) ? {} : { dueBefore: now }, signal)) {
+    batch.push(preview);
+    if (batch.length === BATCH) await decide();
+  }
+  if (batch.length > 0) await decide();
+  const swept = await plane.sweep(now, signal);
+  await records.previews.forget(new Date(now.getTime() - TOMBSTONE_HOURS * 3_600_000));
+  if (failures.length > 0) {
+    throw new AggregateError(
+      failures,
+      `${failures.length} previews whose time has come could not be ended, or their runs not be told`,
+    );
+  }
+  return { ...total, swept };
+}
+
+interface Due {
+  readonly preview: Preview;
+  readonly decision: Exclude<PreviewDecision, 'alive'>;
+  readonly hash: string;
+}
+
+async function reapBatch(
+  deps: ReapPreviewsDeps,
+  batch: readonly Preview[],
+  signal: AbortSignal | undefined,
+): Promise<{ kept: number; reaped: number; lost: number; failures: readonly unknown[] }> {
+  const { plane, records, clock, preview: options, reaped } = deps;
+  const hashes = new Map(batch.map((preview) => [preview, tokenSha256(preview.token)]));
+  const [stopped, destroyed, completed] = await Promise.all([
+    records.previews.stoppedAmong([...hashes.values()]),
+    records.sandboxes.destroyedAmong([...new Set(batch.map((preview) => preview.sandboxId))]),
+    options.keepAfterRun
+      ? new Set<string>()
+      : records.runs.completedAmong([...new Set(batch.map((preview) => preview.runId))]),
+  ]);
+  const now = clock.now();
+  const due: Due[] = [];
+  for (const [preview, hash] of hashes) {
+    const decision = previewDecision(
+      {
+        createdAt: preview.createdAt,
+        expiresAt: preview.expiresAt,
+        maxUntil: preview.maxUntil,
+        stopped: stopped.has(hash),
+        sandbox: destroyed.has(preview.sandboxId) ? 'destroyed' : 'unknown',
+        run: completed.has(preview.runId) ? 'completed' : 'unknown',
+      },
+      options,
+      now,
+    );
+    // Loopback sessions do not expire; but one whose sandbox is gone would hold its place for as
+    // long as the host runs.
+    if (!plane.hasUrls && decision !== 'orphaned') continue;
+    if (decision !== 'alive') due.push({ preview, decision, hash });
+  }
+  const { dead, kept, failures } = await withoutUsed(deps, due, signal);
+  if (dead.length === 0) return { kept, reaped: 0, lost: 0, failures };
+  // First the tombstones: only `stopped` ones bind, so one that is written for a preview that a
+  // keepalive then saves does no harm.
+  await records.previews.bury(
+    dead.map(({ preview, decision, hash }) => ({
+      tokenSha256: hash,
+      runId: preview.runId,
+      reason: END_REASON[decision],
+      at: now,
+    })),
+  );
+  const closed = await Promise.allSettled(
+    dead.map(async ({ preview, decision }) => {
+      // What was stopped goes even if it was touched since: stopping is final.
+      const precondition =
+        decision === 'stopped' ? { uid: preview.uid } : { uid: preview.uid, version: preview.version };
+      const gone = await plane.close(preview, precondition, signal);
+      if (!gone) return false;
+      reaped?.(preview, decision);
+      const event = decision === 'stopped' ? previewStopped(preview) : previewReaped(preview, decision);
+      await records.timeline.append(preview.runId, event, now);
+      return true;
+    }),
+  );
+  const result = { kept, reaped: 0, lost: 0, failures: [...failures] };
+  for (const close of closed) {
+    if (close.status === 'rejected') result.failures.push(close.reason);
+    else if (close.value) result.reaped += 1;
+    else result.lost += 1;
+  }
+  return result;
+}
+
+/**
+ * Those whose time has really come: traffic that does not pass this process moves no expiry, so the
+ * sandbox of an idle one is asked. One that cannot be asked ends at its expiry.
+ */
+async function withoutUsed(
+  deps: ReapPreviewsDeps,
+  due: readonly Due[],
+  signal: AbortSignal | undefined,
+): Promise<{ dead: readonly Due[]; kept: number; failures: readonly unknown[] }> {
+  if (deps.plane.seesTraffic) return { dead: due, kept: 0, failures: [] };
+  const dead: Due[] = [];
+  const failures: unknown[] = [];
+  let kept = 0;
+  const left = [...due];
+  const ask = async (): Promise<void> => {
+    for (let next = left.pop(); next !== undefined; next = left.pop()) {
+      try {
+        if (next.decision === 'idle' && (await keptByTraffic(deps, next.preview, signal))) kept += 1;
+        else dead.push(next);
+      } catch (error) {
+        // In use, but its expiry did not move: the next pass finds it again.
+        failures.push(error);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: ASKED_AT_ONCE }, ask));
+  return { dead, kept, failures };
+}
+
+/**
+ * Moves the expiry of a preview that was used within its idle window, as a keepalive at that
+ * instant would have.
+ */
+async function keptByTraffic(
+  { plane, records, clock, preview: options }: ReapPreviewsDeps,
+  preview: Preview,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const usedAt = await plane.lastUsed(preview, signal);
+  if (usedAt === undefined) return false;
+  const expiry = slidingExpiry(usedAt, preview.maxUntil, options);
+  const now = clock.now();
+  if (expiry <= now) return false;
+  const kept = await plane.touch(preview.token, preview.runId, expiry, signal);
+  if (kept === undefined) return false;
+  const sandbox = await records.sandboxes.get(preview.sandboxId);
+  if (sandbox !== undefined) await records.sandboxes.touch(sandbox, usedAt);
+  await records.timeline.append(preview.runId, previewKept(kept, 'traffic'), now);
+  return true;
+}

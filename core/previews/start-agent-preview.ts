@@ -1,0 +1,84 @@
+import { PortholeError } from '../errors.ts';
+import { checkRoom } from './start-preview.ts';
+import { checkStart } from './start-preview.ts';
+import { grantBeforehand, type GrantBeforehandDeps, type ToolCall } from '../approvals/approval-decisions.ts';
+import { reuseExistingPreview } from './start-preview.ts';
+import {
+  type PreviewStart,
+  type StartedPreview,
+  startPreview,
+  type StartPreviewDeps,
+} from './start-preview.ts';
+import { waitForApproval, type WaitForApprovalDeps, type Waiting } from '../approvals/wait-for-approval.ts';
+
+export type StartAgentPreviewDeps = StartPreviewDeps & GrantBeforehandDeps & WaitForApprovalDeps;
+
+/** What policies and timelines call it. */
+export const START_PREVIEW = 'start_preview';
+
+/**
+ * Opens a preview that an agent asks for, once it is approved. Nobody is asked about a call that
+ * would fail anyway, nor about a preview that is open already.
+ * @throws PortholeError what `startPreview` and `waitForApproval` throw
+ */
+export async function startAgentPreview(
+  deps: StartAgentPreviewDeps,
+  start: PreviewStart,
+  waiting: Waiting = {},
+): Promise<StartedPreview> {
+  const { run, targetPort, rotate } = start;
+  const { signal } = waiting;
+  await checkStart(deps, start, signal);
+  const generation = await deps.records.previews.generation(run.id, targetPort);
+  const token = deps.tokens.preview(run.tokenKid, run.id, targetPort, generation);
+  const met = rotate === true ? undefined : await reuseExistingPreview(deps, start, token, signal);
+  if (met !== undefined) return met;
+
+  const call = toolCall(start, generation);
+  await checkRoom(deps, { run, token }, signal);
+  if (await grantBeforehand(deps, call)) return startPreview(deps, start, signal);
+  const approval = await waitForApproval(deps, call, waiting);
+  await checkCallerStill(deps, start);
+  // To its end, whether or not its caller stays: one who leaves in time must not keep an approval
+  // that has opened something.
+  const started = await startPreview(deps, { ...start, generation });
+  // Only now: killed before this, the approval is there for the retry.
+  await deps.records.approvals.take(approval.id, deps.clock.now());
+  return started;
+}
+
+/**
+ * One question is about one generation of the port: what was approved before a stop is not approved
+ * after it.
+ */
+function toolCall({ run, targetPort, rotate, by }: PreviewStart, generation: number): ToolCall {
+  const rotates = rotate === true;
+  return {
+    run,
+    tool: START_PREVIEW,
+    byAgent: by === 'agent',
+    args: {
+      target_port: targetPort,
+      ...(rotates ? { rotate: true } : {}),
+      ...(generation > 0 ? { generation } : {}),
+    },
+    message: rotates
+      ? `Revoke the preview URL of port ${targetPort} and open a new one? Whoever has it sees what listens there.`
+      : `Open a live preview of port ${targetPort}? Whoever has its URL sees what listens there.`,
+  };
+}
+
+/**
+ * @throws PortholeError `run_ended` for an agent whose run has completed while it waited: its token
+ * is dead
+ */
+async function checkCallerStill(
+  { records }: StartAgentPreviewDeps,
+  { run, by }: PreviewStart,
+): Promise<void> {
+  if (by !== 'agent' || (await records.runs.get(run.id))?.status === 'running') return;
+  throw new PortholeError(
+    'run_ended',
+    `Run ${run.id} completed while its agent waited for the approval: its owner may still start the preview.`,
+  );
+}

@@ -1,0 +1,313 @@
+import { PortholeError } from '../errors.ts';
+import type { RunRecord } from '../runs/run-records.ts';
+import type { NewEvent } from '../runs/timeline.ts';
+import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import { countExceeded, quotaOf, type Quotas } from '../sandboxes/sandbox-quotas.ts';
+import type { Clock, Owner } from '../shared/clock-and-ids.ts';
+import type { Records } from '../shared/records.ts';
+import { revokePreview, type RevokePreviewDeps } from './live-previews.ts';
+import {
+  type Actor,
+  previewKept,
+  previewOpened,
+  previewReaped,
+  previewStopped,
+  type ReapReason,
+} from './preview-events.ts';
+import { isPastMaximum, maxUntil, slidingExpiry } from './preview-lifetime.ts';
+import { checkTargetPort, type PreviewOptions } from './preview-limits.ts';
+import type { Preview, PreviewFilter, PreviewPlane, Readiness } from './preview-plane.ts';
+
+interface EnforceCapsDeps {
+  readonly records: Records;
+  readonly plane: PreviewPlane;
+  readonly clock: Clock;
+  readonly preview: PreviewOptions;
+  readonly quotas: Quotas;
+}
+
+/**
+ * Whether a start may go on with what it opened under a generation. False, and it is gone, when it
+ * belongs to the past: a stop that read this generation may have found nothing to delete, because
+ * we had not created it yet. When it cannot be found out, nobody hears of it, and it is gone as
+ * well.
+ * @throws PortholeError `too_many_previews`, `quota_exceeded`, and what the records and the plane
+ * fail with
+ */
+async function enforceCaps(
+  deps: EnforceCapsDeps,
+  opened: { readonly preview: Preview; readonly created: boolean },
+  generation: number,
+  owner: Owner,
+): Promise<boolean> {
+  try {
+    return await mayStay(deps, opened, generation, quotaOf(deps.quotas, owner).previews ?? undefined);
+  } catch (error) {
+    // Unless another start has met it since.
+    if (opened.created) await withdraw(deps, opened.preview).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function mayStay(
+  deps: EnforceCapsDeps,
+  { preview: opened, created }: { readonly preview: Preview; readonly created: boolean },
+  generation: number,
+  mostOfOwner: number | undefined,
+): Promise<boolean> {
+  const { plane, records, clock, preview: options } = deps;
+  /** What somebody else has opened may have been answered, and told. */
+  const appendIfOurs = async (events: readonly NewEvent[]) => {
+    if (!created) await records.timeline.append(opened.runId, events, clock.now());
+  };
+  const reap = async (reason: ReapReason) => {
+    const gone = await withdraw(deps, opened);
+    if (gone) await appendIfOurs(previewReaped(opened, reason));
+    return gone;
+  };
+  if (plane.hasUrls && isPastMaximum(opened, options, clock.now())) {
+    // The reaper would end it within a minute: the caller is better served by a new life under the
+    // same URL.
+    await reap('max_lifetime');
+    return false;
+  }
+  const excess = !(await plane.isAmongFirst(opened, options.maxPerRun))
+    ? tooManyPreviews(opened.runId, options)
+    : mostOfOwner !== undefined && !(await plane.isAmongFirst(opened, mostOfOwner, 'owner'))
+      ? countExceeded('previews', mostOfOwner)
+      : undefined;
+  if (excess !== undefined) {
+    if (!(await reap('over_cap')) && (await plane.find(opened.token))?.uid === opened.uid) return false;
+    throw excess;
+  }
+  if ((await records.previews.generation(opened.runId, opened.targetPort)) === generation) return true;
+  if (await plane.close(opened, { uid: opened.uid })) await appendIfOurs(previewStopped(opened));
+  return false;
+}
+
+/**
+ * Only as it was opened: whoever has confirmed or kept it since judged by what stands now, and
+ * counts on it.
+ */
+function withdraw({ plane }: EnforceCapsDeps, preview: Preview): Promise<boolean> {
+  const { uid, version } = preview;
+  return plane.close(preview, { uid, version });
+}
+
+function tooManyPreviews(runId: string, { maxPerRun }: Pick<PreviewOptions, 'maxPerRun'>): PortholeError {
+  return new PortholeError(
+    'too_many_previews',
+    `Run ${runId} already has ${maxPerRun} live previews, which is the most a run may have: stop one first.`,
+  );
+}
+
+interface CheckRoomDeps {
+  readonly plane: PreviewPlane;
+  readonly preview: PreviewOptions;
+  readonly quotas: Quotas;
+}
+
+/**
+ * Whether a preview under the token would find room, as things stand: said before a person is
+ * asked. Whoever opens is judged again, in the order of opening.
+ * @throws PortholeError `too_many_previews`, `quota_exceeded`
+ */
+export async function checkRoom(
+  { plane, preview: options, quotas }: CheckRoomDeps,
+  { run, token }: { readonly run: RunRecord; readonly token: string },
+  signal?: AbortSignal,
+): Promise<void> {
+  const count = async (most: number, filter: PreviewFilter) => {
+    let others = 0;
+    for await (const preview of plane.list(filter, signal)) {
+      if (preview.token !== token) others += 1;
+      if (others === most) break;
+    }
+    return others;
+  };
+  if ((await count(options.maxPerRun, { runId: run.id })) >= options.maxPerRun) {
+    throw tooManyPreviews(run.id, options);
+  }
+  const { previews: most } = quotaOf(quotas, run.owner);
+  if (most != null && (await count(most, { owner: run.owner.user })) >= most) {
+    throw countExceeded('previews', most);
+  }
+  if ((await count(options.maxTotal, {})) >= options.maxTotal) {
+    throw new PortholeError(
+      'too_many_previews',
+      `All ${options.maxTotal} previews that may live at once are taken: stop one first.`,
+    );
+  }
+}
+
+interface CheckStartDeps {
+  readonly provider: Pick<SandboxProvider, 'inspect'>;
+  readonly preview: PreviewOptions;
+}
+
+/**
+ * The pod that a preview of the run's port would show, once nothing about port, run and sandbox
+ * speaks against it.
+ * @throws PortholeError `invalid_port`, `port_out_of_range`, `run_ended`, `no_bound_sandbox`
+ */
+export async function checkStart(
+  { provider, preview }: CheckStartDeps,
+  { run, targetPort }: { readonly run: RunRecord; readonly targetPort: number },
+  signal?: AbortSignal,
+): Promise<string> {
+  checkTargetPort(targetPort, preview);
+  if (run.status === 'completed' && !preview.keepAfterRun) {
+    throw new PortholeError(
+      'run_ended',
+      `Run ${run.id} has completed and previews do not outlive runs here: make a new run.`,
+    );
+  }
+  const { state, podName, reason } = await provider.inspect(run.sandboxId, signal);
+  if (state === 'running') return podName;
+  throw new PortholeError(
+    'no_bound_sandbox',
+    `No bound sandbox for run ${run.id}: sandbox ${run.sandboxId} is ${state}${reason ? ` (${reason})` : ''}. ` +
+      (state === 'absent' ? 'Make a new run.' : 'Try again once it runs.'),
+  );
+}
+
+export interface StartPreviewDeps extends RevokePreviewDeps, CheckStartDeps, EnforceCapsDeps {}
+
+export interface StartedPreview {
+  readonly preview: Preview;
+  readonly readiness: Readiness;
+}
+
+export interface PreviewStart {
+  readonly run: RunRecord;
+  readonly targetPort: number;
+  /** @default false */
+  readonly rotate?: boolean | undefined;
+  readonly by?: Actor | undefined;
+  /**
+   * The port's generation that was asked about: a start that finds another one was overtaken by a
+   * stop, which wins. @default whichever it finds
+   */
+  readonly generation?: number | undefined;
+}
+
+/**
+ * A start that loses against stops or reapers this often in a row gives up; each loss means that
+ * somebody ended it in that instant.
+ */
+const MAX_ATTEMPTS = 4;
+
+/**
+ * Opens the preview of a run's port, or returns the live one with its expiry moved. Simultaneous
+ * starts of one run and port meet in one preview, because the token, and so the name, is derived.
+ * `rotate` first ends the present URL and opens a new one.
+ *
+ * @throws PortholeError `invalid_port`, `port_out_of_range`, `run_ended`, `no_bound_sandbox`,
+ * `too_many_previews`, `quota_exceeded`, `preview_conflict`
+ */
+export async function startPreview(
+  deps: StartPreviewDeps,
+  start: PreviewStart,
+  signal?: AbortSignal,
+): Promise<StartedPreview> {
+  const { run, targetPort, rotate, by } = start;
+  const podName = await checkStart(deps, start, signal);
+  if (rotate === true) await revokePreview(deps, { run, targetPort, by });
+
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const started = await startOnce(deps, start, podName, signal);
+    if (started !== undefined) return started;
+  }
+  throw stoppedMeanwhile(start);
+}
+
+function stoppedMeanwhile({ run, targetPort }: PreviewStart): PortholeError {
+  return new PortholeError(
+    'preview_conflict',
+    `Port ${targetPort} of run ${run.id} was stopped while it started: start it again.`,
+  );
+}
+
+/**
+ * The preview of the present generation, live once it serves; undefined when a stop or a reap came
+ * in between.
+ */
+async function startOnce(
+  deps: StartPreviewDeps,
+  start: PreviewStart,
+  podName: string,
+  signal: AbortSignal | undefined,
+): Promise<StartedPreview | undefined> {
+  const { plane, records, tokens, clock } = deps;
+  const { run, targetPort, rotate, by } = start;
+  const generation = await records.previews.generation(run.id, targetPort);
+  // A start that rotates has moved it once itself.
+  const own = rotate === true ? 1 : 0;
+  if (start.generation !== undefined && generation !== start.generation + own) throw stoppedMeanwhile(start);
+  const startedAt = clock.now();
+  const limit = maxUntil(startedAt, deps.preview);
+  const opened = await plane.open(
+    {
+      token: tokens.preview(run.tokenKid, run.id, targetPort, generation),
+      runId: run.id,
+      owner: run.owner.user,
+      sandboxId: run.sandboxId,
+      podName,
+      targetPort,
+      startedAt,
+      expiresAt: slidingExpiry(startedAt, limit, deps.preview),
+      maxUntil: limit,
+    },
+    signal,
+  );
+  if (!(await enforceCaps(deps, opened, generation, run.owner))) return undefined;
+  const { preview, created } = opened;
+  const readiness = await plane.serves(preview, signal);
+  // The last word: what is answered was live after everything else had been done.
+  if (!created && plane.hasUrls) {
+    const expiry = slidingExpiry(clock.now(), preview.maxUntil, deps.preview);
+    const kept = await plane.touch(preview.token, run.id, expiry, signal);
+    if (kept === undefined) return undefined;
+    await records.timeline.append(run.id, previewKept(kept, by), clock.now());
+    return { preview: kept, readiness };
+  }
+  // Whoever may have ended it meanwhile tells that, too.
+  await records.timeline.append(run.id, previewOpened(preview, by), clock.now());
+  const found = await plane.find(preview.token, signal);
+  return found?.uid === preview.uid ? { preview: found, readiness } : undefined;
+}
+
+interface ReuseExistingDeps {
+  readonly records: Pick<Records, 'timeline'>;
+  readonly plane: PreviewPlane;
+  readonly clock: Clock;
+  readonly preview: PreviewOptions;
+}
+
+/**
+ * The live preview under the token, its expiry moved. Undefined where there is none, or its time
+ * has come, or somebody ends it meanwhile: unlike a start this never opens one.
+ */
+export async function reuseExistingPreview(
+  { records, plane, clock, preview: options }: ReuseExistingDeps,
+  { run, by }: PreviewStart,
+  token: string,
+  signal?: AbortSignal,
+): Promise<StartedPreview | undefined> {
+  const existing = await plane.find(token, signal);
+  if (existing === undefined) return undefined;
+  if (plane.hasUrls) {
+    const now = clock.now();
+    const isIdle = existing.expiresAt !== undefined && now >= existing.expiresAt;
+    if (isIdle || isPastMaximum(existing, options, now)) return undefined;
+    // Only what a start has confirmed can be moved.
+    const expiry = slidingExpiry(now, existing.maxUntil, options);
+    if ((await plane.touch(token, run.id, expiry, signal)) === undefined) return undefined;
+  }
+  const readiness = await plane.serves(existing, signal);
+  // The last word: what is answered was live after everything else had been done.
+  const found = await plane.find(token, signal);
+  if (found?.uid !== existing.uid) return undefined;
+  if (plane.hasUrls) await records.timeline.append(run.id, previewKept(found, by), clock.now());
+  return { preview: found, readiness };
+}

@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import type { Tokens } from '../auth/authenticator.ts';
+import { actorOn, type Person } from '../callers.ts';
+import { PortholeError } from '../errors.ts';
+import { runCreated } from '../runs/run-events.ts';
+import type { RunRecord } from '../runs/run-records.ts';
+import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
+import type { Clock } from '../shared/clock-and-ids.ts';
+import type { Records } from '../shared/records.ts';
+import { listPreviews, stopPreview, type StopPreviewDeps } from './live-previews.ts';
+import type { Preview } from './preview-plane.ts';
+import { base32 } from './preview-token.ts';
+import { startPreview, type StartPreviewDeps } from './start-preview.ts';
+
+interface ImplicitRunDeps {
+  readonly records: Pick<Records, 'runs'>;
+  readonly tokens: Pick<Tokens, 'currentKid'>;
+  readonly clock: Clock;
+}
+
+/**
+ * The id of the run that a sandbox has without anybody making one: the same whoever asks, another
+ * one for whatever takes over the sandbox's id.
+ */
+export function implicitRunId({ id, generation }: Pick<SandboxRecord, 'id' | 'generation'>): string {
+  const hash = createHash('sha256').update(`implicit run of ${id} ${generation}`).digest();
+  return `run_${base32(hash.subarray(0, 16))}`;
+}
+
+/**
+ * The run of a sandbox that its tunnels belong to, made on first use; the sandbox's owner owns it.
+ */
+async function implicitRun(
+  { records, tokens, clock }: ImplicitRunDeps,
+  sandbox: SandboxRecord,
+): Promise<RunRecord> {
+  const id = implicitRunId(sandbox);
+  const known = await records.runs.get(id);
+  if (known !== undefined) return known;
+  const run: RunRecord = {
+    id,
+    owner: sandbox.owner,
+    title: `Tunnels of sandbox ${sandbox.id.slice(0, 26)}`,
+    sandboxId: sandbox.id,
+    autoApproveTools: false,
+    status: 'running',
+    tokenKid: tokens.currentKid(),
+    createdAt: clock.now(),
+    completedAt: null,
+  };
+  try {
+    await records.runs.create(run, [runCreated(run)]);
+    return run;
+  } catch (error) {
+    // Somebody else made it in the same instant.
+    const made = await records.runs.get(id);
+    if (made === undefined) throw error;
+    return made;
+  }
+}
+
+type OpenTunnelDeps = StartPreviewDeps & ImplicitRunDeps;
+
+/**
+ * The tunnel of a sandbox's port: the preview of that port on the sandbox's implicit run. The same
+ * port has the same tunnel until it is closed.
+ * @throws PortholeError `tunnel_error`
+ */
+export async function openTunnel(
+  deps: OpenTunnelDeps,
+  caller: Person,
+  sandbox: SandboxRecord,
+  port: number,
+  signal?: AbortSignal,
+): Promise<Preview & { readonly url: string }> {
+  try {
+    if (!deps.plane.hasUrls) {
+      throw new PortholeError(
+        'preview_not_enabled',
+        'previews have no URLs here: set Sandbox__Preview__Enabled=true.',
+      );
+    }
+    const run = await implicitRun(deps, sandbox);
+    const { preview } = await startPreview(deps, { run, targetPort: port, by: actorOn(run, caller) }, signal);
+    if (preview.url === null) throw new TypeError('a plane with URLs made a preview without one');
+    return { ...preview, url: preview.url };
+  } catch (error) {
+    throw tunnelError(error);
+  }
+}
+
+/** In the bridge's words; what is no fault of the tunnel's stays as it is. */
+function tunnelError(error: unknown): unknown {
+  if (!(error instanceof PortholeError) || error.status === 500 || error.status === 503) return error;
+  return new PortholeError('tunnel_error', `tunnel failed: ${error.message}`, { cause: error });
+}
+
+interface CloseTunnelDeps extends StopPreviewDeps {
+  readonly records: Records;
+}
+
+/**
+ * Closes the tunnel of a port for good: the next one has another URL. Does nothing where there is
+ * none.
+ * @throws PortholeError `tunnel_error`
+ */
+export async function closeTunnel(
+  deps: CloseTunnelDeps,
+  caller: Person,
+  sandbox: SandboxRecord,
+  port: number,
+  signal?: AbortSignal,
+): Promise<void> {
+  try {
+    const run = await deps.records.runs.get(implicitRunId(sandbox));
+    if (run === undefined) return;
+    const live = (await listPreviews(deps, run, signal)).find(({ targetPort }) => targetPort === port);
+    if (live !== undefined)
+      await stopPreview(deps, { run, token: live.token, by: actorOn(run, caller) }, signal);
+  } catch (error) {
+    // Somebody else has closed it meanwhile.
+    if (error instanceof PortholeError && error.code === 'preview_not_found') return;
+    throw tunnelError(error);
+  }
+}

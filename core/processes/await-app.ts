@@ -1,0 +1,150 @@
+import { type GuestEvent, guestEvents } from '#guest/protocol/ports-protocol.ts';
+import { processList } from '#guest/protocol/processes-protocol.ts';
+import { type ServerInfo, serverList } from '#guest/protocol/servers-protocol.ts';
+import type { Guest, Guests } from './guest.ts';
+import type { ServerSentEvent } from './guest-answers.ts';
+import type { PreviewPlane, Readiness } from '../previews/preview-plane.ts';
+import type { PreviewOptions } from '../previews/preview-limits.ts';
+import type { StartedPreview } from '../previews/start-preview.ts';
+import { portReaches } from './sandbox-ports.ts';
+
+export interface AwaitAppDeps {
+  readonly guests: Guests;
+  readonly plane: Pick<PreviewPlane, 'serves'>;
+  readonly preview: Pick<PreviewOptions, 'readyTimeoutSeconds'>;
+}
+
+/** A process that was started so lately may be about to listen, in ms. */
+const FRESH_MS = 30_000;
+/** What a failed server printed last. */
+const LOG = { lines: 20, characters: 8_000 } as const;
+
+/**
+ * Waits for the app of a preview that was just started: for the readiness of a declared server of
+ * the port, else for the port while a process that was just started runs; at most
+ * `ReadyTimeoutSeconds`. A server that fails, or ends again and again, is `server_failed` with its
+ * last lines.
+ */
+export async function awaitApp(
+  { guests, plane, preview: { readyTimeoutSeconds } }: AwaitAppDeps,
+  { preview, readiness }: StartedPreview,
+  signal?: AbortSignal,
+): Promise<Readiness> {
+  const limit = AbortSignal.timeout(readyTimeoutSeconds * 1_000);
+  const until = signal === undefined ? limit : AbortSignal.any([signal, limit]);
+  try {
+    const guest = guests.of(preview.sandboxId);
+    const outcome = await awaitPort(guest, preview.targetPort, readiness, { until, signal });
+    if (outcome === undefined) return readiness;
+    return outcome === 'listens' ? await plane.serves(preview, signal) : outcome;
+  } catch {
+    // A guest that cannot be asked keeps no preview from opening.
+    signal?.throwIfAborted();
+    return readiness;
+  }
+}
+
+interface Patience {
+  /** The end of the wait. */
+  readonly until: AbortSignal;
+  /** The caller's own. */
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Undefined: there is nothing to wait for. */
+async function awaitPort(
+  guest: Guest,
+  port: number,
+  first: Readiness,
+  patience: Patience,
+): Promise<Readiness | 'listens' | undefined> {
+  const { until } = patience;
+  const { value } = await guest.call('GET', '/v1/servers', serverList, { signal: until });
+  const server = value.servers.find((each) => each.port === port);
+  if (server !== undefined) return awaitServer(guest, server, patience);
+  if (first.ready || first.reason !== 'nothing_listens') return undefined;
+  if (!(await hasFreshProcess(guest, until))) return undefined;
+  await portReaches(guest, { port, state: 'listening', timeoutMs: FRESH_MS }, until);
+  return 'listens';
+}
+
+async function hasFreshProcess(guest: Guest, signal: AbortSignal): Promise<boolean> {
+  const { value } = await guest.call('GET', '/v1/processes', processList, { signal });
+  // The guest's own clock may be off: only its instants are compared.
+  const newest = value.processes.map(({ started_at }) => Date.parse(started_at)).toSorted((a, b) => b - a);
+  const since = Math.max(Date.now(), newest[0] ?? 0) - FRESH_MS;
+  return value.processes.some(
+    ({ state, started_at }) => state === 'running' && Date.parse(started_at) > since,
+  );
+}
+
+/** So many ends in a row, and a server that starts again by itself counts as failed. */
+const MOST_ENDS = 2;
+
+async function awaitServer(
+  guest: Guest,
+  { name, state }: ServerInfo,
+  { until, signal }: Patience,
+): Promise<Readiness | 'listens' | undefined> {
+  if (state === 'ready') return undefined;
+  let last = state;
+  let ends = state === 'waiting' ? 1 : 0;
+  try {
+    if (HAS_ENDED.has(state)) return await failed(guest, name, signal);
+    for await (const event of guest.events('/v1/events', until)) {
+      const now = stateIn(event, name) ?? last;
+      if (now === 'ready') return 'listens';
+      if (now === 'waiting' && last !== 'waiting') ends += 1;
+      last = now;
+      if (HAS_ENDED.has(now) || ends >= MOST_ENDS) return await failed(guest, name, signal);
+    }
+  } catch (error) {
+    if (!until.aborted) throw error;
+  }
+  signal?.throwIfAborted();
+  return ends > 0 ? failed(guest, name, signal) : { ready: false, reason: 'starting' };
+}
+
+const HAS_ENDED: ReadonlySet<ServerInfo['state']> = new Set(['failed', 'exited', 'stopped']);
+
+function stateIn({ event, data }: ServerSentEvent, name: string): ServerInfo['state'] | undefined {
+  if (event === 'snapshot') {
+    const { servers } = guestEvents.snapshot.parse(JSON.parse(data));
+    return servers.find((server) => server.name === name)?.state;
+  }
+  if (event !== 'server') return undefined;
+  const change: Extract<GuestEvent, { name: 'server' }>['data'] = guestEvents.server.parse(JSON.parse(data));
+  return change.name === name ? change.state : undefined;
+}
+
+/** Beyond the time of the wait, in ms: what it printed is worth it. */
+const LOG_WITHIN_MS = 5_000;
+
+async function failed(guest: Guest, server: string, signal: AbortSignal | undefined): Promise<Readiness> {
+  const limit = AbortSignal.timeout(LOG_WITHIN_MS);
+  const log = await lastLines(guest, server, signal === undefined ? limit : AbortSignal.any([signal, limit]));
+  return { ready: false, reason: 'server_failed', server, log };
+}
+
+/** What a server printed last, for people. */
+export async function lastLines(
+  guest: Guest,
+  server: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  const path = `/v1/servers/${server}/logs?tail=${LOG.lines}&follow=false`;
+  for await (const { event, data } of guest.events(path, signal)) {
+    if (event !== 'stdout' && event !== 'stderr') continue;
+    const chunk = Buffer.from(data, 'base64');
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > 64 * LOG.characters) break;
+  }
+  const text = Buffer.concat(chunks).toString().slice(-LOG.characters);
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .slice(-LOG.lines);
+}

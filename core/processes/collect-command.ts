@@ -1,0 +1,102 @@
+import type { Readable } from 'node:stream';
+import { PortholeError } from '../errors.ts';
+import type { ExecCommand, ExecExit, SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { RunningCommand } from './execute-command.ts';
+
+/** What is kept of each stream, in bytes. */
+const MOST = 1_048_576;
+
+/** A command that has ended. */
+interface CollectedCommand {
+  /** 0–255; 128 + n after signal n; 124 after the time limit. */
+  readonly exitCode: number;
+  /** The beginning of what it printed, as text: bytes that are no UTF-8 have become U+FFFD. */
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly timedOut: boolean;
+  /** Whether either of them had more than is kept. */
+  readonly truncated: boolean;
+}
+
+/**
+ * Waits for the end of a command and keeps the first MiB of each of its streams. The rest is read
+ * and dropped, so that the command can end.
+ * @throws PortholeError `exec_transport_error` when the connection is lost
+ */
+export async function collectCommand({
+  process,
+  exitCode,
+  timedOut,
+}: RunningCommand): Promise<CollectedCommand> {
+  const outputs = Promise.all([beginning(process.stdout), beginning(process.stderr)]);
+  // A lost connection also rejects the exit code, which is where it is told.
+  outputs.catch(() => undefined);
+  const code = await exitCode;
+  const [stdout, stderr] = await outputs;
+  return {
+    exitCode: code,
+    stdout: stdout.text,
+    stderr: stderr.text,
+    timedOut: timedOut(),
+    truncated: stdout.isCut || stderr.isCut,
+  };
+}
+
+async function beginning(stream: Readable): Promise<{ readonly text: string; readonly isCut: boolean }> {
+  const kept: Buffer[] = [];
+  let seen = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    const room = MOST - seen;
+    if (room > 0) kept.push(chunk.subarray(0, room));
+    seen += chunk.length;
+  }
+  const isCut = seen > MOST;
+  // A character that the cut goes through is left out, not replaced.
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(kept), { stream: isCut });
+  return { text, isCut };
+}
+
+/**
+ * For bash: `_porthole_root` prints where the workspace is; it is asked before a session is
+ * entered, which may have a WORKSPACE of its own. `_porthole_go ROOT FOLDER` goes to a folder below
+ * /workspace, symbolic links resolved; nowhere where FOLDER is empty. Where it is no such folder,
+ * or leaves the workspace, it returns one of the codes that `exitOfEntering` knows. Judged is where
+ * the kernel says that it has arrived: bash resolves links before it goes, and somebody may swap a
+ * folder for a link in between.
+ */
+export const ENTER_WORKSPACE = `
+_porthole_root() { ( cd -P -- "\${WORKSPACE:-/workspace}" && pwd -P ); }
+_porthole_go() {
+  [ -n "$2" ] || return 0
+  [ -n "$1" ] && cd -P -- "$1\${2#/workspace}" 2>/dev/null || return 71
+  case "$(command -p readlink /proc/self/cwd 2>/dev/null || pwd -P)/" in "$1"/*) ;; *) return 72 ;; esac
+}
+`;
+
+/** Why it could not be entered; undefined for any other exit code. */
+export function exitOfEntering(code: number | undefined, folder: string): PortholeError | undefined {
+  if (code === 71) return new PortholeError('exec_error', `cwd does not exist: ${folder}`);
+  if (code === 72) {
+    return new PortholeError('path_outside_workspace', 'cwd must resolve to a location within /workspace');
+  }
+  return undefined;
+}
+
+/**
+ * Runs a command of ours whose output says nothing, and waits for its end; one that takes longer
+ * than `withinMs` is killed.
+ */
+export async function runToEnd(
+  provider: Pick<SandboxProvider, 'exec'>,
+  sandboxId: string,
+  command: ExecCommand,
+  signal?: AbortSignal,
+  withinMs?: number,
+): Promise<ExecExit> {
+  const process = await provider.exec(sandboxId, command, signal);
+  process.stdout.resume();
+  process.stderr.resume();
+  if (withinMs === undefined) return process.exited;
+  const late = setTimeout(() => process.kill('SIGKILL'), withinMs);
+  return process.exited.finally(() => clearTimeout(late));
+}

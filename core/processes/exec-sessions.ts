@@ -1,0 +1,171 @@
+import { PortholeError } from '../errors.ts';
+import { resolveWorkspacePath } from '../files/workspace-path.ts';
+import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import { ENTER_WORKSPACE, exitOfEntering, runToEnd } from './collect-command.ts';
+
+/** The bridge's form of a session id. */
+const SESSION_ID = /^(?!.*\.\.)[a-zA-Z0-9._-]{1,128}$/;
+
+/** @throws PortholeError `invalid_request`, worded as the sandbox bridge does */
+export function checkSessionId(id: string): string {
+  if (SESSION_ID.test(id)) return id;
+  throw new PortholeError('invalid_request', 'Invalid session ID format');
+}
+
+/**
+ * A session is a file in the sandbox: bash source that exports the environment and goes to the
+ * working directory that the session's last command left. So it needs no process of its own, any
+ * instance of Porthole can go on with it, and it ends with the sandbox.
+ *
+ * Functions for bash, which set or read `_porthole_session`, the session's folder. `_porthole_enter
+ * ID` goes into a session, and begins it where there is none; `_porthole_save` keeps its state. A
+ * state appears whole or not at all; of two commands at once the one that ends last is kept. In
+ * POSIX mode `export -p` writes `export`; the `declare -x` that it writes otherwise would be local
+ * to the function that reads it. What bash lets nobody set is not kept: to set it ends a shell in
+ * POSIX mode.
+ */
+export const SESSION_FUNCTIONS = `
+_porthole_folder() { _porthole_session=\${TMPDIR:-/tmp}/.porthole-sessions/s-$1; }
+_porthole_enter() {
+  _porthole_folder "$1"
+  ( umask 077 && command -p mkdir -p -- "$_porthole_session" ) 2>/dev/null
+  [ -f "$_porthole_session/state" ] && [ -r "$_porthole_session/state" ] || return 0
+  while IFS= read -r _porthole_name; do unset -v "$_porthole_name"; done < <(compgen -e)
+  . "$_porthole_session/state" 2>/dev/null
+}
+_porthole_save() {
+  { ( builtin export -n SHELLOPTS BASHOPTS UID EUID PPID 2>/dev/null; builtin set -o posix && builtin export -p ) && builtin printf 'cd -- %q 2>/dev/null\\n' "$PWD"; } >"$_porthole_session/.$$" 2>/dev/null &&
+    command -p mv -f -- "$_porthole_session/.$$" "$_porthole_session/state" 2>/dev/null
+}
+`;
+
+/**
+ * Bash source that goes into a session and then becomes the program that follows as its arguments:
+ * for what takes no commands from us, such as a terminal. Use as `['bash', '-c', ENTER_AND_EXEC,
+ * 'bash', sessionId, program, ...args]`.
+ */
+export const ENTER_AND_EXEC = `${SESSION_FUNCTIONS}
+_porthole_enter "$1"
+unset -v _porthole_session _porthole_name
+shift
+exec -- "$@"
+`;
+
+interface NewSession {
+  readonly id: string;
+  /** Within /workspace, its default. */
+  readonly cwd?: string | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** The sandbox's own variables, beneath those of the session. */
+  readonly sandboxEnv?: Readonly<Record<string, string>> | undefined;
+}
+
+/**
+ * `$1` is the id, `$2` the folder. The environment follows as words: as the shell's own it would
+ * have a say in what the shell does.
+ */
+const CREATE = `${SESSION_FUNCTIONS}${ENTER_WORKSPACE}
+_porthole_folder "$1"
+( umask 077 && mkdir -p -- "\${_porthole_session%/*}" && mkdir -- "$_porthole_session" ) 2>/dev/null || {
+  [ -d "$_porthole_session" ] && exit 73
+  exit 74
+}
+_porthole_go "$(_porthole_root)" "$2" || { _porthole_code=$?; rmdir -- "$_porthole_session"; exit "$_porthole_code"; }
+shift 2
+for _porthole_name; do export -- "$_porthole_name" 2>/dev/null; done
+_porthole_save || { rm -rf -- "$_porthole_session"; exit 74; }
+`;
+
+/**
+ * The longest that keeping a session's state, or removing it, may take, in milliseconds: in its
+ * place may be something that never ends.
+ */
+const KEPT_WITHIN_MS = 10_000;
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** Linux takes no more than 128 KiB for one variable, and some MiB for all. */
+const MAX_ENV_BYTES = 131_072;
+
+/**
+ * Begins a session with a working directory and an environment of its own.
+ * @throws PortholeError `invalid_request`, `path_outside_workspace`; `session_error` where there is
+ * one of that id, or it cannot be made
+ */
+export async function createSession(
+  { provider }: { readonly provider: Pick<SandboxProvider, 'exec'> },
+  sandboxId: string,
+  { id, cwd, env = {}, sandboxEnv }: NewSession,
+  signal?: AbortSignal,
+): Promise<void> {
+  checkSessionId(id);
+  checkEnvironment(env);
+  const folder = cwd === undefined ? '' : resolveWorkspacePath(cwd, 'cwd');
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  const { code } = await runToEnd(
+    provider,
+    sandboxId,
+    { argv: ['bash', '-c', CREATE, 'bash', id, folder, ...variables], env: sandboxEnv },
+    signal,
+    KEPT_WITHIN_MS,
+  );
+  if (code === 0) return;
+  if (code === 73) throw sessionError('create', `Session '${id}' already exists`);
+  throw exitOfEntering(code, folder) ?? sessionError('create', 'its state cannot be kept in the sandbox');
+}
+
+function sessionError(what: 'create' | 'delete', why: string): PortholeError {
+  return new PortholeError('session_error', `session ${what} failed: ${why}`);
+}
+
+function checkEnvironment(env: Readonly<Record<string, string>>): void {
+  let bytes = 0;
+  for (const [name, value] of Object.entries(env)) {
+    if (!NAME.test(name)) {
+      throw new PortholeError(
+        'invalid_request',
+        `env: ${JSON.stringify(name.slice(0, 60))} is no name of a variable: use letters, digits and _.`,
+      );
+    }
+    if (value.includes('\0')) {
+      throw new PortholeError('invalid_request', `env.${name} must not contain a NUL character`);
+    }
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(value) + 2;
+  }
+  if (bytes > MAX_ENV_BYTES) {
+    throw new PortholeError(
+      'invalid_request',
+      `env is ${bytes} bytes long: at most ${MAX_ENV_BYTES} are taken.`,
+    );
+  }
+}
+
+const DELETE = `${SESSION_FUNCTIONS}
+_porthole_folder "$1"
+[ -d "$_porthole_session" ] || exit 73
+rm -rf -- "$_porthole_session" 2>/dev/null || exit 74
+`;
+
+/**
+ * Ends a session: its working directory and environment are forgotten. What its commands left
+ * running runs on.
+ * @throws PortholeError `invalid_request`, `session_error` for one that is not there
+ */
+export async function deleteSession(
+  { provider }: { readonly provider: Pick<SandboxProvider, 'exec'> },
+  sandboxId: string,
+  id: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  checkSessionId(id);
+  const { code } = await runToEnd(
+    provider,
+    sandboxId,
+    { argv: ['bash', '-c', DELETE, 'bash', id] },
+    signal,
+    KEPT_WITHIN_MS,
+  );
+  if (code === 0) return;
+  throw sessionError(
+    'delete',
+    code === 73 ? `Session '${id}' not found` : 'its state cannot be removed in the sandbox',
+  );
+}

@@ -1,0 +1,220 @@
+import { randomBytes } from 'node:crypto';
+import { PassThrough, pipeline, type Readable } from 'node:stream';
+import { PortholeError } from '../errors.ts';
+import { resolveWorkspacePath } from '../files/workspace-path.ts';
+import type { ExecCommand, ExecProcess, SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import { ENTER_WORKSPACE, exitOfEntering } from './collect-command.ts';
+import { checkSessionId, SESSION_FUNCTIONS } from './exec-sessions.ts';
+
+/**
+ * What the bridge passes through as it is. The underscore is deliberately not in it: clients
+ * compare the quoted form.
+ */
+const SAFE = /^[A-Za-z0-9@%+=:,./-]+$/;
+const ESCAPES: Record<string, string> = { '\\': '\\\\', "'": "\\'", '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+/** One word of a shell command, in the bridge's ANSI-C `$'…'` quoting (bash). */
+export function shellQuote(word: string): string {
+  if (SAFE.test(word)) return word;
+  return `$'${word.replace(/[\\'\n\r\t]/g, (char) => ESCAPES[char] as string)}'`;
+}
+
+/**
+ * `argv` as one command line for `bash -c`; builtins and assignments work, as they do on the
+ * bridge.
+ */
+export function shellCommand(argv: readonly string[]): string {
+  return argv.map(shellQuote).join(' ');
+}
+
+/** More than any shell has to say before it begins. */
+const MOST = 64 * 1024;
+
+/**
+ * Takes a mark out of a stream. `rest` is all but the mark: what came before it, and what comes
+ * behind it, as it comes. Not found: the stream ended, failed or said too much without it.
+ */
+async function readUntilMark(
+  stream: Readable,
+  mark: string,
+): Promise<{ readonly found: boolean; readonly rest: Readable }> {
+  let seen: Buffer = Buffer.alloc(0);
+  const found = await new Promise<boolean>((resolve) => {
+    const settle = (result: boolean) => {
+      stream.off('readable', look);
+      stream.off('end', ended);
+      stream.off('close', ended);
+      resolve(result);
+    };
+    const ended = () => settle(false);
+    const look = () => {
+      for (
+        let chunk = stream.read() as Buffer | null;
+        chunk !== null;
+        chunk = stream.read() as Buffer | null
+      ) {
+        seen = Buffer.concat([seen, chunk]);
+        const at = seen.indexOf(mark);
+        if (at >= 0) {
+          seen = Buffer.concat([seen.subarray(0, at), seen.subarray(at + mark.length)]);
+          return settle(true);
+        }
+        if (seen.length > MOST) return settle(false);
+      }
+    };
+    stream.on('readable', look);
+    stream.on('end', ended);
+    stream.on('close', ended);
+    look();
+  });
+  const rest = new PassThrough();
+  if (seen.length > 0) rest.write(seen);
+  if (stream.readableEnded) rest.end();
+  // An error of the stream destroys the rest with it, which is where it is heard.
+  else pipeline(stream, rest, () => undefined);
+  return { found, rest };
+}
+
+interface CommandRequest {
+  readonly argv: readonly string[];
+  /** Milliseconds; undefined means no limit. */
+  readonly timeoutMs?: number | undefined;
+  readonly cwd?: string | undefined;
+  /** Whose working directory and environment it starts with, and leaves its own to. */
+  readonly sessionId?: string | undefined;
+  /** The sandbox's own variables. A session that has begun keeps its own instead. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface RunningCommand {
+  readonly process: ExecProcess;
+  /** 0–255; 128 + n after signal n; 124 after the time limit. */
+  readonly exitCode: Promise<number>;
+  /** True once the time limit has struck. */
+  readonly timedOut: () => boolean;
+}
+
+/**
+ * Between SIGTERM and SIGKILL. Below 5 s, because clients give up 5 s after their own time limit.
+ */
+const GRACE_MS = 4_000;
+/**
+ * The longest that entering a session and a folder may take, in milliseconds: what a session keeps
+ * may have been replaced by something that never ends.
+ */
+const ENTERS_WITHIN_MS = 10_000;
+/** What `timeout(1)` exits with, and the bridge too. */
+const TIMED_OUT = 124;
+const SIGNAL_NUMBERS: Record<string, number> = {
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGQUIT: 3,
+  SIGABRT: 6,
+  SIGKILL: 9,
+  SIGSEGV: 11,
+  SIGPIPE: 13,
+  SIGTERM: 15,
+};
+
+/**
+ * Enters the session ($3) and the folder ($2), says so with the mark ($1) on stderr, and, once it
+ * is told on its input that this was heard, runs the command ($4) in the place of this one: what
+ * the command prints must not overtake the mark.
+ */
+const ENTERED = `${SESSION_FUNCTIONS}${ENTER_WORKSPACE}
+set -- "$1" "$2" "$3" "$4" "$(_porthole_root)"
+[ -z "$3" ] || { _porthole_enter "$3"; trap '_porthole_save || builtin echo "porthole: the state of this session could not be kept: is /tmp full?" >&2' EXIT; }
+_porthole_go "$5" "$2" || { _porthole_code=$?; trap - EXIT; exit "$_porthole_code"; }
+printf '%s\\n' "$1" >&2
+IFS= read -r _porthole_command || exit 1
+exec </dev/null
+_porthole_command=$4
+set --
+eval "unset -v _porthole_command; $_porthole_command"
+`;
+
+/**
+ * Runs argv through `bash -c`, quoted word by word, so that builtins work and nothing is injected.
+ * Aborting `signal` (the client went away) kills the command's process group.
+ * @throws PortholeError `path_outside_workspace`, `invalid_request`, `exec_error` for a `cwd` that
+ * is not there, and what `exec` refuses
+ */
+export async function executeCommand(
+  { provider }: { readonly provider: SandboxProvider },
+  sandboxId: string,
+  { argv, timeoutMs, cwd, sessionId, env }: CommandRequest,
+  signal?: AbortSignal,
+): Promise<RunningCommand> {
+  if (argv.some((word) => word.includes('\0'))) {
+    throw new PortholeError('invalid_request', 'argv must not contain a NUL character');
+  }
+  const folder = cwd === undefined ? '' : resolveWorkspacePath(cwd, 'cwd');
+  const session = sessionId === undefined ? '' : checkSessionId(sessionId);
+  const line = shellCommand(argv);
+  const start = (command: ExecCommand) => provider.exec(sandboxId, { ...command, env }, signal);
+  const process =
+    folder === '' && session === ''
+      ? await start({ argv: ['bash', '-c', '--', line] })
+      : await startEntered(start, folder, session, line);
+  let timedOut = false;
+  let grace: NodeJS.Timeout | undefined;
+  const limit =
+    timeoutMs === undefined
+      ? undefined
+      : setTimeout(() => {
+          timedOut = true;
+          process.kill('SIGTERM');
+          grace = setTimeout(() => process.kill('SIGKILL'), GRACE_MS);
+        }, timeoutMs);
+  const exitCode = process.exited
+    .then((exit) => (timedOut ? TIMED_OUT : (exit.code ?? 128 + (SIGNAL_NUMBERS[exit.signal ?? ''] ?? 0))))
+    .finally(() => {
+      clearTimeout(limit);
+      clearTimeout(grace);
+    });
+  // Readers of the output may never ask for the exit code; its failure then belongs to nobody.
+  exitCode.catch(() => undefined);
+  return { process, exitCode, timedOut: () => timedOut };
+}
+
+/** Resolves once the command itself begins; where its folder is none, it never does. */
+async function startEntered(
+  start: (command: ExecCommand) => Promise<ExecProcess>,
+  folder: string,
+  session: string,
+  line: string,
+): Promise<ExecProcess> {
+  const mark = randomBytes(16).toString('hex');
+  const process = await start({
+    argv: ['bash', '-c', ENTERED, 'bash', mark, folder, session, line],
+    stdin: true,
+  });
+  const late = setTimeout(() => process.kill('SIGKILL'), ENTERS_WITHIN_MS);
+  const { found, rest } = await readUntilMark(process.stderr, `${mark}\n`).finally(() => clearTimeout(late));
+  const entered: ExecProcess = {
+    stdin: null,
+    stdout: process.stdout,
+    stderr: rest,
+    exited: process.exited,
+    kill: (signal) => process.kill(signal),
+    resize: (cols, rows) => process.resize(cols, rows),
+  };
+  if (found) {
+    process.stdin?.end('\n');
+    return entered;
+  }
+  const exit = await process.exited;
+  // No bash to enter anything with: its own words are the answer.
+  if (exit.code === 126 || exit.code === 127) return entered;
+  process.stdout.destroy();
+  rest.destroy();
+  throw exitOfEntering(exit.code, folder) ?? notEntered(session);
+}
+
+/** Whatever the exit code: the command has not run, and must not seem to. */
+function notEntered(session: string): PortholeError {
+  return new PortholeError(
+    'exec_error',
+    `The session '${session}' cannot be entered: what it keeps in the sandbox has been changed. Delete the session.`,
+  );
+}

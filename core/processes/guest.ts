@@ -1,0 +1,69 @@
+import type { GuestCall, SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import { type AnswerSchema, eventsAnswer, jsonAnswer, type ServerSentEvent } from './guest-answers.ts';
+
+/**
+ * Where processes in a sandbox call Porthole: a socket in its file system, or a URL. What is served
+ * there are the agent routes of the sandbox's own runs, to their own tokens, and nothing else.
+ */
+export type ChannelAddress =
+  | { readonly kind: 'socket'; readonly path: string }
+  | { readonly kind: 'url'; readonly url: string };
+
+/** The way from sandboxes back to Porthole. */
+export interface Channel {
+  /** Undefined where the sandbox has no such way. */
+  address(sandboxId: string): Promise<ChannelAddress | undefined>;
+}
+
+export interface GuestCallOptions extends Pick<GuestCall, 'body' | 'answerWithin'> {
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * The program inside one sandbox, spoken to in its protocol. It is not trusted: answers are bounded
+ * in size and time, and validated with the schema.
+ * @throws PortholeError as `SandboxProvider.callGuest` does, and `exec_transport_error` for an
+ * answer that breaks the protocol
+ */
+export class Guest {
+  readonly #provider: Pick<SandboxProvider, 'callGuest'>;
+  readonly #sandboxId: string;
+
+  constructor(provider: Pick<SandboxProvider, 'callGuest'>, sandboxId: string) {
+    this.#provider = provider;
+    this.#sandboxId = sandboxId;
+  }
+
+  /** An answer without a body is `undefined` to the schema. */
+  async call<T>(
+    method: GuestCall['method'],
+    path: string,
+    schema: AnswerSchema<T>,
+    { signal, ...rest }: GuestCallOptions = {},
+  ): Promise<{ readonly status: number; readonly value: T }> {
+    const answer = await this.#provider.callGuest(this.#sandboxId, { method, path, ...rest }, signal);
+    const value = await jsonAnswer(answer, this.#sandboxId, schema);
+    return { status: answer.statusCode ?? 500, value };
+  }
+
+  /**
+   * Server-sent events, until the guest or the signal ends them; rejects when the connection is
+   * lost.
+   */
+  async *events(path: string, signal?: AbortSignal): AsyncGenerator<ServerSentEvent> {
+    const answer = await this.#provider.callGuest(this.#sandboxId, { method: 'GET', path }, signal);
+    yield* eventsAnswer(answer, this.#sandboxId, signal);
+  }
+}
+
+export interface Guests {
+  /** Does not connect yet. */
+  of(sandboxId: string): Guest;
+}
+
+/** Of a provider that neither resumes nor counts calls as use: who calls decides about both. */
+export function guestsOf(provider: Pick<SandboxProvider, 'callGuest'>): Guests {
+  return {
+    of: (sandboxId) => new Guest(provider, sandboxId),
+  };
+}

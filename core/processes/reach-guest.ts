@@ -1,0 +1,92 @@
+import type { ProcessInfo, StartedBy } from '#guest/protocol/processes-protocol.ts';
+import type { Caller } from '../callers.ts';
+import { type ErrorCode, PortholeError } from '../errors.ts';
+import type { Guest, Guests } from './guest.ts';
+import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
+import { findSandbox } from '../sandboxes/resume-sandbox.ts';
+import type { SandboxActivity } from '../sandboxes/sandbox-activity.ts';
+import { useSandbox, type UseSandboxDeps } from '../sandboxes/use-sandbox.ts';
+
+export interface GuestDeps extends UseSandboxDeps {
+  readonly guests: Guests;
+  readonly activity: SandboxActivity;
+}
+
+export interface ReachedGuest {
+  readonly guest: Guest;
+  readonly sandbox: SandboxRecord;
+}
+
+/**
+ * For what starts something: a stopped sandbox is resumed, and one that died by itself as well. It
+ * counts as use.
+ * @throws PortholeError what `useSandbox` and the guest throw
+ */
+export async function startInGuest<T>(
+  deps: GuestDeps,
+  caller: Caller,
+  id: string,
+  start: (reached: ReachedGuest) => Promise<T>,
+): Promise<T> {
+  const guest = deps.guests.of(id);
+  const sandbox = await useSandbox(deps, caller, id, { agents: true });
+  deps.activity.touch(sandbox.id);
+  try {
+    return await start({ guest, sandbox });
+  } catch (error) {
+    const isDown = error instanceof PortholeError && error.code === 'sandbox_not_running';
+    if (!isDown || (await deps.records.sandboxes.get(id))?.desired !== 'running') throw error;
+  }
+  await deps.provider.resume(id);
+  return start({ guest, sandbox });
+}
+
+/**
+ * For what reads or changes something that exists: nothing is resumed, and it is no use by itself.
+ * @throws PortholeError `sandbox_not_found`, `sandbox_not_running`
+ */
+export async function reachGuest(
+  deps: Pick<GuestDeps, 'records' | 'guests'>,
+  caller: Caller,
+  id: string,
+): Promise<ReachedGuest> {
+  const sandbox = await findSandbox(deps, caller, id, { agents: true });
+  if (sandbox.desired !== 'running' || sandbox.observed !== 'running') {
+    throw new PortholeError(
+      'sandbox_not_running',
+      `Sandbox ${id} is ${sandbox.observed}: POST /v1/sandbox/${id}/resume starts it and its declared servers.`,
+    );
+  }
+  return { guest: deps.guests.of(id), sandbox };
+}
+
+/** Who starts something: known to the host, never taken from a body. */
+export function startedBy(caller: Caller): StartedBy {
+  if (caller.kind === 'person') return { kind: 'person', id: caller.user };
+  if (caller.kind === 'agent') return { kind: 'agent', id: caller.runId };
+  return { kind: 'delegate', id: caller.delegationId };
+}
+
+/**
+ * Whether the caller may see and use it. A delegate with a list of commands gets only what it
+ * started: the input of another's shell would run any command.
+ */
+export function mayUseStarted(caller: Caller, { started_by }: Pick<ProcessInfo, 'started_by'>): boolean {
+  if (caller.kind !== 'delegate' || caller.grant.commands === null) return true;
+  return started_by.kind === 'delegate' && started_by.id === caller.delegationId;
+}
+
+/** What the guest refuses under a general code, under the code of the resource. */
+export async function withCodes<T>(
+  call: Promise<T>,
+  codes: Partial<Record<'not_found' | 'conflict', ErrorCode>>,
+): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    const code = error instanceof PortholeError && codes[error.code as keyof typeof codes];
+    if (!(error instanceof PortholeError) || code === undefined || code === false) throw error;
+    const { message, details, cause } = error;
+    throw new PortholeError(code, message, { details, cause });
+  }
+}

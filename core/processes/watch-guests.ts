@@ -1,0 +1,171 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type GuestEvent, type GuestEventName, guestEvents } from '#guest/protocol/ports-protocol.ts';
+import type { Clock } from '../shared/clock-and-ids.ts';
+import type { Guests } from './guest.ts';
+import type { ServerSentEvent } from './guest-answers.ts';
+import type { Records } from '../shared/records.ts';
+import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import { changesSince, guestEventsOf, type PortSeen } from '../sandboxes/sandbox-events.ts';
+import type { SandboxEventPublisher } from '../sandboxes/sandbox-event-publisher.ts';
+
+/** From a lost connection to the next, in ms: doubled up to the longest. */
+const AGAIN_MS = { first: 100, longest: 5_000 } as const;
+
+/**
+ * Events of one sandbox: so many at once, and one more in so many ms. Code inside could make any
+ * number, and timelines last.
+ */
+const BURST = 300;
+const REFILL_MS = 2_000;
+
+export interface WatchGuestsDeps {
+  readonly guests: Guests;
+  readonly provider: Pick<SandboxProvider, 'inspect'>;
+  readonly records: Pick<Records, 'runs' | 'timeline'>;
+  readonly publisher: Pick<SandboxEventPublisher, 'publish'>;
+  readonly clock: Clock;
+  /** Takes the secrets of Porthole out of a text. */
+  readonly redact: (text: string) => string;
+  readonly failed: (sandboxId: string, error: unknown) => void;
+}
+
+/**
+ * One event stream per running sandbox, on a host that knows when sandboxes start. What happens in
+ * them is published on their own events and on the timelines of their runs.
+ */
+export class GuestWatcher {
+  readonly #deps: WatchGuestsDeps;
+  readonly #watched = new Map<string, Promise<void>>();
+  /** Started again while the end of their last run was still being published. */
+  readonly #again = new Set<string>();
+  readonly #over = new AbortController();
+  readonly #since: string;
+
+  constructor(deps: WatchGuestsDeps) {
+    this.#deps = deps;
+    this.#since = deps.clock.now().toISOString();
+  }
+
+  /**
+   * Until the sandbox no longer runs. One that is watched is looked at once more at its end: it may
+   * just have started again.
+   */
+  watch(id: string): void {
+    if (this.#over.signal.aborted) return;
+    if (this.#watched.has(id)) {
+      this.#again.add(id);
+      return;
+    }
+    const watching = this.#follow(id)
+      .catch((error: unknown) => {
+        if (!this.#over.signal.aborted) this.#deps.failed(id, error);
+      })
+      .finally(() => {
+        this.#watched.delete(id);
+        if (this.#again.delete(id)) this.watch(id);
+      });
+    this.#watched.set(id, watching);
+  }
+
+  async close(): Promise<void> {
+    this.#over.abort();
+    await Promise.all(this.#watched.values());
+  }
+
+  async #follow(id: string): Promise<void> {
+    const { guests, provider } = this.#deps;
+    const { signal } = this.#over;
+    const sandbox = new WatchedSandbox(id, this.#deps, this.#since);
+    let pause: number = AGAIN_MS.first;
+    while (!signal.aborted) {
+      try {
+        for await (const event of guests.of(id).events('/v1/events', signal)) {
+          pause = AGAIN_MS.first;
+          await sandbox.take(event);
+        }
+      } catch {
+        // Whether it matters, the provider says.
+      }
+      if (signal.aborted) return;
+      const { state } = await provider.inspect(id, signal);
+      if (state !== 'running' && state !== 'creating') {
+        await sandbox.stopped();
+        return;
+      }
+      await sleep(pause, undefined, { signal, ref: false });
+      pause = Math.min(2 * pause, AGAIN_MS.longest);
+    }
+  }
+}
+
+/** What is known of one sandbox, and what may still be published of it. */
+class WatchedSandbox {
+  readonly #id: string;
+  readonly #deps: WatchGuestsDeps;
+  readonly #since: string;
+  #ports = new Map<number, PortSeen>();
+  #quotaLimits = BURST;
+  #refilledAt: number;
+
+  constructor(id: string, deps: WatchGuestsDeps, since: string) {
+    this.#id = id;
+    this.#deps = deps;
+    this.#since = since;
+    this.#refilledAt = deps.clock.now().getTime();
+  }
+
+  async take(received: ServerSentEvent): Promise<void> {
+    const event = validEvent(received);
+    if (event === undefined) return;
+    if (event.name === 'snapshot') {
+      const now = this.#deps.clock.now().toISOString();
+      for (const change of changesSince(this.#ports, event.data, now)) await this.#publish(change);
+      this.#ports = new Map(event.data.ports.map((listener) => [listener.port, listener]));
+      return;
+    }
+    if (event.name === 'port') {
+      const { port, listener } = event.data;
+      if (listener === null) this.#ports.delete(port);
+      else this.#ports.set(port, listener);
+    }
+    await this.#publish(event);
+  }
+
+  /** Nothing listens in it any more. */
+  async stopped(): Promise<void> {
+    const at = this.#deps.clock.now().toISOString();
+    for (const port of this.#ports.keys()) {
+      await this.#publish({ name: 'port', data: { port, state: 'closed', at, listener: null } });
+    }
+  }
+
+  async #publish(change: Exclude<GuestEvent, { name: 'snapshot' }>): Promise<void> {
+    const { records, publisher, redact, clock } = this.#deps;
+    const published = guestEventsOf(change, redact);
+    if (published === undefined || !this.#spend()) return;
+    // What an earlier host published is on the timeline under its key; the sandbox's own events
+    // have no keys.
+    const isOld = change.name === 'port' && (change.data.listener?.since ?? change.data.at) < this.#since;
+    if (!isOld) publisher.publish(this.#id, published.sandbox.type, published.sandbox.data);
+    for (const runId of await records.runs.inSandbox(this.#id)) {
+      await records.timeline.append(runId, [published.run], clock.now());
+    }
+  }
+
+  #spend(): boolean {
+    const now = this.#deps.clock.now().getTime();
+    const refilled = Math.floor((now - this.#refilledAt) / REFILL_MS);
+    this.#refilledAt += refilled * REFILL_MS;
+    this.#quotaLimits = Math.min(BURST, this.#quotaLimits + refilled);
+    if (this.#quotaLimits < 1) return false;
+    this.#quotaLimits -= 1;
+    return true;
+  }
+}
+
+/** Undefined for an event of a later version. @throws an error for one that is not valid */
+function validEvent({ event, data }: ServerSentEvent): GuestEvent | undefined {
+  if (!Object.hasOwn(guestEvents, event)) return undefined;
+  const name = event as GuestEventName;
+  return { name, data: guestEvents[name].parse(JSON.parse(data)) } as GuestEvent;
+}

@@ -1,0 +1,144 @@
+import type { Tokens } from '../auth/authenticator.ts';
+import { ownerOf, type Person } from '../callers.ts';
+import { PortholeError } from '../errors.ts';
+import type { PreviewOptions } from '../previews/preview-limits.ts';
+import type { PreviewPlane } from '../previews/preview-plane.ts';
+import { implicitRunId } from '../previews/tunnels.ts';
+import { createSandbox, type CreateSandboxDeps } from '../sandboxes/create-sandbox.ts';
+import { findSandbox } from '../sandboxes/resume-sandbox.ts';
+import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import { countExceeded, quotaOf } from '../sandboxes/sandbox-quotas.ts';
+import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
+import type { Clock } from '../shared/clock-and-ids.ts';
+import type { Records } from '../shared/records.ts';
+import { agentTokenOf, type ProvisionAccess } from './agent-token.ts';
+import { runCompleted, runCreated, sandboxCreated } from './run-events.ts';
+import type { RunRecord } from './run-records.ts';
+
+interface CompleteRunDeps {
+  readonly records: Pick<Records, 'runs' | 'sandboxes'>;
+  readonly plane: Pick<PreviewPlane, 'list'>;
+  readonly provider: Pick<SandboxProvider, 'stop'>;
+  readonly preview: Pick<PreviewOptions, 'keepAfterRun'>;
+  readonly clock: Clock;
+  readonly provisionAccess: ProvisionAccess;
+}
+
+/**
+ * Ends a run: its agent's token is dead, its pending approvals are withdrawn, and its sandbox stops
+ * unless it is still in use.
+ * Completing it again changes nothing: a sandbox that its owner has resumed since keeps running.
+ */
+export async function completeRun(deps: CompleteRunDeps, run: RunRecord): Promise<RunRecord> {
+  const { records, clock, provisionAccess } = deps;
+  const completed = await records.runs.complete(run.id, clock.now(), [runCompleted()]);
+  // A stopped sandbox gets the tokens of its runs when it resumes.
+  const isStopped = run.status === 'running' && (await stopUnused(deps, run));
+  if (!isStopped) await provisionAccess(run.sandboxId);
+  return completed ?? run;
+}
+
+/**
+ * False if the sandbox keeps running. An activity in between wins: the condition of `moveDesired`
+ * is the record read here.
+ */
+async function stopUnused(deps: CompleteRunDeps, run: RunRecord): Promise<boolean> {
+  const { records, provider, clock } = deps;
+  const sandbox = await records.sandboxes.get(run.sandboxId);
+  if (sandbox?.desired !== 'running' || (await isInUse(deps, sandbox))) return false;
+  if (!(await records.sandboxes.moveDesired(sandbox, 'running', 'stopped', clock.now(), sandbox)))
+    return false;
+  try {
+    await provider.stop(sandbox.id);
+    await records.sandboxes.setObserved(sandbox.id, 'stopped', sandbox.generation);
+  } catch {
+    // The run is complete. The lifecycle pass stops what is desired to be stopped and is not.
+  }
+  return true;
+}
+
+/**
+ * Another run is active in it, or one of its previews outlives its run. The run of its tunnels
+ * never completes: only its previews count.
+ */
+async function isInUse(
+  { records, plane, preview }: CompleteRunDeps,
+  sandbox: Pick<SandboxRecord, 'id' | 'generation'>,
+): Promise<boolean> {
+  const runs = await records.runs.inSandbox(sandbox.id);
+  const completed = await records.runs.completedAmong(runs);
+  const tunnels = implicitRunId(sandbox);
+  if (runs.some((id) => id !== tunnels && !completed.has(id))) return true;
+  for (const runId of runs) {
+    if (completed.has(runId) && !preview.keepAfterRun) continue;
+    for await (const _ of plane.list({ runId })) return true;
+  }
+  return false;
+}
+
+interface CreateRunDeps extends CreateSandboxDeps {
+  readonly tokens: Tokens;
+  readonly provisionAccess: ProvisionAccess;
+}
+
+interface NewRun {
+  readonly title?: string | undefined;
+  readonly sandboxId?: string | undefined;
+  readonly image?: string | undefined;
+  readonly autoApproveTools: boolean;
+}
+
+/**
+ * Makes a run, in a new sandbox unless one of the caller's is given. The agent token is answered
+ * here and never again.
+ * @throws PortholeError `quota_exceeded`, `sandbox_not_found`, `invalid_request`, and whatever the
+ * provider refuses
+ */
+export async function createRun(
+  deps: CreateRunDeps,
+  caller: Person,
+  wanted: NewRun,
+  signal?: AbortSignal,
+): Promise<{ run: RunRecord; agentToken: string }> {
+  const { records, tokens, clock, ids, quotas } = deps;
+  const { runs: most } = quotaOf(quotas, ownerOf(caller));
+  // Before a sandbox is made for it. Simultaneous requests are counted again as they are inserted.
+  if (most != null && (await records.runs.countActive(ownerOf(caller))) >= most) {
+    throw countExceeded('runs', most);
+  }
+  const begin = async (sandboxId: string, made?: SandboxRecord) => {
+    const run: RunRecord = {
+      id: ids.run(),
+      owner: ownerOf(caller),
+      title: wanted.title ?? null,
+      sandboxId,
+      autoApproveTools: wanted.autoApproveTools,
+      status: 'running',
+      tokenKid: tokens.currentKid(),
+      createdAt: clock.now(),
+      completedAt: null,
+    };
+    const agentToken = await agentTokenOf(tokens, run, false);
+    const events = [runCreated(run), ...(made === undefined ? [] : [sandboxCreated(made)])];
+    if (!(await records.runs.create(run, events, most))) throw countExceeded('runs', most ?? 0);
+    await deps.provisionAccess(sandboxId, signal);
+    return { run, agentToken };
+  };
+
+  if (wanted.sandboxId !== undefined) {
+    if (wanted.image !== undefined) {
+      throw new PortholeError(
+        'invalid_request',
+        'image and sandbox_id exclude each other: a given sandbox has its image already.',
+      );
+    }
+    const sandbox = await findSandbox(deps, caller, wanted.sandboxId);
+    return begin(sandbox.id);
+  }
+  return createSandbox(
+    deps,
+    { owner: ownerOf(caller), image: wanted.image },
+    (sandbox) => begin(sandbox.id, sandbox),
+    signal,
+  );
+}

@@ -1,0 +1,40 @@
+import type { RunRecord } from './run-records.ts';
+import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
+import type { NewEvent, RunEventType } from './timeline.ts';
+
+export function runCreated({ owner, title, sandboxId, autoApproveTools }: RunRecord): NewEvent {
+  return {
+    type: 'run.created',
+    key: 'run-created',
+    data: { owner: owner.user, title, sandbox_id: sandboxId, auto_approve_tools: autoApproveTools },
+  };
+}
+
+export function runCompleted(): NewEvent {
+  return { type: 'run.completed', key: 'run-completed', data: {} };
+}
+
+export function sandboxCreated({ id, image }: Pick<SandboxRecord, 'id' | 'image'>): NewEvent {
+  return { type: 'sandbox.created', key: 'sandbox-created', data: { sandbox_id: id, image } };
+}
+
+/**
+ * Several functions may notice, and do, the same at the same time: within this long it is told
+ * once.
+ */
+const AT_ONCE_MS = 1_000;
+
+export type SandboxChange = Extract<
+  RunEventType,
+  'sandbox.stopped' | 'sandbox.resumed' | 'sandbox.destroyed'
+>;
+
+export function sandboxChanged(type: SandboxChange, sandboxId: string): NewEvent {
+  return {
+    type,
+    key: type,
+    data: { sandbox_id: sandboxId },
+    // Destroyed is destroyed.
+    ...(type === 'sandbox.destroyed' ? {} : { again: AT_ONCE_MS }),
+  };
+}

@@ -1,0 +1,328 @@
+import { PortholeError } from '../errors.ts';
+import type { Clock } from '../shared/clock-and-ids.ts';
+import type { Ids } from '../shared/clock-and-ids.ts';
+import type { Owner } from '../shared/clock-and-ids.ts';
+import type { Records } from '../shared/records.ts';
+import type {
+  QuotaLimits,
+  NewSandboxRecord,
+  Reservation,
+  SandboxRecord,
+  SandboxOptions,
+} from './sandbox-records.ts';
+import type { SandboxProvider, SandboxSize, SandboxSpec } from './sandbox-provider.ts';
+import type { NetworkAccess } from '../network/network.ts';
+import type { SandboxSkill } from '../skills/skill-store.ts';
+import type { WarmPool } from './warm-pool.ts';
+import { type CatalogueDeps, findImage } from '../images/image-catalogue.ts';
+import { type NetworkPolicy, NO_NETWORK } from '../network/network-policy.ts';
+import { POOL_OWNER } from './sandbox-owner.ts';
+import { binds, quotaExceeded, quotaOf, type Quotas } from './sandbox-quotas.ts';
+import { placeSkills } from '../skills/place-skills.ts';
+import { requireSkills } from '../skills/put-skill.ts';
+import { destroySandbox } from './end-sandbox.ts';
+
+/** What makes a sandbox of an id. */
+export interface MakeSandboxDeps {
+  readonly records: Records;
+  readonly provider: SandboxProvider;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** Goes into the record: see SandboxRecord.place. */
+  readonly place: string;
+}
+
+export interface CreateSandboxDeps extends MakeSandboxDeps, Omit<CatalogueDeps, 'provider'> {
+  readonly records: Records;
+  /** Where one may be ready. */
+  readonly pool: Pick<WarmPool, 'take'>;
+  /** @default no network, and no broker */
+  readonly network?: Pick<NetworkAccess, 'default' | 'isBrokered'> | undefined;
+  /** What each owner may have. */
+  readonly quotas: Quotas;
+  /**
+   * Sandboxes that may be wanted to run at a time, of all owners together; those that wait in a
+   * pool make room. @default 0: any number
+   */
+  readonly maxInstances?: number | undefined;
+}
+
+export interface NewSandbox {
+  readonly owner: Owner;
+  /** Its name in the catalogue. @default the provider's own default */
+  readonly image?: string | undefined;
+  readonly sessionKey?: string | undefined;
+  readonly name?: string | undefined;
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  readonly ttlSeconds?: number | undefined;
+  readonly deleteWithThread?: boolean | undefined;
+  /** What is not said is the provider's default. */
+  readonly resources?: Partial<SandboxSize> | undefined;
+  /** @default the installation's */
+  readonly network?: NetworkPolicy | undefined;
+  /** For every command of its owner; `environmentProblem` finds nothing wrong with it. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Names, each once, of skills that lie in it from the beginning. */
+  readonly skills?: readonly string[] | undefined;
+}
+
+/**
+ * Makes a sandbox under a fresh id, or takes one that is ready, and hands it to `use` while it
+ * still counts as being created; only when that succeeds does it count as running. A crash anywhere
+ * before leaves a record in `creating`, which recovery destroys, because nobody was ever told of
+ * it. Where the owner has one of that session key, `known` is given that one instead.
+ * @throws PortholeError `quota_exceeded`, `sandbox_exists` where the name is taken,
+ * `image_not_supported`, `skill_not_found`, and whatever the provider refuses
+ */
+export async function createSandbox<T>(
+  deps: CreateSandboxDeps,
+  asked: NewSandbox,
+  use: (sandbox: SandboxRecord) => Promise<T>,
+  signal?: AbortSignal,
+  known: (sandbox: SandboxRecord) => Promise<T> = use,
+): Promise<T> {
+  const wanted = await withNetwork(deps, await sized(deps, asked));
+  await requireSkills(deps, wanted.owner, wanted.skills ?? []);
+  const sandboxOptions = sandboxOptionsOf(deps, wanted);
+  const isPlain = isDefault(deps.provider, wanted) && (await fitsNetwork(deps, wanted));
+  const warm = isPlain ? await deps.pool.take(wanted.owner, signal, sandboxOptions) : undefined;
+  if (warm !== undefined) return finish(deps, warm, () => used(deps, warm, use, signal));
+  const id = deps.ids.sandbox();
+  const reservation = await reserveSandbox(deps, id, wanted);
+  if (reservation.kind === 'id_taken') {
+    throw new PortholeError('internal_error', `Sandbox id ${id} is taken: ask for another one.`);
+  }
+  if (reservation.kind === 'same_session') return known(reservation.sandbox);
+  return makeSandbox(deps, reservation.sandbox, use, signal);
+}
+
+/**
+ * Takes the id for a sandbox that is to be made, unless its owner has one of that session key, or
+ * one of that id is there, or is being made or destroyed.
+ * @throws PortholeError `quota_exceeded`, `sandbox_exists`, `capacity_exceeded`
+ */
+export async function reserveSandbox(
+  deps: MakeSandboxDeps & Pick<CreateSandboxDeps, 'quotas' | 'maxInstances' | 'network'>,
+  id: string,
+  asked: NewSandbox,
+): Promise<Extract<Reservation, { kind: 'reserved' | 'same_session' | 'id_taken' }>> {
+  const wanted = await withNetwork(deps, asked);
+  const quotaLimits = quotaLimitsOf(deps, wanted.owner);
+  const reservation = await deps.records.sandboxes.reserve(newRecord(deps, id, wanted), quotaLimits);
+  if (reservation.kind === 'over_quota') {
+    const more = { sandboxes: 1, ...deps.provider.defaultSize, ...wanted.resources };
+    throw quotaExceeded(quotaOf(deps.quotas, wanted.owner), reservation.used, more);
+  }
+  if (reservation.kind === 'same_name') {
+    throw new PortholeError(
+      'sandbox_exists',
+      `You have a sandbox of the name ${JSON.stringify(wanted.name)} already, ${reservation.sandbox.id}: use it, or choose another name.`,
+      { details: { sandbox_id: reservation.sandbox.id } },
+    );
+  }
+  if (reservation.kind === 'reserved') await keepToCapacity(deps, reservation.sandbox);
+  return reservation;
+}
+
+/**
+ * Looks after it has been counted, so that no number of requests at once gets past it; some of
+ * those that come at the very last places may all be refused.
+ */
+async function keepToCapacity(
+  deps: MakeSandboxDeps & Pick<CreateSandboxDeps, 'maxInstances'>,
+  sandbox: SandboxRecord,
+): Promise<void> {
+  const { records, place, maxInstances = 0 } = deps;
+  if (maxInstances === 0) return;
+  const [waiting, total] = await Promise.all([
+    records.sandboxes.wantedBy(POOL_OWNER, place),
+    records.sandboxes.countWanted(place),
+  ]);
+  if (total - waiting.length <= maxInstances) return;
+  await destroySandbox(deps, sandbox);
+  throw new PortholeError(
+    'capacity_exceeded',
+    `${maxInstances} sandboxes run here, which is as many as may (WARM_POOL_MAX_INSTANCES): try again once one is stopped or deleted.`,
+  );
+}
+
+/** The same for whom no quota binds; undefined where the id is taken. */
+export async function claimSandboxId(
+  deps: MakeSandboxDeps,
+  id: string,
+  wanted: NewSandbox,
+): Promise<SandboxRecord | undefined> {
+  const sandbox = newRecord(deps, id, wanted);
+  const generation = await deps.records.sandboxes.create(sandbox);
+  if (generation === undefined) return undefined;
+  return {
+    ...sandbox,
+    generation,
+    lastActiveAt: sandbox.createdAt,
+    stoppedAt: null,
+    ttlSeconds: sandbox.ttlSeconds ?? null,
+    deleteWithThread: sandbox.deleteWithThread ?? false,
+    heartbeatAt: sandbox.createdAt,
+    skills: sandbox.skills ?? [],
+  };
+}
+
+function newRecord({ clock, place }: MakeSandboxDeps, id: string, wanted: NewSandbox): NewSandboxRecord {
+  return {
+    id,
+    owner: wanted.owner,
+    image: wanted.image ?? null,
+    place,
+    desired: 'running',
+    observed: 'creating',
+    createdAt: clock.now(),
+    ...fieldsOf(wanted),
+  };
+}
+
+/** What one that is made and one that is ready are given alike. */
+function fieldsOf({
+  sessionKey,
+  name,
+  tags,
+  ttlSeconds,
+  deleteWithThread,
+  resources,
+  network,
+  env,
+  skills,
+}: NewSandbox) {
+  return {
+    sessionKey: sessionKey ?? null,
+    name: name ?? null,
+    tags: tags ?? {},
+    ttlSeconds: ttlSeconds ?? null,
+    deleteWithThread: deleteWithThread ?? false,
+    resources: resources ?? {},
+    network: network ?? NO_NETWORK,
+    env: env ?? {},
+    skills: notPlaced(skills),
+  } satisfies Partial<NewSandboxRecord>;
+}
+
+function notPlaced(skills: readonly string[] = []): readonly SandboxSkill[] {
+  return skills.map((name) => ({ name, digest: null, kept: [] }));
+}
+
+/**
+ * Whether those that are kept ready are as it is wanted. What commands find in their environment
+ * comes with each command.
+ */
+function isDefault({ defaultSize }: SandboxProvider, { image, resources = {} }: NewSandbox): boolean {
+  const isUsual = (key: keyof SandboxSize) =>
+    resources[key] === undefined || resources[key] === defaultSize[key];
+  return image === undefined && isUsual('cpu') && isUsual('memoryMb') && isUsual('diskMb');
+}
+
+/**
+ * A broker follows whatever policy a sandbox gets later; elsewhere those that wait have no network.
+ */
+async function fitsNetwork({ network }: CreateSandboxDeps, wanted: NewSandbox): Promise<boolean> {
+  return wanted.network?.mode === 'off' || (await network?.isBrokered()) === true;
+}
+
+async function withNetwork(
+  { network }: Pick<CreateSandboxDeps, 'network'>,
+  wanted: NewSandbox,
+): Promise<NewSandbox> {
+  return { ...wanted, network: wanted.network ?? (await defaultNetwork(network)) };
+}
+
+/**
+ * Of a sandbox that asks for nothing. Without a broker there is no network between off and open.
+ */
+export async function defaultNetwork(
+  network: Pick<NetworkAccess, 'default' | 'isBrokered'> | undefined,
+): Promise<NetworkPolicy> {
+  if (network === undefined) return NO_NETWORK;
+  const isPossible = network.default === 'open' || (await network.isBrokered());
+  return { ...NO_NETWORK, mode: isPossible ? network.default : 'off' };
+}
+
+/**
+ * With the size that its image has in the catalogue, where nothing else is asked for. @throws
+ * PortholeError `image_not_supported`
+ */
+async function sized(deps: CatalogueDeps, wanted: NewSandbox): Promise<NewSandbox> {
+  if (wanted.image === undefined) return wanted;
+  const { resources } = await findImage(deps, wanted.image);
+  const cpu = wanted.resources?.cpu ?? resources.cpu;
+  const memoryMb = wanted.resources?.memoryMb ?? resources.memoryMb;
+  const diskMb = wanted.resources?.diskMb ?? resources.diskMb;
+  return {
+    ...wanted,
+    resources: {
+      ...(cpu !== undefined && { cpu }),
+      ...(memoryMb !== undefined && { memoryMb }),
+      ...(diskMb !== undefined && { diskMb }),
+    },
+  };
+}
+
+/** What the provider is to make of a record. */
+export function specOf({ id, image, resources, network }: SandboxRecord): SandboxSpec {
+  return { id, image: image ?? undefined, resources, network: network.mode === 'open' };
+}
+
+/** Undefined where nothing binds the owner. */
+export function quotaLimitsOf(
+  { quotas, provider }: { readonly quotas: Quotas; readonly provider: Pick<SandboxProvider, 'defaultSize'> },
+  owner: Owner,
+): QuotaLimits | undefined {
+  const quota = quotaOf(quotas, owner);
+  return binds(quota) ? { quota, defaultSize: provider.defaultSize } : undefined;
+}
+
+function sandboxOptionsOf(
+  deps: Pick<CreateSandboxDeps, 'quotas' | 'provider'>,
+  wanted: NewSandbox,
+): SandboxOptions {
+  return { ...fieldsOf(wanted), quotaLimits: quotaLimitsOf(deps, wanted.owner) };
+}
+
+/** Makes the sandbox of a claimed id, or nothing: what fails is removed again. */
+export function makeSandbox<T>(
+  deps: MakeSandboxDeps,
+  sandbox: SandboxRecord,
+  use: (sandbox: SandboxRecord) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  return finish(deps, sandbox, async () => {
+    await deps.provider.create(specOf(sandbox), signal);
+    return used(deps, sandbox, use, signal);
+  });
+}
+
+/** Hands it in with its skills in place. */
+async function used<T>(
+  deps: MakeSandboxDeps,
+  sandbox: SandboxRecord,
+  use: (sandbox: SandboxRecord) => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  return use({ ...sandbox, skills: await placeSkills(deps, sandbox, signal) });
+}
+
+/**
+ * Does the last of what a sandbox that counts as being created needs; without it, there is none.
+ */
+async function finish<T>(deps: MakeSandboxDeps, sandbox: SandboxRecord, work: () => Promise<T>): Promise<T> {
+  try {
+    const result = await work();
+    if (sandbox.ttlSeconds !== null) await deps.records.sandboxes.heartbeat(sandbox, deps.clock.now());
+    await deps.records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
+    return result;
+  } catch (error) {
+    await destroySandbox(deps, sandbox).catch((cause: unknown) => {
+      // The record still says `creating` or wants `destroyed`: recovery finishes it. The first
+      // error is the one to tell.
+      if (error instanceof Error) error.cause ??= cause;
+    });
+    throw error;
+  }
+}

@@ -1,0 +1,93 @@
+import { type Caller, mayUseSandbox } from '../callers.ts';
+import { PortholeError } from '../errors.ts';
+import type { Clock } from '../shared/clock-and-ids.ts';
+import { joined } from '../shared/concurrency.ts';
+import type { Records } from '../shared/records.ts';
+import { quotaLimitsOf } from './create-sandbox.ts';
+import { checkSandboxId } from './sandbox-owner.ts';
+import type { SandboxProvider } from './sandbox-provider.ts';
+import { quotaExceeded, quotaOf, type Quotas } from './sandbox-quotas.ts';
+import type { SandboxRecord } from './sandbox-records.ts';
+
+export function sandboxNotFound(id: string): PortholeError {
+  return new PortholeError('sandbox_not_found', `Sandbox ${id} does not exist: POST /v1/sandbox makes one.`);
+}
+
+/**
+ * The sandbox, once it is certain that the caller may use it. `agents` says whether the agent of
+ * its run may.
+ * @throws PortholeError `invalid_request`, `sandbox_not_found` (a foreign one too: its existence is
+ * nobody else's business)
+ */
+export async function findSandbox(
+  { records }: { readonly records: Records },
+  caller: Caller,
+  id: string,
+  { agents = false }: { readonly agents?: boolean } = {},
+): Promise<SandboxRecord> {
+  const sandbox = await records.sandboxes.get(checkSandboxId(id));
+  if (sandbox === undefined || sandbox.desired === 'destroyed' || !mayUseSandbox(caller, sandbox, agents)) {
+    throw sandboxNotFound(id);
+  }
+  return sandbox;
+}
+
+interface ResumeSandboxDeps {
+  readonly records: Pick<Records, 'sandboxes'>;
+  readonly provider: Pick<SandboxProvider, 'resume' | 'stop' | 'defaultSize'>;
+  readonly clock: Clock;
+  /** What each owner may have running. */
+  readonly quotas: Quotas;
+}
+
+/**
+ * Starts a sandbox on its files: one that is stopped, and one that is wanted to run and does not,
+ * because its last resume failed or it died. The wish is recorded first, so that a pass that would
+ * stop it again sees that it is wanted.
+ * @throws PortholeError `quota_exceeded` where its owner would have too much running, and what the
+ * provider refuses
+ */
+export async function resumeSandbox(
+  { records, provider, clock, quotas }: ResumeSandboxDeps,
+  sandbox: SandboxRecord,
+): Promise<SandboxRecord> {
+  const now = clock.now();
+  await records.sandboxes.touch(sandbox, now);
+  const { owner } = sandbox;
+  const woken = await records.sandboxes.wake(sandbox, now, quotaLimitsOf({ quotas, provider }, owner));
+  if (typeof woken !== 'string') {
+    const more = { sandboxes: 1, ...provider.defaultSize, ...sandbox.resources, diskMb: 0 };
+    throw quotaExceeded(quotaOf(quotas, owner), woken, more);
+  }
+  // Simultaneous ones of this process do it together: each would look, wait and try a command by
+  // itself.
+  await joined(records.sandboxes, `resume ${sandbox.id}`, () => provider.resume(sandbox.id));
+  const beaten =
+    sandbox.ttlSeconds === null ? undefined : await records.sandboxes.heartbeat(sandbox, clock.now());
+  await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
+  // The provider has brought them up to date.
+  const { skills } = (sandbox.skills.length > 0 && (await records.sandboxes.get(sandbox.id))) || sandbox;
+  const { lastActiveAt, heartbeatAt } = beaten ?? { lastActiveAt: now, heartbeatAt: now };
+  return {
+    ...sandbox,
+    desired: 'running',
+    observed: 'running',
+    stoppedAt: null,
+    lastActiveAt,
+    heartbeatAt,
+    skills,
+  };
+}
+
+/** Ends every process in a sandbox and keeps its files. Resuming brings it back. */
+export async function stopSandbox(
+  { records, provider, clock }: Omit<ResumeSandboxDeps, 'quotas'>,
+  sandbox: SandboxRecord,
+  signal?: AbortSignal,
+): Promise<SandboxRecord> {
+  const now = clock.now();
+  await records.sandboxes.moveDesired(sandbox, 'running', 'stopped', now);
+  await provider.stop(sandbox.id, signal);
+  await records.sandboxes.setObserved(sandbox.id, 'stopped', sandbox.generation);
+  return { ...sandbox, desired: 'stopped', observed: 'stopped', stoppedAt: sandbox.stoppedAt ?? now };
+}

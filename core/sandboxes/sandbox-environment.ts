@@ -1,0 +1,29 @@
+/** A name of a variable that every shell takes. */
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** What Porthole itself sets, or its own programs in a sandbox rely on. */
+const OWN = new Set(['PATH', 'HOME', 'USER', 'WORKSPACE', 'SANDBOX_ID']);
+const OWN_PREFIX = /^_?PORTHOLE_/i;
+const MAX_VARIABLES = 64;
+/**
+ * Names and values together, with what Linux adds to each; it takes no more than 128 KiB for one.
+ */
+const MAX_BYTES = 65_536;
+
+/**
+ * What is wrong with the variables of a sandbox, in the words of its caller; undefined where
+ * nothing is. Tells names, never values.
+ */
+export function environmentProblem(env: Readonly<Record<string, string>>): string | undefined {
+  const entries = Object.entries(env);
+  if (entries.length > MAX_VARIABLES)
+    return `has ${entries.length} variables: at most ${MAX_VARIABLES} are taken`;
+  let bytes = 0;
+  for (const [name, value] of entries) {
+    const shown = JSON.stringify(name.slice(0, 60));
+    if (!NAME.test(name)) return `${shown} is no name of a variable: use letters, digits and _`;
+    if (OWN.has(name) || OWN_PREFIX.test(name)) return `${shown} is set by Porthole: choose another name`;
+    if (value.includes('\0')) return `the value of ${shown} must not contain a NUL character`;
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(value) + 2;
+  }
+  return bytes > MAX_BYTES ? `is ${bytes} bytes long: at most ${MAX_BYTES} are taken` : undefined;
+}

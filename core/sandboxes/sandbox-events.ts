@@ -1,0 +1,154 @@
+import type { GuestEvent } from '#guest/protocol/ports-protocol.ts';
+import type { EventData, NewEvent } from '../runs/timeline.ts';
+
+/** What is told of a sandbox to whoever follows it. */
+export type SandboxEventType =
+  | 'file_written'
+  | 'file_deleted'
+  | 'exec'
+  | 'stopped'
+  | 'resumed'
+  | 'preview_opened'
+  | 'port_listening'
+  | 'port_closed'
+  | 'server'
+  | 'process_started'
+  | 'process_exited'
+  | 'network';
+
+export interface NewSandboxEvent {
+  readonly type: SandboxEventType;
+  readonly at: Date;
+  /** Whom it was lent to reads it, too: never a token, a URL or a key of ours. */
+  readonly data: EventData;
+}
+
+interface SandboxEvent extends NewSandboxEvent {
+  /** Ascending within its sandbox; what can be read is never preceded by what comes later. */
+  readonly seq: number;
+}
+
+/**
+ * What happened in sandboxes lately. It is for information: what nobody could be told of is lost.
+ */
+export interface SandboxEventRecords {
+  /**
+   * Appends them to the sandbox that has the id, and lets go of all but its last `kept`. One that
+   * is not there has none: nothing happens.
+   */
+  append(sandboxId: string, events: readonly NewSandboxEvent[], kept: number): Promise<void>;
+  /**
+   * Those of the sandbox that has the id after `after` (0: from the first), oldest first.
+   * `invalid_request` on a limit outside 1..1000.
+   */
+  read(
+    sandboxId: string,
+    page: { readonly after: number; readonly limit: number },
+  ): Promise<{ readonly events: readonly SandboxEvent[]; readonly more: boolean }>;
+  /**
+   * Calls `wake` after each append, by whichever instance. It may come without one, and it may be
+   * late. Returns what ends it.
+   */
+  watch(sandboxId: string, wake: () => void): () => void;
+  /** Forgets those told before; says how many. */
+  forget(before: Date): Promise<number>;
+}
+
+/** What happened in a sandbox, for those who follow it, and for the timelines of its runs. */
+interface GuestEvents {
+  readonly sandbox: Pick<NewSandboxEvent, 'type' | 'data'>;
+  readonly run: NewEvent;
+}
+
+type Change = Exclude<GuestEvent, { name: 'snapshot' }>;
+
+/** Undefined for the process of a server: the events of the server say when it starts and exits. */
+export function guestEventsOf(change: Change, redact: (text: string) => string): GuestEvents | undefined {
+  switch (change.name) {
+    case 'port': {
+      const { port, state, listener, at } = change.data;
+      const owner = { server: listener?.server ?? null, process_id: listener?.process_id ?? null };
+      const data = { port, ...(state === 'listening' ? owner : {}) };
+      return {
+        sandbox: { type: `port_${state}`, data },
+        // The same listener is seen again by the next host: it is one event.
+        run: { type: `port.${state}`, key: `port:${port}:${state}:${listener?.since ?? at}`, data },
+      };
+    }
+    case 'server': {
+      const { name, state, reason, at } = change.data;
+      const data = { server: name, state, reason: reason === null ? null : redact(reason) };
+      return {
+        sandbox: { type: 'server', data },
+        run: { type: 'server.changed', key: `server:${name}:${state}:${at}`, data },
+      };
+    }
+    case 'process_started':
+      return change.data.started_by.kind === 'server' ? undefined : processStarted(change.data, redact);
+    case 'process':
+      return change.data.started_by.kind === 'server' ? undefined : processExited(change.data, redact);
+    default:
+      return undefined;
+  }
+}
+
+function processStarted(
+  { id, name, command, started_by }: Extract<Change, { name: 'process_started' }>['data'],
+  redact: (text: string) => string,
+): GuestEvents {
+  const data = { process_id: id, name, command: redact(command), started_by: started_by.kind };
+  return {
+    sandbox: { type: 'process_started', data },
+    run: { type: 'process.started', key: `process:${id}:started`, data },
+  };
+}
+
+function processExited(
+  { id, name, command, exit }: Extract<Change, { name: 'process' }>['data'],
+  redact: (text: string) => string,
+): GuestEvents {
+  const { code, signal, reason, duration_ms } = exit;
+  const data = {
+    process_id: id,
+    name,
+    command: redact(command),
+    exit_code: code,
+    signal,
+    reason,
+    duration_ms,
+  };
+  return {
+    sandbox: { type: 'process_exited', data },
+    run: { type: 'process.exited', key: `process:${id}`, data },
+  };
+}
+
+/**
+ * What has changed since the last one was known: a connection that is lost loses no change, only
+ * what came between.
+ */
+export function changesSince(
+  known: ReadonlyMap<number, PortSeen>,
+  { ports, started_at }: Extract<GuestEvent, { name: 'snapshot' }>['data'],
+  now: string,
+): readonly Extract<Change, { name: 'port' }>[] {
+  const present = new Map(ports.map((listener) => [listener.port, listener]));
+  const closed = [...known.values()]
+    .filter(({ port, since }) => present.get(port)?.since !== since)
+    .map(({ port }) => portChange(port, 'closed', now < started_at ? started_at : now, null));
+  const opened = ports
+    .filter(({ port, since }) => known.get(port)?.since !== since)
+    .map((listener) => portChange(listener.port, 'listening', listener.since, listener));
+  return [...closed, ...opened];
+}
+
+export type PortSeen = Extract<GuestEvent, { name: 'snapshot' }>['data']['ports'][number];
+
+function portChange(
+  port: number,
+  state: 'listening' | 'closed',
+  at: string,
+  listener: PortSeen | null,
+): Extract<Change, { name: 'port' }> {
+  return { name: 'port', data: { port, state, at, listener } };
+}

@@ -1,0 +1,176 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex, Readable, Writable } from 'node:stream';
+
+/** How large a sandbox is. */
+export interface SandboxSize {
+  /** CPUs, in thousandths at the finest. */
+  readonly cpu: number;
+  /** In MiB. */
+  readonly memoryMb: number;
+  /** Of `/workspace`, in MiB. */
+  readonly diskMb: number;
+}
+
+/**
+ * By what a sandbox is held to what it was given, in a few words; null: by nothing. `network` is
+ * about what it may not reach: everybody where it has no network, metadata and private addresses
+ * where it has one.
+ */
+export interface Enforcement {
+  readonly cpu: string | null;
+  readonly memoryMb: string | null;
+  readonly diskMb: string | null;
+  readonly network: string | null;
+  /** The number of processes and threads. */
+  readonly processes: string | null;
+  /** Which system calls reach the kernel. */
+  readonly systemCalls: string | null;
+}
+
+/** What a sandbox is made from. */
+export interface SandboxSpec {
+  /** `[a-z2-7]{1,128}`, chosen by the caller. */
+  readonly id: string;
+  /** Container image; `undefined` means the provider's default. */
+  readonly image?: string | undefined;
+  /** What is not said is the provider's default. */
+  readonly resources?: Partial<SandboxSize> | undefined;
+  /** Whether it reaches the internet, without metadata and private addresses. @default false */
+  readonly network?: boolean | undefined;
+}
+
+/** What is really there, as opposed to what is wanted. */
+export interface SandboxObservation {
+  readonly state: 'absent' | 'creating' | 'running' | 'stopped';
+  /** The name that previews report as `pod_name`. */
+  readonly podName: string;
+  /** Why it is not running, in the provider's own words. */
+  readonly reason?: string | undefined;
+}
+
+export interface ExecCommand {
+  /** Executed as it is: no shell is added. */
+  readonly argv: readonly [string, ...string[]];
+  /** Absolute; default `/workspace`. */
+  readonly cwd?: string | undefined;
+  /** Added to the sandbox's own environment. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Whether `stdin` is a pipe; otherwise the command reads /dev/null. */
+  readonly stdin?: boolean | undefined;
+  /**
+   * Run on a terminal of this size (columns and rows); everything it prints arrives on `stdout`.
+   */
+  readonly tty?: { readonly cols: number; readonly rows: number } | undefined;
+}
+
+export type ExecExit =
+  | { readonly code: number; readonly signal?: undefined }
+  /** Ended by a signal, e.g. `SIGKILL`. */
+  | { readonly code?: undefined; readonly signal: string };
+
+/**
+ * A running command. Output must be read: a reader that stops, stops the command (back-pressure),
+ * and never grows memory. `exited` resolves once, after the last byte of output has been handed
+ * over; it rejects with `exec_transport_error` when the connection to the sandbox is lost, so a
+ * dropped stream is never taken for an exit.
+ */
+export interface ExecProcess {
+  readonly stdin: Writable | null;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly exited: Promise<ExecExit>;
+  /** Sends a signal to the command's whole process group; after its exit it does nothing. */
+  kill(signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT' | 'SIGHUP'): void;
+  /** New terminal size; does nothing without a terminal. */
+  resize(cols: number, rows: number): void;
+}
+
+/** A request to the guest of a sandbox (`guest/protocol`). */
+export interface GuestCall {
+  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Sent as JSON, or streamed where it is a stream. */
+  readonly body?: unknown;
+  /** How long the answer may take once the request is sent, in ms. */
+  readonly answerWithin?: number | undefined;
+}
+
+/**
+ * Of a guest: any code may be in its place, so all of it is bounded and validated by its reader,
+ * who reads it to its end or destroys it.
+ */
+export type GuestAnswer = IncomingMessage;
+
+/**
+ * Where sandboxes live. Every method is idempotent, and safe to repeat after a crash in the middle.
+ * Files, archives, listings and processes are written once, on `callGuest`. A sandbox keeps what it
+ * was made from: `resume` takes nothing but its id.
+ *
+ * Failure codes (PortholeError): `sandbox_not_found` where there is no such sandbox,
+ * `sandbox_not_running` where it is stopped or still being created, `exec_transport_error` where
+ * the provider cannot be reached.
+ */
+export interface SandboxProvider {
+  readonly name: 'local' | 'docker' | 'kubernetes' | 'agent-sandbox';
+
+  /** How large a sandbox is that asks for no size. */
+  readonly defaultSize: SandboxSize;
+
+  /**
+   * By what a sandbox with or without a network is held to what it was given. Never rejects: what
+   * cannot be told is null.
+   */
+  enforcement(network: boolean): Promise<Enforcement>;
+
+  /** Whether a sandbox can be made from the image, as far as that is known before one is. */
+  runsImage(reference: string, signal?: AbortSignal): Promise<boolean>;
+
+  /**
+   * Makes and starts the sandbox; resolves once commands can run in it. Existing and running: does
+   * nothing.
+   * @throws PortholeError `image_not_supported`, `resources_not_supported`,
+   * `network_not_supported`: nothing was made
+   */
+  create(spec: SandboxSpec, signal?: AbortSignal): Promise<void>;
+
+  inspect(id: string, signal?: AbortSignal): Promise<SandboxObservation>;
+
+  /** Ends every process in the sandbox; `/workspace` stays. */
+  stop(id: string, signal?: AbortSignal): Promise<void>;
+
+  /** Starts a stopped sandbox on its `/workspace`; resolves once commands can run in it. */
+  resume(id: string, signal?: AbortSignal): Promise<void>;
+
+  /** Ends every process and removes `/workspace`. Absent: does nothing. */
+  destroy(id: string, signal?: AbortSignal): Promise<void>;
+
+  /**
+   * Starts a command in its own process group. Aborting `signal` kills the group with SIGKILL. What
+   * the command left in the background after its own exit runs on until the sandbox stops, its
+   * output read and discarded. A program that cannot be started (not found, not executable) is an
+   * exit with code 127 or 126 and the reason on stderr.
+   */
+  exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess>;
+
+  /**
+   * A byte stream to a TCP port inside the sandbox, tried on 127.0.0.1 and then on ::1, so that a
+   * server bound to loopback still shows. Do not end it right after writing: many servers drop the
+   * answer when the client half-closes.
+   * @throws PortholeError `nothing_listens` when both refuse
+   */
+  dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex>;
+
+  /**
+   * Asks the sandbox's guest, and resolves when its answer begins.
+   * @throws PortholeError as the guest refuses (any status from 400 on), `exec_transport_error`
+   * where the connection is lost
+   */
+  callGuest(id: string, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer>;
+
+  /** The ids of every sandbox that bears our mark, running or not; used to find strays. */
+  list(signal?: AbortSignal): AsyncIterable<string>;
+
+  /** Lets go of connections. Sandboxes stay as they are: the next start of the host adopts them. */
+  close(): Promise<void>;
+}

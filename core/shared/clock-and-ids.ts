@@ -1,0 +1,48 @@
+/** The time, so that every rule can be tested at a pinned instant. */
+export interface Clock {
+  now(): Date;
+}
+
+/** A clock that can be waited for, so that a wait can be tested at a pinned instant as well. */
+export interface WakingClock extends Clock {
+  /**
+   * Resolves once `now()` has reached `at`, or `signal` is aborted, whichever comes first; at once
+   * where either is so already.
+   */
+  until(at: Date, signal?: AbortSignal): Promise<void>;
+}
+
+/** Fresh identifiers. */
+export interface Ids {
+  /** `run_` + ULID. */
+  run(): string;
+  /** 26 characters of lower-case base32 (128 random bits), as the sandbox bridge makes them. */
+  sandbox(): string;
+  /** `apr_` + ULID. */
+  approval(): string;
+  /** `pol_` + ULID. */
+  policy(): string;
+  /** `tool_` + ULID. */
+  tool(): string;
+  /** `ver_` + ULID. */
+  toolVersion(): string;
+  /** `trun_` + ULID. */
+  toolRun(): string;
+  /** `snap_` + ULID. */
+  snapshot(): string;
+  /** `dlg_` + ULID. */
+  delegation(): string;
+  /**
+   * `session-` + milliseconds since 1970, as the sandbox bridge makes them, and some random
+   * letters.
+   */
+  session(now: Date): string;
+  /** An opaque id for one request, for the log and the `X-Request-Id` header. */
+  request(): string;
+}
+
+/** Who owns a thing: a user within an org. */
+export interface Owner {
+  readonly user: string;
+  readonly org: string;
+}

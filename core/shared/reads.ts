@@ -1,0 +1,79 @@
+import type { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import { PortholeError } from '../errors.ts';
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Pass it as `after` to get what follows; null on the last page. */
+  readonly next: string | null;
+}
+
+export interface PageRequest {
+  /** 1..1000 */
+  readonly limit: number;
+  readonly after?: string | undefined;
+}
+
+const PAGE = 500;
+
+/**
+ * What a list holds, in its order; a page is asked for once what came before it has been dealt
+ * with.
+ */
+export async function* everyItem<T>(
+  list: (page: PageRequest) => Promise<Page<T>>,
+): AsyncGenerator<T, void, undefined> {
+  let after: string | undefined;
+  do {
+    const page = await list({ limit: PAGE, ...(after === undefined ? {} : { after }) });
+    yield* page.items;
+    after = page.next ?? undefined;
+  } while (after !== undefined);
+}
+
+/** Tries in a row, and the waits between them, in milliseconds. */
+const TRIES = 3;
+const WAIT_MS = 100;
+
+/**
+ * Tries are repeated only within this time, in milliseconds, so that a caller never waits several
+ * times for a connection that times out.
+ */
+const WITHIN_MS = 10_000;
+
+/** Whether the connection to the sandbox broke: the same read may succeed the next time. */
+export function isConnectionLost(error: unknown): boolean {
+  return error instanceof PortholeError && error.code === 'exec_transport_error';
+}
+
+/**
+ * Runs a read of a sandbox again where the connection to it breaks. Only for work that changes
+ * nothing.
+ */
+export async function readAgain<T>(read: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  const startedAt = performance.now();
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await read();
+    } catch (error) {
+      const isLast = tries === TRIES || performance.now() - startedAt > WITHIN_MS;
+      if (isLast || signal?.aborted || !isConnectionLost(error)) throw error;
+    }
+    await pause(WAIT_MS * tries, undefined, { signal }).catch(() => signal?.throwIfAborted());
+  }
+}
+
+/**
+ * The whole of a stream, or undefined when it is more than so many bytes: then the rest is not
+ * read.
+ */
+export async function readAtMost(stream: Readable, bytes: number): Promise<Buffer | undefined> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  for await (const part of stream as AsyncIterable<Buffer>) {
+    length += part.length;
+    if (length > bytes) return undefined;
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}

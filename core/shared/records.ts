@@ -1,0 +1,38 @@
+import type { ApprovalRecords, PolicyRecords } from '../approvals/approval-store.ts';
+import type { ArchiveRecords } from '../archives/archive-store.ts';
+import type { DelegationRecords } from '../delegations/delegation-store.ts';
+import type { EditorRecords } from '../editor/editor-store.ts';
+import type { EndedSessionRecords } from '../auth/sign-in.ts';
+import type { ImageRecords } from '../images/image-store.ts';
+import type { PreviewRecords } from '../previews/preview-records.ts';
+import type { RunRecords } from '../runs/run-records.ts';
+import type { SandboxEventRecords } from '../sandboxes/sandbox-events.ts';
+import type { SandboxRecords } from '../sandboxes/sandbox-records.ts';
+import type { SkillRecords } from '../skills/skill-store.ts';
+import type { TimelineRecords } from '../runs/timeline.ts';
+
+/**
+ * The durable memory of runs and their timelines, approvals, sandboxes, ended previews and the
+ * editor's tools. Nothing that a live preview needs is in here. Every method is one transaction;
+ * times are stored as RFC 3339 UTC text with milliseconds. Each may fail with `service_unavailable`
+ * when the database cannot be reached or used, and with `invalid_request` on a text that holds
+ * U+0000. A write that fails with `service_unavailable` may have taken effect.
+ */
+export interface Records {
+  readonly runs: RunRecords;
+  readonly sandboxes: SandboxRecords;
+  readonly previews: PreviewRecords;
+  readonly timeline: TimelineRecords;
+  readonly approvals: ApprovalRecords;
+  readonly policies: PolicyRecords;
+  readonly editor: EditorRecords;
+  readonly images: ImageRecords;
+  readonly delegations: DelegationRecords;
+  readonly sandboxEvents: SandboxEventRecords;
+  readonly skills: SkillRecords;
+  readonly archives: ArchiveRecords;
+  readonly endedSessions: EndedSessionRecords;
+  /** Brings the schema to the newest migration; safe when several instances start at once. */
+  migrate(): Promise<void>;
+  close(): Promise<void>;
+}

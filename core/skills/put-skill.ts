@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
+import { PortholeError } from '../errors.ts';
+import type { Clock, Owner } from '../shared/clock-and-ids.ts';
+import type { Records } from '../shared/records.ts';
+import { shown } from '../tar/tar-header.ts';
+import { ArchiveError } from '../tar/tar-output.ts';
+import { TarValidator } from '../tar/validate-tar.ts';
+import { END_OF_ARCHIVE, fitsTar, tarEntry, type TarFile } from '../tar/write-tar.ts';
+import {
+  type PackedSkill,
+  readFrontMatter,
+  skillError,
+  type SkillRecord,
+  type SkillSummary,
+} from './skill-store.ts';
+
+/** A skill as it is sent, in bytes. */
+export const MAX_PACKED_BYTES = 8_388_608;
+/** The tar of a skill, in bytes: some hundred times what a large one has. */
+const MAX_UNPACKED_BYTES = 33_554_432;
+const MAX_FILES = 1_000;
+/** The folder of the skill stands before it. */
+const LONGEST_NAME = 'x'.repeat(64);
+
+/**
+ * The files of a skill, by path, out of a tar that may be compressed by gzip. Nothing but files and
+ * folders is taken, of names that every tool can print.
+ * @throws PortholeError `invalid_request` for whatever the judge of archives refuses, and for what
+ * is too large
+ */
+async function unpackSkill(packed: Buffer): Promise<readonly TarFile[]> {
+  if (packed.length === 0) throw skillError('it is empty');
+  const tar = packed[0] === 0x1f && packed[1] === 0x8b ? await decompress(packed) : packed;
+  const files = new Map<string, { readonly isExecutable: boolean; readonly pieces: Buffer[] }>();
+  let pieces: Buffer[] = [];
+  const validator = new TarValidator({
+    visitor: {
+      entry({ name, type, mode }) {
+        pieces = [];
+        if (type === 'directory') return;
+        if (type !== 'file') throw skillError(`${shown(name)} is a ${type}, and no plain file`);
+        files.set(readable(name), { isExecutable: (mode & 0o100) !== 0, pieces });
+        if (files.size > MAX_FILES) throw skillError(`it has more than ${MAX_FILES} files`);
+      },
+      contents: (piece) => void pieces.push(piece),
+      padding: () => undefined,
+    },
+  });
+  try {
+    validator.push(tar);
+    validator.end();
+  } catch (error) {
+    if (error instanceof ArchiveError) throw skillError(error.why);
+    throw error;
+  }
+  return [...files]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([path, file]) => ({
+      path,
+      isExecutable: file.isExecutable,
+      content: Buffer.concat(file.pieces),
+    }));
+}
+
+async function decompress(packed: Buffer): Promise<Buffer> {
+  try {
+    return await unzip(packed, { maxOutputLength: MAX_UNPACKED_BYTES });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE')
+      throw skillError(`unpacked it has more than ${MAX_UNPACKED_BYTES} bytes`);
+    throw skillError('its gzip cannot be read');
+  }
+}
+
+/**
+ * The path as text, without `.` and doubled slashes.
+ * @throws PortholeError `invalid_request`
+ */
+function readable(latin1: string): string {
+  let path: string;
+  try {
+    path = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(latin1, 'latin1'));
+  } catch {
+    throw skillError(`the name ${shown(latin1)} is not UTF-8`);
+  }
+  if (/[\p{Cc}\\]/u.test(path)) {
+    throw skillError(`the name ${shown(latin1)} has a control character or a backslash in it`);
+  }
+  path = path
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .join('/');
+  if (!fitsTar(`${LONGEST_NAME}/${path}`)) throw skillError(`the name ${shown(latin1)} is too long`);
+  return path;
+}
+
+interface PutSkillDeps {
+  readonly records: Pick<Records, 'skills'>;
+  readonly clock: Clock;
+}
+
+/** Skills of one owner: at most some hundred megabytes of the database. */
+const MOST_OWN = 50;
+const MOST_SHARED = 500;
+
+const zip = promisify(gzip);
+
+/**
+ * Keeps a skill under its name, instead of the owner's that is there; says whether it is new. It is
+ * judged as a whole before anything of it is kept, and written anew: what the records hold is ours,
+ * byte by byte.
+ * @param owner null: everybody's
+ * @throws PortholeError `invalid_request`, `quota_exceeded`
+ */
+export async function putSkill(
+  { records, clock }: PutSkillDeps,
+  name: string,
+  owner: Owner | null,
+  packed: Buffer,
+): Promise<{ readonly skill: SkillRecord; readonly isNew: boolean }> {
+  const files = await unpackSkill(packed);
+  const about = files.find(({ path }) => path === 'SKILL.md');
+  if (about === undefined) throw skillError('there is no SKILL.md at its root');
+  const { name: named, description } = await readFrontMatter(about.content);
+  if (named !== name) throw skillError(`SKILL.md names it ${named}, and the URL ${name}`);
+  const tar = Buffer.concat(files.map((file) => tarEntry({ ...file, path: `${name}/${file.path}` })));
+  const skill: SkillRecord = {
+    name,
+    owner,
+    description,
+    digest: sha256(tar),
+    size: files.reduce((sum, { content }) => sum + content.length, 0),
+    putAt: clock.now(),
+    files: files.map(({ path, content }) => ({ path, size: content.length, sha256: sha256(content) })),
+  };
+  const most = owner === null ? MOST_SHARED : MOST_OWN;
+  const done = await records.skills.put({ ...skill, archive: await zip(tar) }, most);
+  if (done === 'too_many') {
+    throw new PortholeError(
+      'quota_exceeded',
+      `There are ${most} ${owner === null ? 'shared skills' : 'skills of yours'} already, which is the most: delete one first.`,
+    );
+  }
+  return { skill, isNew: done === 'added' };
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+/**
+ * Files of all skills of a sandbox together, in bytes: what is held in memory while they are
+ * placed.
+ */
+const MAX_BYTES = 67_108_864;
+
+/**
+ * The skills of these names that the owner may use: the own one, else everybody's.
+ * @throws PortholeError `skill_not_found` naming those that there are not, `invalid_request` where
+ * they are too much for one sandbox
+ */
+export async function requireSkills(
+  { records }: { readonly records: Pick<Records, 'skills'> },
+  owner: Owner,
+  names: readonly string[],
+): Promise<readonly SkillSummary[]> {
+  if (names.length === 0) return [];
+  const found = await records.skills.find(owner, names);
+  const unknown = names.filter((name) => !found.some((skill) => skill.name === name));
+  if (unknown.length > 0) throw skillNotFound(...unknown);
+  const bytes = found.reduce((sum, { size }) => sum + size, 0);
+  if (bytes > MAX_BYTES) {
+    throw new PortholeError(
+      'invalid_request',
+      `skills: ${bytes} bytes of files are more than the ${MAX_BYTES} that a sandbox may begin with: name fewer.`,
+    );
+  }
+  return found;
+}
+
+export function skillNotFound(...names: readonly string[]): PortholeError {
+  const shown = names.map((name) => JSON.stringify(name)).join(', ');
+  return new PortholeError(
+    'skill_not_found',
+    `There is no skill ${shown}: GET /api/skills lists yours and the shared ones, PUT /api/skills/{name} adds one.`,
+  );
+}
+
+const unzip = promisify(gunzip);
+
+/** What the script that places skills reads, one skill at a time. */
+export async function* skillsArchive(skills: readonly PackedSkill[]): AsyncGenerator<Buffer> {
+  const lines = skills.flatMap(({ name, files }) =>
+    files.map(({ path, sha256 }) => `${sha256}  ${name}/${path}\n`),
+  );
+  yield tarEntry({ path: '.new', isExecutable: false, content: Buffer.from(lines.join('')) });
+  for (const { archive } of skills) yield await unzip(archive);
+  yield Buffer.concat([END_OF_ARCHIVE, Buffer.from('whole\n')]);
+}

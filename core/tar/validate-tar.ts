@@ -1,0 +1,289 @@
+import { ArchiveTree, type Remembered } from './archive-tree.ts';
+import {
+  BLOCK,
+  bySlash,
+  type PaxRecords,
+  readPaxRecords,
+  readTarHeader,
+  shown,
+  type TarHeader,
+  withoutSlash,
+} from './tar-header.ts';
+import { archiveError } from './tar-output.ts';
+import { END_OF_ARCHIVE } from './write-tar.ts';
+
+/** Of names and records that stand before an entry, in bytes. */
+const MAX_META = 65_536;
+
+/** What long names and pax headers say of the entry that follows. */
+interface PaxOverrides extends PaxRecords {
+  readonly isLong?: boolean;
+}
+
+/** Is told what is in an archive, piece by piece, before the judge takes the next one. */
+interface TarVisitor {
+  /**
+   * An entry begins. @param headers all the bytes that stand before its contents: with its own
+   * header also long names and records. They say the same to every reader
+   */
+  entry(entry: TarHeader, headers: Buffer): void;
+  /** Some of its contents. */
+  contents(bytes: Buffer): void;
+  /** What fills up its last block. */
+  padding(bytes: Buffer): void;
+}
+
+interface TarValidatorOptions {
+  /** `none`: entries may be anything, and go anywhere; what is read must be a tar. @default all */
+  readonly remembers?: Remembered | 'none';
+  /**
+   * Whether an entry that is refused is left out and counted, instead of the whole archive being
+   * refused with it. What cannot be read as a tar is refused in any case. @default false
+   */
+  readonly leavesOut?: boolean;
+  readonly visitor?: TarVisitor;
+}
+
+/**
+ * Reads a tar as it streams by, however it is cut into pieces, and refuses one that could make
+ * anything outside the workspace, or that two readers may understand differently. Holds a header or
+ * the names of one entry at a time, and the paths of all.
+ */
+export class TarValidator {
+  readonly #tree: ArchiveTree | undefined;
+  readonly #leavesOut: boolean;
+  readonly #visitor: TarVisitor | undefined;
+  /** What has come of the headers of the entry that is being read, for the visitor. */
+  #headers: Buffer[] = [];
+  /** Whether the entry that is being read is one that was left out. */
+  #isLeftOut = false;
+  #leftOut = 0;
+  /** Of a header, or of a name or a record, what has come so far. */
+  #held: Buffer = Buffer.alloc(0);
+  /** Bytes of the contents, and of their padding, that are still to come. */
+  #contents = 0;
+  #padding = 0;
+  /** The long name, the long link or the pax header that is being read. */
+  #meta: { readonly header: TarHeader; readonly padded: number } | undefined;
+  #pax: PaxOverrides = {};
+  #hasEnded = false;
+  #bytes = 0;
+
+  constructor({ remembers = 'all', leavesOut = false, visitor }: TarValidatorOptions = {}) {
+    this.#tree = remembers === 'none' ? undefined : new ArchiveTree(remembers);
+    this.#leavesOut = leavesOut;
+    this.#visitor = visitor;
+  }
+
+  /** How many entries were left out. */
+  get leftOut(): number {
+    return this.#leftOut;
+  }
+
+  /** @throws PortholeError `invalid_request` */
+  push(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    let rest = chunk;
+    while (rest.length > 0) {
+      if (this.#contents > 0) {
+        const piece = rest.subarray(0, this.#contents);
+        this.#contents -= piece.length;
+        if (!this.#isLeftOut) this.#visitor?.contents(piece);
+        rest = rest.subarray(piece.length);
+        continue;
+      }
+      if (this.#padding > 0) {
+        const piece = rest.subarray(0, this.#padding);
+        this.#padding -= piece.length;
+        if (!this.#isLeftOut) this.#visitor?.padding(piece);
+        rest = rest.subarray(piece.length);
+        continue;
+      }
+      const wanted = this.#meta?.padded ?? BLOCK;
+      const taken = rest.subarray(0, wanted - this.#held.length);
+      rest = rest.subarray(taken.length);
+      const whole = this.#held.length === 0 ? taken : Buffer.concat([this.#held, taken]);
+      if (whole.length < wanted) this.#held = whole === taken ? Buffer.from(taken) : whole;
+      else {
+        this.#held = Buffer.alloc(0);
+        if (this.#meta === undefined) this.#block(whole);
+        else this.#metaEnds(whole, this.#meta.header);
+      }
+    }
+  }
+
+  /** @throws PortholeError `invalid_request` for one that is cut off */
+  end(): void {
+    if (this.#bytes === 0) return;
+    const isWhole =
+      this.#held.length === 0 && this.#contents + this.#padding === 0 && this.#meta === undefined;
+    if (!isWhole || this.#bytes % BLOCK !== 0) throw archiveError('it is cut off');
+    if (this.#isReported()) throw archiveError('it ends where an entry must follow');
+  }
+
+  #block(block: Buffer): void {
+    const isZero = block.every((byte) => byte === 0);
+    if (this.#hasEnded) {
+      if (isZero) return;
+      throw archiveError('something follows its end');
+    }
+    if (isZero) {
+      this.#hasEnded = true;
+      return;
+    }
+    this.#headers.push(Buffer.from(block));
+    this.#entry(readTarHeader(block));
+  }
+
+  #entry(header: TarHeader): void {
+    const { type, size } = header;
+    if (type === 'long-name' || type === 'long-link' || type === 'pax' || type === 'pax-global') {
+      if (size === 0 || size > MAX_META)
+        throw archiveError(`a name or an extended header is ${size} bytes long`);
+      // Some readers forget what they were told by then.
+      if (type === 'pax-global' && this.#isReported()) throw archiveError('an entry is named twice');
+      this.#meta = { header, padded: padded(size) };
+      return;
+    }
+    const pax = this.#pax;
+    this.#pax = {};
+    // Readers that know nothing of the one would find entries where the others find contents.
+    if (pax.size !== undefined && pax.size !== size) {
+      throw archiveError(`${shown(header.name)} has two sizes`);
+    }
+    const entry =
+      pax.path === undefined
+        ? bySlash({ ...header, linkName: pax.linkpath ?? header.linkName })
+        : { ...header, name: pax.path, linkName: pax.linkpath ?? header.linkName };
+    const headers = this.#headers;
+    this.#headers = [];
+    const own = headers.at(-1);
+    if (own !== undefined && pax.path !== undefined && entry.type === 'file')
+      headers.splice(-1, 1, withoutSlash(own));
+    this.#isLeftOut = !this.#isTaken(header, entry, pax);
+    if (!this.#isLeftOut) this.#visitor?.entry(entry, Buffer.concat(headers));
+    this.#contents = size;
+    this.#padding = padded(size) - size;
+  }
+
+  /** False where it is to be left out. */
+  #isTaken(header: TarHeader, entry: TarHeader, pax: PaxOverrides): boolean {
+    try {
+      this.#tree?.add(entry);
+      // Not every reader heeds what was told: the header's own names must do no harm either.
+      if (pax.path !== undefined || pax.linkpath !== undefined) this.#tree?.check(header);
+      return true;
+    } catch (error) {
+      if (!this.#leavesOut) throw error;
+      this.#leftOut += 1;
+      return false;
+    }
+  }
+
+  #metaEnds(block: Buffer, { type, size }: TarHeader): void {
+    const bytes = block.subarray(0, size);
+    this.#meta = undefined;
+    this.#headers.push(Buffer.from(block));
+    if (type === 'pax-global') {
+      this.#headers = [];
+      const records = readPaxRecords(bytes);
+      if (Object.keys(records).length > 0) throw archiveError('a global header says where entries go');
+      return;
+    }
+    if (type === 'pax') {
+      if (this.#isReported()) throw archiveError('an entry is named twice');
+      this.#pax = readPaxRecords(bytes);
+      return;
+    }
+    const key = type === 'long-name' ? 'path' : 'linkpath';
+    if (this.#pax[key] !== undefined || (this.#isReported() && this.#pax.isLong !== true)) {
+      throw archiveError('an entry is named twice');
+    }
+    const end = bytes.indexOf(0);
+    if (end !== -1 && end < bytes.length - 1) throw archiveError('a long name has a NUL in it');
+    this.#pax = {
+      ...this.#pax,
+      [key]: bytes.toString('latin1', 0, end === -1 ? undefined : end),
+      isLong: true,
+    };
+  }
+
+  #isReported(): boolean {
+    return Object.keys(this.#pax).length > 0;
+  }
+}
+
+function padded(size: number): number {
+  return Math.ceil(size / BLOCK) * BLOCK;
+}
+
+/**
+ * A tar that comes out of a sandbox, made safe to hand on: without the entries that would be
+ * refused on their way back, which are devices, names that are absolute or have ".." in them, and
+ * what lies beyond a link. Symbolic links stay, wherever they lead.
+ * @param leftOut told how many were left out, once all is done
+ * @throws PortholeError `invalid_request` for what cannot be read as a tar
+ */
+export async function* validatedTar(
+  source: AsyncIterable<Buffer>,
+  leftOut?: (entries: number) => void,
+): AsyncGenerator<Buffer, void, undefined> {
+  const entries = yield* validatedBytes(source, { remembers: 'folders', leavesOut: true });
+  leftOut?.(entries);
+}
+
+/**
+ * The entries that the judge takes, as they are, and the end of the archive.
+ * @returns how many were left out
+ * @throws PortholeError `invalid_request`
+ */
+export async function* validatedBytes(
+  source: AsyncIterable<Buffer>,
+  options: Omit<TarValidatorOptions, 'visitor'>,
+): AsyncGenerator<Buffer, number, undefined> {
+  let pieces: Buffer[] = [];
+  const take = (bytes: Buffer) => void pieces.push(bytes);
+  const validator = new TarValidator({
+    ...options,
+    visitor: {
+      entry: (_entry, headers) => take(headers),
+      contents: take,
+      padding: take,
+    },
+  });
+  for await (const chunk of source) {
+    validator.push(chunk);
+    const [first, ...more] = pieces;
+    // Most of a large file comes as it is.
+    if (first !== undefined) yield more.length === 0 ? first : Buffer.concat(pieces);
+    pieces = [];
+  }
+  validator.end();
+  yield END_OF_ARCHIVE;
+  return validator.leftOut;
+}
+
+/** An entry that begins, or a piece of the contents of the one that began last. */
+type TarPiece = { readonly entry: TarHeader } | { readonly contents: Buffer };
+
+/** The same, for whoever wants what is in it. */
+export async function* validatedEntries(
+  source: AsyncIterable<Buffer>,
+): AsyncGenerator<TarPiece, void, undefined> {
+  let pieces: TarPiece[] = [];
+  const validator = new TarValidator({
+    remembers: 'folders',
+    leavesOut: true,
+    visitor: {
+      entry: (entry) => void pieces.push({ entry }),
+      contents: (contents) => void pieces.push({ contents }),
+      padding: () => undefined,
+    },
+  });
+  for await (const chunk of source) {
+    validator.push(chunk);
+    yield* pieces;
+    pieces = [];
+  }
+  validator.end();
+}

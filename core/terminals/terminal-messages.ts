@@ -1,0 +1,97 @@
+import { PortholeError } from '../errors.ts';
+
+/** Columns and rows. */
+export interface TerminalSize {
+  readonly cols: number;
+  readonly rows: number;
+}
+
+/**
+ * Far above any screen. Full-screen programs keep some bytes for each cell, and the kernel itself
+ * would take 65,535 by 65,535.
+ */
+export const MOST_COLUMNS = 4_096;
+
+/** What a terminal has that nobody gave a size. */
+const USUAL: TerminalSize = { cols: 80, rows: 24 };
+
+/** One program, by its name or its path: never a command line, and never an option. */
+const SHELL = /^[A-Za-z0-9._+/][A-Za-z0-9._+/-]{0,254}$/;
+
+/** A control message of a terminal's client is no longer, in characters. */
+const MAX_CONTROL = 4_096;
+
+/**
+ * What a text message asks for: a new size, to wait with what is shown or to go on with it, nothing
+ * that we know of, or something that cannot be done.
+ */
+export type Control =
+  | { readonly kind: 'resize'; readonly size: TerminalSize }
+  | { readonly kind: 'pause' | 'resume' }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'refused'; readonly message: string };
+
+/**
+ * The size that a client asks for by its query; what it leaves out, or empty, is as usual.
+ * @throws PortholeError `invalid_request`, worded as the sandbox bridge does where it has words for
+ * it
+ */
+export function readSize(query: { readonly cols?: string | undefined; readonly rows?: string | undefined }): {
+  readonly size: TerminalSize;
+  /** Whether any of it was asked for. */
+  readonly isAsked: boolean;
+} {
+  const read = (text: string | undefined, usual: number) => (text ? Math.trunc(Number(text)) : usual);
+  const size = { cols: read(query.cols, USUAL.cols), rows: read(query.rows, USUAL.rows) };
+  if (!Number.isFinite(size.cols) || !Number.isFinite(size.rows)) {
+    throw new PortholeError('invalid_request', 'cols and rows must be valid numbers');
+  }
+  if (!isPossible(size)) {
+    throw new PortholeError('invalid_request', `cols and rows must be from 1 to ${MOST_COLUMNS}`);
+  }
+  return { size, isAsked: Boolean(query.cols) || Boolean(query.rows) };
+}
+
+/** @throws PortholeError `invalid_request` */
+export function readShell(shell: string | undefined): string {
+  if (shell === undefined || shell === '') return 'bash';
+  if (SHELL.test(shell)) return shell;
+  throw new PortholeError(
+    'invalid_request',
+    'shell must be the name or the path of one program, such as /bin/bash, without arguments',
+  );
+}
+
+/** Reads a client's text message, in the sandbox bridge's words. */
+export function readControl(text: string): Control {
+  const message = text.length > MAX_CONTROL ? undefined : parse(text);
+  if (typeof message !== 'object' || message === null) return refused('Invalid control message');
+  if (!('type' in message)) return { kind: 'unknown' };
+  if (message.type === 'pause' || message.type === 'resume') return { kind: message.type };
+  if (message.type !== 'resize') return { kind: 'unknown' };
+  const { cols, rows } = message as { readonly cols?: unknown; readonly rows?: unknown };
+  if (typeof cols !== 'number' || typeof rows !== 'number' || !(cols >= 1 && rows >= 1)) {
+    return refused('Invalid dimensions: cols and rows must be positive');
+  }
+  const size = { cols: Math.trunc(cols), rows: Math.trunc(rows) };
+  if (!isPossible(size)) {
+    return refused(`Invalid dimensions: cols and rows must be at most ${MOST_COLUMNS}`);
+  }
+  return { kind: 'resize', size };
+}
+
+function isPossible({ cols, rows }: TerminalSize): boolean {
+  return cols >= 1 && rows >= 1 && cols <= MOST_COLUMNS && rows <= MOST_COLUMNS;
+}
+
+function refused(message: string): Control {
+  return { kind: 'refused', message };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

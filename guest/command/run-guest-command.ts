@@ -1,0 +1,153 @@
+/** `porthole` in a sandbox: its arguments, its errors and its exit code. */
+import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { CommandError, EXIT, GuestCalls } from './guest-calls.ts';
+import { commandHelp, type CommandName, COMMANDS, generalHelp, isCommand } from './help.ts';
+import { previewDoctor, previewStatus, startPreview, stopPreview } from './preview-commands.ts';
+import { printLogs } from './print-logs.ts';
+import { listStarted, serve, stopStarted } from './server-commands.ts';
+
+const OPTIONS = {
+  serve: {
+    name: { type: 'string' },
+    restart: { type: 'string' },
+    http: { type: 'string' },
+    log: { type: 'string' },
+    timeout: { type: 'string' },
+    replace: { type: 'boolean' },
+    'no-wait': { type: 'boolean' },
+  },
+  ps: { all: { type: 'boolean', short: 'a' }, json: { type: 'boolean' } },
+  logs: { follow: { type: 'boolean', short: 'f' }, lines: { type: 'string', short: 'n' } },
+  stop: { remove: { type: 'boolean' } },
+  preview: {},
+  status: {},
+  doctor: {},
+} as const satisfies Record<CommandName, ParseArgsConfig['options']>;
+
+/** Resolves to the exit code; what went wrong is on stderr by then. */
+export async function runCommand(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  // `porthole logs -f app | head` ends it.
+  process.stdout.on('error', () => process.exit(EXIT.done));
+  try {
+    return await run(args, env);
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    process.stderr.write(`porthole: ${error.message}\n`);
+    return error.exit;
+  }
+}
+
+async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const [name = '', ...rest] = args;
+  if (name === 'help' || name === '--help' || name === '-h') {
+    const [about = ''] = rest;
+    process.stdout.write(isCommand(about) ? commandHelp(about) : generalHelp());
+    return EXIT.done;
+  }
+  if (!isCommand(name)) {
+    process.stderr.write(generalHelp());
+    return EXIT.usage;
+  }
+  const split = rest.indexOf('--');
+  const own = split < 0 ? rest : rest.slice(0, split);
+  if (own.includes('--help') || own.includes('-h')) {
+    process.stdout.write(commandHelp(name));
+    return EXIT.done;
+  }
+  const usage = (what: string): CommandError =>
+    new CommandError(
+      EXIT.usage,
+      `${what}\nusage: porthole ${COMMANDS[name].usage}   (porthole ${name} --help says more)`,
+    );
+  const { positionals, values } = parse(own, name, usage);
+  const command = split < 0 ? undefined : rest.slice(split + 1);
+  checkCount(name, positionals, usage);
+  if (command !== undefined && name !== 'serve') throw usage(`${name} takes no command.`);
+  return ACTIONS[name]({
+    target: positionals[0] ?? '',
+    command,
+    env,
+    usage,
+    text: (option) => values[option] as string | undefined,
+    flag: (option) => values[option] === true,
+  });
+}
+
+/** A command line whose options are known. */
+interface Invocation {
+  readonly target: string;
+  /** What follows `--`. */
+  readonly command: readonly string[] | undefined;
+  readonly env: NodeJS.ProcessEnv;
+  readonly usage: Usage;
+  text(this: void, option: string): string | undefined;
+  flag(this: void, option: string): boolean;
+}
+
+const ACTIONS: Readonly<Record<CommandName, (invocation: Invocation) => Promise<number>>> = {
+  serve: async ({ target, command, env, usage, text, flag }) => {
+    const [program, ...others] = command ?? [];
+    if (program === undefined) throw usage('serve needs -- and a command.');
+    return serve(new GuestCalls(env), {
+      port: portOf(target, usage),
+      command: [program, ...others],
+      env,
+      name: text('name'),
+      restart: text('restart'),
+      http: text('http'),
+      log: text('log'),
+      timeoutSeconds: count(text('timeout'), '--timeout', usage),
+      isReplacing: flag('replace'),
+      waits: !flag('no-wait'),
+      usage,
+    });
+  },
+  ps: async ({ env, flag }) => listStarted(new GuestCalls(env), { all: flag('all'), asJson: flag('json') }),
+  logs: async ({ target, env, usage, text, flag }) => {
+    const lines = count(text('lines'), '--lines', usage);
+    return printLogs(new GuestCalls(env), { name: target, follow: flag('follow'), lines });
+  },
+  stop: async ({ target, env, usage, flag }) => {
+    if (!/^\d+$/.test(target)) return stopStarted(new GuestCalls(env), target, flag('remove'));
+    if (flag('remove')) throw usage(`--remove needs the name of a server, got the port ${target}.`);
+    return stopPreview(env, portOf(target, usage));
+  },
+  preview: async ({ target, env, usage }) => startPreview(env, portOf(target, usage)),
+  status: async ({ env }) => previewStatus(env),
+  doctor: async ({ target, env, usage }) => previewDoctor(env, portOf(target, usage)),
+};
+
+/** All but two take exactly one. */
+function checkCount(name: CommandName, positionals: readonly string[], usage: Usage): void {
+  const wanted = name === 'ps' || name === 'status' ? 0 : 1;
+  if (positionals.length < wanted) throw usage(`${name} needs ${COMMANDS[name].usage.split(' ')[1]}.`);
+  if (positionals.length === wanted) return;
+  const extra = positionals[wanted];
+  throw usage(
+    name === 'serve' ? `Put -- before the command: got ${extra}.` : `One argument too many: ${extra}.`,
+  );
+}
+
+type Usage = (what: string) => CommandError;
+
+function parse(args: readonly string[], name: CommandName, usage: Usage) {
+  const options: NonNullable<ParseArgsConfig['options']> = OPTIONS[name];
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+  } catch (error) {
+    // "Unknown option '--x'. To specify a positional …": only the first sentence is ours to repeat.
+    throw usage(`${(error as Error).message.split(/\. |\n/)[0]?.replace(/\.$/, '')}.`);
+  }
+}
+
+function portOf(text: string, usage: Usage): number {
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port >= 1 && port <= 65_535) return port;
+  throw usage(`A port is a number from 1 to 65535, got ${text}.`);
+}
+
+function count(text: string | undefined, option: string, usage: Usage): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,4}$/.test(text)) return Number(text);
+  throw usage(`${option} takes a number up to 9999, got ${text}.`);
+}

@@ -1,0 +1,240 @@
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import * as z from 'zod/mini';
+import { PortholeError } from '../../core/errors.ts';
+import { belowWorkspace, resolveWorkspacePath } from '../../core/files/workspace-path.ts';
+import {
+  mkdirRequest,
+  MOST_LISTED,
+  moveRequest,
+  PATHS_HEADER,
+  UNREADABLE_TRAILER,
+} from '../protocol/files-protocol.ts';
+import { parse, readJson } from '../read-json.ts';
+import {
+  bodyOf,
+  GuestError,
+  type Handler,
+  refuse,
+  type RequestContext,
+  type Routes,
+  sendJson,
+} from '../router.ts';
+import { deleteFile, makeFolder, moveFile } from './change-files.ts';
+import { listFiles, statFile } from './list-files.ts';
+import { openFile, readPieces } from './read-file.ts';
+import { tarOut } from './tar-out.ts';
+import { unpackTar, uploadFiles } from './unpack.ts';
+import { watchFolder } from './watch-folder.ts';
+import { Workspace } from './workspace.ts';
+import { writeFile } from './write-file.ts';
+
+const limitPaths = z.array(z.string()).check(z.maxLength(256));
+/** A comment that keeps an idle stream of events open, and finds that its reader has gone. */
+const COMMENT_MS = 10_000;
+
+/** @param root the folder that is /workspace */
+export function fileRoutes(root: string): Routes<Handler> {
+  let whole: Workspace | undefined;
+  const workspaceOf = ({ headers }: IncomingMessage): Workspace => {
+    whole ??= new Workspace(root);
+    const limits = headers[PATHS_HEADER];
+    if (limits === undefined) return whole;
+    return whole.limitedTo(parse(fromJson(String(limits)), limitPaths));
+  };
+  return {
+    'GET /v1/files': answering((request, response, context) =>
+      sendFile(workspaceOf(request), request, response, context),
+    ),
+    'PUT /v1/files': answering(async (request, response, { url }) => {
+      await writeFile(workspaceOf(request), pathOf(url), bodyOf(request));
+      sendJson(response, 200, { ok: true });
+    }),
+    'DELETE /v1/files': answering(async (request, response, { url }) => {
+      await deleteFile(workspaceOf(request), pathOf(url), url.searchParams.get('recursive') === 'true');
+      sendJson(response, 200, { ok: true });
+    }),
+    'GET /v1/stat': answering(async (request, response, { url }) => {
+      sendJson(response, 200, await statFile(workspaceOf(request), pathOf(url)));
+    }),
+    'GET /v1/list': answering(async (request, response, context) => {
+      const { url } = context;
+      const depth = wholeNumber(url, 'depth', 1, 16);
+      const most = wholeNumber(url, 'most', MOST_LISTED, MOST_LISTED);
+      await sendList(listFiles(workspaceOf(request), pathOf(url), { depth, most }), response, context);
+    }),
+    'POST /v1/mkdir': answering(async (request, response) => {
+      await makeFolder(workspaceOf(request), (await readJson(request, mkdirRequest)).path);
+      sendJson(response, 200, { ok: true });
+    }),
+    'POST /v1/move': answering(async (request, response) => {
+      const { from, to, overwrite = false } = await readJson(request, moveRequest);
+      await moveFile(workspaceOf(request), from, to, overwrite);
+      sendJson(response, 200, { ok: true });
+    }),
+    'GET /v1/watch': answering(async (request, response, { url, signal }) => {
+      const recursive = url.searchParams.get('recursive') === 'true';
+      const events = watchFolder(workspaceOf(request), pathOf(url), recursive, signal);
+      const comment = setInterval(() => response.headersSent && response.write(':\n\n'), COMMENT_MS);
+      try {
+        for await (const event of events) {
+          if (!response.headersSent) response.writeHead(200, { 'content-type': 'text/event-stream' });
+          await send(response, `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`, signal);
+        }
+        response.end();
+      } finally {
+        clearInterval(comment);
+      }
+    }),
+    'POST /v1/upload': answering(async (request, response, { url }) => {
+      const folder = belowWorkspace(resolveWorkspacePath(pathOf(url), 'path'));
+      await uploadFiles(workspaceOf(request), Buffer.from(folder).toString('latin1'), bodyOf(request));
+      sendJson(response, 200, { ok: true });
+    }),
+    'GET /v1/tar': answering((request, response, context) =>
+      sendTar(workspaceOf(request), response, context),
+    ),
+    'PUT /v1/tar': answering(async (request, response, { url }) => {
+      const remembers = url.searchParams.get('remembers') === 'folders' ? 'folders' : 'all';
+      sendJson(response, 200, await unpackTar(workspaceOf(request), bodyOf(request), remembers));
+    }),
+  };
+}
+
+/** Refusals have the code and the words that the API shows. */
+function answering(handler: Handler): Handler {
+  return async (request, response, context) => {
+    try {
+      await handler(request, response, context);
+    } catch (error) {
+      if (!(error instanceof PortholeError)) throw error;
+      const body = JSON.stringify({ error: error.message, code: error.code });
+      await refuse(request, response, { status: error.status, body });
+    }
+  };
+}
+
+function fromJson(text: string): unknown {
+  try {
+    // Header values are bytes.
+    return JSON.parse(Buffer.from(text, 'latin1').toString('utf8'));
+  } catch {
+    throw new GuestError('invalid_request', `${PATHS_HEADER}: must be a JSON array of paths.`);
+  }
+}
+
+function pathOf({ searchParams }: URL): string {
+  const path = searchParams.get('path');
+  if (path === null) throw new GuestError('invalid_request', 'path: name it as a parameter of the query.');
+  return path;
+}
+
+function wholeNumber({ searchParams }: URL, name: string, otherwise: number, most: number): number {
+  const text = searchParams.get(name);
+  if (text === null) return otherwise;
+  const value = /^\d{1,6}$/.test(text) ? Number(text) : 0;
+  if (value >= 1 && value <= most) return value;
+  throw new GuestError('invalid_request', `${name}: must be a whole number from 1 to ${most}.`);
+}
+
+async function sendFile(
+  workspace: Workspace,
+  { headers }: IncomingMessage,
+  response: ServerResponse,
+  { url, signal }: RequestContext,
+): Promise<void> {
+  const file = await openFile(workspace, pathOf(url));
+  const pieces = (from: number, to: number) => readPieces(file, from, to);
+  const etag = `"${file.version}"`;
+  const isOther = headers['if-match'] !== undefined && headers['if-match'] !== etag;
+  const [, first, last] = /^bytes=(\d{1,15})-(\d{1,15})?$/.exec(headers.range ?? '') ?? [];
+  const from = Number(first ?? 0);
+  const to = Math.min(file.size, last === undefined ? file.size : Number(last) + 1);
+  const isBeyond = first !== undefined && (from > file.size || to < from);
+  if (isOther || isBeyond) {
+    // An empty range closes the file.
+    for await (const _ of pieces(0, 0));
+    response.writeHead(isOther ? 412 : 416, {
+      'content-type': 'application/json',
+      'content-range': `bytes */${file.size}`,
+    });
+    response.end(
+      JSON.stringify(
+        isOther
+          ? { error: 'The file has changed: read it from its beginning.', code: 'file_changed' }
+          : { error: `The file has ${file.size} bytes: ask for some of those.`, code: 'invalid_request' },
+      ),
+    );
+    return;
+  }
+  response.writeHead(first === undefined ? 200 : 206, {
+    'content-type': 'application/octet-stream',
+    'content-length': to - from,
+    etag,
+    'accept-ranges': 'bytes',
+    ...(first !== undefined && { 'content-range': `bytes ${from}-${to - 1}/${file.size}` }),
+  });
+  response.flushHeaders();
+  for await (const piece of pieces(from, to)) await send(response, piece, signal);
+  response.end();
+}
+
+/** Of lines, in characters: few writes. */
+const BATCH = 16_384;
+
+async function sendList(
+  entries: ReturnType<typeof listFiles>,
+  response: ServerResponse,
+  { signal }: RequestContext,
+): Promise<void> {
+  let lines = '';
+  for (;;) {
+    const { value, done } = await entries.next();
+    if (done === true) {
+      lines += `${JSON.stringify({ truncated: value })}\n`;
+      break;
+    }
+    lines += `${JSON.stringify(value)}\n`;
+    if (lines.length < BATCH) continue;
+    await sendLines(lines);
+    lines = '';
+  }
+  await sendLines(lines);
+  response.end();
+
+  async function sendLines(text: string): Promise<void> {
+    if (!response.headersSent) response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+    await send(response, text, signal);
+  }
+}
+
+async function sendTar(
+  workspace: Workspace,
+  response: ServerResponse,
+  { url, signal }: RequestContext,
+): Promise<void> {
+  const options = {
+    excludes: url.searchParams.getAll('exclude'),
+    copiesHardLinks: url.searchParams.get('hard_links') === 'copy',
+  };
+  const unreadable = await tarOut(workspace, pathOf(url), options, async (piece) => {
+    if (!response.headersSent) {
+      response.writeHead(200, { 'content-type': 'application/x-tar', trailer: UNREADABLE_TRAILER });
+    }
+    // The buffer is used again: its bytes must have left by then.
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const leave = () => reject(new Error('the reader has gone'));
+    signal.addEventListener('abort', leave, { once: true });
+    response.write(piece, (error) => (error ? reject(error) : resolve()));
+    if (signal.aborted) leave();
+    await promise.finally(() => signal.removeEventListener('abort', leave));
+  });
+  response.addTrailers({ [UNREADABLE_TRAILER]: String(unreadable) });
+  response.end();
+}
+
+/** With back-pressure. Rejects when the reader has gone. */
+async function send(response: ServerResponse, piece: string | Buffer, signal: AbortSignal): Promise<void> {
+  if (!response.write(piece)) await once(response, 'drain', { signal });
+  signal.throwIfAborted();
+}

@@ -1,0 +1,97 @@
+import type { ServerResponse } from 'node:http';
+import type { Ports } from './guest-ports.ts';
+import type { GuestEvent } from './protocol/ports-protocol.ts';
+
+type SnapshotEvent = Extract<GuestEvent, { name: 'snapshot' }>['data'];
+
+/** A comment so often, in ms, so that nothing in between takes the connection for dead. */
+const HEARTBEAT = 15_000;
+
+/** Events that wait for a reader; one that falls further behind is cut off, and begins again. */
+const MOST_WAITING = 1024 * 1024;
+
+/** A response of server-sent events. */
+export class EventStream {
+  readonly #response: ServerResponse;
+  readonly #heartbeat: NodeJS.Timeout;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
+    // The head tells a caller that the subscription is in place.
+    response.flushHeaders();
+    this.#heartbeat = setInterval(() => response.write(': still here\n\n'), HEARTBEAT);
+    response.on('close', () => clearInterval(this.#heartbeat));
+  }
+
+  get isClosed(): boolean {
+    return this.#response.destroyed || this.#response.writableEnded;
+  }
+
+  /** Returns false while the reader is behind. */
+  send(event: string, data: string, id?: number): boolean {
+    const head = id === undefined ? '' : `id: ${id}\n`;
+    return this.#response.write(`event: ${event}\n${head}data: ${data}\n\n`);
+  }
+
+  /** Resolves once the reader has caught up, or is gone. */
+  async drained(): Promise<void> {
+    if (this.isClosed || !this.#response.writableNeedDrain) return;
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        this.#response.off('drain', done).off('close', done);
+        resolve();
+      };
+      this.#response.on('drain', done).on('close', done);
+    });
+  }
+
+  get isBehind(): boolean {
+    return this.#response.writableLength > MOST_WAITING;
+  }
+
+  cut(): void {
+    this.#response.destroy();
+  }
+
+  end(): void {
+    clearInterval(this.#heartbeat);
+    this.#response.end();
+  }
+}
+
+/** What happens in the sandbox, for every listener. */
+export class GuestEvents {
+  readonly #listeners = new Set<(event: GuestEvent) => void>();
+
+  publish(event: GuestEvent): void {
+    for (const listener of this.#listeners) listener(event);
+  }
+
+  /** Ends with what is returned. */
+  subscribe(listener: (event: GuestEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+}
+
+/** `GET /v1/events`: what there is, and from then on each change. */
+export function serveEvents(
+  response: ServerResponse,
+  events: GuestEvents,
+  ports: Ports,
+  rest: Omit<SnapshotEvent, 'ports'>,
+): void {
+  const stream = new EventStream(response);
+  const send = ({ name, data }: GuestEvent): void => {
+    if (stream.isBehind) stream.cut();
+    else stream.send(name, JSON.stringify(data));
+  };
+  const stopWatching = ports.watch();
+  send({ name: 'snapshot', data: { ...rest, ports: ports.list() } });
+  const stopListening = events.subscribe(send);
+  response.on('close', () => {
+    stopListening();
+    stopWatching();
+  });
+}

@@ -1,0 +1,296 @@
+import { openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
+import { basename } from 'node:path';
+import type { GuestEvents } from './guest-event-stream.ts';
+import type { PortInfo } from './protocol/ports-protocol.ts';
+
+/** In ms. A change is told within 300. */
+const INTERVAL = 150;
+
+/**
+ * In ms. Two sockets that change places within one interval change no count: all is read so often
+ * in any case.
+ */
+const WHOLE = 1_000;
+
+/** TCP_LISTEN in the kernel's tables. */
+const LISTENING = '0A';
+
+/** A socket that listens. */
+interface Listener {
+  readonly port: number;
+  readonly addresses: readonly string[];
+  readonly inodes: readonly string[];
+}
+
+/** In one answer. */
+const MOST_PORTS = 2_000;
+
+/** Says which process of the guest, and which server, a process belongs to. */
+export type OwnerOf = (group: number) => { processId: string; server: string | null } | undefined;
+
+/**
+ * What listens in the sandbox's network, as the kernel's tables show it; read only while something
+ * wants to know.
+ */
+export class Ports {
+  readonly #events: GuestEvents;
+  readonly #ownerOf: OwnerOf;
+  readonly #hidden: number | undefined;
+  #known = new Map<number, PortInfo>();
+  #text = '';
+  #counts: string | undefined;
+  #readAt = 0;
+  #watchers = 0;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #changed = new Set<() => void>();
+
+  /** @param hidden the guest's own, which nobody started */
+  constructor(events: GuestEvents, ownerOf: OwnerOf, hidden?: number) {
+    this.#hidden = hidden;
+    this.#events = events;
+    this.#ownerOf = ownerOf;
+  }
+
+  /** The first 2,000, ascending, as of now. */
+  list(): PortInfo[] {
+    this.#look();
+    return [...this.#known.values()].toSorted((a, b) => a.port - b.port).slice(0, MOST_PORTS);
+  }
+
+  find(port: number): PortInfo | undefined {
+    this.#look();
+    return this.#known.get(port);
+  }
+
+  /** Publishes changes until what is returned is called. */
+  watch(): () => void {
+    this.#watchers += 1;
+    if (this.#watchers === 1) {
+      this.#look();
+      this.#timer = setInterval(() => this.#glance(), INTERVAL);
+      this.#timer.unref();
+    }
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      this.#watchers -= 1;
+      if (this.#watchers === 0) clearInterval(this.#timer);
+    };
+  }
+
+  /** Resolves once the port is in that state; never after `signal`. */
+  async reach(port: number, state: 'listening' | 'closed', signal: AbortSignal): Promise<void> {
+    const stop = this.watch();
+    try {
+      const isThere = (): boolean => this.#known.has(port) === (state === 'listening');
+      this.#look();
+      while (!isThere() && !signal.aborted) {
+        await new Promise<void>((resolve) => {
+          const wake = (): void => {
+            this.#changed.delete(wake);
+            signal.removeEventListener('abort', wake);
+            resolve();
+          };
+          this.#changed.add(wake);
+          signal.addEventListener('abort', wake);
+        });
+      }
+    } finally {
+      stop();
+    }
+  }
+
+  #glance(): void {
+    const counts = countSockets();
+    const isDue = performance.now() - this.#readAt >= WHOLE;
+    if (counts !== undefined && counts === this.#counts && !isDue) return;
+    // Counted before the tables are read: what changes in between is looked at again.
+    this.#counts = counts;
+    this.#look();
+  }
+
+  #look(): void {
+    this.#readAt = performance.now();
+    const text = TABLES.map(readTable).join('');
+    const lines = text.split('\n').filter((line) => line.includes(` ${LISTENING} `));
+    const relevant = lines.join('\n');
+    if (relevant === this.#text) return;
+    this.#text = relevant;
+    const now = new Date().toISOString();
+    const listeners = listenersIn(lines).filter(({ port }) => port !== this.#hidden);
+    const owners = ownersOf(new Set(listeners.flatMap(({ inodes }) => inodes)));
+    const seen = new Map<number, PortInfo>();
+    const opened: PortInfo[] = [];
+    for (const { port, addresses, inodes } of listeners) {
+      const address = addresses.join(', ');
+      const before = this.#known.get(port);
+      const owner = inodes.map((inode) => owners.get(inode)).find((one) => one !== undefined);
+      // In a pod: what the functions and the gateway call.
+      if (owner?.pid === process.pid) continue;
+      const ours = owner === undefined ? undefined : this.#ownerOf(owner.group);
+      const info: PortInfo = {
+        port,
+        address: address.slice(0, 256),
+        pid: owner?.pid ?? null,
+        program: owner?.program ?? null,
+        command: owner?.command ?? null,
+        process_id: ours?.processId ?? null,
+        server: ours?.server ?? null,
+        since: before?.since ?? now,
+      };
+      seen.set(port, info);
+      if (before === undefined) opened.push(info);
+    }
+    const closed = [...this.#known.keys()].filter((port) => !seen.has(port));
+    this.#known = seen;
+    for (const listener of opened) {
+      const { port } = listener;
+      this.#events.publish({ name: 'port', data: { port, state: 'listening', at: now, listener } });
+    }
+    for (const port of closed) {
+      this.#events.publish({ name: 'port', data: { port, state: 'closed', at: now, listener: null } });
+    }
+    for (const wake of this.#changed) wake();
+  }
+}
+
+const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
+
+/**
+ * The command line of the process that has connected from a port on loopback; undefined where it is
+ * not found.
+ */
+export function commandAtPort(port: number, to: number): string | undefined {
+  const [from = '', at = ''] = [port, to].map(
+    (each) => `:${each.toString(16).toUpperCase().padStart(4, '0')}`,
+  );
+  const fields = TABLES.flatMap((table) => readTable(table).split('\n'))
+    .map((line) => line.trim().split(/\s+/))
+    .find(([, local = '', remote = '']) => local.endsWith(from) && remote.endsWith(at));
+  const inode = fields?.[9] ?? '';
+  const pid = ownersOf(new Set([inode])).get(inode)?.pid;
+  if (pid === undefined) return undefined;
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Changes when a socket comes or goes, and when a process starts. A table takes the kernel 2 ms, as
+ * it goes through the connections of the whole machine; this takes microseconds. Undefined where
+ * the kernel does not count.
+ */
+function countSockets(): string | undefined {
+  const open = /^TCP: inuse \d+/m.exec(readAgain('/proc/net/sockstat'))?.[0];
+  if (open === undefined) return undefined;
+  const open6 = /^TCP6: inuse \d+/m.exec(readAgain('/proc/net/sockstat6'))?.[0] ?? '';
+  // ActiveOpens to CurrEstab (RFC 4022): a connection that ends may hide a listener that begins.
+  const connections = /^Tcp: (?:-?\d+ ){4}((?:\d+ ){5})/m.exec(readAgain('/proc/net/snmp'))?.[1] ?? '';
+  const lastProcess = readAgain('/proc/loadavg').split(' ').at(-1) ?? '';
+  return [open, open6, connections, lastProcess].join(';');
+}
+
+function readTable(path: string): string {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch {
+    // No IPv6, or no /proc.
+    return '';
+  }
+}
+
+const opened = new Map<string, number | undefined>();
+const content = Buffer.alloc(16 * 1024);
+
+/** Reads the beginning of a file of the kernel that is read again and again, and so stays open. */
+function readAgain(path: string): string {
+  try {
+    if (!opened.has(path)) opened.set(path, openSync(path, 'r'));
+    const file = opened.get(path);
+    return file === undefined
+      ? ''
+      : content.toString('latin1', 0, readSync(file, content, 0, content.length, 0));
+  } catch {
+    opened.set(path, undefined);
+    return '';
+  }
+}
+
+/**
+ * Joins sockets of one port. Fields: number, local address, remote address, state, …; the tenth is
+ * the inode.
+ */
+function listenersIn(lines: readonly string[]): Listener[] {
+  const byPort = new Map<number, { addresses: string[]; inodes: string[] }>();
+  for (const line of lines) {
+    const fields = line.trim().split(/\s+/);
+    const [address = '', port = ''] = (fields[1] ?? '').split(':');
+    if (fields[3] !== LISTENING) continue;
+    const number = Number.parseInt(port, 16);
+    const known = byPort.get(number) ?? { addresses: [], inodes: [] };
+    known.addresses.push(readAddress(address));
+    known.inodes.push(fields[9] ?? '');
+    byPort.set(number, known);
+  }
+  return [...byPort].map(([port, rest]) => ({ port, ...rest }));
+}
+
+/** An address of the tables: words of 32 bits, each in the machine's own (little endian) order. */
+function readAddress(hex: string): string {
+  const bytes = Buffer.from(hex, 'hex');
+  // Buffer.from has made this copy, which may be changed.
+  const words = [...bytes.swap32()];
+  if (words.length === 4) return words.join('.');
+  if (words.every((byte) => byte === 0)) return '::';
+  if (words.slice(0, 10).every((byte) => byte === 0) && words[10] === 0xff) return words.slice(12).join('.');
+  const groups = Array.from({ length: 8 }, (_, index) =>
+    (((words[index * 2] as number) << 8) | (words[index * 2 + 1] as number)).toString(16),
+  );
+  return groups.join(':').replace(/(^|:)0(:0)+(:|$)/, '::');
+}
+
+interface Owner {
+  readonly pid: number;
+  readonly program: string;
+  readonly command: string;
+  readonly group: number;
+}
+
+/** Of a command line, in characters. */
+const MOST_COMMAND = 400;
+
+/**
+ * Which processes hold the sockets, by inode. Looks at every process, so only when a listener came
+ * or went.
+ */
+function ownersOf(inodes: ReadonlySet<string>): Map<string, Owner> {
+  const owners = new Map<string, Owner>();
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      for (const descriptor of readdirSync(`/proc/${name}/fd`)) {
+        const inode = /^socket:\[(\d+)\]$/.exec(readLink(`/proc/${name}/fd/${descriptor}`))?.[1];
+        if (inode === undefined || !inodes.has(inode) || owners.has(inode)) continue;
+        const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
+        const program = basename(readLink(`/proc/${name}/exe`));
+        const group = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]);
+        const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+        owners.set(inode, { pid: Number(name), program, command: command.slice(0, MOST_COMMAND), group });
+      }
+    } catch {
+      // Another user's process, or one that has just ended.
+    }
+  }
+  return owners;
+}
+
+function readLink(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,449 @@
+import { rmSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
+import { join } from 'node:path';
+import * as z from 'zod/mini';
+import { connectLoopback } from './dial.ts';
+import type { GuestEvents } from './guest-event-stream.ts';
+import { OutputRing } from './output-ring.ts';
+import { readPlain, replacePlain } from './plain-file.ts';
+import { argvOf, type GuestProcess, type Processes } from './guest-processes.ts';
+import { SERVERS_FILE } from './prepare-workspace.ts';
+import { environment } from './protocol/exec-protocol.ts';
+import { instant, type ProcessExit } from './protocol/processes-protocol.ts';
+import {
+  serverName,
+  type ServerInfo,
+  serverRequest,
+  type ServerRequest,
+} from './protocol/servers-protocol.ts';
+import { GuestError } from './router.ts';
+
+const MOST_SERVERS = 200;
+
+/** Of a file that is read at the start; 200 servers with long commands have less. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+/** Between starts, in ms: doubled after each quick end, up to the longest. */
+const DELAY = { first: 500, longest: 30_000 } as const;
+
+/** A server that ran so long, in ms, is not one that fails at its start. */
+const STABLE = 60_000;
+
+const READY_WITHIN = 60_000;
+const ASK_EVERY = 100;
+const ASK_PATIENCE = 2_000;
+
+/** From SIGTERM to SIGKILL, in ms. */
+const GRACE = 5_000;
+
+const stored = z.object({
+  declaration: serverRequest,
+  declared_at: instant,
+  /** Stopped by a request: does not start with the guest. */
+  stopped: z.boolean(),
+});
+const file = z.object({ servers: z.record(serverName, z.unknown()) });
+
+type State = ServerInfo['state'];
+
+/** One declared server: its process, and what follows when that ends. */
+class DeclaredServer {
+  readonly name: string;
+  readonly declaration: ServerRequest;
+  readonly declaredAt: string;
+  readonly ring: OutputRing;
+  readonly #processes: Processes;
+  readonly #publish: (server: DeclaredServer) => void;
+  /** The sandbox's own. Never part of the declaration, which lies in the workspace. */
+  environment: Readonly<Record<string, string>> = {};
+  state: State = 'stopped';
+  stateAt = new Date().toISOString();
+  reason: string | null = null;
+  isStopped: boolean;
+  process: GuestProcess | undefined;
+  #restarts = 0;
+  #readyAt: string | null = null;
+  #exit: ProcessExit | null = null;
+  #delay: number = DELAY.first;
+  #retry: NodeJS.Timeout | undefined;
+  /** Grows with every start and stop: what belongs to an earlier one does nothing any more. */
+  #turn = 0;
+
+  constructor(
+    name: string,
+    { declaration, declared_at, stopped }: z.infer<typeof stored>,
+    folder: string,
+    processes: Processes,
+    publish: (server: DeclaredServer) => void,
+  ) {
+    this.name = name;
+    this.declaration = declaration;
+    this.declaredAt = declared_at;
+    this.isStopped = stopped;
+    this.ring = new OutputRing(folder);
+    this.#processes = processes;
+    this.#publish = publish;
+  }
+
+  get info(): ServerInfo {
+    const { declaration, process } = this;
+    const info = process?.info;
+    return {
+      name: this.name,
+      argv: argvOf(declaration),
+      cwd: declaration.cwd ?? '/workspace',
+      port: declaration.port ?? null,
+      restart: declaration.restart ?? 'on-failure',
+      readiness: declaration.readiness ?? null,
+      state: this.state,
+      reason: this.reason,
+      process_id: info?.id ?? null,
+      pid: info?.pid ?? null,
+      restarts: this.#restarts,
+      started_by: declaration.started_by ?? { kind: 'sandbox', id: null },
+      declared_at: this.declaredAt,
+      started_at: info?.started_at ?? null,
+      ready_at: this.#readyAt,
+      exit: this.#exit,
+    };
+  }
+
+  /** Does nothing while it runs. */
+  async start(): Promise<void> {
+    if (this.process?.isRunning === true) return;
+    this.#restarts = 0;
+    this.#delay = DELAY.first;
+    await this.#run();
+  }
+
+  /** Ends it; resolves when it has ended. */
+  async stop(): Promise<void> {
+    this.#turn += 1;
+    clearTimeout(this.#retry);
+    const { process } = this;
+    if (process?.isRunning === true) {
+      process.signal('SIGTERM');
+      const late = setTimeout(() => process.signal('SIGKILL'), GRACE);
+      this.#ended(await process.ended);
+      clearTimeout(late);
+    }
+    this.#become('stopped');
+  }
+
+  close(): void {
+    this.ring.close();
+  }
+
+  async #run(): Promise<void> {
+    this.#turn += 1;
+    const turn = this.#turn;
+    clearTimeout(this.#retry);
+    this.#readyAt = null;
+    this.#become('starting');
+    const { declaration } = this;
+    const { cwd, port, readiness } = declaration;
+    const log = readiness?.log === undefined ? undefined : new LineFinder(readiness.log);
+    const seen = Promise.withResolvers<void>();
+    let process: GuestProcess;
+    try {
+      process = await this.#processes.start(
+        {
+          argv: argvOf(declaration),
+          name: this.name,
+          sandbox_env: this.environment,
+          env: { ...(port === undefined ? {} : { PORT: String(port) }), ...declaration.env },
+          started_by: { kind: 'server', id: this.name },
+          ...(cwd === undefined ? {} : { cwd }),
+        },
+        (kind, bytes) => {
+          this.ring.append(kind, bytes);
+          if (log?.finds(bytes) === true) seen.resolve();
+        },
+      );
+    } catch (error) {
+      this.#become('failed', (error as Error).message);
+      return;
+    }
+    this.process = process;
+    // Stopped while it was being started.
+    if (turn !== this.#turn) process.signal('SIGKILL');
+    void this.#followExit(process, turn);
+    const isCurrent = (): boolean => turn === this.#turn && process.isRunning;
+    const ready = log === undefined ? this.#answers(isCurrent) : seen.promise;
+    void this.#followStart(ready, process, isCurrent);
+  }
+
+  async #followExit(process: GuestProcess, turn: number): Promise<void> {
+    const exit = await process.ended;
+    if (turn === this.#turn) this.#over(exit);
+  }
+
+  async #followStart(ready: Promise<void>, process: GuestProcess, isCurrent: () => boolean): Promise<void> {
+    const patience = this.declaration.readiness?.timeout_ms ?? READY_WITHIN;
+    const late = setTimeout(() => {
+      if (isCurrent()) this.#become('failed', `not ready within ${patience} ms`);
+    }, patience);
+    await Promise.race([ready, process.ended]);
+    clearTimeout(late);
+    if (!isCurrent()) return;
+    this.#readyAt = new Date().toISOString();
+    this.#become('ready');
+  }
+
+  /** Resolves once the port, or the path, answers; never when the server has ended meanwhile. */
+  async #answers(isCurrent: () => boolean): Promise<void> {
+    const { port, readiness } = this.declaration;
+    if (port === undefined) return;
+    while (isCurrent()) {
+      if (readiness?.http === undefined ? await accepts(port) : await serves(port, readiness.http)) return;
+      await new Promise((resolve) => setTimeout(resolve, ASK_EVERY).unref());
+    }
+    await new Promise(() => {});
+  }
+
+  #ended(exit: ProcessExit): void {
+    this.#exit = exit;
+    this.ring.append('exit', Buffer.from(JSON.stringify(exit)));
+  }
+
+  /** It has ended by itself. */
+  #over(exit: ProcessExit): void {
+    this.#ended(exit);
+    const { restart = 'on-failure' } = this.declaration;
+    const how = exit.signal ?? `code ${exit.code}`;
+    const reason = `ended with ${how} (${exit.reason})`;
+    const isFailure = exit.code !== 0;
+    if (restart === 'never' || (restart === 'on-failure' && !isFailure)) {
+      this.#become(isFailure ? 'failed' : 'exited', isFailure ? reason : null);
+      return;
+    }
+    if (exit.duration_ms >= STABLE) this.#delay = DELAY.first;
+    const delay = this.#delay;
+    this.#delay = Math.min(DELAY.longest, delay * 2);
+    this.#become('waiting', `${reason}; starts again in ${delay / 1_000} s`);
+    this.#retry = setTimeout(() => {
+      this.#restarts += 1;
+      void this.#run();
+    }, delay);
+  }
+
+  #become(state: State, reason: string | null = null): void {
+    this.state = state;
+    this.reason = reason === null ? null : reason.slice(0, 2_048);
+    this.stateAt = new Date().toISOString();
+    this.#publish(this);
+  }
+}
+
+/** The servers of the sandbox, kept in its workspace: so they last wherever the workspace lasts. */
+export class Servers {
+  readonly #file: string;
+  readonly #rings: string;
+  readonly #processes: Processes;
+  readonly #events: GuestEvents;
+  readonly #all = new Map<string, DeclaredServer>();
+
+  /** @param workspace as the guest sees it; @param rings the folder of their output */
+  constructor(workspace: string, rings: string, processes: Processes, events: GuestEvents) {
+    this.#file = join(workspace, SERVERS_FILE);
+    this.#rings = rings;
+    this.#processes = processes;
+    this.#events = events;
+  }
+
+  /** Starts what was declared before. What cannot be read is left out, and never stops a start. */
+  startDeclared(): void {
+    let known: Record<string, unknown> = {};
+    try {
+      known = z.parse(file, JSON.parse(readPlain(this.#file, MOST_BYTES).toString())).servers;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
+        process.stderr.write(`porthole-guest: ${this.#file} is ignored: ${(error as Error).message}\n`);
+      }
+    }
+    for (const [name, value] of Object.entries(known).slice(0, MOST_SERVERS)) {
+      const entry = z.safeParse(stored, value);
+      if (!entry.success) continue;
+      const server = this.#add(name, entry.data);
+      if (!server.isStopped) void server.start();
+    }
+  }
+
+  get(name: string): DeclaredServer {
+    const found = this.#all.get(name);
+    if (found !== undefined) return found;
+    throw new GuestError('not_found', `Server ${name.slice(0, 64)}: not found. Declare it with PUT.`, {
+      existing: [...this.#all.keys()].slice(0, 100),
+    });
+  }
+
+  list(): DeclaredServer[] {
+    return [...this.#all.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** @throws GuestError `conflict` for another declaration of the name */
+  async declare(
+    name: string,
+    { sandbox_env, ...declaration }: ServerRequest,
+  ): Promise<{ info: ServerInfo; isNew: boolean }> {
+    const before = this.#all.get(name);
+    if (before !== undefined && !isSame(before.declaration, declaration)) {
+      throw new GuestError(
+        'conflict',
+        `Server ${name} is declared otherwise. Delete it first, or use another name.`,
+        { existing: [...this.#all.keys()].slice(0, 100) },
+      );
+    }
+    if (before === undefined && this.#all.size >= MOST_SERVERS) {
+      throw new GuestError(
+        'too_many',
+        `${MOST_SERVERS} servers are declared, the most that may. Delete some.`,
+      );
+    }
+    const server =
+      before ?? this.#add(name, { declaration, declared_at: new Date().toISOString(), stopped: false });
+    if (sandbox_env !== undefined) this.#keepEnvironment(server, sandbox_env);
+    await this.start(server);
+    return { info: server.info, isNew: before === undefined };
+  }
+
+  async start(server: DeclaredServer): Promise<void> {
+    server.isStopped = false;
+    this.#save();
+    await server.start();
+  }
+
+  async stop(server: DeclaredServer): Promise<void> {
+    server.isStopped = true;
+    this.#save();
+    await server.stop();
+  }
+
+  async restart(server: DeclaredServer): Promise<void> {
+    await server.stop();
+    await this.start(server);
+  }
+
+  async remove(server: DeclaredServer): Promise<void> {
+    this.#all.delete(server.name);
+    this.#save();
+    await server.stop();
+    server.close();
+    rmSync(join(this.#rings, server.name), { recursive: true, force: true });
+    rmSync(this.#environmentFile(server.name), { force: true });
+  }
+
+  /** The server whose process that is. */
+  ownerOf(processId: string): string | null {
+    return [...this.#all.values()].find((one) => one.process?.info.id === processId)?.name ?? null;
+  }
+
+  #add(name: string, entry: z.infer<typeof stored>): DeclaredServer {
+    const publish = ({ state, reason, stateAt: at }: DeclaredServer): void =>
+      this.#events.publish({ name: 'server', data: { name, state, reason, at } });
+    const server = new DeclaredServer(name, entry, join(this.#rings, name), this.#processes, publish);
+    try {
+      const text = readPlain(this.#environmentFile(name), MOST_BYTES);
+      server.environment = z.parse(environment, JSON.parse(text.toString()));
+    } catch {
+      // None is kept, or the sandbox's code has changed it.
+    }
+    this.#all.set(name, server);
+    return server;
+  }
+
+  /**
+   * Beside the rings, not in the workspace: it may hold secrets, which no archive and no reader of
+   * files should get.
+   */
+  #keepEnvironment(server: DeclaredServer, given: Readonly<Record<string, string>>): void {
+    server.environment = given;
+    replacePlain(this.#environmentFile(server.name), JSON.stringify(given));
+  }
+
+  #environmentFile(name: string): string {
+    return join(this.#rings, `${name}.environment.json`);
+  }
+
+  /** @throws GuestError `internal_error` where the workspace takes no file */
+  #save(): void {
+    const servers = Object.fromEntries(
+      this.list().map(({ name, declaration, declaredAt, isStopped }) => [
+        name,
+        { declaration, declared_at: declaredAt, stopped: isStopped },
+      ]),
+    );
+    try {
+      replacePlain(this.#file, `${JSON.stringify({ servers }, undefined, 2)}\n`);
+    } catch (error) {
+      throw new GuestError('internal_error', `.porthole/servers.json: ${(error as Error).message}.`);
+    }
+  }
+}
+
+/** Whether both declare the same; who declared it does not matter. */
+function isSame(one: ServerRequest, other: ServerRequest): boolean {
+  const key = (server: ServerRequest): string =>
+    JSON.stringify(sorted({ ...server, started_by: undefined, restart: server.restart ?? 'on-failure' }));
+  return key(one) === key(other);
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, part]) => [name, sorted(part)]),
+  );
+}
+
+async function accepts(port: number): Promise<boolean> {
+  try {
+    (await connectLoopback(port)).destroy();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function serves(port: number, path: string): Promise<boolean> {
+  const socket = await connectLoopback(port).catch(() => undefined);
+  if (socket === undefined) return false;
+  return new Promise((resolve) => {
+    const asked = httpRequest({
+      path,
+      createConnection: () => socket,
+      headers: { host: `localhost:${port}` },
+    });
+    const done = (answer: boolean): void => {
+      asked.destroy();
+      resolve(answer);
+    };
+    asked.setTimeout(ASK_PATIENCE, () => done(false));
+    asked.once('error', () => done(false));
+    asked.once('response', ({ statusCode = 500 }) => done(statusCode < 400));
+    asked.end();
+  });
+}
+
+/** Finds a text in output that comes in pieces, within a line. */
+class LineFinder {
+  readonly #text: string;
+  #line = '';
+  #isFound = false;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  finds(bytes: Buffer): boolean {
+    if (this.#isFound) return false;
+    this.#line += bytes.toString('latin1');
+    this.#isFound = this.#line
+      .split('\n')
+      .some((line) => line.includes(Buffer.from(this.#text).toString('latin1')));
+    this.#line = this.#line.slice(this.#line.lastIndexOf('\n') + 1).slice(-16_384);
+    return this.#isFound;
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * Files: `/v1/files`, `/v1/stat`, `/v1/list`, `/v1/mkdir`, `/v1/move`, `/v1/watch`, `/v1/upload`,
+ * `/v1/tar`.
+ */
+import * as z from 'zod/mini';
+
+/**
+ * Request header: JSON array of the absolute paths that a caller may reach. Absent: all of
+ * /workspace.
+ */
+export const PATHS_HEADER = 'porthole-paths';
+/**
+ * Trailer of `GET /v1/tar`: how many files and folders were left out, because they may not be read.
+ */
+export const UNREADABLE_TRAILER = 'porthole-unreadable';
+
+/** What an operation on files refuses, in words for its caller. */
+export const FILE_REFUSALS = [
+  'invalid_request',
+  'path_outside_workspace',
+  'workspace_read_not_found',
+  'forbidden',
+  'file_exists',
+  'exec_transport_error',
+  'workspace_archive_read_error',
+  'workspace_archive_write_error',
+  'service_unavailable',
+] as const;
+
+const path = z.string().check(z.minLength(1), z.maxLength(16_384));
+
+/** `GET /v1/stat`, and each line of `GET /v1/list` but the last. Links are not followed. */
+export const fileStat = z.object({
+  /** Absolute, below /workspace; bytes that are no UTF-8 are U+FFFD. */
+  path,
+  type: z.enum(['file', 'directory', 'symlink', 'other']),
+  /** In bytes. */
+  size: z.number().check(z.gte(0)),
+  /** Seconds since 1970. */
+  mtime: z.number(),
+  /** Permissions, and the three bits above them. */
+  mode: z.int().check(z.gte(0), z.lte(0o7777)),
+});
+export type FileStat = z.infer<typeof fileStat>;
+
+/** The last line of `GET /v1/list`: without it the list is not complete. */
+export const listEnd = z.object({ truncated: z.boolean() });
+
+/** Entries of one list. */
+export const MOST_LISTED = 10_000;
+
+/** `POST /v1/mkdir` */
+export const mkdirRequest = z.object({ path });
+
+/** `POST /v1/move` */
+export const moveRequest = z.object({
+  from: path,
+  to: path,
+  /** Whether a file at `to` is replaced. @default false */
+  overwrite: z.optional(z.boolean()),
+});
+
+/** `PUT /v1/tar`: symbolic links that lead out of the workspace. */
+export const unpacked = z.object({
+  outside_links: z.object({
+    total: z.int().check(z.gte(0)),
+    /** The first of them. */
+    links: z.array(z.object({ path: z.string(), target: z.string() })).check(z.maxLength(1_000)),
+  }),
+});
+export type Unpacked = z.infer<typeof unpacked>;
+
+/** `POST /v1/upload`: frames of a type byte, a length (uint32, big endian) and so many bytes. */
+export const UPLOAD = {
+  /** A path, relative to the folder, in UTF-8: a file begins. */
+  file: 1,
+  /** Bytes of it. */
+  contents: 2,
+  /** All files are complete. Without it nothing is written. */
+  end: 3,
+} as const;
+
+/** Of one frame's contents, in bytes. */
+export const MAX_UPLOAD_FRAME = 1_048_576;
+
+/** Of a path. */
+export const MAX_UPLOAD_PATH = 16_384;
+
+/** Data of an event of `GET /v1/watch`. */
+export const watchEvent = z.object({
+  /**
+   * `limited`: not all folders below are watched; `overflow`: changes were lost, list the folder
+   * again.
+   */
+  type: z.enum(['ready', 'changed', 'deleted', 'limited', 'overflow']),
+  path,
+  /** Of what changed. */
+  stat: z.optional(fileStat),
+});
+export type WatchEvent = z.infer<typeof watchEvent>;

@@ -1,0 +1,191 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { type CommandExit, EXEC, execRequest, signalName, terminalSize } from './protocol/exec-protocol.ts';
+import {
+  acceptKey,
+  type WebSocketMessage,
+  WebSocketReader,
+  WebSocketWriter,
+} from './protocol/web-socket-protocol.ts';
+import { parse, parseJson } from './read-json.ts';
+import { asGuestError, GuestError } from './router.ts';
+import type { CommandStarter, RefusedCommand, StartedCommand } from './start-command.ts';
+
+/** Answers a WebSocket handshake. @throws GuestError `invalid_request` */
+function acceptHandshake(request: IncomingMessage, socket: Duplex): void {
+  const { upgrade, 'sec-websocket-key': key, 'sec-websocket-version': version } = request.headers;
+  if (upgrade?.toLowerCase() !== 'websocket' || typeof key !== 'string' || version !== '13') {
+    throw new GuestError(
+      'invalid_request',
+      'Commands are run over a WebSocket of version 13: send its handshake.',
+    );
+  }
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${acceptKey(key)}\r\n\r\n`,
+  );
+}
+
+/**
+ * `GET /v1/exec`: runs one command, attached to its connection. Messages that come right behind the
+ * handshake are taken, so that a command starts one round trip after its connection.
+ */
+export function serveExec(
+  starter: CommandStarter,
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+): void {
+  // What the handshake and the first messages say goes out in one write.
+  socket.cork();
+  acceptHandshake(request, socket);
+  const connection = new AttachedCommand(starter, socket);
+  if (head.length > 0) connection.read(head);
+  process.nextTick(() => socket.uncork());
+}
+
+/**
+ * Output that waits for the host, in bytes, before the command is held back. More than one piece:
+ * to stop and start reading at each costs more than the piece.
+ */
+const MOST_WAITING = 256 * 1024;
+
+/** Smaller messages are not worth a buffer that is kept. */
+const LARGE = 8 * 1024;
+
+/** Of a buffer that is kept: a piece of output and the head of its message. */
+const BUFFER = 64 * 1024 + 16;
+
+class AttachedCommand {
+  readonly #starter: CommandStarter;
+  readonly #socket: Duplex;
+  readonly #reader = new WebSocketReader('server');
+  readonly #writer = new WebSocketWriter('server');
+  #began = false;
+  #early: WebSocketMessage[] = [];
+  #command: StartedCommand | undefined;
+  #isOver = false;
+  /**
+   * Buffers of large messages, used again: those on their way, the oldest first, and the others.
+   */
+  readonly #sending: Buffer[] = [];
+  readonly #spare: Buffer[] = [];
+  readonly #sent = (): void => {
+    this.#spare.push(this.#sending.shift() as Buffer);
+  };
+
+  constructor(starter: CommandStarter, socket: Duplex) {
+    this.#starter = starter;
+    this.#socket = socket;
+    socket.on('error', () => {});
+    socket.on('data', (chunk: Buffer) => this.read(chunk));
+    socket.on('end', () => socket.destroy());
+    socket.on('close', () => this.#gone());
+    socket.on('drain', () => this.#command?.output.release());
+  }
+
+  read(chunk: Buffer): void {
+    try {
+      for (const message of this.#reader.read(chunk)) this.#take(message);
+    } catch {
+      this.#socket.destroy();
+    }
+  }
+
+  #take(message: WebSocketMessage): void {
+    if (message.kind === 'ping') this.#send(this.#writer.pong(message.payload));
+    else if (message.kind === 'close') this.#socket.destroy();
+    else if (!this.#began) {
+      this.#began = true;
+      this.#begin(message);
+    } else if (this.#command === undefined) this.#early.push(message);
+    else this.#control(this.#command, message);
+  }
+
+  #begin({ kind, payload }: WebSocketMessage): void {
+    if (kind !== 'text') throw new Error('the first message is not a request');
+    let starting: ReturnType<CommandStarter['start']>;
+    try {
+      starting = this.#starter.start(parseJson(payload.toString(), execRequest));
+    } catch (error) {
+      const { code, message } = asGuestError(error);
+      this.#finish({ code: 126 }, JSON.stringify({ error: message, code }));
+      return;
+    }
+    if (starting instanceof Promise) void starting.then((started) => this.#started(started));
+    else this.#started(starting);
+  }
+
+  #started(started: StartedCommand | RefusedCommand): void {
+    this.#send(this.#writer.binary(EXEC.started));
+    if (!('pid' in started)) {
+      this.#finish({ code: started.code }, `${started.reason}\n`);
+      return;
+    }
+    this.#command = started;
+    if (this.#isOver) {
+      started.signal('SIGKILL');
+      started.output.discard();
+      return;
+    }
+    started.output.begin((kind, chunk) => this.#output(EXEC[kind], chunk));
+    void started.exited.then((exit) => started.output.drain(() => this.#finish(exit)));
+    for (const message of this.#early.splice(0)) this.#control(started, message);
+  }
+
+  #output(type: number, chunk: Buffer): boolean {
+    if (this.#isOver) return true;
+    if (chunk.length < LARGE || chunk.length > BUFFER - 16) {
+      this.#socket.write(this.#writer.binary(type, chunk));
+    } else {
+      const buffer = this.#spare.pop() ?? Buffer.allocUnsafeSlow(BUFFER);
+      const head = this.#writer.binaryHead(type, chunk.length);
+      buffer.set(head);
+      buffer.set(chunk, head.length);
+      this.#sending.push(buffer);
+      this.#socket.write(buffer.subarray(0, head.length + chunk.length), this.#sent);
+    }
+    return this.#socket.writableLength < MOST_WAITING;
+  }
+
+  #control(command: StartedCommand, message: WebSocketMessage): void {
+    if (message.kind !== 'binary') throw new Error('a second request');
+    const { type, payload } = message;
+    if (type === EXEC.stdin) this.#stdin(command, payload);
+    else if (type === EXEC.stdinEnd) command.input?.end();
+    else if (type === EXEC.signal) command.signal(parse(payload.toString(), signalName));
+    else if (type === EXEC.resize) command.resize(parseJson(payload.toString(), terminalSize));
+    else throw new Error(`a message of type ${type}`);
+  }
+
+  #stdin({ input }: StartedCommand, payload: Buffer): void {
+    const taken = (): void => {
+      const bytes = Buffer.alloc(4);
+      bytes.writeUInt32BE(payload.length);
+      this.#send(this.#writer.binary(EXEC.window, bytes));
+    };
+    if (input === undefined) taken();
+    else input.write(payload, taken);
+  }
+
+  #send(bytes: Buffer): void {
+    if (!this.#isOver && this.#socket.writable) this.#socket.write(bytes);
+  }
+
+  /** The last message; from here on output is read and thrown away. */
+  #finish(exit: CommandExit, reason?: string): void {
+    if (this.#isOver) return;
+    this.#socket.cork();
+    if (reason !== undefined) this.#send(this.#writer.binary(EXEC.stderr, reason));
+    this.#send(this.#writer.binary(EXEC.exit, JSON.stringify(exit)));
+    this.#isOver = true;
+    this.#socket.end(this.#writer.close());
+    this.#command?.output.discard();
+  }
+
+  /** The other side is gone, or has all: an attached command does not outlive its connection. */
+  #gone(): void {
+    this.#isOver = true;
+    this.#command?.signal('SIGKILL');
+    this.#command?.output.discard();
+  }
+}

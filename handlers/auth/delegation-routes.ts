@@ -1,0 +1,245 @@
+import { z } from 'zod';
+import {
+  createDelegation,
+  delegationNotFound,
+  type IssuedDelegation,
+  renewDelegation,
+} from '#core/delegations/delegate-sandbox.ts';
+import { type DelegationRecord, SCOPES } from '#core/delegations/delegation-store.ts';
+import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
+import { SANDBOX_ID } from '#core/sandboxes/sandbox-owner.ts';
+import { defineRoute, json } from '../route.ts';
+import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+
+export const ScopeName = z.enum(SCOPES);
+
+const DelegationPath = SandboxPath.extend({
+  delegation_id: z.string().max(200).describe('`delegation_id`'),
+});
+
+const DelegationDto = z
+  .object({
+    delegation_id: z.string(),
+    scopes: z.array(ScopeName),
+    commands: z.array(z.string()).nullable().describe('null: any'),
+    paths: z.array(z.string()).nullable().describe('null: any'),
+    label: z.string().nullable(),
+    renewable: z.boolean(),
+    created_at: z.iso.datetime(),
+    expires_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Delegation' });
+
+function toDelegationDto({
+  id,
+  grant: { scopes, commands, paths },
+  label,
+  renewable,
+  createdAt,
+  expiresAt,
+}: DelegationRecord): z.infer<typeof DelegationDto> {
+  return {
+    delegation_id: id,
+    scopes: [...scopes],
+    commands: commands && [...commands],
+    paths: paths && [...paths],
+    label,
+    renewable,
+    created_at: createdAt.toISOString(),
+    expires_at: expiresAt.toISOString(),
+  };
+}
+
+const CredentialDto = z
+  .object({
+    token: z.string().describe('The credential of the delegate. It is told here alone: keep it safe'),
+    delegation_id: z.string(),
+    expires_at: z.iso.datetime(),
+  })
+  .meta({ id: 'DelegatedCredential' });
+
+function toCredentialDto({ delegation, token }: IssuedDelegation): z.infer<typeof CredentialDto> {
+  return { token, delegation_id: delegation.id, expires_at: delegation.expiresAt.toISOString() };
+}
+
+/** The longest that a sandbox is lent for at a time, in seconds: a day. */
+const LONGEST = 86_400;
+
+/** One line, as the programs and paths of a shell are. */
+const Line = z
+  .string()
+  .min(1, 'must not be empty')
+  .max(4_000, 'must be at most 4000 characters')
+  .regex(/^\P{Cc}*$/u, 'must hold no control character');
+
+/** Strict, because a misspelt limit would be no limit. */
+const Body = z
+  .strictObject({
+    scopes: z
+      .array(ScopeName)
+      .min(1, 'name at least one of fs:read, fs:write, exec')
+      .refine((scopes) => new Set(scopes).size === scopes.length, 'each scope once'),
+    commands: z
+      .array(Line)
+      .min(1, 'name at least one, or leave it out')
+      .max(64, 'at most 64')
+      .nullish()
+      .describe('The only names that argv[0] of a command may have, letter by letter; none: any')
+      .meta({ example: ['python', 'pytest'] }),
+    paths: z
+      .array(Line)
+      .min(1, 'name at least one, or leave it out')
+      .max(64, 'at most 64')
+      .nullish()
+      .describe('The only files and folders below /workspace that can be reached; none: all. Not with exec')
+      .meta({ example: ['/workspace/src'] }),
+    ttl_seconds: z
+      .int('must be a whole number')
+      .min(1, 'must be at least 1')
+      .max(LONGEST, `must be at most ${LONGEST}, a day`)
+      .default(3_600),
+    renewable: z.boolean().default(true),
+    label: Line.max(200, 'must be at most 200 characters')
+      .nullish()
+      .describe('Whom it is for')
+      .meta({ example: 'the deployment that answers' }),
+  })
+  .meta({ id: 'DelegateRequest', example: { scopes: ['fs:read', 'exec'], ttl_seconds: 600 } });
+
+export const delegateSandboxRoute = defineRoute({
+  id: 'delegateSandbox',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/delegate',
+  tag: 'Delegations',
+  summary: 'Lend a part of a sandbox',
+  description:
+    'Answers with a credential for this sandbox alone. `fs:read`: files, listings, archives, whether it runs, events. `fs:write`: files, uploads, archives into it. `exec`: commands, sessions, terminals. ' +
+    'None of them stops, deletes or lends. What has been begun with a credential ends with it.',
+  access: 'caller',
+  params: SandboxPath,
+  body: Body,
+  responses: { 201: { description: 'The credential', schema: CredentialDto } },
+  errors: ['sandbox_not_found', 'too_many_delegations'],
+  async handle({ params, body, caller }, services) {
+    const sandbox = await findSandbox(services, caller, params.id);
+    const delegated = await createDelegation(services, sandbox, {
+      grant: { scopes: body.scopes, commands: body.commands ?? null, paths: body.paths ?? null },
+      ttl: body.ttl_seconds * 1_000,
+      renewable: body.renewable,
+      label: body.label ?? null,
+    });
+    return json(201, toCredentialDto(delegated), { 'cache-control': 'no-store' });
+  },
+});
+
+export const listDelegationsRoute = defineRoute({
+  id: 'listDelegations',
+  method: 'GET',
+  path: '/v1/sandbox/{id}/delegations',
+  tag: 'Delegations',
+  summary: 'List what is lent of a sandbox, oldest first',
+  access: 'caller',
+  params: SandboxPath,
+  responses: {
+    200: {
+      description: 'The delegations that last',
+      schema: z.object({ delegations: z.array(DelegationDto) }).meta({ id: 'DelegationList' }),
+    },
+  },
+  errors: ['sandbox_not_found'],
+  async handle({ params, caller }, services) {
+    const sandbox = await findSandbox(services, caller, params.id);
+    const delegations = await services.records.delegations.list(sandbox, services.clock.now());
+    return json(200, { delegations: delegations.map(toDelegationDto) });
+  },
+});
+
+export const renewDelegationRoute = defineRoute({
+  id: 'renewDelegation',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/delegations/{delegation_id}/renew',
+  tag: 'Delegations',
+  summary: 'Make a delegation last for its time again',
+  description:
+    'For its `ttl_seconds`, from now on. The credential that the delegate has goes on; the one in the answer is signed by the present key.',
+  access: 'caller',
+  params: DelegationPath,
+  responses: { 200: { description: 'Until when it lasts', schema: CredentialDto } },
+  errors: ['sandbox_not_found', 'delegation_not_found', 'delegation_not_renewable'],
+  async handle({ params, caller }, services) {
+    const sandbox = await findSandbox(services, caller, params.id);
+    const delegated = await renewDelegation(services, sandbox, params.delegation_id);
+    return json(200, toCredentialDto(delegated), { 'cache-control': 'no-store' });
+  },
+});
+
+export const revokeDelegationRoute = defineRoute({
+  id: 'revokeDelegation',
+  method: 'DELETE',
+  path: '/v1/sandbox/{id}/delegations/{delegation_id}',
+  tag: 'Delegations',
+  summary: 'Revoke a delegation',
+  description: 'At once and everywhere; what has been begun with its credential ends.',
+  access: 'caller',
+  params: DelegationPath,
+  responses: { 204: { description: 'Revoked' } },
+  errors: ['sandbox_not_found', 'delegation_not_found'],
+  async handle({ params, caller }, services) {
+    const sandbox = await findSandbox(services, caller, params.id);
+    if (!(await services.records.delegations.revoke(params.delegation_id, sandbox))) {
+      throw delegationNotFound(params.delegation_id);
+    }
+    return { statusCode: 204, headers: {} };
+  },
+});
+
+export const rotateTokenRoute = defineRoute({
+  id: 'rotateSandboxToken',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/token',
+  tag: 'Delegations',
+  summary: "Replace the sandbox's own token",
+  description:
+    'The token is good for everything that can be lent, and for as long as the sandbox is there. The one before is good no longer; what has been begun with it ends.',
+  access: 'caller',
+  params: SandboxPath,
+  responses: {
+    200: {
+      description: 'The only good one from now on',
+      schema: z
+        .object({ sandbox_token: z.string().describe('It is told here alone: keep it safe') })
+        .meta({ id: 'SandboxToken' }),
+    },
+  },
+  errors: ['sandbox_not_found'],
+  async handle({ params, caller }, { records, tokens }) {
+    const { id, generation } = await findSandbox({ records }, caller, params.id);
+    const version = await records.delegations.rotateToken({ id, generation });
+    const sandbox_token = await tokens.signSandbox({ sandboxId: id, generation, by: { version } });
+    return json(200, { sandbox_token }, { 'cache-control': 'no-store' });
+  },
+});
+
+/**
+ * What a client hands to a server, as `config.configurable.sandbox` of a run: which sandbox, what
+ * to show there, and where it is. All of it is the client's word.
+ */
+export const SandboxConfig = z
+  .object({
+    sandbox_id: z
+      .string()
+      .regex(SANDBOX_ID, 'must be 1 to 128 of a-z and 2-7')
+      .meta({ example: 'mfrggzdfmztwq2lknnwg23tpoa' }),
+    credential: z
+      .string()
+      .max(16_384, 'must be at most 16384 characters')
+      .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
+      .describe('Opaque: a delegation’s token, the sandbox’s own, or a key'),
+    dataplane_url: z
+      .url('must be a URL')
+      .max(4_096, 'must be at most 4096 characters')
+      .describe(
+        '`{PORTHOLE_PUBLIC_URL}/v1/sandbox/{sandbox_id}`: to be compared with one’s own, and never to be called before',
+      ),
+  })
+  .meta({ id: 'SandboxConfig', title: 'A sandbox that a client hands to a server' });

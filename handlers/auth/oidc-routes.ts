@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import { PortholeError } from '#core/errors.ts';
+import { isLocalPath, MAX_LOCAL_PATH } from '#core/sandboxes/sandbox-owner.ts';
+import { defineRoute, json } from '../route.ts';
+import { cookieOf, sessionCookie, setCookie, signInCookie } from './session-cookie.ts';
+
+const CALLBACK = '/api/session/oidc/callback';
+
+/** Of such characters alone is what providers send back: RFC 6749, appendix A. */
+const printable = (most: number) =>
+  z
+    .string()
+    .regex(/^[\x20-\x7e]*$/, 'must be of printable ASCII characters')
+    .max(most)
+    .optional();
+
+export const startOidcRoute = defineRoute({
+  id: 'startOidcSignIn',
+  method: 'POST',
+  path: '/api/session/oidc',
+  tag: 'Sessions',
+  summary: 'Begin to sign in at the identity provider',
+  description:
+    'The code flow of OpenID Connect with PKCE. The browser goes to `url`, and comes back with a session.',
+  access: 'anyone',
+  signsIn: true,
+  body: z
+    .strictObject({
+      return_to: z
+        .string()
+        .refine(isLocalPath, {
+          error: `must be a path of this Porthole of at most ${MAX_LOCAL_PATH} characters, as /runs/abc`,
+        })
+        .default('/')
+        .meta({ examples: ['/sandboxes'] })
+        .describe('The page to come back to'),
+    })
+    .meta({ id: 'BeginSignInRequest' }),
+  responses: {
+    200: {
+      description: 'Where to go',
+      schema: z.object({ url: z.string() }).meta({ id: 'BegunSignIn' }),
+    },
+  },
+  errors: ['not_found', 'service_unavailable'],
+  async handle({ body, headers }, { authenticator: { sessions }, publicUrl, clock }) {
+    if (sessions?.methods.includes('oidc') !== true) {
+      throw new PortholeError(
+        'not_found',
+        'There is no identity provider to sign in at: set OIDC_CLIENT_ID, or sign in with a key.',
+      );
+    }
+    const origin = publicUrl?.origin ?? `http://${headers['host'] ?? ''}`;
+    const { url, sealed, expiresAt } = await sessions.beginOidc(`${origin}${CALLBACK}`, body.return_to);
+    const seconds = Math.round((expiresAt.getTime() - clock.now().getTime()) / 1_000);
+    return json(
+      200,
+      { url },
+      {
+        'cache-control': 'no-store',
+        // The way back begins at the provider's site: a strict one would stay behind.
+        'set-cookie': setCookie(signInCookie(publicUrl?.origin), sealed, { sameSite: 'Lax', seconds }),
+      },
+    );
+  },
+});
+
+export const oidcCallbackRoute = defineRoute({
+  id: 'endOidcSignIn',
+  method: 'GET',
+  path: CALLBACK,
+  tag: 'Sessions',
+  summary: 'Where the identity provider sends people back to',
+  access: 'anyone',
+  signsIn: true,
+  page: true,
+  query: z.object({
+    code: printable(4_096),
+    state: printable(200),
+    error: printable(200),
+    iss: printable(2_000),
+  }),
+  responses: {
+    302: {
+      description: 'To the page that was asked for: with a session, or with `?sign-in=` and what went wrong',
+    },
+  },
+  async handle({ query, headers }, { authenticator: { sessions }, publicUrl, clock, log }) {
+    const begun = cookieOf(headers['cookie'], signInCookie(publicUrl?.origin));
+    const ended = await sessions?.endOidc(begun, query);
+    const { returnTo, session, problem } = ended ?? { returnTo: '/', problem: 'expired' };
+    const away = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' };
+    if (session === undefined) {
+      log.info({ problem }, 'sign-in at the identity provider did not end with a session');
+      return { statusCode: 302, headers: { ...away, location: withProblem(returnTo, problem) } };
+    }
+    const seconds = Math.round((session.expiresAt.getTime() - clock.now().getTime()) / 1_000);
+    const cookie = setCookie(sessionCookie(publicUrl?.origin), session.sealed, {
+      sameSite: 'Strict',
+      seconds,
+    });
+    return { statusCode: 302, headers: { ...away, location: returnTo, 'set-cookie': cookie } };
+  },
+});
+
+/** The page that was asked for, which then tells what went wrong. */
+function withProblem(path: string, problem: string): string {
+  const url = new URL(path, 'http://porthole');
+  url.searchParams.set('sign-in', problem);
+  return `${url.pathname}${url.search}${url.hash}`;
+}

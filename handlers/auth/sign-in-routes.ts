@@ -1,0 +1,117 @@
+import { z } from 'zod';
+import { requirePerson } from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
+import { checkGuesses } from '../http/authenticate.ts';
+import { defineRoute, json } from '../route.ts';
+import { cookieOf, sessionCookie, setCookie } from './session-cookie.ts';
+
+const NO_STORE = { 'cache-control': 'no-store' };
+
+export const getSignInRoute = defineRoute({
+  id: 'getSignIn',
+  method: 'GET',
+  path: '/api/sign-in',
+  tag: 'Sessions',
+  summary: 'How people sign in here with a browser',
+  access: 'anyone',
+  signsIn: true,
+  responses: {
+    200: {
+      description: 'The ways; none where everybody is let in, or nobody with a browser',
+      schema: z
+        .object({ needed: z.boolean(), methods: z.array(z.enum(['key', 'oidc'])) })
+        .meta({ id: 'SignInMethods' }),
+    },
+  },
+  handle: (_request, { authenticator: { withoutCredential, sessions } }) =>
+    Promise.resolve(
+      json(200, {
+        needed: withoutCredential === undefined,
+        methods: withoutCredential === undefined ? (sessions?.methods ?? []) : [],
+      }),
+    ),
+});
+
+export const getSessionRoute = defineRoute({
+  id: 'getSession',
+  method: 'GET',
+  path: '/api/session',
+  tag: 'Sessions',
+  summary: 'Who you are',
+  access: 'caller',
+  responses: {
+    200: {
+      description: 'The person of the session, or of the key',
+      schema: z.object({ user: z.string(), org: z.string(), admin: z.boolean() }).meta({ id: 'Session' }),
+    },
+  },
+  handle({ caller }) {
+    const { user, org, admin } = requirePerson(caller, 'have a session');
+    return Promise.resolve(json(200, { user, org, admin }, NO_STORE));
+  },
+});
+
+export const signInRoute = defineRoute({
+  id: 'signIn',
+  method: 'POST',
+  path: '/api/session',
+  tag: 'Sessions',
+  summary: 'Sign in with an API key',
+  description:
+    'For browsers: the session is a cookie that scripts cannot read, and is over after 12 hours, or once the key is no longer good.',
+  access: 'anyone',
+  signsIn: true,
+  body: z
+    .strictObject({ key: z.string().min(1, 'must not be empty').max(4_096, 'at most 4096 characters') })
+    .meta({ id: 'SignInRequest' }),
+  responses: {
+    200: {
+      description: 'The cookie',
+      schema: z.object({ expires_at: z.iso.datetime() }).meta({ id: 'SignedIn' }),
+    },
+  },
+  errors: ['unauthorized', 'too_many_requests'],
+  async handle({ body, sourceIp }, { authenticator: { sessions }, guesses, publicUrl, clock }) {
+    checkGuesses(guesses, sourceIp, body.key);
+    const session = await sessions?.withKey(body.key);
+    if (session === undefined) {
+      guesses.wrong(sourceIp, body.key);
+      throw new PortholeError('unauthorized', 'The key is not good here: ask whoever runs this Porthole.');
+    }
+    guesses.right(body.key);
+    const seconds = Math.round((session.expiresAt.getTime() - clock.now().getTime()) / 1_000);
+    return json(
+      200,
+      { expires_at: session.expiresAt.toISOString() },
+      {
+        ...NO_STORE,
+        'set-cookie': setCookie(sessionCookie(publicUrl?.origin), session.sealed, {
+          sameSite: 'Strict',
+          seconds,
+        }),
+      },
+    );
+  },
+});
+
+export const signOutRoute = defineRoute({
+  id: 'signOut',
+  method: 'DELETE',
+  path: '/api/session',
+  tag: 'Sessions',
+  summary: 'Sign out of this browser',
+  description: 'Ends the session everywhere: a copy of the cookie is good for nothing, either.',
+  access: 'anyone',
+  signsIn: true,
+  responses: { 204: { description: 'The session is over, and its cookie gone' } },
+  errors: ['service_unavailable'],
+  async handle({ headers }, { authenticator: { sessions }, publicUrl }) {
+    const name = sessionCookie(publicUrl?.origin);
+    const sealed = cookieOf(headers['cookie'], name);
+    if (sealed !== undefined) await sessions?.end(sealed);
+    return {
+      statusCode: 204,
+      headers: { ...NO_STORE, 'set-cookie': setCookie(name, '', { sameSite: 'Strict', seconds: 0 }) },
+    };
+  },
+});

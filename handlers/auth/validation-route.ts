@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import { type Caller, mayUseSandbox, requirePerson } from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
+import { type Grant, WHOLE_GRANT } from '#core/delegations/delegation-store.ts';
+import { defineRoute, json } from '../route.ts';
+import { ScopeName } from './delegation-routes.ts';
+import { SandboxConfig } from './delegation-routes.ts';
+
+const { sandbox_id, credential, dataplane_url } = SandboxConfig.shape;
+
+const Body = z
+  .strictObject({
+    sandbox_id,
+    credential: credential.optional().describe('What the client handed over'),
+    sandbox_credential: credential.optional().describe('An older name of `credential`'),
+    org: z.string().max(400).describe('Your own: a sandbox of another org is none'),
+    dataplane_url: dataplane_url
+      .optional()
+      .describe('What the client handed over; another one than ours is refused'),
+  })
+  .refine(
+    (body) => (body.credential ?? body.sandbox_credential) !== undefined,
+    'credential: name what the client handed over',
+  )
+  .meta({ id: 'ValidateSandboxRequest' });
+
+const Decision = z
+  .object({
+    sandbox_id: z.string(),
+    exists: z.boolean().describe('Whether the org has such a sandbox'),
+    valid: z.boolean().describe('Whether the credential is good for it'),
+    owner: z.boolean().describe('Whether it may do everything, as the owner may'),
+    scopes: z.array(ScopeName),
+    commands: z.array(z.string()).nullable(),
+    paths: z.array(z.string()).nullable(),
+    expires_at: z.iso.datetime().nullable().describe('null: it does not end by itself'),
+  })
+  .meta({ id: 'SandboxValidation' });
+
+export const validateSandboxRoute = defineRoute({
+  id: 'validateSandbox',
+  method: 'POST',
+  path: '/v1/sandbox/validate',
+  tag: 'Delegations',
+  summary: 'Judge what a client handed over',
+  description:
+    'For servers that a client tells which sandbox to use, with their own key: whether it exists, is of their org, and what the credential is good for. Nothing else that the client says need be believed.',
+  access: 'caller',
+  body: Body,
+  responses: { 200: { description: 'What it is worth', schema: Decision } },
+  async handle({ body, caller, headers }, services) {
+    const person = requirePerson(caller, 'judge credentials');
+    const id = body.sandbox_id;
+    if (body.org !== person.org) {
+      throw new PortholeError(
+        'forbidden',
+        `org: ${JSON.stringify(body.org.slice(0, 80))} is not yours: name the org of the key that you call with.`,
+      );
+    }
+    const own = ownUrls(services.publicUrl, headers['host'] ?? '').map((base) => `${base}/v1/sandbox/${id}`);
+    if (body.dataplane_url !== undefined && !own.includes(body.dataplane_url)) {
+      throw new PortholeError(
+        'invalid_request',
+        `dataplane_url: it is not that of sandbox ${id} here, ${own[0]}: do not connect to it.`,
+      );
+    }
+    const sandbox = await services.records.sandboxes.get(id);
+    const exists =
+      sandbox !== undefined && sandbox.desired !== 'destroyed' && sandbox.owner.org === person.org;
+    const credential = body.credential ?? body.sandbox_credential ?? '';
+    const grant = exists
+      ? grantOf(await services.authenticator.authenticate(credential), sandbox)
+      : undefined;
+    return json(200, {
+      sandbox_id: id,
+      exists,
+      valid: grant !== undefined,
+      owner: grant?.owner ?? false,
+      scopes: [...(grant?.scopes ?? [])],
+      commands: grant?.commands == null ? null : [...grant.commands],
+      paths: grant?.paths == null ? null : [...grant.paths],
+      expires_at: grant?.expiresAt?.toISOString() ?? null,
+    } satisfies z.infer<typeof Decision>);
+  },
+});
+
+/** Undefined: the credential is worth nothing here. */
+function grantOf(
+  bearer: Caller | undefined,
+  sandbox: SandboxRecord,
+): (Grant & { readonly owner: boolean; readonly expiresAt: Date | null }) | undefined {
+  if (bearer === undefined || !mayUseSandbox(bearer, sandbox, true)) return undefined;
+  if (bearer.kind === 'delegate') return { ...bearer.grant, owner: false, expiresAt: bearer.expiresAt };
+  return { ...WHOLE_GRANT, owner: bearer.kind === 'person', expiresAt: bearer.expiresAt ?? null };
+}
+
+/**
+ * Names of this machine, each as good as the others: a client and a server on it may each know
+ * Porthole by another one.
+ */
+const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
+
+/**
+ * Under which URLs Porthole is reached, the first to be shown: the public one, with its path.
+ * Without one it is what the server itself has called, as it came here or through a proxy that
+ * speaks TLS; the Host of a request is one that is known.
+ */
+function ownUrls(publicUrl: URL | undefined, host: string): readonly string[] {
+  if (publicUrl !== undefined) return [publicUrl.origin + publicUrl.pathname.replace(/\/+$/, '')];
+  const [, name = host, port = ''] = /^(.*?)(:\d+)?$/.exec(host) ?? [];
+  const hosts = LOOPBACK.includes(name) ? [host, ...LOOPBACK.map((each) => each + port)] : [host];
+  return ['http', 'https'].flatMap((scheme) => hosts.map((each) => `${scheme}://${each}`));
+}

@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import { saveDraft } from '#core/editor/change-tool.ts';
+import { releaseDraftLock, renewDraftLock, takeDraftLock } from '#core/editor/draft-lock.ts';
+import { activeLock } from '#core/editor/editor-limits.ts';
+import type { DraftLock, DraftRecord } from '#core/editor/editor-store.ts';
+import { findDraft } from '#core/editor/find-tool.ts';
+import { defineRoute, json } from '../route.ts';
+import {
+  EDITOR_JSON_BYTES,
+  lockToken,
+  shownToolFields,
+  toFields,
+  toolFields,
+  ToolPath,
+  toSource,
+} from './tool-routes.ts';
+
+const LockDto = z.object({ holder: z.string(), expires_at: z.iso.datetime() }).meta({ id: 'DraftLock' });
+
+const path = '/api/v1/editor/tools/{tool_id}/draft/lock';
+
+export const takeDraftLockRoute = defineRoute({
+  id: 'takeDraftLock',
+  method: 'POST',
+  path,
+  tag: 'Editor',
+  summary: 'Take the lock of a draft',
+  description:
+    'Good for ten minutes; one that is over can be taken by anybody who may use the tool. `lock_token` is answered here and never again.',
+  access: 'caller',
+  params: ToolPath,
+  body: z
+    .strictObject({
+      take_over: z
+        .boolean()
+        .default(false)
+        .describe('Also an active one: your own, whose token you have lost; as an admin anybody’s'),
+    })
+    .meta({ id: 'TakeDraftLockRequest' }),
+  responses: {
+    200: {
+      description: 'Taken',
+      schema: LockDto.extend({ lock_token: z.string() }).meta({ id: 'TakenDraftLock' }),
+    },
+  },
+  errors: ['tool_not_found', 'draft_locked'],
+  async handle({ params, body, caller }, services) {
+    const taken = await takeDraftLock(services, caller, params.tool_id, { takeOver: body.take_over });
+    return json(200, { lock_token: taken.token, ...toLockDto(taken.lock) });
+  },
+});
+
+export const renewDraftLockRoute = defineRoute({
+  id: 'renewDraftLock',
+  method: 'PUT',
+  path,
+  tag: 'Editor',
+  summary: 'Keep the lock of a draft for another ten minutes',
+  access: 'caller',
+  draftLock: true,
+  params: ToolPath,
+  responses: { 200: { description: 'Renewed', schema: LockDto } },
+  errors: ['tool_not_found', 'draft_locked'],
+  async handle({ params, caller, headers }, services) {
+    return json(200, toLockDto(await renewDraftLock(services, caller, params.tool_id, lockToken(headers))));
+  },
+});
+
+export const releaseDraftLockRoute = defineRoute({
+  id: 'releaseDraftLock',
+  method: 'DELETE',
+  path,
+  tag: 'Editor',
+  summary: 'Give the lock of a draft back',
+  access: 'caller',
+  draftLock: true,
+  params: ToolPath,
+  responses: { 204: { description: 'It is nobody’s now' } },
+  errors: ['tool_not_found', 'draft_locked'],
+  async handle({ params, caller, headers }, services) {
+    await releaseDraftLock(services, caller, params.tool_id, lockToken(headers));
+    return { statusCode: 204, headers: {} };
+  },
+});
+
+function toLockDto({ holder, expiresAt }: DraftLock): z.infer<typeof LockDto> {
+  return { holder: holder.user, expires_at: expiresAt.toISOString() };
+}
+
+const DraftDto = z
+  .object({
+    tool_id: z.string(),
+    version_id: z.string().describe('The version that it was made from'),
+    revision: z.int().describe('One more with each change'),
+    updated_at: z.iso.datetime(),
+    updated_by: z.string(),
+    lock: z.object({ holder: z.string(), expires_at: z.iso.datetime() }).nullable(),
+    ...shownToolFields,
+  })
+  .meta({ id: 'ToolDraft' });
+
+const Body = z
+  .strictObject({
+    ...toolFields,
+    version_id: z.string().max(200).describe('Begin again from this version of the tool'),
+    revision: z.int().min(1).describe('Save only on top of this revision'),
+  })
+  .partial()
+  .meta({ id: 'SaveToolDraftRequest' });
+
+export const getToolDraftRoute = defineRoute({
+  id: 'getToolDraft',
+  method: 'GET',
+  path: '/api/v1/editor/tools/{tool_id}/draft',
+  tag: 'Editor',
+  summary: 'Read the draft of a tool',
+  access: 'caller',
+  params: ToolPath,
+  responses: { 200: { description: 'The draft, and who holds its lock', schema: DraftDto } },
+  errors: ['tool_not_found'],
+  async handle({ params, caller }, services) {
+    const { found } = await findDraft(services, caller, params.tool_id);
+    return json(200, toDto(found, services.clock.now()));
+  },
+});
+
+export const saveToolDraftRoute = defineRoute({
+  id: 'saveToolDraft',
+  method: 'PUT',
+  path: '/api/v1/editor/tools/{tool_id}/draft',
+  tag: 'Editor',
+  summary: 'Change the draft of a tool',
+  description: 'Fields that are left out stay as they are. Only whoever holds the lock may.',
+  access: 'caller',
+  draftLock: true,
+  params: ToolPath,
+  body: Body,
+  jsonBytes: EDITOR_JSON_BYTES,
+  responses: { 200: { description: 'The draft as it is now', schema: DraftDto } },
+  errors: ['tool_not_found', 'tool_version_not_found', 'invalid_schema', 'draft_locked', 'draft_conflict'],
+  async handle({ params, body, caller, headers }, services) {
+    const { version_id: versionId, revision, ...fields } = body;
+    const wish = { fields: toSource(fields), versionId, revision, lockToken: lockToken(headers) };
+    const draft = await saveDraft(services, caller, params.tool_id, wish);
+    return json(200, toDto(draft, services.clock.now()));
+  },
+});
+
+function toDto(draft: DraftRecord, now: Date): z.infer<typeof DraftDto> {
+  const lock = activeLock(draft.lock, now);
+  return {
+    tool_id: draft.toolId,
+    version_id: draft.versionId,
+    revision: draft.revision,
+    updated_at: draft.updatedAt.toISOString(),
+    updated_by: draft.updatedBy,
+    lock: lock ? { holder: lock.holder.user, expires_at: lock.expiresAt.toISOString() } : null,
+    ...toFields(draft),
+  };
+}

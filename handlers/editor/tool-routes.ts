@@ -1,0 +1,218 @@
+import { z } from 'zod';
+import { ownerOf, requirePerson } from '#core/callers.ts';
+import { createTool, deleteTool, renameTool } from '#core/editor/change-tool.ts';
+import { ENTRYPOINT } from '#core/editor/editor-limits.ts';
+import type { JsonObject, ToolRecord, ToolSource } from '#core/editor/editor-store.ts';
+import { findTool } from '#core/editor/find-tool.ts';
+import { pageLimit } from '../http/read-input.ts';
+import { defineRoute, json } from '../route.ts';
+
+const id = (what: string) => z.string().max(200).describe(what);
+
+/** Path parameters of the routes below a tool. */
+export const ToolPath = z.object({ tool_id: id('Tool id, `tool_` + ULID') });
+
+export const ToolVersionPath = z.object({ version_id: id('Version id, `ver_` + ULID') });
+
+export const ToolRunPath = z.object({ run_id: id('Run id, `trun_` + ULID') });
+
+/** The header that carries the token of a draft's lock. */
+const LOCK_HEADER = 'draft-lock-token';
+
+/** Longer than any token of ours; what is longer is none. */
+const MOST = 100;
+
+export function lockToken(headers: Readonly<Record<string, string | undefined>>): string | undefined {
+  const token = headers[LOCK_HEADER];
+  return token === undefined || token.length > MOST ? undefined : token;
+}
+
+const ToolDto = z
+  .object({ tool_id: z.string(), owner: z.string(), name: z.string(), created_at: z.iso.datetime() })
+  .meta({ id: 'Tool' });
+
+function toToolDto({ id, owner, name, createdAt }: ToolRecord): z.infer<typeof ToolDto> {
+  return { tool_id: id, owner: owner.user, name, created_at: createdAt.toISOString() };
+}
+
+/**
+ * The most JSON that the editor's routes take: twice the longest code that a snapshot may hold,
+ * written with escapes.
+ */
+export const EDITOR_JSON_BYTES = 4_194_304;
+
+const schemaField = z
+  .custom<JsonObject>(
+    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+    'must be a JSON object',
+  )
+  .meta({ type: 'object' })
+  .nullable();
+
+/** What a tool is called. */
+const toolName = z.string().min(1, 'must not be empty').max(200, 'at most 200 characters');
+
+/** What a version, a draft and the payload of a snapshot can say, each field on its own. */
+export const toolFields = {
+  entrypoint: z
+    .string()
+    .regex(ENTRYPOINT, 'must be the name of a function, or module:function')
+    .describe('Name of the function that is called, or `module:function`'),
+  source_code: z.string().describe('One module of code'),
+  language: z.enum(['python', 'node']),
+  input_schema: schemaField.describe('JSON Schema (draft 2020-12) that `inputs` must fit; null: any JSON'),
+  settings_schema: schemaField.describe('JSON Schema (draft 2020-12) of the settings'),
+  usage_instructions: z.string().max(100_000, 'at most 100000 characters').describe('For whoever runs it'),
+};
+
+/** The same, none of them required. */
+export const PartialToolFields = z.strictObject(toolFields).partial();
+
+/** The same as answers have them. */
+export const shownToolFields = {
+  ...toolFields,
+  input_schema: z.record(z.string(), z.unknown()).nullable(),
+  settings_schema: z.record(z.string(), z.unknown()).nullable(),
+};
+
+/** Only what was said. */
+export function toSource(fields: z.infer<typeof PartialToolFields>): Partial<ToolSource> {
+  return {
+    ...(fields.entrypoint === undefined ? {} : { entrypoint: fields.entrypoint }),
+    ...(fields.source_code === undefined ? {} : { sourceCode: fields.source_code }),
+    ...(fields.language === undefined ? {} : { language: fields.language }),
+    ...(fields.input_schema === undefined ? {} : { inputSchema: fields.input_schema }),
+    ...(fields.settings_schema === undefined ? {} : { settingsSchema: fields.settings_schema }),
+    ...(fields.usage_instructions === undefined ? {} : { usageInstructions: fields.usage_instructions }),
+  };
+}
+
+export function toFields(source: ToolSource) {
+  return {
+    entrypoint: source.entrypoint,
+    source_code: source.sourceCode,
+    language: source.language,
+    input_schema: source.inputSchema && { ...source.inputSchema },
+    settings_schema: source.settingsSchema && { ...source.settingsSchema },
+    usage_instructions: source.usageInstructions,
+  };
+}
+
+const path = '/api/v1/editor/tools/{tool_id}';
+
+export const renameToolRoute = defineRoute({
+  id: 'renameTool',
+  method: 'PUT',
+  path,
+  tag: 'Editor',
+  summary: 'Give a tool another name',
+  access: 'caller',
+  params: ToolPath,
+  body: z.strictObject({ name: toolName }).meta({ id: 'RenameToolRequest' }),
+  responses: { 200: { description: 'The tool as it is now', schema: ToolDto } },
+  errors: ['tool_not_found'],
+  async handle({ params, body, caller }, services) {
+    return json(200, toToolDto(await renameTool(services, caller, params.tool_id, body.name)));
+  },
+});
+
+export const deleteToolRoute = defineRoute({
+  id: 'deleteTool',
+  method: 'DELETE',
+  path,
+  tag: 'Editor',
+  summary: 'Delete a tool',
+  description:
+    'With its versions, its draft and its runs; the files of its runs go with the next clean-up. While somebody holds the lock of its draft, only with the token of that.',
+  access: 'caller',
+  draftLock: true,
+  params: ToolPath,
+  responses: { 204: { description: 'Deleted' } },
+  errors: ['tool_not_found', 'draft_locked'],
+  async handle({ params, caller, headers }, services) {
+    await deleteTool(services, caller, params.tool_id, lockToken(headers));
+    return { statusCode: 204, headers: {} };
+  },
+});
+
+const Body = z
+  .strictObject({
+    name: toolName,
+    entrypoint: toolFields.entrypoint.default('run'),
+    source_code: toolFields.source_code,
+    language: toolFields.language,
+    input_schema: toolFields.input_schema.default(null),
+    settings_schema: toolFields.settings_schema.default(null),
+    usage_instructions: toolFields.usage_instructions.default(''),
+  })
+  .meta({ id: 'CreateToolRequest' });
+
+export const createToolRoute = defineRoute({
+  id: 'createTool',
+  method: 'POST',
+  path: '/api/v1/editor/tools',
+  tag: 'Editor',
+  summary: 'Make a tool',
+  description: 'With its first version, which is its draft as well.',
+  access: 'caller',
+  body: Body,
+  jsonBytes: EDITOR_JSON_BYTES,
+  responses: {
+    201: {
+      description: 'Made',
+      schema: z.object({ tool_id: z.string(), version_id: z.string() }).meta({ id: 'CreatedTool' }),
+    },
+  },
+  errors: ['invalid_schema'],
+  async handle({ body, caller }, services) {
+    const { tool, versionId } = await createTool(services, caller, body.name, {
+      entrypoint: body.entrypoint,
+      sourceCode: body.source_code,
+      language: body.language,
+      inputSchema: body.input_schema,
+      settingsSchema: body.settings_schema,
+      usageInstructions: body.usage_instructions,
+    });
+    return json(201, { tool_id: tool.id, version_id: versionId });
+  },
+});
+
+export const getToolRoute = defineRoute({
+  id: 'getTool',
+  method: 'GET',
+  path: '/api/v1/editor/tools/{tool_id}',
+  tag: 'Editor',
+  summary: 'Read a tool',
+  access: 'caller',
+  params: ToolPath,
+  responses: { 200: { description: 'The tool; its code is in its draft and its versions', schema: ToolDto } },
+  errors: ['tool_not_found'],
+  async handle({ params, caller }, services) {
+    const { found } = await findTool(services, caller, params.tool_id);
+    return json(200, toToolDto(found));
+  },
+});
+
+export const listToolsRoute = defineRoute({
+  id: 'listTools',
+  method: 'GET',
+  path: '/api/v1/editor/tools',
+  tag: 'Editor',
+  summary: 'List your tools, newest first',
+  access: 'caller',
+  query: z.object({
+    limit: pageLimit,
+    after: z.string().max(500).optional().describe('`next` of the page before'),
+  }),
+  responses: {
+    200: {
+      description: 'A page of tools; `next` is null on the last one',
+      schema: z.object({ tools: z.array(ToolDto), next: z.string().nullable() }).meta({ id: 'ToolList' }),
+    },
+  },
+  async handle({ query, caller }, { records }) {
+    const person = requirePerson(caller, 'use the editor');
+    const { items, next } = await records.editor.tools(person.admin ? undefined : ownerOf(person), query);
+    return json(200, { tools: items.map(toToolDto), next });
+  },
+});

@@ -1,0 +1,210 @@
+import { z } from 'zod';
+import { shownRun } from '#core/editor/editor-limits.ts';
+import type { ToolRunRecord, ToolRunSummary } from '#core/editor/editor-store.ts';
+import { findTool, findToolRun } from '#core/editor/find-tool.ts';
+import { startAction } from '#core/editor/start-action.ts';
+import { mayRunSandbox, runSandbox } from '#core/editor/tool-run-sandbox.ts';
+import { pageLimit } from '../http/read-input.ts';
+import { defineRoute, json } from '../route.ts';
+import { withRunForm } from './run-form.ts';
+import { lockToken, ToolRunPath, ToolVersionPath } from './tool-routes.ts';
+
+const summary = {
+  run_id: z.string(),
+  tool_id: z.string(),
+  version_id: z.string(),
+  snapshot_id: z.string().describe('For `start-action`'),
+  expires_at: z.iso.datetime().describe('Until when actions may follow'),
+  action_id: z.string().nullable().describe('Null for a run that is no action'),
+  parent_run_id: z.string().nullable().describe('The run whose action it is'),
+  status: z.enum(['running', 'succeeded', 'failed']),
+  error: z
+    .object({
+      code: z.string(),
+      message: z.string(),
+      traceback: z.string().nullable().describe("The tool's own frames"),
+    })
+    .nullable(),
+  created_at: z.iso.datetime(),
+  created_by: z.string(),
+  ended_at: z.iso.datetime().nullable(),
+};
+
+/** A run among others. */
+const ToolRunSummaryDto = z.object(summary).meta({ id: 'ToolRunSummary' });
+
+/** A run with what it gave and said. */
+const ToolRunDto = z
+  .object({
+    ...summary,
+    inputs: z.unknown(),
+    outputs: z.unknown(),
+    next_actions: z.array(z.looseObject({ id: z.string() })),
+    stdout: z.string().describe('At most the first MiB'),
+    stderr: z.string().describe('At most the first MiB'),
+  })
+  .meta({ id: 'ToolRun' });
+
+function toSummaryDto(record: ToolRunSummary, now: Date): z.infer<typeof ToolRunSummaryDto> {
+  const run = shownRun(record, now);
+  return {
+    run_id: run.id,
+    tool_id: run.toolId,
+    version_id: run.versionId,
+    snapshot_id: run.snapshotId,
+    expires_at: run.snapshotExpiresAt.toISOString(),
+    action_id: run.actionId,
+    parent_run_id: run.parentRunId,
+    status: run.status,
+    error: run.error,
+    created_at: run.createdAt.toISOString(),
+    created_by: run.createdBy,
+    ended_at: run.endedAt?.toISOString() ?? null,
+  };
+}
+
+function toRunDto(run: ToolRunRecord, now: Date): z.infer<typeof ToolRunDto> {
+  return {
+    ...toSummaryDto(run, now),
+    inputs: run.inputs,
+    outputs: run.outputs,
+    next_actions: run.nextActions.map((action) => ({ ...action })),
+    stdout: run.stdout,
+    stderr: run.stderr,
+  };
+}
+
+export const runSandboxRoute = defineRoute({
+  id: 'runToolSandbox',
+  method: 'POST',
+  path: '/api/v1/editor/tool-versions/{version_id}/run-sandbox',
+  tag: 'Editor',
+  summary: 'Run what an editor holds, saved or not',
+  description:
+    'Answers once the run has ended, also where it has failed: `status` says how. What was run is kept as a snapshot until `expires_at`, for the actions that follow.',
+  access: 'caller',
+  draftLock: true,
+  params: ToolVersionPath,
+  body: {
+    form: {
+      snapshot: {
+        description: 'JSON object of fields of a version, in the place of the saved ones',
+        example: '{"source_code": "def run(inputs, context): return {\\"outputs\\": inputs}"}',
+      },
+      inputs: { description: 'JSON; {} without it', example: '{"n": 1}' },
+      files: { description: 'Files for this run alone', file: true, many: true },
+    },
+  },
+  responses: { 200: { description: 'The run, at its end', schema: ToolRunDto } },
+  streams: true,
+  errors: [
+    'tool_version_not_found',
+    'draft_locked',
+    'invalid_snapshot',
+    'snapshot_too_large',
+    'invalid_schema',
+    'invalid_inputs',
+    'snapshot_expired',
+    'snapshot_busy',
+    'too_many_tool_runs',
+    'quota_exceeded',
+  ],
+  async handle({ params, caller, headers, stream }, services) {
+    const token = lockToken(headers);
+    const { version_id: versionId } = params;
+    await mayRunSandbox(services, caller, versionId, token);
+    const run = await withRunForm({ headers, stream }, services.editor.snapshotMaxBytes, (request) =>
+      runSandbox(services, caller, versionId, token, request),
+    );
+    return json(200, toRunDto(run, services.clock.now()));
+  },
+});
+
+const Body = z
+  .strictObject({
+    snapshot_id: z.string().max(200).optional().describe('That of the run; required'),
+    action_id: z.string().min(1, 'must not be empty').max(128, 'at most 128 characters'),
+    inputs: z.unknown().optional().describe('JSON; {} without it'),
+  })
+  .meta({ id: 'StartActionRequest' });
+
+export const startActionRoute = defineRoute({
+  id: 'startToolAction',
+  method: 'POST',
+  path: '/api/v1/editor/tool-runs/{run_id}/start-action',
+  tag: 'Editor',
+  summary: 'Do next what a run has offered',
+  description:
+    'On the very code that was run, with its files and its state, whatever the editor has become since. Answers once the action has ended, as a run of its own.',
+  access: 'caller',
+  draftLock: true,
+  params: ToolRunPath,
+  body: Body,
+  responses: { 200: { description: 'The run of the action, at its end', schema: ToolRunDto } },
+  errors: [
+    'tool_run_not_found',
+    'snapshot_required',
+    'snapshot_mismatch',
+    'snapshot_expired',
+    'snapshot_busy',
+    'unknown_action',
+    'invalid_inputs',
+    'draft_locked',
+    'too_many_tool_runs',
+    'quota_exceeded',
+  ],
+  async handle({ params, body, caller, headers }, services) {
+    const { snapshot_id: snapshotId, action_id: actionId, inputs = {} } = body;
+    const run = await startAction(services, caller, params.run_id, lockToken(headers), {
+      snapshotId,
+      actionId,
+      inputs,
+    });
+    return json(200, toRunDto(run, services.clock.now()));
+  },
+});
+
+export const getToolRunRoute = defineRoute({
+  id: 'getToolRun',
+  method: 'GET',
+  path: '/api/v1/editor/tool-runs/{run_id}',
+  tag: 'Editor',
+  summary: 'Read a run of a tool',
+  access: 'caller',
+  params: ToolRunPath,
+  responses: { 200: { description: 'The run', schema: ToolRunDto } },
+  errors: ['tool_run_not_found'],
+  async handle({ params, caller }, services) {
+    const { found } = await findToolRun(services, caller, params.run_id);
+    return json(200, toRunDto(found, services.clock.now()));
+  },
+});
+
+export const listToolRunsRoute = defineRoute({
+  id: 'listToolRuns',
+  method: 'GET',
+  path: '/api/v1/editor/tool-runs',
+  tag: 'Editor',
+  summary: 'List the runs of a tool, newest first',
+  access: 'caller',
+  query: z.object({
+    tool_id: z.string().max(200),
+    limit: pageLimit,
+    after: z.string().max(500).optional().describe('`next` of the page before'),
+  }),
+  responses: {
+    200: {
+      description: 'A page of runs, without what they gave and said; `next` is null on the last one',
+      schema: z
+        .object({ runs: z.array(ToolRunSummaryDto), next: z.string().nullable() })
+        .meta({ id: 'ToolRunList' }),
+    },
+  },
+  errors: ['tool_not_found'],
+  async handle({ query, caller }, services) {
+    const { found } = await findTool(services, caller, query.tool_id);
+    const { items, next } = await services.records.editor.runs(found.id, query);
+    const now = services.clock.now();
+    return json(200, { runs: items.map((run) => toSummaryDto(run, now)), next });
+  },
+});

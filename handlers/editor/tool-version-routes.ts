@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import type { ToolVersionRecord } from '#core/editor/editor-store.ts';
+import { addVersion } from '#core/editor/change-tool.ts';
+import { findTool } from '#core/editor/find-tool.ts';
+import { defineRoute, json } from '../route.ts';
+import { ToolPath } from './tool-routes.ts';
+import { EDITOR_JSON_BYTES, PartialToolFields, shownToolFields, toFields, toSource } from './tool-routes.ts';
+
+/** Versions of one page: each may be megabytes of code. */
+const MOST = 20;
+const LIMIT = `must be a whole number from 1 to ${MOST}`;
+
+const VersionDto = z
+  .object({
+    version_id: z.string(),
+    tool_id: z.string(),
+    number: z.int().describe('1 for the first'),
+    created_at: z.iso.datetime(),
+    created_by: z.string(),
+    ...shownToolFields,
+  })
+  .meta({ id: 'ToolVersion' });
+
+export const listToolVersionsRoute = defineRoute({
+  id: 'listToolVersions',
+  method: 'GET',
+  path: '/api/v1/editor/tools/{tool_id}/versions',
+  tag: 'Editor',
+  summary: 'List the versions of a tool, newest first',
+  access: 'caller',
+  params: ToolPath,
+  query: z.object({
+    limit: z.coerce.number(LIMIT).int(LIMIT).min(1, LIMIT).max(MOST, LIMIT).default(MOST),
+    after: z.string().max(500).optional().describe('`next` of the page before'),
+  }),
+  responses: {
+    200: {
+      description: 'A page of versions; `next` is null on the last one',
+      schema: z
+        .object({ versions: z.array(VersionDto), next: z.string().nullable() })
+        .meta({ id: 'ToolVersionList' }),
+    },
+  },
+  errors: ['tool_not_found'],
+  async handle({ params, query, caller }, services) {
+    const { found } = await findTool(services, caller, params.tool_id);
+    const { items, next } = await services.records.editor.versions(found.id, query);
+    return json(200, { versions: items.map(toDto), next });
+  },
+});
+
+export const createToolVersionRoute = defineRoute({
+  id: 'createToolVersion',
+  method: 'POST',
+  path: '/api/v1/editor/tools/{tool_id}/versions',
+  tag: 'Editor',
+  summary: 'Add a version to a tool',
+  description: 'Fields that are left out come from the draft, which stays as it is.',
+  access: 'caller',
+  params: ToolPath,
+  body: PartialToolFields.meta({ id: 'CreateToolVersionRequest' }),
+  jsonBytes: EDITOR_JSON_BYTES,
+  responses: { 201: { description: 'Added', schema: VersionDto } },
+  errors: ['tool_not_found', 'invalid_schema'],
+  async handle({ params, body, caller }, services) {
+    return json(201, toDto(await addVersion(services, caller, params.tool_id, toSource(body))));
+  },
+});
+
+function toDto(version: ToolVersionRecord): z.infer<typeof VersionDto> {
+  return {
+    version_id: version.id,
+    tool_id: version.toolId,
+    number: version.number,
+    created_at: version.createdAt.toISOString(),
+    created_by: version.createdBy,
+    ...toFields(version),
+  };
+}

@@ -1,0 +1,66 @@
+import { posix } from 'node:path';
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
+import { delegatedProvider } from '#core/delegations/delegate-sandbox.ts';
+import { validatedTar } from '#core/tar/validate-tar.ts';
+import { persistWorkspace } from '#core/files/persist-workspace.ts';
+import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
+import { attachment } from '../http/response-headers.ts';
+import { defineRoute } from '../route.ts';
+import { FolderPath } from './folder-routes.ts';
+import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+
+export const downloadFolderRoute = defineRoute({
+  id: 'downloadFolder',
+  method: 'GET',
+  path: '/v1/sandbox/{id}/archive',
+  tag: 'Sandboxes',
+  summary: 'Download a folder',
+  description:
+    'As a plain tar with members `./…`, or as a zip. Symbolic links are links in both; devices, what lies beyond a link, mounted buckets and uploads under way are in neither; pipes are in the tar alone. What the sandbox’s user may not read is left out, and named in an entry of its own, `.porthole-unreadable-files`.',
+  access: 'caller',
+  class: 'heavy',
+  agents: true,
+  delegates: { scope: 'fs:read', enforces: 'paths' },
+  params: SandboxPath,
+  query: z.object({ path: FolderPath, format: z.enum(['tar', 'zip']).default('tar') }),
+  responses: { 200: { description: 'The archive', contentType: 'application/octet-stream' } },
+  streams: true,
+  errors: [
+    'path_outside_workspace',
+    'sandbox_not_found',
+    'workspace_read_not_found',
+    'sandbox_not_running',
+    'workspace_archive_read_error',
+    'exec_transport_error',
+  ],
+  async handle({ params, query: { path, format }, caller, signal }, services) {
+    const folder = resolveWorkspacePath(path, 'path');
+    const provider = delegatedProvider(services.provider, caller, folder);
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    const { tar } = await persistWorkspace(
+      { provider },
+      sandbox.id,
+      { path: folder, copiesHardLinks: format === 'zip' },
+      signal,
+    );
+    return {
+      statusCode: 200,
+      headers: {
+        'content-type': format === 'zip' ? 'application/zip' : 'application/x-tar',
+        'content-disposition': attachment(`${posix.basename(folder)}.${format}`),
+        'x-content-type-options': 'nosniff',
+      },
+      body:
+        format === 'zip'
+          ? (await loadZip()).zipOfTar(tar)
+          : Readable.from(validatedTar(tar), { objectMode: false }),
+    };
+  },
+});
+
+/** Most processes never make one. */
+function loadZip(): Promise<typeof import('./zip-of-tar.ts')> {
+  return import('./zip-of-tar.ts');
+}

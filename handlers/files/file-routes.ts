@@ -1,0 +1,213 @@
+import { posix } from 'node:path';
+import { z } from 'zod';
+import { delegatedProvider } from '#core/delegations/delegate-sandbox.ts';
+import { PortholeError } from '#core/errors.ts';
+import { deleteWorkspaceFile, moveWorkspaceFile } from '#core/files/guest-files.ts';
+import { readWorkspaceFile, writeWorkspaceFile } from '#core/files/workspace-files.ts';
+import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
+import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
+import { attachment } from '../http/response-headers.ts';
+import { checkSessionHeader } from '../processes/exec-session-routes.ts';
+import { defineRoute, json } from '../route.ts';
+import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+import { MAX_UPLOAD_BYTES, withUpload } from './upload-route.ts';
+
+const FilePath = SandboxPath.extend({
+  path: z
+    .string()
+    .describe(
+      'Absolute path without its leading slash, each segment percent-encoded, e.g. `workspace/a.txt`',
+    ),
+});
+
+/**
+ * The absolute path that the URL's tail names. It arrives still encoded, is decoded once and in
+ * full, and only then judged.
+ * @throws PortholeError `invalid_request`
+ */
+function absolutePath(encoded: string): string {
+  if (encoded === '') throw new PortholeError('invalid_request', 'file path must not be empty');
+  try {
+    return `/${decodeURIComponent(encoded)}`;
+  } catch {
+    throw new PortholeError(
+      'invalid_request',
+      `file path is not valid percent-encoded UTF-8: ${JSON.stringify(encoded.slice(0, 100))}`,
+    );
+  }
+}
+
+export const deleteFileRoute = defineRoute({
+  id: 'deleteFile',
+  method: 'DELETE',
+  path: '/v1/sandbox/{id}/file/{path}',
+  tag: 'Sandboxes',
+  summary: 'Delete a file or a folder',
+  description:
+    'A symbolic link is deleted itself; what it leads to stays. A folder that is not empty needs `recursive=true`. Sandboxes without a guest answer 501.',
+  access: 'caller',
+  agents: true,
+  delegates: { scope: 'fs:write', enforces: 'paths' },
+  params: FilePath,
+  query: z.object({ recursive: z.enum(['true', 'false']).default('false') }),
+  responses: {
+    200: {
+      description: 'Deleted',
+      schema: z.object({ ok: z.literal(true) }).meta({ id: 'DeleteFileResponse' }),
+    },
+  },
+  errors: [
+    'path_outside_workspace',
+    'sandbox_not_found',
+    'workspace_read_not_found',
+    'sandbox_not_running',
+    'workspace_archive_write_error',
+    'exec_transport_error',
+  ],
+  async handle({ params, query, caller, signal }, services) {
+    const path = resolveWorkspacePath(absolutePath(params.path), 'path');
+    const provider = delegatedProvider(services.provider, caller, path);
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    await deleteWorkspaceFile(provider, sandbox.id, path, query.recursive === 'true', signal);
+    services.publisher.publish(sandbox.id, 'file_deleted', { path });
+    return json(200, { ok: true });
+  },
+});
+
+const path = z.string().min(1).max(16_384);
+
+export const moveFileRoute = defineRoute({
+  id: 'moveFile',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/move',
+  tag: 'Sandboxes',
+  summary: 'Move or rename a file or a folder',
+  description:
+    'Missing folders are made. A symbolic link is moved itself. Sandboxes without a guest answer 501.',
+  access: 'caller',
+  agents: true,
+  delegates: { scope: 'fs:write', enforces: 'paths' },
+  params: SandboxPath,
+  body: z.strictObject({
+    from: path.describe('Relative to /workspace, or absolute below it').meta({ example: 'draft.md' }),
+    to: path.describe('Its new path').meta({ example: 'docs/final.md' }),
+    overwrite: z.boolean().default(false).describe('Whether a file at `to` is replaced; a folder never is'),
+  }),
+  responses: {
+    200: {
+      description: 'Moved',
+      schema: z
+        .object({ path: z.string().describe('Where it is now, absolute') })
+        .meta({ id: 'MoveResponse' }),
+    },
+  },
+  errors: [
+    'path_outside_workspace',
+    'sandbox_not_found',
+    'workspace_read_not_found',
+    'file_exists',
+    'sandbox_not_running',
+    'workspace_archive_write_error',
+    'exec_transport_error',
+  ],
+  async handle({ params, body, caller, signal }, services) {
+    const [from, to] = [resolveWorkspacePath(body.from, 'path'), resolveWorkspacePath(body.to, 'path')];
+    // Both are checked as they are written; the guest checks where links lead.
+    delegatedProvider(services.provider, caller, from);
+    const provider = delegatedProvider(services.provider, caller, to);
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    await moveWorkspaceFile(provider, sandbox.id, { from, to, overwrite: body.overwrite }, signal);
+    services.publisher.publish(sandbox.id, 'file_deleted', { path: from });
+    services.publisher.publish(sandbox.id, 'file_written', { path: to });
+    return json(200, { path: to });
+  },
+});
+
+export const readFileRoute = defineRoute({
+  id: 'readFile',
+  method: 'GET',
+  path: '/v1/sandbox/{id}/file/{path}',
+  tag: 'Sandboxes',
+  summary: 'Read a file',
+  access: 'caller',
+  agents: true,
+  delegates: { scope: 'fs:read', enforces: 'paths' },
+  bridge: true,
+  session: true,
+  params: FilePath,
+  responses: { 200: { description: 'The bytes of the file', contentType: 'application/octet-stream' } },
+  streams: true,
+  errors: [
+    'path_outside_workspace',
+    'sandbox_not_found',
+    'workspace_read_not_found',
+    'sandbox_not_running',
+    'exec_transport_error',
+  ],
+  async handle({ params, headers, caller, signal }, services) {
+    checkSessionHeader(headers);
+    const path = absolutePath(params.path);
+    const provider = delegatedProvider(services.provider, caller, path);
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    const { content, size } = await readWorkspaceFile({ provider }, sandbox.id, path, signal);
+    return {
+      statusCode: 200,
+      headers: {
+        'content-type': 'application/octet-stream',
+        // Whatever it is, a browser that is led here saves it, and shows nothing of it on this
+        // origin.
+        'content-disposition': attachment(posix.basename(path)),
+        'x-content-type-options': 'nosniff',
+        // So that a client notices an answer that breaks off.
+        ...(size !== undefined && { 'content-length': String(size) }),
+      },
+      body: content,
+    };
+  },
+});
+
+export const writeFileRoute = defineRoute({
+  id: 'writeFile',
+  method: 'PUT',
+  path: '/v1/sandbox/{id}/file/{path}',
+  tag: 'Sandboxes',
+  summary: 'Write a file',
+  description:
+    'The body is the raw bytes, at most 32 MiB. Missing folders are made; the file appears whole or not at all.',
+  access: 'caller',
+  agents: true,
+  delegates: { scope: 'fs:write', enforces: 'paths' },
+  bridge: true,
+  session: true,
+  params: FilePath,
+  body: 'stream',
+  responses: {
+    200: { description: 'Written', schema: z.object({ ok: z.literal(true) }).meta({ id: 'WriteResponse' }) },
+  },
+  streams: true,
+  errors: [
+    'path_outside_workspace',
+    'sandbox_not_found',
+    'sandbox_not_running',
+    'payload_too_large',
+    'workspace_archive_write_error',
+  ],
+  async handle({ params, caller, headers, stream, signal }, services) {
+    checkSessionHeader(headers);
+    const path = absolutePath(params.path);
+    const provider = delegatedProvider(services.provider, caller, path);
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    await withUpload({ headers, stream }, tooLarge, (content) =>
+      writeWorkspaceFile({ provider }, sandbox.id, path, content, signal),
+    );
+    services.publisher.publish(sandbox.id, 'file_written', { path: resolveWorkspacePath(path, 'path') });
+    return json(200, { ok: true });
+  },
+});
+
+function tooLarge(bytes: number): PortholeError {
+  return new PortholeError(
+    'payload_too_large',
+    `payload too large: ${bytes} bytes exceeds the ${MAX_UPLOAD_BYTES}-byte limit`,
+  );
+}

@@ -1,0 +1,89 @@
+import { Worker } from 'node:worker_threads';
+import { PortholeError } from '#core/errors.ts';
+import { filesOfListing, type Listing } from '#core/files/list-workspace-files.ts';
+import type { Job, ListingAsk, ListingSays } from './heavy-thread.ts';
+
+const MOST_ENTRIES = 10_000;
+/** Up to here, in bytes, parsing costs less than handing over: about 300 files. */
+const SMALL = 16_384;
+/** A thread that is not asked for so long ends. */
+const IDLE_MS = 30_000;
+const MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
+
+interface Waiting {
+  resolve(json: Buffer): void;
+  reject(error: Error): void;
+}
+
+/**
+ * One thread for all listings of this process: what waits for it waits in its queue, and not in the
+ * event loop.
+ */
+interface ListingThread {
+  readonly worker: Worker;
+  readonly waiting: Map<number, Waiting>;
+  idle: NodeJS.Timeout | undefined;
+}
+
+let thread: Promise<ListingThread> | undefined;
+let asked = 0;
+
+/** The answer to a listing, made beside the event loop. */
+export async function inListingThread(listing: Listing): Promise<Buffer> {
+  if (listing.said.length <= SMALL) return listingJson(listing);
+  const { worker, waiting, idle } = await (thread ??= begin());
+  clearTimeout(idle);
+  const id = (asked += 1);
+  return new Promise((resolve, reject) => {
+    waiting.set(id, { resolve, reject });
+    worker.ref();
+    worker.postMessage({ id, listing } satisfies ListingAsk, []);
+  });
+}
+
+async function begin(): Promise<ListingThread> {
+  const { HEAVY_THREAD, JOB } = await import('./heavy-thread.ts');
+  const worker = new Worker(HEAVY_THREAD, {
+    workerData: { [JOB]: 'listing' satisfies Job },
+    resourceLimits: MEMORY,
+    env: {},
+  });
+  const begun: ListingThread = { worker, waiting: new Map(), idle: undefined };
+  const { waiting } = begun;
+  const over = (error: Error) => {
+    thread = undefined;
+    for (const each of waiting.values()) each.reject(error);
+    waiting.clear();
+  };
+  worker.on('message', (said: ListingSays) => {
+    const found = waiting.get(said.id);
+    waiting.delete(said.id);
+    if (said.kind === 'json') found?.resolve(Buffer.from(said.bytes.buffer));
+    else found?.reject(new PortholeError(said.code, said.message));
+    if (waiting.size > 0) return;
+    // It keeps no process alive that has nothing to ask of it.
+    worker.unref();
+    begun.idle = setTimeout(() => {
+      thread = undefined;
+      void worker.terminate();
+    }, IDLE_MS).unref();
+  });
+  worker.once('error', over);
+  worker.once('exit', (code) => over(new Error(`the thread of listings ended with ${code}`)));
+  return begun;
+}
+
+/** The answer to a listing: synchronous work that takes milliseconds for each thousand entries. */
+export function listingJson(listing: Listing): Buffer {
+  const { entries, isCut } = filesOfListing(listing, MOST_ENTRIES);
+  const answer = {
+    entries: entries.map(({ size, mtime, mode, ...entry }) => ({
+      ...entry,
+      size: size ?? null,
+      mtime: mtime?.toISOString() ?? null,
+      mode: mode.toString(8).padStart(4, '0'),
+    })),
+    truncated: isCut,
+  };
+  return Buffer.from(JSON.stringify(answer));
+}

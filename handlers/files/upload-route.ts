@@ -1,0 +1,121 @@
+import type { Readable } from 'node:stream';
+import { z } from 'zod';
+import { PortholeError } from '#core/errors.ts';
+import { type UploadedFile, uploadFiles } from '#core/files/upload-files.ts';
+import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
+import { limitedStream } from '../http/limited-stream.ts';
+import { type MultipartPart, multipartParts } from '../http/multipart.ts';
+import { defineRoute, json } from '../route.ts';
+import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+import { FolderPath } from './folder-routes.ts';
+
+/** 32 MiB, the bridge's limit for a file and for an archive. */
+export const MAX_UPLOAD_BYTES = 33_554_432;
+
+/**
+ * Hands the raw body of a request to `use`, as a stream that fails beyond 32 MiB. An announced
+ * length that is too long is refused before anything is read.
+ * @param tooLarge in the words of the route
+ */
+export async function withUpload<T>(
+  {
+    headers,
+    stream,
+  }: {
+    readonly headers: Readonly<Record<string, string | undefined>>;
+    readonly stream: () => Readable;
+  },
+  tooLarge: (bytes: number) => PortholeError,
+  use: (content: Readable) => Promise<T>,
+): Promise<T> {
+  const announced = Number(headers['content-length'] ?? 0);
+  if (announced > MAX_UPLOAD_BYTES) throw tooLarge(announced);
+  const content = limitedStream(stream(), {
+    bytes: MAX_UPLOAD_BYTES,
+    tooLarge,
+    cutOff: () => new PortholeError('invalid_request', 'The upload was cut off: send it again.'),
+  });
+  try {
+    return await use(content);
+  } finally {
+    // What was not read must not hold the connection back.
+    content.destroy();
+  }
+}
+
+const LIMITS = {
+  // One, so that it can be named.
+  fields: 1,
+  fieldBytes: 0,
+  files: 1_000,
+  fileBytes: MAX_UPLOAD_BYTES,
+  totalBytes: 268_435_456,
+};
+
+export const uploadFilesRoute = defineRoute({
+  id: 'uploadFiles',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/files',
+  tag: 'Sandboxes',
+  summary: 'Upload many files',
+  description:
+    'All or none. The filename of each part is its path below `path`, which must not leave it. At most 1,000 files of 32 MiB each, and 256 MiB in all. Missing folders are made, files that are there are replaced.',
+  access: 'caller',
+  class: 'heavy',
+  agents: true,
+  delegates: { scope: 'fs:write' },
+  params: SandboxPath,
+  query: z.object({ path: FolderPath }),
+  body: {
+    form: {
+      files: {
+        description: 'Each with a filename; the name of the part says nothing',
+        file: true,
+        many: true,
+        required: true,
+      },
+    },
+  },
+  responses: {
+    200: {
+      description: 'What was written, in the order of the form',
+      schema: z
+        .object({
+          files: z.array(
+            z.object({ path: z.string().describe('Absolute'), size: z.number().int().describe('In bytes') }),
+          ),
+        })
+        .meta({ id: 'UploadedFiles' }),
+    },
+  },
+  streams: true,
+  errors: [
+    'path_outside_workspace',
+    'sandbox_not_found',
+    'sandbox_not_running',
+    'payload_too_large',
+    'workspace_archive_write_error',
+    'exec_transport_error',
+  ],
+  async handle({ params, query: { path }, caller, headers, stream, signal }, services) {
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    const files = onlyFiles(multipartParts({ headers, stream }, LIMITS));
+    const written = await uploadFiles(services, sandbox.id, path, files, signal);
+    for (const file of written) services.publisher.publish(sandbox.id, 'file_written', { path: file.path });
+    return json(200, { files: written });
+  },
+});
+
+async function* onlyFiles(
+  parts: AsyncIterable<MultipartPart>,
+): AsyncGenerator<UploadedFile, void, undefined> {
+  for await (const { name, filename, stream } of parts) {
+    if (filename === undefined) {
+      throw new PortholeError(
+        'invalid_request',
+        `The part ${JSON.stringify(name.slice(0, 100))} has no filename: only files are taken.`,
+      );
+    }
+    yield { filename, stream };
+  }
+}

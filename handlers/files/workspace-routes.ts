@@ -1,0 +1,109 @@
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import { PortholeError } from '#core/errors.ts';
+import { hydrateWorkspace } from '#core/files/hydrate-workspace.ts';
+import { persistWorkspace } from '#core/files/persist-workspace.ts';
+import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
+import { validatedBytes } from '#core/tar/validate-tar.ts';
+import { defineRoute, json } from '../route.ts';
+import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+import { MAX_UPLOAD_BYTES, withUpload } from './upload-route.ts';
+
+const Hydrated = z
+  .object({
+    ok: z.literal(true),
+    outside_links: z
+      .object({
+        total: z.number().int(),
+        links: z.array(z.object({ path: z.string(), target: z.string() })).describe('The first 1,000'),
+      })
+      .optional()
+      .describe('Links that lead out of /workspace, to anything but programs of the image. None: no field'),
+  })
+  .meta({ id: 'HydrateResponse' });
+
+export const hydrateWorkspaceRoute = defineRoute({
+  id: 'hydrateWorkspace',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/hydrate',
+  tag: 'Sandboxes',
+  summary: 'Unpack a tar over the workspace',
+  description:
+    'A plain tar of at most 32 MiB. Files that are there are replaced, others stay. One with entries that leave /workspace is refused, and nothing of it is unpacked. Symbolic links stay links, wherever they lead, and are never followed; the answer names those that lead out of /workspace.',
+  access: 'caller',
+  class: 'heavy',
+  agents: true,
+  delegates: { scope: 'fs:write' },
+  bridge: true,
+  params: SandboxPath,
+  body: 'stream',
+  responses: {
+    200: { description: 'Unpacked', schema: Hydrated },
+  },
+  streams: true,
+  errors: [
+    'path_outside_workspace',
+    'sandbox_not_found',
+    'sandbox_not_running',
+    'workspace_archive_write_error',
+    'exec_transport_error',
+  ],
+  async handle({ params, caller, headers, stream, signal }, services) {
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    const outside = await withUpload({ headers, stream }, tooLarge, (content) =>
+      hydrateWorkspace(services, sandbox.id, content, {}, signal),
+    );
+    services.publisher.publish(sandbox.id, 'file_written', { path: '/workspace' });
+    return json(200, { ok: true, ...(outside.total > 0 && { outside_links: outside }) });
+  },
+});
+
+/** 400 and not 413, as the bridge has it. */
+function tooLarge(bytes: number): PortholeError {
+  return new PortholeError(
+    'invalid_request',
+    `tar payload too large: ${bytes} bytes exceeds the ${MAX_UPLOAD_BYTES}-byte limit`,
+  );
+}
+
+export const persistWorkspaceRoute = defineRoute({
+  id: 'persistWorkspace',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/persist',
+  tag: 'Sandboxes',
+  summary: 'Download the workspace as a tar',
+  description:
+    'A plain tar with members `./…`. Mounted buckets are not in it. What the sandbox’s user may not read is left out, and named in its last member, `./.porthole-unreadable-files`.',
+  access: 'caller',
+  class: 'heavy',
+  agents: true,
+  delegates: { scope: 'fs:read' },
+  bridge: true,
+  params: SandboxPath,
+  query: z.object({
+    excludes: z
+      .string()
+      .optional()
+      .describe('Paths below /workspace to leave out, comma-separated')
+      .meta({ example: 'node_modules,.venv' }),
+  }),
+  responses: { 200: { description: 'The archive', contentType: 'application/octet-stream' } },
+  streams: true,
+  errors: [
+    'sandbox_not_found',
+    'sandbox_not_running',
+    'workspace_archive_read_error',
+    'exec_transport_error',
+  ],
+  async handle({ params, query, caller, signal }, services) {
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    const excludes = query.excludes === undefined ? [] : query.excludes.split(',');
+    const { tar } = await persistWorkspace(services, sandbox.id, { excludes }, signal);
+    const body = Readable.from(validatedBytes(tar, { remembers: 'none' }), { objectMode: false });
+    return {
+      statusCode: 200,
+      headers: { 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' },
+      body,
+    };
+  },
+});

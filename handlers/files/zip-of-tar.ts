@@ -1,0 +1,128 @@
+import { once } from 'node:events';
+import { Readable } from 'node:stream';
+import { Worker } from 'node:worker_threads';
+import { PortholeError } from '#core/errors.ts';
+import type { TarHeader } from '#core/tar/tar-header.ts';
+import { type ZipEntry, ZipWriter } from '#core/tar/zip-writer.ts';
+import { validatedEntries } from '#core/tar/validate-tar.ts';
+import type { Job, ZipAnswer, ZipSays } from './heavy-thread.ts';
+
+/** Of what kind an entry is, in the upper bits of its mode, as Unix and so zip have it. */
+const FILE = 0o100000;
+const FOLDER = 0o040000;
+const LINK = 0o120000;
+/**
+ * The times that zip can tell, in seconds since 1970: those of its own field begin in 1980, those
+ * of its extra field end in 2038.
+ */
+const FIRST_TIME = 315_532_800;
+const LAST_TIME = 2_147_483_647;
+
+/** Of a thread that makes a zip, in MiB: its own, so that no archive takes the memory of others. */
+const MEMORY = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4, stackSizeMb: 4 };
+
+/**
+ * A tar that comes out of a sandbox as a zip, as it comes: one entry at a time, each compressed on
+ * its way, at the pace of its reader, in a thread. Symbolic links are stored as links, as Info-ZIP
+ * does; pipes and hard links are left out, and so is what `validatedTar` leaves out.
+ */
+export function zipOfTar(tar: Readable): Readable {
+  const pieces = threadPieces(tar);
+  const output = new Readable({
+    read() {
+      pieces.next().then(
+        ({ value, done }) => this.push(done === true ? null : value),
+        (error: Error) => this.destroy(error),
+      );
+    },
+    destroy(error, done) {
+      // A tar that stalls would keep the generator waiting.
+      tar.destroy();
+      done(error);
+    },
+  });
+  output.once('close', () => void pieces.return().catch(() => undefined));
+  return output;
+}
+
+/**
+ * The thread asks, one thing at a time: so it never gets more than it can take, nor sends more than
+ * is read.
+ */
+async function* threadPieces(tar: Readable): AsyncGenerator<Uint8Array, void, undefined> {
+  const { HEAVY_THREAD, JOB } = await import('./heavy-thread.ts');
+  const thread = new Worker(HEAVY_THREAD, {
+    workerData: { [JOB]: 'zip' satisfies Job },
+    resourceLimits: MEMORY,
+    env: {},
+  });
+  const ended = new AbortController();
+  const end = (error: Error) => ended.abort(error);
+  thread.once('error', end);
+  thread.once('exit', (code) => end(new Error(`the thread of a zip ended with ${code}`)));
+  tar.once('error', end);
+  const answer = (value: ZipAnswer) => thread.postMessage(value, []);
+  const source = (tar as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const [said] = (await once(thread, 'message', { signal: ended.signal })) as [ZipSays];
+      if (said.kind === 'done') return;
+      if (said.kind === 'failed') throw new PortholeError(said.code, said.message);
+      if (said.kind === 'piece') {
+        yield said.bytes;
+        answer({ kind: 'taken' });
+      } else {
+        const { value, done } = await source.next();
+        answer(done === true ? { kind: 'end' } : { kind: 'tar', bytes: value });
+      }
+    }
+  } catch (error) {
+    throw ended.signal.aborted ? (ended.signal.reason as Error) : error;
+  } finally {
+    await thread.terminate();
+  }
+}
+
+export async function* zipPieces(tar: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  const zip = new ZipWriter();
+  try {
+    let isOpen = false;
+    for await (const piece of validatedEntries(tar)) {
+      if ('contents' in piece) {
+        if (isOpen) await zip.write(piece.contents);
+      } else {
+        const entry = zipEntry(piece.entry);
+        isOpen = entry !== undefined && piece.entry.type === 'file';
+        if (entry !== undefined) await zip.begin(entry);
+        if (piece.entry.type === 'symlink') await zip.write(Buffer.from(piece.entry.linkName, 'latin1'));
+      }
+      const ready = zip.take();
+      if (ready !== undefined) yield ready;
+    }
+    yield* zip.finish();
+  } finally {
+    zip.destroy();
+  }
+}
+
+function zipEntry({ name, linkName, type, size, mode, mtime }: TarHeader): ZipEntry | undefined {
+  const path = zipPath(name);
+  if (path === '') return undefined;
+  const at = Math.min(Math.max(mtime, FIRST_TIME), LAST_TIME);
+  if (type === 'directory') {
+    return { path: `${path}/`, mode: FOLDER | mode, mtime: at, size: 0, isCompressed: false };
+  }
+  if (type === 'symlink') {
+    return { path, mode: LINK | 0o777, mtime: at, size: linkName.length, isCompressed: false };
+  }
+  return type === 'file' ? { path, mode: FILE | mode, mtime: at, size, isCompressed: true } : undefined;
+}
+
+/** In zip a backslash and a colon behind the first letter mean something on some systems. */
+function zipPath(name: string): string {
+  const parts = Buffer.from(name, 'latin1')
+    .toString('utf8')
+    .split('/')
+    .filter((part) => part !== '' && part !== '.');
+  return parts.map((part) => part.replace(/\\/g, '_').replace(/^([A-Za-z]):/, '$1_')).join('/');
+}

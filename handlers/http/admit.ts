@@ -1,0 +1,104 @@
+import { Readable } from 'node:stream';
+import { type Caller, SERVICE } from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
+import { type FairLimits, FairQueue, type Place } from '#core/shared/concurrency.ts';
+import type { Route, RouteClass } from '../route.ts';
+import type { HttpEvent, HttpResponse } from './http-event.ts';
+
+/** The event on its way through the chain: each step adds what it found out. */
+export interface ChainEvent extends HttpEvent {
+  caller?: Caller;
+  input?: { readonly params: unknown; readonly query: unknown; readonly body: unknown };
+}
+
+/** What middy hands to each step. */
+interface ChainRequest {
+  event: ChainEvent;
+  response: HttpResponse | undefined;
+  error: unknown;
+}
+
+/** A middy middleware over our events. */
+export interface Step {
+  readonly before?: (request: ChainRequest) => void | Promise<void>;
+  readonly after?: (request: ChainRequest) => void | Promise<void>;
+  readonly onError?: (request: ChainRequest) => void | Promise<void>;
+}
+
+export interface RequestLimits extends Readonly<Record<RouteClass, FairLimits>> {
+  /** Different wrong keys and tokens from one address. */
+  readonly wrongSecretsPerMinute: number;
+}
+
+/** How many requests of each class are under way, in all functions of this process. */
+export type Admission = Readonly<Record<RouteClass, FairQueue>>;
+
+export function createAdmission({
+  cheap,
+  heavy,
+  stream,
+}: Omit<RequestLimits, 'wrongSecretsPerMinute'>): Admission {
+  return { cheap: new FairQueue(cheap), heavy: new FairQueue(heavy), stream: new FairQueue(stream) };
+}
+
+/**
+ * Lets a request begin when its owner has a place in the class of its route. The place is held
+ * until the answer has gone: the body of an event stream or a download, the WebSocket of a
+ * terminal.
+ * @throws PortholeError `too_many_requests`
+ */
+export function admit(admission: () => Admission, route: Pick<Route, 'class' | 'body'>): Step {
+  const kind = route.class ?? 'cheap';
+  const places = new WeakMap<object, Place>();
+  return {
+    before: async ({ event }) => {
+      if (event.caller === undefined) return;
+      const owner = ownerOf(event.caller);
+      const place = await admission()[kind].enter(owner, () => event.signal, mostOf(event.caller));
+      if (place === undefined) throw tooMany(kind);
+      // How long a body takes is up to its client.
+      if (route.body === 'stream' || (typeof route.body === 'object' && 'form' in route.body)) place.begun();
+      places.set(event, place);
+    },
+    after: ({ event, response }) => {
+      const place = places.get(event);
+      if (place === undefined) return;
+      place.begun();
+      const { signal } = event;
+      if (response?.body instanceof Readable) response.body.once('close', () => place.end());
+      else if (response?.upgrade === undefined || signal === undefined || signal.aborted) place.end();
+      // The signal of a WebSocket is aborted when its connection ends.
+      else signal.addEventListener('abort', () => place.end(), { once: true });
+    },
+    onError: ({ event }) => places.get(event)?.end(),
+  };
+}
+
+/**
+ * Agents count as the owner of their run. A delegate is limited by the sandbox: its owner may have
+ * given it to a service with users of its own.
+ */
+function ownerOf(caller: Caller): string {
+  if (caller.kind === 'delegate') return JSON.stringify(['sandbox', caller.sandboxId]);
+  if (caller.kind === 'person') return JSON.stringify(['person', caller.org, caller.user]);
+  const { owner } = caller;
+  return JSON.stringify(owner === undefined ? ['run', caller.runId] : ['person', owner.org, owner.user]);
+}
+
+/** The service key acts for many people: only what is left for all binds it. */
+function mostOf(caller: Caller): number | undefined {
+  return caller.kind === 'person' && caller.user === SERVICE.user ? Number.POSITIVE_INFINITY : undefined;
+}
+
+const WHAT: Readonly<Record<RouteClass, string>> = {
+  cheap: 'requests',
+  heavy: 'listings, archives and transfers',
+  stream: 'event streams, commands and terminals',
+};
+
+function tooMany(kind: RouteClass): PortholeError {
+  return new PortholeError(
+    'too_many_requests',
+    `You have too many ${WHAT[kind]} open at once: end some, or try again in a few seconds.`,
+  );
+}

@@ -1,0 +1,166 @@
+import {
+  type Agent,
+  type Caller,
+  credentialOf,
+  type Delegate,
+  type Person,
+  superiorOf,
+} from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { Authenticator } from '#core/auth/authenticator.ts';
+import type { Sessions } from '#core/auth/sign-in.ts';
+import { limitInTheWay } from '#core/delegations/delegation-store.ts';
+import type { GuessLimit } from '#core/auth/guess-limit.ts';
+import type { HttpEvent } from './http-event.ts';
+import type { Route } from '../route.ts';
+import { cookieOf, sessionCookie } from '../auth/session-cookie.ts';
+import type { Step } from './admit.ts';
+
+/**
+ * Finds out who calls. A credential that is presented is always judged, so a bad one never falls
+ * back to `local`.
+ * @throws PortholeError `unauthorized`; `forbidden` for an agent, or a delegate, on a route that is
+ * not for them
+ */
+export async function identify(
+  authenticator: Authenticator,
+  route: Pick<Route, 'access' | 'agents' | 'delegates' | 'socket' | 'summary'>,
+  event: HttpEvent,
+  publicOrigin?: string,
+): Promise<Caller | undefined> {
+  if (route.access === 'anyone') return undefined;
+  const credential = presentedCredential(event, route);
+  if (credential === undefined) {
+    const person = await personOfSession(authenticator.sessions, event, publicOrigin);
+    if (person !== undefined) return person;
+    if (authenticator.withoutCredential !== undefined) return authenticator.withoutCredential;
+    if (route.access === 'local' && comesFromThisMachine(event)) return undefined;
+    throw new PortholeError('unauthorized', 'Unauthorized');
+  }
+  const caller = await authenticator.authenticate(credential);
+  if (caller === undefined) throw new PortholeError('unauthorized', 'Unauthorized');
+  if (caller.kind === 'agent' && route.agents !== true) throw notFor(caller, route);
+  if (caller.kind === 'delegate') checkDelegate(caller, route, event.pathParameters?.['id']);
+  return caller;
+}
+
+/**
+ * Whose session the browser shows, after `guardOrigin` has refused what other sites sent. What
+ * changes something, and a WebSocket, must name the origin it comes from besides: browsers do, and
+ * what does not could be anything that a browser was led to.
+ */
+async function personOfSession(
+  sessions: Sessions | undefined,
+  { headers, requestContext, handshake }: HttpEvent,
+  publicOrigin: string | undefined,
+): Promise<Person | undefined> {
+  const sealed = cookieOf(headers['cookie'], sessionCookie(publicOrigin));
+  if (sessions === undefined || sealed === undefined) return undefined;
+  const isSafe = ['GET', 'HEAD'].includes(requestContext.http.method) && handshake === undefined;
+  if (!isSafe && headers['origin'] === undefined) {
+    throw new PortholeError(
+      'origin_not_allowed',
+      'A request with the session of a browser must have the Origin header: programs send Authorization: Bearer <key>.',
+    );
+  }
+  return sessions.authenticate(sealed);
+}
+
+function notFor(caller: Agent | Delegate, { summary }: Pick<Route, 'summary'>): PortholeError {
+  return new PortholeError(
+    'forbidden',
+    `${credentialOf(caller)} cannot do this (${summary}): ask ${superiorOf(caller)}.`,
+  );
+}
+
+/**
+ * What a delegate may do at all, before anything else of the request is looked at: a route that
+ * says nothing of delegates is not for them.
+ * @throws PortholeError `forbidden`
+ */
+function checkDelegate(
+  caller: Delegate,
+  route: Pick<Route, 'delegates' | 'summary'>,
+  sandboxId: string | undefined,
+): void {
+  const { delegates } = route;
+  if (delegates === undefined) throw notFor(caller, route);
+  if (sandboxId !== caller.sandboxId) {
+    throw new PortholeError(
+      'forbidden',
+      `This credential is good for sandbox ${caller.sandboxId} alone: ask the owner of the other one for another.`,
+    );
+  }
+  const { scope, enforces } = delegates;
+  if (!caller.grant.scopes.includes(scope)) {
+    throw new PortholeError(
+      'forbidden',
+      `This credential has no scope ${scope}, only ${caller.grant.scopes.join(', ')}: ask ${superiorOf(caller)} for one that has.`,
+    );
+  }
+  const limit = limitInTheWay(caller.grant, scope, enforces);
+  if (limit !== undefined) {
+    throw new PortholeError(
+      'forbidden',
+      `This credential is good for certain ${limit} alone, which cannot be kept to here (${route.summary}): ask ${superiorOf(caller)} for one without ${limit}.`,
+    );
+  }
+}
+
+/**
+ * The bearer token; the empty string stands for a credential that is there but has no readable
+ * form.
+ */
+function presentedCredential(
+  event: HttpEvent,
+  { access, socket }: Pick<Route, 'access' | 'socket'>,
+): string | undefined {
+  const query = new URLSearchParams(access === 'key' || socket === true ? event.rawQueryString : '');
+  const header = event.headers['authorization'] ?? (socket === true ? query.get('authorization') : null);
+  if (header !== null) return /^bearer +(\S+)$/i.exec(header)?.[1] ?? '';
+  return (access === 'key' ? query.get('token') : null) ?? undefined;
+}
+
+/** What proxies add. Behind one on the same machine every request comes from a loopback address. */
+const FORWARDED = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'];
+
+function comesFromThisMachine({ headers, requestContext }: HttpEvent): boolean {
+  const address = requestContext.http.sourceIp;
+  if (FORWARDED.some((name) => headers[name] !== undefined)) return false;
+  return address !== undefined && (/^(::ffff:)?127\./.test(address) || address === '::1');
+}
+
+/** @throws as `identify` does, and PortholeError `too_many_requests` for an address that guesses */
+export function authenticate(
+  services: { readonly authenticator: Authenticator; readonly guesses: GuessLimit },
+  route: Route,
+  publicOrigin?: string,
+): Step {
+  return {
+    before: async ({ event }) => {
+      const credential = route.access === 'anyone' ? undefined : presentedCredential(event, route);
+      const { sourceIp } = event.requestContext.http;
+      if (credential !== undefined) checkGuesses(services.guesses, sourceIp, credential);
+      try {
+        const caller = await identify(services.authenticator, route, event, publicOrigin);
+        if (caller !== undefined) event.caller = caller;
+        if (credential !== undefined) services.guesses.right(credential);
+      } catch (error) {
+        const isWrong = error instanceof PortholeError && error.code === 'unauthorized';
+        if (isWrong && credential !== undefined) services.guesses.wrong(sourceIp, credential);
+        throw error;
+      }
+    },
+  };
+}
+
+/** @throws PortholeError `too_many_requests` */
+export function checkGuesses(guesses: GuessLimit, address: string | undefined, secret: string): void {
+  const seconds = guesses.blockedFor(address, secret);
+  if (seconds === 0) return;
+  throw new PortholeError(
+    'too_many_requests',
+    `Too many wrong keys or tokens came from your address: try again in ${seconds} seconds.`,
+    { retryAfterSeconds: seconds },
+  );
+}

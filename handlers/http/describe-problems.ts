@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { closestName } from '#core/sandboxes/closest-name.ts';
+
+/**
+ * Fields whose value an error never repeats: what they are called may say nothing of it below
+ * `env`.
+ */
+const SECRET = /^env\.|token|secret|key|credential|password|authorization/i;
+
+/**
+ * One sentence a problem: where, what was expected, what was got. All problems at once, so that
+ * nobody has to find them one by one.
+ */
+export function describeProblems(
+  error: z.ZodError,
+  input: unknown,
+  where: string,
+  schema: z.core.$ZodType,
+): string {
+  return error.issues.map((issue) => describe(issue, input, where, schema)).join(' ');
+}
+
+/**
+ * The names of an object's fields, those of nested objects by `path`; none where the schema is no
+ * object.
+ */
+export function fieldsOf(schema: z.core.$ZodType | undefined, path: readonly PropertyKey[] = []): string[] {
+  let at = schema;
+  for (;;) {
+    if (at instanceof z.ZodObject) {
+      const [first, ...rest] = path;
+      if (first === undefined) return Object.keys(at.shape);
+      return fieldsOf(at.shape[String(first)] as z.core.$ZodType | undefined, rest);
+    }
+    if (at instanceof z.ZodArray) return fieldsOf(at.element, path.slice(1));
+    if (at instanceof z.ZodOptional || at instanceof z.ZodNullable || at instanceof z.ZodDefault)
+      at = at.unwrap();
+    else if (at instanceof z.ZodPipe) at = at.in;
+    else return [];
+  }
+}
+
+function describe(issue: z.core.$ZodIssue, input: unknown, where: string, schema: z.core.$ZodType): string {
+  if (issue.code === 'unrecognized_keys') {
+    const known = fieldsOf(schema, issue.path);
+    const parent = issue.path.length === 0 ? where : issue.path.map(String).join('.');
+    const names = issue.keys.map((key) => {
+      const close = closestName(key, known);
+      return `${JSON.stringify(key.slice(0, 60))}${close === undefined ? '' : ` (did you mean ${JSON.stringify(close)}?)`}`;
+    });
+    return `${parent}: unknown field${names.length > 1 ? 's' : ''} ${names.join(', ')}.`;
+  }
+  if (issue.code === 'invalid_key') {
+    const parent = issue.path.slice(0, -1).map(String).join('.') || where;
+    const key = JSON.stringify(String(issue.path.at(-1)).slice(0, 100));
+    return `${parent}: ${issue.issues.map(({ message }) => message).join(', ')}, got ${key}.`;
+  }
+  const name = issue.path.length === 0 ? where : issue.path.map(String).join('.');
+  const got = name !== where && SECRET.test(name) ? '' : valueAt(input, issue.path);
+  // zod says the type it got; we say the value.
+  const message = issue.message
+    .replace(/^Invalid input: (expected [^,]+), received .*$/, '$1')
+    .replace(/\.$/, '');
+  // A sentence of its own, in the words that clients of the bridge know.
+  if (message.startsWith(`${name} `)) return message;
+  return `${name}: ${message}${got}.`;
+}
+
+function valueAt(input: unknown, path: readonly PropertyKey[]): string {
+  let value = input;
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null) return '';
+    value = (value as Record<PropertyKey, unknown>)[key];
+  }
+  if (value === undefined) return ', got nothing';
+  if (typeof value === 'object' && value !== null)
+    return Array.isArray(value) ? ', got an array' : ', got an object';
+  const text = JSON.stringify(value);
+  return `, got ${text.length > 100 ? `${text.slice(0, 100)}…` : text}`;
+}

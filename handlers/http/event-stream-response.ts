@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { PortholeError } from '#core/errors.ts';
+import type { EventStreamOptions } from '#core/runs/event-log.ts';
+import type { Services } from '../services.ts';
+
+/** The id of an event, as its number. Nine digits are more than any story has. */
+export const EventId = z
+  .string()
+  .regex(/^\d{1,9}$/, 'must be the id of an event')
+  .transform(Number);
+
+/**
+ * Keeps what stands in between from taking the silence for a dead connection, and shows dead
+ * connections for what they are.
+ */
+const QUIET_MS = 15_000;
+/** After this long the client comes back by itself, and its credential is judged anew. */
+const LONGEST_MS = 3_600_000;
+
+/** What comes first: how long a client waits before it comes back. */
+export const FIRST_FRAME = 'retry: 1000\n\n';
+export const QUIET_FRAME = ': heartbeat\n\n';
+
+export const EVENT_STREAM_HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache',
+  'x-accel-buffering': 'no',
+} as const;
+
+/**
+ * From where a client goes on, and for how long.
+ * @param query `after` of the query; the header wins
+ * @throws PortholeError `invalid_request`
+ */
+export function followingOf(
+  { clock, stopping }: Pick<Services, 'clock' | 'stopping'>,
+  id: string,
+  {
+    headers,
+    query,
+    signal,
+  }: {
+    readonly headers: Readonly<Record<string, string | undefined>>;
+    readonly query: number | undefined;
+    readonly signal: AbortSignal | undefined;
+  },
+): EventStreamOptions {
+  return {
+    id,
+    after: lastEventId(headers['last-event-id']) ?? query ?? 0,
+    quietMs: QUIET_MS,
+    until: new Date(clock.now().getTime() + LONGEST_MS),
+    signals: [signal, stopping],
+  };
+}
+
+function lastEventId(header: string | undefined): number | undefined {
+  if (header === undefined || header === '') return undefined;
+  const { success, data } = EventId.safeParse(header);
+  if (success) return data;
+  throw new PortholeError(
+    'invalid_request',
+    `Last-Event-ID: must be the id of an event, got ${JSON.stringify(header.slice(0, 40))}.`,
+  );
+}

@@ -1,0 +1,66 @@
+import { PortholeError } from '#core/errors.ts';
+import { checkSandboxId } from '#core/sandboxes/sandbox-owner.ts';
+import type { Step } from './admit.ts';
+
+/** `/v1/sandbox/{id}…` */
+const ID_SEGMENT = 3;
+
+/**
+ * As the bridge does, the id in the URL is judged before the credential, as it stands there:
+ * percent-encoding is no way to write one.
+ * @throws PortholeError `invalid_request`
+ */
+export function checkBridgeId(): Step {
+  return {
+    before: ({ event }) => {
+      checkSandboxId(event.rawPath.split('/')[ID_SEGMENT] ?? '');
+    },
+  };
+}
+
+/**
+ * Refuses calls that a browser makes for another site. Previews run in the same browser as the API,
+ * so a page of a preview (or any page, while no key is configured) could otherwise act as the
+ * person in front of it. Programs send neither header and pass.
+ * @param page whether a person may come here by a link from elsewhere
+ */
+export function checkOrigin(
+  headers: Readonly<Record<string, string | undefined>>,
+  {
+    page = false,
+    publicOrigin,
+  }: { readonly page?: boolean | undefined; readonly publicOrigin?: string | undefined },
+): void {
+  const origin = headers['origin'];
+  if (origin !== undefined && origin !== publicOrigin && !isOriginOf(origin, headers['host'], publicOrigin)) {
+    throw new PortholeError(
+      'origin_not_allowed',
+      `Requests from the origin ${JSON.stringify(origin.slice(0, 100))} are not accepted here: call the API from its own origin or from a program.`,
+    );
+  }
+  const site = headers['sec-fetch-site'];
+  if (site === undefined || site === 'same-origin' || site === 'none') return;
+  const isLink = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document';
+  if (page && isLink) return;
+  throw new PortholeError(
+    'origin_not_allowed',
+    `Requests with Sec-Fetch-Site: ${site.slice(0, 40)} are not accepted here: call the API from its own origin or from a program.`,
+  );
+}
+
+/**
+ * Which scheme a proxy in front was asked by is not known here, except for the host that people
+ * reach by https: whoever is in between could be a page of its `http://`.
+ */
+function isOriginOf(origin: string, host: string | undefined, publicOrigin: string | undefined): boolean {
+  if (host === undefined) return false;
+  if (origin === `https://${host}`) return true;
+  return origin === `http://${host}` && publicOrigin?.toLowerCase() !== `https://${host.toLowerCase()}`;
+}
+
+export function guardOrigin(options: {
+  readonly page?: boolean | undefined;
+  readonly publicOrigin?: string | undefined;
+}): Step {
+  return { before: (request) => checkOrigin(request.event.headers, options) };
+}

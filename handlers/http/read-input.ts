@@ -1,0 +1,167 @@
+import { buffer as readBytes } from 'node:stream/consumers';
+import { z } from 'zod';
+import { PortholeError } from '#core/errors.ts';
+import { closestName } from '#core/sandboxes/closest-name.ts';
+import type { Route } from '../route.ts';
+import type { Step } from './admit.ts';
+import { describeProblems, fieldsOf } from './describe-problems.ts';
+import type { HttpEvent } from './http-event.ts';
+import { limitedStream } from './limited-stream.ts';
+
+/** The most JSON a request may carry, where its route does not say otherwise: 1 MiB. */
+export const MAX_JSON_BYTES = 1_048_576;
+
+/**
+ * Parses path parameters, query and JSON body by the route's schemas. The credential comes first in
+ * the chain, so that strangers cannot make us parse.
+ * @throws PortholeError `invalid_request` naming every bad field, `unsupported_media_type`,
+ * `payload_too_large`
+ */
+export function readInput(route: Route): Step {
+  const known = queryNames(route);
+  return {
+    before: async ({ event }) => {
+      const params = parse(route.params, event.pathParameters ?? {}, 'path');
+      const query = parse(route.query, queryOf(event, route, known), 'query');
+      const body =
+        route.body === undefined || route.body === 'stream' || 'form' in route.body
+          ? undefined
+          : parse(route.body, await readJson(event, route), 'body');
+      event.input = { params, query, body };
+    },
+  };
+}
+
+function parse(schema: z.ZodType | undefined, value: unknown, where: 'path' | 'query' | 'body'): unknown {
+  if (schema === undefined) return value;
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw new PortholeError('invalid_request', describeProblems(result.error, value, where, schema));
+}
+
+/**
+ * The parameters that a route reads; undefined where any is accepted: the bridge ignores what it
+ * does not know, and links to pages carry parameters of others.
+ */
+function queryNames({ query, bridge, page, access, socket }: Route): readonly string[] | undefined {
+  if (bridge === true || page === true) return undefined;
+  return [
+    ...(query === undefined ? [] : fieldsOf(query)),
+    ...(access === 'key' ? ['token'] : []),
+    ...(socket === true ? ['authorization'] : []),
+  ];
+}
+
+/**
+ * The query as an object.
+ * @throws PortholeError `invalid_request` for a parameter that the route does not know or that
+ * occurs twice: a misspelt filter would match everything
+ */
+function queryOf(
+  { rawQueryString }: HttpEvent,
+  { query, bridge }: Route,
+  known: readonly string[] | undefined,
+): Record<string, string> {
+  if (rawQueryString === '') return {};
+  const given = new URLSearchParams(rawQueryString);
+  const values = Object.fromEntries(given);
+  const unknown = known && Object.keys(values).find((name) => !known.includes(name));
+  if (known !== undefined && unknown !== undefined) {
+    const close = closestName(unknown, known);
+    const remedy =
+      close !== undefined
+        ? `did you mean ${JSON.stringify(close)}?`
+        : known.length > 0
+          ? `the parameters are ${known.join(', ')}.`
+          : 'this route takes none.';
+    throw new PortholeError(
+      'invalid_request',
+      `query: unknown parameter ${JSON.stringify(unknown.slice(0, 80))}: ${remedy}`,
+    );
+  }
+  const twice = Object.keys(values).find((name) => given.getAll(name).length > 1);
+  if (twice !== undefined && query !== undefined && bridge !== true) {
+    throw new PortholeError(
+      'invalid_request',
+      `query: ${JSON.stringify(twice.slice(0, 80))} is there more than once: say it once.`,
+    );
+  }
+  return values;
+}
+
+async function readJson(event: HttpEvent, route: Route): Promise<unknown> {
+  const { bridge, malformedBody, jsonBytes = MAX_JSON_BYTES } = route;
+  const raw = await readBody(event, jsonBytes);
+  // No body at all is an empty object: every field that must be there is then named as missing.
+  if (raw === '') return {};
+  const type = event.headers['content-type'];
+  // The bridge takes JSON under any type; what a page of another site sends is refused by its
+  // Origin all the same.
+  if (bridge !== true && (type === undefined || !JSON_TYPE.test(type))) {
+    throw new PortholeError(
+      'unsupported_media_type',
+      `The body must be JSON, but its Content-Type is ${type === undefined ? 'missing' : JSON.stringify(type.slice(0, 100))}: send Content-Type: application/json.`,
+    );
+  }
+  const encoding = event.headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw new PortholeError(
+      'unsupported_media_type',
+      `The body must not be compressed, but its Content-Encoding is ${JSON.stringify(encoding.slice(0, 100))}: send it as it is.`,
+    );
+  }
+  try {
+    return JSON.parse(raw) as unknown;
+  } catch {
+    if (malformedBody === 'ignored') return {};
+    throw new PortholeError('invalid_request', 'Invalid JSON body');
+  }
+}
+
+/** JSON in UTF-8 (RFC 8259 section 8.1), with nothing behind it that we would have to guess at. */
+const JSON_TYPE = /^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;\s*charset=(?:utf-8|"utf-8")\s*)?$/i;
+
+async function readBody(event: HttpEvent, most: number): Promise<string> {
+  if (event.bodyStream === undefined) {
+    const body = event.body ?? '';
+    const text = event.isBase64Encoded === true ? utf8(Buffer.from(body, 'base64')) : body;
+    if (Buffer.byteLength(text) > most) throw tooLarge(most);
+    return text;
+  }
+  const announced = event.headers['content-length'];
+  if (announced === '0' || (announced === undefined && event.headers['transfer-encoding'] === undefined))
+    return '';
+  if (Number(announced) > most) throw tooLarge(most);
+  const limit = { bytes: most, tooLarge: () => tooLarge(most), cutOff };
+  const body = limitedStream(event.bodyStream(), limit);
+  return utf8(await readBytes(body));
+}
+
+function utf8(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new PortholeError('invalid_request', 'The body is not valid UTF-8: JSON must be.');
+  }
+}
+
+function cutOff(): PortholeError {
+  return new PortholeError('invalid_request', 'The request was cut off: send it again.');
+}
+
+function tooLarge(most: number): PortholeError {
+  return new PortholeError(
+    'payload_too_large',
+    `The JSON body exceeds the ${most}-byte limit: send less, or upload it as a file.`,
+  );
+}
+
+const MESSAGE = 'must be a whole number from 1 to 1000';
+
+/** `limit` of every list. */
+export const pageLimit = z.coerce
+  .number(MESSAGE)
+  .int(MESSAGE)
+  .min(1, MESSAGE)
+  .max(1000, MESSAGE)
+  .default(100);

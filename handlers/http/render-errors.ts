@@ -1,0 +1,104 @@
+import { type ErrorCode, PortholeError } from '#core/errors.ts';
+import { secretRedactor } from '#core/auth/redact-secrets.ts';
+import type { HttpResponse } from './http-event.ts';
+import { json } from '../route.ts';
+import type { Logger } from '../services.ts';
+import type { Step } from './admit.ts';
+
+const byForm = secretRedactor([]);
+
+/** The one shape of an error answer. */
+export interface ErrorBody {
+  readonly error: string;
+  readonly code: ErrorCode;
+  /** Whether the same call may succeed later. */
+  readonly retryable: boolean;
+  /** Quote it to the operator: the log has the cause under it. */
+  readonly request_id?: string;
+}
+
+/**
+ * `{error, code}` of a known error; anything else is a blank 500 whose cause stays in the log.
+ * @param redact takes secrets out of messages, which repeat what was sent, and people paste keys
+ * into the wrong field
+ */
+export function errorResponse(
+  error: unknown,
+  requestId: string | undefined,
+  log: Logger,
+  operation: string,
+  redact = byForm,
+): HttpResponse {
+  if (error instanceof PortholeError && error.status < 500) {
+    const body: ErrorBody = {
+      error: redact(error.message),
+      code: error.shownCode,
+      retryable: error.retryable,
+    };
+    return json(error.status, { ...error.details, ...body }, hints(error));
+  }
+  log.error({ err: error, request_id: requestId, operation }, 'request failed');
+  const known = error instanceof PortholeError ? error : BLANK;
+  const body: ErrorBody = {
+    error: redact(known.message),
+    code: known.shownCode,
+    retryable: known.retryable,
+    ...(requestId === undefined ? {} : { request_id: requestId }),
+  };
+  return json(known.status, body, hints(known));
+}
+
+/** What a caller hears of an error that we did not foresee. */
+const BLANK = new PortholeError(
+  'internal_error',
+  'Something went wrong on our side. The log has the details under this request_id.',
+);
+
+/**
+ * nginx's status for a client that went away before its answer: for logs and metrics, nobody is
+ * there to read it.
+ */
+const CLIENT_GONE = 499;
+
+/** What may well succeed in some seconds. */
+const SOON: ReadonlySet<ErrorCode> = new Set([
+  'too_many_requests',
+  'too_many_previews',
+  'too_many_approvals',
+  'service_unavailable',
+  'capacity_exceeded',
+]);
+
+function hints(error: PortholeError): Record<string, string> {
+  if (SOON.has(error.code)) return { 'retry-after': String(error.retryAfterSeconds ?? 5) };
+  // RFC 9110 section 15.5.2: a 401 says how to authenticate.
+  if (error.code === 'unauthorized') return { 'www-authenticate': 'Bearer' };
+  return {};
+}
+
+/** Turns whatever a later step throws into an answer. */
+export function renderErrors(log: Logger, operation: string, redact = byForm): Step {
+  return {
+    onError: (request) => {
+      if (isAbort(request.error) && request.event.signal?.aborted === true) {
+        request.response = { statusCode: CLIENT_GONE, headers: {} };
+        return;
+      }
+      request.response = errorResponse(
+        request.error,
+        request.event.requestContext.requestId,
+        log,
+        operation,
+        redact,
+      );
+    },
+  };
+}
+
+/**
+ * By shape: Node makes these errors in its own realm, where `instanceof` does not reach from a vm
+ * context.
+ */
+function isAbort(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'name' in error && error.name === 'AbortError';
+}

@@ -1,0 +1,105 @@
+import type { Readable } from 'node:stream';
+import { z } from 'zod';
+import { executeCommand } from '#core/processes/execute-command.ts';
+import { publishCommand } from '#core/sandboxes/provider-layers.ts';
+import { blockedFrom, BlockedHostDto } from '../../sandboxes/blocked-hosts.ts';
+import { defineTool } from '../mcp-tool.ts';
+import { filePath, runId } from './inputs-tool.ts';
+import { sandboxOf } from './run-sandbox-tool.ts';
+
+/**
+ * How much of each stream is kept, in bytes: what comes first, and what comes last, where errors
+ * stand.
+ */
+const FIRST = 16 * 1024;
+const LAST = 48 * 1024;
+
+/** What a command printed, within bounds. */
+interface KeptOutput {
+  readonly text: string;
+  /** Bytes that are missing in the middle. */
+  readonly missing: number;
+}
+
+/**
+ * Reads a stream to its end and keeps its beginning and its end. @throws what the stream fails with
+ */
+async function keptOutput(stream: Readable): Promise<KeptOutput> {
+  let first = Buffer.alloc(0);
+  let last = Buffer.alloc(0);
+  let seen = 0;
+  for await (const part of stream as AsyncIterable<Buffer>) {
+    seen += part.length;
+    const room = FIRST - first.length;
+    if (room > 0) first = Buffer.concat([first, part.subarray(0, room)]);
+    if (part.length <= room) continue;
+    last = Buffer.concat([last, part.subarray(room)]).subarray(-LAST);
+  }
+  const missing = seen - first.length - last.length;
+  const gap = missing === 0 ? '' : `\n… ${missing} bytes left out …\n`;
+  return { text: `${first.toString()}${gap}${last.toString()}`, missing };
+}
+
+const DEFAULT_SECONDS = 60;
+
+export const runCommandTool = defineTool({
+  name: 'run_command',
+  title: 'Run a command',
+  description:
+    'Run a shell command in the sandbox of a run and return its exit code and output (of long output the beginning and the end). Package registries can be reached; for other hosts the owner may be asked, or they are blocked, and named in the answer. ' +
+    'Start servers with start_server, not in the background of a command.',
+  input: z.strictObject({
+    run_id: runId,
+    command: z.string().min(1).max(100_000).describe('A command line for sh'),
+    cwd: filePath.optional().describe('Where it runs, within /workspace. Default: /workspace'),
+    timeout_seconds: z
+      .number()
+      .positive()
+      .max(600)
+      .default(DEFAULT_SECONDS)
+      .describe('After this it is ended, with exit code 124'),
+  }),
+  output: z.object({
+    exit_code: z.number().int().describe('124 after the time limit, 128 + n after signal n'),
+    stdout: z.string(),
+    stderr: z.string(),
+    timed_out: z.boolean(),
+    left_out_bytes: z.number().int().describe('How much of the output is missing in its middle'),
+    blocked: z.array(BlockedHostDto).optional().describe('Hosts that the network policy refused meanwhile'),
+  }),
+  annotations: { readOnlyHint: false, destructiveHint: true },
+  async run({ run_id, command, cwd, timeout_seconds }, context) {
+    const { services, signal } = context;
+    const { id, env } = await sandboxOf(context, run_id);
+    const blocked = blockedFrom(services, id);
+    const running = await executeCommand(
+      services,
+      id,
+      { argv: ['sh', '-c', command], cwd, timeoutMs: timeout_seconds * 1_000, env },
+      signal,
+    );
+    publishCommand(services.publisher, id, [command], running);
+    const { process, exitCode, timedOut } = running;
+    const [stdout, stderr, code] = await Promise.all([
+      keptOutput(process.stdout),
+      keptOutput(process.stderr),
+      exitCode,
+    ]);
+    const data = {
+      exit_code: code,
+      stdout: stdout.text,
+      stderr: stderr.text,
+      timed_out: timedOut(),
+      left_out_bytes: stdout.missing + stderr.missing,
+      ...blocked(),
+    };
+    const how = data.timed_out ? `ended after ${timeout_seconds} s, its time limit` : `exit code ${code}`;
+    const said = [data.stdout, data.stderr === '' ? '' : `stderr:\n${data.stderr}`].filter(
+      (each) => each !== '',
+    );
+    const refused = (data.blocked ?? []).map(
+      ({ host, port, rule, hint }) => `[${host}:${port} was blocked (${rule}). ${hint}]`,
+    );
+    return { data, text: [...said, ...refused, `[${how}]`].join('\n') };
+  },
+});

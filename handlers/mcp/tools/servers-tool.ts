@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import { plainText } from '#core/shared/plain-text.ts';
+import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
+import { lastLines } from '#core/processes/await-app.ts';
+import { listProcesses } from '#core/processes/sandbox-processes.ts';
+import { getServer, listServers, putServer } from '#core/processes/sandbox-servers.ts';
+import { RESTARTS, SERVER_STATES, serverName } from '#guest/protocol/servers-protocol.ts';
+import { defineTool, type ToolContext } from '../mcp-tool.ts';
+import { filePath, port, runId } from './inputs-tool.ts';
+import { runOf } from './run-sandbox-tool.ts';
+
+const name = z
+  .string()
+  .refine((text) => serverName.safeParse(text).success, 'must be 1 to 63 of a-z, 0-9 and -, not at an end')
+  .describe('What the server is called, e.g. web');
+
+const ServerSummary = z.object({
+  name: z.string(),
+  state: z.enum(SERVER_STATES),
+  port: z.number().int().nullable(),
+  reason: z.string().nullable().describe('Why it waits or failed'),
+});
+
+async function refOf(context: ToolContext, id: string) {
+  const { sandboxId } = await runOf(context, id);
+  return { caller: context.caller, sandboxId, signal: context.signal };
+}
+
+export const startServerTool = defineTool({
+  name: 'start_server',
+  title: 'Start a server',
+  description:
+    'Declare a server in the sandbox of a run and start it. It keeps running, and starts again after a crash and with its sandbox. Then show it with start_preview, which waits until it is ready.',
+  input: z.strictObject({
+    run_id: runId,
+    name,
+    command: z.string().min(1).max(100_000).describe('A command line for sh, in the foreground'),
+    port: port.optional(),
+    cwd: filePath.optional().describe('Where it runs, within /workspace. Default: /workspace'),
+    restart: z.enum(RESTARTS).default('on-failure'),
+  }),
+  output: ServerSummary,
+  annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true },
+  async run({ run_id, name: server, command, port: at, cwd, restart }, context) {
+    const ref = { ...(await refOf(context, run_id)), name: server };
+    const request = {
+      command,
+      restart,
+      ...(at !== undefined && { port: at }),
+      ...(cwd !== undefined && { cwd: resolveWorkspacePath(cwd, 'cwd') }),
+    };
+    const { server: info, isNew } = await putServer(context.services, ref, request);
+    const data = { name: info.name, state: info.state, port: info.port, reason: info.reason };
+    return {
+      data,
+      text: `Server ${server} is ${isNew ? 'declared' : 'declared already'}, and ${info.state}.`,
+    };
+  },
+});
+
+export const serverLogsTool = defineTool({
+  name: 'server_logs',
+  title: 'Read the logs of a server',
+  description: 'The state of a declared server, and the lines that it printed last.',
+  input: z.strictObject({ run_id: runId, name }),
+  output: ServerSummary.extend({ log: z.array(z.string()) }),
+  annotations: { readOnlyHint: true },
+  async run({ run_id, name: server }, context) {
+    const { services } = context;
+    const signal = AbortSignal.any([context.signal, AbortSignal.timeout(LOG_MS)]);
+    const ref = await refOf(context, run_id);
+    const info = await getServer(services, { ...ref, name: server });
+    const log = await lastLines(services.guests.of(ref.sandboxId), server, signal);
+    const lines = log.map((line) => plainText(line, 400));
+    const data = { name: info.name, state: info.state, port: info.port, reason: info.reason, log: lines };
+    return { data, text: [`[${info.state}]`, ...lines].join('\n') };
+  },
+});
+
+/** The longest that a log is read for, in ms. */
+const LOG_MS = 10_000;
+
+const MOST_LISTED = 50;
+
+export const listProcessesTool = defineTool({
+  name: 'list_processes',
+  title: 'List processes and servers',
+  description:
+    'The declared servers in the sandbox of a run, and its processes: those that run and those that ended last.',
+  input: z.strictObject({ run_id: runId }),
+  output: z.object({
+    servers: z.array(ServerSummary),
+    processes: z.array(
+      z.object({
+        process_id: z.string(),
+        command: z.string(),
+        state: z.enum(['running', 'exited']),
+        exit_code: z.number().int().nullable(),
+        signal: z.string().nullable(),
+      }),
+    ),
+  }),
+  annotations: { readOnlyHint: true },
+  async run({ run_id }, context) {
+    const ref = await refOf(context, run_id);
+    const [servers, processes] = await Promise.all([
+      listServers(context.services, ref),
+      listProcesses(context.services, ref),
+    ]);
+    const data = {
+      servers: servers.map(({ name: server, state, port: at, reason }) => ({
+        name: server,
+        state,
+        port: at,
+        reason,
+      })),
+      processes: processes.slice(0, MOST_LISTED).map(({ id, argv, state, exit }) => ({
+        process_id: id,
+        command: plainText(argv.join(' '), 200),
+        state,
+        exit_code: exit?.code ?? null,
+        signal: exit?.signal ?? null,
+      })),
+    };
+    const lines = [
+      ...data.servers.map((each) => `server ${each.name}: ${each.state}`),
+      ...data.processes.map((each) => `${each.process_id} ${each.state}: ${each.command}`),
+    ];
+    return { data, text: lines.length === 0 ? 'Nothing runs.' : lines.join('\n') };
+  },
+});

@@ -1,0 +1,284 @@
+import { z } from 'zod';
+import { ERROR_CATALOGUE, type ErrorCode } from '#core/errors.ts';
+import type { FormBody, ResponseDoc, Route } from '../route.ts';
+
+type Json = { [key: string]: unknown };
+
+/** What any route of an access level may answer, beyond its own errors. */
+const SHARED_ERRORS: Record<Route['access'], readonly ErrorCode[]> = {
+  anyone: ['origin_not_allowed', 'unknown_host', 'invalid_request', 'internal_error'],
+  caller: [
+    'unauthorized',
+    'too_many_requests',
+    'forbidden',
+    'origin_not_allowed',
+    'unknown_host',
+    'invalid_request',
+    'internal_error',
+    'service_unavailable',
+  ],
+  key: [
+    'unauthorized',
+    'too_many_requests',
+    'forbidden',
+    'origin_not_allowed',
+    'unknown_host',
+    'invalid_request',
+    'internal_error',
+  ],
+  local: [
+    'unauthorized',
+    'too_many_requests',
+    'forbidden',
+    'origin_not_allowed',
+    'unknown_host',
+    'invalid_request',
+    'internal_error',
+  ],
+};
+/** What reading a body adds. */
+const BODY_ERRORS: readonly ErrorCode[] = ['request_timeout', 'payload_too_large', 'unsupported_media_type'];
+
+const ErrorSchema: Json = {
+  type: 'object',
+  required: ['error', 'code', 'retryable'],
+  properties: {
+    error: { type: 'string', description: 'What is wrong, the value, and the remedy' },
+    code: { type: 'string', enum: Object.keys(ERROR_CATALOGUE) },
+    retryable: { type: 'boolean', description: 'Whether the same call may succeed later' },
+    existing: { type: 'array', items: { type: 'string' }, description: 'What exists instead, in some 404' },
+    request_id: { type: 'string', description: 'Under which the log has the cause (5xx only)' },
+  },
+};
+
+/** The OpenAPI 3.1 document of the routes, made from the very schemas that judge the requests. */
+export function openapiDocument(routes: readonly Route[], { secured }: { readonly secured: boolean }): Json {
+  const components: Record<string, Json> = { Error: ErrorSchema };
+  const paths: Record<string, Json> = {};
+  for (const route of routes) {
+    const operations = (paths[route.path] ??= {});
+    operations[route.method.toLowerCase()] = operation(route, components);
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Porthole',
+      version: '1.0.0',
+      description:
+        'Live previews of servers that agents start in sandboxes, and one API for the sandboxes behind them.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    ...(secured ? { security: [{ BearerAuth: [] }] } : {}),
+    paths,
+    components: {
+      schemas: components,
+      securitySchemes: { BearerAuth: { type: 'http', scheme: 'bearer' } },
+    },
+  };
+}
+
+function operation(route: Route, components: Record<string, Json>): Json {
+  return {
+    operationId: route.id,
+    ...(route.bridge === true ? {} : { 'x-porthole-addition': true }),
+    tags: [route.tag],
+    summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
+    ...(route.access === 'anyone' ? { security: [] } : {}),
+    ...parameters(route, components),
+    ...requestBody(route, components),
+    responses: { ...successes(route.responses, components), ...failures(route) },
+  };
+}
+
+const SESSION_HEADER = {
+  name: 'Session-Id',
+  in: 'header',
+  required: false,
+  schema: {
+    type: 'string',
+    pattern: '^[a-zA-Z0-9._-]{1,128}$',
+    description: 'The session that the request belongs to',
+  },
+};
+
+const DRAFT_LOCK_HEADER = {
+  name: 'Draft-Lock-Token',
+  in: 'header',
+  required: true,
+  schema: {
+    type: 'string',
+    pattern: '^dlk_[a-z2-7]{26}$',
+    description: "The token of the lock on the tool's draft",
+  },
+};
+
+function parameters(route: Route, components: Record<string, Json>): Json {
+  const list = [
+    ...properties(route.params, components).map(([name, schema]) => ({
+      name,
+      in: 'path',
+      required: true,
+      schema,
+    })),
+    ...properties(route.query, components).map(([name, schema, required]) => ({
+      name,
+      in: 'query',
+      required,
+      schema,
+    })),
+  ];
+  if (route.session === true) list.push(SESSION_HEADER);
+  if (route.draftLock === true) list.push(DRAFT_LOCK_HEADER);
+  return list.length === 0 ? {} : { parameters: list };
+}
+
+function properties(
+  schema: z.ZodType | undefined,
+  components: Record<string, Json>,
+): [string, Json, boolean][] {
+  if (schema === undefined) return [];
+  const object = toSchema(schema, 'input', components) as {
+    properties?: Record<string, Json>;
+    required?: string[];
+  };
+  return Object.entries(object.properties ?? {}).map(([name, value]) => [
+    name,
+    value,
+    object.required?.includes(name) ?? false,
+  ]);
+}
+
+function requestBody(route: Route, components: Record<string, Json>): Json {
+  if (route.body === undefined) return {};
+  if (route.body === 'stream') {
+    return {
+      requestBody: {
+        required: true,
+        content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
+      },
+    };
+  }
+  if ('form' in route.body) {
+    return {
+      requestBody: { required: true, content: { 'multipart/form-data': { schema: formSchema(route.body) } } },
+    };
+  }
+  const schema = toSchema(route.body, 'input', components);
+  const required = !route.body.safeParse({}).success;
+  return { requestBody: { required, content: { 'application/json': { schema } } } };
+}
+
+function formSchema({ form }: FormBody): Json {
+  const parts = Object.entries(form);
+  const required = parts.filter(([, part]) => part.required === true).map(([name]) => name);
+  return {
+    type: 'object',
+    ...(required.length === 0 ? {} : { required }),
+    properties: Object.fromEntries(
+      parts.map(([name, { description, file, many, example }]) => {
+        const one = file === true ? { type: 'string', format: 'binary' } : { type: 'string' };
+        const annotations = example === undefined ? { description } : { description, example };
+        return [
+          name,
+          many === true ? { type: 'array', items: one, ...annotations } : { ...one, ...annotations },
+        ];
+      }),
+    ),
+  };
+}
+
+function successes(responses: Readonly<Record<number, ResponseDoc>>, components: Record<string, Json>): Json {
+  return Object.fromEntries(
+    Object.entries(responses).map(([status, { description, schema, contentType }]) => {
+      const content = {
+        ...(contentType === undefined ? {} : { [contentType]: { schema: { type: 'string' } } }),
+        ...(schema === undefined
+          ? {}
+          : { 'application/json': { schema: toSchema(schema, 'output', components) } }),
+      };
+      return [status, Object.keys(content).length === 0 ? { description } : { description, content }];
+    }),
+  );
+}
+
+function failures(route: Route): Json {
+  const codes = new Set([
+    ...SHARED_ERRORS[route.access],
+    ...(route.body === undefined ? [] : BODY_ERRORS),
+    ...(route.errors ?? []),
+    ...(route.streams === true ? (['not_streamable'] as const) : []),
+  ]);
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of codes) {
+    const { status } = ERROR_CATALOGUE[code];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, of]) => [
+      status,
+      {
+        description: of.map((code) => `\`${code}\``).join(', '),
+        content: {
+          'application/json': {
+            schema: { $ref: '#/components/schemas/Error' },
+            example: { error: 'What is wrong, the value, and the remedy.', code: of[0] },
+          },
+        },
+      },
+    ]),
+  );
+}
+
+/** JSON Schema of a zod schema; schemas with an id move into the components. */
+function toSchema(schema: z.ZodType, io: 'input' | 'output', components: Record<string, Json>): Json {
+  const {
+    $schema: _,
+    $defs,
+    ...result
+  } = z.toJSONSchema(schema, {
+    io,
+    target: 'draft-2020-12',
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => withoutNoise(jsonSchema),
+  }) as Json & {
+    $defs?: Record<string, Json>;
+  };
+  const relinked = relink({ ...result, ...($defs === undefined ? {} : { $defs }) }) as Json & {
+    $defs?: Record<string, Json>;
+  };
+  for (const [id, definition] of Object.entries(relinked.$defs ?? {})) components[id] = withoutId(definition);
+  const { $defs: _moved, ...own } = relinked;
+  const id = z.globalRegistry.get(schema)?.id;
+  // One that stands among its own definitions has moved already, and is nothing but a reference to
+  // there.
+  if (id === undefined || own['$ref'] !== undefined) return own;
+  components[id] = withoutId(own);
+  return { $ref: `#/components/schemas/${id}` };
+}
+
+/**
+ * Takes out what the format or JavaScript's numbers say already, and what readers and their
+ * examples would only stumble over.
+ */
+function withoutNoise(schema: Json): void {
+  if (schema['format'] === 'date-time') delete schema['pattern'];
+  if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
+  if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
+}
+
+function withoutId({ id: _id, ...schema }: Json): Json {
+  return schema;
+}
+
+function relink(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(relink);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) =>
+      key === '$ref' && typeof inner === 'string'
+        ? [key, inner.replace('#/$defs/', '#/components/schemas/')]
+        : [key, relink(inner)],
+    ),
+  );
+}

@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { defineRoute, json } from '../route.ts';
+
+export const healthRoute = defineRoute({
+  id: 'healthCheck',
+  method: 'GET',
+  path: '/health',
+  tag: 'Operation',
+  summary: 'Liveness probe',
+  access: 'anyone',
+  bridge: true,
+  page: true,
+  responses: {
+    200: {
+      description: 'It lives; `warnings` says what is weaker than it could be',
+      schema: z
+        .object({ ok: z.literal(true), warnings: z.array(z.string()).optional() })
+        .meta({ id: 'OkResponse' }),
+    },
+  },
+  handle(_request, { warnings }) {
+    const found = warnings();
+    return Promise.resolve(json(200, found.length === 0 ? { ok: true } : { ok: true, warnings: found }));
+  },
+});
+
+export const metricsRoute = defineRoute({
+  id: 'getMetrics',
+  method: 'GET',
+  path: '/metrics',
+  tag: 'Operation',
+  summary: "Metrics in Prometheus' text format",
+  description: 'Needs no credential on a loopback address; elsewhere it does.',
+  access: 'local',
+  page: true,
+  responses: { 200: { description: 'The metrics', contentType: 'text/plain' } },
+  async handle(_request, { metrics }) {
+    const { contentType, text } = await metrics();
+    return { statusCode: 200, headers: { 'content-type': contentType }, body: text };
+  },
+});

@@ -1,0 +1,126 @@
+import { endApprovals } from '#core/approvals/wait-for-approval.ts';
+import { type CleaningReport, cleanSnapshots } from '#core/editor/tool-snapshots.ts';
+import { tokenFingerprint } from '#core/previews/preview-token.ts';
+import { reapPreviews, type ReapReport } from '#core/previews/reap-previews.ts';
+import { collectOrphans, type OrphanReport } from '#core/sandboxes/collect-orphans.ts';
+import { keepLifecycle, type LifecyclePass } from '#core/sandboxes/lifecycle-pass.ts';
+import type { WarmPoolStats } from '#core/sandboxes/warm-pool.ts';
+import type { Services } from '../services.ts';
+
+type LifecycleServices = Pick<
+  Services,
+  | 'records'
+  | 'provider'
+  | 'plane'
+  | 'tokens'
+  | 'clock'
+  | 'place'
+  | 'life'
+  | 'collectsOrphans'
+  | 'archives'
+  | 'log'
+>;
+
+export type LifecycleReport = LifecyclePass & OrphanReport;
+
+/**
+ * The scheduled function that stops idle sandboxes, destroys those that were stopped for too long,
+ * finishes what a crash left half done, and looks after strays. Runs every minute; two at once do
+ * no harm.
+ */
+export async function runLifecyclePass(
+  services: LifecycleServices,
+  signal?: AbortSignal,
+): Promise<LifecycleReport> {
+  const { life: limits, collectsOrphans, archives, log } = services;
+  const failed = (id: string, err: unknown) =>
+    log.error({ err, sandbox_id: id }, 'sandbox not looked after: the next pass tries again');
+  const done = await keepLifecycle({ ...services, limits, failed, archive: archives?.keep }, signal);
+  const orphans = collectsOrphans ? await collectOrphans({ ...services, failed }, signal) : NO_ORPHANS;
+  await forgetOld(services);
+  const report = { ...done, ...orphans };
+  if (Object.values(report).some((count) => count > 0)) log.info(report, 'lifecycle pass');
+  else log.debug(report, 'lifecycle pass');
+  return report;
+}
+
+/**
+ * What is told of a sandbox is for those who come back soon; a delegation or a session that has
+ * expired is nothing to anybody. In milliseconds.
+ */
+const EVENTS_KEPT_MS = 86_400_000;
+const EXPIRED_KEPT_MS = 3_600_000;
+
+async function forgetOld({ records, clock }: Pick<LifecycleServices, 'records' | 'clock'>): Promise<void> {
+  const now = clock.now().getTime();
+  await records.sandboxEvents.forget(new Date(now - EVENTS_KEPT_MS));
+  await records.delegations.forget(new Date(now - EXPIRED_KEPT_MS));
+  await records.endedSessions.forget(new Date(now - EXPIRED_KEPT_MS));
+}
+
+const NO_ORPHANS: OrphanReport = { adopted: 0, removed: 0 };
+
+/**
+ * The scheduled function that keeps the pool of sandboxes at its target, where others make them.
+ * Runs every minute; two at once do no harm.
+ */
+export async function primePool(
+  { pool }: Pick<Services, 'pool'>,
+  signal?: AbortSignal,
+): Promise<WarmPoolStats> {
+  await pool.prime(signal);
+  return pool.stats(signal);
+}
+
+type ReaperServices = Pick<Services, 'records' | 'plane' | 'clock' | 'preview' | 'log'>;
+
+/**
+ * The scheduled function that ends previews and questions whose time has come. Runs every minute;
+ * two at once do no harm.
+ */
+export async function reap(services: ReaperServices, signal?: AbortSignal): Promise<ReapReport> {
+  // Neither waits for the other to succeed.
+  const [previews, approvals] = await Promise.allSettled([
+    endPreviews(services, signal),
+    endApprovals(services),
+  ]);
+  if (approvals.status === 'fulfilled' && approvals.value > 0)
+    services.log.info({ timed_out: approvals.value }, 'approvals timed out');
+  if (previews.status === 'rejected') throw previews.reason;
+  if (approvals.status === 'rejected') throw approvals.reason;
+  return previews.value;
+}
+
+async function endPreviews(services: ReaperServices, signal: AbortSignal | undefined): Promise<ReapReport> {
+  const report = await reapPreviews(
+    {
+      ...services,
+      reaped: (preview, decision) =>
+        services.log.info(
+          { run_id: preview.runId, preview: tokenFingerprint(preview.token), decision },
+          'preview reaped',
+        ),
+    },
+    signal,
+  );
+  if (report.reaped > 0 || report.swept > 0 || report.lost > 0) services.log.info(report, 'reaper pass');
+  else services.log.debug(report, 'reaper pass');
+  return report;
+}
+
+type CleaningServices = Pick<Services, 'records' | 'provider' | 'clock' | 'place' | 'editor' | 'log'>;
+
+/**
+ * The scheduled function that removes the editor's snapshots whose time is over, with their files.
+ * Two at once do no harm.
+ */
+export async function cleanEditorSnapshots(
+  services: CleaningServices,
+  signal?: AbortSignal,
+): Promise<CleaningReport> {
+  const report = await cleanSnapshots(services, signal === undefined ? {} : { signal });
+  if (report.snapshots > 0 || report.runs > 0 || report.oldRuns > 0)
+    services.log.info(report, 'snapshots cleaned');
+  else services.log.debug(report, 'snapshots cleaned');
+  return report;
+}

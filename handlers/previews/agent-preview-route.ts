@@ -1,0 +1,46 @@
+import { actorOn } from '#core/callers.ts';
+import { findRun } from '#core/runs/find-run.ts';
+import { awaitApp } from '#core/processes/await-app.ts';
+import { startAgentPreview } from '#core/previews/start-agent-preview.ts';
+import { defineRoute, json } from '../route.ts';
+import { RunPath } from '../runs/run-routes.ts';
+import { StartedPreviewDto, toStartedPreviewDto } from './port-forward-routes.ts';
+import { StartPreviewBody } from './port-forward-routes.ts';
+
+export const startAgentPreviewRoute = defineRoute({
+  id: 'startAgentPreview',
+  method: 'POST',
+  path: '/api/runs/{id}/sandbox/preview',
+  tag: 'Previews',
+  summary: 'Start a preview on behalf of the agent',
+  description:
+    "For the run's owner or its own agent. Unless something has approved it beforehand, a person is asked (`tool.approval_required` on the run's timeline), and the answer waits for " +
+    'the decision, five minutes at most. Send the same request again where the connection was lost: it is still waited for. A caller that goes away withdraws it.',
+  access: 'caller',
+  class: 'stream',
+  agents: true,
+  channel: true,
+  params: RunPath,
+  body: StartPreviewBody,
+  responses: { 200: { description: 'The live preview', schema: StartedPreviewDto } },
+  errors: [
+    'invalid_run_id',
+    'port_out_of_range',
+    'foreign_run',
+    'approval_denied',
+    'approval_timed_out',
+    'run_not_found',
+    'run_ended',
+    'no_bound_sandbox',
+    'preview_conflict',
+    'too_many_previews',
+    'quota_exceeded',
+    'too_many_approvals',
+  ],
+  async handle({ params, body, caller, signal }, services) {
+    const run = await findRun(services, caller, params.id, { agents: true });
+    const start = { run, ...body, by: actorOn(run, caller) };
+    const started = await startAgentPreview(services, start, { signal });
+    return json(200, toStartedPreviewDto(started.preview, await awaitApp(services, started, signal)));
+  },
+});

@@ -1,0 +1,148 @@
+import { z } from 'zod';
+import { diagnoseSandbox, type Diagnosis, type PortDiagnosis } from '#core/diagnosis/diagnose-sandbox.ts';
+import type { Listener } from '#core/diagnosis/listeners.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import { findRun } from '#core/runs/find-run.ts';
+import { plainText } from '#core/shared/plain-text.ts';
+import { defineRoute, json } from '../route.ts';
+import { RunPath } from '../runs/run-routes.ts';
+
+const ListenerDto = z
+  .object({
+    port: z.number().int(),
+    addresses: z.array(z.string()).describe('What the server is bound to, e.g. `127.0.0.1`, `0.0.0.0`, `::`'),
+    process: z
+      .object({ pid: z.number().int(), command: z.string() })
+      .nullable()
+      .describe('Who listens, where that shows'),
+  })
+  .meta({ id: 'Listener' });
+
+const PortDiagnosisDto = z
+  .object({
+    port: z.number().int(),
+    ready: z.boolean().describe('Whether a preview of the port shows the app'),
+    advice: z.string().describe('One sentence: how it stands, and what to do about it'),
+    listener: ListenerDto.nullable(),
+    http: z
+      .object({
+        answer: z
+          .enum(['answered', 'refused', 'silent', 'hung_up', 'tls', 'malformed'])
+          .describe('What came back on a `GET /`'),
+        status: z.number().int().nullable(),
+        server: z.string().nullable().describe('Its `Server` header'),
+        content_type: z.string().nullable(),
+        title: z.string().nullable().describe("The page's title"),
+      })
+      .meta({ id: 'HttpFinding' }),
+    framework: z.string().nullable().describe('A guess'),
+    websocket: z
+      .object({ upgrades: z.boolean(), status: z.number().int().nullable() })
+      .nullable()
+      .describe(
+        'A WebSocket handshake, where the framework has its hot reload, else at `/`; null where HTTP fails',
+      ),
+  })
+  .meta({ id: 'PortDiagnosis' });
+
+export const DiagnosisDto = z
+  .object({
+    sandbox: z.enum(['absent', 'creating', 'running', 'stopped']),
+    advice: z.string().describe('One sentence on the whole: the one to follow first'),
+    reached_by: z
+      .enum(['loopback', 'address'])
+      .describe(
+        '`address`: a server must listen on more than loopback, e.g. on 0.0.0.0, for its preview to show it',
+      ),
+    allowed_port_min: z.number().int(),
+    allowed_port_max: z.number().int(),
+    listening: z.array(ListenerDto).nullable().describe('Null where the sandbox does not run or cannot tell'),
+    ports: z.array(PortDiagnosisDto).describe('The port that was asked for, or those that listen'),
+  })
+  .meta({ id: 'Diagnosis' });
+
+export function toDiagnosisDto(
+  { sandbox, advice, listeners, ports }: Diagnosis,
+  { allowedPortMin, allowedPortMax }: PreviewOptions,
+  needsOpenAddress: boolean,
+): z.infer<typeof DiagnosisDto> {
+  return {
+    sandbox,
+    advice,
+    reached_by: needsOpenAddress ? 'address' : 'loopback',
+    allowed_port_min: allowedPortMin,
+    allowed_port_max: allowedPortMax,
+    listening: listeners === undefined ? null : listeners.map(toListenerDto),
+    ports: ports.map(toPortDto),
+  };
+}
+
+function toListenerDto({ port, addresses, process }: Listener): z.infer<typeof ListenerDto> {
+  return { port, addresses: [...addresses], process: process ?? null };
+}
+
+function toPortDto(found: PortDiagnosis): z.infer<typeof PortDiagnosisDto> {
+  const { port, ready, advice, listener, http, framework, websocket } = found;
+  const answer = http.kind === 'answered' ? http : undefined;
+  const header = (name: string) => textOrNull(answer?.headers.get(name));
+  return {
+    port,
+    ready,
+    advice,
+    listener: listener === undefined ? null : toListenerDto(listener),
+    http: {
+      answer: http.kind,
+      status: answer?.status ?? null,
+      server: header('server'),
+      content_type: header('content-type'),
+      title: textOrNull(titleOf(answer?.body ?? '')),
+    },
+    framework: framework?.name ?? null,
+    websocket:
+      websocket === undefined ? null : { upgrades: websocket.upgrades, status: websocket.status ?? null },
+  };
+}
+
+/** Most servers say UTF-8, and the rest is no worse for being read as it. */
+function titleOf(latin1: string): string | undefined {
+  const found = /<title[^>]{0,200}>([^<]{1,400})/i.exec(latin1)?.[1];
+  return found === undefined ? undefined : Buffer.from(found, 'latin1').toString('utf8');
+}
+
+function textOrNull(text: string | undefined): string | null {
+  const plain = plainText(text ?? '', 120);
+  return plain === '' ? null : plain;
+}
+
+const PORT_MESSAGE = 'must be an integer between 1 and 65535';
+
+export const diagnoseSandboxRoute = defineRoute({
+  id: 'diagnoseSandbox',
+  method: 'GET',
+  path: '/api/runs/{id}/sandbox/doctor',
+  tag: 'Previews',
+  summary: 'Find out why a preview does not show the app',
+  description:
+    'What listens in the sandbox, whether it answers HTTP and WebSockets, and one sentence of advice each. Asks the servers themselves, with a `GET /`; changes nothing.',
+  access: 'caller',
+  agents: true,
+  channel: true,
+  params: RunPath,
+  query: z.object({
+    port: z
+      .string()
+      .regex(/^\d{1,5}$/, PORT_MESSAGE)
+      .transform(Number)
+      .refine((port) => port >= 1 && port <= 65_535, PORT_MESSAGE)
+      .optional()
+      .describe('The port to look into; without it every one that listens')
+      .meta({ example: '3000' }),
+  }),
+  responses: { 200: { description: 'What was found', schema: DiagnosisDto } },
+  errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'sandbox_not_running', 'exec_transport_error'],
+  async handle({ params, query, caller, signal }, services) {
+    const run = await findRun(services, caller, params.id, { agents: true });
+    const found = await diagnoseSandbox(services, { run, port: query.port }, signal);
+    return json(200, toDiagnosisDto(found, services.preview, services.plane.needsOpenAddress));
+  },
+});

@@ -1,0 +1,235 @@
+import { z } from 'zod';
+import { actorOn } from '#core/callers.ts';
+import { keepPreviewAlive, listPreviews, stopPreview } from '#core/previews/live-previews.ts';
+import type { Preview, Readiness } from '#core/previews/preview-plane.ts';
+import { startPreview } from '#core/previews/start-preview.ts';
+import { awaitApp } from '#core/processes/await-app.ts';
+import { findRun } from '#core/runs/find-run.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
+import { defineRoute, json } from '../route.ts';
+import { RunPath } from '../runs/run-routes.ts';
+
+export const keepPreviewAliveRoute = defineRoute({
+  id: 'keepPreviewAlive',
+  method: 'POST',
+  path: '/api/runs/{id}/sandbox/preview/{token}/keepalive',
+  tag: 'Previews',
+  summary: 'Keep a preview alive',
+  description:
+    'Moves its expiry one idle window on, never past its maximum lifetime, and counts as use of the sandbox.',
+  access: 'caller',
+  agents: true,
+  channel: true,
+  params: RunPath.extend({ token: z.string().max(200).describe('`session_id` of the preview') }),
+  responses: {
+    200: {
+      description: 'Kept alive',
+      schema: z
+        .object({ token: z.string(), kept_alive: z.literal(true), expires_at: z.iso.datetime().nullable() })
+        .meta({ id: 'KeptAlive' }),
+    },
+  },
+  errors: [
+    'invalid_run_id',
+    'foreign_run',
+    'run_not_found',
+    'preview_not_found',
+    'preview_not_enabled',
+    'preview_expired',
+  ],
+  async handle({ params, caller, signal }, services) {
+    const run = await findRun(services, caller, params.id, { agents: true });
+    const kept = await keepPreviewAlive(
+      services,
+      { run, token: params.token, by: actorOn(run, caller) },
+      signal,
+    );
+    return json(200, {
+      token: kept.token,
+      kept_alive: true,
+      expires_at: kept.expiresAt?.toISOString() ?? null,
+    });
+  },
+});
+
+/** `PortForwardSessionDto` of the preview reference, and what we add to it. */
+export const PreviewDto = z
+  .object({
+    session_id: z.string().describe('The capability token; names the preview when it is stopped'),
+    local_port: z
+      .number()
+      .int()
+      .describe(
+        'Loopback port of a legacy session, to be opened as `http://preview-{local_port}.localhost:{local_port}`; 0 for a preview with a URL',
+      ),
+    target_port: z.number().int(),
+    pod_name: z.string(),
+    started_at: z.iso.datetime(),
+    preview_url: z.string().nullable(),
+    previewUrl: z.string().nullable(),
+    keepalive_url: z.string().nullable().describe('Ping it about every 60 s while somebody watches'),
+    keepaliveUrl: z.string().nullable(),
+    expires_at: z.iso.datetime().nullable().describe('When it ends unless it is kept alive'),
+    max_until: z.iso.datetime().nullable().describe('When it ends whatever happens'),
+    reason: z.enum(['sandbox_stopped']).optional().describe('Why it shows nothing until that changes'),
+  })
+  .meta({ id: 'PortForwardSession' });
+
+/** The answer to a start also says whether the app answers yet. */
+export const StartedPreviewDto = PreviewDto.extend({
+  ready: z.boolean(),
+  reason: z
+    .enum([
+      'nothing_listens',
+      'not_http',
+      'starting',
+      'sandbox_stopped',
+      'gateway_untrusted',
+      'gateway_unreachable',
+      'server_failed',
+    ])
+    .optional()
+    .describe(
+      'Why it is not ready. `not_http`: the server speaks TLS or another protocol; `gateway_untrusted`: TLS from Porthole to the gateway fails; `gateway_unreachable`: the gateway accepts no connection. The log has the reason of both. `server_failed`: the declared server of the port ended or was not ready in time',
+    ),
+  server: z.string().optional().describe('With `server_failed`: its name'),
+  log: z.array(z.string()).readonly().optional().describe('With `server_failed`: what it printed last'),
+}).meta({ id: 'StartedPortForwardSession' });
+
+function toPreviewDto(preview: Preview): z.infer<typeof PreviewDto> {
+  const keepalive =
+    preview.url === null ? null : `/api/runs/${preview.runId}/sandbox/preview/${preview.token}/keepalive`;
+  return {
+    session_id: preview.token,
+    local_port: preview.localPort,
+    target_port: preview.targetPort,
+    pod_name: preview.podName,
+    started_at: preview.startedAt.toISOString(),
+    preview_url: preview.url,
+    previewUrl: preview.url,
+    keepalive_url: keepalive,
+    keepaliveUrl: keepalive,
+    expires_at: preview.url === null ? null : (preview.expiresAt?.toISOString() ?? null),
+    max_until: preview.url === null ? null : (preview.maxUntil?.toISOString() ?? null),
+  };
+}
+
+/** With what its sandbox says of it. */
+export function toListedPreviewDto(
+  preview: Preview,
+  sandbox: Pick<SandboxRecord, 'desired'> | undefined,
+): z.infer<typeof PreviewDto> {
+  const isStopped = sandbox?.desired === 'stopped';
+  return { ...toPreviewDto(preview), ...(isStopped && { reason: 'sandbox_stopped' as const }) };
+}
+
+export function toStartedPreviewDto(
+  preview: Preview,
+  readiness: Readiness,
+): z.infer<typeof StartedPreviewDto> {
+  return { ...toPreviewDto(preview), ...readiness };
+}
+
+export const listPortForwardsRoute = defineRoute({
+  id: 'listPortForwards',
+  method: 'GET',
+  path: '/api/runs/{id}/sandbox/port-forward',
+  tag: 'Previews',
+  summary: "List a run's live previews",
+  description:
+    'Previews and legacy sessions alike, oldest first. Those of a stopped sandbox stay until their expiry, and say so.',
+  access: 'caller',
+  agents: true,
+  channel: true,
+  params: RunPath,
+  responses: { 200: { description: 'The live previews', schema: z.array(PreviewDto) } },
+  errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
+  async handle({ params, caller, signal }, services) {
+    const run = await findRun(services, caller, params.id, { agents: true });
+    const live = await listPreviews(services, run, signal);
+    const sandbox = await services.records.sandboxes.get(run.sandboxId);
+    return json(
+      200,
+      live.map((preview) => toListedPreviewDto(preview, sandbox)),
+    );
+  },
+});
+
+const PORT_MESSAGE = 'must be an integer between 1 and 65535';
+const port = z.number(PORT_MESSAGE).int(PORT_MESSAGE).min(1, PORT_MESSAGE).max(65_535, PORT_MESSAGE);
+
+/** `{target_port}`, or `{targetPort}` as the legacy clients spell it; never both. */
+export const StartPreviewBody = z
+  .strictObject({
+    target_port: port.optional().describe('Port inside the sandbox'),
+    targetPort: port.optional().describe('The same, as legacy clients spell it'),
+    rotate: z.boolean().default(false).describe('End the present URL of the port and open a new one'),
+  })
+  .meta({ id: 'StartPreviewRequest' })
+  .transform(({ target_port, targetPort, rotate }, context) => {
+    const chosen = target_port ?? targetPort;
+    if (chosen === undefined || (target_port !== undefined && targetPort !== undefined)) {
+      context.addIssue({
+        code: 'custom',
+        path: ['target_port'],
+        message: chosen === undefined ? PORT_MESSAGE : 'say either target_port or targetPort, not both',
+      });
+      return z.NEVER;
+    }
+    return { targetPort: chosen, rotate };
+  });
+
+export const startPortForwardRoute = defineRoute({
+  id: 'startPortForward',
+  method: 'POST',
+  path: '/api/runs/{id}/sandbox/port-forward',
+  tag: 'Previews',
+  summary: 'Start a preview',
+  description:
+    'Opens the preview of a port, or returns the live one with its expiry moved. For the owner of the run.',
+  access: 'caller',
+  params: RunPath,
+  body: StartPreviewBody,
+  responses: { 200: { description: 'The live preview', schema: StartedPreviewDto } },
+  errors: [
+    'invalid_run_id',
+    'port_out_of_range',
+    'foreign_run',
+    'run_not_found',
+    'run_ended',
+    'no_bound_sandbox',
+    'preview_conflict',
+    'too_many_previews',
+    'quota_exceeded',
+  ],
+  async handle({ params, body, caller, signal }, services) {
+    const run = await findRun(services, caller, params.id);
+    const started = await startPreview(services, { run, ...body, by: actorOn(run, caller) }, signal);
+    return json(200, toStartedPreviewDto(started.preview, await awaitApp(services, started, signal)));
+  },
+});
+
+export const stopPortForwardRoute = defineRoute({
+  id: 'stopPortForward',
+  method: 'DELETE',
+  path: '/api/runs/{id}/sandbox/port-forward/{sessionId}',
+  tag: 'Previews',
+  summary: 'Stop a preview',
+  description: 'Its URL is revoked for good: the next start of the port gets a new one.',
+  access: 'caller',
+  agents: true,
+  channel: true,
+  params: RunPath.extend({ sessionId: z.string().max(200).describe('`session_id` of the preview') }),
+  responses: {
+    200: {
+      description: 'Stopped',
+      schema: z.object({ session_id: z.string(), stopped: z.literal(true) }).meta({ id: 'StoppedSession' }),
+    },
+  },
+  errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'preview_not_found'],
+  async handle({ params, caller, signal }, services) {
+    const run = await findRun(services, caller, params.id, { agents: true });
+    await stopPreview(services, { run, token: params.sessionId, by: actorOn(run, caller) }, signal);
+    return json(200, { session_id: params.sessionId, stopped: true });
+  },
+});

@@ -1,0 +1,234 @@
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { z } from 'zod';
+import { checkCommand } from '#core/delegations/delegation-store.ts';
+import { PortholeError } from '#core/errors.ts';
+import { collectCommand } from '#core/processes/collect-command.ts';
+import { executeCommand, type RunningCommand } from '#core/processes/execute-command.ts';
+import { publishCommand } from '#core/sandboxes/provider-layers.ts';
+import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
+import { EVENT_STREAM_HEADERS } from '../http/event-stream-response.ts';
+import { prefers } from '../http/response-headers.ts';
+import { defineRoute, json } from '../route.ts';
+import { blockedFrom, BlockedHostDto } from '../sandboxes/blocked-hosts.ts';
+import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+import { checkSessionHeader } from './exec-session-routes.ts';
+
+/** How long a stream may be silent, in milliseconds; 15 s are promised. */
+const HEARTBEAT_MS = 14_000;
+
+/**
+ * A comment (HTML standard, section 9.2.6): proxies see that the stream lives, clients do not see
+ * it.
+ */
+const HEARTBEAT = ':\n\n';
+
+/** Read ahead of the client, in bytes of events: three pieces as they come from a pipe. */
+const AHEAD = 256 * 1024;
+
+/**
+ * A running command as the bridge's event stream, with a comment now and then while it is silent. A
+ * reader that stops, stops the command; a reader that goes away ends it. What cannot be known (a
+ * lost connection) is an `error`, never an exit code.
+ */
+function execEvents(
+  command: RunningCommand,
+  timeoutMs: number | undefined,
+  atExit: () => object = () => ({}),
+): Readable {
+  const { process } = command;
+  const outputs = [process.stdout, process.stderr];
+  const events = new Readable({
+    highWaterMark: AHEAD,
+    read: () => outputs.forEach((output) => output.resume()),
+    destroy: (error, done) => {
+      process.kill('SIGKILL');
+      outputs.forEach((output) => output.destroy());
+      done(error);
+    },
+  });
+  const heartbeat = setInterval(() => {
+    if (events.readableLength === 0) events.push(HEARTBEAT);
+  }, HEARTBEAT_MS);
+  heartbeat.unref();
+  events.once('close', () => clearInterval(heartbeat));
+  const forward = (event: 'stdout' | 'stderr', output: Readable) => {
+    output.on('data', (chunk: Buffer) => {
+      heartbeat.refresh();
+      if (!events.push(outputFrame(event, chunk))) outputs.forEach((each) => each.pause());
+    });
+    // A lost connection also rejects the exit code, which is where it is told.
+    output.on('error', () => undefined);
+  };
+  forward('stdout', process.stdout);
+  forward('stderr', process.stderr);
+  // The end may be known before the last output has been read; it is told after it.
+  const drained = Promise.allSettled(outputs.map((output) => finished(output)));
+  void Promise.all([lastFrames(command, timeoutMs, atExit), drained]).then(([frames]) => {
+    clearInterval(heartbeat);
+    if (events.destroyed) return false;
+    events.push(frames);
+    return events.push(null);
+  });
+  return events;
+}
+
+/**
+ * How it ended: exactly one `exit` or `error`, and before it the word that the time limit struck.
+ * Never rejects.
+ */
+async function lastFrames(
+  { exitCode, timedOut }: RunningCommand,
+  timeoutMs: number | undefined,
+  atExit: () => object,
+): Promise<string> {
+  try {
+    const exit = frame('exit', JSON.stringify({ exit_code: await exitCode, ...atExit() }));
+    if (!timedOut()) return exit;
+    return frame('stderr', Buffer.from(`Command timed out after ${timeoutMs}ms\n`).toString('base64')) + exit;
+  } catch (error) {
+    const known = error instanceof PortholeError;
+    return frame(
+      'error',
+      JSON.stringify({
+        error: known ? error.message : 'The connection to the sandbox was lost: run the command again.',
+        code: known ? error.shownCode : 'exec_transport_error',
+        retryable: !known || error.retryable,
+      }),
+    );
+  }
+}
+
+/**
+ * What a command printed, written into one piece of memory: a stream that is given text copies it
+ * twice more.
+ */
+function outputFrame(event: 'stdout' | 'stderr', chunk: Buffer): Buffer {
+  const head = `event: ${event}\ndata: `;
+  const data = chunk.toString('base64');
+  const out = Buffer.allocUnsafe(head.length + data.length + 2);
+  out.write(head, 0, 'latin1');
+  out.write(data, head.length, 'latin1');
+  out.write('\n\n', head.length + data.length, 'latin1');
+  return out;
+}
+
+function frame(event: string, data: string): string {
+  return `event: ${event}\ndata: ${data}\n\n`;
+}
+
+/** What could not begin, as the bridge tells it: its answer has begun by then. */
+function failedEvents(error: PortholeError): string {
+  return frame(
+    'error',
+    JSON.stringify({ error: error.message, code: error.shownCode, retryable: error.retryable }),
+  );
+}
+
+/** Clients of the bridge send null for what they have not set. */
+const Body = z
+  .object({
+    argv: z
+      .array(z.string('must be a string'), 'argv must be a non-empty array')
+      .min(1, 'argv must be a non-empty array'),
+    timeout_ms: z
+      .number('must be a number')
+      .positive('must be positive')
+      .max(2_147_483_647, 'must be at most 2147483647')
+      .nullish()
+      .describe('Milliseconds; none: no limit')
+      .meta({ example: 10_000 }),
+    cwd: z
+      .string('must be a string')
+      .nullish()
+      .describe('Within /workspace, the default')
+      .meta({ example: '/workspace' }),
+  })
+  .meta({ id: 'ExecRequest' });
+
+const Collected = z
+  .object({
+    exit_code: z.number().int().describe('128 + n after signal n; 124 after the time limit'),
+    stdout: z.string().describe('Its first MiB; bytes that are no UTF-8 are U+FFFD'),
+    stderr: z.string().describe('The same'),
+    timed_out: z.boolean(),
+    truncated: z.boolean().describe('One of them had more, which is dropped'),
+    blocked: z
+      .array(BlockedHostDto)
+      .optional()
+      .describe('Hosts that the sandbox was not allowed to reach meanwhile. Absent where there are none'),
+  })
+  .meta({ id: 'ExecResult' });
+
+export const execCommandRoute = defineRoute({
+  id: 'execCommand',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/exec',
+  tag: 'Sandboxes',
+  summary: 'Run a command',
+  description:
+    'Server-sent events: `stdout` and `stderr` (base64), then exactly one of `exit` `{"exit_code": n}` (with `blocked` where the network refused hosts) and `error` `{"error", "code"}`. ' +
+    'Who accepts `application/json` and `text/event-stream` less, or not at all, gets one JSON answer once it has ended. When the client goes away, the command is killed. With a `Session-Id`, it starts in the working directory and the environment of that session, and leaves its own there.',
+  access: 'caller',
+  class: 'stream',
+  agents: true,
+  delegates: { scope: 'exec', enforces: 'commands' },
+  bridge: true,
+  session: true,
+  params: SandboxPath,
+  body: Body,
+  responses: {
+    200: {
+      description: 'The events of the command, or what came of it',
+      contentType: 'text/event-stream',
+      schema: Collected,
+    },
+  },
+  streams: true,
+  errors: [
+    'exec_error',
+    'path_outside_workspace',
+    'sandbox_not_found',
+    'sandbox_not_running',
+    'exec_transport_error',
+  ],
+  async handle({ params, headers, body, caller, signal }, services) {
+    if (body.argv[0] === '') throw new PortholeError('invalid_request', 'argv[0] must not be empty');
+    const sessionId = checkSessionHeader(headers);
+    if (caller.kind === 'delegate') checkCommand(caller.grant, body.argv, sessionId);
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    const timeoutMs = body.timeout_ms ?? undefined;
+    const blocked = blockedFrom(services, sandbox.id);
+    const command = executeCommand(
+      services,
+      sandbox.id,
+      { argv: body.argv, timeoutMs, cwd: body.cwd ?? undefined, sessionId, env: sandbox.env },
+      signal,
+    );
+    command.then(
+      (running) => publishCommand(services.publisher, sandbox.id, body.argv, running),
+      () => undefined,
+    );
+    const vary = { vary: 'accept' };
+    if (prefers(headers['accept'], 'application/json', 'text/event-stream')) {
+      const { exitCode, stdout, stderr, timedOut, truncated } = await collectCommand(await command);
+      return json(
+        200,
+        { exit_code: exitCode, stdout, stderr, timed_out: timedOut, truncated, ...blocked() },
+        vary,
+      );
+    }
+    const events = await command.then(
+      (running) => execEvents(running, timeoutMs, blocked),
+      (error: unknown) => {
+        if (error instanceof PortholeError && error.code === 'exec_error') return failedEvents(error);
+        throw error;
+      },
+    );
+    return {
+      statusCode: 200,
+      headers: { ...EVENT_STREAM_HEADERS, ...vary },
+      body: events,
+    };
+  },
+});

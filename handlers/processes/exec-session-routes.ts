@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { checkSessionId, createSession, deleteSession } from '#core/processes/exec-sessions.ts';
+import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
+import { defineRoute, json } from '../route.ts';
+import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+
+const Body = z
+  .object({
+    id: z.string().nullish().describe('`[a-zA-Z0-9._-]{1,128}` without `..`; without it one is made up'),
+    cwd: z.string().nullish().describe('Within /workspace, the default'),
+    env: z.record(z.string(), z.string('must be a string')).nullish(),
+  })
+  .meta({ id: 'CreateSessionRequest' });
+
+export const createSessionRoute = defineRoute({
+  id: 'createSession',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/session',
+  tag: 'Sandboxes',
+  summary: 'Begin a session',
+  description:
+    'A session keeps working directory and environment from command to command, apart from other sessions. A `Session-Id` that is not known begins one as well.',
+  access: 'caller',
+  agents: true,
+  delegates: { scope: 'exec' },
+  bridge: true,
+  params: SandboxPath,
+  body: Body,
+  malformedBody: 'ignored',
+  responses: {
+    200: { description: 'Its id', schema: z.object({ id: z.string() }).meta({ id: 'SessionId' }) },
+  },
+  errors: [
+    'path_outside_workspace',
+    'exec_error',
+    'sandbox_not_found',
+    'sandbox_not_running',
+    'session_error',
+    'exec_transport_error',
+  ],
+  async handle({ params, body, caller, signal }, services) {
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    const id = body.id ?? services.ids.session(services.clock.now());
+    const { cwd, env } = body;
+    await createSession(
+      services,
+      sandbox.id,
+      { id, cwd: cwd ?? undefined, env: env ?? undefined, sandboxEnv: sandbox.env },
+      signal,
+    );
+    return json(200, { id });
+  },
+});
+
+export const deleteSessionRoute = defineRoute({
+  id: 'deleteSession',
+  method: 'DELETE',
+  path: '/v1/sandbox/{id}/session/{sid}',
+  tag: 'Sandboxes',
+  summary: 'End a session',
+  description:
+    'Its working directory and environment are forgotten; what its commands left running runs on. Its terminal ends.',
+  access: 'caller',
+  agents: true,
+  delegates: { scope: 'exec' },
+  bridge: true,
+  params: SandboxPath.extend({ sid: z.string().max(400).describe('Session id') }),
+  responses: { 204: { description: 'Ended' } },
+  errors: ['sandbox_not_found', 'sandbox_not_running', 'session_error', 'exec_transport_error'],
+  async handle({ params, caller, signal }, services) {
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    await deleteSession(services, sandbox.id, params.sid, signal);
+    services.terminals.endSession(sandbox, params.sid);
+    return { statusCode: 204, headers: {} };
+  },
+});
+
+/**
+ * The session that the `Session-Id` header names; undefined: none.
+ * @throws PortholeError `invalid_request`
+ */
+export function checkSessionHeader(
+  headers: Readonly<Record<string, string | undefined>>,
+): string | undefined {
+  const id = headers['session-id'];
+  return id === undefined ? undefined : checkSessionId(id);
+}

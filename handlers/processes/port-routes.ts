@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import { listPorts, waitForPort } from '#core/processes/sandbox-ports.ts';
+import { WAIT_MS } from '#guest/protocol/processes-protocol.ts';
+import { defineRoute, json } from '../route.ts';
+import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+import { GUEST_ERRORS, PortListDto, PortStateDto, timeout } from './process-dto.ts';
+
+export const listPortsRoute = defineRoute({
+  id: 'listPorts',
+  method: 'GET',
+  path: '/v1/sandbox/{id}/ports',
+  tag: 'Ports',
+  summary: 'List the ports that listen',
+  description: '`server` and `process_id` say whose it is, where it is known.',
+  access: 'caller',
+  agents: true,
+  delegates: { scope: 'exec', enforces: 'commands' },
+  params: SandboxPath,
+  responses: { 200: { description: 'Ascending by port', schema: PortListDto } },
+  errors: GUEST_ERRORS,
+  async handle({ params, caller, signal }, services) {
+    return json(200, { ports: await listPorts(services, { caller, sandboxId: params.id, signal }) });
+  },
+});
+
+export const waitForPortRoute = defineRoute({
+  id: 'waitForPort',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/ports/{port}/wait',
+  tag: 'Ports',
+  summary: 'Wait for a port',
+  description:
+    'Answers once something listens on the port (or, with `closed`, nothing any more). In time nothing does: 408, and `existing` lists the ports that listen.',
+  access: 'caller',
+  class: 'stream',
+  agents: true,
+  delegates: { scope: 'exec', enforces: 'commands' },
+  params: SandboxPath.extend({
+    port: z
+      .string()
+      .regex(/^\d{1,5}$/, 'must be a port')
+      .transform(Number)
+      .refine((port) => port >= 1 && port <= 65_535, 'must be a port from 1 to 65535')
+      .meta({ example: '3000' }),
+  }),
+  body: z
+    .strictObject({
+      state: z.enum(['listening', 'closed']).default('listening'),
+      timeout_ms: timeout(WAIT_MS.longest).default(WAIT_MS.usual),
+    })
+    .meta({ id: 'PortWait' }),
+  responses: { 200: { description: 'The port', schema: PortStateDto } },
+  errors: [...GUEST_ERRORS, 'wait_timed_out'],
+  async handle({ params, body, caller, signal }, services) {
+    const wait = { port: params.port, state: body.state, timeoutMs: body.timeout_ms };
+    return json(200, await waitForPort(services, { caller, sandboxId: params.id, signal }, wait));
+  },
+});

@@ -1,0 +1,275 @@
+import { z } from 'zod';
+import type { Caller } from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
+import { checkCommand } from '#core/delegations/delegation-store.ts';
+import { followProcess } from '#core/processes/follow-output.ts';
+import {
+  getProcess,
+  listProcesses,
+  type ProcessRef,
+  removeProcess,
+  resizeProcess,
+  sendInput,
+  signalProcess,
+  startProcess,
+  waitForProcess,
+} from '#core/processes/sandbox-processes.ts';
+import { SIGNALS } from '#guest/protocol/exec-protocol.ts';
+import { OUTPUT_BYTES, processName, WAIT_MS } from '#guest/protocol/processes-protocol.ts';
+import { limitedStream } from '../http/limited-stream.ts';
+import { defineRoute, json, type Route } from '../route.ts';
+import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+import { cursorOf, OUTPUT_DESCRIPTION, outputQuery, outputResponse } from './output-stream.ts';
+import {
+  GUEST_ERRORS,
+  isProcessId,
+  ONE_RUNNABLE,
+  oneRunnable,
+  ProcessDto,
+  ProcessListDto,
+  ProcessPath,
+  runnable,
+  timeout,
+  toRunnable,
+} from './process-dto.ts';
+
+/** Of one input, in bytes. */
+const MOST_INPUT = 32 * 1024 * 1024;
+
+const size = z
+  .int('must be a whole number')
+  .min(1, 'must be at least 1')
+  .max(65_535, 'must be at most 65535');
+const TerminalSizeDto = z.strictObject({ cols: size, rows: size }).meta({ id: 'TerminalSize' });
+
+/** Strict: `started_by` in a body would be ignored where it is believed to count. */
+const ProcessRequestDto = z
+  .strictObject({
+    ...runnable,
+    name: z
+      .string('must be a string')
+      .refine(
+        (name) => processName.safeParse(name).success,
+        'must be 1 to 64 letters, digits, spaces or .:@/_-',
+      )
+      .optional()
+      .describe('For people'),
+    stdin: z
+      .boolean('must be true or false')
+      .optional()
+      .describe('Whether stdin is a pipe; a terminal always has one'),
+    tty: TerminalSizeDto.optional(),
+    timeout_ms: timeout(2_147_483_647)
+      .min(1, 'must be at least 1')
+      .optional()
+      .describe('SIGTERM after so long, SIGKILL 4 s later; none: no limit'),
+    output_bytes: z
+      .int('must be a whole number')
+      .min(OUTPUT_BYTES.smallest, `must be at least ${OUTPUT_BYTES.smallest}`)
+      .max(OUTPUT_BYTES.largest, `must be at most ${OUTPUT_BYTES.largest}`)
+      .optional()
+      .describe(`How much output is kept, both streams together; ${OUTPUT_BYTES.usual} without it`),
+  })
+  .refine(oneRunnable, ONE_RUNNABLE)
+  .meta({ id: 'ProcessRequest', example: { argv: ['npm', 'test'], name: 'tests' } });
+
+/** All of them: who may run commands may look after processes. */
+const common = {
+  tag: 'Processes',
+  access: 'caller',
+  agents: true,
+  delegates: { scope: 'exec', enforces: 'commands' },
+} as const satisfies Partial<Route>;
+
+const NOT_FOUND = [...GUEST_ERRORS, 'process_not_found'] as const;
+
+interface Request {
+  readonly params: { readonly id: string; readonly pid: string };
+  readonly caller: Caller;
+  readonly signal: AbortSignal | undefined;
+}
+
+function refOf({ params: { id, pid }, caller, signal }: Request): ProcessRef {
+  if (isProcessId(pid)) return { caller, sandboxId: id, processId: pid, signal };
+  throw new PortholeError(
+    'process_not_found',
+    `${JSON.stringify(pid.slice(0, 80))} is no process id: GET /v1/sandbox/${id}/processes lists them.`,
+  );
+}
+
+export const createProcessRoute = defineRoute({
+  ...common,
+  id: 'createProcess',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/processes',
+  summary: 'Start a process',
+  description:
+    'It outlives the request, and a restart of Porthole; it ends with its sandbox. A stopped sandbox is resumed. A program that cannot be started is a process that exited with 126 or 127. A process keeps its sandbox from idling only while someone reads its output or waits for it.',
+  params: SandboxPath,
+  body: ProcessRequestDto,
+  responses: { 201: { description: 'The process', schema: ProcessDto } },
+  errors: [...GUEST_ERRORS, 'path_outside_workspace', 'too_many_processes'],
+  async handle({ params, body, caller, signal }, services) {
+    checkRunnable(caller, body);
+    const ref = { caller, sandboxId: params.id, signal };
+    return json(
+      201,
+      await startProcess(services, ref, toRunnable(body) as Parameters<typeof startProcess>[2]),
+    );
+  },
+});
+
+/** A shell line could be any command. @throws PortholeError `forbidden` */
+export function checkRunnable(
+  caller: Caller,
+  { argv }: { readonly argv?: readonly string[] | undefined },
+): void {
+  if (caller.kind === 'delegate') checkCommand(caller.grant, argv ?? ['sh'], undefined);
+}
+
+export const listProcessesRoute = defineRoute({
+  ...common,
+  id: 'listProcesses',
+  method: 'GET',
+  path: '/v1/sandbox/{id}/processes',
+  summary: 'List processes',
+  description: 'Those that run and the last 100 that exited, newest first.',
+  params: SandboxPath,
+  responses: { 200: { description: 'The processes', schema: ProcessListDto } },
+  errors: GUEST_ERRORS,
+  async handle({ params, caller, signal }, services) {
+    return json(200, { processes: await listProcesses(services, { caller, sandboxId: params.id, signal }) });
+  },
+});
+
+export const getProcessRoute = defineRoute({
+  ...common,
+  id: 'getProcess',
+  method: 'GET',
+  path: '/v1/sandbox/{id}/processes/{pid}',
+  summary: 'Get a process',
+  params: ProcessPath,
+  responses: { 200: { description: 'The process, with its exit once it has one', schema: ProcessDto } },
+  errors: NOT_FOUND,
+  async handle(request, services) {
+    return json(200, await getProcess(services, refOf(request)));
+  },
+});
+
+export const deleteProcessRoute = defineRoute({
+  ...common,
+  id: 'deleteProcess',
+  method: 'DELETE',
+  path: '/v1/sandbox/{id}/processes/{pid}',
+  summary: 'Remove a process',
+  description: 'One that runs is killed (SIGKILL to its group); its output is removed.',
+  params: ProcessPath,
+  responses: { 204: { description: 'Removed' } },
+  errors: NOT_FOUND,
+  async handle(request, services) {
+    await removeProcess(services, refOf(request));
+    return { statusCode: 204, headers: {} };
+  },
+});
+
+export const followProcessRoute = defineRoute({
+  ...common,
+  id: 'followProcess',
+  method: 'GET',
+  path: '/v1/sandbox/{id}/processes/{pid}/output',
+  class: 'stream',
+  summary: 'Read the output of a process',
+  description: OUTPUT_DESCRIPTION,
+  params: ProcessPath,
+  query: outputQuery,
+  responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
+  streams: true,
+  errors: [...NOT_FOUND],
+  async handle(request, services) {
+    const { query, headers } = request;
+    const range = { since: cursorOf(headers, query.since), follow: query.follow };
+    return outputResponse(await followProcess(services, refOf(request), range), services.stopping);
+  },
+});
+
+export const sendProcessInputRoute = defineRoute({
+  ...common,
+  id: 'sendProcessInput',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/processes/{pid}/input',
+  class: 'stream',
+  summary: 'Write to the stdin of a process',
+  description: `Raw bytes, at most ${MOST_INPUT}. Answers once they are in the pipe; \`eof=true\` closes it behind them. Takes a process with \`stdin: true\` or a terminal.`,
+  params: ProcessPath,
+  query: z.object({
+    eof: z
+      .enum(['true', 'false'])
+      .default('false')
+      .transform((value) => value === 'true'),
+  }),
+  body: 'stream',
+  responses: {
+    200: { description: 'Taken', schema: z.object({ bytes: z.int() }).meta({ id: 'InputTaken' }) },
+  },
+  errors: [...NOT_FOUND, 'process_exited', 'payload_too_large'],
+  async handle(request, services) {
+    const body = limitedStream(request.stream(), {
+      bytes: MOST_INPUT,
+      tooLarge: () =>
+        new PortholeError('payload_too_large', `The input is over ${MOST_INPUT} bytes: send it in parts.`),
+      cutOff: () =>
+        new PortholeError('invalid_request', 'The request was cut off: part of it may be written.'),
+    });
+    const bytes = await sendInput(services, refOf(request), { body, eof: request.query.eof });
+    return json(200, { bytes });
+  },
+});
+
+export const signalProcessRoute = defineRoute({
+  ...common,
+  id: 'signalProcess',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/processes/{pid}/signal',
+  summary: 'Send a signal to a process',
+  description: 'To its whole group. After its exit nothing happens.',
+  params: ProcessPath,
+  body: z.strictObject({ signal: z.enum(SIGNALS).default('SIGTERM') }).meta({ id: 'SignalRequest' }),
+  responses: { 200: { description: 'The process', schema: ProcessDto } },
+  errors: NOT_FOUND,
+  async handle(request, services) {
+    return json(200, await signalProcess(services, refOf(request), request.body.signal));
+  },
+});
+
+export const resizeProcessRoute = defineRoute({
+  ...common,
+  id: 'resizeProcess',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/processes/{pid}/resize',
+  summary: 'Resize the terminal of a process',
+  params: ProcessPath,
+  body: TerminalSizeDto,
+  responses: { 200: { description: 'The process', schema: ProcessDto } },
+  errors: NOT_FOUND,
+  async handle(request, services) {
+    return json(200, await resizeProcess(services, refOf(request), request.body));
+  },
+});
+
+export const waitForProcessRoute = defineRoute({
+  ...common,
+  id: 'waitForProcess',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/processes/{pid}/wait',
+  class: 'stream',
+  summary: 'Wait for the exit of a process',
+  params: ProcessPath,
+  body: z
+    .strictObject({ timeout_ms: timeout(WAIT_MS.longest).default(WAIT_MS.usual) })
+    .meta({ id: 'ProcessWait' }),
+  responses: { 200: { description: 'The process, exited', schema: ProcessDto } },
+  errors: [...NOT_FOUND, 'wait_timed_out'],
+  async handle(request, services) {
+    return json(200, await waitForProcess(services, refOf(request), request.body.timeout_ms));
+  },
+});

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { PortholeError } from '#core/errors.ts';
+import { checkSessionId } from '#core/processes/exec-sessions.ts';
+import { MOST_COLUMNS, readShell, readSize } from '#core/terminals/terminal-messages.ts';
+import { sendHeartbeats } from '#core/sandboxes/sandbox-activity.ts';
+import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
+import { defineRoute } from '../route.ts';
+import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+import { withClosing } from '../sandboxes/sandbox-state-routes.ts';
+
+/**
+ * They are texts here: what they mean, and the words in which they are refused, is the bridge's.
+ */
+const Query = z.object({
+  cols: z
+    .string()
+    .optional()
+    .describe(`Columns, 1 to ${MOST_COLUMNS}`)
+    .meta({ type: 'integer', example: 80 }),
+  rows: z.string().optional().describe(`Rows, 1 to ${MOST_COLUMNS}`).meta({ type: 'integer', example: 24 }),
+  shell: z
+    .string()
+    .optional()
+    .describe('Name or path of a program; default: bash')
+    .meta({ example: '/bin/bash' }),
+  session: z
+    .string()
+    .optional()
+    .describe('Session whose terminal it is; the header `Session-Id` comes before it')
+    .meta({ example: 'session-1' }),
+});
+
+export const ptyTerminalRoute = defineRoute({
+  id: 'ptyTerminal',
+  method: 'GET',
+  path: '/v1/sandbox/{id}/pty',
+  tag: 'Sandboxes',
+  summary: 'Open a terminal',
+  description:
+    'A WebSocket. Binary messages are what is typed, and what is shown. Text messages are JSON: to the server `{"type": "resize", "cols", "rows"}`, and `{"type": "pause"}` until `{"type": "resume"}` for a screen that cannot keep up; from it `{"type": "ready"}`, after what the session showed ' +
+    'before, at last `{"type": "exit", "code", "signal"?}`, after everything that was shown, and `{"type": "error", "message"}`. A session has one terminal, which all its sockets share and which stays when they ' +
+    'go; without a session the terminal ends with its socket.',
+  access: 'caller',
+  class: 'stream',
+  agents: true,
+  delegates: { scope: 'exec' },
+  bridge: true,
+  session: true,
+  socket: true,
+  params: SandboxPath,
+  query: Query,
+  responses: { 101: { description: 'The terminal, as a WebSocket' } },
+  streams: true,
+  errors: ['sandbox_not_found', 'sandbox_not_running', 'too_many_terminals', 'exec_transport_error'],
+  async handle({ params, query, headers, handshake, caller, signal }, services) {
+    if (handshake === undefined) throw new PortholeError('invalid_request', 'WebSocket upgrade required');
+    const { size, isAsked } = readSize(query);
+    // An empty one in the query is none.
+    const session = headers['session-id'] ?? (query.session === '' ? undefined : query.session);
+    const sessionId = session === undefined ? undefined : checkSessionId(session);
+    const shell = readShell(query.shell);
+    handshake.check();
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    const terminal = await services.terminals
+      .open(sandbox, { sessionId, shell, size, isSizeAsked: isAsked }, signal)
+      .catch((error: unknown) => {
+        throw failed(error);
+      });
+    // A person who looks at it wants it. An agent would keep itself alive; who was lent it does not
+    // say that its client is still there.
+    const watch = () => (caller.kind !== 'person' ? () => undefined : sendHeartbeats(services, sandbox));
+    return {
+      statusCode: 101,
+      headers: {},
+      upgrade: (socket) => terminal.attach(withClosing(socket, watch())),
+    };
+  },
+});
+
+/** In the bridge's words, where the sandbox could not be reached or nobody foresaw it. */
+function failed(error: unknown): unknown {
+  if (error instanceof PortholeError && error.code !== 'exec_transport_error') return error;
+  const why = error instanceof PortholeError ? error.message : 'it could not be started';
+  return new PortholeError('exec_transport_error', `terminal failed: ${why}`, { cause: error });
+}

@@ -1,0 +1,176 @@
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import { decideApproval } from '#core/approvals/approval-decisions.ts';
+import { displayId } from '#core/approvals/approval-events.ts';
+import type { WaitingApproval } from '#core/approvals/approval-store.ts';
+import { type FollowWaiting, MOST_WAITING } from '#core/approvals/pending-approvals.ts';
+import { ownerOf, requirePerson } from '#core/callers.ts';
+import { askedHost, denyHost } from '#core/network/change-network.ts';
+import { findRun } from '#core/runs/find-run.ts';
+import {
+  EVENT_STREAM_HEADERS,
+  FIRST_FRAME,
+  followingOf,
+  QUIET_FRAME,
+} from '../http/event-stream-response.ts';
+import { defineRoute, json } from '../route.ts';
+import type { Services } from '../services.ts';
+import { RunPath } from './run-routes.ts';
+
+const OUTCOME = { approve: 'approved', deny: 'denied' } as const;
+
+const Body = z
+  .strictObject({
+    request_id: z.string().min(1).max(64).describe('From `tool.approval_required` on the timeline'),
+    decision: z.enum(['approve', 'deny']),
+    scope: z
+      .enum(['once', 'port', 'run', 'always'])
+      .default('once')
+      .describe(
+        'How far an approval reaches. `once`: this call. `port`: this port, for the run. `run`: any port of the run. `always`: any port of all runs of its owner. ' +
+          'What was denied in a run is asked about again, whatever wider approval follows. A host that is denied `always` goes into the `deny` list of its sandbox',
+      ),
+    reason: z
+      .string()
+      .trim()
+      .max(500, 'at most 500 characters')
+      .optional()
+      .describe('The agent gets to read it'),
+  })
+  .refine(({ decision, scope }) => decision === 'approve' || scope === 'once' || scope === 'always', {
+    path: ['scope'],
+    message: 'a denial has the scope once, or always where it is about a host',
+  })
+  .meta({ id: 'ApprovalDecision' });
+
+export const decideApprovalRoute = defineRoute({
+  id: 'decideApproval',
+  method: 'POST',
+  path: '/api/runs/{id}/tool-approvals',
+  tag: 'Approvals',
+  summary: 'Approve or deny what an agent asks for',
+  description: 'For the owner of the run. A decision is taken once: a second one changes nothing.',
+  access: 'caller',
+  params: RunPath,
+  body: Body,
+  responses: {
+    200: {
+      description: 'The decision is taken',
+      schema: z
+        .object({
+          request_id: z.string(),
+          decision: z.enum(['approve', 'deny']),
+          also_approved: z
+            .array(z.string())
+            .describe('`request_id` of what else waited and is covered by the approval'),
+        })
+        .meta({ id: 'DecidedApproval' }),
+    },
+  },
+  errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'approval_not_found', 'approval_decided'],
+  async handle({ params, body, caller }, services) {
+    const person = requirePerson(caller, 'decide on approvals');
+    const run = await findRun(services, person, params.id);
+    const isNever = body.decision === 'deny' && body.scope === 'always';
+    const host = isNever ? await askedHost(services, run.id, body.request_id) : undefined;
+    const { approval, also } = await decideApproval(services, {
+      run,
+      person,
+      requestId: body.request_id,
+      outcome: OUTCOME[body.decision],
+      scope: isNever ? 'once' : body.scope,
+      reason: body.reason === '' ? undefined : body.reason,
+    });
+    if (host !== undefined) await denyHost(services, run.sandboxId, host);
+    return json(200, {
+      request_id: approval.id,
+      decision: body.decision,
+      also_approved: also.map(({ id }) => id),
+    });
+  },
+});
+
+const WaitingApprovalDto = z
+  .object({
+    request_id: z.string().describe('Names it in a decision'),
+    display_id: z.string().describe('What people call it among each other'),
+    run_id: z.string(),
+    run_title: z.string().nullable(),
+    owner: z.string().describe('The user whose run it is'),
+    tool: z.string(),
+    arguments: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
+    message: z.string().describe('What the agent asks'),
+    requested_at: z.iso.datetime(),
+    expires_at: z.iso.datetime().describe('Until then somebody may decide'),
+  })
+  .meta({ id: 'WaitingApproval' });
+
+const WaitingApprovals = z
+  .object({ approvals: z.array(WaitingApprovalDto).describe('The oldest first, 100 at most') })
+  .meta({ id: 'WaitingApprovals' });
+
+function toWaitingApprovals(waiting: readonly WaitingApproval[]): z.infer<typeof WaitingApprovals> {
+  return {
+    approvals: waiting.map((each) => ({
+      request_id: each.id,
+      display_id: displayId(each.id),
+      run_id: each.runId,
+      run_title: each.runTitle,
+      owner: each.owner.user,
+      tool: each.tool,
+      arguments: { ...each.args },
+      message: each.message,
+      requested_at: each.requestedAt.toISOString(),
+      expires_at: each.expiresAt.toISOString(),
+    })),
+  };
+}
+
+export const followApprovalsRoute = defineRoute({
+  id: 'followApprovals',
+  method: 'GET',
+  path: '/api/approvals/events',
+  tag: 'Approvals',
+  summary: 'Follow what waits for your decision, in all of your runs',
+  description:
+    'Server-sent events of the type `approvals`: all that waits, at once and each time that something begins or ends to wait, as `GET /api/approvals` has it. A comment comes ' +
+    'every 15 seconds in which nothing else does. The stream ends after an hour: come back.',
+  access: 'caller',
+  class: 'stream',
+  responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
+  streams: true,
+  handle({ caller, signal }, services) {
+    const person = requirePerson(caller, 'follow what waits for approval');
+    const { quietMs, until, signals } = followingOf(services, '', { headers: {}, query: undefined, signal });
+    const following = { owner: person.admin ? undefined : ownerOf(person), quietMs, until, signals };
+    return Promise.resolve({
+      statusCode: 200,
+      headers: { ...EVENT_STREAM_HEADERS },
+      body: Readable.from(frames(services, following)),
+    });
+  },
+});
+
+async function* frames(services: Services, following: FollowWaiting): AsyncGenerator<string, void> {
+  yield FIRST_FRAME;
+  for await (const waiting of services.pendingApprovals.follow(following)) {
+    yield waiting === undefined
+      ? QUIET_FRAME
+      : `event: approvals\ndata: ${JSON.stringify(toWaitingApprovals(waiting))}\n\n`;
+  }
+}
+
+export const listApprovalsRoute = defineRoute({
+  id: 'listApprovals',
+  method: 'GET',
+  path: '/api/approvals',
+  tag: 'Approvals',
+  summary: 'List what waits for your decision, in all of your runs',
+  access: 'caller',
+  responses: { 200: { description: 'What waits now', schema: WaitingApprovals } },
+  async handle({ caller }, { records, clock }) {
+    const person = requirePerson(caller, 'list what waits for approval');
+    const owner = person.admin ? undefined : ownerOf(person);
+    return json(200, toWaitingApprovals(await records.approvals.waiting(owner, clock.now(), MOST_WAITING)));
+  },
+});

@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { deletePolicy } from '#core/approvals/approval-decisions.ts';
+import { scopeOf } from '#core/approvals/approval-rules.ts';
+import type { PolicyRecord } from '#core/approvals/approval-store.ts';
+import { ownerOf, requirePerson } from '#core/callers.ts';
+import { pageLimit } from '../http/read-input.ts';
+import { defineRoute, json } from '../route.ts';
+
+export const deletePolicyRoute = defineRoute({
+  id: 'deleteApprovalPolicy',
+  method: 'DELETE',
+  path: '/api/approval-policies/{id}',
+  tag: 'Approvals',
+  summary: 'Delete an approval policy',
+  description: 'What it covered is asked about again. What it has approved stays approved.',
+  access: 'caller',
+  params: z.object({ id: z.string().max(200).describe('`policy_id`') }),
+  responses: { 204: { description: 'Deleted' } },
+  errors: ['policy_not_found'],
+  async handle({ params, caller }, services) {
+    await deletePolicy(services, requirePerson(caller, 'delete approval policies'), params.id);
+    return { statusCode: 204, headers: {} };
+  },
+});
+
+const PolicyDto = z
+  .object({
+    policy_id: z.string().describe('`pol_` + ULID'),
+    owner: z.string().describe('The user whose runs it covers'),
+    tool: z.string(),
+    scope: z.enum(['port', 'run', 'always']),
+    run_id: z.string().nullable().describe('The one run that it covers; null: all'),
+    target_port: z.int().nullable().describe('The one port that it covers; null: any'),
+    created_at: z.iso.datetime(),
+    created_by: z.string().describe('The user who approved'),
+  })
+  .meta({ id: 'ApprovalPolicy' });
+
+export const listPoliciesRoute = defineRoute({
+  id: 'listApprovalPolicies',
+  method: 'GET',
+  path: '/api/approval-policies',
+  tag: 'Approvals',
+  summary: 'List what you approve without being asked, newest first',
+  access: 'caller',
+  query: z.object({
+    limit: pageLimit,
+    after: z.string().max(500).optional().describe('`next` of the page before'),
+  }),
+  responses: {
+    200: {
+      description: 'A page of policies; `next` is null on the last one',
+      schema: z
+        .object({ policies: z.array(PolicyDto), next: z.string().nullable() })
+        .meta({ id: 'ApprovalPolicyList' }),
+    },
+  },
+  async handle({ query, caller }, { records }) {
+    const person = requirePerson(caller, 'list approval policies');
+    const page = await records.policies.list(person.admin ? undefined : ownerOf(person), query);
+    return json(200, { policies: page.items.map(toPolicyDto), next: page.next });
+  },
+});
+
+function toPolicyDto(policy: PolicyRecord): z.infer<typeof PolicyDto> {
+  return {
+    policy_id: policy.id,
+    owner: policy.owner.user,
+    tool: policy.tool,
+    scope: scopeOf(policy),
+    run_id: policy.runId,
+    target_port: policy.targetPort,
+    created_at: policy.createdAt.toISOString(),
+    created_by: policy.createdBy,
+  };
+}

@@ -1,0 +1,156 @@
+import { z } from 'zod';
+import { ownerOf, requirePerson } from '#core/callers.ts';
+import { completeRun, createRun } from '#core/runs/create-run.ts';
+import { findRun } from '#core/runs/find-run.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
+import { pageLimit } from '../http/read-input.ts';
+import { defineRoute, json } from '../route.ts';
+
+/**
+ * A run as its owner and its agent see it. The agent token is not part of it: it is answered once,
+ * by the call that makes the run.
+ */
+const RunDto = z
+  .object({
+    run_id: z.string().describe('`run_` + ULID'),
+    owner: z.string().describe('The user who made the run'),
+    title: z.string().nullable(),
+    sandbox_id: z.string(),
+    auto_approve_tools: z.boolean(),
+    status: z.enum(['running', 'completed']),
+    created_at: z.iso.datetime(),
+    completed_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'Run' });
+
+function toRunDto(run: RunRecord): z.infer<typeof RunDto> {
+  return {
+    run_id: run.id,
+    owner: run.owner.user,
+    title: run.title,
+    sandbox_id: run.sandboxId,
+    auto_approve_tools: run.autoApproveTools,
+    status: run.status,
+    created_at: run.createdAt.toISOString(),
+    completed_at: run.completedAt?.toISOString() ?? null,
+  };
+}
+
+/**
+ * Path parameters of the routes below a run. Its form is checked by the use case, which has the
+ * reference's own error for it.
+ */
+export const RunPath = z.object({ id: z.string().max(200).describe('Run id, `[A-Za-z0-9_-]{1,64}`') });
+
+export const completeRunRoute = defineRoute({
+  id: 'completeRun',
+  method: 'POST',
+  path: '/api/runs/{id}/complete',
+  tag: 'Runs',
+  summary: 'Complete a run',
+  description:
+    'Its agent token stops working, and pending approvals are withdrawn. Its sandbox stops and keeps its files, unless another run is active in it or one of its previews is kept. Completing it again changes nothing.',
+  access: 'caller',
+  params: RunPath,
+  responses: { 200: { description: 'The completed run', schema: RunDto } },
+  errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
+  async handle({ params, caller }, services) {
+    const run = await findRun(services, caller, params.id);
+    return json(200, toRunDto(await completeRun(services, run)));
+  },
+});
+
+const Body = z
+  .strictObject({
+    title: z.string().max(200, 'at most 200 characters').optional(),
+    sandbox_id: z
+      .string()
+      .max(128)
+      .optional()
+      .describe('One of your sandboxes; without it a new one is made'),
+    image: z
+      .string()
+      .min(1)
+      .max(512)
+      .optional()
+      .describe('Name of an image of the catalogue for the new sandbox; without it the default'),
+    auto_approve_tools: z
+      .boolean()
+      .default(false)
+      .describe('Previews that the agent asks for open without a person'),
+  })
+  .meta({ id: 'CreateRunRequest' });
+
+export const createRunRoute = defineRoute({
+  id: 'createRun',
+  method: 'POST',
+  path: '/api/runs',
+  tag: 'Runs',
+  summary: 'Make a run',
+  description:
+    "A run is one agent's work in one sandbox. The `agent_token` is answered here and never again.",
+  access: 'caller',
+  body: Body,
+  responses: {
+    201: {
+      description: 'The run, with its agent token',
+      schema: RunDto.extend({ agent_token: z.string() }).meta({ id: 'CreatedRun' }),
+    },
+  },
+  errors: ['image_not_supported', 'sandbox_not_found', 'quota_exceeded', 'capacity_exceeded'],
+  async handle({ body, caller, signal }, services) {
+    const { run, agentToken } = await createRun(
+      services,
+      requirePerson(caller, 'make runs'),
+      {
+        title: body.title,
+        sandboxId: body.sandbox_id,
+        image: body.image,
+        autoApproveTools: body.auto_approve_tools,
+      },
+      signal,
+    );
+    return json(201, { ...toRunDto(run), agent_token: agentToken });
+  },
+});
+
+export const getRunRoute = defineRoute({
+  id: 'getRun',
+  method: 'GET',
+  path: '/api/runs/{id}',
+  tag: 'Runs',
+  summary: 'Read a run',
+  access: 'caller',
+  agents: true,
+  channel: true,
+  params: RunPath,
+  responses: { 200: { description: 'The run', schema: RunDto } },
+  errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
+  async handle({ params, caller }, services) {
+    return json(200, toRunDto(await findRun(services, caller, params.id, { agents: true })));
+  },
+});
+
+export const listRunsRoute = defineRoute({
+  id: 'listRuns',
+  method: 'GET',
+  path: '/api/runs',
+  tag: 'Runs',
+  summary: 'List your runs, newest first',
+  access: 'caller',
+  query: z.object({
+    limit: pageLimit,
+    after: z.string().max(500).optional().describe('`next` of the page before'),
+  }),
+  responses: {
+    200: {
+      description: 'A page of runs; `next` is null on the last one',
+      schema: z.object({ runs: z.array(RunDto), next: z.string().nullable() }).meta({ id: 'RunList' }),
+    },
+  },
+  async handle({ query, caller }, { records }) {
+    const person = requirePerson(caller, 'list runs');
+    const page = await records.runs.list(person.admin ? undefined : ownerOf(person), query);
+    return json(200, { runs: page.items.map(toRunDto), next: page.next });
+  },
+});

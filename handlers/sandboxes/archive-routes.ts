@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { archiveNotFound, mayDeleteArchive } from '#core/archives/archive-sandbox.ts';
+import type { ArchiveRecord } from '#core/archives/archive-store.ts';
+import { ownerOf, requirePerson } from '#core/callers.ts';
+import { pageLimit } from '../http/read-input.ts';
+import { defineRoute, json } from '../route.ts';
+
+const ArchiveDto = z
+  .object({
+    id: z
+      .string()
+      .describe('For `from_archive` of a new sandbox')
+      .meta({ example: 'arc_mfrggzdfmztwq2lk_1' }),
+    sandbox_id: z.string().describe('The sandbox that it was'),
+    name: z.string().nullable().describe("The sandbox's"),
+    image: z.string().nullable().describe('null: the default'),
+    owner: z.string(),
+    size: z.number().int().describe('In bytes, as a tar'),
+    left_out: z.number().int().describe('Entries that no archive can hold, e.g. devices'),
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Archive' });
+
+function toArchiveDto(archive: ArchiveRecord): z.infer<typeof ArchiveDto> {
+  const { id, sandbox, owner, size, leftOut, createdAt } = archive;
+  return {
+    id,
+    sandbox_id: sandbox.id,
+    name: sandbox.name,
+    image: sandbox.image,
+    owner: owner.user,
+    size,
+    left_out: leftOut,
+    created_at: createdAt.toISOString(),
+  };
+}
+
+export const deleteArchiveRoute = defineRoute({
+  id: 'deleteArchive',
+  method: 'DELETE',
+  path: '/api/archives/{id}',
+  tag: 'Sandboxes',
+  summary: 'Delete an archive',
+  access: 'caller',
+  params: z.object({ id: z.string().max(200).describe('Of the archive') }),
+  responses: { 204: { description: 'Gone, and its files with it' } },
+  errors: ['archive_not_found', 'archive_error'],
+  async handle({ params: { id }, caller }, { records, archives }) {
+    const person = requirePerson(caller, 'delete archives');
+    const archive = await records.archives.get(id);
+    if (archive === undefined || !mayDeleteArchive(person, archive)) throw archiveNotFound(id);
+    // The files first: what a crash leaves is found by whoever deletes it again.
+    await archives?.store.remove(archive.key);
+    await records.archives.remove(id);
+    return { statusCode: 204, headers: {} };
+  },
+});
+
+export const listArchivesRoute = defineRoute({
+  id: 'listArchives',
+  method: 'GET',
+  path: '/api/archives',
+  tag: 'Sandboxes',
+  summary: 'List your archives, newest first',
+  description:
+    'What was in sandboxes that were destroyed after their retention. There are none where PORTHOLE_ARCHIVE_BUCKET is not set.',
+  access: 'caller',
+  query: z.object({
+    limit: pageLimit,
+    after: z.string().max(500).optional().describe('`next` of the page before'),
+    sandbox_id: z.string().max(128).optional().describe('Those of one sandbox'),
+  }),
+  responses: {
+    200: {
+      description: 'A page of archives; `next` is null on the last one',
+      schema: z
+        .object({ archives: z.array(ArchiveDto), next: z.string().nullable() })
+        .meta({ id: 'ArchiveList' }),
+    },
+  },
+  async handle({ query: { limit, after, sandbox_id }, caller }, { records }) {
+    const person = requirePerson(caller, 'list archives');
+    const owner = person.admin ? undefined : ownerOf(person);
+    const page = await records.archives.list(owner, { limit, after }, sandbox_id);
+    return json(200, { archives: page.items.map(toArchiveDto), next: page.next });
+  },
+});

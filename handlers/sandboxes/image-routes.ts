@@ -1,0 +1,169 @@
+import { z } from 'zod';
+import { requirePerson } from '#core/callers.ts';
+import { deleteImage, type ListedImage, listImages, putImage } from '#core/images/image-catalogue.ts';
+import type { CatalogueImage } from '#core/images/image-store.ts';
+import { defineRoute, json } from '../route.ts';
+import { requireAdmin } from './warm-pool-routes.ts';
+
+export const ImageName = z
+  .string()
+  .regex(
+    /^(?=.{1,63}$)[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?$/,
+    'must be 1 to 63 lower-case letters, digits, ".", "_" or "-", beginning and ending with a letter or digit',
+  );
+
+const within = (schema: z.ZodNumber, min: number, max: number) => {
+  const message = `must be from ${min} to ${max}`;
+  return schema.min(min, message).max(max, message).optional();
+};
+
+/**
+ * All of an image but its name, as the API and the configuration have it. The bounds of resources
+ * are those of the configuration's own.
+ */
+export const ImageFields = z.strictObject({
+  reference: z
+    .string()
+    .regex(
+      /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}$/,
+      'must be a reference of an image, e.g. registry.example.com/python@sha256:…',
+    )
+    .describe('Where the provider finds it; by digest, sandboxes are all made from the same'),
+  description: z.string().max(1_024, 'must be at most 1024 characters').default(''),
+  languages: z
+    .array(
+      z
+        .string()
+        .regex(/^[a-z0-9][a-z0-9+#._-]{0,31}$/, 'must be 1 to 32 lower-case letters, digits or signs'),
+    )
+    .max(32, 'must be at most 32')
+    .default([]),
+  resources: z
+    .strictObject({
+      cpu: within(z.number('must be a number'), 0.1, 1_024).describe('Cores'),
+      memory_mb: within(z.int('must be a whole number'), 64, 16_777_216).describe('MiB'),
+      disk_mb: within(z.int('must be a whole number'), 16, 16_777_216).describe('MiB'),
+    })
+    .default({})
+    .describe('What a sandbox of it gets where its request says nothing'),
+});
+
+export function toCatalogueImage(
+  name: string,
+  { reference, description, languages, resources }: z.infer<typeof ImageFields>,
+): CatalogueImage {
+  const { cpu, memory_mb: memoryMb, disk_mb: diskMb } = resources;
+  return { name, reference, description, languages, resources: { cpu, memoryMb, diskMb } };
+}
+
+export const deleteImageRoute = defineRoute({
+  id: 'deleteImage',
+  method: 'DELETE',
+  path: '/api/images/{name}',
+  tag: 'Images',
+  summary: 'Take an image out of the catalogue',
+  description: 'For admins. Sandboxes that were made from it stay.',
+  access: 'caller',
+  params: z.object({ name: ImageName }),
+  responses: { 204: { description: 'It is not there any more' } },
+  errors: ['image_not_found', 'image_configured'],
+  async handle({ params, caller }, services) {
+    requireAdmin(caller, 'delete images', 'the catalogue');
+    await deleteImage(services, params.name);
+    return { statusCode: 204, headers: {} };
+  },
+});
+
+const described = {
+  name: z.string().describe('What `image` of a new sandbox or run names'),
+  reference: z.string(),
+  description: z.string(),
+  languages: z.array(z.string()),
+  resources: z
+    .object({ cpu: z.number().optional(), memory_mb: z.int().optional(), disk_mb: z.int().optional() })
+    .describe('What a sandbox of it gets where its request says nothing'),
+};
+
+const ImageDto = z.object(described).meta({ id: 'Image' });
+
+const ListedImageDto = z
+  .object({
+    ...described,
+    source: z
+      .enum(['configuration', 'api'])
+      .describe('Whether it comes with the installation, or was added by POST'),
+  })
+  .meta({ id: 'ListedImage' });
+
+function toImageDto(image: CatalogueImage): z.infer<typeof ImageDto> {
+  const { name, reference, description, languages, resources } = image;
+  return {
+    name,
+    reference,
+    description,
+    languages: [...languages],
+    resources: { cpu: resources.cpu, memory_mb: resources.memoryMb, disk_mb: resources.diskMb },
+  };
+}
+
+function toListedImageDto(image: ListedImage): z.infer<typeof ListedImageDto> {
+  return { ...toImageDto(image), source: image.source };
+}
+
+export const listImagesRoute = defineRoute({
+  id: 'listImages',
+  method: 'GET',
+  path: '/api/images',
+  tag: 'Images',
+  summary: 'List the images that sandboxes may be made from',
+  description:
+    'By name, those that the provider of this installation can run. A sandbox that names no image gets the default.',
+  access: 'caller',
+  responses: {
+    200: {
+      description: 'The catalogue',
+      schema: z.object({ images: z.array(ListedImageDto) }).meta({ id: 'ImageList' }),
+    },
+  },
+  async handle({ caller }, services) {
+    requirePerson(caller, 'list images');
+    return json(200, { images: (await listImages(services)).map(toListedImageDto) });
+  },
+});
+
+const Body = ImageFields.extend({ name: ImageName }).meta({
+  id: 'PutImageRequest',
+  examples: [
+    {
+      name: 'data-science',
+      reference: 'registry.example.com/data-science:7',
+      description: 'Python with numpy and pandas',
+      languages: ['python'],
+      resources: { cpu: 2, memory_mb: 4_096 },
+    },
+  ],
+});
+
+export const putImageRoute = defineRoute({
+  id: 'putImage',
+  method: 'POST',
+  path: '/api/images',
+  tag: 'Images',
+  summary: 'Add an image, or replace the one of its name',
+  description:
+    'For admins. Sandboxes that are there keep what they were made from. Those of the configuration change with it alone.',
+  access: 'caller',
+  body: Body,
+  responses: {
+    200: { description: 'Replaced', schema: ImageDto },
+    201: { description: 'Added', schema: ImageDto },
+  },
+  errors: ['image_configured'],
+  async handle({ body, caller }, services) {
+    requireAdmin(caller, 'add images', 'the catalogue');
+    const { name, ...fields } = body;
+    const image = toCatalogueImage(name, fields);
+    const isNew = await putImage(services, image);
+    return json(isNew ? 201 : 200, toImageDto(image));
+  },
+});

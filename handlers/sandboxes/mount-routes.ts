@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import { requirePerson } from '#core/callers.ts';
+import { mountBucket, unmountBucket } from '#core/mounts/mount-bucket.ts';
+import { readMountRequest, readUnmountRequest } from '#core/mounts/mount-request.ts';
+import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
+import { defineRoute, json } from '../route.ts';
+import { SandboxPath } from './sandbox-path.ts';
+
+/** For the document; the rules judge the body, in the order and the words of the bridge. */
+const MountBucketBody = z.unknown().meta({
+  id: 'MountBucketRequest',
+  type: 'object',
+  required: ['mountPath', 'options'],
+  properties: {
+    bucket: {
+      type: 'string',
+      description: 'Bucket at `options.endpoint`; without that, a name of PORTHOLE_BUCKETS',
+    },
+    binding: { type: 'string', description: 'A name of PORTHOLE_BUCKETS' },
+    mountPath: { type: 'string', description: 'Absolute', example: '/mnt/data' },
+    options: {
+      type: 'object',
+      properties: {
+        endpoint: { type: 'string', description: 'Origin of the S3 server' },
+        readOnly: { type: 'boolean', default: false },
+        prefix: { type: 'string', description: 'Folder of the bucket, from a slash on' },
+        credentials: {
+          type: 'object',
+          required: ['accessKeyId', 'secretAccessKey'],
+          properties: { accessKeyId: { type: 'string' }, secretAccessKey: { type: 'string' } },
+        },
+        s3fsOptions: { type: 'array', items: { type: 'string' } },
+        credentialProxy: {
+          type: 'boolean',
+          description: 'Makes no difference: credentials never are in the sandbox',
+        },
+      },
+    },
+  },
+});
+
+export const mountBucketRoute = defineRoute({
+  id: 'mountBucket',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/mount',
+  tag: 'Sandboxes',
+  summary: 'Mount a bucket',
+  description:
+    'Shows an S3-compatible bucket, or a folder of it, below /mnt or /workspace. It is served from outside the sandbox, which never sees the credentials, and ends with it.',
+  access: 'caller',
+  bridge: true,
+  params: SandboxPath,
+  body: MountBucketBody,
+  responses: {
+    200: { description: 'Mounted', schema: z.object({ ok: z.literal(true) }).meta({ id: 'OkResponse' }) },
+  },
+  errors: ['sandbox_not_found', 'sandbox_not_running', 'mount_error', 'exec_transport_error'],
+  async handle({ params, body, caller, signal }, services) {
+    const person = requirePerson(caller, 'mount buckets');
+    const sandbox = await useSandbox(services, person, params.id);
+    await mountBucket(services, person, sandbox.id, readMountRequest(body), signal);
+    return json(200, { ok: true });
+  },
+});
+
+/** For the document; the rules judge the body. */
+const Body = z.unknown().meta({
+  id: 'UnmountBucketRequest',
+  type: 'object',
+  required: ['mountPath'],
+  properties: { mountPath: { type: 'string', description: 'Absolute', example: '/mnt/data' } },
+});
+
+export const unmountBucketRoute = defineRoute({
+  id: 'unmountBucket',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/unmount',
+  tag: 'Sandboxes',
+  summary: 'Unmount a bucket',
+  description:
+    'What was written to a file is in the bucket once the file is closed; what is open is cut off.',
+  access: 'caller',
+  bridge: true,
+  params: SandboxPath,
+  body: Body,
+  responses: {
+    200: { description: 'Unmounted', schema: z.object({ ok: z.literal(true) }).meta({ id: 'OkResponse' }) },
+  },
+  errors: ['sandbox_not_found', 'sandbox_not_running', 'unmount_error', 'exec_transport_error'],
+  async handle({ params, body, caller, signal }, services) {
+    const sandbox = await useSandbox(services, requirePerson(caller, 'unmount buckets'), params.id);
+    await unmountBucket(services, sandbox.id, readUnmountRequest(body), signal);
+    return json(200, { ok: true });
+  },
+});

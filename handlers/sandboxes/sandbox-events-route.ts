@@ -1,0 +1,75 @@
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import type { Caller } from '#core/callers.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
+import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
+import { type EventStreamOptions, streamEvents } from '#core/runs/event-log.ts';
+import { sendHeartbeats } from '#core/sandboxes/sandbox-activity.ts';
+import { EventId } from '../http/event-stream-response.ts';
+import {
+  EVENT_STREAM_HEADERS,
+  FIRST_FRAME,
+  followingOf,
+  QUIET_FRAME,
+} from '../http/event-stream-response.ts';
+import { defineRoute } from '../route.ts';
+import type { Services } from '../services.ts';
+import { SandboxPath } from './sandbox-path.ts';
+
+export const followSandboxRoute = defineRoute({
+  id: 'followSandbox',
+  method: 'GET',
+  path: '/v1/sandbox/{id}/events',
+  tag: 'Sandboxes',
+  summary: 'Follow what happens in a sandbox',
+  description:
+    'Server-sent events, each `event: sandbox`: first `{"type": "connected", "sandbox_id"}`, then, with an `id` and an `at`, `file_written` and `file_deleted` (`path`), `exec` (`command`, without credentials of Porthole, and `exit_code`), `stopped`, `resumed`, `preview_opened` (`target_port`), `port_listening` and `port_closed` (`port`), `server` (`server`, `state`, `reason`), `process_started` (`process_id`, `name`, `command`, `started_by`) and `process_exited` (also `exit_code`, `signal`, `reason`, `duration_ms`). ' +
+    'All but the last four only for what goes through Porthole, whoever did it. The header `Last-Event-ID` goes on after what is known; the last 1,000 of a day are kept. A comment comes every 15 seconds in which nothing else does. The stream ends after an hour.',
+  access: 'caller',
+  class: 'stream',
+  delegates: { scope: 'fs:read' },
+  params: SandboxPath,
+  query: z.object({ after: EventId.optional().describe('The same as `Last-Event-ID`, which wins') }),
+  responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
+  streams: true,
+  errors: ['sandbox_not_found'],
+  async handle({ params, query, headers, caller, signal }, services) {
+    const sandbox = await findSandbox(services, caller, params.id);
+    const following = followingOf(services, sandbox.id, { headers, query: query.after, signal });
+    return {
+      statusCode: 200,
+      headers: { ...EVENT_STREAM_HEADERS },
+      body: Readable.from(frames(services, sandbox, following, caller)),
+    };
+  },
+});
+
+async function* frames(
+  services: Services,
+  sandbox: SandboxRecord,
+  following: EventStreamOptions,
+  caller: Caller,
+): AsyncGenerator<string, void> {
+  // Who was lent it does not say that its client is still there.
+  const rest = caller.kind === 'person' ? sendHeartbeats(services, sandbox) : () => undefined;
+  try {
+    yield FIRST_FRAME;
+    yield frame({ type: 'connected', sandbox_id: sandbox.id });
+    for await (const event of streamEvents(services.records.sandboxEvents, services.clock, following)) {
+      if (event !== undefined) {
+        const { seq, type, at, data } = event;
+        yield `id: ${seq}\n${frame({ type, at: at.toISOString(), ...data })}`;
+        continue;
+      }
+      const { generation, desired } = (await services.records.sandboxes.get(sandbox.id)) ?? {};
+      if (generation !== sandbox.generation || desired === 'destroyed') return;
+      yield QUIET_FRAME;
+    }
+  } finally {
+    rest();
+  }
+}
+
+function frame(data: object): string {
+  return `event: sandbox\ndata: ${JSON.stringify(data)}\n\n`;
+}

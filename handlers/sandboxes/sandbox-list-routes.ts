@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { ownerOf, requirePerson } from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
+import { endSandbox } from '#core/sandboxes/end-sandbox.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
+import { everyItem } from '#core/shared/reads.ts';
+import { pageLimit } from '../http/read-input.ts';
+import { defineRoute, json } from '../route.ts';
+import { SandboxDto, toSandboxDto } from './sandbox-dto.ts';
+import { SandboxName, SessionKey, TagFilter } from './sandbox-schemas.ts';
+
+/** How many ids a refusal names. */
+const MOST_NAMED = 10;
+
+export const deleteSandboxesRoute = defineRoute({
+  id: 'deleteSandboxes',
+  method: 'DELETE',
+  path: '/v1/sandbox',
+  tag: 'Sandboxes',
+  summary: 'Destroy your sandboxes of a tag, and their files',
+  description:
+    'For when a thread is deleted: `?tag=thread_id:42`. Where any of them was not made with `delete_with_thread`, none is deleted, unless `force=true`. May be repeated.',
+  access: 'caller',
+  query: z.object({
+    tag: TagFilter.describe('`key:value`').meta({ example: 'thread_id:42' }),
+    force: z
+      .enum(['true', 'false'], 'must be true or false')
+      .default('false')
+      .describe('Whether the others go, too'),
+  }),
+  responses: {
+    200: {
+      description: 'Those that are gone',
+      schema: z.object({ ids: z.array(z.string()) }).meta({ id: 'DeletedSandboxes' }),
+    },
+  },
+  errors: ['sandboxes_kept', 'exec_transport_error'],
+  async handle({ query, caller }, services) {
+    const owner = ownerOf(requirePerson(caller, 'delete sandboxes'));
+    const [key, value] = query.tag;
+    const { sandboxes } = services.records;
+    const tagged: SandboxRecord[] = [];
+    const own = everyItem((page) => sandboxes.list(owner, { tags: { [key]: value } }, page));
+    for await (const sandbox of own) tagged.push(sandbox);
+    const kept = tagged.filter(({ deleteWithThread }) => !deleteWithThread).map(({ id }) => id);
+    if (kept.length > 0 && query.force !== 'true') {
+      const named = kept.slice(0, MOST_NAMED).join(', ');
+      throw new PortholeError(
+        'sandboxes_kept',
+        `${kept.length} of ${tagged.length} sandboxes were not made with delete_with_thread (${named}${kept.length > MOST_NAMED ? ', …' : ''}), so none was deleted: say force=true to delete them all.`,
+      );
+    }
+    // One after the other: destroying is the provider's hardest work.
+    for (const sandbox of tagged) await endSandbox(services, sandbox, 'owner');
+    return json(200, { ids: tagged.map(({ id }) => id) });
+  },
+});
+
+export const listSandboxesRoute = defineRoute({
+  id: 'listSandboxes',
+  method: 'GET',
+  path: '/v1/sandbox',
+  tag: 'Sandboxes',
+  summary: 'List your sandboxes, newest first',
+  access: 'caller',
+  query: z.object({
+    limit: pageLimit,
+    after: z.string().max(500).optional().describe('`next` of the page before'),
+    state: z.enum(['creating', 'running', 'stopped']).optional(),
+    name: SandboxName.optional(),
+    session_key: SessionKey.optional(),
+    tag: TagFilter.optional().describe('`key:value`'),
+  }),
+  responses: {
+    200: {
+      description: 'A page of sandboxes; `next` is null on the last one',
+      schema: z
+        .object({ sandboxes: z.array(SandboxDto), next: z.string().nullable() })
+        .meta({ id: 'SandboxList' }),
+    },
+  },
+  async handle({ query, caller }, { records, provider }) {
+    const person = requirePerson(caller, 'list sandboxes');
+    const { limit, after, state, name, session_key: sessionKey, tag } = query;
+    const tags = tag === undefined ? {} : { [tag[0]]: tag[1] };
+    const page = await records.sandboxes.list(
+      person.admin ? undefined : ownerOf(person),
+      { state, name, sessionKey, tags },
+      { limit, after },
+    );
+    return json(200, {
+      sandboxes: page.items.map((each) => toSandboxDto(each, provider.defaultSize)),
+      next: page.next,
+    });
+  },
+});

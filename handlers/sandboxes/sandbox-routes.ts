@@ -1,0 +1,172 @@
+import { z } from 'zod';
+import { findArchive, restoreArchive } from '#core/archives/archive-sandbox.ts';
+import { ownerOf, requirePerson } from '#core/callers.ts';
+import { requestedNetwork } from '#core/network/change-network.ts';
+import { createSandbox, defaultNetwork } from '#core/sandboxes/create-sandbox.ts';
+import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
+import { readySandbox, useSandbox } from '#core/sandboxes/use-sandbox.ts';
+import { defineRoute, json } from '../route.ts';
+import type { Services } from '../services.ts';
+import { fromNetworkFields, networkFields } from './network-fields.ts';
+import { fromSizeRequest, SandboxDetailDto, SizeRequest, toSandboxDetailDto } from './sandbox-dto.ts';
+import { SandboxPath } from './sandbox-path.ts';
+import { Environment, SandboxName, SessionKey, Skills, Tags, TtlSeconds } from './sandbox-schemas.ts';
+
+const Body = z
+  .object({
+    image: z
+      .string()
+      .min(1)
+      .max(512)
+      .optional()
+      .describe('Name of an image of the catalogue, where the provider has images; without it the default'),
+    session_key: SessionKey.nullish().describe(
+      'The conversation it belongs to: the same key gives the same sandbox, resumed if it is stopped',
+    ),
+    name: SandboxName.nullish().describe('Unique among your own'),
+    tags: Tags.nullish(),
+    ttl_seconds: TtlSeconds.nullish().describe(
+      'Without a heartbeat for so long it is stopped, and its files are kept; a pass each minute does it',
+    ),
+    delete_with_thread: z
+      .boolean('must be true or false')
+      .nullish()
+      .describe('Whether deleting sandboxes by a tag takes it, too; default false'),
+    resources: SizeRequest.nullish(),
+    skills: Skills.nullish().describe(
+      'Names of skills, yours or shared, that lie below /workspace/skills from the beginning, and are brought up to date at each resume',
+    ),
+    ...networkFields,
+    from_archive: z
+      .string()
+      .min(1)
+      .max(200)
+      .nullish()
+      .describe('Id of an archive of yours, see `GET /api/archives`: a new sandbox begins with its files'),
+    env: Environment.nullish().describe(
+      'For every command that is run in it and every terminal; told to nobody else. At most 64 variables, 64 KiB together',
+    ),
+  })
+  .meta({ id: 'CreateSandboxRequest' });
+
+const Made = z
+  .object({
+    id: z.string(),
+    sandbox_token: z
+      .string()
+      .optional()
+      .describe(
+        'Good for the files, commands and terminals of this sandbox, and nothing else. Told here alone, and only when the sandbox is new',
+      ),
+  })
+  .meta({ id: 'MadeSandbox' });
+type Made = z.infer<typeof Made>;
+
+export const createSandboxRoute = defineRoute({
+  id: 'createSandbox',
+  method: 'POST',
+  path: '/v1/sandbox',
+  tag: 'Sandboxes',
+  summary: 'Create a sandbox',
+  access: 'caller',
+  bridge: true,
+  body: Body,
+  responses: {
+    200: { description: 'Its id', schema: Made },
+  },
+  errors: [
+    'image_not_supported',
+    'sandbox_exists',
+    'skill_not_found',
+    'archive_not_found',
+    'archive_error',
+    'workspace_archive_write_error',
+    'quota_exceeded',
+    'capacity_exceeded',
+    'forbidden',
+    'network_not_supported',
+    'resources_not_supported',
+    'exec_transport_error',
+  ],
+  async handle({ body, caller, signal }, services) {
+    const owner = ownerOf(requirePerson(caller, 'create sandboxes'));
+    const archive =
+      body.from_archive == null ? undefined : await findArchive(services, owner, body.from_archive);
+    const made = await createSandbox(
+      services,
+      {
+        owner,
+        image: body.image,
+        sessionKey: body.session_key ?? undefined,
+        name: body.name ?? undefined,
+        tags: body.tags ?? undefined,
+        ttlSeconds: body.ttl_seconds ?? undefined,
+        deleteWithThread: body.delete_with_thread ?? false,
+        resources: fromSizeRequest(body.resources),
+        skills: body.skills ?? undefined,
+        network: await networkOf(services, body),
+        env: body.env ?? undefined,
+      },
+      async ({ id: sandboxId, generation }): Promise<Made> => {
+        if (archive !== undefined) await restoreArchive(services, archive, sandboxId, signal);
+        const by = { version: 0 };
+        return {
+          id: sandboxId,
+          sandbox_token: await services.tokens.signSandbox({ sandboxId, generation, by }),
+        };
+      },
+      // Others may wait for the sandbox of a session: it is made to the end.
+      body.session_key == null ? signal : undefined,
+      async (known) => ({ id: (await readySandbox(services, known)).id }),
+    );
+    return json(200, made, { 'cache-control': 'no-store' });
+  },
+});
+
+/** What is not said is as in a sandbox that asks for nothing. */
+async function networkOf({ network }: Services, body: z.infer<typeof Body>) {
+  return requestedNetwork(network, await defaultNetwork(network), fromNetworkFields(body));
+}
+
+export const getSandboxRoute = defineRoute({
+  id: 'getSandbox',
+  method: 'GET',
+  path: '/v1/sandbox/{id}',
+  tag: 'Sandboxes',
+  summary: 'Read a sandbox',
+  description: 'Makes none: an unknown id is 404.',
+  access: 'caller',
+  agents: true,
+  params: SandboxPath,
+  responses: { 200: { description: 'The sandbox', schema: SandboxDetailDto } },
+  errors: ['sandbox_not_found'],
+  async handle({ params, caller }, services) {
+    const sandbox = await findSandbox(services, caller, params.id, { agents: true });
+    return json(200, await toSandboxDetailDto(sandbox, services.provider));
+  },
+});
+
+export const isSandboxRunningRoute = defineRoute({
+  id: 'isSandboxRunning',
+  method: 'GET',
+  path: '/v1/sandbox/{id}/running',
+  tag: 'Sandboxes',
+  summary: 'Whether commands can run in the sandbox',
+  access: 'caller',
+  agents: true,
+  // It says nothing of files.
+  delegates: { scope: 'fs:read', enforces: 'paths' },
+  bridge: true,
+  params: SandboxPath,
+  responses: {
+    200: {
+      description: 'Whether it runs',
+      schema: z.object({ running: z.boolean() }).meta({ id: 'RunningResponse' }),
+    },
+  },
+  errors: ['sandbox_not_found', 'exec_transport_error'],
+  async handle({ params, caller, signal }, services) {
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true, asItIs: true });
+    return json(200, { running: (await services.provider.inspect(sandbox.id, signal)).state === 'running' });
+  },
+});

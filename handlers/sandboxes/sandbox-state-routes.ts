@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import { mayUseSandbox, ownsSandbox } from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
+import { endSandbox } from '#core/sandboxes/end-sandbox.ts';
+import { findSandbox, sandboxNotFound, stopSandbox } from '#core/sandboxes/resume-sandbox.ts';
+import { expiryOf } from '#core/sandboxes/sandbox-lifecycle.ts';
+import { readySandbox } from '#core/sandboxes/use-sandbox.ts';
+import type { MessageSocket } from '#core/terminals/message-socket.ts';
+import { defineRoute, json } from '../route.ts';
+import { SandboxDto, toSandboxDto } from './sandbox-dto.ts';
+import { SandboxPath } from './sandbox-path.ts';
+
+export const deleteSandboxRoute = defineRoute({
+  id: 'deleteSandbox',
+  method: 'DELETE',
+  path: '/v1/sandbox/{id}',
+  tag: 'Sandboxes',
+  summary: 'Destroy a sandbox and its files',
+  description: 'Also where there is none. Used again, the id names a fresh one.',
+  access: 'caller',
+  bridge: true,
+  params: SandboxPath,
+  responses: { 204: { description: 'Destroyed' } },
+  errors: ['sandbox_not_found', 'exec_transport_error'],
+  async handle({ params, caller }, services) {
+    const sandbox = await services.records.sandboxes.get(params.id);
+    if (sandbox !== undefined) {
+      if (!mayUseSandbox(caller, sandbox, false)) throw sandboxNotFound(params.id);
+      await endSandbox(services, sandbox, ownsSandbox(caller, sandbox) ? 'owner' : 'admin');
+    }
+    return { statusCode: 204, headers: {} };
+  },
+});
+
+const Heartbeat = z
+  .object({
+    expires_at: z.iso
+      .datetime()
+      .nullable()
+      .describe('When it is stopped without another one; null: it has no ttl'),
+  })
+  .meta({ id: 'Heartbeat', example: { expires_at: '2026-03-01T12:10:00.000Z' } });
+
+export const heartbeatRoute = defineRoute({
+  id: 'heartbeat',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/heartbeat',
+  tag: 'Sandboxes',
+  summary: 'Say that a sandbox is still wanted',
+  description:
+    'Starts its `ttl_seconds` anew, and counts as use. An open terminal, and a timeline that is followed, do the same. Without any within the ttl it is stopped, with its files kept. It wakes none that is stopped.',
+  access: 'caller',
+  params: SandboxPath,
+  responses: { 200: { description: 'How long that lasts', schema: Heartbeat } },
+  errors: ['sandbox_not_found', 'sandbox_not_running'],
+  async handle({ params, caller }, { records, clock }) {
+    const sandbox = await findSandbox({ records }, caller, params.id);
+    const beaten = await records.sandboxes.heartbeat(sandbox, clock.now());
+    if (beaten !== undefined) return json(200, { expires_at: expiryOf(beaten)?.toISOString() ?? null });
+    const now = await records.sandboxes.get(sandbox.id);
+    if (now === undefined || now.desired === 'destroyed') throw sandboxNotFound(sandbox.id);
+    throw new PortholeError(
+      'sandbox_not_running',
+      `Sandbox ${sandbox.id} is stopped: POST /v1/sandbox/${sandbox.id}/resume starts it on its files.`,
+    );
+  },
+});
+
+export const resumeSandboxRoute = defineRoute({
+  id: 'resumeSandbox',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/resume',
+  tag: 'Sandboxes',
+  summary: 'Resume a sandbox',
+  description: 'Starts it on its files, and answers once it runs. Does nothing to one that runs.',
+  access: 'caller',
+  params: SandboxPath,
+  responses: { 200: { description: 'The sandbox', schema: SandboxDto } },
+  errors: ['sandbox_not_found', 'sandbox_not_running', 'quota_exceeded', 'exec_transport_error'],
+  async handle({ params, caller }, services) {
+    const sandbox = await findSandbox(services, caller, params.id);
+    const ready = await readySandbox(services, sandbox, { inspects: true });
+    return json(200, toSandboxDto(ready, services.provider.defaultSize));
+  },
+});
+
+export const stopSandboxRoute = defineRoute({
+  id: 'stopSandbox',
+  method: 'POST',
+  path: '/v1/sandbox/{id}/stop',
+  tag: 'Sandboxes',
+  summary: 'Stop a sandbox',
+  description: 'Ends every process in it and keeps its files. Does nothing to one that is stopped.',
+  access: 'caller',
+  params: SandboxPath,
+  responses: { 200: { description: 'The sandbox', schema: SandboxDto } },
+  errors: ['sandbox_not_found', 'exec_transport_error'],
+  async handle({ params, caller }, services) {
+    const sandbox = await findSandbox(services, caller, params.id);
+    return json(200, toSandboxDto(await stopSandbox(services, sandbox), services.provider.defaultSize));
+  },
+});
+
+/** The same socket, whose end `closed` is told as well. */
+export function withClosing(socket: MessageSocket, closed: () => void): MessageSocket {
+  return {
+    listen: (listeners) =>
+      socket.listen({
+        message: (message) => listeners.message(message),
+        sent: () => listeners.sent(),
+        closed() {
+          closed();
+          listeners.closed();
+        },
+      }),
+    send: (message) => socket.send(message),
+    get waiting() {
+      return socket.waiting;
+    },
+    pause: () => socket.pause(),
+    resume: () => socket.resume(),
+    close: (code, reason) => socket.close(code, reason),
+  };
+}

@@ -1,0 +1,201 @@
+import type { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { z } from 'zod';
+import { type Caller, ownerOf, requirePerson } from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { Owner } from '#core/shared/clock-and-ids.ts';
+import { MAX_PACKED_BYTES, putSkill, skillNotFound } from '#core/skills/put-skill.ts';
+import {
+  SKILL_NAME,
+  SKILL_NAME_RULE,
+  type SkillRecord,
+  type SkillSummary,
+} from '#core/skills/skill-store.ts';
+import { limitedStream } from '../http/limited-stream.ts';
+import { pageLimit } from '../http/read-input.ts';
+import { defineRoute, json } from '../route.ts';
+
+export const SkillName = z.string().regex(SKILL_NAME, SKILL_NAME_RULE);
+
+const SkillPath = z.object({ name: SkillName });
+
+/** As in the query of a URL. */
+const Shared = z
+  .enum(['true', 'false'], 'must be true or false')
+  .default('false')
+  .transform((value) => value === 'true');
+
+const SkillDto = z
+  .object({
+    name: z.string(),
+    description: z.string().describe('What it does and when to use it, for the model that chooses'),
+    shared: z.boolean().describe("Whether it is everybody's; else it is yours"),
+    digest: z.string().describe('SHA-256: another one for another content'),
+    size: z.int().describe('All files together, in bytes'),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Skill' });
+
+const SkillDetailDto = SkillDto.extend({
+  files: z.array(
+    z.object({
+      path: z.string().describe("Below the skill's folder"),
+      size: z.int().describe('Bytes'),
+      sha256: z.string(),
+    }),
+  ),
+}).meta({ id: 'SkillDetail' });
+
+function toSkillDto({
+  name,
+  description,
+  owner,
+  digest,
+  size,
+  putAt,
+}: SkillSummary): z.infer<typeof SkillDto> {
+  return { name, description, shared: owner === null, digest, size, updated_at: putAt.toISOString() };
+}
+
+function toSkillDetailDto(skill: SkillRecord): z.infer<typeof SkillDetailDto> {
+  return {
+    ...toSkillDto(skill),
+    files: skill.files.map(({ path, size, sha256 }) => ({ path, size, sha256 })),
+  };
+}
+
+/**
+ * Whose skill is put or deleted: the caller's own, or everybody's, which is null. @throws
+ * PortholeError `forbidden`
+ */
+function skillOwner(caller: Caller, isShared: boolean, action: string): Owner | null {
+  const person = requirePerson(caller, `${action} skills`);
+  if (!isShared) return ownerOf(person);
+  if (person.admin) return null;
+  throw new PortholeError(
+    'forbidden',
+    `Only an admin can ${action} a shared skill: leave shared out for one of your own.`,
+  );
+}
+
+export const deleteSkillRoute = defineRoute({
+  id: 'deleteSkill',
+  method: 'DELETE',
+  path: '/api/skills/{name}',
+  tag: 'Skills',
+  summary: 'Delete a skill',
+  description: 'Sandboxes that have it keep it as it is.',
+  access: 'caller',
+  params: SkillPath,
+  query: z.object({ shared: Shared.describe("Whether everybody's is meant; for admins") }),
+  responses: { 204: { description: 'It is not there any more' } },
+  errors: ['skill_not_found'],
+  async handle({ params, query, caller }, { records }) {
+    const owner = skillOwner(caller, query.shared, 'delete');
+    if (!(await records.skills.delete(owner, params.name))) throw skillNotFound(params.name);
+    return { statusCode: 204, headers: {} };
+  },
+});
+
+export const getSkillRoute = defineRoute({
+  id: 'getSkill',
+  method: 'GET',
+  path: '/api/skills/{name}',
+  tag: 'Skills',
+  summary: 'Read about a skill',
+  access: 'caller',
+  params: SkillPath,
+  responses: { 200: { description: 'The skill, and its files', schema: SkillDetailDto } },
+  errors: ['skill_not_found'],
+  async handle({ params, caller }, { records }) {
+    const person = requirePerson(caller, 'read skills');
+    const skill = await records.skills.get(ownerOf(person), params.name);
+    if (skill === undefined) throw skillNotFound(params.name);
+    return json(200, toSkillDetailDto(skill));
+  },
+});
+
+export const listSkillsRoute = defineRoute({
+  id: 'listSkills',
+  method: 'GET',
+  path: '/api/skills',
+  tag: 'Skills',
+  summary: 'List the skills that you may use, by name',
+  description: 'Yours, and the shared ones. Of two of one name it is yours.',
+  access: 'caller',
+  query: z.object({ limit: pageLimit, after: SkillName.optional().describe('`next` of the page before') }),
+  responses: {
+    200: {
+      description: 'A page of skills; `next` is null on the last one',
+      schema: z.object({ skills: z.array(SkillDto), next: z.string().nullable() }).meta({ id: 'SkillList' }),
+    },
+  },
+  async handle({ query, caller }, { records }) {
+    const person = requirePerson(caller, 'list skills');
+    const page = await records.skills.list(ownerOf(person), query);
+    return json(200, { skills: page.items.map(toSkillDto), next: page.next });
+  },
+});
+
+/**
+ * The whole body of a request, where it is small enough; an announced length that is not is refused
+ * before anything is read.
+ */
+async function readUpload(
+  {
+    headers,
+    stream,
+  }: {
+    readonly headers: Readonly<Record<string, string | undefined>>;
+    readonly stream: () => Readable;
+  },
+  bytes: number,
+  tooLarge: (seen: number) => PortholeError,
+): Promise<Buffer> {
+  const announced = Number(headers['content-length'] ?? 0);
+  if (announced > bytes) throw tooLarge(announced);
+  const content = limitedStream(stream(), {
+    bytes,
+    tooLarge,
+    cutOff: () => new PortholeError('invalid_request', 'The upload was cut off: send it again.'),
+  });
+  try {
+    return await buffer(content);
+  } finally {
+    content.destroy();
+  }
+}
+
+export const putSkillRoute = defineRoute({
+  id: 'putSkill',
+  method: 'PUT',
+  path: '/api/skills/{name}',
+  tag: 'Skills',
+  summary: 'Add a skill, or replace it',
+  description:
+    "A tar, plain or compressed by gzip, of the skill's folder, with SKILL.md at its root (agentskills.io): at most 8 MiB as it is sent, 32 MiB and 1,000 files unpacked. Sandboxes that have it get the new one when they are resumed.",
+  access: 'caller',
+  class: 'heavy',
+  params: SkillPath,
+  query: z.object({ shared: Shared.describe("Whether it is everybody's; for admins") }),
+  body: 'stream',
+  responses: {
+    200: { description: 'Replaced', schema: SkillDetailDto },
+    201: { description: 'Added', schema: SkillDetailDto },
+  },
+  streams: true,
+  errors: ['payload_too_large', 'quota_exceeded'],
+  async handle({ params, query, caller, headers, stream }, services) {
+    const owner = skillOwner(caller, query.shared, 'put');
+    const packed = await readUpload({ headers, stream }, MAX_PACKED_BYTES, tooLarge);
+    const { skill, isNew } = await putSkill(services, params.name, owner, packed);
+    return json(isNew ? 201 : 200, toSkillDetailDto(skill));
+  },
+});
+
+function tooLarge(bytes: number): PortholeError {
+  return new PortholeError(
+    'payload_too_large',
+    `The skill has ${bytes} bytes or more, and at most ${MAX_PACKED_BYTES} are taken: leave out what its agent does not read.`,
+  );
+}

@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import { type Caller, requirePerson } from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
+import { defineRoute, json } from '../route.ts';
+
+const PoolStats = z
+  .object({
+    warm: z.int().min(0).describe('Ready, and nobody’s yet'),
+    assigned: z.int().min(0).describe('In use'),
+    total: z.int().min(0).describe('`warm` and `assigned` together'),
+    config: z.object({
+      warmTarget: z.int().min(0).describe('How many are kept ready; 0: none'),
+      refreshInterval: z.int().min(1).describe('Milliseconds between two looks at them'),
+      maxInstances: z.int().min(0).describe('Most that are to run; 0: no limit is known'),
+      scaleBatchSize: z.int().min(1).max(20).describe('Most that are made at once'),
+    }),
+    maxInstances: z.int().nullable().describe('Null: no limit is known'),
+  })
+  .meta({ id: 'PoolStats' });
+
+export const getPoolStatsRoute = defineRoute({
+  id: 'getPoolStats',
+  method: 'GET',
+  path: '/v1/pool/stats',
+  tag: 'Pool',
+  summary: 'How many sandboxes are ready, and how many in use',
+  access: 'caller',
+  bridge: true,
+  responses: { 200: { description: 'The numbers, and the configuration', schema: PoolStats } },
+  errors: ['exec_transport_error'],
+  async handle({ caller, signal }, { pool }) {
+    requirePerson(caller, 'read the statistics of the pool');
+    return json(200, await pool.stats(signal));
+  },
+});
+
+/**
+ * @throws PortholeError `forbidden` for everybody but admins and the service itself: what it is
+ * about is everybody's
+ */
+export function requireAdmin(caller: Caller, action: string, what = 'the pool'): void {
+  if (requirePerson(caller, action).admin) return;
+  throw new PortholeError('forbidden', `Only an admin can ${action}: ${what} is shared by everybody.`);
+}
+
+export const primePoolRoute = defineRoute({
+  id: 'primePool',
+  method: 'POST',
+  path: '/v1/pool/prime',
+  tag: 'Pool',
+  summary: 'Begin to keep sandboxes ready',
+  description:
+    'A host does so when it starts, and in a cluster a CronJob does every minute: it is needed after a shutdown alone. For admins.',
+  access: 'caller',
+  bridge: true,
+  responses: {
+    200: {
+      description: 'They are being kept ready',
+      schema: z.object({ ok: z.literal(true) }).meta({ id: 'OkResponse' }),
+    },
+  },
+  errors: ['exec_transport_error'],
+  async handle({ caller }, { pool }) {
+    requireAdmin(caller, 'prime the pool');
+    await pool.prime();
+    return json(200, { ok: true });
+  },
+});
+
+export const shutdownPrewarmedRoute = defineRoute({
+  id: 'shutdownPrewarmed',
+  method: 'POST',
+  path: '/v1/pool/shutdown-prewarmed',
+  tag: 'Pool',
+  summary: 'Remove the sandboxes that nobody uses',
+  description: 'Those in use stay. No more are kept ready until the pool is primed again. For admins.',
+  access: 'caller',
+  bridge: true,
+  responses: {
+    200: {
+      description: 'They are gone',
+      schema: z.object({ ok: z.literal(true) }).meta({ id: 'OkResponse' }),
+    },
+  },
+  errors: ['exec_transport_error'],
+  async handle({ caller }, { pool }) {
+    requireAdmin(caller, 'shut down what is kept ready');
+    await pool.drain();
+    return json(200, { ok: true });
+  },
+});

@@ -1,0 +1,144 @@
+import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
+import { createStrictServer, strictServerOptions } from '#proxy/front/strict-server.ts';
+import { dropRest } from '#proxy/status-answer.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { Authenticator } from '#core/auth/authenticator.ts';
+import type { Route } from '#handlers/route.ts';
+import type { Services } from '#handlers/services.ts';
+import { createFunctionHost, type FunctionHostOptions } from './function-host.ts';
+import { refuse, refuseUpgrade } from './known-hosts.ts';
+
+export interface ChannelServersOptions extends Pick<FunctionHostOptions, 'metrics' | 'redact'> {
+  readonly routes: readonly Route[];
+  readonly services: Services;
+  /** Knows run's agents, and nobody else. */
+  readonly agents: Authenticator;
+}
+
+/**
+ * Whether a connection with this peer address comes from the sandbox. Asked once the token of one
+ * of its agents was shown.
+ */
+export type IsFrom = (sandboxId: string, address: string) => boolean | Promise<boolean>;
+
+/** The servers that processes in sandboxes reach. */
+export interface ChannelServers {
+  /** The server of a channel, of one sandbox or of several; not listening yet. */
+  serverFor(isFrom: IsFrom): Server;
+  /**
+   * Waits for answers under way, at most `drainMs`; who listens is closed by whoever made it
+   * listen.
+   */
+  close(drainMs: number): Promise<void>;
+}
+
+/**
+ * Whoever is at the other end may be hostile: a head is small and comes at once, a body soon after,
+ * and each connection carries one request. How many connections there may be is up to whoever
+ * accepts them.
+ */
+const TIGHT: ServerOptions = {
+  ...strictServerOptions,
+  maxHeaderSize: 8 * 1024,
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+};
+
+const UNAUTHORIZED = 'Only the token of a running run of this very sandbox is accepted here.';
+const NO_UPGRADE = 'There is no WebSocket here.';
+
+/** What is served on a channel: what agents may do in their own run. */
+export function channelRoutes(routes: readonly Route[]): readonly Route[] {
+  return routes.filter(({ channel }) => channel === true);
+}
+
+/**
+ * Serves the agent routes of runs, to their own agents alone, from their own sandbox: keys of
+ * people are no credential here.
+ */
+export function createChannelServers({
+  routes,
+  services,
+  agents,
+  ...host
+}: ChannelServersOptions): ChannelServers {
+  const { log } = services;
+  const underWay = new Set<ServerResponse>();
+  const open = async () => {
+    let listener: RequestListener = () => undefined;
+    const app = createFunctionHost({
+      ...host,
+      routes: channelRoutes(routes),
+      // Hostile code may ask for nonsense all day: that is not worth a line each.
+      services: { ...services, authenticator: agents, log: quiet(log) },
+      serve: (given) => {
+        listener = given;
+        // Nobody listens on it; requests come from the servers of the channels.
+        return createStrictServer({ request: () => undefined, upgrade: () => undefined });
+      },
+    });
+    await app.ready();
+    return { app, listener };
+  };
+  /** Opened by the first agent that calls. */
+  let functions: ReturnType<typeof open> | undefined;
+
+  const admit = async (isFrom: IsFrom, req: IncomingMessage) => {
+    const [, token] = /^bearer +(\S+)$/i.exec(req.headers.authorization ?? '') ?? [];
+    const caller = token === undefined ? undefined : await agents.authenticate(token);
+    const { remoteAddress = '' } = req.socket;
+    if (caller?.kind !== 'agent' || !(await isFrom(caller.sandboxId, remoteAddress))) {
+      throw new PortholeError('unauthorized', UNAUTHORIZED);
+    }
+    return (functions ??= open());
+  };
+  const serve = async (isFrom: IsFrom, req: IncomingMessage, res: ServerResponse) => {
+    underWay.add(res);
+    // Node refuses further requests of the connection, but would leave it open.
+    res.setHeader('connection', 'close');
+    res.once('close', () => underWay.delete(res));
+    try {
+      const { listener } = await admit(isFrom, req);
+      listener(req, res);
+    } catch (error) {
+      dropRest(req);
+      if (error instanceof PortholeError) return refuse(res, error.code, error.message);
+      log.error({ err: error }, 'channel failed');
+      refuse(res, 'internal_error', 'Something went wrong on our side.');
+    }
+  };
+
+  return {
+    serverFor(isFrom) {
+      const server = createStrictServer(
+        {
+          request: (req, res, expectsContinue) => {
+            if (expectsContinue) res.writeContinue();
+            void serve(isFrom, req, res);
+          },
+          upgrade: (_req, socket) => refuseUpgrade(socket, 'not_found', NO_UPGRADE),
+        },
+        TIGHT,
+      );
+      server.maxRequestsPerSocket = 1;
+      return server;
+    },
+
+    async close(drainMs) {
+      const closed = [...underWay].map((res) => new Promise((resolve) => res.once('close', resolve)));
+      const limit = setTimeout(() => underWay.forEach((res) => res.destroy()), drainMs);
+      await Promise.all(closed);
+      clearTimeout(limit);
+      await (await functions)?.app.close();
+    },
+  };
+}
+
+function quiet(log: Services['log']): Services['log'] {
+  return {
+    debug: (fields, message) => log.debug(fields, message),
+    info: (fields, message) => log.debug(fields, message),
+    warn: (fields, message) => log.warn(fields, message),
+    error: (fields, message) => log.error(fields, message),
+  };
+}

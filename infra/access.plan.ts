@@ -1,0 +1,54 @@
+import { defaultWarmPool, sandboxProvider } from './sandbox-provider.plan.ts';
+import { STACK_LABELS } from './labels.ts';
+import type { StackConfig } from './stack-config-schema.ts';
+import { functionNeeds, lifecycleNeeds, type Need, reaperNeeds, rulesOf, snapshotsNeeds } from './needs.ts';
+
+/** Service accounts of the stack, all in the functions' namespace. */
+export const SERVICE_ACCOUNTS = {
+  functions: 'porthole',
+  reaper: 'porthole-reaper',
+  lifecycle: 'porthole-lifecycle',
+  'snapshots-clean': 'porthole-snapshots-clean',
+} as const;
+
+/**
+ * The service accounts, each with its role in the previews' namespace: the API's own route is out
+ * of their reach.
+ */
+export function accessPlan({
+  namespaces,
+  sandboxes,
+  archives,
+}: Pick<StackConfig, 'namespaces' | 'sandboxes' | 'archives'>) {
+  const provider = sandboxProvider(sandboxes);
+  return [
+    account('functions', functionNeeds(provider, defaultWarmPool(sandboxes))),
+    account('reaper', reaperNeeds()),
+    account('lifecycle', lifecycleNeeds(provider, { archives: archives !== undefined })),
+    account('snapshots-clean', snapshotsNeeds(provider)),
+  ];
+
+  function account(id: keyof typeof SERVICE_ACCOUNTS, needs: readonly Need[]) {
+    const name = SERVICE_ACCOUNTS[id];
+    const there = { name, namespace: namespaces.previews, labels: STACK_LABELS };
+    return {
+      id,
+      serviceAccount: {
+        metadata: { name, namespace: namespaces.functions, labels: STACK_LABELS },
+        // The pods that need the token ask for it.
+        automountServiceAccountToken: false,
+      },
+      role: { metadata: there, rules: rulesOf(needs) },
+      binding: {
+        metadata: there,
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
+        subjects: [{ kind: 'ServiceAccount', name, namespace: namespaces.functions }],
+      },
+    };
+  }
+}
+
+/** How the API server names the service accounts of the stack. */
+export function userNames(namespace: string): readonly string[] {
+  return Object.values(SERVICE_ACCOUNTS).map((name) => `system:serviceaccount:${namespace}:${name}`);
+}

@@ -1,0 +1,65 @@
+import type { StackConfig } from './stack-config-schema.ts';
+
+type ArchivesConfig = Pick<StackConfig, 'archives' | 'archiveAccessKeyId' | 'archiveSecretAccessKey'>;
+
+/** Secret that holds the keys of the bucket, where nobody else keeps them. */
+export const ARCHIVES_SECRET = 'porthole-archives';
+
+/** Keys of the Secret, which are the variables that its values become. */
+const KEYS = ['PORTHOLE_ARCHIVE_ACCESS_KEY_ID', 'PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY'] as const;
+
+/** A variable of a container: its value, or where in a Secret it stands. */
+export type Variable =
+  | { readonly name: string; readonly value: string }
+  | {
+      readonly name: string;
+      readonly valueFrom: { readonly secretKeyRef: { readonly name: string; readonly key: string } };
+    };
+
+/**
+ * What those read who archive and restore, and nobody else: the functions and the lifecycle. Empty
+ * where nothing is archived.
+ */
+export function archiveEnvironmentPlan({ archives }: Pick<StackConfig, 'archives'>): Variable[] {
+  if (archives === undefined) return [];
+  const { bucket, endpoint, region, existingSecret } = archives;
+  const secret = existingSecret ?? ARCHIVES_SECRET;
+  return [
+    { name: 'PORTHOLE_ARCHIVE_BUCKET', value: bucket },
+    ...(endpoint === undefined ? [] : [{ name: 'PORTHOLE_ARCHIVE_ENDPOINT', value: endpoint }]),
+    { name: 'PORTHOLE_ARCHIVE_REGION', value: region },
+    ...KEYS.map((key) => ({ name: key, valueFrom: { secretKeyRef: { name: secret, key } } })),
+  ];
+}
+
+/** What that Secret holds; undefined where others keep it, or nothing is archived. */
+export function archiveSecretPlan({
+  archives,
+  archiveAccessKeyId: id,
+  archiveSecretAccessKey: secret,
+}: ArchivesConfig): Record<(typeof KEYS)[number], string> | undefined {
+  if (archives === undefined || id === undefined || secret === undefined) return undefined;
+  return { PORTHOLE_ARCHIVE_ACCESS_KEY_ID: id, PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY: secret };
+}
+
+/** What the keys of the bucket lack: names of settings, and what is wrong with them. */
+export function archiveProblems(config: ArchivesConfig): [key: string, problem: string][] {
+  const { archives } = config;
+  const keys = ['archiveAccessKeyId', 'archiveSecretAccessKey'] as const;
+  const given = keys.filter((key) => config[key] !== undefined);
+  if (archives === undefined) {
+    return given.map((key) => [key, 'is not used, because archives names no bucket']);
+  }
+  if (archives.existingSecret !== undefined) {
+    return given.map((key) => [
+      key,
+      'is not used, because archives.existingSecret names a Secret kept by others',
+    ]);
+  }
+  return keys
+    .filter((key) => config[key] === undefined)
+    .map((key) => [
+      key,
+      `is required with archives, unless archives.existingSecret names a Secret that holds it; set it with: pulumi config set --secret porthole:${key}`,
+    ]);
+}

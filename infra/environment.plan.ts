@@ -1,0 +1,105 @@
+import { sharedGateway } from './gateway.plan.ts';
+import { type FUNCTIONS_SECRET_KEYS, previewVariable, type StackConfig } from './stack-config-schema.ts';
+import { authorityFile, gatewayAuthority } from './authorities.plan.ts';
+import { sandboxEnvironmentPlan } from './sandbox-provider.plan.ts';
+
+/** Service, Deployment and their guardians carry this name. */
+export const FUNCTIONS_NAME = 'porthole';
+
+/** Port that the functions listen on inside their pod. */
+export function functionsPort({ environment }: Pick<StackConfig, 'environment'>): number {
+  return Number(environment['PORT'] ?? 8787);
+}
+
+/** The one place besides `/tmp` that a pod of the functions may write to. */
+export function dataFolder({ environment }: Pick<StackConfig, 'environment'>): string {
+  return textOf(environment['PORTHOLE_DATA_DIR'] ?? '/var/lib/porthole');
+}
+
+/** Port that sandboxes call the functions at, in their pods and at their Service. */
+export const CHANNEL_PORT = 8788;
+
+/** The address people use, without the port where it is the usual one. */
+export function apiUrl({ apiHost, gateway }: Pick<StackConfig, 'apiHost' | 'gateway'>): string {
+  return new URL(`https://${apiHost}:${gateway.port}`).origin;
+}
+
+/** What the functions read, by the exact names. */
+export function environmentPlan(config: Parameters<typeof settingsPlan>[0]): Record<string, string> {
+  const own = Object.entries(config.environment).map(([name, value]) => [name, textOf(value)]);
+  return { ...settingsPlan(config), ...Object.fromEntries(own) };
+}
+
+/** A variable's text: whatever has parts is JSON. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** The part that settings decide. */
+function settingsPlan(
+  config: Pick<
+    StackConfig,
+    | 'zone'
+    | 'apiHost'
+    | 'gateway'
+    | 'namespaces'
+    | 'preview'
+    | 'sandboxes'
+    | 'functions'
+    | 'oidc'
+    | 'environment'
+  >,
+): Record<string, string> {
+  const { zone, gateway, namespaces, preview, functions, oidc, sandboxes } = config;
+  const authority = gatewayAuthority(config);
+  const shared = sharedGateway(config);
+  return {
+    HOST: '0.0.0.0',
+    PORT: String(functionsPort(config)),
+    PORTHOLE_DATA_DIR: dataFolder(config),
+    PORTHOLE_PUBLIC_URL: apiUrl(config),
+    LOG_LEVEL: functions.logLevel,
+    ...sandboxEnvironmentPlan(sandboxes),
+    ...(sandboxes.channel && {
+      PORTHOLE_CHANNEL_PORT: String(CHANNEL_PORT),
+      PORTHOLE_CHANNEL_URL: `http://${FUNCTIONS_NAME}.${namespaces.functions}.svc:${CHANNEL_PORT}`,
+    }),
+    PORTHOLE_GATEWAY_LISTENER: shared.listener,
+    PORTHOLE_GATEWAY_PORT: String(gateway.port),
+    PORTHOLE_GATEWAY_SERVICE_KIND: gateway.serviceKind,
+    ...(gateway.probe !== undefined && { PORTHOLE_GATEWAY_PROBE: gateway.probe.url }),
+    ...(authority !== undefined && { PORTHOLE_GATEWAY_CA: authorityFile(authority) }),
+    ...(oidc && {
+      OIDC_ISSUER: oidc.issuer,
+      OIDC_AUDIENCE: oidc.audience,
+      OIDC_ORG_CLAIM: oidc.orgClaim,
+      OIDC_ADMIN_CLAIM: oidc.adminClaim,
+      ...(oidc.clientId !== undefined && { OIDC_CLIENT_ID: oidc.clientId }),
+    }),
+    Sandbox__Preview__Enabled: 'true',
+    Sandbox__Preview__ZoneSuffix: zone,
+    Sandbox__Preview__GatewayName: shared.name,
+    Sandbox__Preview__GatewayNamespace: shared.namespace,
+    Sandbox__Preview__Namespace: namespaces.previews,
+    ...Object.fromEntries(
+      Object.entries(preview).map(([key, value]) => [previewVariable(key), String(value)]),
+    ),
+  };
+}
+
+/** The part of the environment that is secret; undefined where others keep the Secret. */
+export function secretsPlan(
+  config: Pick<StackConfig, 'functions' | (typeof FUNCTIONS_SECRET_KEYS)[number]>,
+): Record<string, string> | undefined {
+  if (config.functions.existingSecret !== undefined) return undefined;
+  return {
+    ...(config.databaseUrl !== undefined && { DATABASE_URL: config.databaseUrl }),
+    ...(config.signingKeys !== undefined && { PORTHOLE_SIGNING_KEYS: config.signingKeys }),
+    ...(config.serviceKey !== undefined && { SANDBOX_API_KEY: config.serviceKey }),
+    ...(config.apiKeys !== undefined && { PORTHOLE_API_KEYS: config.apiKeys }),
+    ...(config.oidcClientSecret !== undefined && { OIDC_CLIENT_SECRET: config.oidcClientSecret }),
+    ...Object.fromEntries(
+      Object.entries(config.secretEnvironment ?? {}).map(([name, value]) => [name, textOf(value)]),
+    ),
+  };
+}

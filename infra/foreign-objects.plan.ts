@@ -1,0 +1,29 @@
+import { LABELS, PREVIEW_LABELS } from '../constructs/names.ts';
+import type { StackConfig } from './stack-config-schema.ts';
+import { hasLabels, inPreviewsNamespace, isOurs, policyMetadata } from './expressions.ts';
+
+/**
+ * What Porthole did not make, its functions and its reaper neither change nor delete, whatever
+ * their roles would allow.
+ */
+export function foreignObjectsPlan({ namespaces }: Pick<StackConfig, 'namespaces'>) {
+  const managedBy = { [LABELS.managedBy]: PREVIEW_LABELS[LABELS.managedBy] };
+  return {
+    metadata: policyMetadata(namespaces, 'foreign-objects'),
+    spec: {
+      failurePolicy: 'Fail',
+      matchConstraints: inPreviewsNamespace(namespaces, {
+        apiGroups: ['', 'gateway.networking.k8s.io', 'extensions.agents.x-k8s.io'],
+        resources: ['httproutes', 'services', 'pods', 'persistentvolumeclaims', 'sandboxclaims'],
+        operations: ['UPDATE', 'DELETE'],
+      }),
+      matchConditions: [{ name: 'by-the-functions', expression: isOurs(namespaces) }],
+      validations: [
+        {
+          expression: hasLabels('oldObject', managedBy),
+          message: 'foreign object: Porthole changes and deletes only what it made',
+        },
+      ],
+    },
+  };
+}

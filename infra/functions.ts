@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import * as kubernetes from '@pulumi/kubernetes';
+import * as pulumi from '@pulumi/pulumi';
+import { SERVICE_ACCOUNTS } from './access.plan.ts';
+import { ARCHIVES_SECRET, archiveSecretPlan } from './archives.plan.ts';
+import type { PortholeArgs } from './porthole-args.ts';
+import { Settled } from './settled.ts';
+import { STACK_LABELS } from './labels.ts';
+import { StackConfigError } from './read-stack-config.ts';
+import { authorities, authorityData } from './authorities.plan.ts';
+import { environmentPlan, secretsPlan } from './environment.plan.ts';
+import { autoscalerPlan, deploymentPlan, disruptionBudgetPlan, servicePlan } from './functions.plan.ts';
+import { ENVIRONMENT_NAME } from './pod.plan.ts';
+import { environmentFaults } from './variables.ts';
+
+type Texts = Readonly<Record<string, string>>;
+
+/** The stateless functions: their environment, their pods, and the Service in front of them. */
+export class Functions extends pulumi.ComponentResource {
+  readonly service: kubernetes.core.v1.Service;
+  /** What any other pod with the same environment needs to be there first. */
+  readonly environment: readonly pulumi.Resource[];
+  /** Names of the ConfigMaps and Secrets that the pods read, in the functions' namespace. */
+  readonly configMaps: readonly string[];
+  readonly secrets: readonly pulumi.Input<string>[];
+  readonly serviceAccount = SERVICE_ACCOUNTS.functions;
+
+  constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
+    super('porthole:infra:Functions', name, {}, opts);
+    const settled = Settled.of(args);
+    const { config, resolve } = settled;
+    const { ConfigMap, Secret } = kubernetes.core.v1;
+    const metadata = (called: string) => ({
+      name: called,
+      namespace: config.namespaces.functions,
+      labels: STACK_LABELS,
+    });
+    const data = resolve(environmentPlan(config));
+    const trusted = resolve(authorities(config));
+    const secretTexts = {
+      [ENVIRONMENT_NAME]: resolve(secretsPlan(config)),
+      [ARCHIVES_SECRET]: resolve(archiveSecretPlan(config)),
+    };
+    const own = secretTexts[ENVIRONMENT_NAME];
+    if (own !== undefined && !settled.isPlain) secretTexts[ENVIRONMENT_NAME] = validated(own, data);
+
+    const configMaps = [
+      new ConfigMap(`${name}-environment`, { metadata: metadata(ENVIRONMENT_NAME), data }, { parent: this }),
+      ...trusted.map(
+        (authority) =>
+          new ConfigMap(
+            `${name}-${authority.name.slice(`${ENVIRONMENT_NAME}-`.length)}`,
+            { metadata: metadata(authority.name), data: authorityData(authority) },
+            { parent: this },
+          ),
+      ),
+    ];
+    const secrets = Object.entries(secretTexts).flatMap(([called, texts]) =>
+      texts === undefined
+        ? []
+        : [
+            new Secret(
+              `${name}-${called === ENVIRONMENT_NAME ? 'secrets' : 'archives'}`,
+              { metadata: metadata(called), type: 'Opaque', stringData: pulumi.secret(texts) },
+              { parent: this },
+            ),
+          ],
+    );
+    this.environment = [...configMaps, ...secrets];
+    this.configMaps = [ENVIRONMENT_NAME, ...trusted.map((authority) => authority.name)];
+    const { existingSecret } = resolve(config.functions);
+    this.secrets = [
+      existingSecret ?? ENVIRONMENT_NAME,
+      ...(config.archives === undefined ? [] : [resolve(config.archives).existingSecret ?? ARCHIVES_SECRET]),
+    ];
+
+    const checksum = pulumi.output([data, trusted, secretTexts]).apply(checksumOf);
+    const deployment = new kubernetes.apps.v1.Deployment(
+      name,
+      resolve(deploymentPlan(config, pulumi.unsecret(checksum))),
+      {
+        parent: this,
+        dependsOn: [...this.environment],
+        // After the first roll-out the autoscaler, or a person with kubectl scale, decides.
+        ignoreChanges: ['spec.replicas'],
+      },
+    );
+    const after = { parent: this, dependsOn: [deployment] };
+    const { PodDisruptionBudget } = kubernetes.policy.v1;
+    const { HorizontalPodAutoscaler } = kubernetes.autoscaling.v2;
+    const scaling = resolve(autoscalerPlan(config));
+    const guardians = [
+      new PodDisruptionBudget(`${name}-budget`, resolve(disruptionBudgetPlan(config)), after),
+      ...(scaling === undefined ? [] : [new HorizontalPodAutoscaler(`${name}-autoscaler`, scaling, after)]),
+    ];
+    // A Service is ready once it has pods: it waits for them.
+    this.service = new kubernetes.core.v1.Service(`${name}-service`, resolve(servicePlan(config)), after);
+    this.registerOutputs({
+      deployment: deployment.id,
+      service: this.service.id,
+      guardians: guardians.map(({ id }) => id),
+      serviceAccount: this.serviceAccount,
+      configMaps: this.configMaps,
+      secrets: this.secrets,
+    });
+  }
+}
+
+/**
+ * A digest of all that pods read at their start. It shows nothing of the secrets: with them it
+ * covers signing keys, which cannot be guessed.
+ */
+function checksumOf(read: unknown): string {
+  return createHash('sha256').update(JSON.stringify(read)).digest('hex');
+}
+
+/** The secrets, once the functions would start with them: outputs are not known any earlier. */
+function validated(secrets: Texts, environment: Texts): Texts {
+  const texts = pulumi.all([secrets, environment]).apply(([known, rest]) => {
+    const faults = environmentFaults({ ...rest, ...known });
+    if (faults.length > 0) throw new StackConfigError(faults);
+    return known;
+  });
+  return texts as unknown as Texts;
+}

@@ -1,0 +1,35 @@
+import { STACK_LABELS } from './labels.ts';
+import type { StackConfig } from './stack-config-schema.ts';
+
+/**
+ * The namespaces to make: each once, and none that stands already. Pods in them may do no more than
+ * `restricted` allows.
+ */
+export function namespacesPlan({ namespaces, gateway: shared }: Pick<StackConfig, 'namespaces' | 'gateway'>) {
+  const { previews, gateway, functions, existing } = namespaces;
+  const wanted = shared.existing === undefined ? [previews, gateway, functions] : [previews, functions];
+  return [...new Set(wanted)]
+    .filter((name) => !existing.includes(name))
+    .map((name) => ({
+      metadata: {
+        name,
+        labels: {
+          ...STACK_LABELS,
+          ...(isOpenToGateway(name, { previews, gateway, functions })
+            ? {}
+            : { 'pod-security.kubernetes.io/enforce': 'restricted' }),
+          'pod-security.kubernetes.io/warn': 'restricted',
+        },
+      },
+    }));
+}
+
+/**
+ * Some controllers run a Gateway's pods beside the Gateway, and not all of those are `restricted`.
+ */
+function isOpenToGateway(
+  name: string,
+  { previews, gateway, functions }: { previews: string; gateway: string; functions: string },
+): boolean {
+  return name === gateway && name !== previews && name !== functions;
+}

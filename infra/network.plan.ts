@@ -1,0 +1,164 @@
+import { NETWORK_LABELS, SANDBOX_POD_LABELS } from '../constructs/names.ts';
+import { GUEST_PORT } from '../guest/protocol/guest-pod.ts';
+import { GUEST_PREVIEW_PORT } from '../guest/protocol/previews-protocol.ts';
+import { CHANNEL_PORT, functionsPort } from './environment.plan.ts';
+import { componentLabels, NAMESPACE_NAME, STACK_LABELS } from './labels.ts';
+import type { StackConfig } from './stack-config-schema.ts';
+import { exceptionsOf } from '../core/auth/address-range.ts';
+
+type NetworkConfig = Pick<
+  StackConfig,
+  'namespaces' | 'gateway' | 'preview' | 'sandboxes' | 'functions' | 'environment'
+>;
+
+const TO_DNS = {
+  to: [
+    {
+      namespaceSelector: { matchLabels: { [NAMESPACE_NAME]: 'kube-system' } },
+      podSelector: { matchLabels: { 'k8s-app': 'kube-dns' } },
+    },
+  ],
+  ports: [
+    { protocol: 'UDP', port: 53 },
+    { protocol: 'TCP', port: 53 },
+  ],
+};
+
+/**
+ * Nothing goes in or out of a sandbox but what another policy lets through: policies only ever add.
+ */
+export function closedPlan(config: NetworkConfig) {
+  return policy(config, 'porthole-sandboxes-closed', { policyTypes: ['Ingress', 'Egress'] });
+}
+
+/**
+ * The gateway's own pods reach the ports that previews may expose, the very range that the API
+ * checks, and the guest where it serves previews.
+ */
+export function fromGatewayPlan(config: NetworkConfig) {
+  const { gateway, preview } = config;
+  return policy(config, 'porthole-previews-from-gateway', {
+    policyTypes: ['Ingress'],
+    ingress: [
+      {
+        from: [podsOf(gateway.podNamespace, gateway.podLabels)],
+        ports: [
+          { protocol: 'TCP', port: preview.allowedPortMin, endPort: preview.allowedPortMax },
+          ...(preview.upstream === 'guest' ? [{ protocol: 'TCP', port: GUEST_PREVIEW_PORT }] : []),
+        ],
+      },
+    ],
+  });
+}
+
+/** The functions' own pods, and what runs each minute, call the guests. */
+export function toGuestPlan(config: NetworkConfig) {
+  return policy(config, 'porthole-guests-from-functions', {
+    policyTypes: ['Ingress'],
+    ingress: [
+      {
+        from: [podsOf(config.namespaces.functions, STACK_LABELS)],
+        ports: [{ protocol: 'TCP', port: GUEST_PORT }],
+      },
+    ],
+  });
+}
+
+/**
+ * API servers read it as IPv4, and refuse it within IPv6. No packet bears such an address: kernels
+ * send IPv4 for it.
+ */
+const MAPPED = '::ffff:0:0/96';
+
+/** A range without what sandboxes may never reach. */
+function block(cidr: string) {
+  return { ipBlock: { cidr, except: exceptionsOf(cidr).filter((range) => range !== MAPPED) } };
+}
+
+/**
+ * What every sandbox may reach that was made with a network: the internet, without metadata and
+ * private addresses, and the cluster's DNS to find it.
+ */
+export function internetPlan(config: NetworkConfig) {
+  const { spec, ...rest } = policy(config, 'porthole-sandboxes-internet', {
+    policyTypes: ['Egress'],
+    egress: [{ to: ['0.0.0.0/0', '::/0'].map(block) }, TO_DNS],
+  });
+  const podSelector = { matchLabels: { ...SANDBOX_POD_LABELS, ...NETWORK_LABELS } };
+  return { ...rest, spec: { ...spec, podSelector } };
+}
+
+/** What sandboxes may reach, and the cluster's DNS to find it; undefined where that is nothing. */
+export function egressPlan(config: NetworkConfig) {
+  const { egress } = config.sandboxes;
+  if (egress.length === 0) return undefined;
+  return policy(config, 'porthole-sandboxes-egress', {
+    policyTypes: ['Egress'],
+    egress: [{ to: egress.map(block) }, TO_DNS],
+  });
+}
+
+/**
+ * The one port of the functions' own pods that sandboxes call; undefined where they call nobody.
+ */
+export function channelPlan(config: NetworkConfig) {
+  if (!config.sandboxes.channel) return undefined;
+  return policy(config, 'porthole-sandboxes-channel', {
+    policyTypes: ['Egress'],
+    egress: [
+      {
+        to: [podsOf(config.namespaces.functions, componentLabels('functions'))],
+        ports: [{ protocol: 'TCP', port: CHANNEL_PORT }],
+      },
+    ],
+  });
+}
+
+/**
+ * Who reaches the stack's own pods: the gateway the API, sandboxes the channel. What runs each
+ * minute is reached by no one. Egress stays open: the addresses of the
+ * database, the identity provider and the API server are not known here, and several network
+ * plugins match an API server with no address range.
+ */
+export function functionsPlan(config: NetworkConfig) {
+  const { namespaces, gateway, functions, sandboxes } = config;
+  return {
+    metadata: { name: 'porthole-functions', namespace: namespaces.functions, labels: STACK_LABELS },
+    spec: {
+      podSelector: { matchLabels: STACK_LABELS },
+      policyTypes: ['Ingress'],
+      ingress: [
+        {
+          from: [
+            podsOf(gateway.podNamespace, gateway.podLabels),
+            ...functions.allowFrom.map(({ namespace, podLabels }) => podsOf(namespace, podLabels)),
+          ],
+          ports: [{ protocol: 'TCP', port: functionsPort(config) }],
+        },
+        ...(sandboxes.channel
+          ? [
+              {
+                from: [podsOf(namespaces.previews, SANDBOX_POD_LABELS)],
+                ports: [{ protocol: 'TCP', port: CHANNEL_PORT }],
+              },
+            ]
+          : []),
+      ],
+    },
+  };
+}
+
+/** Pods with these labels; all pods of the namespace without labels. */
+function podsOf(namespace: string, matchLabels?: Readonly<Record<string, string>>) {
+  return {
+    namespaceSelector: { matchLabels: { [NAMESPACE_NAME]: namespace } },
+    ...(matchLabels !== undefined && { podSelector: { matchLabels } }),
+  };
+}
+
+function policy<Rules extends object>({ namespaces }: NetworkConfig, name: string, rules: Rules) {
+  return {
+    metadata: { name, namespace: namespaces.previews, labels: STACK_LABELS },
+    spec: { podSelector: { matchLabels: SANDBOX_POD_LABELS }, ...rules },
+  };
+}

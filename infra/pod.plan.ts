@@ -1,0 +1,82 @@
+import { SERVICE_ACCOUNTS } from './access.plan.ts';
+import { componentLabels } from './labels.ts';
+import type { StackConfig } from './stack-config-schema.ts';
+import { authorities } from './authorities.plan.ts';
+import { dataFolder } from './environment.plan.ts';
+
+/** ConfigMap and Secret that every pod of the stack takes its environment from. */
+export const ENVIRONMENT_NAME = 'porthole';
+
+/** An unprivileged user that no image needs to know. */
+const USER = 10_001;
+
+/**
+ * What the pods of the functions and of what runs each minute have in common: no privilege, and
+ * nothing to write to but two empty folders.
+ */
+export function podPlan(
+  config: Pick<StackConfig, 'functions' | 'gateway' | 'environment'>,
+  account: keyof typeof SERVICE_ACCOUNTS,
+  component: Parameters<typeof componentLabels>[0] = account,
+) {
+  const { functions } = config;
+  const secret = functions.existingSecret ?? ENVIRONMENT_NAME;
+  const trusted = authorities(config);
+  return {
+    labels: componentLabels(component),
+    spec: {
+      serviceAccountName: SERVICE_ACCOUNTS[account],
+      automountServiceAccountToken: true,
+      enableServiceLinks: false,
+      ...placementPlan(functions.placement),
+      ...(functions.pullSecret !== undefined && { imagePullSecrets: [{ name: functions.pullSecret }] }),
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: USER,
+        runAsGroup: USER,
+        fsGroup: USER,
+        seccompProfile: { type: 'RuntimeDefault' },
+      },
+      volumes: [
+        { name: 'data', emptyDir: {} },
+        { name: 'tmp', emptyDir: {} },
+        ...trusted.map(({ name }) => ({ name, configMap: { name } })),
+      ],
+    },
+    container: {
+      image: functions.image,
+      envFrom: [{ configMapRef: { name: ENVIRONMENT_NAME } }, { secretRef: { name: secret } }],
+      resources: {
+        requests: { cpu: functions.cpu, memory: functions.memory },
+        limits: { memory: functions.memory },
+      },
+      securityContext: {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      },
+      volumeMounts: [
+        { name: 'data', mountPath: dataFolder(config) },
+        { name: 'tmp', mountPath: '/tmp' },
+        ...trusted.map(({ name, folder }) => ({ name, mountPath: folder, readOnly: true })),
+      ],
+    },
+  };
+}
+
+/** Where the pods run, apart from their spread, which is that of replicas. */
+function placementPlan({
+  nodeSelector,
+  tolerations,
+  affinity,
+  priorityClassName,
+  runtimeClassName,
+}: StackConfig['functions']['placement']) {
+  return {
+    ...(Object.keys(nodeSelector).length > 0 && { nodeSelector }),
+    ...(tolerations.length > 0 && { tolerations }),
+    ...(affinity !== undefined && { affinity }),
+    ...(priorityClassName !== undefined && { priorityClassName }),
+    ...(runtimeClassName !== undefined && { runtimeClassName }),
+  };
+}

@@ -1,0 +1,139 @@
+import * as kubernetes from '@pulumi/kubernetes';
+import * as pulumi from '@pulumi/pulumi';
+import { Access } from './access.ts';
+import { Admission } from './admission.ts';
+import { apiUrl } from './environment.plan.ts';
+import { Functions } from './functions.ts';
+import { sharedGateway } from './gateway.plan.ts';
+import { Gateway } from './preview-gateway-routes.ts';
+import type { PortholeArgs } from './porthole-args.ts';
+import { Settled } from './settled.ts';
+import { Lifecycle } from './lifecycle.ts';
+import { Namespaces } from './namespaces.ts';
+import { Network } from './network.ts';
+import { Quota } from './quota.ts';
+import { Reaper } from './reaper.ts';
+import { Routes } from './routes.ts';
+import { Sandboxes } from './sandbox-templates.ts';
+import { Snapshots } from './snapshots.ts';
+import { StackConfigError } from './read-stack-config.ts';
+import { WarmPool } from './warm-pool.ts';
+
+/**
+ * Porthole on a cluster: one child a concern. Guards are in force before the first function starts.
+ */
+export class Porthole extends pulumi.ComponentResource {
+  readonly apiUrl: pulumi.Output<string>;
+  readonly previewZone: pulumi.Output<string>;
+  /** IP address or host name that DNS must point the zone and the API's host at. */
+  readonly gatewayAddress: pulumi.Output<string | undefined>;
+  readonly namespaces: { readonly previews: string; readonly functions: string };
+  /** The Gateway that previews attach to, and its listener. */
+  readonly gateway: pulumi.Output<{
+    readonly name: string;
+    readonly namespace: string;
+    readonly listener: string;
+  }>;
+  readonly functions: {
+    /** Service of the API, in the functions' namespace. */
+    readonly service: pulumi.Output<string>;
+    readonly serviceAccount: string;
+    /** ConfigMaps and Secrets that the pods of the functions read. */
+    readonly configMaps: readonly string[];
+    readonly secrets: pulumi.Output<string[]>;
+  };
+
+  /**
+   * @param opts a Kubernetes provider in `provider` or `providers` is used for every object;
+   * without one Porthole makes its own, for `context`
+   * @throws StackConfigError naming every problem of the arguments at once
+   */
+  constructor(name: string, args: PortholeArgs, opts?: pulumi.ComponentResourceOptions) {
+    super('porthole:infra:Porthole', name, {}, opts);
+    const settled = Settled.of(args);
+    const { config, resolve } = settled;
+    const { own, adopting } = this.#providers(name, settled);
+    const namespaces = new Namespaces(`${name}-namespaces`, settled, own);
+    const within = { ...own, dependsOn: [...namespaces.made] };
+    const gateway = new Gateway(`${name}-gateway`, settled, { ...within, ...adopting });
+    const guards = [
+      new Network(`${name}-network`, settled, within),
+      new Quota(`${name}-quota`, settled, within),
+      new Admission(`${name}-admission`, settled, within),
+      new Access(`${name}-access`, settled, within),
+    ];
+    const guarded = { ...own, dependsOn: guards };
+    const sandboxes = new Sandboxes(`${name}-sandboxes`, settled, guarded);
+    const functions = new Functions(`${name}-functions`, settled, guarded);
+    const running = { ...own, dependsOn: [...guards, ...functions.environment] };
+    const parts = [
+      namespaces,
+      gateway,
+      ...guards,
+      sandboxes,
+      functions,
+      new Reaper(`${name}-reaper`, settled, running),
+      new Lifecycle(`${name}-lifecycle`, settled, running),
+      new Snapshots(`${name}-snapshots`, settled, running),
+      new WarmPool(`${name}-warm-pool`, settled, {
+        ...running,
+        dependsOn: [...running.dependsOn, sandboxes],
+      }),
+      new Routes(`${name}-routes`, settled, { ...own, dependsOn: [gateway, functions] }),
+    ];
+
+    this.apiUrl = pulumi.output(resolve(apiUrl(config)));
+    this.previewZone = pulumi.output(resolve(config.zone));
+    this.gatewayAddress = gateway.address;
+    const { previews, functions: ofFunctions } = config.namespaces;
+    this.namespaces = { previews, functions: ofFunctions };
+    const { name: called, namespace, listener } = resolve(sharedGateway(config));
+    this.gateway = pulumi.output({ name: called, namespace, listener });
+    this.functions = {
+      service: functions.service.metadata.name,
+      serviceAccount: functions.serviceAccount,
+      configMaps: functions.configMaps,
+      secrets: pulumi.all([...functions.secrets]),
+    };
+    this.registerOutputs({
+      apiUrl: this.apiUrl,
+      previewZone: this.previewZone,
+      gatewayAddress: this.gatewayAddress,
+      namespaces: this.namespaces,
+      gateway: this.gateway,
+      functions: this.functions,
+      parts: parts.map(({ urn }) => urn),
+    });
+  }
+
+  /** Options of the parts, and those of a Gateway that may exist already. */
+  #providers(name: string, { config }: Settled) {
+    const { context, namespaces } = config;
+    const parent = { parent: this };
+    if (this.getProvider('kubernetes:core/v1:Namespace') !== undefined) {
+      if (context === undefined) return { own: parent, adopting: {} };
+      throw new StackConfigError(['context: is not used, because the provider is given: remove it']);
+    }
+    const settings = {
+      ...(context !== undefined && { context }),
+      // Otherwise a changed setting would replace the ConfigMap, and whatever names it.
+      enableConfigMapMutable: true,
+      enableSecretMutable: true,
+      // What the stack declares is the stack's: an update overrides other field managers. Where a
+      // controller owns a field, `ignoreChanges` names it.
+      enablePatchForce: true,
+    };
+    const own = {
+      parent: this,
+      providers: [new kubernetes.Provider(`${name}-cluster`, settings, parent)],
+    };
+    // A create fails where the object exists, so that a renamed resource does not delete what it
+    // has just made. Only the Gateway of an existing namespace may exist, and is taken over.
+    if (!namespaces.existing.includes(namespaces.gateway)) return { own, adopting: {} };
+    const upserting = { ...settings, upsertExistingObjects: true };
+    return {
+      own,
+      adopting: { providers: [new kubernetes.Provider(`${name}-adopting`, upserting, parent)] },
+    };
+  }
+}

@@ -1,0 +1,223 @@
+import { ANNOTATIONS, PREVIEW_LABELS, UPSTREAM_ORIGIN } from '../constructs/names.ts';
+import { PREVIEW_TOKEN_PATTERN } from '../core/previews/preview-token.ts';
+import { PREVIEW_PORT_HEADER } from '../guest/protocol/previews-protocol.ts';
+import { sharedGateway } from './gateway.plan.ts';
+import type { StackConfig } from './stack-config-schema.ts';
+import { hasLabels, inPreviewsNamespace, isNamed, isOurs, policyMetadata, quote } from './expressions.ts';
+
+/** How far the clocks of a function and of the API server may be apart. */
+const SKEW_SECONDS = 60;
+
+/** RFC 3339 in UTC, as the functions write it. */
+const TIME = String.raw`^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}(\\.\\d{1,9})?Z$`;
+
+/** What a preview's Service and route are both named. */
+export const PREVIEW_NAME = '^preview-[0-9a-f]{20}$';
+
+/** The host of a preview up to its zone. */
+const TOKEN = `^${PREVIEW_TOKEN_PATTERN}-preview[.]`;
+
+/** A run's id, wherever the run comes from. */
+const RUN_ID = '^[A-Za-z0-9_-]{1,64}$';
+
+/** What a preview is, and what it stands on, from its start to its end. */
+const FIXED = [
+  'run',
+  'owner',
+  'sandbox',
+  'pod',
+  'targetPort',
+  'startedAt',
+  'maxUntil',
+  'attempt',
+  'ticket',
+  'serviceVersion',
+] as const;
+
+/** A match `m` of every path and method. */
+const isWhole = [
+  `m.?path.?type.orValue('PathPrefix') == 'PathPrefix'`,
+  `m.?path.?value.orValue('/') == '/'`,
+  '!has(m.method)',
+  'size(m.?queryParams.orValue([])) == 0',
+].join(' && ');
+
+/** A header match `h` of the preview's own Origin, on whichever port the gateway is reached. */
+const isOwnOrigin = [
+  `h.?type.orValue('Exact') == 'Exact'`,
+  `h.name == 'Origin'`,
+  `(h.value == 'https://' + variables.hosts[0] || h.value.startsWith('https://' + variables.hosts[0] + ':'))`,
+].join(' && ');
+
+/** The request headers that a rule sets are these, and it adds none. */
+function setsOnly(rule: 0 | 1, isAllowed: string): string {
+  const filters = `variables.rules[${rule}].?filters.orValue([])`;
+  return `${filters}.all(f, f.type != 'RequestHeaderModifier' || (size(f.?requestHeaderModifier.?add.orValue([])) == 0 && f.?requestHeaderModifier.?set.orValue([]).all(h, ${isAllowed})))`;
+}
+
+/**
+ * A rule to the guest sets the app's port, over what a client sends, and nothing else: another port
+ * would be one that the preview's route was not checked for.
+ */
+function guestRule(targetPort: string) {
+  const isPort = `h.name == ${quote(PREVIEW_PORT_HEADER)} && h.value == ${targetPort}`;
+  const filters = 'variables.rules[0].?filters.orValue([])';
+  const sets = (f: string) => `${f}.?requestHeaderModifier.?set.orValue([])`;
+  return {
+    expression: `request.operation == 'UPDATE' || size(variables.rules) != 1 || (${[
+      `variables.rules[0].?matches.orValue([]).all(m, ${isWhole} && size(m.?headers.orValue([])) == 0)`,
+      setsOnly(0, isPort),
+      `${filters}.exists(f, f.type == 'RequestHeaderModifier' && ${sets('f')}.exists(h, ${isPort}))`,
+      `${filters}.all(f, f.type in ['RequestHeaderModifier', 'ResponseHeaderModifier'])`,
+    ].join(' && ')})`,
+    message: `foreign rule: a preview's one rule sets ${PREVIEW_PORT_HEADER} to its port, for every request, and nothing else`,
+  };
+}
+
+/**
+ * What the API server refuses of preview routes, whoever sends them: so that a bug in a function,
+ * or its stolen credentials, cannot publish another host, reach another port, outlive the hard cap
+ * or ride on another Gateway.
+ */
+export function previewRoutesPlan({
+  zone,
+  namespaces,
+  gateway,
+  preview,
+}: Pick<StackConfig, 'zone' | 'namespaces' | 'gateway' | 'preview'>) {
+  const annotation = (id: keyof typeof ANNOTATIONS) =>
+    `variables.notes[?${quote(ANNOTATIONS[id])}].orValue('')`;
+  const before = (id: keyof typeof ANNOTATIONS) =>
+    `oldObject.?metadata.?annotations[?${quote(ANNOTATIONS[id])}].orValue('')`;
+  const { allowedPortMin, allowedPortMax, maxLifetimeHours, upstream } = preview;
+  const isGuest = upstream === 'guest';
+  const host = `-preview.${zone}`;
+  const shared = sharedGateway({ gateway, namespaces });
+  const { listener } = shared;
+  const isParent = [
+    `p.?group.orValue('gateway.networking.k8s.io') == 'gateway.networking.k8s.io'`,
+    `p.?kind.orValue('Gateway') == 'Gateway'`,
+    `p.name == ${quote(shared.name)}`,
+    `p.?namespace.orValue(request.namespace) == ${quote(shared.namespace)}`,
+    `p.?sectionName.orValue(${quote(listener)}) == ${quote(listener)}`,
+  ].join(' && ');
+
+  return {
+    metadata: policyMetadata(namespaces, 'preview-routes'),
+    spec: {
+      failurePolicy: 'Fail',
+      matchConstraints: inPreviewsNamespace(namespaces, {
+        apiGroups: ['gateway.networking.k8s.io'],
+        resources: ['httproutes'],
+        operations: ['CREATE', 'UPDATE'],
+      }),
+      matchConditions: [
+        {
+          name: 'a-preview-or-by-the-functions',
+          expression: `(${isOurs(namespaces)}) || (${hasLabels('object', PREVIEW_LABELS)})`,
+        },
+        // What is being deleted only loses its finalizers, and must never be held back.
+        { name: 'not-being-deleted', expression: '!has(object.metadata.deletionTimestamp)' },
+      ],
+      variables: [
+        { name: 'notes', expression: 'object.?metadata.?annotations.orValue({})' },
+        { name: 'hosts', expression: 'object.spec.?hostnames.orValue([])' },
+        { name: 'parents', expression: 'object.spec.?parentRefs.orValue([])' },
+        { name: 'rules', expression: 'object.spec.?rules.orValue([])' },
+        {
+          name: 'hasTimes',
+          expression: ['startedAt', 'expiresAt', 'maxUntil']
+            .map((id) => `${annotation(id as keyof typeof ANNOTATIONS)}.matches('${TIME}')`)
+            .join(' && '),
+        },
+      ],
+      validations: [
+        {
+          expression: hasLabels('object', PREVIEW_LABELS),
+          message: 'not a preview: the functions make and change no other route',
+        },
+        {
+          expression: isNamed(PREVIEW_NAME),
+          message: "foreign name: a preview's route is named preview-{20 hex}",
+        },
+        {
+          expression: [
+            'size(variables.hosts) == 1',
+            `variables.hosts[0].endsWith(${quote(host)})`,
+            `variables.hosts[0].matches('${TOKEN}')`,
+            `variables.hosts[0].indexOf('.') == size(variables.hosts[0]) - size(${quote(`.${zone}`)})`,
+          ].join(' && '),
+          message: `foreign hostname: a preview has one, {token}${host}`,
+        },
+        {
+          expression: `size(variables.parents) == 1 && variables.parents.all(p, ${isParent})`,
+          message: `another parent: a preview hangs on ${shared.namespace}/${shared.name}, listener ${listener}, alone`,
+        },
+        {
+          expression: `${annotation('targetPort')}.matches('^[1-9][0-9]{0,4}$') && int(${annotation('targetPort')}) >= ${allowedPortMin} && int(${annotation('targetPort')}) <= ${allowedPortMax}`,
+          message: `port out of range: a preview exposes ${allowedPortMin} to ${allowedPortMax}`,
+        },
+        {
+          // The reaper leaves alone what it cannot read: such a route would serve for ever.
+          expression: [
+            `${annotation('run')}.matches('${RUN_ID}')`,
+            ...(['owner', 'sandbox', 'pod'] as const).map((id) => `${annotation(id)} != ''`),
+          ].join(' && '),
+          message: 'unreadable notes: a preview says its run, its owner, its sandbox and its pod',
+        },
+        {
+          expression: 'variables.hasTimes',
+          message: 'unreadable times: started-at, expires-at and max-until are RFC 3339 in UTC',
+        },
+        {
+          expression: `!variables.hasTimes || timestamp(${annotation('expiresAt')}) <= timestamp(${annotation('maxUntil')})`,
+          message: 'expiry past max-until',
+        },
+        {
+          expression: `!variables.hasTimes || timestamp(${annotation('maxUntil')}) <= timestamp(object.metadata.creationTimestamp) + duration('${maxLifetimeHours * 3600 + SKEW_SECONDS}s')`,
+          message: `max-until past the longest life of ${maxLifetimeHours} hours`,
+        },
+        {
+          expression: [
+            // One rule alone: to the guest, or of a version before the second one came; its spec
+            // cannot change.
+            isGuest
+              ? 'size(variables.rules) in [1, 2]'
+              : `(size(variables.rules) == 2 || (request.operation == 'UPDATE' && size(variables.rules) == 1))`,
+            `variables.rules.all(r, size(r.?backendRefs.orValue([])) == 1 && r.backendRefs.all(b, ${[
+              `b.?group.orValue('') == ''`,
+              `b.?kind.orValue('Service') == 'Service'`,
+              'b.name == object.metadata.name',
+              '!has(b.namespace)',
+              'b.?port.orValue(0) == 80',
+              'size(b.?filters.orValue([])) == 0',
+            ].join(' && ')}))`,
+          ].join(' && '),
+          message: 'foreign backend: a preview leads to port 80 of the Service of its own name',
+        },
+        {
+          // Only the preview's own Origin may be rewritten: else pages of other sites could pass
+          // for the preview's (CSRF, WebSocket hijacking).
+          expression: `request.operation == 'UPDATE' || size(variables.rules) ${isGuest ? '< 2' : '!= 2'} || size(variables.hosts) != 1 || (${[
+            'size(variables.rules[0].?matches.orValue([])) == 1',
+            `variables.rules[0].matches.all(m, ${isWhole} && size(m.?headers.orValue([])) == 1 && m.headers.all(h, ${isOwnOrigin}))`,
+            `variables.rules[1].?matches.orValue([]).all(m, ${isWhole} && size(m.?headers.orValue([])) == 0)`,
+            setsOnly(0, `h.name == 'Origin' && h.value == ${quote(UPSTREAM_ORIGIN)}`),
+            setsOnly(1, `h.name in ['X-Forwarded-Host', 'X-Forwarded-Proto']`),
+          ].join(' && ')})`,
+          message: "foreign rule: a preview rewrites its own Origin, https://{host}, and no other request's",
+        },
+        ...(isGuest ? [guestRule(annotation('targetPort'))] : []),
+        {
+          expression: `variables.rules.all(r, r.?filters.orValue([]).all(f, f.type in ['URLRewrite', 'RequestHeaderModifier', 'ResponseHeaderModifier']))`,
+          message:
+            'foreign filter: a preview rewrites its host and sets headers, and neither mirrors nor redirects',
+        },
+        {
+          expression: `request.operation == 'CREATE' || (object.spec == oldObject.spec && ${FIXED.map((id) => `${annotation(id)} == ${before(id)}`).join(' && ')})`,
+          message: 'changed identity: of a standing preview only the expiry moves',
+        },
+      ],
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { sandboxProvider } from './sandbox-provider.plan.ts';
+import { STACK_LABELS } from './labels.ts';
+import type { StackConfig } from './stack-config-schema.ts';
+
+/** Routes of the stack itself: the API's and the wildcard that the fallback pages answer. */
+export const FIXED_ROUTES = 2;
+
+/** The cap on all previews together, where no race between functions can pass it. */
+export function quotaPlan({
+  namespaces,
+  preview,
+  sandboxes,
+}: Pick<StackConfig, 'namespaces' | 'preview' | 'sandboxes'>) {
+  const fixed = namespaces.functions === namespaces.previews ? FIXED_ROUTES : 0;
+  const routes = preview.maxTotal + fixed + sandboxes.otherRoutes;
+  return {
+    metadata: { name: 'porthole-previews', namespace: namespaces.previews, labels: STACK_LABELS },
+    spec: { hard: { 'count/httproutes.gateway.networking.k8s.io': String(routes) } },
+  };
+}
+
+/**
+ * The cap on all sandboxes together: on what the functions make, so claims where they make no pods.
+ * Apart from that on previews, because every count is written by whoever adds to it.
+ */
+export function sandboxQuotaPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespaces' | 'sandboxes'>) {
+  const { maxTotal, otherPods, warmPools } = sandboxes;
+  const provider = sandboxProvider(sandboxes);
+  const waiting = Object.values(warmPools).reduce((sum, { replicas }) => sum + replicas, 0);
+  const pods = String(maxTotal + waiting + otherPods);
+  return {
+    metadata: { name: 'porthole-sandboxes', namespace: namespaces.previews, labels: STACK_LABELS },
+    spec: {
+      hard: {
+        ...(provider !== 'agent-sandbox' && { 'count/pods': pods, 'count/persistentvolumeclaims': pods }),
+        ...(provider !== 'kubernetes' && {
+          'count/sandboxclaims.extensions.agents.x-k8s.io': String(maxTotal),
+        }),
+      },
+    },
+  };
+}

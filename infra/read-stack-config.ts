@@ -1,0 +1,230 @@
+import type { z } from 'zod';
+import { archiveProblems } from './archives.plan.ts';
+import { sandboxProblems } from './sandbox-provider.plan.ts';
+import { startProblems, variableProblems } from './variables.ts';
+import { gatewayProblems } from './gateway.plan.ts';
+import { guestKeys } from './sandboxes.plan.ts';
+import { contains } from '../core/auth/address-range.ts';
+import { GUEST_PREVIEW_PORT } from '../guest/protocol/previews-protocol.ts';
+import {
+  FUNCTIONS_SECRET_KEYS,
+  SECRET_KEYS,
+  type StackConfig,
+  StackConfigSchema,
+} from './stack-config-schema.ts';
+
+const PROJECT = 'porthole';
+
+/** Settings that cannot be used: every problem, one line each. */
+export class StackConfigError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`;
+    super(`The stack's configuration has ${count}:\n${problems.map((line) => `  - ${line}`).join('\n')}`);
+    this.name = 'StackConfigError';
+    this.problems = problems;
+  }
+}
+
+/**
+ * @param values every key as the engine hands it over, `project:key` → text
+ * @param isSecret whether the stack file holds that key encrypted
+ * @throws StackConfigError naming every problem at once; no value of a secret is in it
+ */
+export function readStackConfig(
+  values: Readonly<Record<string, string>>,
+  isSecret: (key: string) => boolean,
+): StackConfig {
+  const own = Object.fromEntries(
+    Object.entries(values)
+      .filter(([key]) => key.startsWith(`${PROJECT}:`))
+      .map(([key, value]) => [key.slice(PROJECT.length + 1), value]),
+  );
+  const unreadable: string[] = [];
+  const settings = Object.entries(own).map(([key, value]) => {
+    if (!isStructured(key)) return [key, value];
+    const parts = attempt(() => JSON.parse(value) as unknown);
+    if (parts !== undefined) return [key, parts];
+    unreadable.push(key);
+    return [key, undefined];
+  });
+  return parse(Object.fromEntries(settings), `${PROJECT}:`, [
+    ...clearTextSecrets(own, isSecret),
+    ...unreadable.map((key) => `${PROJECT}:${key}: must be a structure of keys and values`),
+  ]);
+}
+
+/**
+ * @param settings as a program gives them
+ * @param isUnknown whether a text is a placeholder for one that is known later. @default none does
+ * @throws StackConfigError naming every problem at once; no value of a secret is in it
+ */
+export function readSettings(settings: unknown, isUnknown?: (text: string) => boolean): StackConfig {
+  return parse(settings, '', [], isUnknown);
+}
+
+function parse(
+  settings: unknown,
+  prefix: string,
+  known: readonly string[],
+  isUnknown: (text: string) => boolean = () => false,
+): StackConfig {
+  const problems = [...known];
+  const { success, data, error } = StackConfigSchema.safeParse(settings);
+  if (!success) {
+    for (const issue of error.issues) {
+      if (issue.code === 'unrecognized_keys') {
+        problems.push(...issue.keys.map((key) => unknownKey(prefix, [...issue.path, key])));
+      } else {
+        const key = issue.path.map(String).join('.');
+        // A structure that cannot be read has its own line already.
+        if (known.some((line) => line.startsWith(`${prefix}${key}: must be a structure`))) continue;
+        problems.push(`${prefix}${key}: ${isMissing(issue) ? 'is required' : issue.message}`);
+      }
+    }
+    throw new StackConfigError(problems);
+  }
+  problems.push(...contradictions(data, prefix, isUnknown));
+  if (problems.length > 0) throw new StackConfigError(problems);
+  return Object.freeze(data);
+}
+
+/** The engine hands a value of several parts over as JSON, however the stack file spells it. */
+function isStructured(key: string): boolean {
+  let schema = (StackConfigSchema.shape as Readonly<Record<string, z.core.$ZodType | undefined>>)[key];
+  while (schema !== undefined && ['optional', 'default', 'prefault'].includes(schema._zod.def.type)) {
+    schema = (schema as z.ZodOptional)._zod.def.innerType;
+  }
+  return ['object', 'record'].includes(schema?._zod.def.type ?? '');
+}
+
+const isMissing = (issue: { code?: string; message: string }): boolean =>
+  issue.code === 'invalid_type' && issue.message.endsWith('received undefined');
+
+function clearTextSecrets(
+  own: Readonly<Record<string, string>>,
+  isSecret: (key: string) => boolean,
+): string[] {
+  return SECRET_KEYS.filter((key) => own[key] !== undefined && !isSecret(`${PROJECT}:${key}`)).map(
+    (key) =>
+      `${PROJECT}:${key}: stands in clear text; set it with: pulumi config set --secret ${PROJECT}:${key}`,
+  );
+}
+
+function unknownKey(prefix: string, path: readonly PropertyKey[]): string {
+  const known = Object.keys(StackConfigSchema.shape);
+  const key = String(path.at(-1));
+  const close = known.find((candidate) => candidate.toLowerCase() === key.toLowerCase());
+  const remedy =
+    path.length === 1 && close !== undefined ? `did you mean ${close}?` : 'docs/deploy.md lists them';
+  return `${prefix}${path.map(String).join('.')}: is not a setting; ${remedy}`;
+}
+
+/** Problems between keys that are each fine alone. */
+function contradictions(config: StackConfig, prefix: string, isUnknown: (text: string) => boolean): string[] {
+  const { preview, functions, sandboxes, namespaces } = config;
+  const problems: string[] = [];
+  const problem = (key: string, text: string) => problems.push(`${prefix}${key}: ${text}`);
+
+  if (preview.allowedPortMin > preview.allowedPortMax) {
+    problem(
+      'preview.allowedPortMin',
+      `${preview.allowedPortMin} is above allowedPortMax (${preview.allowedPortMax})`,
+    );
+  }
+  const isGuestPort =
+    preview.allowedPortMin <= GUEST_PREVIEW_PORT && GUEST_PREVIEW_PORT <= preview.allowedPortMax;
+  if (preview.upstream === 'guest' && isGuestPort) {
+    problem(
+      'preview.allowedPortMin',
+      `port ${GUEST_PREVIEW_PORT} is the guest's, so previews may not expose ${preview.allowedPortMin} to ${preview.allowedPortMax}: begin above it, or set preview.upstream to direct`,
+    );
+  }
+  if (functions.replicas > functions.maxReplicas) {
+    problem('functions.replicas', `${functions.replicas} is above maxReplicas (${functions.maxReplicas})`);
+  }
+  if (`.${config.apiHost}`.endsWith(`.${config.zone}`)) {
+    problem(
+      'apiHost',
+      `${config.apiHost} lies in the zone of previews, ${config.zone}, which could set cookies for it: name a host outside`,
+    );
+  }
+  for (const existing of namespaces.existing) {
+    if (![namespaces.previews, namespaces.gateway, namespaces.functions].includes(existing)) {
+      problem('namespaces.existing', `${existing} is none of the three namespaces`);
+    }
+  }
+  for (const [key, text] of gatewayProblems(config)) problem(key, text);
+  const makesGateway = config.gateway.existing === undefined;
+  if (
+    makesGateway &&
+    config.certificates.issuer === undefined &&
+    !namespaces.existing.includes(namespaces.gateway)
+  ) {
+    problem(
+      'certificates.issuer',
+      `without an issuer both TLS Secrets stand already, so namespaces.existing must list their namespace, ${namespaces.gateway}`,
+    );
+  }
+  for (const [key, text] of sandboxProblems(sandboxes)) problem(`sandboxes.${key}`, text);
+  for (const [key, text] of archiveProblems(config)) problem(key, text);
+  for (const [key, text] of variableProblems(config, isUnknown)) problem(key, text);
+  if (Object.keys(sandboxes.templates).length > 0) {
+    if (guestKeys(config) === undefined && functions.existingSecret !== undefined) {
+      problem(
+        'sandboxes.guestKeys',
+        'is required for the guests of templates, whose signing keys others keep: set what `npm run config -- guest-keys` prints with PORTHOLE_SIGNING_KEYS',
+      );
+    }
+  }
+  for (const range of sandboxes.egress) {
+    const wider = sandboxes.egress.find((other) => other !== range && contains(other, range));
+    if (wider !== undefined) problem('sandboxes.egress', `${range} lies within ${wider} already`);
+  }
+  for (const [key, text] of secretProblems(config)) problem(key, text);
+  // What is wrong on its own has its line already, and would have another one here.
+  if (problems.length === 0) for (const [key, text] of startProblems(config, isUnknown)) problem(key, text);
+  return problems;
+}
+
+function attempt<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the functions would refuse to start without. */
+function secretProblems(config: StackConfig): [key: string, problem: string][] {
+  const { functions } = config;
+  const given = FUNCTIONS_SECRET_KEYS.filter((key) => config[key] !== undefined);
+  if (functions.existingSecret !== undefined) {
+    return given.map((key) => [
+      key,
+      'is not used, because functions.existingSecret names a Secret kept by others',
+    ]);
+  }
+  const problems: [string, string][] = [];
+  const set = (key: string) => `set it with: pulumi config set --secret ${PROJECT}:${key}`;
+  if (functions.maxReplicas > 1 && config.databaseUrl === undefined) {
+    problems.push([
+      'databaseUrl',
+      `is required with more than one replica (functions.maxReplicas is ${functions.maxReplicas}); ${set('databaseUrl')}`,
+    ]);
+  }
+  if (config.signingKeys === undefined) {
+    problems.push([
+      'signingKeys',
+      `is required, so that URLs outlive a pod and every replica signs with the same keys; ${set('signingKeys')}`,
+    ]);
+  }
+  if (config.serviceKey === undefined && config.apiKeys === undefined && config.oidc === undefined) {
+    problems.push([
+      'serviceKey, apiKeys or oidc',
+      `one is required, because nothing else would tell callers apart; ${set('serviceKey')}`,
+    ]);
+  }
+  return problems;
+}

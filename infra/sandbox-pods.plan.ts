@@ -1,0 +1,235 @@
+import {
+  ANNOTATIONS,
+  LABELS,
+  SANDBOX_LABELS,
+  SANDBOX_NAME_PREFIX,
+  SANDBOX_POD_LABELS,
+} from '../constructs/names.ts';
+import { SANDBOX_SIZE } from '../constructs/sandbox-size.ts';
+import type { StackConfig } from './stack-config-schema.ts';
+import {
+  hasLabels,
+  hasOnly,
+  inPreviewsNamespace,
+  isNamed,
+  isOurs,
+  policyMetadata,
+  quote,
+} from './expressions.ts';
+
+/** What the pod, the volume and the claim of a sandbox are named. */
+export const SANDBOX_NAME = `^${SANDBOX_NAME_PREFIX}[a-z0-9-]+$`;
+
+/**
+ * `addr` is of the library that makes the manifest; `limit-ranger` of the API server, where a
+ * LimitRange fills gaps.
+ */
+const LABEL_KEYS = [
+  ...Object.keys({ ...SANDBOX_LABELS, ...SANDBOX_POD_LABELS }),
+  LABELS.sandbox,
+  LABELS.network,
+  'cdk8s.io/metadata.addr',
+];
+const ANNOTATION_KEYS = [ANNOTATIONS.sandbox, 'kubernetes.io/limit-ranger'];
+
+/**
+ * What a sandbox's pod says, and what the API server adds to it. Of these the ones that could do
+ * harm are looked at below.
+ */
+const FIELDS = [
+  'automountServiceAccountToken',
+  'containers',
+  'dnsPolicy',
+  'enableServiceLinks',
+  'hostIPC',
+  'hostNetwork',
+  'hostPID',
+  'hostUsers',
+  'imagePullSecrets',
+  'preemptionPolicy',
+  'priority',
+  'priorityClassName',
+  'restartPolicy',
+  'runtimeClassName',
+  'schedulerName',
+  'securityContext',
+  'serviceAccount',
+  'serviceAccountName',
+  'setHostnameAsFQDN',
+  'shareProcessNamespace',
+  'terminationGracePeriodSeconds',
+  'tolerations',
+  'volumes',
+];
+
+/** What the API server copies from a pod's RuntimeClass; it refuses another overhead itself. */
+const FROM_RUNTIME_CLASS = ['nodeSelector', 'overhead'];
+
+/**
+ * The policy reads the RuntimeClass itself: what that copies to a pod is no choice of the
+ * functions.
+ */
+const RUNTIME_CLASS = { apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass' };
+
+/** What the API server puts on every pod, so that it leaves a node that has gone. */
+const TOLERATIONS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
+
+/** Whether a limit that is there is no more than this. */
+function isAtMost(resource: string, most: string): string {
+  const limits = 'c.?resources.?limits.orValue({})';
+  return `(!(${quote(resource)} in ${limits}) || quantity(c.resources.limits[${quote(resource)}]).compareTo(quantity(${quote(most)})) <= 0)`;
+}
+
+/**
+ * What the API server refuses of the pods that the functions make. Whoever may make pods may
+ * otherwise read every Secret of the namespace, take any service account of it, or leave the
+ * container.
+ */
+export function sandboxPodsPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespaces' | 'sandboxes'>) {
+  const { pullSecret, priorityClassName, runtimeClassName, hostUsers } = sandboxes;
+  const { cpuLimitMillis, memoryMebibytes, scratchMebibytes } = SANDBOX_SIZE;
+  return {
+    metadata: policyMetadata(namespaces, 'sandbox-pods'),
+    spec: {
+      failurePolicy: 'Fail',
+      ...(runtimeClassName !== undefined && { paramKind: RUNTIME_CLASS }),
+      matchConstraints: inPreviewsNamespace(namespaces, {
+        apiGroups: [''],
+        resources: ['pods'],
+        operations: ['CREATE'],
+      }),
+      matchConditions: [{ name: 'by-the-functions', expression: isOurs(namespaces) }],
+      variables: [
+        {
+          name: 'containers',
+          expression: 'object.spec.containers + object.spec.?initContainers.orValue([])',
+        },
+      ],
+      validations: [
+        {
+          expression: `${hasLabels('object', { ...SANDBOX_LABELS, ...SANDBOX_POD_LABELS })} && object.?metadata.?labels[?${quote(LABELS.sandbox)}].orValue('') != ''`,
+          message:
+            'not a sandbox: the functions make no other pod, and the network policies know sandboxes by their labels',
+        },
+        {
+          expression: isNamed(SANDBOX_NAME),
+          message: "foreign name: a sandbox's pod is named sandbox-{id}",
+        },
+        {
+          expression: `object.spec.?automountServiceAccountToken.orValue(true) == false && object.spec.?serviceAccountName.orValue('default') == 'default'`,
+          message: 'service account: a sandbox has none',
+        },
+        {
+          expression: ['hostNetwork', 'hostPID', 'hostIPC']
+            .map((field) => `object.spec.?${field}.orValue(false) == false`)
+            .concat('variables.containers.all(c, c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0))')
+            .join(' && '),
+          message: 'host namespace: a sandbox shares none with its node, and no port of it',
+        },
+        {
+          expression: `object.spec.?volumes.orValue([]).all(v, has(v.emptyDir) || (has(v.persistentVolumeClaim) && v.persistentVolumeClaim.claimName == object.metadata.name))`,
+          message:
+            'foreign volume: a sandbox mounts the volume of its own name, and no Secret, ConfigMap or path of its node',
+        },
+        {
+          expression: `variables.containers.all(c, size(c.?envFrom.orValue([])) == 0 && c.?env.orValue([]).all(e, !has(e.valueFrom) || has(e.valueFrom.fieldRef)))`,
+          message: 'foreign environment: a sandbox takes none from Secrets or ConfigMaps',
+        },
+        {
+          expression: `variables.containers.all(c, ${[
+            'c.?securityContext.?privileged.orValue(false) == false',
+            'c.?securityContext.?allowPrivilegeEscalation.orValue(true) == false',
+            `'ALL' in c.?securityContext.?capabilities.?drop.orValue([])`,
+            'size(c.?securityContext.?capabilities.?add.orValue([])) == 0',
+            'c.?securityContext.?runAsNonRoot.orValue(true)',
+            `c.?securityContext.?procMount.orValue('Default') == 'Default'`,
+            `!has(c.securityContext.windowsOptions)`,
+          ].join(
+            ' && ',
+          )}) && object.spec.?securityContext.?runAsNonRoot.orValue(false) && !has(object.spec.securityContext.windowsOptions)`,
+          message: 'privileged: a sandbox runs as an ordinary user without capabilities',
+        },
+        {
+          expression: `variables.containers.all(c, c.?securityContext.?seccompProfile.?type.orValue(object.spec.?securityContext.?seccompProfile.?type.orValue('')) == 'RuntimeDefault')`,
+          message: "open to every system call: a sandbox runs under the runtime's seccomp profile",
+        },
+        {
+          expression: `variables.containers.all(c, ${['livenessProbe', 'readinessProbe', 'startupProbe', 'lifecycle'].map((field) => `!has(c.${field})`).join(' && ')})`,
+          message: 'probe: its node asks nothing of a sandbox, nor anybody else on its behalf',
+        },
+        {
+          expression: `variables.containers.all(c, 'cpu' in c.?resources.?limits.orValue({}) && 'memory' in c.?resources.?limits.orValue({}))`,
+          message: 'no limits: a sandbox has limits of CPU and memory',
+        },
+        {
+          expression: [
+            ...['nodeName', 'affinity', 'topologySpreadConstraints'].map(
+              (field) => `!has(object.spec.${field})`,
+            ),
+            runtimeClassName === undefined
+              ? '!has(object.spec.nodeSelector)'
+              : 'dyn(object.spec.?nodeSelector.orValue({})) == dyn(params.?scheduling.?nodeSelector.orValue({}))',
+            `object.spec.?schedulerName.orValue('default-scheduler') == 'default-scheduler'`,
+            `object.spec.?tolerations.orValue([]).all(t, t.?key.orValue('') in [${TOLERATIONS.map(quote).join(', ')}]${
+              runtimeClassName === undefined
+                ? ''
+                : ' || params.?scheduling.?tolerations.orValue([]).exists(p, dyn(p) == dyn(t))'
+            })`,
+          ].join(' && '),
+          message: 'chosen node: the scheduler places sandboxes',
+        },
+        {
+          expression: `object.spec.?runtimeClassName.orValue('') == ${quote(runtimeClassName ?? '')} && object.spec.?hostUsers.orValue(true) == ${hostUsers}`,
+          message: `other isolation: a sandbox has ${runtimeClassName === undefined ? 'no RuntimeClass' : `the RuntimeClass ${runtimeClassName}`} and hostUsers: ${hostUsers}`,
+        },
+        {
+          expression: `object.spec.?priorityClassName.orValue('') in [${['', ...(priorityClassName === undefined ? [] : [priorityClassName])].map(quote).join(', ')}]`,
+          message: 'foreign priority: a sandbox drives no other pod out',
+        },
+        {
+          expression: `object.spec.?imagePullSecrets.orValue([]).all(s, s.?name.orValue('') in [${(pullSecret === undefined ? [] : [pullSecret]).map(quote).join(', ')}])`,
+          message:
+            'foreign credential: images of sandboxes are pulled with sandboxes.pullSecret, if with any',
+        },
+        {
+          expression: `object.spec.?dnsPolicy.orValue('ClusterFirst') == 'ClusterFirst'`,
+          message: "foreign name service: a sandbox asks its node's for nothing",
+        },
+        {
+          expression: ['c', 'object.spec']
+            .map((holder) =>
+              ['seLinuxOptions', 'sysctls']
+                .map((field) => `!${holder}.?securityContext.?${field}.hasValue()`)
+                .concat(
+                  `${holder}.?securityContext.?appArmorProfile.?type.orValue('RuntimeDefault') == 'RuntimeDefault'`,
+                )
+                .join(' && '),
+            )
+            .map((each, at) => (at === 0 ? `variables.containers.all(c, ${each})` : each))
+            .join(' && '),
+          message: "foreign profile: a sandbox runs under the runtime's, and sets nothing of the kernel",
+        },
+        {
+          expression: [
+            'size(object.spec.containers) == 1',
+            `variables.containers.all(c, ${[
+              isAtMost('cpu', `${cpuLimitMillis}m`),
+              isAtMost('memory', `${memoryMebibytes}Mi`),
+              hasOnly('c.?resources.?limits', ['cpu', 'memory', 'ephemeral-storage']),
+            ].join(' && ')})`,
+            `object.spec.?volumes.orValue([]).all(v, !has(v.emptyDir) || (has(v.emptyDir.sizeLimit) && quantity(v.emptyDir.sizeLimit).compareTo(quantity('${scratchMebibytes}Mi')) <= 0))`,
+          ].join(' && '),
+          message: `too large: a sandbox is one container of ${cpuLimitMillis}m CPU and ${memoryMebibytes} MiB at most, without devices, and with ${scratchMebibytes} MiB a folder`,
+        },
+        {
+          expression: `${hasOnly('object.metadata.?labels', LABEL_KEYS)} && ${hasOnly('object.metadata.?annotations', ANNOTATION_KEYS)}`,
+          message: "foreign label or annotation: a sandbox's pod has Porthole's alone",
+        },
+        {
+          expression: `dyn(object.spec).all(k, k in [${[...FIELDS, ...(runtimeClassName === undefined ? [] : FROM_RUNTIME_CLASS)].map(quote).join(', ')}])`,
+          message: "foreign field: a sandbox's pod has no more than Porthole gives it",
+        },
+      ],
+    },
+  };
+}

@@ -1,0 +1,160 @@
+import type { StackConfig } from './stack-config-schema.ts';
+
+type Sandboxes = StackConfig['sandboxes'];
+
+/**
+ * What makes sandboxes: as asked for, else what is configured. Without a warm pool agent-sandbox
+ * could make none.
+ */
+export function sandboxProvider(sandboxes: Sandboxes): 'kubernetes' | 'agent-sandbox' | 'auto' {
+  const { provider, warmPool, warmPools } = sandboxes;
+  const hasPool = warmPool !== undefined || Object.keys(warmPools).length > 0;
+  return provider ?? (hasPool ? 'agent-sandbox' : 'kubernetes');
+}
+
+/**
+ * The pool of sandboxes that ask for no image; undefined where none is named, and none or several
+ * are there.
+ */
+export function defaultWarmPool({ warmPool, warmPools }: Sandboxes): string | undefined {
+  const names = Object.keys(warmPools);
+  return warmPool ?? (names.length === 1 ? names[0] : undefined);
+}
+
+/** Every pool that the functions may claim from, those that others keep included. */
+export function warmPoolNames(sandboxes: Sandboxes): string[] {
+  const byDefault = defaultWarmPool(sandboxes);
+  return [...new Set([...Object.keys(sandboxes.warmPools), ...(byDefault === undefined ? [] : [byDefault])])];
+}
+
+/** What the functions read of it, by the exact names. */
+export function sandboxEnvironmentPlan(sandboxes: Sandboxes): Record<string, string> {
+  const { image, storageClass, pullSecret, runtimeClassName, hostUsers, warmPoolTarget } = sandboxes;
+  const warmPool = defaultWarmPool(sandboxes);
+  const byImage = warmPoolsByImage(sandboxes);
+  return {
+    PORTHOLE_PROVIDER: sandboxProvider(sandboxes),
+    ...(image !== undefined && { PORTHOLE_SANDBOX_IMAGE: image }),
+    PORTHOLE_IMAGES: JSON.stringify(catalogue(sandboxes)),
+    ...templateSize(sandboxes),
+    ...(storageClass !== undefined && { PORTHOLE_SANDBOX_STORAGE_CLASS: storageClass }),
+    ...(pullSecret !== undefined && { PORTHOLE_SANDBOX_PULL_SECRET: pullSecret }),
+    ...(runtimeClassName !== undefined && { PORTHOLE_SANDBOX_RUNTIME_CLASS: runtimeClassName }),
+    ...(!hostUsers && { PORTHOLE_SANDBOX_HOST_USERS: 'false' }),
+    ...(warmPool !== undefined && { PORTHOLE_WARM_POOL: warmPool }),
+    ...(warmPoolTarget > 0 && { WARM_POOL_TARGET: String(warmPoolTarget) }),
+    ...(byImage.size > 0 && {
+      PORTHOLE_WARM_POOLS_BY_IMAGE: JSON.stringify(Object.fromEntries(byImage)),
+    }),
+  };
+}
+
+/**
+ * What sandboxes may ask for: the templates that pools give, and what the stack file names besides,
+ * or in their place.
+ */
+function catalogue(sandboxes: Sandboxes): Record<string, object> {
+  const { images, templates, warmPools } = sandboxes;
+  const pooled = new Set(Object.values(warmPools).map(({ template }) => template));
+  const given = Object.entries(templates).filter(([name]) => pooled.has(name));
+  return {
+    ...Object.fromEntries(given.map(([name, { image }]) => [name, { reference: image }])),
+    ...Object.fromEntries(
+      Object.entries(images).map(([name, { cpu, memoryMb, diskMb, ...image }]) => [
+        name,
+        // Claims are as large as their template, whatever the catalogue says.
+        sandboxProvider(sandboxes) === 'agent-sandbox'
+          ? image
+          : { ...image, resources: { cpu, memory_mb: memoryMb, disk_mb: diskMb } },
+      ]),
+    ),
+  };
+}
+
+/** How large the sandboxes of the pool for everybody are, where the stack has its template. */
+function templateSize(sandboxes: Sandboxes): Record<string, string> {
+  const { templates, warmPools } = sandboxes;
+  const template = templates[warmPools[defaultWarmPool(sandboxes) ?? '']?.template ?? ''];
+  if (template === undefined || sandboxProvider(sandboxes) !== 'agent-sandbox') return {};
+  const mebibytes = (quantity: string) => String(Math.floor(amountOf(quantity) / 2 ** 20));
+  return {
+    PORTHOLE_SANDBOX_CPUS: String(amountOf(template.cpu)),
+    PORTHOLE_SANDBOX_MEMORY_MIB: mebibytes(template.memory),
+    PORTHOLE_SANDBOX_DISK_MIB: mebibytes(template.storage),
+  };
+}
+
+const UNITS = {
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+} as const;
+
+/** What a Kubernetes quantity says. */
+function amountOf(quantity: string): number {
+  const [, digits = '0', unit = ''] = /^([\d.]+)(\w*)$/.exec(quantity) ?? [];
+  return unit === 'm'
+    ? Number(digits) / 1_000
+    : Number(digits) * ((UNITS as Readonly<Record<string, number>>)[unit] ?? 1);
+}
+
+/** The pool that gives an image; of several the default one, else the first by name. */
+function warmPoolsByImage(sandboxes: Sandboxes): ReadonlyMap<string, string> {
+  const { templates, warmPools } = sandboxes;
+  const byDefault = defaultWarmPool(sandboxes);
+  const found = new Map<string, string>();
+  for (const pool of Object.keys(warmPools).toSorted()) {
+    const image = templates[warmPools[pool]?.template ?? '']?.image;
+    if (image !== undefined && (pool === byDefault || !found.has(image))) found.set(image, pool);
+  }
+  return found;
+}
+
+/**
+ * What sandboxes could not be made without: keys below `sandboxes`, and what is wrong with them.
+ */
+export function sandboxProblems(sandboxes: Sandboxes): [key: string, problem: string][] {
+  const { image, warmPool, warmPools, templates } = sandboxes;
+  const names = Object.keys(warmPools).toSorted();
+  const problems: [string, string][] = [];
+  for (const name of names) {
+    const { template = '' } = warmPools[name] ?? {};
+    if (!(template in templates))
+      problems.push([`warmPools.${name}.template`, `there is no template ${template}`]);
+  }
+  if (warmPool !== undefined && names.length > 0 && !names.includes(warmPool)) {
+    problems.push(['warmPool', `${warmPool} is none of warmPools (${names.join(', ')})`]);
+  }
+  const provider = sandboxProvider(sandboxes);
+  const given = warmPoolsByImage(sandboxes);
+  for (const [name, { reference }] of Object.entries(sandboxes.images)) {
+    if (provider === 'agent-sandbox' && !given.has(reference)) {
+      problems.push([`images.${name}.reference`, `${reference} is given by none of warmPools`]);
+    }
+  }
+  if (provider !== 'agent-sandbox' && image === undefined) {
+    problems.push([
+      'image',
+      `is required with the provider ${provider}: the image of sandboxes that ask for none`,
+    ]);
+  }
+  if (provider === 'kubernetes' && sandboxes.warmPoolTarget > 0) {
+    problems.push([
+      'warmPoolTarget',
+      `${sandboxes.warmPoolTarget} has no effect with the provider kubernetes, which keeps no sandbox ready: use agent-sandbox, or leave it out`,
+    ]);
+  }
+  if (provider !== 'kubernetes' && defaultWarmPool(sandboxes) === undefined) {
+    const choice = names.length === 0 ? '' : `, one of ${names.join(', ')}`;
+    problems.push([
+      'warmPool',
+      `is required with the provider ${provider}: the pool of sandboxes that ask for no image${choice}`,
+    ]);
+  }
+  return problems;
+}

@@ -1,0 +1,140 @@
+import { createGuestKeys, deriveKeySet, JwksSchema } from '../adapters/auth/key-set.ts';
+import { LABELS, SANDBOX_POD_LABELS } from '../constructs/names.ts';
+import { GUEST_STATE, guestPod } from '../guest/protocol/guest-pod.ts';
+import { defaultWarmPool } from './sandbox-provider.plan.ts';
+import { STACK_LABELS } from './labels.ts';
+import type { StackConfig } from './stack-config-schema.ts';
+
+type SandboxesConfig = Pick<StackConfig, 'namespaces' | 'sandboxes' | 'signingKeys'>;
+
+const API_VERSION = 'extensions.agents.x-k8s.io/v1beta1';
+
+/** The user that sandboxes run as, whoever makes them. */
+const USER = 1_000;
+const HOME = '/home/sandbox';
+/** Most that `/tmp` and the home folder may each hold. */
+const SCRATCH = '2Gi';
+
+/**
+ * Public keys of the functions, which the guests of templates know; undefined where nothing here
+ * tells them.
+ */
+export function guestKeys({
+  sandboxes,
+  signingKeys,
+}: Pick<StackConfig, 'sandboxes' | 'signingKeys'>): string | undefined {
+  if (sandboxes.guestKeys !== undefined || signingKeys === undefined) return sandboxes.guestKeys;
+  return deriveGuestKeys(signingKeys);
+}
+
+/** @param signingKeys a JWKS */
+export function deriveGuestKeys(signingKeys: string): string {
+  return createGuestKeys(deriveKeySet(JwksSchema.parse(JSON.parse(signingKeys)))).publicKeys;
+}
+
+/** What a sandbox of a template runs. */
+function guestPlan(config: SandboxesConfig) {
+  const { command, env } = guestPod(guestKeys(config) ?? '', { HOME, WORKSPACE: '/workspace' });
+  // Empty while it waits in a warm pool; a claimed one has it when its pod starts again.
+  const fieldPath = `metadata.labels['${LABELS.sandbox}']`;
+  return { command, env: [...env, { name: 'SANDBOX_ID', valueFrom: { fieldRef: { fieldPath } } }] };
+}
+
+/**
+ * SandboxTemplates, by name. `Unmanaged`: the policy that agent-sandbox would make for a template
+ * reopens egress beside the stricter ones of this stack, because policies only ever add.
+ */
+export function templatesPlan(config: SandboxesConfig) {
+  const { namespaces, sandboxes } = config;
+  const { command, env } = guestPlan(config);
+  const scratch = { tmp: '/tmp', home: HOME, guest: GUEST_STATE };
+  return Object.entries(sandboxes.templates).map(([name, template]) => ({
+    apiVersion: API_VERSION,
+    kind: 'SandboxTemplate',
+    metadata: { name, namespace: namespaces.previews, labels: STACK_LABELS },
+    spec: {
+      networkPolicyManagement: 'Unmanaged',
+      envVarsInjectionPolicy: 'Disallowed',
+      volumeClaimTemplatesPolicy: 'Disallowed',
+      podTemplate: {
+        // A pod that waits in a warm pool is closed off as well as a claimed one.
+        metadata: { labels: SANDBOX_POD_LABELS },
+        spec: {
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          // The pause process becomes the parent of what commands leave behind, and buries it.
+          shareProcessNamespace: true,
+          terminationGracePeriodSeconds: 2,
+          ...(sandboxes.pullSecret && { imagePullSecrets: [{ name: sandboxes.pullSecret }] }),
+          ...isolation(template.runtimeClassName ?? sandboxes.runtimeClassName, sandboxes.hostUsers),
+          securityContext: {
+            runAsNonRoot: true,
+            runAsUser: USER,
+            runAsGroup: USER,
+            fsGroup: USER,
+            fsGroupChangePolicy: 'OnRootMismatch',
+            seccompProfile: { type: 'RuntimeDefault' },
+          },
+          containers: [
+            {
+              name: 'sandbox',
+              image: template.image,
+              command,
+              // A runtime starts nothing in a folder that its user has shut.
+              workingDir: '/',
+              env: [{ name: 'HOME', value: HOME }, { name: 'WORKSPACE', value: '/workspace' }, ...env],
+              resources: {
+                requests: { cpu: '100m', memory: template.memory },
+                limits: { cpu: template.cpu, memory: template.memory },
+              },
+              securityContext: {
+                runAsNonRoot: true,
+                privileged: false,
+                allowPrivilegeEscalation: false,
+                readOnlyRootFilesystem: true,
+                capabilities: { drop: ['ALL'] },
+              },
+              volumeMounts: [
+                { name: 'workspace', mountPath: '/workspace' },
+                ...Object.entries(scratch).map(([name, mountPath]) => ({ name, mountPath })),
+              ],
+            },
+          ],
+          volumes: Object.keys(scratch).map((name) => ({ name, emptyDir: { sizeLimit: SCRATCH } })),
+        },
+      },
+      volumeClaimTemplates: [
+        {
+          metadata: { name: 'workspace' },
+          spec: {
+            accessModes: ['ReadWriteOnce'],
+            resources: { requests: { storage: template.storage } },
+            ...(sandboxes.storageClass && { storageClassName: sandboxes.storageClass }),
+          },
+        },
+      ],
+    },
+  }));
+}
+
+function isolation(runtimeClassName: string | undefined, hostUsers: boolean) {
+  return { ...(runtimeClassName && { runtimeClassName }), ...(!hostUsers && { hostUsers }) };
+}
+
+/** Whether the functions keep the pool at `warmPoolTarget`. */
+export function isScaledByFunctions({ sandboxes }: Pick<StackConfig, 'sandboxes'>, pool: string): boolean {
+  return sandboxes.warmPoolTarget > 0 && pool === defaultWarmPool(sandboxes);
+}
+
+/** SandboxWarmPools, by name: a claim reaches its template only through one. */
+export function warmPoolsPlan({ namespaces, sandboxes }: Pick<SandboxesConfig, 'namespaces' | 'sandboxes'>) {
+  return Object.entries(sandboxes.warmPools).map(([name, { template, replicas }]) => ({
+    apiVersion: API_VERSION,
+    kind: 'SandboxWarmPool',
+    metadata: { name, namespace: namespaces.previews, labels: STACK_LABELS },
+    spec: {
+      replicas: isScaledByFunctions({ sandboxes }, name) ? sandboxes.warmPoolTarget : replicas,
+      sandboxTemplateRef: { name: template },
+    },
+  }));
+}

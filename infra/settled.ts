@@ -1,0 +1,160 @@
+import * as pulumi from '@pulumi/pulumi';
+import { deriveGuestKeys } from './sandboxes.plan.ts';
+import { readSettings, StackConfigError } from './read-stack-config.ts';
+import type { StackConfig } from './stack-config-schema.ts';
+import { PLAIN_PATHS, type PortholeArgs } from './porthole-args.ts';
+
+type Path = readonly string[];
+
+/** An output among the settings, and the text that the plans see in its place. */
+interface Placeholder {
+  readonly id: string;
+  readonly path: Path;
+  readonly value: pulumi.Output<unknown>;
+  form: number;
+}
+
+const MARK = 'porthole-output-';
+const KEY = 'c3RhbmQtaW4ta2V5LW9mLXRoaXJ0eS10d28tYnl0ZXMh';
+
+/** Texts of every form that some setting demands; the id makes each the only one of its kind. */
+const FORMS: readonly ((id: string) => string)[] = [
+  (id) => id,
+  (id) => `${id}.invalid`,
+  (id) => `https://${id}.invalid`,
+  (id) => `postgres://${id}.invalid/db`,
+  (id) => id.padEnd(43, 'x'),
+  (id) => `-----BEGIN CERTIFICATE-----\n${id}\n-----END CERTIFICATE-----\n`,
+  (id) => JSON.stringify({ keys: [{ kty: 'oct', kid: id, k: KEY }] }),
+  (id) => JSON.stringify({ [id]: { user: 'u', org: 'o' } }),
+];
+
+/**
+ * Settings whose outputs are replaced by placeholders, so that plans stay pure functions of values
+ * that are known; `resolve` puts the outputs back into what a plan returns.
+ */
+export class Settled {
+  readonly config: StackConfig;
+  readonly #placeholders: readonly Placeholder[];
+
+  private constructor(config: StackConfig, placeholders: readonly Placeholder[]) {
+    this.config = config;
+    this.#placeholders = placeholders;
+  }
+
+  /**
+   * @throws StackConfigError naming every problem of the values that are known; the others are
+   * validated as soon as they are, and fail the resources that use them
+   */
+  static of(args: PortholeArgs | Settled): Settled {
+    if (args instanceof Settled) return args;
+    const placeholders: Placeholder[] = [];
+    const given = replaceOutputs(withGuestKeys(args), [], placeholders);
+    const misplaced = placeholders.flatMap(({ path }) => {
+      const key = path.join('.');
+      const why = PLAIN_PATHS.find(([pattern]) => pattern.test(key))?.[1];
+      return why === undefined ? [] : [`${key}: must be plain text, not an output: ${why}`];
+    });
+    if (misplaced.length > 0) throw new StackConfigError(misplaced);
+    const settings = () =>
+      placeholders.reduce<unknown>((all, each) => setAt(all, each.path, textOf(each)), given);
+    for (;;) {
+      try {
+        return new Settled(
+          readSettings(settings(), isPlaceholder),
+          placeholders.map((each) => checked(each, settings())),
+        );
+      } catch (error) {
+        // The next form for each placeholder that its setting refuses.
+        const refused =
+          error instanceof StackConfigError
+            ? placeholders.filter(
+                ({ path, form }) =>
+                  form < FORMS.length - 1 &&
+                  error.problems.some((line) => line.startsWith(`${path.join('.')}: `)),
+              )
+            : [];
+        if (refused.length === 0) throw error;
+        for (const each of refused) each.form += 1;
+      }
+    }
+  }
+
+  /** Whether all of it is known. */
+  get isPlain(): boolean {
+    return this.#placeholders.length === 0;
+  }
+
+  /**
+   * What a plan returns, with the outputs in it; typed as before, because resources take either.
+   */
+  readonly resolve = <Plan>(plan: Plan): Plan => (this.isPlain ? plan : this.#resolve(plan)) as Plan;
+
+  #resolve(value: unknown): unknown {
+    if (typeof value === 'string') return this.#text(value);
+    if (Array.isArray(value)) return value.map((item) => this.#resolve(item));
+    if (typeof value !== 'object' || value === null || isOutput(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, this.#resolve(each)]));
+  }
+
+  #text(text: string): pulumi.Input<string> {
+    const within = this.#placeholders.filter((each) => text.includes(textOf(each)));
+    if (within.length === 0) return text;
+    return pulumi
+      .all(within.map(({ value }) => value))
+      .apply((values) =>
+        within.reduce((all, each, at) => all.replaceAll(textOf(each), () => String(values[at])), text),
+      );
+  }
+}
+
+/** Public keys of guests are computed from the signing keys, not from their placeholder. */
+function withGuestKeys(args: PortholeArgs): unknown {
+  const { signingKeys, sandboxes } = args;
+  if (!isOutput(signingKeys) || sandboxes?.guestKeys !== undefined) return args;
+  const keys = pulumi.unsecret(pulumi.output(signingKeys as pulumi.Input<string>).apply(deriveGuestKeys));
+  return { ...args, sandboxes: { ...sandboxes, guestKeys: keys } };
+}
+
+function isOutput(value: unknown): boolean {
+  return pulumi.Output.isInstance(value) || value instanceof Promise;
+}
+
+function replaceOutputs(value: unknown, path: Path, placeholders: Placeholder[]): unknown {
+  if (isOutput(value)) {
+    placeholders.push({ id: `${MARK}${placeholders.length}x`, path, value: pulumi.output(value), form: 0 });
+    return undefined;
+  }
+  if (Array.isArray(value))
+    return value.map((item, at) => replaceOutputs(item, [...path, `${at}`], placeholders));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [key, replaceOutputs(each, [...path, key], placeholders)]),
+  );
+}
+
+/** The real value in the place of its placeholder must be one that the settings accept. */
+function checked(placeholder: Placeholder, settings: unknown): Placeholder {
+  const value = placeholder.value.apply((known) => {
+    readSettings(setAt(settings, placeholder.path, known), isPlaceholder);
+    return known;
+  });
+  return { ...placeholder, value };
+}
+
+function setAt(value: unknown, [key, ...rest]: Path, leaf: unknown): unknown {
+  if (key === undefined) return leaf;
+  if (Array.isArray(value)) {
+    return value.map((item: unknown, at) => (String(at) === key ? setAt(item, rest, leaf) : item));
+  }
+  const record = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return { ...record, [key]: setAt(record[key], rest, leaf) };
+}
+
+function textOf({ id, form }: Placeholder): string {
+  return (FORMS[form] ?? String)(id);
+}
+
+function isPlaceholder(text: string): boolean {
+  return text.includes(MARK);
+}

@@ -1,0 +1,116 @@
+import { closestName } from '../core/sandboxes/closest-name.ts';
+import { ConfigError, readConfig, variableFaults } from '../host/config/config.ts';
+import { type Environment, EnvironmentSchema } from '../host/config/environment-schema.ts';
+import { previewVariable, type StackConfig } from './stack-config-schema.ts';
+import { environmentPlan, secretsPlan, textOf } from './environment.plan.ts';
+import { sandboxEnvironmentPlan } from './sandbox-provider.plan.ts';
+
+type Problem = readonly [key: string, problem: string];
+
+/** Variables whose settings the plans need as well, by the setting. */
+const SETTING_OF: Readonly<Record<string, string>> = {
+  PORTHOLE_PUBLIC_URL: 'apiHost',
+  PORTHOLE_CHANNEL_PORT: 'sandboxes.channel',
+  PORTHOLE_CHANNEL_URL: 'sandboxes.channel',
+  PORTHOLE_GATEWAY_LISTENER: 'gateway.existing.sectionName',
+  PORTHOLE_GATEWAY_PORT: 'gateway.port',
+  PORTHOLE_GATEWAY_SERVICE_KIND: 'gateway.serviceKind',
+  PORTHOLE_GATEWAY_PROBE: 'gateway.probe.url',
+  PORTHOLE_GATEWAY_CA: 'gateway.probe.ca',
+  OIDC_ISSUER: 'oidc.issuer',
+  OIDC_AUDIENCE: 'oidc.audience',
+  OIDC_ORG_CLAIM: 'oidc.orgClaim',
+  OIDC_ADMIN_CLAIM: 'oidc.adminClaim',
+  OIDC_CLIENT_ID: 'oidc.clientId',
+  OIDC_CLIENT_SECRET: 'oidcClientSecret',
+  PORTHOLE_PROVIDER: 'sandboxes.provider',
+  PORTHOLE_SANDBOX_IMAGE: 'sandboxes.image',
+  PORTHOLE_IMAGES: 'sandboxes.images',
+  PORTHOLE_SANDBOX_STORAGE_CLASS: 'sandboxes.storageClass',
+  PORTHOLE_SANDBOX_PULL_SECRET: 'sandboxes.pullSecret',
+  PORTHOLE_SANDBOX_RUNTIME_CLASS: 'sandboxes.runtimeClassName',
+  PORTHOLE_SANDBOX_HOST_USERS: 'sandboxes.hostUsers',
+  PORTHOLE_WARM_POOL: 'sandboxes.warmPool',
+  PORTHOLE_WARM_POOLS_BY_IMAGE: 'sandboxes.warmPools',
+  WARM_POOL_TARGET: 'sandboxes.warmPoolTarget',
+  LOG_LEVEL: 'functions.logLevel',
+  PORTHOLE_ARCHIVE_BUCKET: 'archives.bucket',
+  PORTHOLE_ARCHIVE_ENDPOINT: 'archives.endpoint',
+  PORTHOLE_ARCHIVE_REGION: 'archives.region',
+  PORTHOLE_ARCHIVE_ACCESS_KEY_ID: 'archiveAccessKeyId',
+  PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY: 'archiveSecretAccessKey',
+  DATABASE_URL: 'databaseUrl',
+  PORTHOLE_SIGNING_KEYS: 'signingKeys',
+  SANDBOX_API_KEY: 'serviceKey',
+  PORTHOLE_API_KEYS: 'apiKeys',
+  Sandbox__Preview__ZoneSuffix: 'zone',
+  Sandbox__Preview__GatewayName: 'gateway.name',
+  Sandbox__Preview__GatewayNamespace: 'namespaces.gateway',
+  Sandbox__Preview__Namespace: 'namespaces.previews',
+};
+
+/**
+ * Variables that hold secrets and have no setting: the Secret takes them, the ConfigMap does not.
+ */
+const SECRET_VARIABLES = ['AWS_SECRET_ACCESS_KEY', 'R2_SECRET_ACCESS_KEY', 'PORTHOLE_BUCKETS'];
+
+/** The setting that decides a variable; undefined where `environment` does. */
+export function settingOf(name: string, { preview }: Pick<StackConfig, 'preview'>): string | undefined {
+  const key = Object.keys(preview).find((each) => previewVariable(each) === name);
+  return key === undefined ? SETTING_OF[name] : `preview.${key}`;
+}
+
+/** What is wrong with `environment` and `secretEnvironment`, each variable alone. */
+export function variableProblems(config: StackConfig, isUnknown: (text: string) => boolean): Problem[] {
+  const { environment, secretEnvironment = {} } = config;
+  const sized = new Set(Object.keys(sandboxEnvironmentPlan(config.sandboxes)));
+  return [
+    ...Object.entries(environment).map((each) => ['environment', ...each] as const),
+    ...Object.entries(secretEnvironment).map((each) => ['secretEnvironment', ...each] as const),
+  ].flatMap(([group, name, value]): Problem[] => {
+    const key = `${group}.${name}`;
+    const setting = settingOf(name, config) ?? (sized.has(name) ? 'sandboxes.templates' : undefined);
+    if (!isVariable(name)) {
+      const close = closestName(name, Object.keys(EnvironmentSchema.shape));
+      const remedy = close === undefined ? 'npm run config lists them' : `did you mean ${close}?`;
+      return [[key, `is not a variable of the functions; ${remedy}`]];
+    }
+    if (setting !== undefined) return [[key, `is decided by ${setting}: set that`]];
+    if (group === 'environment' && SECRET_VARIABLES.includes(name)) {
+      return [[key, 'holds secrets: set it in secretEnvironment']];
+    }
+    const text = textOf(value);
+    return isUnknown(text)
+      ? []
+      : variableFaults(name, text).map((line) => [key, line.slice(line.indexOf(': ') + 2)] as const);
+  });
+}
+
+/** What the functions would refuse at their start, of all variables together. */
+export function startProblems(config: StackConfig, isUnknown: (text: string) => boolean): Problem[] {
+  const others =
+    config.functions.existingSecret === undefined ? {} : { SANDBOX_API_KEY: 'of-others'.repeat(4) };
+  const environment = { ...environmentPlan(config), ...secretsPlan(config), ...others };
+  return environmentFaults(environment).flatMap((line): Problem[] => {
+    const [name = '', ...rest] = line.split(': ');
+    if (isUnknown((environment as Readonly<Record<string, string>>)[name] ?? '')) return [];
+    const setting = settingOf(name, config);
+    const key = setting ?? `environment.${name}`;
+    return [[key, rest.join(': ')]];
+  });
+}
+
+/** What the functions would refuse of this environment, one line each; shows no secret. */
+export function environmentFaults(environment: Readonly<Record<string, string>>): readonly string[] {
+  try {
+    readConfig(environment);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+function isVariable(name: string): name is keyof Environment {
+  return name in EnvironmentSchema.shape;
+}

@@ -1,0 +1,17 @@
+import type { PolicyResource } from '@pulumi/policy';
+import { isConfigMap } from './kinds.ts';
+
+/**
+ * What the functions are told, from their ConfigMap: the one place that says what a stack was
+ * configured with.
+ */
+export function settingsOf(
+  resources: readonly PolicyResource[],
+): Readonly<Record<string, string>> | undefined {
+  for (const { type, props } of resources) {
+    if (!isConfigMap(type)) continue;
+    const { data } = props as { data?: Readonly<Record<string, string>> };
+    if (data !== undefined && 'Sandbox__Preview__ZoneSuffix' in data) return data;
+  }
+  return undefined;
+}

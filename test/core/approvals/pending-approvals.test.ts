@@ -1,0 +1,201 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import type { ApprovalRecords } from '#core/approvals/approval-store.ts';
+import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { Records } from '#core/shared/records.ts';
+import { createPendingApprovals, type PendingApprovals } from '#core/approvals/pending-approvals.ts';
+import { ALICE, BOB, run } from '#test/contracts/records/samples.ts';
+import { type PinnedClock, pinnedClock } from '#test/doubles/pinned-clock.ts';
+
+const NOON = new Date('2026-03-01T12:00:00.000Z');
+const MINUTE = 60_000;
+const after = (milliseconds: number) => new Date(NOON.getTime() + milliseconds);
+
+describe('what waits for decisions', () => {
+  let records: Records;
+  let clock: PinnedClock;
+  let board: PendingApprovals;
+  let leave: AbortController;
+  let polls: number;
+  let watchers: number;
+  let broken: Error | undefined;
+
+  beforeEach(async () => {
+    records = openSqliteRecords({ file: ':memory:' });
+    await records.migrate();
+    await records.runs.create(run('run_1'));
+    await records.runs.create(run('run_2', { owner: BOB }));
+    [polls, watchers, broken] = [0, 0, undefined];
+    clock = pinnedClock(NOON);
+    leave = new AbortController();
+    const counted: ApprovalRecords = {
+      ...records.approvals,
+      async waiting(...args) {
+        polls += 1;
+        if (broken !== undefined) throw broken;
+        return records.approvals.waiting(...args);
+      },
+      watch(wake) {
+        watchers += 1;
+        const end = records.approvals.watch(wake);
+        return () => {
+          watchers -= 1;
+          end();
+        };
+      },
+    };
+    board = createPendingApprovals({ records: { approvals: counted }, clock });
+  });
+  afterEach(() => {
+    leave.abort();
+    return records.close();
+  });
+
+  let asked = 0;
+  const ask = async (runId = 'run_1', lasts = 5 * MINUTE) => {
+    const id = `apr_${String((asked += 1)).padStart(26, '0')}`;
+    await records.approvals.ask(
+      {
+        id,
+        runId,
+        tool: 'start_preview',
+        args: { target_port: asked },
+        message: 'Open it?',
+        requestedAt: clock.now(),
+        expiresAt: new Date(clock.now().getTime() + lasts),
+      },
+      { id: `w${asked}`, until: after(60 * MINUTE) },
+      { keptSince: after(-MINUTE), since: after(-MINUTE), most: 100 },
+    );
+    return id;
+  };
+  const follow = (owner: Owner | 'everybody' = ALICE, until = after(60 * MINUTE)) =>
+    board.follow({
+      owner: owner === 'everybody' ? undefined : owner,
+      quietMs: 15_000,
+      until,
+      signals: [leave.signal],
+    });
+  /** The ids of what it says next; null: that nothing has changed; `end`. */
+  const next = async (stream: ReturnType<PendingApprovals['follow']>) => {
+    const { done, value } = await stream.next();
+    if (done === true) return 'end';
+    return value === undefined ? null : value.map(({ id }) => id);
+  };
+  /** Once so many wait for the clock. */
+  const sleepers = async (count: number) => {
+    while (clock.sleepers < count) await new Promise((resolve) => setImmediate(resolve));
+  };
+  /** Once the look rests until it is woken, with so many followers that wait. */
+  const rests = async (followers: number) => {
+    await sleepers(followers + 1);
+    clock.advance(200);
+    await sleepers(followers + 1);
+  };
+
+  test('is told at once, and each time that something begins or ends to wait', async () => {
+    const stream = follow();
+    expect(await next(stream)).toEqual([]);
+    const begun = next(stream);
+    await rests(1);
+    const id = await ask();
+    expect(await begun).toEqual([id]);
+    const over = next(stream);
+    await rests(1);
+    await records.approvals.timeOut(after(10 * MINUTE));
+    expect(await over).toEqual([]);
+  });
+
+  test('is told of once it is over though nobody ends it', async () => {
+    const id = await ask('run_1', MINUTE / 10);
+    const stream = follow();
+    expect(await next(stream)).toEqual([id]);
+    const over = next(stream);
+    await rests(1);
+    clock.advance(MINUTE / 10);
+    expect(await over).toEqual([]);
+  });
+
+  test('is told to the owner alone, and to one who follows everybody’s', async () => {
+    const [mine, all] = [follow(ALICE), follow('everybody')];
+    expect([await next(mine), await next(all)]).toEqual([[], []]);
+    const seen = next(all);
+    await rests(2);
+    const his = await ask('run_2');
+    expect(await seen).toEqual([his]);
+    const later = next(mine);
+    await sleepers(3);
+    clock.advance(200);
+    await sleepers(3);
+    const hers = await ask('run_1');
+    expect(await later).toEqual([hers]);
+  });
+
+  test('is looked at once for all who follow the same', async () => {
+    const streams = Array.from({ length: 50 }, () => follow());
+    expect(await Promise.all(streams.map(next))).toEqual(streams.map(() => []));
+    expect([polls, watchers]).toEqual([1, 1]);
+    const begun = streams.map(next);
+    await rests(50);
+    const id = await ask();
+    expect(await Promise.all(begun)).toEqual(streams.map(() => [id]));
+    expect([polls, watchers]).toEqual([2, 1]);
+    expect(await next(follow())).toEqual([id]);
+    expect(polls).toBe(2);
+  });
+
+  test('is looked at no more often than five times a second, and no news is missed', async () => {
+    const stream = follow();
+    await next(stream);
+    const begun = next(stream);
+    await rests(1);
+    const first = await ask();
+    expect(await begun).toEqual([first]);
+    const more = next(stream);
+    await sleepers(2);
+    const ids = [first, await ask(), await ask(), await ask()];
+    expect(polls).toBe(2);
+    clock.advance(200);
+    expect(await more).toEqual(ids);
+    expect(polls).toBe(3);
+  });
+
+  test('is not looked at, nor watched, once nobody follows', async () => {
+    const [one, two] = [follow(), follow()];
+    await Promise.all([next(one), next(two)]);
+    await one.return();
+    expect(watchers).toBe(1);
+    await two.return();
+    while (watchers > 0) await new Promise((resolve) => setImmediate(resolve));
+    expect(clock.sleepers).toBe(0);
+    await ask();
+    clock.advance(60 * MINUTE);
+    expect(polls).toBe(1);
+  });
+
+  test('is followed anew after a look that failed, of which each follower hears', async () => {
+    const streams = [follow(), follow()];
+    await Promise.all(streams.map(next));
+    const reported = streams.map(next);
+    await rests(2);
+    broken = new Error('the database is away');
+    const id = await ask();
+    for (const each of reported) await expect(each).rejects.toThrow('the database is away');
+    broken = undefined;
+    expect(await next(follow())).toEqual([id]);
+    expect(watchers).toBe(1);
+  });
+
+  test('says after each quiet while that nothing has changed, and ends in time', async () => {
+    const stream = follow(ALICE, after(20_000));
+    expect(await next(stream)).toEqual([]);
+    const quiet = next(stream);
+    await rests(1);
+    clock.advance(14_800);
+    expect(await quiet).toBeNull();
+    const end = next(stream);
+    await sleepers(1);
+    clock.advance(5_000);
+    expect(await end).toBe('end');
+  });
+});

@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import * as fc from 'fast-check';
+import { keepPreviewAlive } from '#core/previews/live-previews.ts';
+import { codeOf, HOUR, MINUTE, NOON, previewHarness } from '../use-cases/preview-harness.ts';
+
+describe('keeping a preview alive', () => {
+  let harness: Awaited<ReturnType<typeof previewHarness>>;
+  beforeEach(async () => {
+    harness = await previewHarness();
+  });
+  afterEach(() => harness.records.close());
+
+  test('gives it another half an hour from now', async () => {
+    const run = await harness.makeRun();
+    const { preview } = await harness.start(run);
+    harness.clock.advance(10 * MINUTE);
+    expect((await harness.keep(run, preview.token)).expiresAt?.toISOString()).toBe(
+      '2026-03-01T12:40:00.000Z',
+    );
+  });
+
+  test('every minute carries it to its maximum, and not past it', async () => {
+    const run = await harness.makeRun();
+    const { preview } = await harness.start(run);
+    for (let minute = 1; minute < 8 * 60; minute += 1) {
+      harness.clock.advance(MINUTE);
+      await harness.keep(run, preview.token);
+      if (minute % 60 === 0) expect((await harness.reap()).reaped).toBe(0);
+    }
+    expect((await harness.plane.find(preview.token))?.expiresAt?.toISOString()).toBe(
+      '2026-03-01T20:00:00.000Z',
+    );
+    harness.clock.advance(MINUTE - 1);
+    expect((await harness.reap()).reaped).toBe(0);
+    harness.clock.advance(1);
+    expect((await harness.reap()).reaped).toBe(1);
+  });
+
+  test('never moves the expiry back, nor past the maximum, whatever the clock does', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: -HOUR, max: 2 * HOUR }), { maxLength: 12 }),
+        async (steps) => {
+          const run = await harness.makeRun();
+          const began = harness.clock.now().getTime();
+          const { preview } = await harness.start(run);
+          let before = preview.expiresAt as Date;
+          for (const step of steps) {
+            harness.clock.advance(step);
+            const keeping = harness.keep(run, preview.token);
+            if (harness.clock.now().getTime() >= began + 8 * HOUR) {
+              expect(await codeOf(keeping)).toBe('preview_expired');
+              continue;
+            }
+            const { expiresAt } = await keeping;
+            expect(expiresAt?.getTime()).toBeGreaterThanOrEqual(before.getTime());
+            expect(expiresAt?.getTime()).toBeLessThanOrEqual(began + 8 * HOUR);
+            before = expiresAt as Date;
+          }
+          await harness.plane.close(preview);
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test('of a gone preview, an unknown one or a foreign one is not found, and brings nothing back', async () => {
+    const [mine, other] = [await harness.makeRun(), await harness.makeRun()];
+    const { preview: gone } = await harness.start(mine);
+    const { preview: foreign } = await harness.start(other);
+    await harness.stop(mine, gone.token);
+    harness.clock.advance(MINUTE);
+    const unknown = harness.tokens.preview('key-1', mine.id, 4000, 0);
+    for (const token of [gone.token, unknown, foreign.token]) {
+      expect(await codeOf(harness.keep(mine, token))).toBe('preview_not_found');
+    }
+    expect(harness.plane.stored.size).toBe(1);
+    expect((await harness.plane.find(foreign.token))?.expiresAt).toEqual(
+      new Date(NOON.getTime() + 30 * MINUTE),
+    );
+  });
+
+  test('counts as use of its sandbox', async () => {
+    const run = await harness.makeRun();
+    const { preview } = await harness.start(run);
+    harness.clock.advance(20 * MINUTE);
+    await harness.keep(run, preview.token);
+    const sandbox = await harness.records.sandboxes.get(run.sandboxId);
+    expect(sandbox?.lastActiveAt).toEqual(new Date(NOON.getTime() + 20 * MINUTE));
+  });
+
+  test('is refused as gone past its maximum, before and after it is reaped', async () => {
+    const run = await harness.makeRun();
+    const { preview } = await harness.start(run);
+    for (let minute = 20; minute < 8 * 60; minute += 20) {
+      harness.clock.advance(20 * MINUTE);
+      await harness.keep(run, preview.token);
+    }
+    harness.clock.advance(20 * MINUTE);
+    const before = await harness.records.sandboxes.get(run.sandboxId);
+    for (const reaped of [0, 1, 0]) {
+      if (reaped === 1) expect((await harness.reap()).reaped).toBe(1);
+      const error: unknown = await harness.keep(run, preview.token).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'preview_expired', status: 410, retryable: false });
+    }
+    expect(await harness.records.sandboxes.get(run.sandboxId)).toEqual(before);
+    const other = await harness.makeRun();
+    expect(await codeOf(harness.keep(other, preview.token))).toBe('preview_not_found');
+  });
+
+  test('is not found once it was idle for too long', async () => {
+    const run = await harness.makeRun();
+    const { preview } = await harness.start(run);
+    harness.clock.advance(30 * MINUTE);
+    await harness.reap();
+    expect(await codeOf(harness.keep(run, preview.token))).toBe('preview_not_found');
+  });
+
+  test('is refused where previews are loopback sessions', async () => {
+    const run = await harness.makeRun();
+    const plane = { ...harness.plane, hasUrls: false };
+    expect(await codeOf(keepPreviewAlive({ ...harness.deps, plane }, { run, token: 'any' }))).toBe(
+      'preview_not_enabled',
+    );
+  });
+});

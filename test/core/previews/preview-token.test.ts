@@ -1,0 +1,116 @@
+import { describe, expect, test } from '@jest/globals';
+import * as fc from 'fast-check';
+import {
+  base32,
+  formatPreviewToken,
+  isPreviewToken,
+  parsePreviewHost,
+  previewHost,
+  PREVIEW_TOKEN_PATTERN,
+  previewName,
+  tokenFingerprint,
+} from '#core/previews/preview-token.ts';
+import { secretRedactor } from '#core/auth/redact-secrets.ts';
+
+const REFERENCE_TOKEN = 'swift-falcon-amber-k7m2q9x4n8b3r6t5w1z0c2d4f7';
+const redact = secretRedactor([]);
+const mac = fc.uint8Array({ minLength: 32, maxLength: 32 });
+
+describe('preview tokens', () => {
+  test('a MAC of zeros and ones has one known form', () => {
+    expect(formatPreviewToken(new Uint8Array(32))).toBe(`amber-amber-amber-${'a'.repeat(26)}`);
+    expect(formatPreviewToken(new Uint8Array(32).fill(255))).toBe(`willow-willow-willow-${'7'.repeat(25)}4`);
+  });
+
+  test('base32 agrees with the vectors of RFC 4648 section 10', () => {
+    const rows: [string, string][] = [
+      ['', ''],
+      ['f', 'my'],
+      ['fo', 'mzxq'],
+      ['foo', 'mzxw6'],
+      ['foob', 'mzxw6yq'],
+      ['fooba', 'mzxw6ytb'],
+      ['foobar', 'mzxw6ytboi'],
+    ];
+    for (const [text, encoded] of rows) expect(base32(Buffer.from(text))).toBe(encoded);
+  });
+
+  test('has the one shape that readers accept, one DNS label holds and the log redactor removes', () => {
+    fc.assert(
+      fc.property(mac, (bytes) => {
+        const token = formatPreviewToken(bytes);
+        expect(token).toMatch(new RegExp(`^${PREVIEW_TOKEN_PATTERN}$`));
+        expect(redact(`GET https://${previewHost(token, 'example.com')}/x`)).toBe(
+          'GET https://[preview token]-preview.example.com/x',
+        );
+        expect(`${token}-preview`.length).toBeLessThanOrEqual(63);
+        expect(isPreviewToken(token)).toBe(true);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('two MACs that differ in the first 128 bits have different tokens', () => {
+    fc.assert(
+      fc.property(mac, fc.integer({ min: 0, max: 127 }), (bytes, bit) => {
+        const other = Uint8Array.from(bytes);
+        other[bit >> 3] = (other[bit >> 3] as number) ^ (1 << (bit & 7));
+        expect(formatPreviewToken(other)).not.toBe(formatPreviewToken(bytes));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('a MAC that is too short is refused', () => {
+    expect(() => formatPreviewToken(new Uint8Array(18))).toThrow(
+      'a preview token needs 19 bytes of MAC, got 18',
+    );
+  });
+
+  test('the host of a token leads back to the token, whatever the case and the port', () => {
+    fc.assert(
+      fc.property(
+        mac,
+        fc.constantFrom('localhost', 'preview.example.com'),
+        fc.constantFrom('', ':80', ':65535'),
+        fc.boolean(),
+        (bytes, zone, port, upper) => {
+          const token = formatPreviewToken(bytes);
+          const host = `${previewHost(token, zone)}${port}`;
+          expect(parsePreviewHost(upper ? host.toUpperCase() : host, zone)).toEqual({ kind: 'token', token });
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test.each([
+    [
+      'the reference token',
+      `${REFERENCE_TOKEN}-preview.localhost`,
+      { kind: 'token', token: REFERENCE_TOKEN },
+    ],
+    ['a port', `${REFERENCE_TOKEN}-preview.localhost:8787`, { kind: 'token', token: REFERENCE_TOKEN }],
+    ['a trailing dot', `${REFERENCE_TOKEN}-preview.localhost.`, { kind: 'foreign' }],
+    ['a token with a dot in it', `${REFERENCE_TOKEN}.x-preview.localhost`, { kind: 'invalid' }],
+    ['a token that is too short', 'short-preview.localhost', { kind: 'invalid' }],
+    ['a token that starts with a hyphen', `-${REFERENCE_TOKEN}-preview.localhost`, { kind: 'invalid' }],
+    ['a label over 63 characters', `${'a'.repeat(56)}-preview.localhost`, { kind: 'invalid' }],
+    ['an underscore', `a_${REFERENCE_TOKEN}-preview.localhost`, { kind: 'invalid' }],
+    ['no token at all', '-preview.localhost', { kind: 'invalid' }],
+    ['the zone itself', 'localhost', { kind: 'foreign' }],
+    ['another zone', `${REFERENCE_TOKEN}-preview.localhost.evil.example`, { kind: 'foreign' }],
+    ['a zone that ends alike', `${REFERENCE_TOKEN}-preview.xlocalhost`, { kind: 'foreign' }],
+    ['nothing', '', { kind: 'foreign' }],
+  ])('a host with %s is read as what it is', (_name, host, expected) => {
+    expect(parsePreviewHost(host, 'localhost')).toEqual(expected);
+  });
+
+  test('names and fingerprints are prefixes of the hash, never of the token', () => {
+    expect(previewName(REFERENCE_TOKEN)).toMatch(/^preview-[0-9a-f]{20}$/);
+    expect(tokenFingerprint(REFERENCE_TOKEN)).toMatch(/^[0-9a-f]{8}$/);
+    expect(previewName(REFERENCE_TOKEN)).toBe(
+      `preview-${tokenFingerprint(REFERENCE_TOKEN)}${previewName(REFERENCE_TOKEN).slice(16)}`,
+    );
+  });
+});

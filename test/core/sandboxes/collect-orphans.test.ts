@@ -1,0 +1,110 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
+import { keepLifecycle } from '#core/sandboxes/lifecycle-pass.ts';
+import { collectOrphans } from '#core/sandboxes/collect-orphans.ts';
+import { minutes, NOON, sandbox } from '#test/contracts/records/samples.ts';
+import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';
+import { memorySandboxes } from '#test/doubles/memory-sandboxes.ts';
+import { pinnedClock } from '#test/doubles/pinned-clock.ts';
+import { plainTokens } from '#test/doubles/plain-tokens.ts';
+
+let records: Records;
+beforeEach(async () => {
+  records = openSqliteRecords({ file: ':memory:' });
+  await records.migrate();
+});
+afterEach(() => records.close());
+
+const failures: string[] = [];
+const machine = memorySandboxes();
+const clock = pinnedClock(NOON);
+const deps = () => ({
+  records,
+  provider: machine.provider,
+  clock,
+  place: 'here',
+  failed: (id: string, error: unknown) => void failures.push(`${id}: ${String(error)}`),
+});
+const know = (id: string, rest: Partial<SandboxRecord>) =>
+  records.sandboxes.create(sandbox(id, { place: 'here', ...rest }));
+const pass = () => collectOrphans(deps());
+
+beforeEach(() => machine.states.clear());
+afterEach(() => {
+  expect(failures).toEqual([]);
+});
+
+test('one that no record knows is adopted as nobody’s, stopped, and destroyed after the retention', async () => {
+  machine.states.set('stray', 'running');
+  expect(await pass()).toEqual({ adopted: 1, removed: 0 });
+  expect(machine.states.get('stray')).toBe('stopped');
+  expect(await records.sandboxes.get('stray')).toMatchObject({
+    owner: { user: 'stray', org: '' },
+    desired: 'stopped',
+    observed: 'stopped',
+  });
+  expect(await pass()).toEqual({ adopted: 0, removed: 0 });
+  const later = pinnedClock(minutes(61));
+  await keepLifecycle({
+    ...deps(),
+    clock: later,
+    plane: memoryPreviewPlane({ clock: later }),
+    tokens: plainTokens(),
+    limits: { idle: 30 * 60_000, retention: 60 * 60_000 },
+  });
+  expect([...machine.states]).toEqual([]);
+});
+
+test('one that its owner wanted gone is removed', async () => {
+  await know('gone', { desired: 'destroyed', observed: 'destroyed' });
+  machine.states.set('gone', 'stopped');
+  expect(await pass()).toEqual({ adopted: 0, removed: 1 });
+  expect([...machine.states]).toEqual([]);
+  expect(await records.sandboxes.get('gone')).toMatchObject({ desired: 'destroyed', observed: 'destroyed' });
+});
+
+test.each<[string, Partial<SandboxRecord>]>([
+  ['is being made', { observed: 'creating' }],
+  ['runs', { observed: 'running' }],
+  ['is stopped', { desired: 'stopped', observed: 'stopped' }],
+  ['is being destroyed', { desired: 'destroyed', observed: 'running' }],
+  ['is another installation’s', { place: 'elsewhere' }],
+])('one that a live record claims is left alone: it %s', async (_what, rest) => {
+  await know('claimed', rest);
+  machine.states.set('claimed', 'running');
+  expect(await pass()).toEqual({ adopted: 0, removed: 0 });
+  expect(machine.states.get('claimed')).toBe('running');
+});
+
+test('an id that somebody takes at this very moment is theirs, and their sandbox stays', async () => {
+  await know('taken', { desired: 'destroyed', observed: 'destroyed' });
+  machine.states.set('taken', 'running');
+  const { sandboxes } = records;
+  const late: Records = {
+    ...records,
+    sandboxes: {
+      ...sandboxes,
+      async create(record) {
+        await know('taken', { observed: 'creating' });
+        return sandboxes.create(record);
+      },
+    },
+  };
+  expect(await collectOrphans({ ...deps(), records: late })).toEqual({ adopted: 0, removed: 0 });
+  expect(machine.states.get('taken')).toBe('running');
+  expect(await sandboxes.get('taken')).toMatchObject({ desired: 'running', observed: 'creating' });
+});
+
+test('ten passes at once adopt and remove each one once', async () => {
+  await know('gone', { desired: 'destroyed', observed: 'destroyed' });
+  for (const id of ['gone', 'a', 'b']) machine.states.set(id, 'running');
+  const reports = await Promise.all(Array.from({ length: 10 }, pass));
+  const sum = (key: 'adopted' | 'removed') => reports.reduce((total, report) => total + report[key], 0);
+  expect([sum('adopted'), sum('removed')]).toEqual([2, 1]);
+  expect([...machine.states]).toEqual([
+    ['a', 'stopped'],
+    ['b', 'stopped'],
+  ]);
+});

@@ -1,0 +1,263 @@
+import { NO_NETWORK } from '#core/network/network-policy.ts';
+import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
+import { createSandbox, type NewSandbox } from '#core/sandboxes/create-sandbox.ts';
+import { recoverSandboxes } from '#host/recover-sandboxes.ts';
+import { warmPoolContract } from '#test/contracts/warm-pool.contract.ts';
+import { poolConfig, settled } from '#test/support/warm-pools.ts';
+import { numberedIds } from '#test/doubles/numbered-ids.ts';
+import { pinnedClock } from '#test/doubles/pinned-clock.ts';
+import { folderProvider } from '#test/races/folder-provider.ts';
+import { collect } from '#test/support/collect.ts';
+import { type ManagedPoolHarness, openManagedPools } from '../use-cases/warm-pool/managed-pool-harness.ts';
+
+const ALICE = { user: 'alice', org: 'acme' };
+const silent = () => undefined;
+const NOON = new Date('2026-03-01T12:00:00.000Z');
+
+/** Sandboxes that are folders, each made in `between`. */
+async function openFolders(
+  change: Partial<SandboxProvider> = {},
+  between?: () => Promise<void>,
+  clock = pinnedClock(NOON),
+): Promise<ManagedPoolHarness> {
+  const folder = mkdtempSync(join(tmpdir(), 'porthole-pool-'));
+  return openManagedPools(
+    { ...folderProvider(folder, between), ...change },
+    async () => rmSync(folder, { recursive: true }),
+    clock,
+  );
+}
+
+describe('a pool that is kept in the records', () => {
+  warmPoolContract(() => openFolders(), { hands: true });
+});
+
+describe('a kept pool', () => {
+  let harness: ManagedPoolHarness;
+  beforeEach(async () => {
+    harness = await openFolders();
+  });
+  afterEach(() => harness.dispose());
+
+  const mine = async () => (await harness.records.sandboxes.wantedBy(POOL_OWNER, 'here')).map(({ id }) => id);
+
+  test('hands out nothing before it has looked after what a restart left', async () => {
+    const before = harness.open(poolConfig());
+    await before.prime();
+    await before.close();
+    const after = harness.open(poolConfig());
+    expect(await after.take(ALICE)).toBeUndefined();
+    await after.prime();
+    expect((await after.take(ALICE))?.owner).toEqual(ALICE);
+  });
+
+  test('keeps what the last host left', async () => {
+    const before = harness.open(poolConfig());
+    await before.prime();
+    await before.close();
+    const left = await mine();
+    await harness.open(poolConfig()).prime();
+    expect(await mine()).toEqual(left);
+    expect(left).toHaveLength(3);
+  });
+
+  test('leaves to recovery what was being handed over when its host was killed; the others stay', async () => {
+    const { records, provider } = harness;
+    const pool = harness.open(poolConfig());
+    await pool.prime();
+    const taken = await pool.take(ALICE);
+    await pool.close();
+    const left = await mine();
+    const clock = pinnedClock(new Date(NOON.getTime() + 1));
+    const log = { debug: silent, info: silent, warn: silent, error: silent };
+    const { signal } = new AbortController();
+    await recoverSandboxes({ records, provider, place: 'here', clock, log }, signal);
+    expect((await records.sandboxes.get(taken?.id ?? ''))?.observed).toBe('destroyed');
+    expect(await mine()).toEqual(left);
+    expect((await collect(provider.list())).toSorted()).toEqual(left.toSorted());
+  });
+
+  test('does not hand out one that has died, but the next one that runs', async () => {
+    const pool = harness.open(poolConfig());
+    await pool.prime();
+    const [dead = '', alive] = await mine();
+    await harness.provider.destroy(dead);
+    expect((await pool.take(ALICE))?.id).toBe(alive);
+    await settled(pool, 3);
+    expect(await mine()).not.toContain(dead);
+    expect(await pool.stats()).toMatchObject({ warm: 3, assigned: 1, total: 4 });
+  });
+
+  test('replaces those that have died when it looks after them', async () => {
+    const pool = harness.open(poolConfig());
+    await pool.prime();
+    const [dead = '', ...alive] = await mine();
+    await harness.provider.destroy(dead);
+    await pool.refresh();
+    const now = await mine();
+    expect(now).toHaveLength(3);
+    expect(now).toEqual(expect.arrayContaining(alive));
+    expect(now).not.toContain(dead);
+    expect((await harness.records.sandboxes.get(dead))?.observed).toBe('destroyed');
+  });
+
+  test('is passed by where another image, another size or a network is asked for, and used up before sandboxes are made', async () => {
+    const pool = harness.open(poolConfig({ warmTarget: 1 }));
+    await pool.prime();
+    const [ready = ''] = await mine();
+    const { records, provider } = harness;
+    const deps = {
+      records,
+      provider,
+      pool,
+      clock: pinnedClock(NOON),
+      ids: numberedIds(),
+      place: 'here',
+      quotas: NO_QUOTAS,
+      images: [{ name: 'debian', reference: 'debian:12', description: '', languages: [], resources: {} }],
+    };
+    const create = (wanted: Partial<NewSandbox> = {}) =>
+      createSandbox(deps, { owner: ALICE, ...wanted }, async ({ id }) => id);
+    const { defaultSize } = provider;
+    for (const other of [
+      { image: 'debian' },
+      { network: { ...NO_NETWORK, mode: 'open' as const } },
+      { resources: { memoryMb: defaultSize.memoryMb + 1 } },
+    ]) {
+      expect(await create(other)).not.toBe(ready);
+    }
+    expect(await create({ resources: { cpu: defaultSize.cpu } })).toBe(ready);
+    expect(await records.sandboxes.get(ready)).toMatchObject({ owner: ALICE, observed: 'running' });
+  });
+
+  test('loses what its taker could not use: it is removed, and does not come back', async () => {
+    const pool = harness.open(poolConfig());
+    await pool.prime();
+    const [ready = ''] = await mine();
+    const { records, provider } = harness;
+    const deps = {
+      records,
+      provider,
+      pool,
+      clock: pinnedClock(NOON),
+      ids: numberedIds(),
+      place: 'here',
+      quotas: NO_QUOTAS,
+      images: [],
+    };
+    await expect(
+      createSandbox(deps, { owner: ALICE }, () => Promise.reject(new Error('no run'))),
+    ).rejects.toThrow('no run');
+    expect(await records.sandboxes.get(ready)).toMatchObject({ desired: 'destroyed', observed: 'destroyed' });
+    expect(await collect(provider.list())).not.toContain(ready);
+  });
+
+  test('makes room when sandboxes beside it come up to the limit', async () => {
+    const pool = harness.open(poolConfig({ maxInstances: 4 }));
+    await pool.prime();
+    for (const id of ['one', 'two']) {
+      await harness.records.sandboxes.create({
+        id,
+        owner: ALICE,
+        image: null,
+        sessionKey: null,
+        name: null,
+        tags: {},
+        resources: {},
+        network: NO_NETWORK,
+        env: {},
+        place: 'here',
+        desired: 'running',
+        observed: 'running',
+        createdAt: NOON,
+      });
+    }
+    await pool.refresh();
+    expect(await pool.stats()).toMatchObject({ warm: 2, assigned: 2, total: 4 });
+  });
+});
+
+describe('a kept pool whose sandboxes', () => {
+  test('cannot be made is told of it, gives up until the next look, and leaves nothing', async () => {
+    let asked = 0;
+    const harness = await openFolders({
+      async create() {
+        asked += 1;
+        throw new Error('no space');
+      },
+    });
+    const pool = harness.open(poolConfig());
+    await pool.prime();
+    expect(asked).toBe(3);
+    expect(harness.failures.map(String)).toEqual(Array(3).fill('Error: no space'));
+    expect(await harness.records.sandboxes.wantedBy(POOL_OWNER, 'here')).toEqual([]);
+    await pool.refresh();
+    expect(asked).toBe(6);
+    await harness.dispose();
+  });
+
+  test('are being made when it is closed waits until they are gone', async () => {
+    const begun = Promise.withResolvers<void>();
+    const harness = await openFolders({
+      create: (_spec, signal) =>
+        new Promise((_resolve, reject) => {
+          signal?.addEventListener('abort', () => reject(new Error('ended')));
+          begun.resolve();
+        }),
+    });
+    const pool = harness.open(poolConfig());
+    const primed = pool.prime();
+    await begun.promise;
+    await pool.close();
+    await primed;
+    expect(await harness.records.sandboxes.wantedBy(POOL_OWNER, 'here')).toEqual([]);
+    expect(harness.failures).toEqual([]);
+    await harness.dispose();
+  });
+
+  test('are made as many at once as its batch has', async () => {
+    let [now, most] = [0, 0];
+    const harness = await openFolders({}, async () => {
+      most = Math.max(most, (now += 1));
+      await new Promise((resolve) => setImmediate(resolve));
+      now -= 1;
+    });
+    await harness.open(poolConfig({ warmTarget: 7, scaleBatchSize: 3 })).prime();
+    expect(most).toBe(3);
+    await harness.dispose();
+  });
+
+  test('belong to an instance that was killed over them are given up after half an hour', async () => {
+    const clock = pinnedClock(NOON);
+    const harness = await openFolders({}, undefined, clock);
+    await harness.records.sandboxes.create({
+      id: 'half',
+      owner: POOL_OWNER,
+      image: null,
+      sessionKey: null,
+      name: null,
+      tags: {},
+      resources: {},
+      network: NO_NETWORK,
+      env: {},
+      place: 'here',
+      desired: 'running',
+      observed: 'creating',
+      createdAt: NOON,
+    });
+    const pool = harness.open(poolConfig({ warmTarget: 1 }));
+    await pool.prime();
+    expect(await pool.stats()).toMatchObject({ warm: 0 });
+    clock.advance(30 * 60_000 + 1);
+    await pool.refresh();
+    expect(await pool.stats()).toMatchObject({ warm: 1 });
+    expect((await harness.records.sandboxes.get('half'))?.observed).toBe('destroyed');
+    await harness.dispose();
+  });
+});

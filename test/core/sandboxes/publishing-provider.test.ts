@@ -1,0 +1,118 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
+import { LOCAL } from '#core/callers.ts';
+import type { Records } from '#core/shared/records.ts';
+import type { SandboxObservation, SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { completeRun } from '#core/runs/create-run.ts';
+import { createRun } from '#core/runs/create-run.ts';
+import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
+import { destroySandbox } from '#core/sandboxes/end-sandbox.ts';
+import { publishingProvider } from '#core/sandboxes/provider-layers.ts';
+import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';
+import { numberedIds } from '#test/doubles/numbered-ids.ts';
+import { pinnedClock } from '#test/doubles/pinned-clock.ts';
+import { plainTokens } from '#test/doubles/plain-tokens.ts';
+import { OPTIONS } from '#test/support/preview-options.ts';
+import { folderProvider } from '#test/races/folder-provider.ts';
+
+const NOON = new Date('2026-03-01T12:00:00.000Z');
+
+describe("a run's timeline tells of the run and its sandbox", () => {
+  const clock = pinnedClock(NOON);
+  let folder: string;
+  let records: Records;
+  let state: SandboxObservation['state'];
+  let provider: SandboxProvider;
+  /** What followers of the sandbox heard. */
+  let heard: string[];
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'porthole-telling-'));
+    records = openSqliteRecords({ file: ':memory:' });
+    await records.migrate();
+    state = 'running';
+    const folders: SandboxProvider = {
+      ...folderProvider(folder),
+      inspect: async (id) => ({ state, podName: id }),
+      stop: async () => void (state = 'stopped'),
+      resume: async () => void (state = 'running'),
+    };
+    heard = [];
+    provider = publishingProvider(folders, {
+      records,
+      clock,
+      publisher: { publish: (id, type) => void heard.push(`${id} ${type}`) },
+    });
+  });
+  afterEach(async () => {
+    await records.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const deps = () => ({
+    records,
+    provider,
+    clock,
+    ids: numberedIds(),
+    tokens: plainTokens(),
+    place: 'here',
+    provisionAccess: async () => {},
+    pool: { take: async () => undefined },
+    quotas: NO_QUOTAS,
+    plane: memoryPreviewPlane({ clock }),
+    preview: OPTIONS,
+    images: [],
+  });
+  const log = async (runId: string) =>
+    (await records.timeline.read(runId, { after: 0, limit: 100 })).events.map(({ type, data }) => [
+      type,
+      data,
+    ]);
+
+  test('from its creation to its end', async () => {
+    const { run } = await createRun(deps(), LOCAL, { autoApproveTools: true, title: 'build a "site"' });
+    const { sandboxId } = run;
+    await completeRun(deps(), run);
+    await completeRun(deps(), run);
+    await destroySandbox({ records, provider }, { id: sandboxId, generation: 1 });
+    await destroySandbox({ records, provider }, { id: sandboxId, generation: 1 });
+    expect(await log(run.id)).toEqual([
+      [
+        'run.created',
+        { owner: 'local', title: 'build a "site"', sandbox_id: sandboxId, auto_approve_tools: true },
+      ],
+      ['sandbox.created', { sandbox_id: sandboxId, image: null }],
+      ['run.completed', {}],
+      ['sandbox.stopped', { sandbox_id: sandboxId }],
+      ['sandbox.destroyed', { sandbox_id: sandboxId }],
+    ]);
+  });
+
+  test('and of every run in the sandbox, each stop and each return, once however many do it', async () => {
+    const all = deps();
+    const { run: first } = await createRun(all, LOCAL, { autoApproveTools: false });
+    const { run: second } = await createRun(all, LOCAL, {
+      autoApproveTools: false,
+      sandboxId: first.sandboxId,
+    });
+    const id = first.sandboxId;
+    for (let round = 0; round < 2; round += 1) {
+      await Promise.all([provider.stop(id), provider.stop(id)]);
+      clock.advance(2_000);
+      await provider.stop(id);
+      await Promise.all([provider.resume(id), provider.resume(id)]);
+      clock.advance(2_000);
+      await provider.resume(id);
+    }
+    expect(new Set(heard)).toEqual(new Set([`${id} stopped`, `${id} resumed`]));
+    const changes = ['sandbox.stopped', 'sandbox.resumed', 'sandbox.stopped', 'sandbox.resumed'];
+    expect((await log(first.id)).map(([type]) => type)).toEqual([
+      'run.created',
+      'sandbox.created',
+      ...changes,
+    ]);
+    expect((await log(second.id)).map(([type]) => type)).toEqual(['run.created', ...changes]);
+  });
+});

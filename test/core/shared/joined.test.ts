@@ -1,0 +1,41 @@
+import { describe, expect, test } from '@jest/globals';
+import { joined } from '#core/shared/concurrency.ts';
+
+describe('what is joined', () => {
+  test('is done once for all who want it meanwhile, and again for who comes later', async () => {
+    const on = {};
+    const begun: PromiseWithResolvers<number>[] = [];
+    const work = () => {
+      begun.push(Promise.withResolvers());
+      return begun.at(-1)?.promise ?? Promise.reject(new Error('not begun'));
+    };
+    const all = Array.from({ length: 50 }, () => joined(on, 'box', work));
+    expect(begun).toHaveLength(1);
+    begun[0]?.resolve(1);
+    expect(new Set(await Promise.all(all))).toEqual(new Set([1]));
+    const later = joined(on, 'box', work);
+    expect(begun).toHaveLength(2);
+    begun[1]?.resolve(2);
+    expect(await later).toBe(2);
+  });
+
+  test('is nobody else’s: another key and another thing have their own', async () => {
+    const on = {};
+    const results = [joined(on, 'a', async () => 1), joined(on, 'b', async () => 2)];
+    expect(await Promise.all([...results, joined({}, 'a', async () => 3)])).toEqual([1, 2, 3]);
+  });
+
+  test('is tried again by one of those who waited where it failed, and each who began it is told of its own failure', async () => {
+    const on = {};
+    let tries = 0;
+    const work = async () => {
+      tries += 1;
+      await Promise.resolve();
+      if (tries === 1) throw new Error('the first');
+      return tries;
+    };
+    const [first, ...others] = Array.from({ length: 5 }, () => joined(on, 'box', work));
+    await expect(first).rejects.toThrow('the first');
+    expect(new Set(await Promise.all(others))).toEqual(new Set([2]));
+  });
+});
