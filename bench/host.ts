@@ -20,8 +20,8 @@ export async function benchHost({
   };
   try {
     const fastify = await start<number>('host/plain-fastify.ts');
-    const open = await start<{ port: number }>('host/function-host.ts');
-    const checked = await start<{ port: number; token: string }>('host/function-host.ts', ['checked']);
+    const open = await start<{ port: number }>('host/bare-function-host.ts');
+    const checked = await start<{ port: number; token: string }>('host/bare-function-host.ts', ['checked']);
     await start('preview/load.ts');
     const load = workers.at(-1) as Worker<unknown>;
     const ask = (task: Omit<LoadTask, 'kind' | 'amount' | 'host'>) => async () =>

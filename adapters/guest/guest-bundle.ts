@@ -18,7 +18,7 @@ const ENTRIES = { 'guest.js': 'main.ts', porthole: 'porthole.ts' } as const;
  */
 const INGREDIENTS = [
   'guest/**/*.ts',
-  'core/rules/archive/*.ts',
+  'core/tar/*.ts',
   'proxy/**/*.ts',
   'adapters/guest/guest-bundle.ts',
   'dist/guest/*',

@@ -1,6 +1,6 @@
 /**
  * `porthole` in a sandbox, against a real guest: servers and processes. Previews:
- * test/core/use-cases/agent-access.
+ * test/core/runs.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
