@@ -5,10 +5,10 @@ import type { Duplex } from 'node:stream';
 import type { Socket } from '../sandboxes/open-socket.ts';
 import { FrameError, FrameReader, type Incoming } from './frame-reader.ts';
 
-export const OPCODES = { text: 0x1, binary: 0x2, close: 0x8, pong: 0xa } as const;
+const OPCODES = { text: 0x1, binary: 0x2, close: 0x8, pong: 0xa } as const;
 
 /** One whole message of a client, masked as RFC 6455 section 5.3 asks of clients. */
-export function writeFrame(kind: keyof typeof OPCODES, data: Uint8Array): Buffer {
+export function writeFrame(kind: keyof typeof OPCODES, data: Uint8Array): Uint8Array {
   const { length } = data;
   const size = length < 126 ? 0 : length < 65_536 ? 2 : 8;
   const frame = Buffer.allocUnsafe(2 + size + 4 + length);

@@ -1,7 +1,6 @@
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import type { FunctionOptions } from '#handlers/make-function.ts';
 import type { Services } from '#handlers/services.ts';
-import { type Config, ConfigError, isShortKey, readConfig, SHORT_KEY } from '../config/config.ts';
 import type { Metrics } from '../metrics.ts';
 import { lineLogger } from './line-logger.ts';
 
@@ -17,7 +16,7 @@ export interface OpenFunction {
  */
 export async function openFunction(metrics: Metrics = UNMEASURED): Promise<OpenFunction> {
   const [{ readFunctionConfig }, { secretsOf }, { openServices }] = await Promise.all([
-    import('./open-function.ts'),
+    import('./function-config.ts'),
     import('../config/config.ts'),
     import('../open-services.ts'),
   ]);
@@ -41,30 +40,6 @@ const UNMEASURED: Metrics = {
   countPreviews: () => undefined,
   expose: () => Promise.resolve({ contentType: 'text/plain; charset=utf-8', text: '' }),
 };
-
-/**
- * The configuration of a function that keeps nothing between two requests, and that anybody on the
- * internet may ask.
- * @throws ConfigError naming every problem at once
- */
-export function readFunctionConfig(environment: Readonly<Record<string, string | undefined>>): Config {
-  const config = readConfig(environment);
-  const problems = [
-    (config.provider === 'local' || config.provider === 'docker') &&
-      'PORTHOLE_PROVIDER: a function runs no sandboxes itself: set kubernetes, agent-sandbox or auto',
-    config.databaseUrl === undefined &&
-      'DATABASE_URL: required, because a function keeps no records between two requests',
-    !config.preview.enabled &&
-      'Sandbox__Preview__Enabled: loopback listeners would end with the function: set true',
-    config.serviceKey === undefined &&
-      config.oidc === undefined &&
-      Object.keys(config.apiKeys).length === 0 &&
-      'SANDBOX_API_KEY: nothing is configured to tell callers apart: set it, PORTHOLE_API_KEYS or OIDC_ISSUER',
-    isShortKey(config.serviceKey) && `SANDBOX_API_KEY: ${SHORT_KEY}: set a longer key (openssl rand -hex 24)`,
-  ].filter((problem) => problem !== false);
-  if (problems.length > 0) throw new ConfigError(problems);
-  return config;
-}
 
 /**
  * Opens at the first call; all later ones share it. One that failed is forgotten, so that a

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
-import { buildClient } from '../../build/main.ts';
+import { buildClient } from '../../build/build-client.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const CLIENT = join(ROOT, 'client');

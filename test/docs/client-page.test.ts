@@ -7,7 +7,7 @@ import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { transform } from 'esbuild';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
-import { buildClient } from '../../build/main.ts';
+import { buildClient } from '../../build/build-client.ts';
 
 const CLIENT = join(import.meta.dirname, '../../client');
 const page = await readFile(join(CLIENT, 'README.md'), 'utf8');

@@ -20,7 +20,9 @@ describe('the OpenAPI document', () => {
 
   test('describes every component, and refers to no other thing', () => {
     const { schemas } = document.components;
-    const empty = Object.entries(schemas).filter(([, schema]) => schema['type'] === undefined);
+    const empty = Object.entries(schemas).filter(
+      ([, schema]) => schema['type'] === undefined && schema['anyOf'] === undefined,
+    );
     expect(empty).toEqual([]);
     const referred = new Set([...text.matchAll(/"\$ref":"([^"]*)"/g)].map(([, reference]) => reference));
     const known = new Set(Object.keys(schemas).map((name) => `#/components/schemas/${name}`));

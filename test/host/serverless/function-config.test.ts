@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { readFunctionConfig } from '#host/serverless/open-function.ts';
+import { readFunctionConfig } from '#host/serverless/function-config.ts';
 
 const GOOD = {
   PORTHOLE_PROVIDER: 'kubernetes',
