@@ -156,10 +156,10 @@ describe('a preview that the agent asks for', () => {
     ['another decision', { request_id: 'a', decision: 'maybe' }, [400, 'invalid_request'], 'decision: '],
     ['another scope', { request_id: 'a', scope: 'forever' }, [400, 'invalid_request'], 'scope: '],
     [
-      'a denial for good',
-      { request_id: 'a', decision: 'deny', scope: 'always' },
+      'a denial for the run',
+      { request_id: 'a', decision: 'deny', scope: 'run' },
       [400, 'invalid_request'],
-      'scope: only an approval can reach further than once',
+      'scope: a denial has the scope once, or always where it is about a host',
     ],
     [
       'too many words',
