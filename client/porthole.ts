@@ -66,5 +66,5 @@ function setting(name: string): string | undefined {
   const { process } = globalThis as {
     readonly process?: { readonly env?: Readonly<Record<string, string | undefined>> };
   };
-  return process?.env?.[name];
+  return process?.env?.[name] || undefined;
 }

@@ -3,13 +3,11 @@ import { PassThrough, Readable } from 'node:stream';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import { guardCredential } from './http/guard-credential.ts';
 import type { HttpEvent, HttpResponse } from './http/http-event.ts';
-import { admit } from './http/admit.ts';
+import { admit, type ChainEvent, type Step } from './http/admit.ts';
 import { authenticate } from './http/authenticate.ts';
-import { checkBridgeId } from './http/guards.ts';
-import { guardOrigin } from './http/guards.ts';
+import { checkBridgeId, guardOrigin } from './http/guards.ts';
 import { readInput } from './http/read-input.ts';
 import { renderErrors } from './http/render-errors.ts';
-import type { ChainEvent, Step } from './http/admit.ts';
 import type { Route } from './route.ts';
 import type { Services } from './services.ts';
 

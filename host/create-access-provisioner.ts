@@ -1,6 +1,5 @@
 import { PortholeError } from '#core/errors.ts';
-import type { ProvisionAccess } from '#core/runs/agent-token.ts';
-import { provisionRuns, type ProvisionRunsDeps } from '#core/runs/agent-token.ts';
+import { type ProvisionAccess, provisionRuns, type ProvisionRunsDeps } from '#core/runs/agent-token.ts';
 import type { Logger } from '#handlers/services.ts';
 
 /** Introduces runs, and tells the log where that fails: agents then do without the command. */

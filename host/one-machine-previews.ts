@@ -5,8 +5,7 @@ import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
 import type { Config } from './config/config.ts';
 import { consoleOrigins } from './known-hosts.ts';
-import type { PlatformDeps } from './platform.ts';
-import type { Platform } from './platform.ts';
+import type { PlatformDeps, Platform } from './platform.ts';
 import { createPreviewGateway } from './preview-gateway.ts';
 
 /** What the platforms of one machine need. */

@@ -1,6 +1,5 @@
 import { NetworkBroker } from '#adapters/egress/network-broker.ts';
-import type { Clock, WakingClock } from '#core/shared/clock-and-ids.ts';
-import type { Ids } from '#core/shared/clock-and-ids.ts';
+import type { Clock, WakingClock, Ids } from '#core/shared/clock-and-ids.ts';
 import type { NetworkAccess } from '#core/network/network.ts';
 import type { Records } from '#core/shared/records.ts';
 import { packageRules } from '#core/network/network-presets.ts';

@@ -2,14 +2,12 @@ import type { Clock } from '#core/shared/clock-and-ids.ts';
 import type { CatalogueImage } from '#core/images/image-store.ts';
 import type { Records } from '#core/shared/records.ts';
 import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
-import { activeProvider } from '#core/sandboxes/provider-layers.ts';
+import { activeProvider, revivingProvider, publishingProvider } from '#core/sandboxes/provider-layers.ts';
 import { type ProvisionAccess, provisioningProvider } from '#core/runs/agent-token.ts';
 import { cataloguedProvider } from '#core/images/image-catalogue.ts';
-import { revivingProvider } from '#core/sandboxes/provider-layers.ts';
 import type { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
 import type { SandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
 import { skilledProvider } from '#core/skills/place-skills.ts';
-import { publishingProvider } from '#core/sandboxes/provider-layers.ts';
 import type { Logger } from '#handlers/services.ts';
 
 /** A provider with everything around it that holds for each of them. */

@@ -8,9 +8,12 @@ import type { WakingClock } from '#core/shared/clock-and-ids.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import type { CleaningReport } from '#core/editor/tool-snapshots.ts';
 import { GuestWatcher } from '#core/processes/watch-guests.ts';
-import { runLifecyclePass, type LifecycleReport } from '#handlers/ops/scheduled.ts';
-import { reap } from '#handlers/ops/scheduled.ts';
-import { cleanEditorSnapshots } from '#handlers/ops/scheduled.ts';
+import {
+  runLifecyclePass,
+  type LifecycleReport,
+  reap,
+  cleanEditorSnapshots,
+} from '#handlers/ops/scheduled.ts';
 import { ROUTES } from '#handlers/routes.ts';
 import type { Logger, Services } from '#handlers/services.ts';
 import { createChannelServers } from './channel-servers.ts';

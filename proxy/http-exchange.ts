@@ -5,8 +5,7 @@ import { type BodyFraming, bodyFraming, requestHead, responseHeaders } from './p
 import type { AdmittedRequest, PreviewProxyDeps } from './preview-proxy-deps.ts';
 import { answerWithPage, dropRest } from './status-answer.ts';
 import type { PreviewStatus, StatusPageContext } from './status-page.ts';
-import { RESPONSE_FAULTS, type ResponseFault } from './upstream/response-head.ts';
-import type { ResponseHead } from './upstream/response-head.ts';
+import { RESPONSE_FAULTS, type ResponseFault, type ResponseHead } from './upstream/response-head.ts';
 import type { ResponseEvents } from './upstream/response-parser.ts';
 import type { ConnectionUser, UpstreamConnection } from './upstream/upstream-connection.ts';
 

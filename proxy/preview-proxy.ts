@@ -9,8 +9,7 @@ import type { PreviewLookup, PreviewTarget } from './preview-target.ts';
 import { answerWithPage, rawPageAnswer } from './status-answer.ts';
 import type { PreviewStatus, StatusPageContext } from './status-page.ts';
 import { UpstreamPool } from './upstream/upstream-pool.ts';
-import { WebSocketExchange } from './websocket-exchange.ts';
-import { isWebSocketKey } from './websocket-exchange.ts';
+import { WebSocketExchange, isWebSocketKey } from './websocket-exchange.ts';
 
 /** How long requests under way may take to end when the proxy closes, in milliseconds. */
 const DRAIN_MS = 5_000;

@@ -2,8 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Person } from '#core/callers.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
-import { boundedJson } from './oidc-discovery.ts';
-import { DISCOVERY_MS, discoverOidc } from './oidc-discovery.ts';
+import { boundedJson, DISCOVERY_MS, discoverOidc } from './oidc-discovery.ts';
 import { createOidcVerifier, type OidcOptions, unavailable } from './oidc-verifier.ts';
 
 export interface OidcSignInOptions extends OidcOptions {

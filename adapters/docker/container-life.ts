@@ -1,14 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { StoredSpec } from '#adapters/sandboxes/stored-spec.ts';
 import { sandboxNotFound, sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
-import type { Engine } from './engine.ts';
-import { EngineError, isStatus } from './engine.ts';
+import { type Engine, EngineError, isStatus } from './engine.ts';
 import { notOurs } from './provider-errors.ts';
 import { imageOf, type SandboxNames, specOf } from './sandbox-names.ts';
 import type { SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
 import { giverName, giveWorkspace, ownedState } from './give-workspace.ts';
-import { removeContainer } from './container-state.ts';
-import { containerState, type FoundContainer, type RunningContainer } from './container-state.ts';
+import {
+  removeContainer,
+  containerState,
+  type FoundContainer,
+  type RunningContainer,
+} from './container-state.ts';
 import type { GuestVolume } from './guest-volume.ts';
 import { supplyImage } from './image-supply.ts';
 import { sandboxContainer, STATE_VOLUME, stateVolume } from './sandbox-container.ts';

@@ -17,10 +17,14 @@ import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { buildGuestRuntime, guestCache } from '#adapters/guest/guest-runtime.ts';
 import type { ChannelServices } from '#adapters/sandboxes/sandbox-channels.ts';
-import { sandboxNotFound } from '#adapters/sandboxes/sandbox-errors.ts';
-import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-errors.ts';
-import { Serial } from '#adapters/sandboxes/sandbox-errors.ts';
-import { checkAtMost, networkNotSupported } from '#adapters/sandboxes/sandbox-errors.ts';
+import {
+  sandboxNotFound,
+  checkSandboxId,
+  isSandboxId,
+  Serial,
+  checkAtMost,
+  networkNotSupported,
+} from '#adapters/sandboxes/sandbox-errors.ts';
 import type {
   Enforcement,
   ExecCommand,
@@ -34,14 +38,18 @@ import type {
 } from '#core/sandboxes/sandbox-provider.ts';
 import { ContainerChannels } from './container-channels.ts';
 import { ContainerLife } from './container-life.ts';
-import { containerProcess } from './container-state.ts';
-import { containerState, type RunningContainer } from './container-state.ts';
+import { containerProcess, containerState, type RunningContainer } from './container-state.ts';
 import { findImage } from './image-supply.ts';
 import { DEFAULT_LIMITS, limitsOf, type SandboxLimits } from './container-limits.ts';
 import { type FoundVolume, SandboxVolumes } from './sandbox-volume.ts';
-import { Engine, type EngineOptions } from './engine.ts';
-import { type EngineFacts, engineFacts } from './engine.ts';
-import { type EngineProbe, probeEngine } from './engine.ts';
+import {
+  Engine,
+  type EngineOptions,
+  type EngineFacts,
+  engineFacts,
+  type EngineProbe,
+  probeEngine,
+} from './engine.ts';
 import { GuestRelays } from './guest-relays.ts';
 import { GuestVolume } from './guest-volume.ts';
 import { portError } from './provider-errors.ts';

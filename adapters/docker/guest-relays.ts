@@ -5,8 +5,7 @@ import { RELAY_SETTINGS, RELAY_WINDOW } from '#guest/protocol/http-protocol.ts';
 import { GUEST_FOLDER } from '#adapters/guest/guest-runtime.ts';
 import type { RunningContainer } from './container-state.ts';
 import type { Engine } from './engine.ts';
-import { attachExec } from './attached-exec.ts';
-import { RelayDuplex } from './attached-exec.ts';
+import { attachExec, RelayDuplex } from './attached-exec.ts';
 
 /**
  * A relay without connections is kept for this long, in milliseconds: it costs 15 MiB in the

@@ -7,8 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pack } from 'tar-stream';
 import { GUEST_FOLDER } from '#adapters/guest/guest-runtime.ts';
 import { DOMAIN } from '#constructs/names.ts';
-import type { Engine } from './engine.ts';
-import { isStatus } from './engine.ts';
+import { type Engine, isStatus } from './engine.ts';
 import { removeContainer } from './container-state.ts';
 
 /** On volumes: which version of the guest is in it. */

@@ -1,6 +1,5 @@
 import { addAbortSignal, type Readable } from 'node:stream';
-import type { Engine } from './engine.ts';
-import { EngineError, isStatus } from './engine.ts';
+import { type Engine, EngineError, isStatus } from './engine.ts';
 import { noImageName, noSuchImage } from './provider-errors.ts';
 
 /** Longest time for an image to be pulled, in milliseconds: gigabytes over a slow line. */

@@ -1,5 +1,4 @@
-import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
-import { isSandboxId } from '#adapters/sandboxes/sandbox-errors.ts';
+import { sandboxNotFound, sandboxNotRunning, isSandboxId } from '#adapters/sandboxes/sandbox-errors.ts';
 import type { ContainerLife } from './container-life.ts';
 import { containerState, type RunningContainer } from './container-state.ts';
 import { isStatus } from './engine.ts';

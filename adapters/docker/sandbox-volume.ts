@@ -1,5 +1,4 @@
-import type { Engine } from './engine.ts';
-import { EngineError, isStatus } from './engine.ts';
+import { type Engine, EngineError, isStatus } from './engine.ts';
 
 /** What is read of a volume. */
 export interface FoundVolume {

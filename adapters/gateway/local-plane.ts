@@ -12,9 +12,13 @@ import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { isAmongFirst } from '#core/previews/preview-limits.ts';
 import { clampExpiry } from '#core/previews/preview-lifetime.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
-import { creationTimes } from './preview-files.ts';
-import { probeApp } from './preview-files.ts';
-import { openPreviewFiles, type PreviewFiles, type StoredPreview } from './preview-files.ts';
+import {
+  creationTimes,
+  probeApp,
+  openPreviewFiles,
+  type PreviewFiles,
+  type StoredPreview,
+} from './preview-files.ts';
 
 export interface LocalPlaneOptions {
   /** Where the previews' files live; made if missing. */

@@ -12,8 +12,7 @@ import { createStrictServer } from '#proxy/front/strict-server.ts';
 import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
 import { clientAddress } from '#proxy/preview-proxy-deps.ts';
 import { dialFailure } from './dial-failure.ts';
-import { creationTimes } from './preview-files.ts';
-import { probeApp } from './preview-files.ts';
+import { creationTimes, probeApp } from './preview-files.ts';
 
 export interface LoopbackPlaneOptions {
   readonly maxTotal: number;

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { LaunchPlan } from './launch.ts';
-import { spareFolder } from './launch.ts';
+import { type LaunchPlan, spareFolder } from './launch.ts';
 import type { Sources } from './sandbox-view.ts';
 
 /** The last user id that is nobody's, for machines with few of them. */

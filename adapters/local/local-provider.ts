@@ -18,14 +18,17 @@ import {
   SandboxChannels,
   type ChannelServices,
 } from '#adapters/sandboxes/sandbox-channels.ts';
-import { sandboxNotFound } from '#adapters/sandboxes/sandbox-errors.ts';
-import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-errors.ts';
-import { Serial } from '#adapters/sandboxes/sandbox-errors.ts';
+import {
+  sandboxNotFound,
+  checkSandboxId,
+  isSandboxId,
+  Serial,
+  networkNotSupported,
+} from '#adapters/sandboxes/sandbox-errors.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import { PortholeError } from '#core/errors.ts';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import type { StoredSpec } from '#adapters/sandboxes/stored-spec.ts';
-import { networkNotSupported } from '#adapters/sandboxes/sandbox-errors.ts';
 import type {
   Enforcement,
   ExecCommand,

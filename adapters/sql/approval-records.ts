@@ -2,13 +2,11 @@ import { PortholeError } from '#core/errors.ts';
 import type { ApprovalRecords, ApprovalRequest } from '#core/approvals/approval-store.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import { policyPort } from '#core/approvals/approval-rules.ts';
-import { EVERY_RUN } from './sql-dialect.ts';
-import { instantText } from './sql-dialect.ts';
+import { EVERY_RUN, instantText } from './sql-dialect.ts';
 import type { SqlSession } from './sql-session.ts';
 import { holdRun, publishingTransaction } from './publishing-transaction.ts';
 import { toApproval } from './approval-rows.ts';
-import { ask } from './sql-approvals.ts';
-import { approveCovered, endWaiting, WAITING } from './sql-approvals.ts';
+import { ask, approveCovered, endWaiting, WAITING } from './sql-approvals.ts';
 import { keepDecision } from './policy-records.ts';
 
 /** Requests that one pass times out with one look. */

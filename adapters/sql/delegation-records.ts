@@ -1,6 +1,10 @@
 import type { Kysely, Selectable } from 'kysely';
-import type { DelegationRecord, DelegationRecords, SandboxKey } from '#core/delegations/delegation-store.ts';
-import type { Scope } from '#core/delegations/delegation-store.ts';
+import type {
+  DelegationRecord,
+  DelegationRecords,
+  SandboxKey,
+  Scope,
+} from '#core/delegations/delegation-store.ts';
 import { instantText } from './sql-dialect.ts';
 import type { DelegationsTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';

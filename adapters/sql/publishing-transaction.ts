@@ -1,8 +1,7 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { NewEvent } from '#core/runs/timeline.ts';
-import { instantText } from './sql-dialect.ts';
+import { instantText, type SqlDialect } from './sql-dialect.ts';
 import type { RunsTable, SqlSchema } from './schema.ts';
-import type { SqlDialect } from './sql-dialect.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
 /** Appends to a run's timeline, in the transaction at hand. */

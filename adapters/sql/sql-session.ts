@@ -1,8 +1,7 @@
 import type { Kysely, Transaction } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
-import type { Notifier } from './sql-dialect.ts';
+import type { Notifier, Diagnosis, SqlDialect } from './sql-dialect.ts';
 import type { SqlSchema } from './schema.ts';
-import type { Diagnosis, SqlDialect } from './sql-dialect.ts';
 
 /** What the adapter tells its operator; pino fits. Nothing that is said holds a credential. */
 export interface RecordsLog {

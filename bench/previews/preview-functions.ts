@@ -9,9 +9,11 @@ import { GuessLimit } from '#core/auth/guess-limit.ts';
 import type { HttpEvent } from '#handlers/http/http-event.ts';
 import { createAdmission } from '#handlers/http/admit.ts';
 import { makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
-import { keepPreviewAliveRoute } from '#handlers/previews/port-forward-routes.ts';
-import { startPortForwardRoute } from '#handlers/previews/port-forward-routes.ts';
-import { stopPortForwardRoute } from '#handlers/previews/port-forward-routes.ts';
+import {
+  keepPreviewAliveRoute,
+  startPortForwardRoute,
+  stopPortForwardRoute,
+} from '#handlers/previews/port-forward-routes.ts';
 import type { Services } from '#handlers/services.ts';
 import { type FixturePlane, SANDBOX } from './preview-fixture.ts';
 

@@ -1,6 +1,5 @@
 import type { WaitingApproval } from './approval-store.ts';
-import type { WakingClock } from '../shared/clock-and-ids.ts';
-import type { Owner } from '../shared/clock-and-ids.ts';
+import type { WakingClock, Owner } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 import { createWakeSignal } from '../shared/wake-signal.ts';
 

@@ -1,5 +1,5 @@
 import { PortholeError } from '../errors.ts';
-import type { EditorOptions } from './editor-limits.ts';
+import { type EditorOptions, readEntrypoint } from './editor-limits.ts';
 import type {
   JsonValue,
   ToolLanguage,
@@ -9,14 +9,12 @@ import type {
   ToolSource,
 } from './editor-store.ts';
 import type { ExecExit, SandboxProvider } from '../sandboxes/sandbox-provider.ts';
-import { readEntrypoint } from './editor-limits.ts';
 import { isToolError, MOST_RESULT_BYTES, readToolResult, type ToolResult } from './tool-result.ts';
 import { readAtMost } from '../shared/reads.ts';
 import { runToEnd } from '../processes/collect-command.ts';
 import { readWorkspaceFile } from '../files/workspace-files.ts';
 import { keepOutput, MOST_PRINTED } from './keep-output.ts';
-import { NODE_RUNNER } from './tool-runners.ts';
-import { PYTHON_RUNNER } from './tool-runners.ts';
+import { NODE_RUNNER, PYTHON_RUNNER } from './tool-runners.ts';
 
 /** What is to be run, where. */
 export interface ToolExecution {

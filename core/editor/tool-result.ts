@@ -1,6 +1,5 @@
 import type { JsonValue, NextAction, ToolRunError } from './editor-store.ts';
-import { isTooDeep, MOST_DEPTH } from './tool-json.ts';
-import { isBeyondNumbers } from './tool-json.ts';
+import { isTooDeep, MOST_DEPTH, isBeyondNumbers } from './tool-json.ts';
 
 /** What a tool gave back, once it is found to be what it must be. */
 export interface ToolResult {

@@ -4,10 +4,8 @@ import type { EndReason } from './preview-records.ts';
 import type { Records } from '../shared/records.ts';
 import type { PreviewOptions } from './preview-limits.ts';
 import { previewKept, previewReaped, previewStopped } from './preview-events.ts';
-import { slidingExpiry } from './preview-lifetime.ts';
+import { slidingExpiry, type PreviewDecision, previewDecision, isFullPass } from './preview-lifetime.ts';
 import { tokenSha256 } from './preview-token.ts';
-import { type PreviewDecision, previewDecision } from './preview-lifetime.ts';
-import { isFullPass } from './preview-lifetime.ts';
 
 export interface ReapPreviewsDeps {
   readonly records: Records;

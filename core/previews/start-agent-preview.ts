@@ -1,14 +1,14 @@
 import { PortholeError } from '../errors.ts';
-import { checkRoom } from './start-preview.ts';
-import { checkStart } from './start-preview.ts';
-import { grantBeforehand, type GrantBeforehandDeps, type ToolCall } from '../approvals/approval-decisions.ts';
-import { reuseExistingPreview } from './start-preview.ts';
 import {
+  checkRoom,
+  checkStart,
+  reuseExistingPreview,
   type PreviewStart,
   type StartedPreview,
   startPreview,
   type StartPreviewDeps,
 } from './start-preview.ts';
+import { grantBeforehand, type GrantBeforehandDeps, type ToolCall } from '../approvals/approval-decisions.ts';
 import { waitForApproval, type WaitForApprovalDeps, type Waiting } from '../approvals/wait-for-approval.ts';
 
 export type StartAgentPreviewDeps = StartPreviewDeps & GrantBeforehandDeps & WaitForApprovalDeps;

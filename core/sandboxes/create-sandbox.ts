@@ -1,7 +1,5 @@
 import { PortholeError } from '../errors.ts';
-import type { Clock } from '../shared/clock-and-ids.ts';
-import type { Ids } from '../shared/clock-and-ids.ts';
-import type { Owner } from '../shared/clock-and-ids.ts';
+import type { Clock, Ids, Owner } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 import type {
   QuotaLimits,

@@ -1,9 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Owner } from '../shared/clock-and-ids.ts';
 import type { SandboxRecord, SandboxOptions } from './sandbox-records.ts';
-import type { WarmPool, WarmPoolConfig, WarmPoolStats } from './warm-pool.ts';
+import {
+  type WarmPool,
+  type WarmPoolConfig,
+  type WarmPoolStats,
+  missingFromPool,
+  tooManyInPool,
+} from './warm-pool.ts';
 import { POOL_OWNER } from './sandbox-owner.ts';
-import { missingFromPool, tooManyInPool } from './warm-pool.ts';
 import { claimSandboxId, type MakeSandboxDeps, makeSandbox } from './create-sandbox.ts';
 import { destroySandbox } from './end-sandbox.ts';
 

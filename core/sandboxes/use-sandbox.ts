@@ -10,9 +10,8 @@ import {
   specOf,
 } from './create-sandbox.ts';
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
-import { sandboxNotFound } from './resume-sandbox.ts';
+import { sandboxNotFound, resumeSandbox } from './resume-sandbox.ts';
 import { joined } from '../shared/concurrency.ts';
-import { resumeSandbox } from './resume-sandbox.ts';
 import { placeSkills } from '../skills/place-skills.ts';
 
 export type UseSandboxDeps = MakeSandboxDeps &

@@ -1,5 +1,4 @@
-import { headerBlock } from './tar-header.ts';
-import { BLOCK } from './tar-header.ts';
+import { headerBlock, BLOCK } from './tar-header.ts';
 
 /** Where a name may be cut into two fields, in bytes. */
 const NAME = 100;

@@ -4,9 +4,8 @@ import type { MessageSocket } from './message-socket.ts';
 import type { ExecExit, ExecProcess } from '../sandboxes/sandbox-provider.ts';
 import type { ReplayRing } from '../runs/event-log.ts';
 import { readControl, type TerminalSize } from './terminal-messages.ts';
-import { Keyboard } from './terminal-input.ts';
+import { Keyboard, Resizer } from './terminal-input.ts';
 import { Audience, MOST_WAITING } from './audience.ts';
-import { Resizer } from './terminal-input.ts';
 
 /** A terminal's last words to each viewer: a text message, then the end of the socket. */
 export interface CloseReason {

@@ -1,8 +1,7 @@
 import fs, { type Stats } from 'node:fs';
 import { promisify } from 'node:util';
 import { PortholeError } from '../../core/errors.ts';
-import { putHeader } from '../../core/tar/tar-header.ts';
-import { BLOCK } from '../../core/tar/tar-header.ts';
+import { putHeader, BLOCK } from '../../core/tar/tar-header.ts';
 import { at, type Calls, type Descent, direct, errno, READ, Slices } from './descriptors.ts';
 import { reasonOf } from './failures.ts';
 import { openFolder } from './list-files.ts';

@@ -4,8 +4,7 @@ import { PortholeError } from '#core/errors.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { type Grant, WHOLE_GRANT } from '#core/delegations/delegation-store.ts';
 import { defineRoute, json } from '../route.ts';
-import { ScopeName } from './delegation-routes.ts';
-import { SandboxConfig } from './delegation-routes.ts';
+import { ScopeName, SandboxConfig } from './delegation-routes.ts';
 
 const { sandbox_id, credential, dataplane_url } = SandboxConfig.shape;
 

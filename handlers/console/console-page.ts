@@ -4,9 +4,7 @@ import type { HttpEvent, HttpResponse } from '../http/http-event.ts';
 import { prefers } from '../http/response-headers.ts';
 import { defineRoute } from '../route.ts';
 import type { Services } from '../services.ts';
-import { consoleBuild } from './console-files.ts';
-import { type ConsoleFile, consoleFiles } from './console-files.ts';
-import { consoleHeaders } from './console-files.ts';
+import { consoleBuild, type ConsoleFile, consoleFiles, consoleHeaders } from './console-files.ts';
 import { MISSING_CONSOLE_POLICY, missingConsolePage } from './missing-console-page.ts';
 
 /** Every page is the same file: its script looks at the address. */

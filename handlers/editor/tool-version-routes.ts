@@ -3,8 +3,14 @@ import type { ToolVersionRecord } from '#core/editor/editor-store.ts';
 import { addVersion } from '#core/editor/change-tool.ts';
 import { findTool } from '#core/editor/find-tool.ts';
 import { defineRoute, json } from '../route.ts';
-import { ToolPath } from './tool-routes.ts';
-import { EDITOR_JSON_BYTES, PartialToolFields, shownToolFields, toFields, toSource } from './tool-routes.ts';
+import {
+  ToolPath,
+  EDITOR_JSON_BYTES,
+  PartialToolFields,
+  shownToolFields,
+  toFields,
+  toSource,
+} from './tool-routes.ts';
 
 /** Versions of one page: each may be megabytes of code. */
 const MOST = 20;

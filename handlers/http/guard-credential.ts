@@ -2,9 +2,12 @@ import { Readable } from 'node:stream';
 import type { Caller, SessionRef } from '#core/callers.ts';
 import type { MessageSocket } from '#core/terminals/message-socket.ts';
 import type { Sessions } from '#core/auth/sign-in.ts';
-import { type WatchCredentialDeps, watchCredential } from '#core/auth/watch-credentials.ts';
-import { watchSession } from '#core/auth/watch-credentials.ts';
-import type { WatchedCredential } from '#core/auth/watch-credentials.ts';
+import {
+  type WatchCredentialDeps,
+  watchCredential,
+  watchSession,
+  type WatchedCredential,
+} from '#core/auth/watch-credentials.ts';
 import type { HttpResponse } from './http-event.ts';
 
 /** RFC 6455: the endpoint ends the connection because what it got violates its policy. */

@@ -4,8 +4,7 @@ import { awaitApp } from '#core/processes/await-app.ts';
 import { startAgentPreview } from '#core/previews/start-agent-preview.ts';
 import { defineRoute, json } from '../route.ts';
 import { RunPath } from '../runs/run-routes.ts';
-import { StartedPreviewDto, toStartedPreviewDto } from './port-forward-routes.ts';
-import { StartPreviewBody } from './port-forward-routes.ts';
+import { StartedPreviewDto, toStartedPreviewDto, StartPreviewBody } from './port-forward-routes.ts';
 
 export const startAgentPreviewRoute = defineRoute({
   id: 'startAgentPreview',

@@ -5,8 +5,8 @@ import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
 import { type EventStreamOptions, streamEvents } from '#core/runs/event-log.ts';
 import { sendHeartbeats } from '#core/sandboxes/sandbox-activity.ts';
-import { EventId } from '../http/event-stream-response.ts';
 import {
+  EventId,
   EVENT_STREAM_HEADERS,
   FIRST_FRAME,
   followingOf,

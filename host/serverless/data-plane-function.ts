@@ -1,11 +1,9 @@
 import { PortholeError } from '#core/errors.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
 import type { Route } from '#handlers/route.ts';
-import { type GatewayEvent, gatewayEventReader } from './gateway-event.ts';
+import { type GatewayEvent, gatewayEventReader, toGatewayResult } from './gateway-event.ts';
 import type { GatewayFunction } from './gateway-function.ts';
-import { toGatewayResult } from './gateway-event.ts';
-import { lineLogger } from './line-logger.ts';
-import { logRequest } from './line-logger.ts';
+import { lineLogger, logRequest } from './line-logger.ts';
 
 /**
  * Stands in for a route that streams, on a runtime that buffers: tells where the function host

@@ -1,5 +1,4 @@
-import type { GatewayEvent } from './gateway-event.ts';
-import type { GatewayResult } from './gateway-event.ts';
+import type { GatewayEvent, GatewayResult } from './gateway-event.ts';
 
 /** What a function's bundle exports as `handler`. */
 export type GatewayFunction = (event: GatewayEvent, context?: object) => Promise<GatewayResult>;

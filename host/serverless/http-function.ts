@@ -2,13 +2,15 @@ import { makeFunction, type PortholeFunction } from '#handlers/make-function.ts'
 import { errorResponse } from '#handlers/http/render-errors.ts';
 import type { Route } from '#handlers/route.ts';
 import type { Logger } from '#handlers/services.ts';
-import { type GatewayEvent, gatewayEventReader } from './gateway-event.ts';
+import {
+  type GatewayEvent,
+  gatewayEventReader,
+  type GatewayResult,
+  toGatewayResult,
+} from './gateway-event.ts';
 import type { GatewayFunction } from './gateway-function.ts';
-import { type GatewayResult, toGatewayResult } from './gateway-event.ts';
-import { lineLogger } from './line-logger.ts';
-import { logRequest } from './line-logger.ts';
-import { onceOpen } from './open-function.ts';
-import type { OpenFunction } from './open-function.ts';
+import { lineLogger, logRequest } from './line-logger.ts';
+import { onceOpen, type OpenFunction } from './open-function.ts';
 
 /**
  * A route as a function of a runtime that buffers. What it runs on is opened at the first request,

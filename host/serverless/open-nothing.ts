@@ -1,5 +1,4 @@
-import { randomIds } from '#adapters/system/clock-and-random-ids.ts';
-import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import type { Authenticator } from '#core/auth/authenticator.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';

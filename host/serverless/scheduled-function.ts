@@ -1,7 +1,6 @@
 import type { Services } from '#handlers/services.ts';
 import { lineLogger } from './line-logger.ts';
-import { onceOpen } from './open-function.ts';
-import type { OpenFunction } from './open-function.ts';
+import { onceOpen, type OpenFunction } from './open-function.ts';
 
 /**
  * One pass for each event of a schedule, whatever stands in it. It fails where the pass does: the

@@ -1,6 +1,11 @@
 import { ChunkedDecoder } from './chunked-decoder.ts';
-import type { ResponseFault } from './response-head.ts';
-import { MAX_HEAD, mayStartResponse, parseResponseHead, type ResponseHead } from './response-head.ts';
+import {
+  type ResponseFault,
+  MAX_HEAD,
+  mayStartResponse,
+  parseResponseHead,
+  type ResponseHead,
+} from './response-head.ts';
 
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
 const MAX_INFORMATIONAL = 16;

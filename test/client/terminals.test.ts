@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { createServer, type Server, type Socket as NetSocket } from 'node:net';
-import { connect } from 'node:net';
+import { createServer, type Server, type Socket as NetSocket, connect, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { ALICE, PEOPLE } from '#test/host/support/people.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { type OpenSocket, Porthole } from '../../client/index.ts';

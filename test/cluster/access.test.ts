@@ -13,8 +13,8 @@ import {
   PODS,
   SERVICES,
   VOLUME_CLAIMS,
+  type KubernetesObject,
 } from '#adapters/kubernetes/client/kubernetes-object.ts';
-import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { run, sandboxId, serve, talk } from '#test/contracts/sandbox-provider.contract.ts';

@@ -9,9 +9,10 @@ import {
   PODS,
   SERVICES,
   VOLUME_CLAIMS,
+  type JsonPatchOperation,
+  type KubernetesObject,
 } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { MergePatch } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import type { JsonPatchOperation, KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { SANDBOXES } from '#adapters/kubernetes/sandboxes/claim-state.ts';
 import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster-streams.ts';
 import { ANNOTATIONS, LABELS } from '#constructs/names.ts';

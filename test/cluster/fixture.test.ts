@@ -46,7 +46,7 @@ function missing(): string | undefined {
  */
 async function script(name: 'up' | 'down', killedAt?: string): Promise<{ status: unknown; output: string }> {
   const own = { PORTHOLE_CLUSTER_DIR: place.runFolder, PORTHOLE_CLUSTER_NUMBER: String(place.number) };
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'bed', `${name}.ts`)], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'fixture', `${name}.ts`)], {
     env: { ...process.env, KUBECONFIG: '', ...own },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -335,7 +335,7 @@ suite('taking the test cluster down', missing(), () => {
     },
   );
 
-  it('does nothing where there is no bed', async () => {
+  it('does nothing where there is no cluster', async () => {
     expect(await script('down')).toEqual({ status: 0, output: 'the test cluster is down\n' });
   });
 

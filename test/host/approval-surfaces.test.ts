@@ -2,8 +2,7 @@
  * A person decides, an agent waits: by everything that an agent can ask with, beside the route
  * itself.
  */
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

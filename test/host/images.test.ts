@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { CatalogueImage } from '#core/images/image-store.ts';
-import { SHIPPED_IMAGES } from '#core/images/image-catalogue.ts';
-import { listImages } from '#core/images/image-catalogue.ts';
+import { SHIPPED_IMAGES, listImages } from '#core/images/image-catalogue.ts';
 import { readConfig } from '#host/config/config.ts';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { ADA_ADMIN, ALICE, PEOPLE } from './support/people.ts';

@@ -3,8 +3,7 @@ import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import type { ClusterAccess } from './cluster-access.ts';
-import { fileToken } from './cluster-access.ts';
+import { type ClusterAccess, fileToken } from './cluster-access.ts';
 
 const text = z.string().optional();
 const Cluster = z.object({

@@ -1,15 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Call } from './kubernetes-object.ts';
+import type { Call, Collection, JsonPatchOperation, KubernetesObject } from './kubernetes-object.ts';
 import type { ClusterAccess } from './cluster-access.ts';
-import type { Collection } from './kubernetes-object.ts';
-import { ExchangeFailure, openExchanges } from './exchange.ts';
-import { gate } from './exchange.ts';
+import {
+  ExchangeFailure,
+  openExchanges,
+  gate,
+  type Repetition,
+  retryDelay,
+  createServerTime,
+  type ServerTime,
+} from './exchange.ts';
 import { errorFromAnswer, errorFromFailure, KubernetesError } from './kubernetes-error.ts';
-import type { JsonPatchOperation, KubernetesObject } from './kubernetes-object.ts';
 import { type DeleteOptions, removeObject } from './remove-object.ts';
 import { listPages, type ListQuery } from './list-pages.ts';
-import { type Repetition, retryDelay } from './exchange.ts';
-import { createServerTime, type ServerTime } from './exchange.ts';
 
 export interface KubernetesClientOptions {
   readonly access: ClusterAccess;

@@ -1,7 +1,5 @@
-import type { Collection } from './kubernetes-object.ts';
+import type { Collection, Call, KubernetesObject } from './kubernetes-object.ts';
 import { isReason } from './kubernetes-error.ts';
-import type { Call } from './kubernetes-object.ts';
-import type { KubernetesObject } from './kubernetes-object.ts';
 
 export interface ListQuery {
   readonly labelSelector?: string;

@@ -1,7 +1,5 @@
-import type { Collection } from './kubernetes-object.ts';
+import type { Collection, Call, KubernetesObject } from './kubernetes-object.ts';
 import { KubernetesError } from './kubernetes-error.ts';
-import type { Call } from './kubernetes-object.ts';
-import type { KubernetesObject } from './kubernetes-object.ts';
 import { MAX_TRIES } from './exchange.ts';
 
 export interface DeleteOptions {

@@ -2,8 +2,7 @@ import { ANNOTATIONS, parseTime } from '#constructs/names.ts';
 import type { ClosePrecondition, Preview } from '#core/previews/preview-plane.ts';
 import { isReason } from '../client/kubernetes-error.ts';
 import { within } from '../client/exchange.ts';
-import { type PreviewStore, START_OVER_MS } from './preview-store.ts';
-import type { StoredRoute, StoredService } from './preview-store.ts';
+import { type PreviewStore, START_OVER_MS, type StoredRoute, type StoredService } from './preview-store.ts';
 import { type OwnerService, ownerServiceOf, isOurs } from './read-preview.ts';
 
 /** A Service that cannot be removed at once is left to the sweep. */

@@ -2,8 +2,7 @@ import { ANNOTATIONS, formatTime, LABELS, parseTime, timeSlot } from '#construct
 import { clampExpiry } from '#core/previews/preview-lifetime.ts';
 import { isReason, KubernetesError } from '../client/kubernetes-error.ts';
 import { type JsonPatchOperation, pointer } from '../client/kubernetes-object.ts';
-import type { PreviewStore } from './preview-store.ts';
-import type { StoredRoute } from './preview-store.ts';
+import type { PreviewStore, StoredRoute } from './preview-store.ts';
 
 export interface Keepalive {
   readonly name: string;

@@ -10,15 +10,10 @@ import { isReason, KubernetesError } from '../client/kubernetes-error.ts';
 import { closePreview } from './close-preview.ts';
 import { createGuestUpstream, type GuestOf } from './guest-upstream.ts';
 import { keepPreview } from './keep-preview.ts';
-import { isAmongFirst } from './list-routes.ts';
-import { listPreviews } from './list-routes.ts';
-import { createPreviewStore } from './preview-store.ts';
-import type { StoredRoute, StoredService } from './preview-store.ts';
-import { awaitReadiness } from './await-readiness.ts';
+import { isAmongFirst, listPreviews, collectPartial } from './list-routes.ts';
+import { createPreviewStore, type StoredRoute, type StoredService } from './preview-store.ts';
+import { awaitReadiness, createProbeTimes, isRouteAccepted } from './await-readiness.ts';
 import type { GatewayProbe } from './gateway-probe.ts';
-import { createProbeTimes } from './await-readiness.ts';
-import { isRouteAccepted } from './await-readiness.ts';
-import { collectPartial } from './list-routes.ts';
 
 export interface KubernetesPlaneOptions {
   readonly client: KubernetesClient;

@@ -8,13 +8,18 @@ import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import { GUEST_PREVIEW_PORT } from '#guest/protocol/previews-protocol.ts';
 import { isReason, KubernetesError } from '../client/kubernetes-error.ts';
 import { type JsonPatchOperation, type KubernetesObject, pointer } from '../client/kubernetes-object.ts';
-import { retryDelay } from '../client/exchange.ts';
-import { within } from '../client/exchange.ts';
-import type { PreviewStore } from './preview-store.ts';
-import type { StoredRoute, StoredService } from './preview-store.ts';
+import { retryDelay, within } from '../client/exchange.ts';
+import {
+  type PreviewStore,
+  type StoredRoute,
+  type StoredService,
+  memberSelector,
+  memberServices,
+  earliestTicket,
+  isClaimed,
+  isStartOver,
+} from './preview-store.ts';
 import { ownerServiceOf, isOurs } from './read-preview.ts';
-import { memberSelector, memberServices } from './preview-store.ts';
-import { earliestTicket, isClaimed, isStartOver } from './preview-store.ts';
 
 export interface OpenPreviewOptions {
   readonly store: PreviewStore;

@@ -3,22 +3,24 @@
  * kubernetes-sigs/agent-sandbox, whose controller gives it a Sandbox, a pod and a volume. Stopped
  * is a Sandbox that is suspended: a claim's own expiry would take the volume with it.
  */
-import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
-import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-errors.ts';
+import {
+  sandboxNotFound,
+  sandboxNotRunning,
+  checkSandboxId,
+  isSandboxId,
+} from '#adapters/sandboxes/sandbox-errors.ts';
 import { SANDBOX_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
 import { SANDBOX_SIZE } from '#constructs/sandbox-size.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { SandboxObservation, SandboxSize, SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
 import { type Collection, collection } from '../client/kubernetes-object.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
-import { podNameOf, SANDBOX_CLAIMS } from './claim-state.ts';
+import { podNameOf, SANDBOX_CLAIMS, sandboxReadiness } from './claim-state.ts';
 import { ClaimLife } from './claim-life.ts';
-import { sandboxReadiness } from './claim-state.ts';
 import { ClusterProvider, type ClusterProviderOptions } from './cluster-provider.ts';
-import { limited } from './cluster-objects.ts';
+import { limited, sandboxIdOf } from './cluster-objects.ts';
 import { NODE_WITHIN_MS } from './await-pod.ts';
 import { podState, type RunningPod } from './pod-state.ts';
-import { sandboxIdOf } from './cluster-objects.ts';
 
 export interface AgentSandboxProviderOptions extends ClusterProviderOptions {
   /** SandboxWarmPool of sandboxes that ask for no image. */

@@ -2,10 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Collection } from '../client/kubernetes-object.ts';
-import { isTimeout } from './cluster-objects.ts';
-import { awaitObject, type Watching } from './cluster-objects.ts';
-import type { Pod } from './pod-state.ts';
-import { podState, type RunningPod } from './pod-state.ts';
+import { isTimeout, awaitObject, type Watching } from './cluster-objects.ts';
+import { type Pod, podState, type RunningPod } from './pod-state.ts';
 
 /**
  * Waits until commands can run in a pod. `gone` judges a pod that is not there, or on its way out:

@@ -1,16 +1,31 @@
 import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
 import { type Collection, collection, PODS } from '../client/kubernetes-object.ts';
-import { awaitObject, find, type Watching } from './cluster-objects.ts';
-import { makeObject } from './cluster-objects.ts';
-import { awaitGone, isTimeout, limited } from './cluster-objects.ts';
+import {
+  awaitObject,
+  find,
+  type Watching,
+  makeObject,
+  awaitGone,
+  isTimeout,
+  limited,
+  annotated,
+  sandboxIdOf,
+} from './cluster-objects.ts';
 import { awaitPod, withNode } from './await-pod.ts';
-import type { Pod } from './pod-state.ts';
-import type { RunningPod } from './pod-state.ts';
+import type { Pod, RunningPod } from './pod-state.ts';
 import { notOurs, unbound } from './cluster-errors.ts';
-import { annotated, sandboxIdOf } from './cluster-objects.ts';
-import { type Claim, type ClaimedSandbox, podNameOf, SANDBOX_CLAIMS, SANDBOXES } from './claim-state.ts';
-import { type ClaimState, claimState, type SandboxReadiness, sandboxReadiness } from './claim-state.ts';
+import {
+  type Claim,
+  type ClaimedSandbox,
+  podNameOf,
+  SANDBOX_CLAIMS,
+  SANDBOXES,
+  type ClaimState,
+  claimState,
+  type SandboxReadiness,
+  sandboxReadiness,
+} from './claim-state.ts';
 
 /**
  * Claims a sandbox, suspends it and lets it go. Every step may be repeated, by anybody, after a

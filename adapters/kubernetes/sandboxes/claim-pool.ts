@@ -1,13 +1,15 @@
 import { SANDBOX_LABELS, selector } from '#constructs/names.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { WarmPool, WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
-import { missingFromPool } from '#core/sandboxes/warm-pool.ts';
-import { type Collection, collection, type Kind } from '../client/kubernetes-object.ts';
+import { type WarmPool, type WarmPoolConfig, missingFromPool } from '#core/sandboxes/warm-pool.ts';
+import {
+  type Collection,
+  collection,
+  type Kind,
+  type KubernetesObject,
+} from '../client/kubernetes-object.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import { KubernetesError } from '../client/kubernetes-error.ts';
-import type { KubernetesObject } from '../client/kubernetes-object.ts';
-import { type Claim, CLAIMS_API, SANDBOX_CLAIMS } from './claim-state.ts';
-import { claimState } from './claim-state.ts';
+import { type Claim, CLAIMS_API, SANDBOX_CLAIMS, claimState } from './claim-state.ts';
 
 const SANDBOX_WARM_POOLS: Kind = { ...CLAIMS_API, plural: 'sandboxwarmpools' };
 

@@ -16,8 +16,7 @@ import { collection, PODS } from '../client/kubernetes-object.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import { type GuestAccess, PodGuests } from './pod-guests.ts';
 import type { RunningPod } from './pod-state.ts';
-import { portError } from './cluster-errors.ts';
-import { CLUSTER_ENFORCEMENT } from './cluster-errors.ts';
+import { portError, CLUSTER_ENFORCEMENT } from './cluster-errors.ts';
 import { type ClusterStreams, openClusterStreams } from './cluster-streams.ts';
 
 export interface ClusterProviderOptions {

@@ -3,22 +3,29 @@
  * Both bear the same name; stopped is the claim without its pod. The claim comes first and is
  * marked for deletion first: where there is none, or one on its way out, there is no sandbox.
  */
-import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
+import {
+  sandboxNotFound,
+  sandboxNotRunning,
+  checkSandboxId,
+  isSandboxId,
+  checkAtMost,
+} from '#adapters/sandboxes/sandbox-errors.ts';
 import { SANDBOX_SIZE } from '#constructs/sandbox-size.ts';
-import { checkSandboxId, isSandboxId } from '#adapters/sandboxes/sandbox-errors.ts';
 import { SANDBOX_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
-import { checkAtMost } from '#adapters/sandboxes/sandbox-errors.ts';
 import type { SandboxObservation, SandboxSize, SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
-import { type Collection, collection, PODS, VOLUME_CLAIMS } from '../client/kubernetes-object.ts';
+import {
+  type Collection,
+  collection,
+  PODS,
+  VOLUME_CLAIMS,
+  type KubernetesObject,
+} from '../client/kubernetes-object.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
-import type { KubernetesObject } from '../client/kubernetes-object.ts';
-import { find } from './cluster-objects.ts';
+import { find, sandboxIdOf } from './cluster-objects.ts';
 import { ClusterProvider, type ClusterProviderOptions } from './cluster-provider.ts';
 import { NODE_WITHIN_MS } from './await-pod.ts';
 import { PodLife, type SandboxPodSettings, sizeOf } from './pod-life.ts';
-import type { Pod } from './pod-state.ts';
-import { podState, type RunningPod } from './pod-state.ts';
-import { sandboxIdOf } from './cluster-objects.ts';
+import { type Pod, podState, type RunningPod } from './pod-state.ts';
 
 export interface KubernetesProviderOptions extends ClusterProviderOptions {
   /** Image of sandboxes that ask for none. */

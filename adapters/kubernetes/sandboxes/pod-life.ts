@@ -4,16 +4,25 @@ import { DOMAIN, sandboxObjectName } from '#constructs/names.ts';
 import type { SandboxPodProps } from '#constructs/sandbox-pod.ts';
 import { SANDBOX_SIZE } from '#constructs/sandbox-size.ts';
 import type { SandboxSize, SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
-import { type Collection, collection, PODS, VOLUME_CLAIMS } from '../client/kubernetes-object.ts';
-import type { KubernetesObject } from '../client/kubernetes-object.ts';
-import { find, type Watching } from './cluster-objects.ts';
-import { makeObject } from './cluster-objects.ts';
-import { awaitGone, limited } from './cluster-objects.ts';
+import {
+  type Collection,
+  collection,
+  PODS,
+  VOLUME_CLAIMS,
+  type KubernetesObject,
+} from '../client/kubernetes-object.ts';
+import {
+  find,
+  type Watching,
+  makeObject,
+  awaitGone,
+  limited,
+  annotated,
+  sandboxIdOf,
+} from './cluster-objects.ts';
 import { notOurs } from './cluster-errors.ts';
-import { annotated, sandboxIdOf } from './cluster-objects.ts';
 import { awaitPod, withNode } from './await-pod.ts';
-import type { Pod } from './pod-state.ts';
-import { podState, type RunningPod } from './pod-state.ts';
+import { type Pod, podState, type RunningPod } from './pod-state.ts';
 
 /** What is particular to the pods of an installation. */
 export type SandboxPodSettings = Omit<SandboxPodProps, 'namespace' | 'sandboxId' | 'image'>;

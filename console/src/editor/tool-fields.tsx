@@ -1,10 +1,24 @@
 import type { ReactNode } from 'react';
-import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components';
-import { FieldError, Input, Label, Text, TextField } from 'react-aria-components';
+import {
+  Tab,
+  TabList,
+  TabPanel,
+  Tabs,
+  FieldError,
+  Input,
+  Label,
+  Text,
+  TextField,
+} from 'react-aria-components';
 import { Choice } from '../parts/controls.tsx';
 import CodeEditor from './code-editor.tsx';
-import type { FieldName, FieldProblem, FieldProblems, ToolText } from './tool-text.ts';
-import { readSchema } from './tool-text.ts';
+import {
+  type FieldName,
+  type FieldProblem,
+  type FieldProblems,
+  type ToolText,
+  readSchema,
+} from './tool-text.ts';
 
 export type FieldsTab = 'code' | 'input_schema' | 'settings_schema' | 'usage_instructions' | 'versions';
 

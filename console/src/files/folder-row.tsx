@@ -3,9 +3,7 @@ import { formatSize } from '../live/clock.ts';
 import { Icon } from '../parts/controls.tsx';
 import { Ago } from '../sandboxes/ago.tsx';
 import { placeAfter } from '../sandboxes/use-place.ts';
-import { addressOfFile } from './file-names.ts';
-import type { Entry } from './file-names.ts';
-import { isReachable, shownName } from './file-names.ts';
+import { addressOfFile, type Entry, isReachable, shownName } from './file-names.ts';
 
 interface FolderRowProps {
   readonly entry: Entry;

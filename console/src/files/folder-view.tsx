@@ -5,11 +5,9 @@ import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
 import { TextInput } from '../parts/controls.tsx';
-import { addressOfFile } from './file-names.ts';
+import { addressOfFile, arranged, type Entry, type Order, shownName } from './file-names.ts';
 import { type Asked, FolderDialog } from './folder-dialog.tsx';
-import { arranged, type Entry, type Order } from './file-names.ts';
 import { FolderRow } from './folder-row.tsx';
-import { shownName } from './file-names.ts';
 
 /** As many rows as a page shows without being felt. */
 const STEP = 300;

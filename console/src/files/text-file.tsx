@@ -5,10 +5,9 @@ import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { unsaved } from '../parts/unsaved.ts';
 import { useAttempt } from '../parts/use-attempt.ts';
-import { bytesOf, MOST_TEXT, type Text, textOf } from './file-names.ts';
+import { bytesOf, MOST_TEXT, type Text, textOf, shownName } from './file-names.ts';
 import { NameDialog } from './name-dialog.tsx';
 import { readBeginning } from './read-beginning.ts';
-import { shownName } from './file-names.ts';
 
 /** By the file's address: what was typed, and what it is a change of. */
 const texts = unsaved<{ readonly text: string; readonly saved: string }>();

@@ -1,9 +1,8 @@
 import { memo, useEffect, useState } from 'react';
 import { Link } from 'wouter';
 import { Button } from '../parts/button.tsx';
-import { Choice } from '../parts/controls.tsx';
+import { Choice, TextInput } from '../parts/controls.tsx';
 import { Empty, Loading, Problem, State } from '../parts/feedback.tsx';
-import { TextInput } from '../parts/controls.tsx';
 import { Ago } from '../sandboxes/ago.tsx';
 import { NewSandbox } from '../sandboxes/new-sandbox.tsx';
 import { QuotaBar } from '../sandboxes/quota-bar.tsx';

@@ -4,9 +4,7 @@ import { call } from '../api/client.ts';
 import { useAnswer, useVisible } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
-import { Icon } from '../parts/controls.tsx';
-import { formText } from '../parts/controls.tsx';
-import { TextInput } from '../parts/controls.tsx';
+import { Icon, formText, TextInput } from '../parts/controls.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 
 const BEGIN_ANEW = 'Sign in again.';

@@ -5,11 +5,9 @@ import { EXAMPLE, FIRST_CODE } from '../editor/examples.ts';
 import { timeAgo } from '../live/clock.ts';
 import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Choice } from '../parts/controls.tsx';
+import { Choice, formText, TextInput } from '../parts/controls.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
-import { formText } from '../parts/controls.tsx';
-import { TextInput } from '../parts/controls.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 
 type Tool = Answer<'GET /api/v1/editor/tools'>['tools'][number];

@@ -4,10 +4,8 @@ import { plainText } from '#core/shared/plain-text.ts';
 import { call } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Choice } from '../parts/controls.tsx';
+import { Choice, formText, TextInput } from '../parts/controls.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
-import { formText } from '../parts/controls.tsx';
-import { TextInput } from '../parts/controls.tsx';
 
 const NEW = 'new';
 

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { actorOn } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
-import { listPreviews } from '#core/previews/live-previews.ts';
-import { stopPreview } from '#core/previews/live-previews.ts';
+import { listPreviews, stopPreview } from '#core/previews/live-previews.ts';
 import { defineTool } from '../mcp-tool.ts';
 import { port, runId } from './inputs-tool.ts';
 import { runOf } from './run-sandbox-tool.ts';

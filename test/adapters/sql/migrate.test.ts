@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Kysely } from 'kysely';
-import { migrate } from '#adapters/sql/migrate.ts';
-import { MIGRATIONS } from '#adapters/sql/migrate.ts';
+import { migrate, MIGRATIONS } from '#adapters/sql/migrate.ts';
 import type { SqlSchema } from '#adapters/sql/schema.ts';
 import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite.ts';
 import { inProcessNotifier } from '#adapters/sql/sqlite/open-sqlite-records.ts';

@@ -5,8 +5,8 @@ import {
   type Kind,
   PODS,
   VOLUME_CLAIMS,
+  type KubernetesObject,
 } from '#adapters/kubernetes/client/kubernetes-object.ts';
-import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { Pod } from '#adapters/kubernetes/sandboxes/pod-state.ts';
 
 /** What the stand-in reads of the objects of agent-sandbox, as its reference describes them. */

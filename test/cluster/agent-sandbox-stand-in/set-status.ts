@@ -1,6 +1,5 @@
-import type { Collection } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import type { Collection, KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { Condition } from './objects.ts';
 
 /** Says how an object stands, unless it is said already. */

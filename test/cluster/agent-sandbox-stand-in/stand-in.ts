@@ -5,10 +5,9 @@
  * to the cluster's garbage collector.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Collection } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import type { Collection, KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
 import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster-streams.ts';
 import {
   type Claim,

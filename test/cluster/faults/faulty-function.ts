@@ -13,9 +13,8 @@ import type { PreviewPlane, PreviewSpec } from '#core/previews/preview-plane.ts'
 import type { Records } from '#core/shared/records.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
-import { keepPreviewAlive } from '#core/previews/live-previews.ts';
+import { keepPreviewAlive, stopPreview } from '#core/previews/live-previews.ts';
 import { startPreview } from '#core/previews/start-preview.ts';
-import { stopPreview } from '#core/previews/live-previews.ts';
 import { BOX, dial } from '#test/adapters/kubernetes/plane-fixture.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { collect } from '#test/support/collect.ts';

@@ -5,13 +5,12 @@
  */
 import { writeSync } from 'node:fs';
 import { json } from 'node:stream/consumers';
-import type { Collection } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import type { Collection, KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
 import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { PortholeError } from '#core/errors.ts';

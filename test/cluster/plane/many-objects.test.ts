@@ -1,8 +1,12 @@
 import { NO_NETWORK } from '#core/network/network-policy.ts';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import {
+  collection,
+  HTTP_ROUTES,
+  SERVICES,
+  type KubernetesObject,
+} from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { gate } from '#adapters/kubernetes/client/exchange.ts';
-import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { tokenSha256 } from '#core/previews/preview-token.ts';
 import { isFullPass } from '#core/previews/preview-lifetime.ts';
 import { type ReapReport, reapPreviews } from '#core/previews/reap-previews.ts';

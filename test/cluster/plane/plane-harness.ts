@@ -6,8 +6,7 @@ import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.t
 import { collection, type Kind } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import { randomIds } from '#adapters/system/clock-and-random-ids.ts';
-import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
 import type { Records } from '#core/shared/records.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';

@@ -8,9 +8,9 @@ import {
   type Collection,
   HTTP_ROUTES,
   SERVICES,
+  type KubernetesObject,
 } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
 
 export interface WatchedEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';

@@ -1,7 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { clampExpiry, maxUntil, slidingExpiry } from '#core/previews/preview-lifetime.ts';
-import { type ObservedPreview, previewDecision } from '#core/previews/preview-lifetime.ts';
+import {
+  clampExpiry,
+  maxUntil,
+  slidingExpiry,
+  type ObservedPreview,
+  previewDecision,
+} from '#core/previews/preview-lifetime.ts';
 
 const OPTIONS = { idleTimeoutMinutes: 30, maxLifetimeHours: 8, keepAfterRun: true };
 const T = (text: string) => new Date(`2026-01-01T${text}Z`);

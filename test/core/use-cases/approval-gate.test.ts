@@ -3,13 +3,11 @@ import type { Person } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { ApprovalRecord, ApprovalScope } from '#core/approvals/approval-store.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
-import { decideApproval } from '#core/approvals/approval-decisions.ts';
-import { deletePolicy } from '#core/approvals/approval-decisions.ts';
-import { endApprovals } from '#core/approvals/wait-for-approval.ts';
+import { decideApproval, deletePolicy } from '#core/approvals/approval-decisions.ts';
+import { endApprovals, type Waiting } from '#core/approvals/wait-for-approval.ts';
 import { startAgentPreview, type StartAgentPreviewDeps } from '#core/previews/start-agent-preview.ts';
 import { revokePreview } from '#core/previews/live-previews.ts';
 import type { PreviewStart } from '#core/previews/start-preview.ts';
-import type { Waiting } from '#core/approvals/wait-for-approval.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { codeOf, HOUR, MINUTE, NOON, previewHarness } from './preview-harness.ts';
 

@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import { tokenFingerprint } from '#core/previews/preview-token.ts';
-import { keepPreviewAlive } from '#core/previews/live-previews.ts';
+import { keepPreviewAlive, stopPreview } from '#core/previews/live-previews.ts';
 import { reapPreviews } from '#core/previews/reap-previews.ts';
 import { startPreview } from '#core/previews/start-preview.ts';
-import { stopPreview } from '#core/previews/live-previews.ts';
 import { codeOf, HOUR, MINUTE, NOON, previewHarness } from './preview-harness.ts';
 
 describe("a run's timeline tells of its previews", () => {

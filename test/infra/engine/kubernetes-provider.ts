@@ -5,8 +5,13 @@
  * others.
  */
 import { randomBytes } from 'node:crypto';
-import { ApiError, type ApiServer, type KubernetesObject, type ManagedFields } from './api-server.ts';
-import type { ObjectKey } from './api-server.ts';
+import {
+  ApiError,
+  type ApiServer,
+  type KubernetesObject,
+  type ManagedFields,
+  type ObjectKey,
+} from './api-server.ts';
 import { pruned, type ResourceState, valueAt, withValueAt } from './plan-step.ts';
 import type { Registration } from './registration.ts';
 import { isRecord, type Properties, reveal, Secret } from './wire-values.ts';

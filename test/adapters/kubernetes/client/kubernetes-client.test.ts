@@ -2,13 +2,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { collection, HTTP_ROUTES, SERVICES } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import { collection, HTTP_ROUTES, SERVICES, pointer } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import type { KubernetesError } from '#adapters/kubernetes/client/kubernetes-error.ts';
-import { pointer } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { type FakeApiServer, startFakeApiServer } from '#test/doubles/api-server/fake-api-server.ts';
 import { collect } from '#test/support/collect.ts';
 

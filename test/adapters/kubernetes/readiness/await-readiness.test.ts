@@ -1,8 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { PassThrough } from 'node:stream';
-import { awaitReadiness, type ReadinessDeps } from '#adapters/kubernetes/previews/await-readiness.ts';
+import {
+  awaitReadiness,
+  type ReadinessDeps,
+  createProbeTimes,
+} from '#adapters/kubernetes/previews/await-readiness.ts';
 import type { Answerer } from '#adapters/kubernetes/previews/gateway-probe.ts';
-import { createProbeTimes } from '#adapters/kubernetes/previews/await-readiness.ts';
 import type { StoredRoute } from '#adapters/kubernetes/previews/preview-store.ts';
 import { PortholeError, type ErrorCode } from '#core/errors.ts';
 import type { Preview } from '#core/previews/preview-plane.ts';

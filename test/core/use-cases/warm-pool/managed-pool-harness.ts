@@ -1,6 +1,5 @@
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import { randomIds } from '#adapters/system/clock-and-random-ids.ts';
-import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
 import type { Records } from '#core/shared/records.ts';
 import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';

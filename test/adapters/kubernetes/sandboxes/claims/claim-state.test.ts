@@ -1,6 +1,10 @@
 import { expect, test } from '@jest/globals';
-import { type Claim, podNameOf } from '#adapters/kubernetes/sandboxes/claim-state.ts';
-import { claimState, sandboxReadiness } from '#adapters/kubernetes/sandboxes/claim-state.ts';
+import {
+  type Claim,
+  podNameOf,
+  claimState,
+  sandboxReadiness,
+} from '#adapters/kubernetes/sandboxes/claim-state.ts';
 
 const metadata = {
   name: 'c',

@@ -1,9 +1,8 @@
 /** What is particular to streams of an API server: refusals, tokens, watches, silence. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import { awaitObject } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
+import { awaitObject, watchObject } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
 import { startHeartbeat } from '#adapters/kubernetes/sandboxes/port-stream.ts';
-import { watchObject } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
 import { type FakeStreams, fakeStreams } from '../fake-streams.ts';
 
 let fake: FakeStreams | undefined;
