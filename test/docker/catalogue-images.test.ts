@@ -31,7 +31,7 @@ const COMMON: readonly Row[] = [
   ['no rights', 'grep CapEff /proc/self/status', /^CapEff:\t0000000000000000\n$/],
   [
     'no key, and nothing of the machine that built it',
-    'find / -xdev "(" -name .npmrc -o -name "id_*" -path "*/.ssh/*" ")" 2>/dev/null; env | grep -i proxy; true',
+    'find / -xdev "(" -name .npmrc -o -name "id_*" -path "*/.ssh/*" ")" 2>/dev/null; env | grep -i "https\\?_proxy=" | grep -v "=http://127.0.0.1:2792$"; true',
     /^$/,
   ],
 ];
