@@ -106,7 +106,7 @@ describe('the life of a preview', () => {
     await destroySandbox(porthole.host.services, { id: sandboxId, generation: 1 });
     expect(await pass()).toMatchObject({ reaped: 1 });
     expect(outcome(await look(session_id))).toEqual([410, 'orphaned']);
-    expect(porthole.logged.join('')).toContain('"verdict":"orphaned"');
+    expect(porthole.logged.join('')).toContain('"decision":"orphaned"');
   });
 
   test('its sandbox stopped, it stays, and its page says so', async () => {
