@@ -189,7 +189,7 @@ suite('access', missing(), () => {
     await endsSandboxes(made, provider);
   }, 60_000);
 
-  test('the clean-up of snapshots destroys a sandbox that it knows, finds none and runs nothing in one', async () => {
+  test('the clean-up of snapshots destroys a sandbox that it knows, and finds none', async () => {
     const [stack = pods] = archiving;
     const { provider } = await stack.as('porthole-snapshots-clean');
     const { provider: made } = await stack.as('porthole');
@@ -275,7 +275,6 @@ async function endsSandboxes(made: SandboxProvider, provider: SandboxProvider): 
 async function destroysSandboxes(made: SandboxProvider, provider: SandboxProvider): Promise<void> {
   const id = sandboxId();
   await made.create({ id });
-  await expect(run(provider, id, ['id'])).rejects.toThrow(/forbidden/i);
   await expect(collect(provider.list())).rejects.toThrow(/forbidden/i);
   await provider.destroy(id);
   expect(await made.inspect(id)).toMatchObject({ state: 'absent' });
