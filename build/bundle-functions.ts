@@ -1,6 +1,6 @@
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { dirname, join, relative, dirname as __parent } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { BUNDLED_CONSOLE, CONSOLE_FOLDER, CONSOLE_MARK } from '#handlers/console/console-folder.ts';
 import type { Method } from '#handlers/route.ts';
@@ -108,6 +108,7 @@ const EXTERNAL = ['pino-pretty', 'pg-native', 'pg-cloudflare'];
 
 /** What packages of the time before ESM ask for. */
 const BANNER = `import { createRequire as __createRequire } from 'node:module';
+import { dirname as __parent } from 'node:path';
 import { fileURLToPath as __path } from 'node:url';
 const require = __createRequire(import.meta.url), __filename = __path(import.meta.url), __dirname = __parent(__filename);`;
 

@@ -87,6 +87,7 @@ export const handler = httpFunction(${name}, async () => {
     return { kind, source };
   }
   const source = `${imports}
+import { openFunction } from '#host/serverless/open-function.ts';
 export const handler = httpFunction(${name}, () => openFunction());`;
   return { kind, source };
 }

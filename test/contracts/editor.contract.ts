@@ -70,6 +70,7 @@ def run(inputs, context):
 `,
   node: `
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 const runs = (pid) => { try { return readFileSync('/proc/' + pid + '/cmdline', 'utf8') !== ''; } catch { return false; } };
 export function run(inputs, context) {
   if (context.state !== null) return { outputs: runs(context.state) };
