@@ -51,7 +51,7 @@ export type { CreateSessionOptions, Sessions } from './sandboxes/sessions.ts';
 export type { Terminal, TerminalExit, TerminalOptions } from './sandboxes/terminal.ts';
 export type { Policies, PolicyInfo } from './runs/policies.ts';
 export type { Preview, PreviewInfo, PreviewOptions } from './runs/preview.ts';
-export type { ApproveOptions, DoctorReport, Run, RunInfo } from './runs/run.ts';
+export type { ApproveOptions, DoctorReport, Run, RunInfo, WaitingApproval } from './runs/run.ts';
 export type { CreateRunOptions, Runs } from './runs/runs.ts';
 export type { Server, ServeOptions } from './runs/server.ts';
 export type { SyncOptions, SyncResult } from './node/sync-folder.ts';
