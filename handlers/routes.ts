@@ -43,6 +43,7 @@ import { primePoolRoute } from './pool/prime-pool.ts';
 import { shutdownPrewarmedRoute } from './pool/shutdown-prewarmed.ts';
 import { diagnoseSandboxRoute } from './previews/diagnose-sandbox.ts';
 import { keepPreviewAliveRoute } from './previews/keep-preview-alive.ts';
+import { checkPageRoute, lookAtPageRoute } from './previews/look-at-page.ts';
 import { listPortForwardsRoute } from './previews/list-port-forwards.ts';
 import { startAgentPreviewRoute } from './previews/start-agent-preview.ts';
 import { startPortForwardRoute } from './previews/start-port-forward.ts';
@@ -127,6 +128,8 @@ export const ROUTES: readonly Route[] = [
   keepPreviewAliveRoute,
   stopPortForwardRoute,
   diagnoseSandboxRoute,
+  lookAtPageRoute,
+  checkPageRoute,
   decideApprovalRoute,
   listApprovalsRoute,
   followApprovalsRoute,

@@ -7,6 +7,7 @@ import type { Guests } from '#core/use-cases/guest.ts';
 import type { NetworkAccess } from '#core/ports/network.ts';
 import type { Ids } from '#core/ports/ids.ts';
 import type { CatalogueImage } from '#core/ports/images.ts';
+import type { PageBrowser } from '#core/ports/page-browser.ts';
 import type { PreviewPlane } from '#core/ports/preview-plane.ts';
 import type { Records } from '#core/ports/records.ts';
 import type { SandboxRecord } from '#core/ports/sandbox-records.ts';
@@ -49,6 +50,8 @@ export interface Services {
   readonly pool: WarmPool;
   /** Asks the servers in sandboxes how they are. */
   readonly probe: AppProbe;
+  /** Opens previews as a person would. */
+  readonly pages: PageBrowser;
   /** Which installation the provider's sandboxes belong to. */
   readonly place: string;
   /** Under which people and clients reach this API, where that was configured. */

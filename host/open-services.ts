@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { readMachineTools } from '#adapters/egress/machine-tools.ts';
 import type { NetworkBroker } from '#adapters/egress/network-broker.ts';
 import { appProbe } from '#adapters/gateway/app-probe.ts';
+import { createPageBrowser } from '#adapters/browser/page-browser.ts';
 import { createAuthenticator } from '#adapters/auth/configured-authenticator.ts';
 import { workerSchemaValidator } from '#adapters/schemas/worker-schema-validator.ts';
 import { createGuestKeys, deriveKeySet, loadOrCreateJwks } from '#adapters/keys/key-set.ts';
@@ -146,6 +147,11 @@ export async function openServices({
     });
     const terminals = new Terminals({ provider, records, stopping });
     opened.defer(() => terminals.close());
+    const pages = createPageBrowser({
+      program: config.browser,
+      failed: (reason) => log.warn({ reason }, 'browser failed'),
+    });
+    opened.defer(() => pages.close());
     const authenticator = createAuthenticator({
       ...config,
       seals: createSeals(keys),
@@ -163,6 +169,7 @@ export async function openServices({
       activity,
       pool,
       probe: appProbe,
+      pages,
       place,
       publicUrl: config.publicUrl,
       quotas: config.quotas,
