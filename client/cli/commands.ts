@@ -4,6 +4,7 @@ import { delegateCommand } from './commands/delegate.ts';
 import { deleteCommand } from './commands/delete.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { execCommand } from './commands/exec.ts';
+import { checkCommand, lookCommand } from './commands/look.ts';
 import { listCommand } from './commands/list.ts';
 import { previewCommand } from './commands/preview.ts';
 import { resumeCommand, stopCommand } from './commands/stop-and-resume.ts';
@@ -21,6 +22,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   previewCommand,
   statusCommand,
   doctorCommand,
+  checkCommand,
+  lookCommand,
   delegateCommand,
   stopCommand,
   resumeCommand,

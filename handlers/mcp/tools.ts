@@ -1,5 +1,6 @@
 import type { McpTool } from './mcp-tool.ts';
 import { doctorTool } from './tools/doctor.ts';
+import { checkPageTool, lookAtPageTool } from './tools/look-at-page.ts';
 import { listFilesTool } from './tools/list-files.ts';
 import { listPreviewsTool } from './tools/list-previews.ts';
 import { readFileTool } from './tools/read-file.ts';
@@ -15,6 +16,8 @@ export const TOOLS: readonly McpTool[] = [
   stopPreviewTool,
   listPreviewsTool,
   doctorTool,
+  checkPageTool,
+  lookAtPageTool,
   runCommandTool,
   startServerTool,
   serverLogsTool,
