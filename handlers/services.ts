@@ -44,6 +44,8 @@ export interface Services {
   readonly guests: Guests;
   /** What sandboxes may reach. */
   readonly network: NetworkAccess;
+  /** Publishes what happens in a sandbox until what is returned is called, where no host watches all that run. */
+  readonly followGuest: (sandboxId: string) => () => void;
   /** Records that sandboxes are in use. */
   readonly activity: SandboxActivity;
   readonly pool: WarmPool;

@@ -14,6 +14,7 @@ import type { WakingClock } from '#core/ports/clock.ts';
 import { secretRedactor } from '#core/rules/redact-secrets.ts';
 import { GuessLimit } from '#core/use-cases/guess-limit.ts';
 import { guestsOf } from '#core/use-cases/guest.ts';
+import { GuestWatcher } from '#core/use-cases/processes/watch-guests.ts';
 import { SandboxActivity } from '#core/use-cases/sandbox-activity.ts';
 import { createSandboxEventPublisher } from '#core/use-cases/sandbox-event-publisher.ts';
 import { publishingPlane } from '#core/use-cases/publishing-plane.ts';
@@ -37,6 +38,8 @@ export interface OpenServices {
   readonly platform: Platform;
   /** Makes the connections of sandboxes on this machine. */
   readonly broker: NetworkBroker;
+  /** Publishes what happens in sandboxes. */
+  readonly watcher: GuestWatcher;
   /** The folder of this process; undefined where nothing of it is kept on this machine. */
   readonly folder: DataFolder | undefined;
   /** Lets go of it all, the last one first. */
@@ -153,6 +156,16 @@ export async function openServices({
       records,
       clock,
     });
+    const watcher = new GuestWatcher({
+      guests,
+      provider: rawProvider,
+      records,
+      publisher,
+      clock,
+      redact: secretRedactor(secretsOf(config)),
+      failed: (id, err) => log.warn({ err, sandbox_id: id }, 'events of a sandbox not followed'),
+    });
+    opened.defer(() => watcher.close());
     let openapi: Promise<object> | undefined;
     const services: Services = {
       records,
@@ -160,6 +173,8 @@ export async function openServices({
       provider,
       guests,
       network,
+      // On one machine the host watches every sandbox from its start.
+      followGuest: (id) => (isOnOneMachine(config) ? () => undefined : watcher.follow(id)),
       activity,
       pool,
       probe: appProbe,
@@ -201,7 +216,7 @@ export async function openServices({
         })()),
     };
     const kept = opened.move();
-    return { services, platform, broker, folder, close: () => kept.disposeAsync() };
+    return { services, platform, watcher, broker, folder, close: () => kept.disposeAsync() };
   } catch (error) {
     await opened.disposeAsync();
     throw error;

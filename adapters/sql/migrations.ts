@@ -9,6 +9,7 @@ import { oldToolRuns } from './migrations/0016-old-tool-runs.ts';
 import { runsSandboxesPreviews } from './migrations/0001-runs-sandboxes-previews.ts';
 import { sandboxEvents } from './migrations/0013-sandbox-events.ts';
 import { delegations } from './migrations/0012-delegations.ts';
+import { sandboxEventKeys } from './migrations/0019-sandbox-event-keys.ts';
 import { sandboxGenerations } from './migrations/0003-sandbox-generations.ts';
 import { sandboxesByOwner } from './migrations/0004-sandboxes-by-owner.ts';
 import { sandboxLife } from './migrations/0005-sandbox-life.ts';
@@ -38,4 +39,5 @@ export const MIGRATIONS: readonly Migration[] = [
   oldToolRuns,
   approvalScopes,
   networkPolicies,
+  sandboxEventKeys,
 ];

@@ -20,9 +20,11 @@ export interface NewSandboxEvent {
   readonly at: Date;
   /** Whom it was lent to reads it, too: never a token, a URL or a key of ours. */
   readonly data: EventData;
+  /** An event whose key the sandbox has already is not stored again. */
+  readonly key?: string | undefined;
 }
 
-export interface SandboxEvent extends NewSandboxEvent {
+export interface SandboxEvent extends Omit<NewSandboxEvent, 'key'> {
   /** Ascending within its sandbox; what can be read is never preceded by what comes later. */
   readonly seq: number;
 }

@@ -10,8 +10,15 @@ export interface GuestEvents {
 
 type Change = Exclude<GuestEvent, { name: 'snapshot' }>;
 
-/** Undefined for what another event says: the process of a server starts and exits when the server changes its state. */
-export function guestEventsOf(change: Change, redact: (text: string) => string): GuestEvents | undefined {
+/**
+ * Undefined for what another event says: the process of a server starts and exits when the server changes its state.
+ * Keys are the same for every reader, whenever it began. `closed` is the listener that a port had.
+ */
+export function guestEventsOf(
+  change: Change,
+  redact: (text: string) => string,
+  closed?: PortSeen,
+): GuestEvents | undefined {
   switch (change.name) {
     case 'port': {
       const { port, state, listener, at } = change.data;
@@ -19,8 +26,11 @@ export function guestEventsOf(change: Change, redact: (text: string) => string):
       const data = { port, ...(state === 'listening' ? owner : {}) };
       return {
         sandbox: { type: `port_${state}`, data },
-        // The same listener is seen again by the next host: it is one event.
-        run: { type: `port.${state}`, key: `port:${port}:${state}:${listener?.since ?? at}`, data },
+        run: {
+          type: `port.${state}`,
+          key: `port:${port}:${state}:${(listener ?? closed)?.since ?? at}`,
+          data,
+        },
       };
     }
     case 'server': {

@@ -23,7 +23,13 @@ export interface SandboxEventPublisherDeps {
 
 /** Tells whoever follows a sandbox what happens in it. Nobody who does something there waits for that. */
 export interface SandboxEventPublisher {
-  readonly publish: (sandboxId: string, type: SandboxEventType, data: EventData) => void;
+  readonly publish: (
+    sandboxId: string,
+    type: SandboxEventType,
+    data: EventData,
+    /** Published once, however many instances publish it. */
+    key?: string,
+  ) => void;
   /** Once everything that was told so far can be read. */
   settled(): Promise<void>;
 }
@@ -49,13 +55,14 @@ export function createSandboxEventPublisher({
     writing = undefined;
   };
   return {
-    publish(sandboxId, type, data) {
+    publish(sandboxId, type, data, key) {
       if (count >= MOST_WAITING) return;
       const events = waiting.get(sandboxId) ?? [];
       events.push({
         type,
         at: clock.now(),
         data: shortened(type === 'exec' ? redacted(data, redact) : data),
+        key,
       });
       waiting.set(sandboxId, events);
       count += 1;

@@ -47,6 +47,7 @@ async function* frames(
 ): AsyncGenerator<string, void> {
   // Who was lent it does not say that its client is still there.
   const rest = caller.kind === 'person' ? sendHeartbeats(services, sandbox) : () => undefined;
+  const unfollow = services.followGuest(sandbox.id);
   try {
     yield FIRST_FRAME;
     yield frame({ type: 'connected', sandbox_id: sandbox.id });
@@ -61,6 +62,7 @@ async function* frames(
       yield QUIET_FRAME;
     }
   } finally {
+    unfollow();
     rest();
   }
 }

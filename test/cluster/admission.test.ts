@@ -73,7 +73,7 @@ suite('admission', missing(), () => {
 
   beforeAll(async () => {
     fixture = await cluster();
-    stack = await openGuardedStack(fixture, { image: 'sandbox' });
+    stack = await openGuardedStack(fixture, { image: 'sandbox' }, undefined, { upstream: 'direct' });
     [functions, reaper] = await Promise.all([stack.as('porthole'), stack.as('porthole-reaper')]);
     // The namespace's own standard would refuse some pods first; one that stood already may have none.
     const { previews } = stack.config.namespaces;
@@ -153,7 +153,7 @@ suite('admission', missing(), () => {
 
     beforeAll(async () => {
       outer = stack;
-      stack = await openGuardedStack(fixture, { image: 'sandbox' }, undefined, { upstream: 'guest' });
+      stack = await openGuardedStack(fixture, { image: 'sandbox' });
       guarded = await stack.as('porthole');
     }, 60_000);
     afterAll(async () => {
