@@ -150,7 +150,7 @@ function portOf({ port, protocol }: URL): string {
   return port !== '' ? port : protocol === 'https:' ? '443' : '80';
 }
 
-/** The value of `Proxy-Authorization`; undefined where the proxy's URL names nobody. */
+/** The value of `Proxy-Authorization`; undefined where the proxy's URL has no user. */
 export function proxyAuthorization({ username, password }: URL): string | undefined {
   if (username === '') return undefined;
   const user = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;

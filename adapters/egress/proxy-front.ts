@@ -33,7 +33,7 @@ const MOST_SOCKS = 600;
 
 const SOCKS_VERSION = 5;
 
-/** HTTP and SOCKS5 on one server, told apart by the first byte. Not listening yet. */
+/** HTTP and SOCKS5 on one server, which the first byte distinguishes. Not listening yet. */
 export function createProxyFront(handlers: ProxyFrontHandlers): Server {
   const clientPorts = new WeakMap<Duplex, number | undefined>();
   const http = createHttpServer(

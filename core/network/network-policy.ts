@@ -15,8 +15,7 @@ export interface NetworkRule {
   /** @default 80 and 443 where the rule allows, every port where it denies */
   readonly ports?: readonly number[] | undefined;
   /**
-   * Of plain HTTP. A rule with methods or paths never allows a tunnel: nobody sees what goes
-   * through it.
+   * Of plain HTTP. A rule with methods or paths never allows a tunnel, whose contents are not seen.
    */
   readonly methods?: readonly string[] | undefined;
   /** Prefixes of paths of plain HTTP. */
@@ -61,7 +60,7 @@ export interface NetworkDecision {
 const WEB_PORTS: readonly number[] = [80, 443];
 const READING: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
 
-/** @param asks whether somebody can be asked */
+/** @param asks whether the owner can be asked */
 export function decideNetwork(
   { mode, allow, deny, ask }: NetworkPolicy,
   presets: readonly PresetRule[],

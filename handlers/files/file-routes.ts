@@ -44,7 +44,7 @@ export const deleteFileRoute = defineRoute({
   tag: 'Sandboxes',
   summary: 'Delete a file or a folder',
   description:
-    'A symbolic link is deleted itself; what it leads to stays. A folder that is not empty needs `recursive=true`. Sandboxes without a guest answer 501.',
+    'A symbolic link is deleted itself; what it leads to stays. A folder that is not empty needs `recursive=true`.',
   access: 'caller',
   agents: true,
   delegates: { scope: 'fs:write', enforces: 'paths' },
@@ -82,8 +82,7 @@ export const moveFileRoute = defineRoute({
   path: '/v1/sandbox/{id}/move',
   tag: 'Sandboxes',
   summary: 'Move or rename a file or a folder',
-  description:
-    'Missing folders are made. A symbolic link is moved itself. Sandboxes without a guest answer 501.',
+  description: 'Missing folders are made. A symbolic link is moved itself.',
   access: 'caller',
   agents: true,
   delegates: { scope: 'fs:write', enforces: 'paths' },
