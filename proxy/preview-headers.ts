@@ -46,41 +46,39 @@ export interface RequestRewrite {
 /** How the body of a request is framed. */
 export type BodyFraming = 'none' | 'chunked' | number;
 
-/** Connection-specific headers (RFC 9110 section 7.6.1), and those that only a gateway may set. */
-const REQUEST_ENDS_HERE: ReadonlySet<string> = new Set([
+/** For one hop alone (RFC 9110 section 7.6.1), in requests and in responses. */
+export const HOP_BY_HOP = [
   'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+] as const;
+
+/** Connection-specific headers, and those that only a gateway may set. */
+const REQUEST_ENDS_HERE: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
   'content-length',
   'expect',
   'forwarded',
   'host',
   'http2-settings',
-  'keep-alive',
   // CGI programs read this one as the address of a proxy to go through (CVE-2016-5385).
   'proxy',
-  'proxy-authenticate',
   'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
   'x-real-ip',
 ]);
 
 const RESPONSE_ENDS_HERE: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
   // Its "cookies" are those of the whole registrable domain: a preview could sign people out of the
   // rest of it.
   'clear-site-data',
-  'connection',
   'content-length',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-connection',
   'referrer-policy',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
   'x-robots-tag',
 ]);
 

@@ -21,6 +21,7 @@ import {
   proxyAuthorization,
 } from './dial-destination.ts';
 import { createProxyFront, type TunnelRequest } from './proxy-front.ts';
+import { HOP_BY_HOP } from '#proxy/preview-headers.ts';
 
 export interface NetworkBrokerDeps extends DialOptions {
   readonly presets: readonly PresetRule[];
@@ -82,7 +83,7 @@ export class NetworkBroker {
     for (const flow of flows) {
       const decision = this.#decide(policy, flow.destination);
       if (decision.kind === 'allow' || (decision.kind === 'ask' && flow.approved)) continue;
-      // One that waits for its owner is told why.
+      // One that waits for its owner is refused with the new reason.
       if (flow.decision.kind !== 'allow') flow.decision = { ...decision, kind: 'deny' };
       flow.ended.abort(new Blocked(decision.rule));
     }
@@ -296,26 +297,15 @@ function absoluteUrl(text: string | undefined): URL | undefined {
   }
 }
 
-/** For one hop alone (RFC 9110 §7.6.1). Host follows from the URL that was decided about. */
-const HOP_BY_HOP = new Set([
-  'connection',
-  'host',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
+/** Host follows from the URL that was decided about, and credentials are for this proxy alone. */
+const NOT_PASSED: ReadonlySet<string> = new Set([...HOP_BY_HOP, 'host', 'proxy-authorization']);
 
 function passedOn({ headersDistinct, headers }: IncomingMessage): Record<string, string[]> {
   const named = (headers.connection ?? '').split(',').map((each) => each.trim().toLowerCase());
   const all = Object.entries(headersDistinct).filter(
     (each): each is [string, string[]] => each[1] !== undefined,
   );
-  return Object.fromEntries(all.filter(([name]) => !HOP_BY_HOP.has(name) && !named.includes(name)));
+  return Object.fromEntries(all.filter(([name]) => !NOT_PASSED.has(name) && !named.includes(name)));
 }
 
 /** Leaves everything in both streams. */
@@ -345,14 +335,14 @@ function whoSpeaks(
   client: Duplex,
   server: Socket,
   until: AbortSignal,
-): Promise<'client' | 'server' | 'nobody'> {
+): Promise<'client' | 'server' | 'neither'> {
   return new Promise((resolve, reject) => {
     const look = (): void => {
       if (until.aborted) settle(() => reject(until.reason));
       else if (client.readableLength > 0) settle(() => resolve('client'));
       else if (server.readableLength > 0) settle(() => resolve('server'));
       else if (client.readableEnded || client.destroyed || server.readableEnded || server.destroyed) {
-        settle(() => resolve('nobody'));
+        settle(() => resolve('neither'));
       }
     };
     const settle = (finish: () => void): void => {

@@ -4,7 +4,7 @@ import type { NewSandboxEvent, SandboxEventType } from './sandbox-events.ts';
 import type { EventData } from '../runs/timeline.ts';
 
 /** Events of one sandbox that are kept for those who come back. */
-const KEPT = 1_000;
+export const SANDBOX_EVENTS_KEPT = 1_000;
 /**
  * Events that wait to be written, of all sandboxes: beyond, the database is too slow for them, and
  * what happens is told of no more.
@@ -54,7 +54,9 @@ export function createSandboxEventPublisher({
       const [sandboxId, events] = next.value;
       waiting.delete(sandboxId);
       count -= events.length;
-      await records.sandboxEvents.append(sandboxId, events.slice(-KEPT), KEPT).catch(failed);
+      await records.sandboxEvents
+        .append(sandboxId, events.slice(-SANDBOX_EVENTS_KEPT), SANDBOX_EVENTS_KEPT)
+        .catch(failed);
     }
     writing = undefined;
   };

@@ -4,7 +4,7 @@ import { createTool, deleteTool, renameTool } from '#core/editor/change-tool.ts'
 import { ENTRYPOINT } from '#core/editor/editor-limits.ts';
 import type { JsonObject, ToolRecord, ToolSource } from '#core/editor/editor-store.ts';
 import { findTool } from '#core/editor/find-tool.ts';
-import { pageLimit } from '../http/read-input.ts';
+import { pageQuery } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 
 const id = (what: string) => z.string().max(200).describe(what);
@@ -200,10 +200,7 @@ export const listToolsRoute = defineRoute({
   tag: 'Editor',
   summary: 'List your tools, newest first',
   access: 'caller',
-  query: z.object({
-    limit: pageLimit,
-    after: z.string().max(500).optional().describe('`next` of the page before'),
-  }),
+  query: z.object(pageQuery),
   responses: {
     200: {
       description: 'A page of tools; `next` is null on the last one',

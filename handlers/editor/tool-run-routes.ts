@@ -4,7 +4,7 @@ import type { ToolRunRecord, ToolRunSummary } from '#core/editor/editor-store.ts
 import { findTool, findToolRun } from '#core/editor/find-tool.ts';
 import { startAction } from '#core/editor/start-action.ts';
 import { mayRunSandbox, runSandbox } from '#core/editor/tool-run-sandbox.ts';
-import { pageLimit } from '../http/read-input.ts';
+import { pageQuery } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 import { withRunForm } from './run-form.ts';
 import { lockToken, ToolRunPath, ToolVersionPath } from './tool-routes.ts';
@@ -189,8 +189,7 @@ export const listToolRunsRoute = defineRoute({
   access: 'caller',
   query: z.object({
     tool_id: z.string().max(200),
-    limit: pageLimit,
-    after: z.string().max(500).optional().describe('`next` of the page before'),
+    ...pageQuery,
   }),
   responses: {
     200: {

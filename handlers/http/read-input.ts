@@ -165,3 +165,9 @@ export const pageLimit = z.coerce
   .min(1, MESSAGE)
   .max(1000, MESSAGE)
   .default(100);
+
+/** The page of a list that begins after another one. */
+export const pageQuery = {
+  limit: pageLimit,
+  after: z.string().max(500).optional().describe('`next` of the page before'),
+};

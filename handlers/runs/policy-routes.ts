@@ -3,7 +3,7 @@ import { deletePolicy } from '#core/approvals/approval-decisions.ts';
 import { scopeOf } from '#core/approvals/approval-rules.ts';
 import type { PolicyRecord } from '#core/approvals/approval-store.ts';
 import { ownerOf, requirePerson } from '#core/callers.ts';
-import { pageLimit } from '../http/read-input.ts';
+import { pageQuery } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 
 export const deletePolicyRoute = defineRoute({
@@ -43,10 +43,7 @@ export const listPoliciesRoute = defineRoute({
   tag: 'Approvals',
   summary: 'List what you approve without being asked, newest first',
   access: 'caller',
-  query: z.object({
-    limit: pageLimit,
-    after: z.string().max(500).optional().describe('`next` of the page before'),
-  }),
+  query: z.object(pageQuery),
   responses: {
     200: {
       description: 'A page of policies; `next` is null on the last one',

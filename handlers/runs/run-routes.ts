@@ -3,7 +3,7 @@ import { ownerOf, requirePerson } from '#core/callers.ts';
 import { completeRun, createRun } from '#core/runs/create-run.ts';
 import { findRun } from '#core/runs/find-run.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
-import { pageLimit } from '../http/read-input.ts';
+import { pageQuery } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 
 /**
@@ -138,10 +138,7 @@ export const listRunsRoute = defineRoute({
   tag: 'Runs',
   summary: 'List your runs, newest first',
   access: 'caller',
-  query: z.object({
-    limit: pageLimit,
-    after: z.string().max(500).optional().describe('`next` of the page before'),
-  }),
+  query: z.object(pageQuery),
   responses: {
     200: {
       description: 'A page of runs; `next` is null on the last one',

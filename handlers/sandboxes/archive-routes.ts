@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { archiveNotFound, mayDeleteArchive } from '#core/archives/archive-sandbox.ts';
 import type { ArchiveRecord } from '#core/archives/archive-store.ts';
 import { ownerOf, requirePerson } from '#core/callers.ts';
-import { pageLimit } from '../http/read-input.ts';
+import { pageQuery } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 
 const ArchiveDto = z
@@ -66,8 +66,7 @@ export const listArchivesRoute = defineRoute({
     'What was in sandboxes that were destroyed after their retention. There are none where PORTHOLE_ARCHIVE_BUCKET is not set.',
   access: 'caller',
   query: z.object({
-    limit: pageLimit,
-    after: z.string().max(500).optional().describe('`next` of the page before'),
+    ...pageQuery,
     sandbox_id: z.string().max(128).optional().describe('Those of one sandbox'),
   }),
   responses: {

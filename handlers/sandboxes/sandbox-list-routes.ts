@@ -4,7 +4,7 @@ import { PortholeError } from '#core/errors.ts';
 import { endSandbox } from '#core/sandboxes/end-sandbox.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { everyItem } from '#core/shared/reads.ts';
-import { pageLimit } from '../http/read-input.ts';
+import { pageQuery } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 import { SandboxDto, toSandboxDto } from './sandbox-dto.ts';
 import { SandboxName, SessionKey, TagFilter } from './sandbox-schemas.ts';
@@ -64,8 +64,7 @@ export const listSandboxesRoute = defineRoute({
   summary: 'List your sandboxes, newest first',
   access: 'caller',
   query: z.object({
-    limit: pageLimit,
-    after: z.string().max(500).optional().describe('`next` of the page before'),
+    ...pageQuery,
     state: z.enum(['creating', 'running', 'stopped']).optional(),
     name: SandboxName.optional(),
     session_key: SessionKey.optional(),

@@ -1,13 +1,11 @@
 import { z } from 'zod';
 import { requirePerson } from '#core/callers.ts';
 import { changeNetwork } from '#core/network/change-network.ts';
+import { SANDBOX_EVENTS_KEPT } from '#core/sandboxes/sandbox-event-publisher.ts';
 import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
 import { fromNetworkFields, networkDtoFields, networkFields, toNetworkDto } from './network-fields.ts';
 import { SandboxPath } from './sandbox-path.ts';
-
-/** Events of a sandbox that are kept. */
-const MOST_EVENTS = 1_000;
 
 const Attempt = z
   .object({
@@ -50,7 +48,7 @@ export const getSandboxNetworkRoute = defineRoute({
     await services.network.settled();
     const { events } = await services.records.sandboxEvents.read(sandbox.id, {
       after: 0,
-      limit: MOST_EVENTS,
+      limit: SANDBOX_EVENTS_KEPT,
     });
     const attempts = events
       .filter(({ type }) => type === 'network')
