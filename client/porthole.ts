@@ -34,7 +34,7 @@ export class Porthole {
     const platform = { ...defaults, ...(openSocket !== undefined && { openSocket }) };
     const http = new HttpClient({
       url: url ?? (setting('PORTHOLE_URL') || DEFAULT_URL),
-      apiKey: apiKey ?? setting('PORTHOLE_API_KEY'),
+      apiKey: apiKey ?? (setting('PORTHOLE_API_KEY') || undefined),
       fetch,
     });
     this.runs = new Runs(http, platform);

@@ -25,8 +25,7 @@ export interface ResponseDoc {
 }
 
 /**
- * One part of a form, for the OpenAPI document; what is required of it, the handler judges as it
- * comes.
+ * One part of a form, for the OpenAPI document; the handler validates it as it arrives.
  */
 export interface FormPart {
   readonly description: string;
@@ -43,7 +42,7 @@ export interface FormBody {
   readonly form: Readonly<Record<string, FormPart>>;
 }
 
-/** A request after its schema: typed, and from somebody we know. */
+/** A request after its schema: typed, from an authenticated caller. */
 export interface RouteRequest<Params, Query, Body> {
   readonly params: Params;
   readonly query: Query;
@@ -75,20 +74,20 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   readonly summary: string;
   readonly description?: string;
   /**
-   * `anyone`: no credential is looked at. `caller`: somebody must be known. `key`: as `caller`, and
-   * the credential may stand in `?token=`. `local`: nobody need be known on a loopback address;
-   * elsewhere as `caller`.
+   * `anyone`: no credential is looked at. `caller`: authentication is required. `key`: like
+   * `caller`, and `?token=` may carry the credential. `local`: no authentication on a loopback
+   * address; elsewhere like `caller`.
    */
   readonly access: 'anyone' | 'caller' | 'key' | 'local';
   /** Whether a run's agent may call it at all; default false. */
   readonly agents?: boolean;
   /**
-   * As what, of a sandbox that was lent, it may be called; default: not at all. Of the limits of a
-   * grant it enforces one itself, or refuses whoever has it.
+   * Scope that a delegate needs; default: delegates are refused. The route enforces a grant's
+   * limits or refuses limited grants.
    */
   readonly delegates?: { readonly scope: Scope; readonly enforces?: GrantLimit };
   /**
-   * An operation of the Cloudflare sandbox bridge, whose clients work unchanged. The others are our
+   * An operation of the Cloudflare sandbox bridge: its clients work unchanged. The others are
    * additions.
    */
   readonly bridge?: boolean;

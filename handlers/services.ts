@@ -68,9 +68,9 @@ export interface Services {
   /** The images of the configuration. */
   readonly images: readonly CatalogueImage[];
   readonly tokens: Tokens;
-  /** Tells whoever follows a sandbox. */
+  /** Publishes to the followers of a sandbox. */
   readonly publisher: SandboxEventPublisher;
-  /** What waits for decisions, for whoever follows that. */
+  /** Pending approvals, for their followers. */
   readonly pendingApprovals: PendingApprovals;
   /** Puts what the runs of a sandbox need to call back inside it. */
   readonly provisionAccess: ProvisionAccess;
@@ -78,10 +78,7 @@ export interface Services {
   readonly terminals: Terminals;
   readonly mounter: BucketMounter;
   readonly buckets: BucketOptions;
-  /**
-   * Keeps what is in sandboxes before they are destroyed after their retention; undefined: nobody
-   * does.
-   */
+  /** Archives sandboxes before they expire; undefined: archives are off. */
   readonly archives:
     | {
         readonly store: ArchiveStore;

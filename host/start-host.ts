@@ -42,8 +42,7 @@ export interface Host {
    */
   lifecycle(): Promise<LifecycleReport>;
   /**
-   * Does at once what is scheduled for every ten minutes: removes the editor's snapshots whose time
-   * is over.
+   * Does at once what is scheduled for every ten minutes: removes the editor's expired snapshots.
    */
   cleanSnapshots(): Promise<CleaningReport>;
   /**

@@ -37,7 +37,7 @@ const PREVIEWS = [
   ...needs(GATEWAY_API, 'httproutes', { create: 'open a preview', patch: 'keep a preview alive' }),
   ...needs('', 'services', {
     list: 'count the starts of a run that are under way; sweep what a crash left half-made',
-    get: 'find out who made the Service that stands where a preview belongs',
+    get: 'find the creator of a conflicting Service',
     create: 'open a preview',
     patch: 'claim the Service that another start has left behind',
   }),

@@ -215,11 +215,11 @@ const Functions = {
   logLevel: variable('LOG_LEVEL'),
   pullSecret: label
     .optional()
-    .describe("Secret in the functions' namespace that their image is pulled with; it stands already"),
+    .describe("Secret in the functions' namespace that their image is pulled with; it must exist"),
   databaseCa: certificate
     .optional()
     .describe(
-      'PEM of the authority behind the certificate of PostgreSQL; stands at `/etc/porthole/database/ca.crt`',
+      'PEM of the authority behind the certificate of PostgreSQL; mounted at `/etc/porthole/database/ca.crt`',
     ),
   allowFrom: z
     .array(
@@ -242,7 +242,7 @@ const Functions = {
 const Oidc = z.strictObject({
   issuer: z
     .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-    .describe('OpenID Connect issuer whose bearer tokens are accepted'),
+    .describe('OpenID Connect issuer of accepted bearer tokens'),
   audience: text.describe('The audience those tokens must name'),
   orgClaim: text.default('org').describe('The claim that names the org'),
   adminClaim: text.default('admin').describe('The claim that is true for admins'),
@@ -325,11 +325,11 @@ const Sandboxes = {
   pullSecret: label
     .optional()
     .describe(
-      "Secret in the previews' namespace that images of sandboxes are pulled with; it stands already",
+      "Secret in the previews' namespace that images of sandboxes are pulled with; it must exist",
     ),
   runtimeClassName: label
     .optional()
-    .describe('RuntimeClass of stronger isolation for all sandboxes, e.g. gvisor; it stands already'),
+    .describe('RuntimeClass of stronger isolation for all sandboxes, e.g. gvisor; it must exist'),
   hostUsers: z
     .boolean()
     .default(true)
@@ -382,7 +382,7 @@ const Archives = z.strictObject({
 
 /** Every key of a stack file, without its `porthole:`. */
 export const StackConfigSchema = z.strictObject({
-  zone: dnsName.describe('Previews are `{token}-preview.{zone}`; a registrable domain of its own'),
+  zone: dnsName.describe('Previews are `{token}-preview.{zone}`; a separate registrable domain'),
   apiHost: dnsName.describe('Host of the API and the console, outside the zone'),
   context: text.optional().describe('Context of the kubeconfig; the current one by default'),
   namespaces: group(Namespaces),

@@ -67,7 +67,7 @@ export function isSandboxId(id: string): boolean {
 export function networkNotSupported(why: string): PortholeError {
   return new PortholeError(
     'network_not_supported',
-    `network: true cannot be had here: ${why}. Without a network the sandbox can be made.`,
+    `Network access isn't available: ${why}. Retry with network: false.`,
   );
 }
 

@@ -32,8 +32,7 @@ const MAX_PREFIX = 155;
 const MAX_NUMBER = 0o77777777777;
 
 /**
- * What an entry is called whose true name stands in an extended header: it must do no harm to
- * readers that do not heed that.
+ * Name of an entry with an extended header. It must be harmless to readers that ignore the header.
  */
 const PLACEHOLDER = 'PaxHeader/long-name';
 
@@ -97,7 +96,7 @@ class Piece {
   *rest(): Generator<Uint8Array, void> {
     if (this.#length === 0) return;
     yield this.#bytes.subarray(0, this.#length);
-    // Whoever has it may keep it.
+    // The reader may keep the buffer.
     this.#bytes = new Uint8Array(PIECE);
     this.#length = 0;
   }
@@ -189,7 +188,7 @@ function header(
   const number = (value: number, digits: number) => encoder.encode(value.toString(8).padStart(digits, '0'));
   block.set(name, 0);
   block.set(number(mode & 0o7777, 7), 100);
-  // Owner and group: nobody's matter.
+  // Owner and group are not used.
   block.set(number(0, 7), 108);
   block.set(number(0, 7), 116);
   block.set(number(size, 11), 124);

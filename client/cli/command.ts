@@ -6,15 +6,15 @@ export interface OptionSpec {
   readonly short?: string;
   /** May be given more than once. */
   readonly multiple?: boolean;
-  /** What stands for its value in the help, e.g. `NAME`. */
+  /** Placeholder of the value in the help, e.g. `NAME`. */
   readonly value?: string;
   readonly help: string;
 }
 
-/** What somebody typed, read. */
+/** The parsed command line. */
 export interface Given {
   readonly positionals: readonly string[];
-  /** What stands after `--`; undefined where there is none. */
+  /** The arguments after `--`; undefined without `--`. */
   readonly rest: readonly string[] | undefined;
   text(option: string): string | undefined;
   texts(option: string): readonly string[];
@@ -33,9 +33,9 @@ export interface Context {
   readonly given: Given;
   readonly porthole: Porthole;
   readonly streams: Streams;
-  /** Aborts when somebody ends the command, by Ctrl-C for instance. */
+  /** Aborts when the user ends the command, for example with Ctrl-C. */
   readonly signal: AbortSignal;
-  /** Prints a line on stdout, once whoever reads it has room. */
+  /** Prints a line on stdout. Waits for backpressure. */
   readonly print: (line: string) => Promise<void>;
   /** Prints a line on stderr, for people. */
   readonly note: (line: string) => Promise<void>;
@@ -49,7 +49,7 @@ export interface CommandSpec {
   readonly summary: string;
   readonly details?: string;
   readonly options: Readonly<Record<string, OptionSpec>>;
-  /** Lines as somebody would type them, each with what it does. */
+  /** Example command lines, each with what it does. */
   readonly examples: readonly (readonly [string, string])[];
   /** How many positionals there may be. */
   readonly positionals: readonly [number, number];

@@ -5,7 +5,7 @@ import { runCommand } from './run-command.ts';
 const end = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
-    // Whoever asks twice does not want to wait for what is being put in order.
+    // A second signal skips the cleanup.
     if (end.signal.aborted) process.exit(130);
     end.abort(new Error(`ended by ${signal}`));
   });

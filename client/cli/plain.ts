@@ -1,7 +1,4 @@
-/**
- * A text for people, from somebody who may mean them harm: without what a terminal takes for a
- * command.
- */
+/** Strips terminal control sequences from untrusted text. */
 export function plain(text: string): string {
   // oxlint-disable-next-line no-control-regex
   return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');

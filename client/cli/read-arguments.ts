@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { type CommandSpec, type Given, UsageError } from './command.ts';
 
 /**
- * Reads what follows a command's name. What stands after `--` is not touched.
+ * Reads what follows a command's name. Arguments after `--` are not parsed.
  * @throws UsageError
  */
 export function readArguments(

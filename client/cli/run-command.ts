@@ -108,7 +108,7 @@ function remedyOf(error: unknown, { PORTHOLE_API_KEY: key }: Streams['environmen
   if (error.code === 'unauthorized') {
     return key === undefined || key === ''
       ? ': set PORTHOLE_API_KEY to your key.'
-      : ': PORTHOLE_API_KEY is not good here, or not any more.';
+      : ': PORTHOLE_API_KEY is invalid or expired.';
   }
   return error.requestId === undefined ? '' : ` (request ${error.requestId})`;
 }
@@ -174,10 +174,7 @@ function indented(rows: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-/**
- * The word that somebody may have meant: at most two letters are other ones, too many, missing or
- * in the wrong order, or it is cut short.
- */
+/** The closest word within an edit distance of two, or a word that starts with the typed one. */
 export function nearest(typed: string, words: readonly string[]): string | undefined {
   const [best] = words
     .map((word) => ({ word, distance: distance(typed, word) }))

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 
-/** Writes, and resolves once there is room for more, or nobody reads it any more. */
+/** Writes. Resolves when the stream drains or closes. */
 export async function write(stream: NodeJS.WriteStream, content: string | Uint8Array): Promise<void> {
   if (stream.write(content) || stream.destroyed) return;
   const end = new AbortController();

@@ -24,8 +24,8 @@ const RETRY_MS = 1_000;
 const MOST_FAILURES = 8;
 
 /**
- * Follows an event stream of the API for as long as it is read: one that ends, or is lost, is come
- * back to, without a gap or a repeat.
+ * Follows an event stream of the API while it is read. Reconnects after a loss, without gaps or
+ * repeats.
  * @throws PortholeError where it is refused, or cannot be reached for long
  */
 export async function* followEvents(

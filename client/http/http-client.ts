@@ -4,7 +4,7 @@ import { PortholeError } from './porthole-error.ts';
 import { readRetryAfter, retryDelay } from './retry-delay.ts';
 import { wait } from './wait.ts';
 
-/** More than any of the API's errors, in bytes: what stands in between may answer with pages. */
+/** More than any of the API's errors, in bytes: proxies may answer with pages. */
 const MAX_BYTES = 65_536;
 
 /**
@@ -87,12 +87,12 @@ export class HttpClient {
     if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
       throw new TypeError('apiKey must be printable ASCII without spaces: look for a line break at its end.');
     }
-    // Called as a function of its own: browsers refuse one with another `this`.
+    // Browsers reject `fetch` called with another `this`.
     this.#fetch = (input, init) => fetch(input, init);
     this.#apiKey = apiKey === '' ? undefined : apiKey;
   }
 
-  /** For whoever cannot go through `fetch`, such as a WebSocket. */
+  /** For clients that cannot use `fetch`, such as a WebSocket. */
   get authorization(): string | undefined {
     return this.#apiKey === undefined ? undefined : `Bearer ${this.#apiKey}`;
   }
@@ -124,7 +124,7 @@ export class HttpClient {
     }
   }
 
-  /** For calls whose answer has nothing to say. */
+  /** For calls without a response body. */
   async done(call: Call): Promise<void> {
     const response = await this.send(call);
     await response.body?.cancel();

@@ -4,14 +4,11 @@ import { PortholeError } from './porthole-error.ts';
 const OVER = new Set([401, 403, 404, 410]);
 
 /**
- * Calls again and again, until it is told that there is nothing to keep. What fails for a moment is
- * tried again the next time. It keeps no process alive.
+ * Calls repeatedly until nothing is left to keep. Retries transient failures. Does not keep the
+ * process alive.
  */
 export class KeepAlive {
-  /**
-   * Resolves once it has ended: to what it was told, or to undefined where `stop` ended it. Never
-   * rejects.
-   */
+  /** Resolves with the reason for the end, or undefined after `stop`. Never rejects. */
   readonly over: Promise<PortholeError | undefined>;
   readonly #end = new AbortController();
 

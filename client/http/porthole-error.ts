@@ -1,4 +1,4 @@
-/** What may be told of an error beside its words. */
+/** Details of an error besides its message. */
 export interface ErrorFacts {
   /** HTTP status; 0 where there was no answer. */
   readonly status: number;

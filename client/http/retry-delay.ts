@@ -2,7 +2,7 @@
 const MOST_RETRIES = 3;
 /** The first pause; each further one is twice as long. In milliseconds. */
 const FIRST_MS = 200;
-/** Whoever asks for more patience than this, in milliseconds, is not waited for. */
+/** Longest `Retry-After` that is honored, in milliseconds. */
 const MOST_MS = 30_000;
 
 /**

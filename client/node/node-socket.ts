@@ -193,7 +193,7 @@ function refusal(status: number, text: string): string {
     const { error } = JSON.parse(text) as { readonly error?: unknown };
     if (typeof error === 'string') return error;
   } catch {
-    // Told by the status.
+    // The status reports it.
   }
   return `the handshake was answered with status ${status}`;
 }

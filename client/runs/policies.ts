@@ -10,7 +10,7 @@ export interface PolicyInfo {
   readonly [field: string]: unknown;
 }
 
-/** Your standing approvals. */
+/** Your approval policies. */
 export class Policies {
   readonly #http: HttpClient;
 

@@ -40,7 +40,7 @@ export interface PreviewParts {
   readonly info: PreviewInfo;
 }
 
-/** A live preview. It is kept alive until you let go of it, or it ends. */
+/** A live preview. It stays alive until you release it or it ends. */
 export class Preview implements AsyncDisposable {
   readonly info: PreviewInfo;
   readonly #http: HttpClient;
@@ -65,7 +65,7 @@ export class Preview implements AsyncDisposable {
     return this.info.target_port;
   }
 
-  /** Where it is seen. Whoever has this sees the app. */
+  /** URL of the preview. Anyone with the URL can see the app. */
   get url(): string {
     const port = this.info.local_port;
     // Never a bare loopback address: cookies know no ports, so the app would get the console's.
@@ -82,10 +82,7 @@ export class Preview implements AsyncDisposable {
     return this.info.ready ?? true;
   }
 
-  /**
-   * Resolves once it is not kept alive any more: to why it ended, or to undefined where you let go
-   * of it. Never rejects.
-   */
+  /** Resolves with the reason for the end, or undefined after you release it. Never rejects. */
   get over(): Promise<PortholeError | undefined> {
     return this.#keepAlive?.over ?? Promise.resolve(undefined);
   }

@@ -15,7 +15,7 @@ export interface ExecOptions {
   readonly cwd?: string | undefined;
   /** The command is killed after so many milliseconds. Without it there is no limit. */
   readonly timeoutMs?: number | undefined;
-  /** Id of a session, whose working directory and environment the command has, and changes. */
+  /** Id of a session. The command uses and changes its working directory and environment. */
   readonly session?: string | undefined;
   /** Ends the command. */
   readonly signal?: AbortSignal | undefined;
@@ -59,12 +59,14 @@ export class Command implements AsyncIterable<CommandEvent> {
   readonly #signal: AbortSignal | undefined;
   #isRead = false;
 
-  /** @param program for error texts: arguments may hold what nobody is to read */
+  /**
+   * @param program for error messages, which omit the arguments because these may contain secrets
+   */
   constructor(program: string, response: Promise<Response>, signal?: AbortSignal) {
     this.#program = program;
     this.#response = response;
     this.#signal = signal;
-    // Told to whoever reads it.
+    // Reported to the reader.
     response.catch(() => undefined);
   }
 

@@ -2,7 +2,7 @@ import type { HttpClient } from '../http/http-client.ts';
 import { type RunConfig, runConfig } from '../server/sandbox-config.ts';
 import type { CallOptions } from './files.ts';
 
-/** What can be lent: reading files, writing files, running commands. */
+/** What can be delegated: reading files, writing files, running commands. */
 export type Scope = 'fs:read' | 'fs:write' | 'exec';
 
 export interface DelegateOptions extends CallOptions {
@@ -40,7 +40,7 @@ export interface DelegatedCredential {
   readonly expires_at: string;
 }
 
-/** A part of a sandbox that was lent. */
+/** A delegation of part of a sandbox. */
 export class Delegation {
   readonly id: string;
   /** Private, so that nothing that is logged whole shows it. */
@@ -63,7 +63,7 @@ export class Delegation {
     this.#dataplaneUrl = dataplaneUrl;
   }
 
-  /** Opaque. Whoever has it may do what was lent. */
+  /** Opaque. Anyone who has it can use the delegation. */
   get token(): string {
     return this.#token;
   }
@@ -99,7 +99,7 @@ export class Delegation {
   }
 }
 
-/** What is lent of a sandbox. */
+/** The delegations of a sandbox. */
 export class Delegations {
   readonly #http: HttpClient;
   readonly #path: string;

@@ -68,7 +68,7 @@ export interface FileChange {
   readonly type: 'ready' | 'changed' | 'deleted' | 'limited' | 'overflow';
   /** Absolute. */
   readonly path: string;
-  /** With `changed`: as it is now. */
+  /** With `changed`: the current metadata. */
   readonly file?: Pick<FileEntry, 'type' | 'size' | 'mode'> & { readonly mtime: number };
 }
 

@@ -27,8 +27,8 @@ type SocketClass = new (
 ) => Socket;
 
 /**
- * With the platform's own WebSocket. Browsers let nobody set a header, so there the credential goes
- * into the query, as the API allows for sockets alone.
+ * Browsers cannot set WebSocket headers, so the credential goes into the query. The API allows this
+ * for WebSockets only.
  */
 export function openPlatformSocket(url: URL, authorization: string | undefined): Socket {
   const { WebSocket, process } = globalThis as {

@@ -1,13 +1,13 @@
 import type { Sandbox } from './sandbox.ts';
 
-/** A sandbox that is being made, before anybody needs it. */
+/** A sandbox created ahead of use. */
 export class Prewarmed implements AsyncDisposable {
   readonly #making: Promise<Sandbox>;
   #isTaken = false;
 
   constructor(making: Promise<Sandbox>) {
     this.#making = making;
-    // Told to whoever takes it.
+    // `take` reports the failure.
     making.catch(() => undefined);
   }
 

@@ -24,8 +24,8 @@ export interface Resources {
 }
 
 /**
- * Where what is made goes when nobody needs it any more: `keep` leaves it to its time to live,
- * `delete` deletes it.
+ * What happens at the end of use: `keep` leaves the sandbox to its time to live, `delete` deletes
+ * it.
  */
 export type OnExit = 'keep' | 'delete';
 
@@ -52,7 +52,7 @@ export interface CreateSandboxOptions {
   /** Whether its owner is asked about any other host. @default true */
   readonly ask?: boolean | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Whether a batch that deletes by tag may take it without being told to. */
+  /** Whether batch deletion by tag includes it by default. */
   readonly deleteWithThread?: boolean | undefined;
   /** Names of skills, which lie below /workspace/skills from the beginning. */
   readonly skills?: readonly string[] | undefined;

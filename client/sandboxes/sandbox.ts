@@ -71,7 +71,7 @@ export class Sandbox implements AsyncDisposable {
     return this.#info;
   }
 
-  /** Where whoever has a credential for it finds it. */
+  /** URL for holders of a credential of this sandbox. */
   get dataplaneUrl(): string {
     return this.#http.at(this.#path).href;
   }
@@ -134,15 +134,12 @@ export class Sandbox implements AsyncDisposable {
     await this.#http.done({ method: 'DELETE', path: this.#path, signal });
   }
 
-  /** Says once that somebody is there. */
+  /** Sends one heartbeat. */
   heartbeat({ signal }: CallOptions = {}): Promise<void> {
     return this.#http.done({ method: 'POST', path: `${this.#path}/heartbeat`, isIdempotent: true, signal });
   }
 
-  /**
-   * Sends heartbeats from now on, until `close`, or until it is told that there is nothing to keep.
-   * Does nothing where they are sent already.
-   */
+  /** Sends heartbeats until `close` or the sandbox ends. Idempotent. */
   keepAlive(ttlSeconds: number): KeepAlive {
     this.#heartbeat ??= new KeepAlive((signal) => this.heartbeat({ signal }), heartbeatEvery(ttlSeconds));
     return this.#heartbeat;
@@ -191,10 +188,7 @@ export class Sandbox implements AsyncDisposable {
     return preview;
   }
 
-  /**
-   * Lets go of it: no more heartbeats, no more keepalives, and with `onExit: 'delete'` it is
-   * deleted.
-   */
+  /** Stops heartbeats and keepalives. With `onExit: 'delete'` the sandbox is deleted. */
   async close(): Promise<void> {
     this.#letGo();
     if (this.#onExit === 'delete') await this.delete();

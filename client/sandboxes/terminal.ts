@@ -9,8 +9,8 @@ export interface TerminalOptions {
   /** Name or path of a program. @default bash */
   readonly shell?: string | undefined;
   /**
-   * Whose terminal it is. One with a session stays when its socket goes, and is come back to; one
-   * without ends with it.
+   * Session of the terminal. With a session, the terminal survives a lost socket. Without one, it
+   * ends.
    */
   readonly session?: string | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -21,7 +21,7 @@ export interface TerminalExit {
   readonly signal?: string | undefined;
 }
 
-/** Shown bytes that may wait for whoever reads them. */
+/** Output bytes that may wait for a reader. */
 const MOST_WAITING = 33_554_432;
 /** Typed bytes that are kept while there is no connection. */
 const MOST_TYPED = 65_536;
@@ -57,9 +57,9 @@ interface Settle {
  * comes again.
  */
 export class Terminal implements AsyncIterable<Uint8Array>, AsyncDisposable {
-  /** How the shell ended. Rejects with a PortholeError where nobody knows. */
+  /** How the shell ended. Rejects with a PortholeError if it is unknown. */
   readonly exit: Promise<TerminalExit>;
-  /** Resolves once the terminal shows and takes; rejects where it cannot be had. */
+  /** Resolves once the terminal is ready. Rejects if it cannot start. */
   readonly ready: Promise<void>;
   readonly #open: () => Socket;
   readonly #mayReturn: boolean;
@@ -82,7 +82,7 @@ export class Terminal implements AsyncIterable<Uint8Array>, AsyncDisposable {
     this.exit = new Promise((resolve, reject) => (settle = { ...settle, exit: resolve, fail: reject }));
     this.ready = new Promise((resolve, reject) => (settle = { ...settle, ready: resolve, notReady: reject }));
     this.#settle = settle as Settle;
-    // Whoever does not ask does not want to know.
+    // Unobserved rejections are not errors.
     this.exit.catch(() => undefined);
     this.ready.catch(() => undefined);
     const abort = (): void => this.#fail(signal?.reason as Error);
@@ -151,14 +151,11 @@ export class Terminal implements AsyncIterable<Uint8Array>, AsyncDisposable {
   #show(bytes: Uint8Array): void {
     if (this.#shown.put(bytes) || this.#isOver) return;
     this.#fail(
-      new PortholeError(
-        `The terminal showed ${MOST_WAITING} bytes that nobody read: read them as they come.`,
-        {
-          status: 0,
-          code: 'too_slow',
-          retryable: false,
-        },
-      ),
+      new PortholeError(`The terminal showed ${MOST_WAITING} unread bytes: read the output as it arrives.`, {
+        status: 0,
+        code: 'too_slow',
+        retryable: false,
+      }),
     );
   }
 
@@ -199,7 +196,7 @@ export class Terminal implements AsyncIterable<Uint8Array>, AsyncDisposable {
     this.#socket?.send(JSON.stringify({ type: 'resize', ...this.#size }));
   }
 
-  /** @param told to readers; undefined: to them it just ends */
+  /** @param cause given to readers; undefined: the stream ends */
   #fail(error: Error, cause: Error | undefined = error): void {
     if (this.#isOver) return;
     this.#over();

@@ -16,7 +16,7 @@ export interface ConnectOptions {
   readonly allowedUrl: string;
   /** This server's own key. With it the sandbox is validated first; it goes nowhere else. */
   readonly serverKey?: string | undefined;
-  /** Whose sandboxes are taken; the server's own org. Needed with `serverKey`. */
+  /** Only sandboxes of this org are accepted: the server's org. Required with `serverKey`. */
   readonly org?: string | undefined;
   /**
    * What must never go into the sandbox, beside `serverKey`. @default the secrets of the process's
@@ -33,7 +33,7 @@ export interface Validation {
   readonly sandbox_id: string;
   /** Whether the org has such a sandbox. */
   readonly exists: boolean;
-  /** Whether the credential is good for it. */
+  /** Whether the credential is valid for the sandbox. */
   readonly valid: boolean;
   /** Whether it may do everything, as the owner may. */
   readonly owner: boolean;
@@ -75,7 +75,7 @@ export async function connectFromConfig(config: unknown, options: ConnectOptions
     );
   }
   if (serverKey !== undefined && org === undefined) {
-    throw new TypeError("org must be given with serverKey: the server's own, whose sandboxes are taken.");
+    throw new TypeError("org is required with serverKey: set it to the server's org.");
   }
   const validation =
     serverKey === undefined

@@ -64,7 +64,7 @@ export function sandboxTools(
     },
     {
       name: 'exec_command',
-      description: `Run a command in the sandbox and return its exit code and output; at most ${COMMAND_SECONDS} seconds, unless told otherwise.${limitOf(commands)}`,
+      description: `Run a command in the sandbox and return its exit code and output; at most ${COMMAND_SECONDS} seconds by default.${limitOf(commands)}`,
       inputSchema: {
         type: 'object',
         properties: {

@@ -11,10 +11,7 @@ export function secretsOf(environment: Readonly<Record<string, string | undefine
   );
 }
 
-/**
- * Whether a text has one of the secrets in it: as it is, in base64, in hexadecimal, or
- * percent-encoded.
- */
+/** Whether a text contains a secret: plain, in base64, in hexadecimal or percent-encoded. */
 export function holdsSecret(text: string, secrets: readonly string[]): boolean {
   return secrets.some(
     (secret) => secret.length >= LEAST && formsOf(secret).some((form) => text.includes(form)),

@@ -7,7 +7,7 @@ const nodeBuffer = (globalThis as { readonly Buffer?: NodeBuffer }).Buffer;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /**
- * The bytes that base64 stands for (RFC 4648, section 4, with its padding).
+ * Decodes base64 (RFC 4648, section 4, with its padding).
  * @throws SyntaxError for anything else
  */
 export function fromBase64(text: string): Uint8Array {

@@ -14,7 +14,7 @@ export class Mailbox implements AsyncIterable<Uint8Array> {
     this.#most = most;
   }
 
-  /** False where there is no room for it, or nobody will take it any more. */
+  /** False if the mailbox is full or closed. */
   put(bytes: Uint8Array): boolean {
     if (this.#isOver) return false;
     if (this.#length + bytes.length > this.#most) return false;
@@ -24,7 +24,7 @@ export class Mailbox implements AsyncIterable<Uint8Array> {
     return true;
   }
 
-  /** Nothing comes any more; `error` is told after what waits has been taken. */
+  /** Ends the mailbox. `error` is raised after the queued items. */
   end(error?: Error): void {
     if (this.#isOver) return;
     this.#isOver = true;

@@ -3,7 +3,7 @@ import { readStream } from './read-stream.ts';
 import { type ServerSentEvent, SseParser } from './sse-parser.ts';
 
 export interface ReadEventsOptions {
-  /** Whose ids and pauses somebody wants to know. */
+  /** Receives event ids and retry delays. */
   readonly parser?: SseParser;
   /** The one that the answer was asked for with. */
   readonly signal?: AbortSignal | undefined;

@@ -18,7 +18,7 @@ export class SseParser {
   /** How long to wait before coming back, in milliseconds, where the stream says so. */
   retryMs: number | undefined;
   readonly #decoder = new TextDecoder('utf-8', { fatal: true });
-  /** The beginning of a line whose end has not come. */
+  /** An incomplete line. */
   #held = '';
   #event = '';
   #data: string[] = [];

@@ -21,7 +21,7 @@ type Session = Answer<'GET /api/session'>;
 
 /**
  * Who is here, and then the page of the address. When a session ends in the middle of work, the
- * page waits unseen behind the sign-in, with all that was typed, for whoever had it.
+ * page stays hidden behind the sign-in, with the typed text, for the same person.
  */
 export function App() {
   const [session, setSession] = useState<Session>();
@@ -35,7 +35,7 @@ export function App() {
       setState(({ over, count }) => ({ over: false, count: over ? count + 1 : count }));
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) setState(({ count }) => ({ over: true, count }));
-      else setProblem(error instanceof ApiError ? error.message : 'Porthole cannot be reached right now.');
+      else setProblem(error instanceof ApiError ? error.message : 'Can’t reach Porthole.');
     }
   }, []);
   useEffect(() => {
@@ -72,7 +72,7 @@ export function App() {
   );
 }
 
-/** Of an address that somebody made up: what is no encoding is a name that nothing has. */
+/** An invalid encoding in a crafted address matches no name. */
 function decoded(id: string): string {
   try {
     return decodeURIComponent(id);
@@ -112,10 +112,7 @@ function SignedIn({ session }: { readonly session: Session }) {
   );
 }
 
-/**
- * Has the browser tell of each request that begins while nobody sees the tab, where somebody has
- * allowed that.
- */
+/** Shows a browser notification for each new request while the tab is hidden, if permitted. */
 function useNotifications({ waiting, following }: Pick<Approvals, 'waiting' | 'following'>): void {
   const known = useRef(new Set<string>());
   useEffect(() => {

@@ -1,6 +1,6 @@
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-// First: what a part has of its own comes after what all share.
+// First: component styles must follow shared ones.
 import './style.css';
 import { App } from './app.tsx';
 import { reloadForMissingParts } from './live/new-build.ts';

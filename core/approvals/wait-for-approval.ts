@@ -176,7 +176,7 @@ async function refusal(
   if (status === 'timed_out') {
     return new PortholeError(
       'approval_timed_out',
-      `Nobody decided within five minutes (${request}): ask again when somebody is there.`,
+      `No decision within five minutes (${request}). Retry when an approver is available.`,
     );
   }
   const completedAt = (await records.runs.get(runId))?.completedAt ?? null;

@@ -20,7 +20,7 @@ export interface PortFacts {
 export interface PortAdvice {
   /** Whether a preview of the port shows the app. */
   readonly ready: boolean;
-  /** One sentence: how it stands, and what to do about it. */
+  /** One sentence: the state, and what to do next. */
   readonly advice: string;
 }
 

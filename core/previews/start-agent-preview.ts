@@ -63,8 +63,8 @@ function toolCall({ run, targetPort, rotate, by }: PreviewStart, generation: num
       ...(generation > 0 ? { generation } : {}),
     },
     message: rotates
-      ? `Revoke the preview URL of port ${targetPort} and open a new one? Whoever has it sees what listens there.`
-      : `Open a live preview of port ${targetPort}? Whoever has its URL sees what listens there.`,
+      ? `Revoke the preview URL of port ${targetPort} and open a new one? Anyone with the URL can see the app.`
+      : `Open a live preview of port ${targetPort}? Anyone with the URL can see the app.`,
   };
 }
 

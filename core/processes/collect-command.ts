@@ -29,7 +29,7 @@ export async function collectCommand({
   timedOut,
 }: RunningCommand): Promise<CollectedCommand> {
   const outputs = Promise.all([beginning(process.stdout), beginning(process.stderr)]);
-  // A lost connection also rejects the exit code, which is where it is told.
+  // A lost connection also rejects the exit code, which reports it.
   outputs.catch(() => undefined);
   const code = await exitCode;
   const [stdout, stderr] = await outputs;

@@ -52,7 +52,7 @@ function toDelegationDto({
 
 const CredentialDto = z
   .object({
-    token: z.string().describe('The credential of the delegate. It is told here alone: keep it safe'),
+    token: z.string().describe('Credential of the delegate. Shown only once: store it securely'),
     delegation_id: z.string(),
     expires_at: z.iso.datetime(),
   })
@@ -62,7 +62,7 @@ function toCredentialDto({ delegation, token }: IssuedDelegation): z.infer<typeo
   return { token, delegation_id: delegation.id, expires_at: delegation.expiresAt.toISOString() };
 }
 
-/** The longest that a sandbox is lent for at a time, in seconds: a day. */
+/** Longest lifetime of a delegation, in seconds: a day. */
 const LONGEST = 86_400;
 
 /** One line, as the programs and paths of a shell are. */
@@ -137,7 +137,7 @@ export const listDelegationsRoute = defineRoute({
   method: 'GET',
   path: '/v1/sandbox/{id}/delegations',
   tag: 'Delegations',
-  summary: 'List what is lent of a sandbox, oldest first',
+  summary: 'List the delegations of a sandbox, oldest first',
   access: 'caller',
   params: SandboxPath,
   responses: {
@@ -200,14 +200,14 @@ export const rotateTokenRoute = defineRoute({
   tag: 'Delegations',
   summary: "Replace the sandbox's own token",
   description:
-    'The token is good for everything that can be lent, and for as long as the sandbox is there. The one before is good no longer; what has been begun with it ends.',
+    'The token has all delegable scopes and is valid while the sandbox exists. The previous token becomes invalid, and requests that use it end.',
   access: 'caller',
   params: SandboxPath,
   responses: {
     200: {
       description: 'The only good one from now on',
       schema: z
-        .object({ sandbox_token: z.string().describe('It is told here alone: keep it safe') })
+        .object({ sandbox_token: z.string().describe('Shown only once: store it securely') })
         .meta({ id: 'SandboxToken' }),
     },
   },

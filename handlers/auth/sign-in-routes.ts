@@ -17,7 +17,7 @@ export const getSignInRoute = defineRoute({
   signsIn: true,
   responses: {
     200: {
-      description: 'The ways; none where everybody is let in, or nobody with a browser',
+      description: 'The sign-in methods; empty if no sign-in is required or browsers cannot sign in',
       schema: z
         .object({ needed: z.boolean(), methods: z.array(z.enum(['key', 'oidc'])) })
         .meta({ id: 'SignInMethods' }),
@@ -76,7 +76,7 @@ export const signInRoute = defineRoute({
     const session = await sessions?.withKey(body.key);
     if (session === undefined) {
       guesses.wrong(sourceIp, body.key);
-      throw new PortholeError('unauthorized', 'The key is not good here: ask whoever runs this Porthole.');
+      throw new PortholeError('unauthorized', "That key isn't valid. Ask your administrator.");
     }
     guesses.right(body.key);
     const seconds = Math.round((session.expiresAt.getTime() - clock.now().getTime()) / 1_000);
@@ -100,7 +100,7 @@ export const signOutRoute = defineRoute({
   path: '/api/session',
   tag: 'Sessions',
   summary: 'Sign out of this browser',
-  description: 'Ends the session everywhere: a copy of the cookie is good for nothing, either.',
+  description: 'Ends the session everywhere. Copies of the cookie become invalid.',
   access: 'anyone',
   signsIn: true,
   responses: { 204: { description: 'The session is over, and its cookie gone' } },

@@ -28,7 +28,7 @@ const Decision = z
   .object({
     sandbox_id: z.string(),
     exists: z.boolean().describe('Whether the org has such a sandbox'),
-    valid: z.boolean().describe('Whether the credential is good for it'),
+    valid: z.boolean().describe('Whether the credential is valid for the sandbox'),
     owner: z.boolean().describe('Whether it may do everything, as the owner may'),
     scopes: z.array(ScopeName),
     commands: z.array(z.string()).nullable(),
@@ -42,14 +42,14 @@ export const validateSandboxRoute = defineRoute({
   method: 'POST',
   path: '/v1/sandbox/validate',
   tag: 'Delegations',
-  summary: 'Judge what a client handed over',
+  summary: 'Validate a sandbox credential',
   description:
-    'For servers that a client tells which sandbox to use, with their own key: whether it exists, is of their org, and what the credential is good for. Nothing else that the client says need be believed.',
+    'For servers that a client tells which sandbox to use, with their own key: whether it exists, belongs to their org, and what the credential allows. Do not trust other claims of the client.',
   access: 'caller',
   body: Body,
   responses: { 200: { description: 'What it is worth', schema: Decision } },
   async handle({ body, caller, headers }, services) {
-    const person = requirePerson(caller, 'judge credentials');
+    const person = requirePerson(caller, 'validate credentials');
     const id = body.sandbox_id;
     if (body.org !== person.org) {
       throw new PortholeError(

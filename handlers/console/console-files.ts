@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Services } from '../services.ts';
 import { BUNDLED_CONSOLE, CONSOLE_FOLDER, CONSOLE_MARK } from './console-folder.ts';
 
-/** How it stands with a build that is not there. */
+/** State of a missing build. */
 export type ConsoleBuild =
   | { readonly state: 'none' | 'under way' }
   /** `words`: the builder's last ones, for a person at this machine. */
@@ -11,7 +11,7 @@ export type ConsoleBuild =
 
 let existing: ConsoleBuild = { state: 'none' };
 
-/** Told by whoever builds beside the functions; functions that nobody builds for are never told. */
+/** Set by the host that builds the console. Functions on other hosts keep `none`. */
 export function setConsoleBuild(build: ConsoleBuild): void {
   existing = build;
 }
@@ -78,8 +78,8 @@ async function readBuild(folder: string): Promise<ReadonlyMap<string, ConsoleFil
 }
 
 /**
- * What a page of the console is served with: nothing from elsewhere, and nothing inline. Frames are
- * previews alone; each is sandboxed, and told no referrer.
+ * What a page of the console is served with: nothing from elsewhere, and nothing inline. Only
+ * previews may be framed: sandboxed, without a referrer.
  */
 export function consoleHeaders(services: Pick<Services, 'preview' | 'publicUrl'>): Record<string, string> {
   return {

@@ -6,8 +6,8 @@ import { join } from 'node:path';
  */
 export const CONSOLE_FOLDER = join(import.meta.dirname, '../../dist/console');
 /**
- * Name of the folder that lies beside the functions that serve the console, where each is a bundle
- * of its own.
+ * Name of the folder that lies beside the functions that serve the console, where each is a
+ * separate bundle.
  */
 export const BUNDLED_CONSOLE = 'console';
 /** Written last: without it a build is not complete. It is the digest of the sources. */

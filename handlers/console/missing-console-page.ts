@@ -26,10 +26,9 @@ export const MISSING_CONSOLE_POLICY = [
 ].join('; ');
 
 /**
- * What a browser gets where there is no build of the console: that it is on its way, in which case
- * the page comes by itself, or why there is none and what to do.
- * @param open whether whoever asks may see the builder's own words, which name folders of this
- * machine
+ * Page without a console build: says that the build is running and reloads, or why it failed and
+ * what to do.
+ * @param open whether the caller may see the builder's output, which names folders of this machine
  */
 export function missingConsolePage(build: ConsoleBuild, open: boolean): string {
   if (build.state === 'under way') {

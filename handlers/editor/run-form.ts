@@ -39,7 +39,7 @@ export async function withRunForm<T>(
 ): Promise<T> {
   await using folder = temporaryFolder();
   const request = { fields: {}, payloadBytes: 0, inputs: {} as unknown, files: [] as InputFile[] };
-  // The longest that a canonical form becomes by escapes; white space beyond that is nobody's.
+  // The longest that a canonical form becomes by escapes; more white space is rejected.
   const snapshotBytes = 6 * maxSnapshotBytes + 65_536;
   const fieldBytes = Math.max(snapshotBytes, MAX_JSON_BYTES);
   const limits = {
@@ -135,7 +135,7 @@ async function keepFile(
     },
     createWriteStream(path, { flags: 'wx', mode: 0o600 }),
   );
-  // Whoever reads it hears of an error; before that it must not end the process.
+  // The reader handles the error. An error before that must not crash the process.
   const open = () => createReadStream(path).on('error', () => undefined);
   return { name, size, open };
 }

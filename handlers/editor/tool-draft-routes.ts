@@ -26,7 +26,7 @@ export const takeDraftLockRoute = defineRoute({
   tag: 'Editor',
   summary: 'Take the lock of a draft',
   description:
-    'Good for ten minutes; one that is over can be taken by anybody who may use the tool. `lock_token` is answered here and never again.',
+    'Valid for ten minutes. Any user of the tool can take an expired lock. `lock_token` is returned only once.',
   access: 'caller',
   params: ToolPath,
   body: z
@@ -34,7 +34,7 @@ export const takeDraftLockRoute = defineRoute({
       take_over: z
         .boolean()
         .default(false)
-        .describe('Also an active one: your own, whose token you have lost; as an admin anybody’s'),
+        .describe('Take over an active lock: your own if you lost its token, or any lock as an admin'),
     })
     .meta({ id: 'TakeDraftLockRequest' }),
   responses: {
@@ -75,7 +75,7 @@ export const releaseDraftLockRoute = defineRoute({
   access: 'caller',
   draftLock: true,
   params: ToolPath,
-  responses: { 204: { description: 'It is nobody’s now' } },
+  responses: { 204: { description: 'Released' } },
   errors: ['tool_not_found', 'draft_locked'],
   async handle({ params, caller, headers }, services) {
     await releaseDraftLock(services, caller, params.tool_id, lockToken(headers));
@@ -130,13 +130,13 @@ export const saveToolDraftRoute = defineRoute({
   path: '/api/v1/editor/tools/{tool_id}/draft',
   tag: 'Editor',
   summary: 'Change the draft of a tool',
-  description: 'Fields that are left out stay as they are. Only whoever holds the lock may.',
+  description: 'Omitted fields stay unchanged. Requires the lock.',
   access: 'caller',
   draftLock: true,
   params: ToolPath,
   body: Body,
   jsonBytes: EDITOR_JSON_BYTES,
-  responses: { 200: { description: 'The draft as it is now', schema: DraftDto } },
+  responses: { 200: { description: 'The updated draft', schema: DraftDto } },
   errors: ['tool_not_found', 'tool_version_not_found', 'invalid_schema', 'draft_locked', 'draft_conflict'],
   async handle({ params, body, caller, headers }, services) {
     const { version_id: versionId, revision, ...fields } = body;

@@ -109,7 +109,7 @@ export const renameToolRoute = defineRoute({
   access: 'caller',
   params: ToolPath,
   body: z.strictObject({ name: toolName }).meta({ id: 'RenameToolRequest' }),
-  responses: { 200: { description: 'The tool as it is now', schema: ToolDto } },
+  responses: { 200: { description: 'The updated tool', schema: ToolDto } },
   errors: ['tool_not_found'],
   async handle({ params, body, caller }, services) {
     return json(200, toToolDto(await renameTool(services, caller, params.tool_id, body.name)));
@@ -123,7 +123,7 @@ export const deleteToolRoute = defineRoute({
   tag: 'Editor',
   summary: 'Delete a tool',
   description:
-    'With its versions, its draft and its runs; the files of its runs go with the next clean-up. While somebody holds the lock of its draft, only with the token of that.',
+    'With its versions, its draft and its runs; the files of its runs go with the next clean-up. While the draft is locked, the lock token is required.',
   access: 'caller',
   draftLock: true,
   params: ToolPath,

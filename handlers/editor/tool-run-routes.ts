@@ -16,7 +16,7 @@ const summary = {
   snapshot_id: z.string().describe('For `start-action`'),
   expires_at: z.iso.datetime().describe('Until when actions may follow'),
   action_id: z.string().nullable().describe('Null for a run that is no action'),
-  parent_run_id: z.string().nullable().describe('The run whose action it is'),
+  parent_run_id: z.string().nullable().describe('The run that the action belongs to'),
   status: z.enum(['running', 'succeeded', 'failed']),
   error: z
     .object({
@@ -135,7 +135,7 @@ export const startActionRoute = defineRoute({
   tag: 'Editor',
   summary: 'Do next what a run has offered',
   description:
-    'On the very code that was run, with its files and its state, whatever the editor has become since. Answers once the action has ended, as a run of its own.',
+    'Runs on the code, files and state of the original run, regardless of later edits. Returns when the action has ended. The action is a separate run.',
   access: 'caller',
   draftLock: true,
   params: ToolRunPath,

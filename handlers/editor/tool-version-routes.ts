@@ -61,7 +61,7 @@ export const createToolVersionRoute = defineRoute({
   path: '/api/v1/editor/tools/{tool_id}/versions',
   tag: 'Editor',
   summary: 'Add a version to a tool',
-  description: 'Fields that are left out come from the draft, which stays as it is.',
+  description: 'Omitted fields are copied from the draft, which does not change.',
   access: 'caller',
   params: ToolPath,
   body: PartialToolFields.meta({ id: 'CreateToolVersionRequest' }),

@@ -18,7 +18,7 @@ export const downloadFolderRoute = defineRoute({
   tag: 'Sandboxes',
   summary: 'Download a folder',
   description:
-    'As a plain tar with members `./…`, or as a zip. Symbolic links are links in both; devices, what lies beyond a link, mounted buckets and uploads under way are in neither; pipes are in the tar alone. What the sandbox’s user may not read is left out, and named in an entry of its own, `.porthole-unreadable-files`.',
+    'As a plain tar with members `./…`, or as a zip. Symbolic links are links in both; devices, what lies beyond a link, mounted buckets and uploads under way are in neither; pipes are in the tar alone. What the sandbox’s user may not read is left out and listed in the entry `.porthole-unreadable-files`.',
   access: 'caller',
   class: 'heavy',
   agents: true,

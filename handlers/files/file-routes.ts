@@ -21,8 +21,7 @@ const FilePath = SandboxPath.extend({
 });
 
 /**
- * The absolute path that the URL's tail names. It arrives still encoded, is decoded once and in
- * full, and only then judged.
+ * The absolute path that the URL's tail names. Decodes once, fully, then validates.
  * @throws PortholeError `invalid_request`
  */
 function absolutePath(encoded: string): string {

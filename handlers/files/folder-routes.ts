@@ -91,7 +91,7 @@ export const watchFilesRoute = defineRoute({
   tag: 'Sandboxes',
   summary: 'Watch a folder for changes',
   description:
-    'Server-sent events, each with JSON `{"type", "path"}`: first `ready`, from which on changes are reported; `changed` with the `file` as it is now (`type`, `size`, `mtime`, `mode`), `deleted`; `limited` when not all folders below can be watched (1,024 are), `overflow` when changes were lost: list the folder again. Several changes of one path may be one event. The stream ends with the folder, and after an hour.',
+    'Server-sent events, each with JSON `{"type", "path"}`: first `ready`, from which on changes are reported; `changed` with the current `file` (`type`, `size`, `mtime`, `mode`), `deleted`; `limited` when not all folders below can be watched (1,024 are), `overflow` when changes were lost: list the folder again. Several changes of one path may be one event. The stream ends with the folder, and after an hour.',
   access: 'caller',
   class: 'stream',
   agents: true,
@@ -121,7 +121,7 @@ export const watchFilesRoute = defineRoute({
       ...(signal === undefined ? [] : [signal]),
     ]);
     const events = watchWorkspace(provider, sandbox.id, folder, recursive === 'true', over);
-    // What is wrong with the folder is an answer of its own, not the end of a stream.
+    // A problem with the folder is an error response, not the end of a stream.
     const first = await events.next();
     return {
       statusCode: 200,

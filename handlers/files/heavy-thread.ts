@@ -1,5 +1,5 @@
 /**
- * A thread for work that would hold up the event loop, or whose memory must be bounded: zips, and
+ * A thread for work that would block the event loop or needs bounded memory: zips, and
  * large listings. Imported elsewhere it does nothing but say where it is.
  */
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';

@@ -12,7 +12,7 @@ const FILE = 0o100000;
 const FOLDER = 0o040000;
 const LINK = 0o120000;
 /**
- * The times that zip can tell, in seconds since 1970: those of its own field begin in 1980, those
+ * The times that zip can tell, in seconds since 1970: its DOS field begins in 1980, those
  * of its extra field end in 2038.
  */
 const FIRST_TIME = 315_532_800;

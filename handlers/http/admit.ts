@@ -76,7 +76,7 @@ export function admit(admission: () => Admission, route: Pick<Route, 'class' | '
 
 /**
  * Agents count as the owner of their run. A delegate is limited by the sandbox: its owner may have
- * given it to a service with users of its own.
+ * given it to a service with its own users.
  */
 function ownerOf(caller: Caller): string {
   if (caller.kind === 'delegate') return JSON.stringify(['sandbox', caller.sandboxId]);

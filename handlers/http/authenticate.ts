@@ -17,8 +17,8 @@ import { cookieOf, sessionCookie } from '../auth/session-cookie.ts';
 import type { Step } from './admit.ts';
 
 /**
- * Finds out who calls. A credential that is presented is always judged, so a bad one never falls
- * back to `local`.
+ * Finds out who calls. A presented credential is always verified: a bad one never falls back to
+ * `local`.
  * @throws PortholeError `unauthorized`; `forbidden` for an agent, or a delegate, on a route that is
  * not for them
  */
@@ -45,8 +45,8 @@ export async function identify(
 }
 
 /**
- * Whose session the browser shows, after `guardOrigin` has refused what other sites sent. What
- * changes something, and a WebSocket, must name the origin it comes from besides: browsers do, and
+ * The person of the session cookie, after `guardOrigin` has refused what other sites sent. CSRF:
+ * unsafe methods and WebSocket upgrades must also send Origin: browsers do, and
  * what does not could be anything that a browser was led to.
  */
 async function personOfSession(
@@ -88,7 +88,7 @@ function checkDelegate(
   if (sandboxId !== caller.sandboxId) {
     throw new PortholeError(
       'forbidden',
-      `This credential is good for sandbox ${caller.sandboxId} alone: ask the owner of the other one for another.`,
+      `This credential is valid for sandbox ${caller.sandboxId} only: ask the owner of the other sandbox for a credential.`,
     );
   }
   const { scope, enforces } = delegates;
@@ -102,14 +102,13 @@ function checkDelegate(
   if (limit !== undefined) {
     throw new PortholeError(
       'forbidden',
-      `This credential is good for certain ${limit} alone, which cannot be kept to here (${route.summary}): ask ${superiorOf(caller)} for one without ${limit}.`,
+      `This credential is limited to certain ${limit}, which this operation cannot enforce (${route.summary}): ask ${superiorOf(caller)} for one without ${limit}.`,
     );
   }
 }
 
 /**
- * The bearer token; the empty string stands for a credential that is there but has no readable
- * form.
+ * The bearer token; empty if the credential is malformed.
  */
 function presentedCredential(
   event: HttpEvent,

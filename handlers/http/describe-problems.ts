@@ -1,15 +1,11 @@
 import { z } from 'zod';
 import { closestName } from '#core/sandboxes/closest-name.ts';
 
-/**
- * Fields whose value an error never repeats: what they are called may say nothing of it below
- * `env`.
- */
+/** Secret fields: an error never repeats their value, nor any value below `env`. */
 const SECRET = /^env\.|token|secret|key|credential|password|authorization/i;
 
 /**
- * One sentence a problem: where, what was expected, what was got. All problems at once, so that
- * nobody has to find them one by one.
+ * One sentence per problem: field, expected, received. Reports all problems at once.
  */
 export function describeProblems(
   error: z.ZodError,
@@ -61,7 +57,7 @@ function describe(issue: z.core.$ZodIssue, input: unknown, where: string, schema
   const message = issue.message
     .replace(/^Invalid input: (expected [^,]+), received .*$/, '$1')
     .replace(/\.$/, '');
-  // A sentence of its own, in the words that clients of the bridge know.
+  // The bridge's message, which its clients match.
   if (message.startsWith(`${name} `)) return message;
   return `${name}: ${message}${got}.`;
 }

@@ -9,12 +9,9 @@ export const EventId = z
   .regex(/^\d{1,9}$/, 'must be the id of an event')
   .transform(Number);
 
-/**
- * Keeps what stands in between from taking the silence for a dead connection, and shows dead
- * connections for what they are.
- */
+/** Keeps proxies from closing an idle stream, and detects dead connections. */
 const QUIET_MS = 15_000;
-/** After this long the client comes back by itself, and its credential is judged anew. */
+/** The client then reconnects, and its credential is verified again. */
 const LONGEST_MS = 3_600_000;
 
 /** What comes first: how long a client waits before it comes back. */

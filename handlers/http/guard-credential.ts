@@ -35,7 +35,7 @@ export async function guardCredential(
   if (caller?.kind !== 'delegate') return handle(signal);
   const watched = watchCredential(services, caller);
   try {
-    // It was judged before the body came, which may have taken its time.
+    // Verified before the body arrived; a slow upload can outlive the credential.
     await watched.looked;
     watched.signal.throwIfAborted();
     const response = await handle(
@@ -76,8 +76,7 @@ function guardStream(body: Readable, watched: WatchedCredential): void {
   const { signal } = watched;
   const end = () => body.destroy(signal.reason instanceof Error ? signal.reason : undefined);
   signal.addEventListener('abort', end, { once: true });
-  // Before anybody reads it there is nobody to hear of its error, which would end the process; who
-  // reads it then is told all the same.
+  // An unhandled error would crash the process. A later reader still receives it.
   body.on('error', () => undefined);
   body.once('close', () => watched.close());
   if (signal.aborted) end();

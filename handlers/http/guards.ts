@@ -6,8 +6,8 @@ import type { Step } from './admit.ts';
 const ID_SEGMENT = 3;
 
 /**
- * As the bridge does, the id in the URL is judged before the credential, as it stands there:
- * percent-encoding is no way to write one.
+ * Like the bridge, validates the raw id in the URL before the credential. Percent-encoded ids are
+ * invalid.
  * @throws PortholeError `invalid_request`
  */
 export function checkBridgeId(): Step {
@@ -50,8 +50,7 @@ export function checkOrigin(
 
 /**
  * Which scheme a proxy in front was asked by is not known here, except for the host that people
- * reach by https: whoever is in between could be a page of its `http://`.
- */
+ * reach by https: a man in the middle could serve its `http://`. */
 function isOriginOf(origin: string, host: string | undefined, publicOrigin: string | undefined): boolean {
   if (host === undefined) return false;
   if (origin === `https://${host}`) return true;

@@ -3,7 +3,7 @@ import type { MessageSocket } from '#core/terminals/message-socket.ts';
 
 /**
  * What a function is invoked with: the fields of an API Gateway v2 (HTTP API) event that Porthole
- * reads, and, on the function host, the body as a stream that nobody has read yet.
+ * reads, and, on the function host, the body as an unread stream.
  */
 export interface HttpEvent {
   readonly rawPath: string;
@@ -34,7 +34,7 @@ export interface Handshake {
   check(): void;
 }
 
-/** An API Gateway v2 response whose body may also be a stream, on hosts that stream. */
+/** An API Gateway v2 response. On hosts that stream, the body may be a stream. */
 export interface HttpResponse {
   statusCode: number;
   headers: Record<string, string>;

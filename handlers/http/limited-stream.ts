@@ -23,7 +23,7 @@ export function limitedStream(
     objectMode: true,
     highWaterMark: AHEAD,
     read: () => void source.resume(),
-    // At once, and not on `close`: that would stop whoever drains the source meanwhile.
+    // At once, not on `close`: a consumer may still drain the source.
     destroy(error, done) {
       source.off('data', take);
       source.off('end', end);
@@ -44,7 +44,7 @@ export function limitedStream(
   source.once('close', () => {
     if (!source.readableEnded) fail();
   });
-  // It may fail before anybody reads; whoever does then hears of it.
+  // It may fail before the first read. A later reader receives the error.
   counted.on('error', () => undefined);
   return counted;
 }

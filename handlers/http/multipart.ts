@@ -152,14 +152,14 @@ export async function* multipartParts(
       const count = (seen[`${kind}s`] += 1);
       if (count > limits[`${kind}s`]) throw overLimit(`there are more than ${limits[`${kind}s`]} ${kind}s`);
       const content = Readable.from(bounded(contents, kind, part, limits[`${kind}Bytes`]));
-      // Whoever skips a part does not listen to it; that it failed is told here.
+      // A skipped part has no listener, so its failure is reported here.
       content.on('error', () => undefined);
       yield { ...part, stream: content };
       content.resume();
       await finished(content);
     }
   } finally {
-    // The rest is not read: what is left in the connection is whose that is.
+    // The rest stays unread; the connection's owner discards it.
     body.destroy();
     parser.destroy();
   }
@@ -195,7 +195,7 @@ function boundaryOf(headers: Readonly<Record<string, string | undefined>>): stri
   if (encoding !== undefined && encoding !== 'identity') {
     throw new PortholeError(
       'unsupported_media_type',
-      `The body must not be compressed, but its Content-Encoding is ${JSON.stringify(encoding.slice(0, 100))}: send it as it is.`,
+      `The body must not be compressed, but its Content-Encoding is ${JSON.stringify(encoding.slice(0, 100))}: send it uncompressed.`,
     );
   }
   const [, quoted, plain] = /;\s*boundary=(?:"([^"]+)"|([^\s;"]+))/i.exec(type) ?? [];

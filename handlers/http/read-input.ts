@@ -107,7 +107,7 @@ async function readJson(event: HttpEvent, route: Route): Promise<unknown> {
   if (encoding !== undefined && encoding !== 'identity') {
     throw new PortholeError(
       'unsupported_media_type',
-      `The body must not be compressed, but its Content-Encoding is ${JSON.stringify(encoding.slice(0, 100))}: send it as it is.`,
+      `The body must not be compressed, but its Content-Encoding is ${JSON.stringify(encoding.slice(0, 100))}: send it uncompressed.`,
     );
   }
   try {

@@ -18,7 +18,7 @@ export interface ErrorBody {
 }
 
 /**
- * `{error, code}` of a known error; anything else is a blank 500 whose cause stays in the log.
+ * `{error, code}` of a known error; anything else is a blank 500, and its cause stays in the log.
  * @param redact takes secrets out of messages, which repeat what was sent, and people paste keys
  * into the wrong field
  */
@@ -54,10 +54,7 @@ const BLANK = new PortholeError(
   'Something went wrong on our side. The log has the details under this request_id.',
 );
 
-/**
- * nginx's status for a client that went away before its answer: for logs and metrics, nobody is
- * there to read it.
- */
+/** nginx's status for a client that disconnected before the response. For logs and metrics. */
 const CLIENT_GONE = 499;
 
 /** What may well succeed in some seconds. */

@@ -45,8 +45,8 @@ function quality(ranges: readonly Range[], type: string): number {
 }
 
 /**
- * What every answer says to a browser unless it says otherwise itself: that it is nobody else's to
- * load, to frame or to keep, and nothing but what its type says. So no text of a sandbox, and no
+ * Default response headers: other origins cannot load or frame it, caches do not store it, and its
+ * type is not sniffed. So no text of a sandbox, and no
  * error that repeats one, can ever run as a page or a script of this origin.
  */
 const SAFE_HEADERS: Readonly<Record<string, string>> = {

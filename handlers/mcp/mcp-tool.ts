@@ -8,7 +8,7 @@ export interface ToolContext {
   readonly services: Services;
   /** Aborted when the client goes away or cancels. */
   readonly signal: AbortSignal;
-  /** Tells a client that wants to know how a long call stands; never fails. */
+  /** Reports progress of a long call. Never fails. */
   readonly progress: (progress: number, total: number, message: string) => void;
 }
 

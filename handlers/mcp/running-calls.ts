@@ -12,7 +12,7 @@ const running = new Map<string, Set<AbortController>>();
 
 /**
  * The tool calls that run in this process, so that `notifications/cancelled`, which comes as a
- * request of its own, ends the one that it names. The conversation is part of the
+ * separate request, ends the one that it names. The conversation is part of the
  * name, because clients with one key count their requests alike. Where two calls still have one
  * name, none is cancelled.
  */

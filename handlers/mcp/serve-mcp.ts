@@ -169,7 +169,7 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
         } as const;
         extra
           .sendNotification(notification)
-          .catch((error: unknown) => services.log.debug({ err: error }, 'progress not told'));
+          .catch((error: unknown) => services.log.debug({ err: error }, 'progress not sent'));
       },
     };
     try {

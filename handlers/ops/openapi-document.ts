@@ -51,7 +51,9 @@ const ErrorSchema: Json = {
   },
 };
 
-/** The OpenAPI 3.1 document of the routes, made from the very schemas that judge the requests. */
+/**
+ * The OpenAPI 3.1 document of the routes, generated from the schemas that validate the requests.
+ */
 export function openapiDocument(routes: readonly Route[], { secured }: { readonly secured: boolean }): Json {
   const components: Record<string, Json> = { Error: ErrorSchema };
   const paths: Record<string, Json> = {};
@@ -250,8 +252,7 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output', components: Record<
   for (const [id, definition] of Object.entries(relinked.$defs ?? {})) components[id] = withoutId(definition);
   const { $defs: _moved, ...own } = relinked;
   const id = z.globalRegistry.get(schema)?.id;
-  // One that stands among its own definitions has moved already, and is nothing but a reference to
-  // there.
+  // A schema among its own definitions was moved already; only a reference is left.
   if (id === undefined || own['$ref'] !== undefined) return own;
   components[id] = withoutId(own);
   return { $ref: `#/components/schemas/${id}` };

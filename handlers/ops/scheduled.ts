@@ -44,10 +44,7 @@ export async function runLifecyclePass(
   return report;
 }
 
-/**
- * What is told of a sandbox is for those who come back soon; a delegation or a session that has
- * expired is nothing to anybody. In milliseconds.
- */
+/** Retention of sandbox events, in milliseconds. Expired delegations and sessions have none. */
 const EVENTS_KEPT_MS = 86_400_000;
 const EXPIRED_KEPT_MS = 3_600_000;
 
@@ -75,8 +72,8 @@ export async function primePool(
 type ReaperServices = Pick<Services, 'records' | 'plane' | 'clock' | 'preview' | 'log'>;
 
 /**
- * The scheduled function that ends previews and questions whose time has come. Runs every minute;
- * two at once do no harm.
+ * The scheduled function that ends expired previews and approvals. Runs every minute. Concurrent
+ * runs are safe.
  */
 export async function reap(services: ReaperServices, signal?: AbortSignal): Promise<ReapReport> {
   // Neither waits for the other to succeed.
@@ -111,8 +108,8 @@ async function endPreviews(services: ReaperServices, signal: AbortSignal | undef
 type CleaningServices = Pick<Services, 'records' | 'provider' | 'clock' | 'place' | 'editor' | 'log'>;
 
 /**
- * The scheduled function that removes the editor's snapshots whose time is over, with their files.
- * Two at once do no harm.
+ * The scheduled function that removes expired editor snapshots and their files. Concurrent runs are
+ * safe.
  */
 export async function cleanEditorSnapshots(
   services: CleaningServices,

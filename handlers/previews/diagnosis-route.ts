@@ -22,7 +22,7 @@ const PortDiagnosisDto = z
   .object({
     port: z.number().int(),
     ready: z.boolean().describe('Whether a preview of the port shows the app'),
-    advice: z.string().describe('One sentence: how it stands, and what to do about it'),
+    advice: z.string().describe('One sentence: the state, and what to do next'),
     listener: ListenerDto.nullable(),
     http: z
       .object({

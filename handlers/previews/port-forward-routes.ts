@@ -67,7 +67,7 @@ export const PreviewDto = z
     started_at: z.iso.datetime(),
     preview_url: z.string().nullable(),
     previewUrl: z.string().nullable(),
-    keepalive_url: z.string().nullable().describe('Ping it about every 60 s while somebody watches'),
+    keepalive_url: z.string().nullable().describe('Ping it about every 60 s while the preview is open'),
     keepaliveUrl: z.string().nullable(),
     expires_at: z.iso.datetime().nullable().describe('When it ends unless it is kept alive'),
     max_until: z.iso.datetime().nullable().describe('When it ends whatever happens'),

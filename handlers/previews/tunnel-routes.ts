@@ -82,7 +82,7 @@ export const deleteTunnelRoute = defineRoute({
   path: '/v1/sandbox/{id}/tunnel/{port}',
   tag: 'Sandboxes',
   summary: 'Close a tunnel',
-  description: 'Also where there is none. The next tunnel of the port has another URL.',
+  description: 'Succeeds if the tunnel does not exist. The next tunnel of the port has another URL.',
   access: 'caller',
   bridge: true,
   params: TunnelPath,

@@ -57,12 +57,12 @@ function execEvents(
       heartbeat.refresh();
       if (!events.push(outputFrame(event, chunk))) outputs.forEach((each) => each.pause());
     });
-    // A lost connection also rejects the exit code, which is where it is told.
+    // A lost connection also rejects the exit code, which reports it.
     output.on('error', () => undefined);
   };
   forward('stdout', process.stdout);
   forward('stderr', process.stderr);
-  // The end may be known before the last output has been read; it is told after it.
+  // The end may be known before the last output has been read; it is sent after it.
   const drained = Promise.allSettled(outputs.map((output) => finished(output)));
   void Promise.all([lastFrames(command, timeoutMs, atExit), drained]).then(([frames]) => {
     clearInterval(heartbeat);

@@ -82,7 +82,7 @@ async function* frames(source: AsyncIterable<OutputEvent>, stopping: AbortSignal
   } catch (error) {
     yield errorFrame(error);
   } finally {
-    // A read that is under way ends with the request's signal, and its failure interests nobody.
+    // A pending read ends with the request's signal; its failure is ignored.
     next?.catch(() => undefined);
     void events.return?.().catch(() => undefined);
   }

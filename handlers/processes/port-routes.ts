@@ -11,7 +11,7 @@ export const listPortsRoute = defineRoute({
   path: '/v1/sandbox/{id}/ports',
   tag: 'Ports',
   summary: 'List the ports that listen',
-  description: '`server` and `process_id` say whose it is, where it is known.',
+  description: '`server` and `process_id` name the owner of the port, if known.',
   access: 'caller',
   agents: true,
   delegates: { scope: 'exec', enforces: 'commands' },

@@ -160,7 +160,7 @@ export const deleteServerRoute = defineRoute({
 export const startServerRoute = changeRoute(
   'start',
   'Start a server',
-  'One that runs stays as it is. A stopped sandbox is resumed.',
+  'A running server is not restarted. A stopped sandbox is resumed.',
 );
 export const stopServerRoute = changeRoute(
   'stop',

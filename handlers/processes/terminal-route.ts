@@ -26,7 +26,7 @@ const Query = z.object({
   session: z
     .string()
     .optional()
-    .describe('Session whose terminal it is; the header `Session-Id` comes before it')
+    .describe('Session of the terminal; the header `Session-Id` takes precedence')
     .meta({ example: 'session-1' }),
 });
 
@@ -66,8 +66,7 @@ export const ptyTerminalRoute = defineRoute({
       .catch((error: unknown) => {
         throw failed(error);
       });
-    // A person who looks at it wants it. An agent would keep itself alive; who was lent it does not
-    // say that its client is still there.
+    // Only a person's terminal keeps the sandbox alive, not an agent's or a delegate's.
     const watch = () => (caller.kind !== 'person' ? () => undefined : sendHeartbeats(services, sandbox));
     return {
       statusCode: 101,
@@ -77,7 +76,7 @@ export const ptyTerminalRoute = defineRoute({
   },
 });
 
-/** In the bridge's words, where the sandbox could not be reached or nobody foresaw it. */
+/** The bridge's message, for an unreachable sandbox or an unexpected error. */
 function failed(error: unknown): unknown {
   if (error instanceof PortholeError && error.code !== 'exec_transport_error') return error;
   const why = error instanceof PortholeError ? error.message : 'it could not be started';

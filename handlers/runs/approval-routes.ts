@@ -96,12 +96,12 @@ const WaitingApprovalDto = z
     display_id: z.string().describe('What people call it among each other'),
     run_id: z.string(),
     run_title: z.string().nullable(),
-    owner: z.string().describe('The user whose run it is'),
+    owner: z.string().describe('The owner of the run'),
     tool: z.string(),
     arguments: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
     message: z.string().describe('What the agent asks'),
     requested_at: z.iso.datetime(),
-    expires_at: z.iso.datetime().describe('Until then somebody may decide'),
+    expires_at: z.iso.datetime().describe('Deadline for the decision'),
   })
   .meta({ id: 'WaitingApproval' });
 

@@ -26,7 +26,7 @@ export const deletePolicyRoute = defineRoute({
 const PolicyDto = z
   .object({
     policy_id: z.string().describe('`pol_` + ULID'),
-    owner: z.string().describe('The user whose runs it covers'),
+    owner: z.string().describe('The owner of the runs that it covers'),
     tool: z.string(),
     scope: z.enum(['port', 'run', 'always']),
     run_id: z.string().nullable().describe('The one run that it covers; null: all'),

@@ -62,7 +62,7 @@ export const followTimelineRoute = defineRoute({
   tag: 'Runs',
   summary: "Follow a run's timeline",
   description:
-    'Server-sent events: every event of the timeline, then each new one as it happens. `id` and `event` are the `id` and `type` of the event that stands, whole, in `data`. ' +
+    'Server-sent events: every event of the timeline, then each new one as it happens. `id` and `event` are the `id` and `type` of the event in `data`. ' +
     'The header `Last-Event-ID` resumes without a gap or a repeat. A comment comes every 15 seconds in which nothing else does. The stream ends after an hour, and for the ' +
     "run's agent with its run: come back with `Last-Event-ID`.",
   access: 'caller',

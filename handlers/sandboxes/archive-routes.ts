@@ -49,7 +49,7 @@ export const deleteArchiveRoute = defineRoute({
     const person = requirePerson(caller, 'delete archives');
     const archive = await records.archives.get(id);
     if (archive === undefined || !mayDeleteArchive(person, archive)) throw archiveNotFound(id);
-    // The files first: what a crash leaves is found by whoever deletes it again.
+    // Files first: after a crash, the record remains and the deletion can be retried.
     await archives?.store.remove(archive.key);
     await records.archives.remove(id);
     return { statusCode: 204, headers: {} };

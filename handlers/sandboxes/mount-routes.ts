@@ -6,7 +6,7 @@ import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
 import { SandboxPath } from './sandbox-path.ts';
 
-/** For the document; the rules judge the body, in the order and the words of the bridge. */
+/** For the document; the rules validate the body, with the bridge's order and messages. */
 const MountBucketBody = z.unknown().meta({
   id: 'MountBucketRequest',
   type: 'object',
@@ -63,7 +63,7 @@ export const mountBucketRoute = defineRoute({
   },
 });
 
-/** For the document; the rules judge the body. */
+/** For the document; the rules validate the body. */
 const Body = z.unknown().meta({
   id: 'UnmountBucketRequest',
   type: 'object',

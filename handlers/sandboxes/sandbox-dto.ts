@@ -55,7 +55,7 @@ export const SandboxDto = z
   .object({
     id: z.string(),
     state: z.enum(['creating', 'running', 'stopped', 'destroyed']).describe('As it was seen last'),
-    desired_state: z.enum(['running', 'stopped', 'destroyed']).describe('As somebody wants it'),
+    desired_state: z.enum(['running', 'stopped', 'destroyed']).describe('The requested state'),
     owner: z.string().describe('The user who made it'),
     image: z.string().nullable().describe('null: the default'),
     name: z.string().nullable(),
@@ -107,7 +107,7 @@ export function toSandboxDto(sandbox: SandboxRecord, defaultSize: SandboxSize): 
   };
 }
 
-const enforcedBy = z.string().nullable().describe('null: nothing holds it to that');
+const enforcedBy = z.string().nullable().describe('null: not enforced');
 const limit = z.object({ value: z.number(), enforced_by: enforcedBy });
 
 /** A sandbox with what holds it to its limits. */
@@ -127,7 +127,7 @@ export const SandboxDetailDto = SandboxDto.extend({
     .meta({ id: 'SandboxLimits' }),
   env_names: z
     .array(z.string())
-    .describe('What it was given at creation; the values are told to nobody but its commands'),
+    .describe('Names given at creation. The values are visible only to commands in the sandbox'),
 }).meta({ id: 'SandboxDetail' });
 
 export async function toSandboxDetailDto(

@@ -24,7 +24,7 @@ export const followSandboxRoute = defineRoute({
   summary: 'Follow what happens in a sandbox',
   description:
     'Server-sent events, each `event: sandbox`: first `{"type": "connected", "sandbox_id"}`, then, with an `id` and an `at`, `file_written` and `file_deleted` (`path`), `exec` (`command`, without credentials of Porthole, and `exit_code`), `stopped`, `resumed`, `preview_opened` (`target_port`), `port_listening` and `port_closed` (`port`), `server` (`server`, `state`, `reason`), `process_started` (`process_id`, `name`, `command`, `started_by`) and `process_exited` (also `exit_code`, `signal`, `reason`, `duration_ms`). ' +
-    'All but the last four only for what goes through Porthole, whoever did it. The header `Last-Event-ID` goes on after what is known; the last 1,000 of a day are kept. A comment comes every 15 seconds in which nothing else does. The stream ends after an hour.',
+    'All but the last four cover only actions through Porthole, by any caller. The header `Last-Event-ID` goes on after what is known; the last 1,000 of a day are kept. A comment comes every 15 seconds in which nothing else does. The stream ends after an hour.',
   access: 'caller',
   class: 'stream',
   delegates: { scope: 'fs:read' },
@@ -50,7 +50,7 @@ async function* frames(
   following: EventStreamOptions,
   caller: Caller,
 ): AsyncGenerator<string, void> {
-  // Who was lent it does not say that its client is still there.
+  // A delegate's requests are not heartbeats of the owner.
   const rest = caller.kind === 'person' ? sendHeartbeats(services, sandbox) : () => undefined;
   try {
     yield FIRST_FRAME;

@@ -44,7 +44,7 @@ const Body = z
       .nullish()
       .describe('Id of an archive of yours, see `GET /api/archives`: a new sandbox begins with its files'),
     env: Environment.nullish().describe(
-      'For every command that is run in it and every terminal; told to nobody else. At most 64 variables, 64 KiB together',
+      'For every command and terminal in the sandbox. The values are never returned. At most 64 variables, 64 KiB together',
     ),
   })
   .meta({ id: 'CreateSandboxRequest' });
@@ -56,7 +56,7 @@ const Made = z
       .string()
       .optional()
       .describe(
-        'Good for the files, commands and terminals of this sandbox, and nothing else. Told here alone, and only when the sandbox is new',
+        'Valid for the files, commands and terminals of this sandbox only. Shown once, when the sandbox is created',
       ),
   })
   .meta({ id: 'MadeSandbox' });

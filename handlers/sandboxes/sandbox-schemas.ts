@@ -16,8 +16,8 @@ export const SandboxName = z
   );
 
 /**
- * What no database keeps as it is: a NUL, and half of a character (a lone surrogate). PostgreSQL
- * reads no JSON with either, and so none of the rows beside it.
+ * Rejects NUL and lone surrogates: PostgreSQL cannot read JSON with either, and a query over such a
+ * row fails.
  */
 function isKept(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');

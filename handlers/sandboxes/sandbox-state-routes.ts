@@ -16,7 +16,7 @@ export const deleteSandboxRoute = defineRoute({
   path: '/v1/sandbox/{id}',
   tag: 'Sandboxes',
   summary: 'Destroy a sandbox and its files',
-  description: 'Also where there is none. Used again, the id names a fresh one.',
+  description: 'Succeeds if the sandbox does not exist. Reusing the id creates a new sandbox.',
   access: 'caller',
   bridge: true,
   params: SandboxPath,
@@ -101,7 +101,7 @@ export const stopSandboxRoute = defineRoute({
   },
 });
 
-/** The same socket, whose end `closed` is told as well. */
+/** The same socket; `closed` is also called when it ends. */
 export function withClosing(socket: MessageSocket, closed: () => void): MessageSocket {
   return {
     listen: (listeners) =>

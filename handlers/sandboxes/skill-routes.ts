@@ -64,10 +64,7 @@ function toSkillDetailDto(skill: SkillRecord): z.infer<typeof SkillDetailDto> {
   };
 }
 
-/**
- * Whose skill is put or deleted: the caller's own, or everybody's, which is null. @throws
- * PortholeError `forbidden`
- */
+/** Owner of the skill: the caller, or null for shared skills. @throws PortholeError `forbidden` */
 function skillOwner(caller: Caller, isShared: boolean, action: string): Owner | null {
   const person = requirePerson(caller, `${action} skills`);
   if (!isShared) return ownerOf(person);
@@ -84,7 +81,7 @@ export const deleteSkillRoute = defineRoute({
   path: '/api/skills/{name}',
   tag: 'Skills',
   summary: 'Delete a skill',
-  description: 'Sandboxes that have it keep it as it is.',
+  description: 'Sandboxes that have the skill keep it.',
   access: 'caller',
   params: SkillPath,
   query: z.object({ shared: Shared.describe("Whether everybody's is meant; for admins") }),
@@ -173,7 +170,7 @@ export const putSkillRoute = defineRoute({
   tag: 'Skills',
   summary: 'Add a skill, or replace it',
   description:
-    "A tar, plain or compressed by gzip, of the skill's folder, with SKILL.md at its root (agentskills.io): at most 8 MiB as it is sent, 32 MiB and 1,000 files unpacked. Sandboxes that have it get the new one when they are resumed.",
+    "A tar, plain or compressed by gzip, of the skill's folder, with SKILL.md at its root (agentskills.io): at most 8 MiB sent, 32 MiB and 1,000 files unpacked. Sandboxes that have it get the new one when they are resumed.",
   access: 'caller',
   class: 'heavy',
   params: SkillPath,

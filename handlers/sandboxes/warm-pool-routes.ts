@@ -5,7 +5,7 @@ import { defineRoute, json } from '../route.ts';
 
 const PoolStats = z
   .object({
-    warm: z.int().min(0).describe('Ready, and nobody’s yet'),
+    warm: z.int().min(0).describe('Ready and unassigned'),
     assigned: z.int().min(0).describe('In use'),
     total: z.int().min(0).describe('`warm` and `assigned` together'),
     config: z.object({
@@ -72,7 +72,7 @@ export const shutdownPrewarmedRoute = defineRoute({
   method: 'POST',
   path: '/v1/pool/shutdown-prewarmed',
   tag: 'Pool',
-  summary: 'Remove the sandboxes that nobody uses',
+  summary: 'Remove unassigned warm sandboxes',
   description: 'Those in use stay. No more are kept ready until the pool is primed again. For admins.',
   access: 'caller',
   bridge: true,

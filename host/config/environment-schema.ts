@@ -319,7 +319,7 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_API_KEYS: json(ApiKeys).optional().describe('Keys of people, JSON {key: {user, org, admin?}}'),
   OIDC_ISSUER: httpUrl
     .optional()
-    .describe('OpenID Connect issuer whose bearer tokens are accepted; needs OIDC_AUDIENCE'),
+    .describe('OpenID Connect issuer of accepted bearer tokens; needs OIDC_AUDIENCE'),
   OIDC_AUDIENCE: text.optional().describe('The audience those tokens must name'),
   OIDC_ORG_CLAIM: text.default('org').describe('The claim that names the org'),
   OIDC_ADMIN_CLAIM: text.default('admin').describe('The claim that is true for admins'),

@@ -135,7 +135,7 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
     expect(await violations(page)).toEqual([]);
     await paste(schema, '{"type": "objct"}');
     await page.getByRole('tab', { name: 'Instructions' }).click();
-    await paste(page.getByRole('textbox', { name: 'Instructions for whoever' }), 'Give it *anything*.');
+    await paste(page.getByRole('textbox', { name: 'Instructions' }), 'Give it *anything*.');
     await page.keyboard.press('ControlOrMeta+s');
     // The server's own judgement, at the field that it is of.
     await page.getByRole('tab', { name: 'Input schema has a problem' }).waitFor();

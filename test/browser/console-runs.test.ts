@@ -227,7 +227,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await card(port, other).waitFor();
       await decide(card(), 'Deny');
       await card(port, other).waitFor({ state: 'detached' });
-      await other.locator('.notice').getByText(`The request for port ${port} no longer waits`).waitFor();
+      await other.locator('.notice').getByText(`The request for port ${port} is closed`).waitFor();
       expect((await asking).status).toBe(403);
       await other.close();
     });
@@ -247,7 +247,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await card().waitFor({ state: 'detached' });
       const said = await page.locator('.notice').textContent();
       expect(said).toMatch(
-        /^(This was already decided, in another window|The request for port \d+ no longer waits)/,
+        /^(This was already decided, in another window|The request for port \d+ is closed)/,
       );
       expect((await asking).status).toBe(403);
     });
@@ -264,7 +264,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       leaving.abort();
       await expect(asking).rejects.toThrow();
       await card().waitFor({ state: 'detached' });
-      await page.locator('.notice').getByText('its agent has left').waitFor();
+      await page.locator('.notice').getByText('the agent withdrew it').waitFor();
     });
 
     test('counts down, and goes when its time is over though the server should be away', async () => {
@@ -282,7 +282,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await page.clock.fastForward(61_000);
       await page.clock.runFor(2_000);
       await card().waitFor({ state: 'detached' });
-      await page.locator('.notice').getByText('nobody decided in time').waitFor();
+      await page.locator('.notice').getByText('has timed out').waitFor();
       await context.setOffline(false);
       const [{ request_id } = { request_id: '' }] = await waiting();
       await porthole.call('POST', `/api/runs/${run.run_id}/tool-approvals`, {
@@ -524,7 +524,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await open(3107);
       await page.route('**/keepalive', (route) => route.abort());
       await go();
-      await preview(3107).getByText('It is not kept alive: Porthole cannot be reached').waitFor();
+      await preview(3107).getByText('It is not kept alive: Can’t reach Porthole').waitFor();
       expect(await violations(page)).toEqual([]);
     });
 

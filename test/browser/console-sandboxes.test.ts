@@ -164,7 +164,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
         }
       }`);
       await blocked.goto(page.url());
-      await blocked.getByText('No WebSocket gets through').waitFor();
+      await blocked.getByText('WebSockets are blocked').waitFor();
       await blocked.close();
     });
 
@@ -488,7 +488,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       await put('dos.txt', 'of an agent');
       await page.keyboard.type('and ');
       await page.getByRole('button', { name: 'Save' }).click();
-      await page.getByText('It was changed meanwhile').waitFor();
+      await page.getByText('The file changed in the meantime').waitFor();
       expect(await violations(page)).toEqual([]);
       await expect(file('dos.txt')).resolves.toBe('of an agent');
       await page.getByRole('button', { name: 'Overwrite it' }).click();
@@ -698,7 +698,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       await page.getByRole('button', { name: 'Resume second' }).click();
       await row('second').getByText('running').waitFor();
       await page.getByRole('button', { name: 'Delete second' }).click();
-      await page.getByText('Lost with it: its files').waitFor();
+      await page.getByText('This also deletes its files').waitFor();
       expect(await violations(page)).toEqual([]);
       await page.getByRole('button', { name: 'Delete it' }).click();
       await row('second').waitFor({ state: 'detached' });
@@ -725,11 +725,11 @@ suite('sandboxes in the console, in a real browser', missing, () => {
     test('says that Porthole cannot be reached, and goes on once it can', async () => {
       await page.route('**/v1/sandbox?*', (route) => route.abort());
       await page.goto(`${way.url}/sandboxes`);
-      await page.getByText('Porthole cannot be reached right now').waitFor();
+      await page.getByText('Can’t reach Porthole').waitFor();
       await page.unroute('**/v1/sandbox?*');
       await page.getByRole('button', { name: 'Try again' }).click();
       await row('bench').waitFor();
-      await page.getByText('Porthole cannot be reached right now').waitFor({ state: 'detached' });
+      await page.getByText('Can’t reach Porthole').waitFor({ state: 'detached' });
     });
 
     test('goes beyond one page of the API', async () => {
@@ -763,17 +763,17 @@ suite('sandboxes in the console, in a real browser', missing, () => {
         body: { scopes: ['fs:read'], label: 'a reviewer' },
       });
       await page.goto(`${way.url}/sandboxes/${id}?tab=details`);
-      await page.getByText('(nothing holds it to that)').first().waitFor();
+      await page.getByText('(not enforced on this machine)').first().waitFor();
       await page.getByRole('cell', { name: 'read files' }).waitFor();
       expect(await violations(page)).toEqual([]);
       await page.getByRole('button', { name: 'Revoke what a reviewer may' }).click();
       await page.getByRole('button', { name: 'Revoke it' }).click();
-      await page.getByText('Nothing of it is lent to anybody.').waitFor();
+      await page.getByText('Not shared with anyone.').waitFor();
     });
 
     test('lists its servers and processes as they come and go', async () => {
       await page.goto(`${way.url}/sandboxes/${id}?tab=details`);
-      await page.getByRole('heading', { name: 'Lent' }).waitFor();
+      await page.getByRole('heading', { name: 'Shared' }).waitFor();
       const body = { argv: ['sleep', '600'], name: 'long' };
       const started = await porthole.call('POST', `/v1/sandbox/${id}/processes`, { body });
       await porthole.call('PUT', `/v1/sandbox/${id}/servers/web`, { body: { argv: ['sleep', '601'] } });

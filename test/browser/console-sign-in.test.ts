@@ -96,8 +96,8 @@ suite('signing in to the console, over https in a real browser', chromiumMissing
     });
 
     test.each<[string, Record<string, string>, string]>([
-      ['a person who is refused there', { error: 'access_denied' }, 'did not let you in, or you turned back'],
-      ['one whom it tells of an error', { error: 'server_error' }, 'reports an error of its own'],
+      ['a person who is refused there', { error: 'access_denied' }, 'refused the sign-in, or you cancelled it'],
+      ['one whom it tells of an error', { error: 'server_error' }, 'reports an error'],
       [
         'one who comes from somebody else',
         { code: 'x', iss: 'https://evil.test' },
@@ -108,7 +108,7 @@ suite('signing in to the console, over https in a real browser', chromiumMissing
         { code: 'x', state: 'another' },
         'belongs to another sign-in',
       ],
-      ['one with a code that it does not know', { code: 'made-up' }, 'was not good here'],
+      ['one with a code that it does not know', { code: 'made-up' }, 'isn’t valid'],
     ])('tells %s why, on the page that was asked for', async (_name, answer, words) => {
       issuer.vouchFor({}, answer);
       await page.goto(`${url}/tools`);

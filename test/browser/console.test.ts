@@ -152,7 +152,7 @@ suite('the console, in a real browser', chromiumMissing, () => {
     await other.goto(`${secured.host.url}/sandboxes`);
     await other.getByLabel('API key').fill('not-the-key-of-anybody');
     await other.getByRole('button', { name: 'Sign in' }).click();
-    await other.getByText('The key is not good here').waitFor();
+    await other.getByText("That key isn't valid").waitFor();
     expect(await violations(other)).toEqual([]);
     await other.getByLabel('API key').fill(KEY);
     await other.getByRole('button', { name: 'Sign in' }).click();

@@ -338,7 +338,7 @@ describe('the command line', () => {
     expect(bad).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'porthole: Unauthorized: PORTHOLE_API_KEY is not good here, or not any more.\n',
+      stderr: 'porthole: Unauthorized: PORTHOLE_API_KEY is invalid or expired.\n',
     });
     const away = await porthole(['list', '--json'], { PORTHOLE_URL: 'http://127.0.0.1:9' });
     expect(JSON.parse(away.stderr)).toMatchObject({

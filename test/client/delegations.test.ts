@@ -81,7 +81,7 @@ describe('what the client lends', () => {
     });
     await expect(
       connectFromConfig(delegation.sandboxConfig(), { allowedUrl: url, serverKey: BOB }),
-    ).rejects.toThrow('org must be given with serverKey');
+    ).rejects.toThrow('org is required with serverKey');
   });
 });
 

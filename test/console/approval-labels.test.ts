@@ -35,8 +35,8 @@ describe('the words of a request', () => {
   });
 
   test('say what would follow, or what the agent says, cut', () => {
-    expect(consequenceOf(ASKED)).toBe('Whoever has its link sees what listens there.');
-    expect(consequenceOf(ROTATE)).toContain('Its present link ends.');
+    expect(consequenceOf(ASKED)).toBe('Anyone with the link can see the app.');
+    expect(consequenceOf(ROTATE)).toContain('The current link ends.');
     expect(consequenceOf(OTHER)).toBe(`It says: “${'x'.repeat(299)}…”`);
   });
 
@@ -48,9 +48,9 @@ describe('the words of a request', () => {
 
   test('say how it ended where nobody here decided', () => {
     const expiry = Date.parse(ASKED.expires_at);
-    expect(endedLabel(ASKED, expiry)).toBe('The request for port 3000 has ended: nobody decided in time.');
+    expect(endedLabel(ASKED, expiry)).toBe('The request for port 3000 has timed out.');
     expect(endedLabel(OTHER, expiry - 1)).toBe(
-      'A request no longer waits: somebody decided elsewhere, or its agent has left.',
+      'A request is closed: it was decided elsewhere, or the agent withdrew it.',
     );
   });
 

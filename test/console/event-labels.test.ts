@@ -15,13 +15,13 @@ test.each([
   [
     'preview.kept',
     { target_port: 3000, by: 'traffic' },
-    'Preview kept alive: port 3000, as somebody used it',
+    'Preview kept alive: port 3000, because it was used',
   ],
   ['preview.stopped', { target_port: 3000, by: 'owner' }, 'Preview stopped: port 3000, by the owner'],
   [
     'preview.reaped',
     { target_port: 3000, reason: 'idle' },
-    'Preview ended: port 3000, nobody looked at it for long',
+    'Preview ended: port 3000, idle for too long',
   ],
   [
     'preview.reaped',
@@ -44,7 +44,7 @@ test.each([
     { target_port: 3000, source: 'person', scope: 'once', decided_by: 'bob', reason: 'not\u202e now\n' },
     'Denied: port 3000, by bob, “not now”',
   ],
-  ['tool.timed_out', { tool: 'other' }, 'Nobody decided in time: other'],
+  ['tool.timed_out', { tool: 'other' }, 'Approval timed out: other'],
   ['tool.withdrawn', { target_port: 3000 }, 'Request withdrawn: port 3000'],
 ] as const)('%s %j is told in words', (type, data, notice) => {
   expect(words(type, data)).toBe(notice);

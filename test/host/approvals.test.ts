@@ -52,7 +52,7 @@ describe('a preview that the agent asks for', () => {
       display_id: id.slice(-8),
       tool: 'start_preview',
       target_port: 3000,
-      message: 'Open a live preview of port 3000? Whoever has its URL sees what listens there.',
+      message: 'Open a live preview of port 3000? Anyone with the URL can see the app.',
       expires_at: new Date(clock.now().getTime() + 300_000).toISOString(),
     });
     const decided = await answer(id, 'approve');

@@ -16,7 +16,12 @@ export const createCommand: CommandSpec = {
     },
     session: { type: 'string', value: 'KEY', help: 'the same key gives the same sandbox' },
     network: { type: 'boolean', help: 'let it reach the internet' },
-    env: { type: 'string', multiple: true, value: 'NAME[=VALUE]', help: 'without a value: as it is here' },
+    env: {
+      type: 'string',
+      multiple: true,
+      value: 'NAME[=VALUE]',
+      help: 'without a value: copied from this shell',
+    },
     cpu: { type: 'string', value: 'CORES', help: 'e.g. 0.5' },
     memory: { type: 'string', value: 'MB', help: 'of memory' },
     disk: { type: 'string', value: 'MB', help: 'of disk' },

@@ -7,9 +7,9 @@ const SCOPES = ['fs:read', 'fs:write', 'exec'] as const satisfies readonly Scope
 export const delegateCommand: CommandSpec = {
   name: 'delegate',
   usage: '<sandbox>',
-  summary: 'lend a part of a sandbox, and print the configuration for whoever gets it',
+  summary: 'share part of a sandbox, and print the configuration for the delegate',
   details:
-    'What is printed on stdout holds the credential: whoever has it may do what you lend. It is the part of a run that names the sandbox, {"configurable": {"sandbox": …}}.',
+    'The output on stdout contains the credential: anyone who has it can use what you share. It is the part of a run that names the sandbox, {"configurable": {"sandbox": …}}.',
   options: {
     scope: {
       type: 'string',
@@ -33,7 +33,7 @@ export const delegateCommand: CommandSpec = {
   },
   examples: [
     ['porthole delegate try --scope fs:read --scope exec --command python3 --ttl 30m', 'some of it'],
-    ['porthole delegate try --list', 'what is lent'],
+    ['porthole delegate try --list', 'list delegations'],
   ],
   positionals: [1, 1],
   async run({ given, porthole, signal, print, note }) {

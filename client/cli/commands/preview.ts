@@ -8,7 +8,7 @@ export const previewCommand: CommandSpec = {
   name: 'preview',
   usage: '<sandbox|run> <port>',
   summary: 'open a live preview of a port, print its URL, and keep it alive',
-  details: 'It is kept alive until Ctrl-C, and ends some time after. Whoever has the URL sees the app.',
+  details: 'Stays alive until Ctrl-C and ends some time after. Anyone with the URL can see the app.',
   options: {
     once: { type: 'boolean', help: 'print the URL, and do not stay' },
     rotate: { type: 'boolean', help: 'end the present URL, and open a new one' },

@@ -10,7 +10,7 @@ export const shellCommand: CommandSpec = {
   usage: '<sandbox>',
   summary: 'open a terminal in a sandbox',
   details:
-    'It ends with its shell, whose exit code is yours. With --session it stays when you are cut off, and you come back to it, and to what it showed.',
+    'Exits with the exit code of its shell. With --session it stays when you are cut off, and you come back to it, and to what it showed.',
   options: {
     session: { type: 'string', value: 'ID', help: 'the terminal of that session' },
     shell: { type: 'string', value: 'PROGRAM', help: 'default bash' },

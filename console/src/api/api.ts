@@ -350,7 +350,7 @@ export interface Api {
        */
       shell?: string;
       /**
-       * Session whose terminal it is; the header `Session-Id` comes before it
+       * Session of the terminal; the header `Session-Id` takes precedence
        */
       session?: string;
     };
@@ -1563,7 +1563,7 @@ export interface StartedPortForwardSession {
   preview_url: string | null;
   previewUrl: string | null;
   /**
-   * Ping it about every 60 s while somebody watches
+   * Ping it about every 60 s while the preview is open
    */
   keepalive_url: string | null;
   keepaliveUrl: string | null;
@@ -1611,7 +1611,7 @@ export interface PortForwardSession {
   preview_url: string | null;
   previewUrl: string | null;
   /**
-   * Ping it about every 60 s while somebody watches
+   * Ping it about every 60 s while the preview is open
    */
   keepalive_url: string | null;
   keepaliveUrl: string | null;
@@ -1679,7 +1679,7 @@ export interface PortDiagnosis {
    */
   ready: boolean;
   /**
-   * One sentence: how it stands, and what to do about it
+   * One sentence: the state, and what to do next
    */
   advice: string;
   listener: Listener | null;
@@ -1753,7 +1753,7 @@ export interface WaitingApproval {
   run_id: string;
   run_title: string | null;
   /**
-   * The user whose run it is
+   * The owner of the run
    */
   owner: string;
   tool: string;
@@ -1766,7 +1766,7 @@ export interface WaitingApproval {
   message: string;
   requested_at: string;
   /**
-   * Until then somebody may decide
+   * Deadline for the decision
    */
   expires_at: string;
 }
@@ -1780,7 +1780,7 @@ export interface ApprovalPolicy {
    */
   policy_id: string;
   /**
-   * The user whose runs it covers
+   * The owner of the runs that it covers
    */
   owner: string;
   tool: string;
@@ -1852,7 +1852,7 @@ export interface CreateSandboxRequest {
    */
   from_archive?: string | null;
   /**
-   * For every command that is run in it and every terminal; told to nobody else. At most 64 variables, 64 KiB together
+   * For every command and terminal in the sandbox. The values are never returned. At most 64 variables, 64 KiB together
    */
   env?: {
     [k: string]: string;
@@ -1875,7 +1875,7 @@ export interface SandboxResourcesRequest {
 export interface MadeSandbox {
   id: string;
   /**
-   * Good for the files, commands and terminals of this sandbox, and nothing else. Told here alone, and only when the sandbox is new
+   * Valid for the files, commands and terminals of this sandbox only. Shown once, when the sandbox is created
    */
   sandbox_token?: string;
 }
@@ -1890,7 +1890,7 @@ export interface Sandbox {
    */
   state: 'creating' | 'running' | 'stopped' | 'destroyed';
   /**
-   * As somebody wants it
+   * The requested state
    */
   desired_state: 'running' | 'stopped' | 'destroyed';
   /**
@@ -1962,7 +1962,7 @@ export interface SandboxDetail {
    */
   state: 'creating' | 'running' | 'stopped' | 'destroyed';
   /**
-   * As somebody wants it
+   * The requested state
    */
   desired_state: 'running' | 'stopped' | 'destroyed';
   /**
@@ -2011,7 +2011,7 @@ export interface SandboxDetail {
   expires_at: string | null;
   limits: SandboxLimits;
   /**
-   * What it was given at creation; the values are told to nobody but its commands
+   * Names given at creation. The values are visible only to commands in the sandbox
    */
   env_names: string[];
 }
@@ -2019,28 +2019,28 @@ export interface SandboxLimits {
   cpu: {
     value: number;
     /**
-     * null: nothing holds it to that
+     * null: not enforced
      */
     enforced_by: string | null;
   };
   memory_mb: {
     value: number;
     /**
-     * null: nothing holds it to that
+     * null: not enforced
      */
     enforced_by: string | null;
   };
   disk_mb: {
     value: number;
     /**
-     * null: nothing holds it to that
+     * null: not enforced
      */
     enforced_by: string | null;
   };
   network: {
     value: 'off' | 'packages' | 'allowlist' | 'open';
     /**
-     * null: nothing holds it to that
+     * null: not enforced
      */
     enforced_by: string | null;
   };
@@ -2049,7 +2049,7 @@ export interface SandboxLimits {
    */
   processes: {
     /**
-     * null: nothing holds it to that
+     * null: not enforced
      */
     enforced_by: string | null;
   };
@@ -2058,7 +2058,7 @@ export interface SandboxLimits {
    */
   system_calls: {
     /**
-     * null: nothing holds it to that
+     * null: not enforced
      */
     enforced_by: string | null;
   };
@@ -2751,7 +2751,7 @@ export interface DelegateRequest {
 }
 export interface DelegatedCredential {
   /**
-   * The credential of the delegate. It is told here alone: keep it safe
+   * Credential of the delegate. Shown only once: store it securely
    */
   token: string;
   delegation_id: string;
@@ -2778,7 +2778,7 @@ export interface Delegation {
 }
 export interface SandboxToken {
   /**
-   * It is told here alone: keep it safe
+   * Shown only once: store it securely
    */
   sandbox_token: string;
 }
@@ -2808,7 +2808,7 @@ export interface SandboxValidation {
    */
   exists: boolean;
   /**
-   * Whether the credential is good for it
+   * Whether the credential is valid for the sandbox
    */
   valid: boolean;
   /**
@@ -2989,7 +2989,7 @@ export interface SaveToolDraftRequest {
 }
 export interface TakeDraftLockRequest {
   /**
-   * Also an active one: your own, whose token you have lost; as an admin anybody’s
+   * Take over an active lock: your own if you lost its token, or any lock as an admin
    */
   take_over?: boolean;
 }
@@ -3019,7 +3019,7 @@ export interface ToolRun {
    */
   action_id: string | null;
   /**
-   * The run whose action it is
+   * The run that the action belongs to
    */
   parent_run_id: string | null;
   status: 'running' | 'succeeded' | 'failed';
@@ -3083,7 +3083,7 @@ export interface ToolRunSummary {
    */
   action_id: string | null;
   /**
-   * The run whose action it is
+   * The run that the action belongs to
    */
   parent_run_id: string | null;
   status: 'running' | 'succeeded' | 'failed';
@@ -3133,7 +3133,7 @@ export interface Archive {
 }
 export interface PoolStats {
   /**
-   * Ready, and nobody’s yet
+   * Ready and unassigned
    */
   warm: number;
   /**

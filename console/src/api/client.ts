@@ -44,8 +44,8 @@ export function onSignedOut(listener: () => void): void {
 }
 
 /**
- * A segment that stays one: `..`, however it is encoded, would lead a link that somebody made up to
- * another route. Encoded twice it names what is not there.
+ * A segment that stays one: `..`, in any encoding, would point a crafted link to another route.
+ * Encoded twice it names what is not there.
  */
 function segment(text: string): string {
   return /^\.{1,2}$/.test(text) ? text.replaceAll('.', '%252e') : encodeURIComponent(text);
@@ -86,8 +86,7 @@ export async function request(address: string, init: RequestInit = {}): Promise<
 }
 
 /**
- * What a refusing answer says. What stands in front of the server has words of its own, which are
- * for nobody.
+ * What a refusing answer says. Pages of proxies are not shown.
  */
 export function refusal(status: number, body: string): ApiError {
   const { error, code, ...details } = parsed(body);

@@ -23,7 +23,7 @@ export interface ApprovalCardProps {
   readonly approval: WaitingApproval;
   /** Everything that waits, this included. */
   readonly waiting: readonly WaitingApproval[];
-  /** Whose runs need no name. */
+  /** Runs of this user are shown without an owner. */
   readonly user: string;
   /** Whether it is the first of those shown. */
   readonly isFirst: boolean;
@@ -89,11 +89,7 @@ export function ApprovalCard({
       } else if (error instanceof ApiError && error.status === 404) {
         onEnd('That request is not there any more. Nothing has changed.', [id]);
       } else {
-        setProblem(
-          error instanceof ApiError
-            ? error.message
-            : 'Porthole cannot be reached right now. Decide again in a moment.',
-        );
+        setProblem(error instanceof ApiError ? error.message : 'Can’t reach Porthole. Try again.');
         setBusy(false);
         onDecide([]);
       }

@@ -13,14 +13,14 @@ interface ApprovalDockProps extends Pick<Approvals, 'waiting' | 'forget'> {
 
 /** Cards at a time: those behind come up as these are decided. */
 const SHOWN = 3;
-/** How long it is told what became of a request, in milliseconds. */
+/** How long the outcome of a request is shown, in milliseconds. */
 const NOTICE_MS = 10_000;
 /** Leads to what waits, and back to where one was; while something does. */
 const KEY = 'F8';
 
 /**
- * What waits, in front of whatever page one is on. It takes no focus from anybody: it is announced,
- * and `F8` leads to it. It also stands in front of dialogs, and may be used from within them.
+ * Pending approvals, above every page. It never takes the focus: it is announced, and `F8` moves to
+ * it. It is above dialogs, too, and may be used from within them.
  */
 export function ApprovalDock({ waiting, forget, user }: ApprovalDockProps) {
   const dock = useRef<HTMLElement>(null);
@@ -177,7 +177,7 @@ function useFocusOf(dock: { readonly current: HTMLElement | null }, waiting: rea
     },
     onBlur: ({ relatedTarget, currentTarget, target }: FocusEvent) => {
       if (relatedTarget instanceof Node) within.current = currentTarget.contains(relatedTarget);
-      // A press beside everything: what is blurred still stands then.
+      // A press beside everything: the blurred element still exists then.
       else setTimeout(() => (within.current &&= !target.isConnected));
     },
   };

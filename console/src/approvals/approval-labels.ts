@@ -19,10 +19,7 @@ export function destinationOf({
   return port === 443 || port === 80 ? name : `${name}, port ${port}`;
 }
 
-/**
- * What is asked, as a question of the console's own: nothing that an agent says stands in it
- * unmarked.
- */
+/** The question, in the console's words: an agent's text is always marked as such. */
 export function questionOf(approval: Pick<WaitingApproval, 'arguments' | 'tool'>): string {
   const port = portOf(approval);
   const destination = destinationOf(approval);
@@ -40,8 +37,8 @@ export function consequenceOf(approval: Pick<WaitingApproval, 'arguments' | 'mes
   }
   if (portOf(approval) === undefined) return `It says: “${plainText(approval.message, 300)}”`;
   return approval.arguments['rotate'] === true
-    ? 'Its present link ends. Whoever has the new one sees what listens there.'
-    : 'Whoever has its link sees what listens there.';
+    ? 'The current link ends. Anyone with the new link can see the app.'
+    : 'Anyone with the link can see the app.';
 }
 
 /** A run's name, for those who know it by that. */
@@ -53,7 +50,7 @@ export function runName({
   return name === '' ? id : name;
 }
 
-/** What became of a request that waits no more and that nobody decided here. */
+/** Outcome of a request that was not decided on this page. */
 export function endedLabel(approval: WaitingApproval, now: number): string {
   const port = portOf(approval);
   const destination = destinationOf(approval);
@@ -64,8 +61,8 @@ export function endedLabel(approval: WaitingApproval, now: number): string {
         ? 'A request'
         : `The request for port ${port}`;
   return now >= Date.parse(approval.expires_at)
-    ? `${what} has ended: nobody decided in time.`
-    : `${what} no longer waits: somebody decided elsewhere, or its agent has left.`;
+    ? `${what} has timed out.`
+    : `${what} is closed: it was decided elsewhere, or the agent withdrew it.`;
 }
 
 export type Choice = 'once' | 'port' | 'run' | 'always' | 'deny' | 'never';
@@ -96,13 +93,13 @@ export function widestLabel(
   user: string,
 ): string {
   const { owner } = approval;
-  const whose = owner === user ? 'Your agents' : `The agents of ${owner}`;
+  const subject = owner === user ? 'Your agents' : `The agents of ${owner}`;
   const whom = owner === user ? 'asking you' : 'asking anyone';
   const destination = destinationOf(approval);
   if (destination !== undefined) {
-    return `${whose} then connect to ${destination} without ${whom}: in all runs, now and later. Press again to confirm.`;
+    return `${subject} can then connect to ${destination} without ${whom}, in all current and future runs. Press again to confirm.`;
   }
-  return `${whose} then open any port without ${whom}: in all runs, now and later. Press again to confirm.`;
+  return `${subject} can then open any port without ${whom}, in all current and future runs. Press again to confirm.`;
 }
 
 /** The requests that an approval may approve beside its own. */

@@ -7,7 +7,7 @@ import type { WaitingApproval } from './approval-labels.ts';
 export interface Approvals {
   /** What waits, the oldest first. */
   readonly waiting: readonly WaitingApproval[];
-  /** Whether `waiting` is kept up to date: of many tabs that nobody sees, in one. */
+  /** Whether `waiting` is kept up to date: of several hidden tabs, in one. */
   readonly following: boolean;
   /** It is known here that this one waits no more. */
   readonly forget: (requestId: string) => void;
@@ -43,7 +43,7 @@ export function useApprovals(): Approvals {
   return { waiting, following, forget };
 }
 
-/** Those whose time is not over. */
+/** Requests that have not expired. */
 function useLasting(notice: readonly WaitingApproval[]): readonly WaitingApproval[] {
   const [now, setNow] = useState(serverNow);
   const lasting = notice.filter(({ expires_at: until }) => Date.parse(until) > now);

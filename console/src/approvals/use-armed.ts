@@ -7,9 +7,9 @@ import { useEffect, useState, type RefObject } from 'react';
 const SETTLE_MS = 500;
 
 /**
- * Whether what stands in the element may be pressed: it has stood still, in a window that somebody
- * looks at, for half a second. Whatever comes up under a pointer, or moves there, is pressed by
- * accident, or because somebody has it come up when a press is due.
+ * Clickjacking: whether the element may be pressed. It must be unmoved in a focused window for half
+ * a second. What appears under a pointer, or moves there, is pressed by accident, or because an
+ * attacker timed it.
  * @param layout another whenever it moves
  */
 export function useArmed(element: RefObject<HTMLElement | null>, layout: string): boolean {

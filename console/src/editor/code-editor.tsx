@@ -39,7 +39,7 @@ export interface CodeEditorProps {
   readonly size?: 'tall' | 'middle' | 'short';
 }
 
-/** Said to whoever comes in with a screen reader, and written below. */
+/** Announced to screen readers, and shown below. */
 const WAY_OUT = 'Tab indents. Esc and then Tab leaves the editor.';
 
 function languageOf(ending: string): Extension {
@@ -98,8 +98,8 @@ interface Parts {
 }
 
 /**
- * A code editor. It stands in a shadow tree, where its styles are adopted sheets: as elements in
- * the page they would be inline ones.
+ * A code editor in a shadow tree. CSP: its styles are adopted sheets, because inline styles are
+ * forbidden.
  */
 export default function CodeEditor({
   label,

@@ -9,7 +9,7 @@ export interface InputsFormProps {
   /** What the schema tells of; undefined: nothing that a form could have. */
   readonly fields: readonly FormField[] | undefined;
   readonly asJson: boolean;
-  /** By the name of the field; what is of none stands under `''`. */
+  /** By the name of the field; problems of no field are under `''`. */
   readonly problems: Readonly<Record<string, string>>;
 }
 

@@ -21,9 +21,7 @@ export interface LockBarProps {
   readonly onCopied: (toolId: string) => void;
 }
 
-/**
- * Who may change the draft, and what is left to whoever may not: their text is theirs all the same.
- */
+/** The holder of the lock, and the options of others, who keep their text. */
 export function LockBar({ lock, user, admin, changed, code, fields, name, onCopied }: LockBarProps) {
   const now = useNow();
   const [notice, setNotice] = useState('');
@@ -64,7 +62,7 @@ export function LockBar({ lock, user, admin, changed, code, fields, name, onCopi
     <div className="reason lock-lost">
       <p role="status">
         {isFree
-          ? 'Nobody edits this draft now.'
+          ? 'This draft isn’t locked.'
           : isOwn
             ? had
               ? 'You edit this draft in another window now.'

@@ -2,7 +2,10 @@ import { type Answer, ApiError, call } from '../api/client.ts';
 import { serverNow } from '../live/clock.ts';
 import { problemOf } from '../live/use-live.ts';
 
-/** A lock lasts ten minutes from its last renewal; so often it is renewed while somebody edits. */
+/**
+ * A lock lasts ten minutes from its last renewal; this is the renewal interval while the user
+ * edits.
+ */
 const RENEW_MS = 120_000;
 const POLL_MS = 10_000;
 /**
@@ -20,20 +23,20 @@ export interface LockHolder {
 export type LockState =
   | { readonly kind: 'asking' }
   | { readonly kind: 'held'; readonly token: string; readonly expiresAt: number }
-  /** Not held here: by whom else, if by anybody; `had`: this page held it before. */
+  /** Not held here. `by`: the holder, if any. `had`: this page held it before. */
   | { readonly kind: 'none'; readonly by: LockHolder | undefined; readonly had: boolean }
   | { readonly kind: 'failed'; readonly why: string };
 
 export interface LockRenewal {
-  /** Takes the lock, from another window of the same person, or for an admin from anybody. */
+  /** Takes the lock, from another window of the same person, or for an admin from any user. */
   readonly take: () => Promise<void>;
   /**
-   * Does something under the lock, which is taken anew where its time is over and nobody wanted it
-   * meanwhile. Undefined where the lock is not to be had.
+   * Does something under the lock, which is taken again if it expired and is free. Undefined if
+   * another user holds it.
    * @throws what `work` throws
    */
   readonly use: <T>(work: (token: string) => Promise<T>) => Promise<T | undefined>;
-  /** Somebody edits. */
+  /** The user edits. */
   readonly touch: () => void;
   readonly stop: () => void;
 }
@@ -47,16 +50,16 @@ export interface LockRenewalOptions {
 }
 
 /**
- * Tokens of this page, which is all that has them, by person and tool: they outlive what shows the
- * tool, where signing in again stands in front of it.
+ * Tokens of this page, which is all that has them, by person and tool: they survive a sign-in,
+ * which unmounts the tool.
  */
 const tokens = new Map<string, string>();
 
 type Draft = Answer<'GET /api/v1/editor/tools/{tool_id}/draft'>;
 
 /**
- * Holds a draft's lock: takes it where it is free, renews it while somebody sees and edits the
- * page, gives it back at the end, and never takes it from anybody unasked.
+ * Holds a draft's lock: takes it if free, renews it while the page is visible and edited, releases
+ * it at the end, and never takes it over unasked.
  */
 export function keepLock({ toolId, user, onState, onRevision }: LockRenewalOptions): LockRenewal {
   const path = { tool_id: toolId };
@@ -197,8 +200,8 @@ export function keepLock({ toolId, user, onState, onRevision }: LockRenewalOptio
 }
 
 /**
- * Goes on when the page goes. A token that could not be given back, because nobody is signed in, is
- * kept for afterwards.
+ * Goes on when the page goes. A token that could not be released without a session is released
+ * after the next sign-in.
  */
 function release(key: string, toolId: string, token: string): void {
   if (tokens.get(key) === token) tokens.delete(key);

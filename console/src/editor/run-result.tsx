@@ -10,8 +10,7 @@ import { type OfferedAction, offeredBy } from './next-actions.ts';
 import { inputsFor, readInputs } from './tool-inputs.ts';
 import type { ToolRun, UnderWay } from './use-tool-runs.ts';
 
-/**
- * What stands in the page at a time, in characters: browsers take seconds to lay out a megabyte of
+/** Most text in the page at a time, in characters: browsers take seconds to lay out a megabyte of
  * one line.
  */
 const MOST_SHOWN = 50_000;

@@ -4,7 +4,7 @@ export interface FormField {
   readonly title: string;
   readonly hint: string;
   readonly required: boolean;
-  /** `json` is whatever has no field of its own. */
+  /** `json` is for types without a form field. */
   readonly kind: 'text' | 'long-text' | 'number' | 'boolean' | 'choice' | 'json';
   readonly isInteger: boolean;
   /** Of a choice: any JSON. */
@@ -101,7 +101,7 @@ export type ReadField =
   /** The field is left out. */
   | { readonly value?: undefined; readonly problem?: string };
 
-/** What somebody has written into a field. An empty one is left out. */
+/** Text of a field. An empty one is omitted. */
 export function readField(field: FormField, text: string): ReadField {
   if (field.kind === 'text' || field.kind === 'long-text') return text === '' ? {} : { value: text };
   if (text.trim() === '') return {};
@@ -118,7 +118,7 @@ export function readField(field: FormField, text: string): ReadField {
   }
 }
 
-/** What speaks against a value, before the server is asked, which judges all of it. */
+/** Client-side problems of a value. The server validates it fully. */
 export function problemOf(field: FormField, value: unknown): string | undefined {
   if (value === undefined) return field.required ? 'must not be empty' : undefined;
   if (typeof value !== 'number') return undefined;
@@ -127,7 +127,7 @@ export function problemOf(field: FormField, value: unknown): string | undefined 
   return undefined;
 }
 
-/** The server's reasons at the fields that they are of; what is of none stands under `''`. */
+/** The server's reasons at the fields that they are of; problems of no field are under `''`. */
 export function reasonsByField(reasons: readonly string[]): Readonly<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const reason of reasons) {

@@ -88,13 +88,13 @@ export function ToolFieldTabs(props: ToolFieldsProps) {
       ))}
       <TabPanel id="usage_instructions" shouldForceMount>
         <CodeEditor
-          label="Instructions for whoever runs the tool"
+          label="Instructions"
           initial={text.usage_instructions}
           language="txt"
           readOnly={readOnly}
           onChange={(next) => onEdit('usage_instructions', next)}
         />
-        <FieldLabels problem={problems.usage_instructions} hint="For whoever runs the tool." />
+        <FieldLabels problem={problems.usage_instructions} hint="Shown to users who run the tool." />
       </TabPanel>
       <TabPanel id="versions">{versions}</TabPanel>
     </Tabs>
@@ -153,8 +153,7 @@ interface SchemaFieldProps {
 }
 
 function SchemaField({ label, text, problem, readOnly, onChange }: SchemaFieldProps) {
-  // What is no JSON is told of while it is written; what is no schema, once the server has judged
-  // it.
+  // Invalid JSON is reported while typing; an invalid schema after the server's validation.
   const shown = problem ?? readSchema(text).problem;
   return (
     <>

@@ -10,7 +10,7 @@ import {
   shown,
 } from './schema-form.ts';
 
-/** What somebody gives a run, in a form or as JSON: both are of one text. */
+/** Inputs of a run. The form and the JSON view share one text. */
 export interface Inputs {
   /** JSON, or what is about to be some. */
   readonly text: string;
@@ -20,7 +20,7 @@ export interface Inputs {
 
 export type ReadInputs =
   | { readonly value: unknown; readonly problems?: undefined }
-  /** By field; what is of none stands under `''`. */
+  /** By field; problems of no field are under `''`. */
   | { readonly problems: Readonly<Record<string, string>> };
 
 export function inputsFor(schema: unknown): Inputs {
@@ -42,7 +42,7 @@ export function fieldText(inputs: Inputs, field: FormField): string {
   return inputs.raw[field.name] ?? shown(field, valuesOf(inputs)?.[field.name]);
 }
 
-/** After somebody has written into a field. */
+/** After an edit of a field. */
 export function withField(inputs: Inputs, field: FormField, text: string): Inputs {
   const values = { ...valuesOf(inputs) };
   const read = readField(field, text);
@@ -51,7 +51,7 @@ export function withField(inputs: Inputs, field: FormField, text: string): Input
   return { text: JSON.stringify(values, null, 2), raw: { ...inputs.raw, [field.name]: text } };
 }
 
-/** As it is sent, or what is wrong with it. */
+/** The request body, or its problems. */
 export function readInputs(inputs: Inputs, fields: readonly FormField[] | undefined): ReadInputs {
   const read = parseJson(inputs.text.trim() === '' ? '{}' : inputs.text);
   if (read.problem !== undefined) {

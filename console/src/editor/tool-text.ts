@@ -9,8 +9,8 @@ export type FieldName = keyof ToolFields;
 export type ToolLanguage = ToolFields['language'];
 
 /**
- * The fields of a version as a page holds them: schemas are texts, which need be no JSON while
- * somebody writes them.
+ * The fields of a version as a page holds them: schemas are text, which may be invalid JSON while
+ * typing.
  */
 export type ToolText = Readonly<Record<Exclude<FieldName, 'language'>, string>> & {
   readonly language: ToolLanguage;
@@ -84,7 +84,7 @@ interface ReadSchema {
   readonly problem?: FieldProblem;
 }
 
-/** A schema as it is written; null for an empty text. */
+/** Text of a schema; null if empty. */
 export function readSchema(text: string): ReadSchema {
   if (text.trim() === '') return { schema: null };
   const read = parseJson(text);

@@ -39,7 +39,7 @@ export interface ToolRunsState {
   ) => Promise<void>;
 }
 
-/** How often a run that somebody else waits for is read. */
+/** Poll interval of a run started elsewhere. */
 const POLL_MS = 1_000;
 const UNANSWERED =
   'No answer came. What has begun goes on to its end, and is in the list of runs then: look there before it is run again.';

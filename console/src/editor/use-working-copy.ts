@@ -9,7 +9,7 @@ import { copyOf, type Draft, isChanged, keepCopy, unsavedCopy, type WorkingCopy 
 export interface WorkingCopyState {
   readonly copy: WorkingCopy;
   readonly changed: boolean;
-  /** The draft that somebody has saved meanwhile, under changes that are not saved. */
+  /** A newer draft, saved elsewhere while this page has unsaved changes. */
   readonly newer: Draft | undefined;
   readonly problems: FieldProblems;
   /** What came of the last thing that was done, in words. */
@@ -24,7 +24,7 @@ export interface WorkingCopyState {
   /** What an answer says of the fields; false where it says nothing of them. */
   readonly refuse: (error: unknown) => boolean;
   readonly save: () => Promise<void>;
-  /** As a version of its own, and as the draft where the lock is there. */
+  /** Saves a new version, and the draft if the lock is held. */
   readonly saveVersion: () => Promise<void>;
 }
 
@@ -51,7 +51,7 @@ export function useWorkingCopy({
   const [copy, setCopy] = useState(() => unsavedCopy(person, toolId) ?? copyOf(draft));
   const [problems, setProblems] = useState<FieldProblems>({});
   const [notice, setNotice] = useState('');
-  // What is saved or run is what stands there now, also before the page has shown it.
+  // Saves and runs use the newest text, even before a render.
   const latest = useRef(copy);
   const change = useCallback(
     (next: (before: WorkingCopy) => WorkingCopy) => {
@@ -128,7 +128,7 @@ export function useWorkingCopy({
       });
       setNotice(
         isDraft === undefined
-          ? `Saved as version ${made.number}. The draft, which somebody else has, stays as it is.`
+          ? `Saved as version ${made.number}. The draft is locked by another user and was not changed.`
           : `Saved as version ${made.number}.`,
       );
     });

@@ -13,7 +13,7 @@ const PAGE = 10;
 
 export interface VersionsProps {
   readonly toolId: string;
-  /** What stands in the page. */
+  /** The text in the page. */
   readonly text: ToolText;
   /** The one that the draft was made from. */
   readonly versionId: string;
@@ -120,7 +120,7 @@ function OneVersion({ version, text, mayEdit, onBringBack }: OneVersionProps) {
         ))
       ) : (
         <>
-          <p className="hint">From version {version.number} to what stands in the page:</p>
+          <p className="hint">From version {version.number} to the current text:</p>
           <Changes before={own} after={text} />
         </>
       )}

@@ -48,13 +48,13 @@ export function Workbench({ me, tool, draft, onStale }: WorkbenchProps) {
 
   const schemaText = copy.text.input_schema;
   useEffect(() => {
-    // What nobody has written in follows the schema.
+    // Untouched fields follow the schema.
     const read = readSchema(schemaText);
     if (!touched && read.problem === undefined) setInputs(inputsFor(read.schema));
   }, [schemaText, touched]);
   const isHeld = lock.state.kind === 'held';
   useEffect(() => {
-    // Whoever had the lock before may have saved something.
+    // The previous holder of the lock may have saved changes.
     if (isHeld) onStale();
   }, [isHeld, onStale]);
   const save = useRef(work.save);

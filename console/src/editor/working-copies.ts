@@ -40,7 +40,7 @@ export function onTopOf(copy: WorkingCopy, draft: Draft): WorkingCopy {
   return { ...copyOf(draft), text, versionId: versionId === savedVersionId ? draft.version_id : versionId };
 }
 
-/** By person and tool, so that nobody finds another's. */
+/** By person and tool, so that users never see another's text. */
 const copies = unsaved<WorkingCopy>();
 const keyOf = (person: string, toolId: string) => JSON.stringify([person, toolId]);
 

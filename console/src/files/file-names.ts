@@ -111,8 +111,7 @@ export function shownName(name: string): string {
   });
 }
 
-/**
- * Whether the name is as it is in the sandbox: bytes that are no UTF-8 come as U+FFFD, and no path
+/** Whether the name is exact: bytes that are no UTF-8 come as U+FFFD, and no path
  * leads to those.
  */
 export function isReachable(path: string): boolean {

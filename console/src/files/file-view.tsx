@@ -23,7 +23,7 @@ export interface FileViewProps {
   readonly sandboxId: string;
   readonly path: string;
   readonly onClose: () => void;
-  /** It is a folder, and somebody wants to see it. */
+  /** The path is a folder; open it. */
   readonly onFolder: () => void;
 }
 

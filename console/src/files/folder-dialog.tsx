@@ -38,7 +38,7 @@ async function changeFolder(
   throw new ApiError(409, 'exec_error', words === '' ? `The command ended with ${code}.` : words);
 }
 
-/** What somebody wants to do in a folder. */
+/** An action in a folder. */
 export interface Asked {
   readonly what: 'file' | 'folder' | 'rename' | 'delete';
   readonly entry?: Entry;

@@ -20,7 +20,7 @@ export interface FolderViewProps {
   readonly sandboxId: string;
   readonly folder: string;
   readonly seen: string;
-  /** Told what is there. */
+  /** Called with the entries. */
   readonly onNames: (names: ReadonlySet<string>) => void;
   readonly onFolder: (path: string) => void;
   readonly onFile: (path: string) => void;

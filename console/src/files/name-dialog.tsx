@@ -22,7 +22,7 @@ export function NameDialog({
   onSubmit,
   ...form
 }: NameDialogProps) {
-  // Whoever has to sign in must not have it in front of them.
+  // The dialog must not cover the sign-in.
   const { over } = useContext(SessionContext);
   return (
     <ModalOverlay

@@ -23,8 +23,7 @@ export interface TextFileProps {
 }
 
 /**
- * A text: look at it, change it, save it. What somebody else saved meanwhile is not lost without a
- * word.
+ * Shows, edits and saves a text file. Conflicting saves are reported, never overwritten silently.
  */
 export function TextFile({ address, path, initial, onClose, onReload, children }: TextFileProps) {
   const [begun] = useState(() => texts.get(address) ?? { text: initial.text, saved: initial.text });
@@ -96,7 +95,7 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
           <p>
             {conflict === 'deleted'
               ? 'It was deleted meanwhile. Nothing was saved.'
-              : 'It was changed meanwhile, by somebody or something else. Nothing was saved.'}
+              : 'The file changed in the meantime. Your changes were not saved.'}
           </p>
           <div className="tools">
             <Button variant="danger" onPress={() => save(true)}>

@@ -53,8 +53,8 @@ const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 15_000;
 
 /**
- * Follows a stream until the signal, and comes back after each end with the id of the last event,
- * so that none is missed or told twice. Ends for good where the answer is that it may not.
+ * Follows a stream until the signal. Reconnects with the last event id, so that none is lost or
+ * repeated. Ends on 401 and 403.
  */
 export async function followEvents(
   address: string,

@@ -15,17 +15,14 @@ async function look(): Promise<void> {
   try {
     const response = await fetch('/', { headers: { 'if-none-match': `"${BUILD_DIGEST}"` } });
     const tag = response.headers.get('etag');
-    // While a build is put in its place there is none to be had.
+    // No build exists while it is being replaced.
     isNewer = response.ok && tag !== null && !tag.includes(BUILD_DIGEST);
   } catch {
     // Asked again later.
   }
 }
 
-/**
- * Loads the page anew at its next address once there is another build: what is on the page is never
- * taken away from under somebody's hands.
- */
+/** After a new build, reloads at the next navigation: the current page is never interrupted. */
 export function useNewBuild(location: string): void {
   useEffect(() => {
     const lookIfSeen = () => {

@@ -1,8 +1,8 @@
 import { createContext } from 'react';
 
-/** How it stands with the session of whoever is in front of the page. */
+/** State of the user's session. */
 export interface SessionState {
-  /** It is over: nothing is asked until somebody has signed in. */
+  /** It has ended: no requests until the next sign-in. */
   readonly over: boolean;
   /**
    * Another number after each sign-in: what was followed or asked for before is asked for again.

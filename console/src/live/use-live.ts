@@ -4,7 +4,7 @@ import { followEvents, type StreamEvent } from './browser-event-stream.ts';
 import { serverNow } from './clock.ts';
 import { SessionContext } from './session-state.ts';
 
-/** The server's time, told anew each second. */
+/** The server's time, updated every second. */
 export function useNow(): number {
   const [now, setNow] = useState(serverNow);
   useEffect(() => {
@@ -14,7 +14,7 @@ export function useNow(): number {
   return now;
 }
 
-/** Whether somebody can see the page. */
+/** Whether the page is visible. */
 export function useVisible(): boolean {
   const [visible, setVisible] = useState(document.visibilityState === 'visible');
   useEffect(() => {
@@ -28,7 +28,7 @@ export function useVisible(): boolean {
 export interface Followed {
   /** Whether it hears the server. */
   readonly live: boolean;
-  /** Whether it is meant to: a tab that nobody sees is not. */
+  /** Whether it should be live: hidden tabs are not. */
   readonly following: boolean;
 }
 
@@ -75,7 +75,7 @@ export function useEvents(
 
 /**
  * Whether it is this hidden tab's turn: the first one's of a name, until it is seen or closed.
- * Where browsers keep no locks, which is on plain http, it is nobody's.
+ * On plain http, browsers have no locks and no tab gets a turn.
  */
 function useHiddenTurn(name: string | undefined, visible: boolean): boolean {
   const [mine, setMine] = useState(false);
@@ -152,5 +152,5 @@ export function useAnswer<R extends Route>(
 /** What to tell a person of something that went wrong. */
 export function problemOf(error: unknown): string {
   if (error instanceof ApiError) return error.message;
-  return 'Porthole cannot be reached right now. It is tried again.';
+  return 'Can’t reach Porthole. Retrying…';
 }

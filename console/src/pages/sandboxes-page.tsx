@@ -101,7 +101,7 @@ export function SandboxesPage() {
               Show all
             </Button>
           ) : (
-            <p>A sandbox is a machine of its own for an agent’s work, with files, commands and terminals.</p>
+            <p>A sandbox is an isolated machine for an agent, with files, commands and terminals.</p>
           )}
         </Empty>
       ) : (

@@ -12,13 +12,13 @@ const BEGIN_ANEW = 'Sign in again.';
 /** What went wrong at the identity provider, by what the callback calls it. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   denied:
-    'The identity provider did not let you in, or you turned back there. Ask whoever runs it, or sign in again.',
+    'The identity provider refused the sign-in, or you cancelled it. Sign in again, or ask your administrator.',
   expired: `It took longer than ten minutes, or was begun in another browser. ${BEGIN_ANEW}`,
   mismatch: `What came back belongs to another sign-in, such as one begun in another tab. ${BEGIN_ANEW}`,
   wrong_issuer: `What came back is not from the identity provider of this Porthole. ${BEGIN_ANEW}`,
   not_vouched:
-    'The identity provider’s answer was not good here: it is used up, made for somebody else, or does not name your org. Sign in again; if that does not help, ask whoever runs this Porthole.',
-  provider_error: `The identity provider reports an error of its own. ${BEGIN_ANEW}`,
+    'The identity provider’s answer isn’t valid: it was used before, is for another app, or names no org. Sign in again. If it fails again, ask your administrator.',
+  provider_error: `The identity provider reports an error. ${BEGIN_ANEW}`,
   unavailable: 'The identity provider cannot be asked right now. Try again in a moment.',
 };
 
@@ -62,7 +62,7 @@ export function SignInPage({ wasSignedIn, onSignedIn }: SignInPageProps) {
     if (wasSignedIn) heading.current?.focus();
   }, [wasSignedIn]);
   useEffect(() => {
-    // Somebody may have signed in in another tab.
+    // The user may have signed in in another tab.
     if (wasSignedIn && visible) onSignedIn();
   }, [wasSignedIn, visible]);
   const withKey = (event: FormEvent<HTMLFormElement>) => {
@@ -94,7 +94,9 @@ export function SignInPage({ wasSignedIn, onSignedIn }: SignInPageProps) {
         </h1>
         {wasSignedIn ? <p role="status">Your session is over. You go on where you were.</p> : null}
         {ways?.needed === true && ways.methods.length === 0 ? (
-          <p>Nobody can sign in here with a browser: only the key of a sandbox service is configured.</p>
+          <p>
+            Browser sign-in isn’t configured: only the key of a sandbox service is. Ask your administrator.
+          </p>
         ) : null}
         {ways?.methods.includes('oidc') === true ? (
           <Button variant="primary" onPress={atProvider} isDisabled={busy}>

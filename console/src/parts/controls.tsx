@@ -80,10 +80,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/**
- * A picture beside words, or within something that has a name of its own: it says nothing to a
- * screen reader.
- */
+/** A decorative icon, hidden from screen readers. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg className="icon" viewBox="0 0 24 24" aria-hidden="true">
@@ -99,8 +96,8 @@ interface TextInputProps extends TextFieldProps {
 }
 
 /**
- * What was refused is judged with each key, and not when the focus goes: the words about it would
- * go then, and what stands below them would move from under a press.
+ * A refused value is validated on each key, not on blur: a message that disappears on blur would
+ * move a button away from under a press.
  */
 function validateAgain({ currentTarget }: { readonly currentTarget: HTMLElement }): void {
   if (currentTarget.closest('[data-invalid]') !== null) currentTarget.dispatchEvent(new Event('change'));

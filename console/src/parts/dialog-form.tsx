@@ -15,7 +15,7 @@ export interface DialogFormProps {
   readonly onSubmit: (form: FormData) => Promise<void>;
 }
 
-/** What stands in a dialog that asks one thing, and the buttons below it. */
+/** Content and buttons of a dialog with one question. */
 export function DialogForm({ title, action, danger = false, children, onClose, onSubmit }: DialogFormProps) {
   const { busy, problem, attempt } = useAttempt();
   const submit = (event: FormEvent<HTMLFormElement>) => {
@@ -49,7 +49,7 @@ interface FormDialogProps extends Omit<DialogFormProps, 'onClose'> {
 /** A question in front of the page, and the one thing that is done about it. */
 export function FormDialog({ trigger, ...form }: FormDialogProps) {
   const [open, setOpen] = useState(false);
-  // Whoever has to sign in must not have it in front of them.
+  // The dialog must not cover the sign-in.
   const { over } = useContext(SessionContext);
   return (
     <DialogTrigger isOpen={open && !over} onOpenChange={setOpen}>

@@ -33,8 +33,8 @@ export class ErrorBoundary extends Component<ErrorBoundaryProps, ErrorBoundarySt
       <div className="broken" role="alert">
         <h1>This page broke</h1>
         <p>
-          Nothing of what is in your sandboxes is lost. Load it again; if it breaks again, tell whoever runs
-          this Porthole:
+          Your sandboxes are not affected. Reload the page. If it fails again, report it to the administrator
+          of this Porthole:
         </p>
         <pre>{words}</pre>
         <div className="actions">

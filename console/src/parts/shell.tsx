@@ -78,9 +78,9 @@ export function Shell({ session, waiting, children }: ShellProps) {
 }
 
 /**
- * The first heading of the page at this address, as it is by now: pages load, and things are
- * renamed. After each change of the address the heading is focused once it is there, unless
- * somebody has gone on into the page meanwhile: that tells a screen reader that the page is another
+ * The current first heading of the page: it changes when pages load and things are renamed. After
+ * each change of the address the heading is focused once it is there, unless the user has moved on
+ * into the page meanwhile: that tells a screen reader that the page is another
  * one, and where the keyboard is.
  */
 function usePageHeading(location: string): string {

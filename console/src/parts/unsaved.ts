@@ -8,8 +8,8 @@ export interface Unsaved<T> {
 let kept = 0;
 
 /**
- * Keeps what is not saved while this page lives and nowhere else: whoever goes to another page of
- * the console, or has to sign in again, finds their text as it was. The browser asks before all of
+ * Keeps what is not saved while this page lives and nowhere else: it survives navigation in the
+ * console and a new sign-in. The browser asks before all of
  * it is lost.
  */
 export function unsaved<T>(): Unsaved<T> {

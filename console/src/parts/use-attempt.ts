@@ -13,8 +13,7 @@ export interface Attempts {
 
 /**
  * Something that a person has done by a press: while it lasts, and when it goes wrong.
- * @param wordsOf what to tell of an error; undefined: that is told elsewhere. By default the API's
- * own words
+ * @param wordsOf message for an error; undefined: shown elsewhere. @default the API's message
  */
 export function useAttempt(wordsOf: (error: unknown) => string | undefined = problemOf): Attempts {
   const [busy, setBusy] = useState(false);

@@ -23,17 +23,14 @@ const AWAY_LOOKS = 2;
 const AWAY_MS = 3_000;
 
 interface Frame {
-  /** There is none while the app has never served: why is told in words. */
+  /** No frame before the app first serves: the reason is shown as text. */
   readonly isShown: boolean;
   /**
-   * Another number when it is to be loaded again: somebody asked for it, or the app was away, and
-   * what is shown may be a page about that.
+   * Another number when it is to be loaded again: the user asked, or the app was unreachable and
+   * the frame may show an error page.
    */
   readonly loads: number;
-  /**
-   * Loads it from its beginning, wherever somebody has gone in it: a page cannot have another
-   * origin's go on from where it is.
-   */
+  /** Reloads the start page: a page cannot read or keep the location of a cross-origin frame. */
   readonly reload: () => void;
 }
 
@@ -71,7 +68,7 @@ interface LivePreviewProps {
   readonly run: Answer<'GET /api/runs/{id}'>;
   readonly preview: Preview;
   readonly ports: PortChanges;
-  /** It was started from here just now: that is where somebody looks. */
+  /** It was just started here, so it is shown first. */
   readonly fresh: boolean;
   readonly onEnd: () => void;
 }
@@ -80,7 +77,7 @@ interface LivePreviewProps {
 const SANDBOX = 'allow-scripts allow-forms allow-same-origin allow-popups allow-modals allow-downloads';
 const TONES = { serves: 'good', 'not serving': 'busy', checking: 'off' } as const;
 
-/** The app of a sandbox as it is now, in a frame that is told nothing of the console. */
+/** The live app of a sandbox, in a frame that learns nothing about the console. */
 export function LivePreview({ run, preview, ports, fresh, onEnd }: LivePreviewProps) {
   const { session_id: token, target_port: port, preview_url: url, local_port: localPort } = preview;
   // A host that the console is never at: cookies know no ports, so the app would get the console's.
@@ -163,7 +160,7 @@ interface TimeLeftProps {
   readonly maxUntil: string | null;
 }
 
-/** When it ends: while somebody looks that moves on, but never past its longest life. */
+/** Expiry: it moves while the preview is visible, up to the maximum lifetime. */
 function TimeLeft({ expiry, maxUntil }: TimeLeftProps) {
   const now = useNow();
   if (expiry === null) return null;

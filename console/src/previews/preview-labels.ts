@@ -18,13 +18,13 @@ export const REASONS: Readonly<Record<PreviewReason, string>> = {
     'The sandbox is stopped. Resume it and start the server again: the link is still the same.',
 };
 
-/** How it stands with a preview; `reason` is what a person can do something about. */
+/** State of a preview; `reason` is set if the user can act on it. */
 export interface PreviewStatus {
   readonly state: 'serves' | 'not serving' | 'checking';
   readonly reason?: string;
 }
 
-/** @param problem why nobody could look into the sandbox */
+/** @param problem why the sandbox could not be inspected */
 export function previewStatus(
   { target_port: port, reason }: Pick<Listed, 'target_port' | 'reason'>,
   found: Pick<Diagnosis, 'sandbox' | 'advice' | 'ports'> | undefined,

@@ -8,7 +8,7 @@ import type { PortChanges } from './use-doctor.ts';
 
 export interface PreviewsProps {
   readonly run: Answer<'GET /api/runs/{id}'>;
-  /** The last event of the run that was told: after each, the previews may be others. */
+  /** Last known event of the run: previews may change with each. */
   readonly seen: string;
   readonly ports: PortChanges;
 }

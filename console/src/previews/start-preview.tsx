@@ -50,7 +50,7 @@ export function StartPreview({ run, open, ports: changes, onStarted }: StartPrev
             : found.sandbox === 'stopped'
               ? 'The sandbox is stopped. Resume it, and start a server in it.'
               : found.ports.length > 0
-                ? 'Every server that listens here and may be shown has its preview.'
+                ? 'All running servers already have a preview.'
                 : found.advice}
         </p>
       ) : (

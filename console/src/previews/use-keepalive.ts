@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react';
 import { call } from '../api/client.ts';
 import { problemOf, useVisible } from '../live/use-live.ts';
 
-/** How often a preview that somebody sees says so. */
+/** Keepalive interval of a visible preview. */
 const KEEPALIVE_MS = 60_000;
 /** How soon it is tried again when that could not be said. */
 const AGAIN_MS = 10_000;
@@ -14,7 +14,7 @@ export interface Kept {
   readonly problem: string | undefined;
 }
 
-/** Says every minute that somebody looks, while somebody does. */
+/** Sends a keepalive every minute while the preview is visible. */
 export function useKeepalive(
   runId: string,
   {

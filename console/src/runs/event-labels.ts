@@ -18,7 +18,7 @@ export const EVENT_TITLES: Readonly<Record<RunEvent['type'], string>> = {
   'tool.approval_required': 'Approval asked for',
   'tool.approved': 'Approved',
   'tool.denied': 'Denied',
-  'tool.timed_out': 'Nobody decided in time',
+  'tool.timed_out': 'Approval timed out',
   'tool.withdrawn': 'Request withdrawn',
   'port.listening': 'Port listens',
   'port.closed': 'Port closed',
@@ -28,7 +28,7 @@ export const EVENT_TITLES: Readonly<Record<RunEvent['type'], string>> = {
 };
 
 const REAPED: Readonly<Record<string, string>> = {
-  idle: 'nobody looked at it for long',
+  idle: 'idle for too long',
   max_lifetime: 'its longest life was over',
   orphaned: 'its sandbox or its run was over',
   over_cap: 'the run had too many',
@@ -56,7 +56,7 @@ const SCOPES: Readonly<Record<string, string>> = {
   always: 'any port of all runs of its owner',
 };
 
-const ACTORS: Readonly<Record<string, string>> = { traffic: 'as somebody used it' };
+const ACTORS: Readonly<Record<string, string>> = { traffic: 'because it was used' };
 
 /** What else an event says, in a few words. People's own words are quoted, and cut. */
 export function eventDetail({ type, data }: RunEvent): string {

@@ -66,7 +66,7 @@ export function FirstRun() {
       </p>
       <p>
         That makes a run in which a small script plays the agent. Your own agents begin with{' '}
-        <code>POST /api/runs</code>, whose answer has the <code>agent_token</code> that they work with:{' '}
+        <code>POST /api/runs</code>, and the response has the <code>agent_token</code> for the agent:{' '}
         <a href="/v1/openapi">the API</a>.
       </p>
       <RunCommand />

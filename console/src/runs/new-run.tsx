@@ -9,7 +9,7 @@ import { FormDialog } from '../parts/dialog-form.tsx';
 
 const NEW = 'new';
 
-/** Starts a run, in a sandbox of its own or in one that is there. */
+/** Starts a run in a new or an existing sandbox. */
 export function NewRun() {
   const [, navigate] = useLocation();
   const { value: found } = useAnswer('GET /v1/sandbox', { query: { limit: 100 } });

@@ -3,8 +3,8 @@ import type { Api } from '../api/api.ts';
 export type RunPageOf = Api['GET /api/runs']['answer'];
 
 /**
- * What is known of the newest runs, and the newest page as it is now: nothing in between is left
- * out, and each run is as it was told last.
+ * What is known of the newest runs, merged with the newest page, without gaps, each run in its
+ * latest state.
  */
 export function joinNewest(known: RunPageOf | undefined, newest: RunPageOf): RunPageOf {
   if (known === undefined || newest.next === null) return newest;

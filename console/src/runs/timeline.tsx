@@ -11,7 +11,7 @@ const TONES: Readonly<Partial<Record<RunEvent['type'], string>>> = {
   'tool.timed_out': 'bad',
 };
 
-/** Events shown at a time: a page of thousands is slow to draw, and nobody reads it. */
+/** Events shown at a time: thousands are slow to render. */
 const PAGE = 100;
 
 /** The story of a run, newest first. */

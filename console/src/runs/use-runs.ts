@@ -16,10 +16,7 @@ export interface Runs {
   readonly showMore: () => Promise<void>;
 }
 
-/**
- * One's runs, newest first; the newest as they are now, the older ones as they were when somebody
- * asked for them.
- */
+/** The user's runs, newest first. The newest are live; older pages are as loaded. */
 export function useRuns(): Runs {
   const { value: newest, problem, reload } = useAnswer('GET /api/runs', { query: { limit: PAGE } }, 5_000);
   const [known, setKnown] = useState<RunPageOf>();

@@ -32,10 +32,7 @@ function takeStyleAttribute(element: HTMLElement): void {
   };
 }
 
-/**
- * Stands where a style element would, and holds its text in a sheet that the document adopts until
- * it is removed.
- */
+/** Replaces a style element: its text goes into an adopted sheet until it is removed. */
 function styleSheet(real: Document, place: HTMLElement): HTMLElement {
   const sheet = new CSSStyleSheet();
   const write = (text: string) => sheet.replaceSync(text);

@@ -22,10 +22,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/**
- * How long ago something was, which is told anew as it grows. Only what reads otherwise is drawn
- * again.
- */
+/** Relative time. Re-renders only when its text changes. */
 export function Ago({ at }: { readonly at: string }) {
   const words = useSyncExternalStore(subscribe, () => timeAgo(now - Date.parse(at)));
   return (

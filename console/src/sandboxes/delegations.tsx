@@ -7,17 +7,17 @@ import { FormDialog } from '../parts/dialog-form.tsx';
 
 const SCOPES = { 'fs:read': 'read files', 'fs:write': 'write files', exec: 'run commands' } as const;
 
-/** What of a sandbox is lent, and to take it back. */
+/** Delegations of a sandbox, with a button to revoke each. */
 export function Delegations({ sandboxId }: { readonly sandboxId: string }) {
   const path = { id: sandboxId };
   const { value, problem, reload } = useAnswer('GET /v1/sandbox/{id}/delegations', { path }, 10_000);
   const now = useNow();
   if (value === undefined) return problem === undefined ? null : <Problem words={problem} onRetry={reload} />;
   return (
-    <section aria-labelledby="lent">
-      <h2 id="lent">Lent</h2>
+    <section aria-labelledby="shared">
+      <h2 id="shared">Shared</h2>
       {value.delegations.length === 0 ? (
-        <p className="quiet">Nothing of it is lent to anybody.</p>
+        <p className="quiet">Not shared with anyone.</p>
       ) : (
         <table className="list">
           <thead>

@@ -192,7 +192,7 @@ function NewSandboxForm({ onMade, onClose }: NewSandboxFormProps) {
           label="Environment"
           name="env"
           rows={3}
-          hint="One variable a line, as NAME=value. The values are told to nobody but its commands."
+          hint="One NAME=value per line. Only commands in the sandbox can read the values."
         />
       </details>
       {refused === undefined ? null : (
@@ -258,7 +258,7 @@ function NotHeld({ quota }: { readonly quota: Answer<'GET /api/quota'> | undefin
   );
 }
 
-/** What one may ask for, as far as anybody knows beforehand. */
+/** The known limits of a request. */
 function hintOf(
   quota: Answer<'GET /api/quota'> | undefined,
   field: 'cpu' | 'memory_mb' | 'disk_mb',

@@ -14,7 +14,7 @@ export interface OpenLinkProps {
  * one.
  */
 export function OpenLink({ address, onClose }: OpenLinkProps) {
-  // Whoever has to sign in must not have it in front of them.
+  // The dialog must not cover the sign-in.
   const { over } = useContext(SessionContext);
   const url = address === undefined ? null : URL.parse(address);
   // The terminal hands on no others; that nothing else is ever opened is seen here.

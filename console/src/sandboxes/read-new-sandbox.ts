@@ -4,10 +4,7 @@ import { isName, readPairs } from './sandbox-fields.ts';
 
 type Body = NonNullable<Api['POST /v1/sandbox']['body']>;
 
-/**
- * What a filled form asks for, or what is wrong with which field, where that can be told without
- * asking.
- */
+/** The request of a filled form, or its client-side problems by field. */
 export function readNewSandbox(
   form: FormData,
 ): { readonly body: Body } | { readonly errors: Readonly<Record<string, string>> } {

@@ -50,8 +50,8 @@ export function SandboxActions({ sandbox, onChange, onDeleted = onChange }: Sand
         }}
       >
         <p>
-          Lost with it: its files, all that runs in it, its terminals and previews, and what was lent of it.
-          Its runs end. This cannot be undone.
+          This also deletes its files, processes, terminals, previews and delegations. Its runs end. This
+          cannot be undone.
         </p>
       </FormDialog>
       {problem === undefined ? null : (

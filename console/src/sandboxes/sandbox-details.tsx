@@ -16,9 +16,7 @@ export interface SandboxDetailsProps {
   readonly onChange: () => void;
 }
 
-/**
- * What a sandbox was made with, what holds it to that, how long it lasts, and to whom it is lent.
- */
+/** Settings of a sandbox, how they are enforced, its lifetime and its delegations. */
 export function SandboxDetails({ sandbox, onChange }: SandboxDetailsProps) {
   const { limits, tags, skills } = sandbox;
   return (
@@ -46,7 +44,7 @@ export function SandboxDetails({ sandbox, onChange }: SandboxDetailsProps) {
           {networkWords(sandbox)} <Held by={limits.network.enforced_by} />
         </Fact>
         <Fact name="Environment">
-          {sandbox.env_names.length === 0 ? 'nothing of its own' : sandbox.env_names.join(', ')}
+          {sandbox.env_names.length === 0 ? 'none' : sandbox.env_names.join(', ')}
         </Fact>
         {Object.keys(tags).length === 0 ? null : (
           <Fact name="Tags">
@@ -82,10 +80,12 @@ function Fact({ name, children }: { readonly name: string; readonly children: Re
 }
 
 function Held({ by }: { readonly by: string | null }) {
-  return <span className="quiet">{by === null ? '(nothing holds it to that)' : `(held by ${by})`}</span>;
+  return (
+    <span className="quiet">{by === null ? '(not enforced on this machine)' : `(enforced by ${by})`}</span>
+  );
 }
 
-/** For how long it runs without anybody who wants it. */
+/** How long it runs without use. */
 function Lasting({ sandbox, onChange }: SandboxDetailsProps) {
   const now = useNow();
   const { busy, problem, attempt } = useAttempt();

@@ -1,6 +1,6 @@
 /**
- * What the API takes in the fields of a sandbox, so that a person is told at the field. The API's
- * own judgement counts.
+ * The API's rules for the fields of a sandbox, for messages at the field. The API's validation
+ * decides.
  */
 
 export function isName(value: string): boolean {

@@ -16,7 +16,7 @@ export interface Screen {
 
 export interface LineOptions {
   readonly sandboxId: string;
-  /** The terminal's session: whoever comes back to it gets the same shell. */
+  /** The terminal's session: reconnecting to it gets the same shell. */
   readonly session: string;
   readonly screen: Screen;
   /** @param words how the words for the phase go on */
@@ -40,25 +40,21 @@ const LONGEST_PAUSE_MS = 10_000;
  * between.
  */
 const MANY_TRIES = 4;
-const BLOCKED =
-  ' No WebSocket gets through: a proxy in front of Porthole may have to be told to pass them on.';
+const BLOCKED = ' WebSockets are blocked: configure the proxy in front of Porthole to forward them.';
 /**
  * What may wait to be shown, in bytes, before the program is held up, and what must be left for it
  * to go on. So few that Ctrl-C is felt at once.
  */
 const MOST_UNSHOWN = 524_288;
 const FEW_UNSHOWN = 131_072;
-/**
- * What the server keeps of a shell for whoever comes back, in bytes: so much was cut off at its
- * beginning.
- */
+/** Replay buffer of the server, in bytes: output of this length was cut at its start. */
 const REPLAYED = 262_144;
 /** Of RFC 6455: the shell has ended with its sandbox, its session or the server. */
 const GOING_AWAY = 1001;
 const TOO_SLOW = 1013;
 /**
- * How the server's last words begin where somebody closed the terminal: it is not to be opened
- * again by a page that was left open.
+ * Start of the close reason after an explicit close: another open page must not reopen the
+ * terminal.
  */
 const SESSION_ENDED = 'The session was deleted';
 
@@ -158,7 +154,7 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
       if (signal.aborted || hasEnded) return;
       tries += 1;
       onPhase('away', tries < MANY_TRIES ? undefined : BLOCKED);
-      // A page that nobody sees shows slowly, and would only hold up those who look.
+      // A hidden page renders slowly and would delay visible ones.
       if (code === TOO_SLOW && document.hidden) {
         document.addEventListener('visibilitychange', () => void comeBack(), { once: true, signal });
       } else if (code === GOING_AWAY) void comeBack(lastWords ?? '');
@@ -172,7 +168,7 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
   };
 
   /**
-   * Looks before it connects: a terminal would resume a sandbox that somebody has just stopped.
+   * Looks before it connects: a terminal would resume a sandbox that was just stopped.
    * @param ended what the server said when the shell ended with its sandbox, its session or the
    * server
    */
@@ -205,8 +201,8 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
 }
 
 /**
- * Leaves out what is before the first line end or escape: the rest of a character or of an escape
- * whose beginning is lost.
+ * Leaves out what is before the first line end or escape: the rest of a truncated character or
+ * escape.
  */
 function fromWholeWord(bytes: Uint8Array): Uint8Array {
   const at = bytes.findIndex((byte) => byte === 0x0a || byte === 0x1b);

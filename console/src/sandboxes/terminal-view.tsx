@@ -30,7 +30,7 @@ export interface TerminalViewProps {
   readonly onOver: () => void;
 }
 
-/** A terminal that stays while the page does not: whoever comes back sees what was shown before. */
+/** A terminal that survives the page: on return it replays the previous output. */
 export default function TerminalView({ sandboxId, session, label, isRead, onOver }: TerminalViewProps) {
   const place = useRef<HTMLDivElement>(null);
   const leave = useRef<HTMLButtonElement>(null);
@@ -38,8 +38,7 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
   const [phase, setPhase] = useState<Phase>('connecting');
   const [words, setWords] = useState<string>();
   const [attempt, setAttempt] = useState(0);
-  // The server ends a terminal with the session that has it open: whoever has signed in again gets
-  // it back.
+  // The server ends a terminal with the session that has it open: signing in again restores it.
   const { count: signIns } = useContext(SessionContext);
   const [link, setLink] = useState<string>();
   const [isControl, setIsControl] = useState(false);
@@ -86,7 +85,7 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
     dark.addEventListener('change', paint, { signal: ended.signal });
     const watcher = new ResizeObserver(() => fit.fit());
     watcher.observe(element);
-    // Whoever has only a keyboard must get out of here, and every other key is the shell's.
+    // WCAG 2.1.2: keyboard users must be able to leave. Every other key goes to the shell.
     terminal.attachCustomKeyEventHandler((event) => ownKey(event, terminal, () => leave.current?.focus()));
 
     element.addEventListener(
@@ -201,7 +200,7 @@ function ownKey(event: KeyboardEvent, terminal: Terminal, leave: () => void): bo
     leave();
     return false;
   }
-  // The browser pastes, and asks nobody.
+  // The browser pastes without a prompt.
   if (event.shiftKey && key === 'v') return false;
   const copies = key === 'c' && (event.shiftKey || terminal.hasSelection());
   if (!copies && !(key === 'insert' && terminal.hasSelection())) return true;

@@ -1,15 +1,14 @@
 import { useLocation } from 'wouter';
-// As it is in the address: the other one decodes it, and `%2522` would be a quote.
+// The raw query: the router's is decoded, and `%2522` would become a quote.
 import { useSearch } from 'wouter/use-browser-location';
 
 /** Fields of the address to change; undefined takes one out. */
 export type PlaceChange = Readonly<Record<string, string | undefined>>;
 
 /**
- * Where in a page somebody is, as the query of its address: a reload, a link and the browser's way
+ * Location in a page, as the query of its address: a reload, a link and the browser's way
  * back find it again. Nothing secret goes there.
- * @returns the fields, and what goes elsewhere: as a step of its own, or in place of the present
- * one
+ * @returns the fields, and a function that navigates: a new history entry, or a replacement
  */
 export function usePlace(): readonly [URLSearchParams, (change: PlaceChange, isStep?: boolean) => void] {
   const [path, navigate] = useLocation();
