@@ -1,11 +1,12 @@
 /**
- * Part of `npm run check`: which folder imports which, and how long comments are.
+ * Part of `npm run check`: imports between folders, length of comments, and words.
  * `node build/check-source.ts [folder]` prints one line for each fault and exits with 1 if there is
  * one.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
+import { EXCEPTIONS, FOLDERS, WORDS } from './word-list.ts';
 
 /**
  * What each top-level folder imports besides itself. A folder that is not listed imports anything.
@@ -32,10 +33,12 @@ const GENERATED = 'console/src/api/api.ts';
 
 const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*'((?:#|\.\.?\/)[^']+)'/g;
 
+const WORD = new RegExp(`\\b(?:${WORDS.join('|')})\\b`, 'gi');
+
 const root = process.argv[2] ?? join(import.meta.dirname, '..');
 const faults = sourceFiles().flatMap((file) => {
   const text = readFileSync(join(root, file), 'utf8');
-  return [...arrowFaults(file, text), ...commentFaults(file, text)];
+  return [...arrowFaults(file, text), ...commentFaults(file, text), ...wordFaults(file, text)];
 });
 for (const fault of faults) process.stderr.write(`${fault}\n`);
 process.exitCode = faults.length > 0 ? 1 : 0;
@@ -58,6 +61,16 @@ function arrowFaults(file: string, text: string): string[] {
     .filter((to) => topFolder(to) !== from)
     .filter((to) => !allowed.some((each) => to === each || to.startsWith(`${each}/`)))
     .map((to) => `${file}: ${from} must not import ${to}; it may import ${allowed.join(', ') || 'nothing'}`);
+}
+
+function wordFaults(file: string, text: string): string[] {
+  if (!FOLDERS.includes(topFolder(file))) return [];
+  return text.split('\n').flatMap((line, index) =>
+    [...line.matchAll(WORD)]
+      .map(([word]) => word.toLowerCase())
+      .filter((word) => EXCEPTIONS[file]?.includes(word) !== true)
+      .map((word) => `${file}:${index + 1}: do not write "${word}"; build/word-list.ts has the list`),
+  );
 }
 
 function targetOf(file: string, specifier: string): string {

@@ -324,9 +324,7 @@ const Sandboxes = {
     ),
   pullSecret: label
     .optional()
-    .describe(
-      "Secret in the previews' namespace that images of sandboxes are pulled with; it must exist",
-    ),
+    .describe("Secret in the previews' namespace that images of sandboxes are pulled with; it must exist"),
   runtimeClassName: label
     .optional()
     .describe('RuntimeClass of stronger isolation for all sandboxes, e.g. gvisor; it must exist'),

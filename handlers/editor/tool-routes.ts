@@ -62,7 +62,10 @@ export const toolFields = {
   language: z.enum(['python', 'node']),
   input_schema: schemaField.describe('JSON Schema (draft 2020-12) that `inputs` must fit; null: any JSON'),
   settings_schema: schemaField.describe('JSON Schema (draft 2020-12) of the settings'),
-  usage_instructions: z.string().max(100_000, 'at most 100000 characters').describe('For whoever runs it'),
+  usage_instructions: z
+    .string()
+    .max(100_000, 'at most 100000 characters')
+    .describe('Shown to users who run it'),
 };
 
 /** The same, none of them required. */

@@ -96,7 +96,11 @@ suite('signing in to the console, over https in a real browser', chromiumMissing
     });
 
     test.each<[string, Record<string, string>, string]>([
-      ['a person who is refused there', { error: 'access_denied' }, 'refused the sign-in, or you cancelled it'],
+      [
+        'a person who is refused there',
+        { error: 'access_denied' },
+        'refused the sign-in, or you cancelled it',
+      ],
       ['one whom it tells of an error', { error: 'server_error' }, 'reports an error'],
       [
         'one who comes from somebody else',

@@ -51,6 +51,13 @@ test.each(['//', '/**', ' *'])('rejects a comment of 101 columns that begins wit
   expect(stderr).toBe('core/long.ts:2: the comment has 101 columns, the most is 100\n');
 });
 
+test('rejects a word of the list', () => {
+  expect(checkSource('handlers/reach.ts', '// Fails.\n// For whoever asks.\n')).toEqual({
+    status: 1,
+    stderr: 'handlers/reach.ts:2: do not write "whoever"; build/word-list.ts has the list\n',
+  });
+});
+
 test('rejects a dead export', () => {
   for (const file of ['package.json', 'knip.json']) cpSync(join(ROOT, file), join(folder, file));
   write('host/main.ts', "import { used } from '#core/used.ts';\n\nused();\n");

@@ -18,11 +18,7 @@ test.each([
     'Preview kept alive: port 3000, because it was used',
   ],
   ['preview.stopped', { target_port: 3000, by: 'owner' }, 'Preview stopped: port 3000, by the owner'],
-  [
-    'preview.reaped',
-    { target_port: 3000, reason: 'idle' },
-    'Preview ended: port 3000, idle for too long',
-  ],
+  ['preview.reaped', { target_port: 3000, reason: 'idle' }, 'Preview ended: port 3000, idle for too long'],
   [
     'preview.reaped',
     { target_port: 3000, reason: 'max_lifetime' },

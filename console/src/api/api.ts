@@ -2843,7 +2843,7 @@ export interface CreateToolRequest {
    */
   settings_schema?: {} | null;
   /**
-   * For whoever runs it
+   * Shown to users who run it
    */
   usage_instructions?: string;
 }
@@ -2893,7 +2893,7 @@ export interface ToolVersion {
     [k: string]: unknown;
   } | null;
   /**
-   * For whoever runs it
+   * Shown to users who run it
    */
   usage_instructions: string;
 }
@@ -2916,7 +2916,7 @@ export interface CreateToolVersionRequest {
    */
   settings_schema?: {} | null;
   /**
-   * For whoever runs it
+   * Shown to users who run it
    */
   usage_instructions?: string;
 }
@@ -2952,7 +2952,7 @@ export interface ToolDraft {
     [k: string]: unknown;
   } | null;
   /**
-   * For whoever runs it
+   * Shown to users who run it
    */
   usage_instructions: string;
 }
@@ -2975,7 +2975,7 @@ export interface SaveToolDraftRequest {
    */
   settings_schema?: {} | null;
   /**
-   * For whoever runs it
+   * Shown to users who run it
    */
   usage_instructions?: string;
   /**

@@ -186,7 +186,7 @@ export function Workbench({ me, tool, draft, onStale }: WorkbenchProps) {
               </Button>
             </div>
           </div>
-          <p className="told" role="status">
+          <p className="notice-line" role="status">
             {work.notice}
           </p>
           {work.problem === undefined ? null : <Problem words={work.problem} />}

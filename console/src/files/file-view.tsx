@@ -45,7 +45,7 @@ export default function FileView({ sandboxId, path, onClose, onFolder }: FileVie
       (head) => (pictureType(head) === undefined ? MOST_TEXT : MOST_PICTURE),
       ended.signal,
     ).then(
-      ({ bytes, isCut }) => setShown(judged(bytes, isCut)),
+      ({ bytes, isCut }) => setShown(classified(bytes, isCut)),
       (error: unknown) => {
         if (ended.signal.aborted) return;
         const isFolder = error instanceof ApiError && error.message.includes('is a directory');
@@ -117,7 +117,7 @@ export default function FileView({ sandboxId, path, onClose, onFolder }: FileVie
   );
 }
 
-function judged(bytes: Uint8Array<ArrayBuffer>, isCut: boolean): Shown {
+function classified(bytes: Uint8Array<ArrayBuffer>, isCut: boolean): Shown {
   const type = pictureType(bytes);
   if (type !== undefined) {
     return isCut

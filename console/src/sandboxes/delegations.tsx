@@ -35,7 +35,7 @@ export function Delegations({ sandboxId }: { readonly sandboxId: string }) {
               <tr key={id}>
                 <td>
                   {label ?? 'no name'}
-                  <span className="id lent-id">{id}</span>
+                  <span className="id delegation-id">{id}</span>
                 </td>
                 <td>
                   {scopes.map((scope) => SCOPES[scope]).join(', ')}
