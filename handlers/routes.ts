@@ -56,6 +56,7 @@ import {
   startPortForwardRoute,
   stopPortForwardRoute,
 } from './previews/port-forward-routes.ts';
+import { checkPageRoute, lookAtPageRoute } from './previews/page-routes.ts';
 import { startAgentPreviewRoute } from './previews/agent-preview-route.ts';
 import { getQuotaRoute } from './sandboxes/quota-route.ts';
 import type { Route } from './route.ts';
@@ -121,6 +122,8 @@ export const ROUTES: readonly Route[] = [
   keepPreviewAliveRoute,
   stopPortForwardRoute,
   diagnoseSandboxRoute,
+  lookAtPageRoute,
+  checkPageRoute,
   decideApprovalRoute,
   listApprovalsRoute,
   followApprovalsRoute,

@@ -6,6 +6,7 @@ import type { WakingClock, Ids } from '#core/shared/clock-and-ids.ts';
 import type { Guests } from '#core/processes/guest.ts';
 import type { NetworkAccess } from '#core/network/network.ts';
 import type { CatalogueImage } from '#core/images/image-store.ts';
+import type { PageBrowser } from '#core/pages/page-browser.ts';
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { Records } from '#core/shared/records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
@@ -50,6 +51,8 @@ export interface Services {
   readonly pool: WarmPool;
   /** Asks the servers in sandboxes how they are. */
   readonly probe: AppProbe;
+  /** Opens previews as a person would. */
+  readonly pages: PageBrowser;
   /** Which installation the provider's sandboxes belong to. */
   readonly place: string;
   /** Under which people and clients reach this API, where that was configured. */

@@ -3,6 +3,7 @@ import { createAuthenticator } from '#adapters/auth/authenticators.ts';
 import { createGuestKeys, deriveKeySet, loadOrCreateJwks } from '#adapters/auth/key-set.ts';
 import { createSealedTexts, createSeals, type SealedTexts } from '#adapters/auth/sealed-texts.ts';
 import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
+import { createPageBrowser } from '#adapters/browser/chromium-pages.ts';
 import { readMachineTools } from '#adapters/egress/machine-tools.ts';
 import type { NetworkBroker } from '#adapters/egress/network-broker.ts';
 import { appProbe } from '#adapters/gateway/http-app-probe.ts';
@@ -146,6 +147,11 @@ export async function openServices({
     });
     const terminals = new Terminals({ provider, records, stopping });
     opened.defer(() => terminals.close());
+    const pages = createPageBrowser({
+      program: config.browser,
+      failed: (reason) => log.warn({ reason }, 'browser failed'),
+    });
+    opened.defer(() => pages.close());
     const authenticator = createAuthenticator({
       ...config,
       seals: createSeals(keys),
@@ -163,6 +169,7 @@ export async function openServices({
       activity,
       pool,
       probe: appProbe,
+      pages,
       place,
       publicUrl: config.publicUrl,
       quotas: config.quotas,

@@ -10,6 +10,7 @@ export type RunEventType =
   | 'preview.kept'
   | 'preview.stopped'
   | 'preview.reaped'
+  | 'preview.looked'
   | 'tool.approval_required'
   | 'tool.approved'
   | 'tool.denied'

@@ -27,6 +27,7 @@ const TYPES = [
   'preview.kept',
   'preview.stopped',
   'preview.reaped',
+  'preview.looked',
   'tool.approval_required',
   'tool.approved',
   'tool.denied',

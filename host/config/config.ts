@@ -119,6 +119,8 @@ export interface Config {
       }
     | undefined;
   readonly signingKeys: z.infer<typeof JwksSchema> | undefined;
+  /** A browser program; undefined: looked for on PATH. */
+  readonly browser: string | undefined;
   readonly logLevel: Environment['LOG_LEVEL'];
   readonly preview: PreviewOptions;
   readonly buckets: BucketOptions;
@@ -249,6 +251,7 @@ function shape(env: Environment): Config {
                 : { id: env.OIDC_CLIENT_ID, secret: env.OIDC_CLIENT_SECRET },
           },
     signingKeys: env.PORTHOLE_SIGNING_KEYS,
+    browser: env.PORTHOLE_BROWSER,
     logLevel: env.LOG_LEVEL,
     preview: Object.freeze({
       enabled: env.Sandbox__Preview__Enabled,

@@ -396,6 +396,11 @@ export const EnvironmentSchema = z.object({
     .optional()
     .describe('With PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY: for the bucket; without them the AWS ones'),
   PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY: text.optional().describe('See PORTHOLE_ARCHIVE_ACCESS_KEY_ID'),
+  PORTHOLE_BROWSER: text
+    .optional()
+    .describe(
+      'Chromium or Google Chrome that looks at pages of previews; without it the one on PATH, and 501 browser_missing where there is none',
+    ),
   LOG_LEVEL: z
     .enum(
       ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],

@@ -50,7 +50,11 @@ describe('each kind of caller', () => {
   let shared: MadeRun;
   let other: MadeRun;
   beforeAll(async () => {
-    porthole = await startTestHost({ ...PEOPLE, Sandbox__Preview__MaxTotal: '1000' });
+    porthole = await startTestHost({
+      ...PEOPLE,
+      Sandbox__Preview__MaxTotal: '1000',
+      PORTHOLE_BROWSER: '/nonexistent/chromium',
+    });
     [shared, other] = [await makeRun(porthole, ALICE), await makeRun(porthole, ALICE)];
     await porthole.call('PUT', `/v1/sandbox/${shared.sandboxId}/file/workspace/a.txt`, {
       token: ALICE,

@@ -165,6 +165,36 @@ export interface Api {
     body: null;
     answer: Diagnosis;
   };
+  'POST /api/runs/{id}/previews/{port}/look': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+      /**
+       * The port of a live preview
+       */
+      port: string;
+    };
+    query: {};
+    body: LookAtPageRequest;
+    answer: PageLook;
+  };
+  'POST /api/runs/{id}/previews/{port}/check': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+      /**
+       * The port of a live preview
+       */
+      port: string;
+    };
+    query: {};
+    body: CheckPageRequest;
+    answer: PageCheck;
+  };
   'POST /api/runs/{id}/tool-approvals': {
     path: {
       /**
@@ -1516,6 +1546,7 @@ export interface RunEvent {
     | 'preview.kept'
     | 'preview.stopped'
     | 'preview.reaped'
+    | 'preview.looked'
     | 'tool.approval_required'
     | 'tool.approved'
     | 'tool.denied'
@@ -1711,6 +1742,437 @@ export interface HttpFinding {
    * The page's title
    */
   title: string | null;
+}
+export interface LookAtPageRequest {
+  /**
+   * Path and query on the preview
+   */
+  path?: string;
+  device?: 'desktop' | 'tablet' | 'phone';
+  /**
+   * Instead of the size of the device
+   */
+  viewport?: {
+    width: number;
+    height: number;
+  };
+  /**
+   * `load` waits for a short time without requests, too
+   */
+  wait_for?:
+    | ('load' | 'network_idle')
+    | {
+        /**
+         * CSS, `text=Sign in`, or `role=button[name="Sign in"]`
+         */
+        selector: string;
+      }
+    | {
+        text: string;
+      };
+  /**
+   * What to do on the page first, in this order
+   */
+  steps?: (
+    | {
+        action: 'goto';
+        path: string;
+      }
+    | {
+        action: 'click' | 'hover';
+        /**
+         * CSS, `text=Sign in`, or `role=button[name="Sign in"]`
+         */
+        selector: string;
+      }
+    | {
+        action: 'fill' | 'select';
+        /**
+         * CSS, `text=Sign in`, or `role=button[name="Sign in"]`
+         */
+        selector: string;
+        value: string;
+      }
+    | {
+        action: 'press';
+        /**
+         * `Enter`, `Control+A`
+         */
+        key: string;
+        /**
+         * CSS, `text=Sign in`, or `role=button[name="Sign in"]`
+         */
+        selector?: string;
+      }
+    | {
+        action: 'wait';
+        /**
+         * CSS, `text=Sign in`, or `role=button[name="Sign in"]`
+         */
+        selector?: string;
+        text?: string;
+        milliseconds?: number;
+      }
+  )[];
+  /**
+   * A picture of all of it
+   */
+  full_page?: boolean;
+}
+export interface PageLook {
+  /**
+   * `unclear`: something failed that the app may handle, or that a look does not load
+   */
+  result: 'works' | 'broken' | 'unclear';
+  /**
+   * `works`, or the result with its likeliest cause and where it is
+   */
+  summary: string;
+  /**
+   * The most likely first
+   */
+  causes: PageCause[];
+  /**
+   * Of the document; null where none came
+   */
+  status: number | null;
+  /**
+   * Path that is shown in the end
+   */
+  url: string;
+  title: string | null;
+  /**
+   * The beginning of what can be read on the page
+   */
+  text: string | null;
+  redirects: {
+    status: number;
+    url: string;
+  }[];
+  /**
+   * Uncaught errors and unhandled rejections, with frames in the source
+   */
+  errors: {
+    message: string;
+    frames: {
+      function: string;
+      /**
+       * In the project, where source maps or traces tell
+       */
+      file: string | null;
+      line: number | null;
+      column: number | null;
+    }[];
+  }[];
+  /**
+   * `other_origin`: a look loads the previews of the run and nothing else
+   */
+  failed_requests: {
+    method: string;
+    url: string;
+    type: string;
+    status: number | null;
+    reason:
+      | 'status'
+      | 'cors'
+      | 'csp'
+      | 'mixed_content'
+      | 'visitor_machine'
+      | 'other_origin'
+      | 'refused'
+      | 'network';
+    detail: string;
+    initiator: {
+      /**
+       * In the project, where source maps or traces tell
+       */
+      file: string | null;
+      line: number | null;
+      column: number | null;
+    } | null;
+  }[];
+  /**
+   * The worst first
+   */
+  console: {
+    level: 'error' | 'warning' | 'info' | 'log' | 'debug';
+    text: string;
+    /**
+     * In the project, where source maps or traces tell
+     */
+    file: string | null;
+    line: number | null;
+    column: number | null;
+  }[];
+  overlays: {
+    framework: string;
+    message: string;
+    /**
+     * In the project, where source maps or traces tell
+     */
+    file: string | null;
+    line: number | null;
+    column: number | null;
+  }[];
+  /**
+   * The WebSocket of the dev server
+   */
+  hot_reload: 'connected' | 'refused' | 'none';
+  still_loading: string[];
+  /**
+   * `dialog`, `popup`, `download`: how often
+   */
+  blocked: {
+    [k: string]: number;
+  };
+  /**
+   * The step that failed (1, 2, 3 …; 0: `wait_for`), and elements by role and name
+   */
+  failed_step: {
+    step: number;
+    reason: string;
+    nearest: string[];
+  } | null;
+  timings: {
+    ttfb_ms: number | null;
+    fcp_ms: number | null;
+    lcp_ms: number | null;
+    load_ms: number | null;
+  };
+  /**
+   * Entries of lists that are not shown
+   */
+  left_out: {
+    [k: string]: number;
+  };
+  /**
+   * Roles and names, as a screen reader has them; null for very large pages
+   */
+  outline: string | null;
+  screenshot: {
+    media_type: 'image/png' | 'image/jpeg';
+    width: number;
+    height: number;
+    /**
+     * Base64, at most 1 MiB before that
+     */
+    data: string;
+  } | null;
+}
+export interface PageCause {
+  /**
+   * `error_overlay`, `uncaught_error`, `script_failed`, `cors`, `blank` …
+   */
+  kind: string;
+  /**
+   * One sentence
+   */
+  message: string;
+  /**
+   * In the project, where source maps or traces tell
+   */
+  file: string | null;
+  line: number | null;
+  column: number | null;
+}
+export interface CheckPageRequest {
+  /**
+   * Path and query on the preview
+   */
+  path?: string;
+  device?: 'desktop' | 'tablet' | 'phone';
+  /**
+   * Instead of the size of the device
+   */
+  viewport?: {
+    width: number;
+    height: number;
+  };
+  /**
+   * `load` waits for a short time without requests, too
+   */
+  wait_for?:
+    | ('load' | 'network_idle')
+    | {
+        /**
+         * CSS, `text=Sign in`, or `role=button[name="Sign in"]`
+         */
+        selector: string;
+      }
+    | {
+        text: string;
+      };
+  /**
+   * What to do on the page first, in this order
+   */
+  steps?: (
+    | {
+        action: 'goto';
+        path: string;
+      }
+    | {
+        action: 'click' | 'hover';
+        /**
+         * CSS, `text=Sign in`, or `role=button[name="Sign in"]`
+         */
+        selector: string;
+      }
+    | {
+        action: 'fill' | 'select';
+        /**
+         * CSS, `text=Sign in`, or `role=button[name="Sign in"]`
+         */
+        selector: string;
+        value: string;
+      }
+    | {
+        action: 'press';
+        /**
+         * `Enter`, `Control+A`
+         */
+        key: string;
+        /**
+         * CSS, `text=Sign in`, or `role=button[name="Sign in"]`
+         */
+        selector?: string;
+      }
+    | {
+        action: 'wait';
+        /**
+         * CSS, `text=Sign in`, or `role=button[name="Sign in"]`
+         */
+        selector?: string;
+        text?: string;
+        milliseconds?: number;
+      }
+  )[];
+}
+export interface PageCheck {
+  /**
+   * `unclear`: something failed that the app may handle, or that a look does not load
+   */
+  result: 'works' | 'broken' | 'unclear';
+  /**
+   * `works`, or the result with its likeliest cause and where it is
+   */
+  summary: string;
+  /**
+   * The most likely first
+   */
+  causes: PageCause[];
+  /**
+   * Of the document; null where none came
+   */
+  status: number | null;
+  /**
+   * Path that is shown in the end
+   */
+  url: string;
+  title: string | null;
+  /**
+   * The beginning of what can be read on the page
+   */
+  text: string | null;
+  redirects: {
+    status: number;
+    url: string;
+  }[];
+  /**
+   * Uncaught errors and unhandled rejections, with frames in the source
+   */
+  errors: {
+    message: string;
+    frames: {
+      function: string;
+      /**
+       * In the project, where source maps or traces tell
+       */
+      file: string | null;
+      line: number | null;
+      column: number | null;
+    }[];
+  }[];
+  /**
+   * `other_origin`: a look loads the previews of the run and nothing else
+   */
+  failed_requests: {
+    method: string;
+    url: string;
+    type: string;
+    status: number | null;
+    reason:
+      | 'status'
+      | 'cors'
+      | 'csp'
+      | 'mixed_content'
+      | 'visitor_machine'
+      | 'other_origin'
+      | 'refused'
+      | 'network';
+    detail: string;
+    initiator: {
+      /**
+       * In the project, where source maps or traces tell
+       */
+      file: string | null;
+      line: number | null;
+      column: number | null;
+    } | null;
+  }[];
+  /**
+   * The worst first
+   */
+  console: {
+    level: 'error' | 'warning' | 'info' | 'log' | 'debug';
+    text: string;
+    /**
+     * In the project, where source maps or traces tell
+     */
+    file: string | null;
+    line: number | null;
+    column: number | null;
+  }[];
+  overlays: {
+    framework: string;
+    message: string;
+    /**
+     * In the project, where source maps or traces tell
+     */
+    file: string | null;
+    line: number | null;
+    column: number | null;
+  }[];
+  /**
+   * The WebSocket of the dev server
+   */
+  hot_reload: 'connected' | 'refused' | 'none';
+  still_loading: string[];
+  /**
+   * `dialog`, `popup`, `download`: how often
+   */
+  blocked: {
+    [k: string]: number;
+  };
+  /**
+   * The step that failed (1, 2, 3 …; 0: `wait_for`), and elements by role and name
+   */
+  failed_step: {
+    step: number;
+    reason: string;
+    nearest: string[];
+  } | null;
+  timings: {
+    ttfb_ms: number | null;
+    fcp_ms: number | null;
+    lcp_ms: number | null;
+    load_ms: number | null;
+  };
+  /**
+   * Entries of lists that are not shown
+   */
+  left_out: {
+    [k: string]: number;
+  };
 }
 export interface ApprovalDecision {
   /**

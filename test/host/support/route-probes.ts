@@ -98,6 +98,11 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     return { params: { id: sandboxId, name } };
   }
 
+  async function withPreview({ runId }: MadeRun): Promise<Probe> {
+    await startPreview(porthole, runId, 3000, ALICE);
+    return { params: { id: runId, port: '3000' }, body: {} };
+  }
+
   return {
     ...editorProbes(porthole),
     createProcess: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { argv: ['true'] } }),
@@ -125,6 +130,8 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     signIn: async () => ({ body: { key: ALICE } }),
     startPortForward: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),
     startAgentPreview: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),
+    lookAtPage: withPreview,
+    checkPage: withPreview,
     keepPreviewAlive: async ({ runId }) => {
       const { session_id } = await startPreview(porthole, runId, 3000, ALICE);
       return { params: { id: runId, token: session_id } };

@@ -1,0 +1,172 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, constants, mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { PortholeError } from '#core/errors.ts';
+import type { PageBrowser, PageObservation, PageVisit } from '#core/pages/page-browser.ts';
+import { FairQueue } from '#core/shared/concurrency.ts';
+import type { FromBrowser, ToBrowser } from './browser-process.ts';
+
+export interface PageBrowserOptions {
+  /** A program; without one it is looked for on PATH. */
+  readonly program: string | undefined;
+  /** Hears why a browser could not do its work. */
+  readonly failed: (reason: string) => void;
+  /** An unused browser ends after this time. @default 5 minutes, in milliseconds */
+  readonly idleMs?: number;
+}
+
+/** A look that has been sent to a browser process. */
+interface Waiting {
+  readonly asked: ChildProcess;
+  readonly answer: PromiseWithResolvers<PageObservation>;
+}
+
+/** Pages that are open at a time, on two cores; others wait for their turn. */
+const LIMITS = { perOwner: 3, total: 4, waiting: 32 };
+const IDLE_MS = 300_000;
+/** Past the limit that the browser's process keeps itself: then the process hangs, and is ended. */
+const LONGEST_MS = 45_000;
+const HEAP_MIB = 384;
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+
+/** Drives this machine's Chromium in a process that starts with the first look. */
+export function createPageBrowser({ program, failed, idleMs = IDLE_MS }: PageBrowserOptions): PageBrowser {
+  const queue = new FairQueue(LIMITS);
+  const waiting = new Map<number, Waiting>();
+  let child: ChildProcess | undefined;
+  let idle: NodeJS.Timeout | undefined;
+  let last = 0;
+  let cleaned = Promise.resolve();
+
+  const start = (): ChildProcess => {
+    // Profiles of the browser, which a killed one leaves behind.
+    const folder = mkdtempSync(join(tmpdir(), 'porthole-browser-'));
+    const started = fork(new URL('./browser-process.ts', import.meta.url), [], {
+      execArgv: [`--max-old-space-size=${HEAP_MIB}`, '--disable-warning=ExperimentalWarning'],
+      // No key or token of the host.
+      env: { ...environment(), TMPDIR: folder },
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    started.on('message', (message: FromBrowser) => {
+      const answer = waiting.get(message.id)?.answer;
+      if ('observation' in message) answer?.resolve(message.observation);
+      else {
+        failed(message.failure);
+        answer?.reject(unusable());
+      }
+    });
+    const end = (): void => {
+      if (child === started) child = undefined;
+      for (const { asked, answer } of waiting.values()) if (asked === started) answer.reject(unusable());
+      cleaned = rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }).catch(
+        (error: Error) => failed(error.message),
+      );
+    };
+    started.once('exit', end).once('error', end);
+    started.unref();
+    started.channel?.unref();
+    return started;
+  };
+
+  /** The next look starts another process. */
+  const rest = (): void => {
+    child?.disconnect();
+    child = undefined;
+  };
+
+  const ask = async (
+    visit: PageVisit,
+    found: string,
+    signal: AbortSignal | undefined,
+  ): Promise<PageObservation> => {
+    clearTimeout(idle);
+    child ??= start();
+    const asked = child;
+    const send = (message: ToBrowser): void => void (asked.connected && asked.send(message));
+    last += 1;
+    const id = last;
+    const answer = Promise.withResolvers<PageObservation>();
+    waiting.set(id, { asked, answer });
+    const limit = setTimeout(() => asked.kill('SIGKILL'), LONGEST_MS);
+    const abort = (): void => {
+      send({ id, abort: true });
+      answer.reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', abort, { once: true });
+    try {
+      send({ id, visit, program: found });
+      return await answer.promise;
+    } finally {
+      clearTimeout(limit);
+      signal?.removeEventListener('abort', abort);
+      waiting.delete(id);
+      if (waiting.size === 0) idle = setTimeout(rest, idleMs).unref();
+    }
+  };
+
+  return {
+    async observe(visit, owner, signal) {
+      const found = program ?? findBrowser();
+      if (found === undefined || !isExecutable(found)) throw missing(program);
+      const place = await queue.enter(owner, () => signal);
+      if (place === undefined) {
+        throw new PortholeError(
+          'too_many_looks',
+          `${LIMITS.waiting} looks wait already: try again once they are done.`,
+        );
+      }
+      try {
+        signal?.throwIfAborted();
+        return await ask(visit, found, signal);
+      } finally {
+        place.end();
+      }
+    },
+    async close() {
+      clearTimeout(idle);
+      const open = child;
+      if (open === undefined) return;
+      const ended = once(open, 'exit');
+      open.kill('SIGKILL');
+      await ended;
+      await cleaned;
+    },
+  };
+}
+
+function findBrowser(): string | undefined {
+  const folders = ['/usr/bin', ...(process.env['PATH'] ?? '').split(delimiter)];
+  return folders.flatMap((folder) => NAMES.map((name) => join(folder, name))).find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function environment(): NodeJS.ProcessEnv {
+  const names = ['PATH', 'HOME', 'LANG', 'FONTCONFIG_PATH', 'XDG_RUNTIME_DIR'];
+  return Object.fromEntries(names.map((name) => [name, process.env[name]]));
+}
+
+function missing(program: string | undefined): PortholeError {
+  const what =
+    program === undefined
+      ? 'No Chromium on this machine'
+      : `PORTHOLE_BROWSER=${JSON.stringify(program)} is not a program that can be run`;
+  return new PortholeError(
+    'browser_missing',
+    `${what}: install one (Debian, Ubuntu: apt-get install chromium; macOS: brew install --cask chromium), or set PORTHOLE_BROWSER to its path.`,
+  );
+}
+
+function unusable(): PortholeError {
+  return new PortholeError('browser_failed', 'The browser ended before it answered: try again.');
+}

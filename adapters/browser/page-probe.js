@@ -1,0 +1,261 @@
+/* oxlint-disable typescript/no-floating-promises -- its value is what the evaluation gives */
+/*
+ * Measures what a visitor sees. Runs in the page's isolated world, so that the page's scripts can
+ * replace none of what it calls. Every count is bounded: a page may have any number of elements.
+ */
+(async () => {
+  const MOST_ELEMENTS = 20_000;
+  const MOST_TEXT = 6_000;
+  const MOST_SAMPLES = 200;
+  const MEDIA = new Set(['IMG', 'CANVAS', 'VIDEO', 'AUDIO', 'IFRAME', 'OBJECT', 'EMBED', 'SVG']);
+  const CONTROL =
+    'a[href], button, input, select, textarea, [role=button], [role=link], [contenteditable=true]';
+  const SKIPPED = new Set(['SCRIPT', 'STYLE', 'NOSCRIPT', 'TEMPLATE', 'HEAD', 'TITLE']);
+  const MOUNTS = ['#root', '#app', '#__next', '#__nuxt', '#svelte', '#___gatsby', 'app-root', '#main'];
+  const LOADING = /^(?:loading|please wait|wird geladen|chargement|spinner)\b.{0,30}$/is;
+
+  const one = (text, most) =>
+    String(text ?? '')
+      .replace(/\s+/g, ' ')
+      .trim()
+      .slice(0, most);
+  const nameOf = (element) => {
+    const id = element.id === '' ? '' : `#${element.id}`;
+    const kind = typeof element.className === 'string' ? element.className.trim().split(/\s+/)[0] : '';
+    return one(`${element.localName}${id}${id === '' && kind ? `.${kind}` : ''}`, 80);
+  };
+
+  let elements = 0;
+  let media = 0;
+  let controls = 0;
+  let textLength = 0;
+  let clippedText = 0;
+  let clippedBy = null;
+  let busy = false;
+  let truncated = false;
+  const pieces = [];
+  const samples = [];
+
+  const shown = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+  const intersect = (a, b) => ({
+    left: Math.max(a.left, b.left),
+    top: Math.max(a.top, b.top),
+    right: Math.min(a.right, b.right),
+    bottom: Math.min(a.bottom, b.bottom),
+  });
+  const isEmpty = ({ left, top, right, bottom }) => right - left < 1 || bottom - top < 1;
+
+  const visit = (element, clip, clipper) => {
+    if (elements >= MOST_ELEMENTS) {
+      truncated = true;
+      return;
+    }
+    elements += 1;
+    if (SKIPPED.has(element.tagName)) return;
+    const isShown = shown(element);
+    const box = element.getBoundingClientRect();
+    const style = getComputedStyle(element);
+    if (style.display === 'none') return;
+    const own = { left: box.left, top: box.top, right: box.right, bottom: box.bottom };
+    const visible = isShown && !isEmpty(own) && !isEmpty(intersect(own, clip));
+    if (element.getAttribute('aria-busy') === 'true' || element.getAttribute('role') === 'progressbar')
+      busy = true;
+    if (
+      /\b(?:spinner|loader|loading|skeleton)\b/i.test(`${element.id} ${element.getAttribute('class') ?? ''}`)
+    ) {
+      busy ||= visible;
+    }
+    const tag = element.tagName.toUpperCase();
+    if (visible && MEDIA.has(tag)) {
+      const isBroken = tag === 'IMG' && element.complete && element.naturalWidth === 0;
+      if (!isBroken) media += 1;
+    }
+    const isControl = element.matches(CONTROL);
+    if (visible && isControl) controls += 1;
+    if (visible && isControl && samples.length < MOST_SAMPLES) samples.push([element, box]);
+    let inner = clip;
+    let by = clipper;
+    if (style.overflowX !== 'visible' || style.overflowY !== 'visible') {
+      if (element !== document.body && element !== document.documentElement) {
+        const narrowed = intersect(clip, own);
+        if (isEmpty(narrowed) && !isEmpty(clip)) by = nameOf(element);
+        inner = narrowed;
+      }
+    }
+    if (tag === 'SVG') return;
+    if (isControl && visible && 'value' in element && element.value !== '') textLength += 1;
+    for (const child of (element.shadowRoot ?? element).childNodes) {
+      if (child.nodeType === Node.TEXT_NODE && child.data.trim() !== '') {
+        if (isShown && !isEmpty(inner)) {
+          const text = child.data.replace(/\s+/g, ' ').trim();
+          if (textLength < MOST_TEXT) pieces.push(text);
+          textLength += text.length;
+          if (samples.length < MOST_SAMPLES && visible) samples.push([element, box]);
+        } else if (isShown && isEmpty(inner)) {
+          clippedText += child.data.trim().length;
+          clippedBy ??= by;
+        }
+      } else if (child.nodeType === Node.ELEMENT_NODE) visit(child, inner, by);
+    }
+    if (element.shadowRoot !== null) {
+      for (const child of element.children) if (child.assignedSlot !== null) visit(child, inner, by);
+    }
+  };
+
+  const everywhere = { left: -1e9, top: -1e9, right: 1e9, bottom: 1e9 };
+  if (document.body !== null) visit(document.body, everywhere, null);
+
+  /* One element without own content over every text and control in the viewport. */
+  let coveredBy = null;
+  const inView = samples.filter(
+    ([, box]) =>
+      box.left + box.width / 2 >= 0 &&
+      box.top + box.height / 2 >= 0 &&
+      box.left + box.width / 2 < innerWidth &&
+      box.top + box.height / 2 < innerHeight,
+  );
+  const covers = new Set();
+  for (const [element, box] of inView) {
+    const top = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+    const isOwn = top === null || top === element || element.contains(top) || top.contains(element);
+    covers.add(isOwn || element.getRootNode() !== document ? null : top);
+    if (covers.has(null)) break;
+  }
+  const [cover] = covers;
+  if (covers.size === 1 && cover !== null && one(cover.textContent, 9) === '') coveredBy = nameOf(cover);
+
+  const text = one(pieces.join(' '), MOST_TEXT);
+  const mount = MOUNTS.map((selector) => document.querySelector(selector)).find(
+    (element) => element !== null && element.childElementCount === 0 && one(element.textContent, 9) === '',
+  );
+
+  /* What frameworks show of an error, each by its own marks. */
+  const overlays = [];
+  const say = (root, ...selectors) => {
+    for (const selector of selectors) {
+      const found = root.querySelector(selector);
+      const words = found === null ? '' : one(found.value ?? found.innerText ?? found.textContent, 1_000);
+      if (words !== '') return words;
+    }
+    return '';
+  };
+  const add = (framework, message, file = '') => {
+    if (message !== '') overlays.push({ framework, message: one(message, 1_000), file: one(file, 600) });
+  };
+  for (const element of document.querySelectorAll('vite-error-overlay')) {
+    const root = element.shadowRoot;
+    if (root === null) continue;
+    add(
+      'Vite',
+      say(root, '.message-body', '.message', '#message-content', '#message', 'h1'),
+      say(root, '.file', '#code header', '.frame'),
+    );
+  }
+  for (const element of document.querySelectorAll('nextjs-portal')) {
+    const root = element.shadowRoot;
+    const dialog = root?.querySelector('[data-nextjs-dialog], [data-nextjs-dialog-overlay], [role=dialog]');
+    if (dialog == null) continue;
+    const words = say(
+      dialog,
+      '#nextjs__container_errors_desc',
+      '[data-nextjs-error-message]',
+      '.nextjs__container_errors_desc',
+      '[data-nextjs-terminal]',
+      'h1',
+      'p',
+    );
+    add(
+      'Next.js',
+      words,
+      say(
+        dialog,
+        '[data-nextjs-codeframe] p',
+        '[data-with-open-in-editor-link-source-file]',
+        '[data-nextjs-terminal]',
+      ),
+    );
+  }
+  for (const frame of document.querySelectorAll(
+    'iframe#webpack-dev-server-client-overlay, iframe[style*="2147483647"]',
+  )) {
+    const body = frame.contentDocument?.body;
+    if (body != null) add('webpack', one(body.innerText, 1_000), one(body.innerText, 1_000));
+  }
+  for (const element of document.querySelectorAll('nuxt-error-overlay')) {
+    const root = element.shadowRoot?.querySelector('iframe')?.contentDocument ?? element.shadowRoot;
+    if (root != null) add('Nuxt', say(root, 'h1', '.message', 'body'), say(root, 'main', 'body'));
+  }
+  if (document.querySelector('#summary .exception_value') !== null) {
+    add(
+      'Django',
+      say(document, '#summary h1') + ': ' + say(document, '#summary .exception_value'),
+      document.querySelector('#traceback_area')?.value.slice(-600),
+    );
+  } else if (document.querySelector('div.debugger .errormsg, div.debugger blockquote') !== null) {
+    add(
+      'Flask',
+      say(document, '.errormsg', '.debugger h1'),
+      document.querySelector('.plain textarea, .plain pre')?.textContent.slice(-600),
+    );
+  } else if (document.title.startsWith('Action Controller: Exception')) {
+    add(
+      'Rails',
+      say(document, '#container h2', 'h2', 'header h1'),
+      say(document, '.trace-frames', '.source'),
+    );
+  }
+  for (const element of document.querySelectorAll('[data-testid=stException]')) {
+    add(
+      'Streamlit',
+      say(element, '[data-testid=stExceptionMessage]', '.message') || one(element.innerText, 600),
+      one(element.innerText, 600),
+    );
+  }
+  const storybook = document.querySelector('body.sb-show-errordisplay #error-message');
+  if (storybook !== null) add('Storybook', one(storybook.textContent, 1_000));
+
+  const timings = await new Promise((resolve) => {
+    const [navigation] = performance.getEntriesByType('navigation');
+    const paint = performance.getEntriesByName('first-contentful-paint')[0];
+    const times = {
+      ttfbMs: navigation === undefined ? null : Math.round(navigation.responseStart),
+      fcpMs: paint === undefined ? null : Math.round(paint.startTime),
+      lcpMs: null,
+      loadMs:
+        navigation === undefined || navigation.loadEventEnd === 0
+          ? null
+          : Math.round(navigation.loadEventEnd),
+    };
+    try {
+      const observer = new PerformanceObserver((list) => {
+        times.lcpMs = Math.round(list.getEntries().at(-1).startTime);
+        observer.disconnect();
+        resolve(times);
+      });
+      observer.observe({ type: 'largest-contentful-paint', buffered: true });
+    } catch {
+      resolve(times);
+    }
+    setTimeout(() => resolve(times), 40);
+  });
+
+  return {
+    facts: {
+      title: one(document.title, 300),
+      text,
+      textLength,
+      media,
+      controls,
+      clippedText,
+      clippedBy,
+      coveredBy,
+      emptyMount: mount === undefined ? null : nameOf(mount),
+      loading: textLength < 60 && (LOADING.test(text) || (busy && controls === 0)),
+      elements,
+      truncated,
+    },
+    overlays,
+    timings,
+    contentType: document.contentType,
+  };
+})();

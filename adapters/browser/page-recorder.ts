@@ -1,0 +1,300 @@
+import type { CDPSession } from 'playwright-core';
+import type {
+  ConsoleMessage,
+  FailedRequest,
+  FailureReason,
+  PageError,
+  SocketState,
+} from '#core/pages/page-browser.ts';
+import type { ScriptPlace } from './source-maps.ts';
+
+const MOST_MESSAGES = 200;
+/** A page that prints more floods the look. */
+const FLOOD = 1_000;
+const FLOOD_TEXT = 2_000_000;
+/** So many that they may be what keeps a page from answering. */
+const CHATTY = 200;
+const MOST_ERRORS = 30;
+const MOST_FAILED = 100;
+const MOST_REQUESTS = 5_000;
+const MOST_FRAMES = 8;
+const LONGEST_TEXT = 1_000;
+/** Of a page's own accord; each step may cause more. */
+const MOST_NAVIGATIONS = 15;
+
+interface Request {
+  readonly url: string;
+  readonly method: string;
+  readonly type: string;
+  readonly initiator: ScriptPlace | undefined;
+}
+
+type Unmapped<T> = Omit<T, 'place' | 'initiator' | 'frames'> & {
+  readonly at: readonly (ScriptPlace & { function: string })[];
+};
+
+/** What a page does during a look, from DevTools events. Every list is bounded. */
+export class PageRecorder {
+  readonly console: Unmapped<ConsoleMessage>[] = [];
+  readonly errors: Unmapped<PageError>[] = [];
+  readonly failed: Unmapped<FailedRequest>[] = [];
+  readonly redirects: { status: number; url: string }[] = [];
+  readonly sockets = new Map<string, SocketState>();
+  /** The request that brought a script, by its URL. */
+  readonly scripts = new Map<string, string>();
+  /** Of the document that is shown. */
+  document: { status: number; gateway: string | null } | undefined;
+  readonly #requests = new Map<string, Request>();
+  readonly #inFlight = new Map<string, Request>();
+  readonly #failedIds = new Set<string>();
+  readonly #allowed: ReadonlySet<string>;
+  readonly #shorten: (text: string) => string;
+  readonly #interrupt: (why: 'navigations' | 'console_flood') => void;
+  #frameId = '';
+  #messages = 0;
+  #printed = 0;
+  #navigations = 0;
+  #lastChange = performance.now();
+
+  constructor({ allowed, shorten, interrupt }: RecorderOptions) {
+    this.#allowed = allowed;
+    this.#shorten = (text) => shorten(text.slice(0, LONGEST_TEXT * 2)).slice(0, LONGEST_TEXT);
+    this.#interrupt = interrupt;
+  }
+
+  get frameId(): string {
+    return this.#frameId;
+  }
+
+  /** URLs that are still loading; streams of events never end. */
+  get pending(): string[] {
+    return [...this.#inFlight.values()].map(({ url }) => this.#shorten(url));
+  }
+
+  get isChatty(): boolean {
+    return this.#messages > CHATTY;
+  }
+
+  /** What the page cannot do without is missing. */
+  get hasFailed(): boolean {
+    const isVital = ({ type }: { type: string }): boolean =>
+      type === 'script' || type === 'fetch' || type === 'xhr';
+    return (this.document?.status ?? 0) >= 400 || this.failed.some(isVital);
+  }
+
+  /** Milliseconds since a request last began or ended; 0 while any is under way. */
+  get quietMs(): number {
+    return this.#inFlight.size > 0 ? 0 : performance.now() - this.#lastChange;
+  }
+
+  /** What a step does next may navigate again. */
+  beginStep(): void {
+    this.#navigations = 0;
+  }
+
+  async attach(cdp: CDPSession): Promise<void> {
+    this.#onNetwork(cdp);
+    this.#onSockets(cdp);
+    this.#onMessages(cdp);
+    cdp.on('Page.frameNavigated', ({ frame }) => {
+      if (frame.parentId !== undefined || frame.id !== this.#frameId) return;
+      this.#navigations += 1;
+      if (this.#navigations > MOST_NAVIGATIONS) this.#interrupt('navigations');
+    });
+    const [{ frameTree }] = await Promise.all([
+      cdp.send('Page.getFrameTree'),
+      cdp.send('Page.enable'),
+      cdp.send('Network.enable', { maxTotalBufferSize: 32_000_000, maxResourceBufferSize: 8_000_000 }),
+      cdp.send('Runtime.enable'),
+      cdp.send('Log.enable'),
+    ]);
+    this.#frameId = frameTree.frame.id;
+  }
+
+  #onNetwork(cdp: CDPSession): void {
+    cdp.on('Network.requestWillBeSent', (event) => {
+      const { requestId, request, type = 'Other', initiator, redirectResponse, frameId } = event;
+      const isDocument = type === 'Document' && frameId === this.#frameId;
+      if (redirectResponse !== undefined && isDocument && this.redirects.length < 30) {
+        this.redirects.push({ status: redirectResponse.status, url: this.#shorten(request.url) });
+      }
+      if (isDocument && redirectResponse === undefined) this.redirects.length = 0;
+      if (this.#requests.size >= MOST_REQUESTS || /^(?:data|blob):/.test(request.url)) return;
+      const stack = initiator.stack?.callFrames[0];
+      const at: ScriptPlace | undefined =
+        stack !== undefined
+          ? { url: stack.url, line: stack.lineNumber, column: stack.columnNumber }
+          : initiator.url !== undefined
+            ? { url: initiator.url, line: initiator.lineNumber ?? 0, column: initiator.columnNumber ?? 0 }
+            : undefined;
+      const known = { url: request.url, method: request.method, type: type.toLowerCase(), initiator: at };
+      this.#requests.set(requestId, known);
+      if (!['EventSource', 'Ping', 'Preflight'].includes(type)) this.#inFlight.set(requestId, known);
+      this.#lastChange = performance.now();
+    });
+    cdp.on('Network.responseReceived', ({ requestId, response, type, frameId }) => {
+      const known = this.#requests.get(requestId);
+      if (type === 'Script') this.scripts.set(response.url, requestId);
+      if (type === 'Document' && frameId === this.#frameId) {
+        const gateway = headerOf(response.headers, 'x-porthole-status');
+        this.document = { status: response.status, gateway };
+        this.scripts.set(response.url, requestId);
+      } else if (known !== undefined && response.status >= 400) {
+        const gateway = headerOf(response.headers, 'x-porthole-status');
+        const detail = gateway === null ? `HTTP ${response.status}` : `HTTP ${response.status} (${gateway})`;
+        this.#fail(requestId, known, 'status', detail, response.status);
+      }
+    });
+    const ended = (requestId: string): void => {
+      if (this.#inFlight.delete(requestId)) this.#lastChange = performance.now();
+    };
+    cdp.on('Network.loadingFinished', ({ requestId }) => ended(requestId));
+    cdp.on('Network.loadingFailed', (event) => {
+      const { requestId, errorText, canceled, blockedReason, corsErrorStatus } = event;
+      ended(requestId);
+      const known = this.#requests.get(requestId);
+      if (known === undefined || known.type === 'preflight') return;
+      const reason = this.#reasonOf(known.url, blockedReason, corsErrorStatus !== undefined, errorText);
+      if (canceled === true && blockedReason === undefined) return;
+      const detail = corsErrorStatus?.corsError ?? blockedReason ?? errorText;
+      this.#fail(requestId, known, reason, detail, null);
+    });
+  }
+
+  #onSockets(cdp: CDPSession): void {
+    const change = (requestId: string, state: SocketState['state']): void => {
+      const socket = this.sockets.get(requestId);
+      if (socket !== undefined) this.sockets.set(requestId, { ...socket, state });
+    };
+    cdp.on('Network.webSocketCreated', ({ requestId, url, initiator }) => {
+      if (this.sockets.size >= 50) return;
+      const from = `${initiator?.stack?.callFrames[0]?.url ?? ''} ${url}`;
+      const hotReload = /@vite\/client|webpack-hmr|_nuxt|sockjs|livereload|storybook-server/.test(from);
+      this.sockets.set(requestId, { url: this.#shorten(url), state: 'connecting', hotReload });
+    });
+    cdp.on('Network.webSocketHandshakeResponseReceived', ({ requestId, response }) =>
+      change(requestId, response.status === 101 ? 'open' : 'refused'),
+    );
+    cdp.on('Network.webSocketFrameError', ({ requestId }) => {
+      if (this.sockets.get(requestId)?.state === 'connecting') change(requestId, 'refused');
+    });
+    cdp.on('Network.webSocketClosed', ({ requestId }) => {
+      const isOpen = this.sockets.get(requestId)?.state === 'open';
+      change(requestId, isOpen ? 'closed' : 'refused');
+    });
+  }
+
+  #onMessages(cdp: CDPSession): void {
+    cdp.on('Runtime.exceptionThrown', ({ exceptionDetails: thrown }) => {
+      if (this.errors.length >= MOST_ERRORS) return;
+      const { text, exception, stackTrace, url = '', lineNumber, columnNumber } = thrown;
+      const value = exception?.description ?? String(exception?.value ?? '');
+      const described = value.split('\n    at ', 1)[0] || text.replace(/^Uncaught (?:\(in promise\) ?)?/, '');
+      const frames = (stackTrace?.callFrames ?? []).slice(0, MOST_FRAMES).map((frame) => ({
+        function: frame.functionName.slice(0, 100),
+        url: frame.url,
+        line: frame.lineNumber,
+        column: frame.columnNumber,
+      }));
+      const own = { function: '', url, line: lineNumber, column: columnNumber };
+      const kind = text.startsWith('Uncaught (in promise)') ? ' (unhandled rejection)' : '';
+      const message = this.#shorten(described) + kind;
+      this.errors.push({ message, at: frames.length > 0 ? frames : [own] });
+    });
+    cdp.on('Runtime.consoleAPICalled', ({ type, args, stackTrace }) => {
+      const level = LEVELS[type] ?? 'log';
+      const words = args
+        .slice(0, 10)
+        .map(({ value, description, type: kind }) =>
+          kind === 'string' || kind === 'number' || kind === 'boolean'
+            ? String(value).slice(0, LONGEST_TEXT)
+            : (description ?? kind).slice(0, LONGEST_TEXT),
+        );
+      const frame = stackTrace?.callFrames[0];
+      this.#print(
+        level,
+        formatted(words),
+        frame && { url: frame.url, line: frame.lineNumber, column: frame.columnNumber },
+      );
+    });
+    cdp.on('Log.entryAdded', ({ entry }) => {
+      // Failed requests are reported with their reason already.
+      if (entry.source === 'network' && entry.text.startsWith('Failed to load resource')) return;
+      const level = entry.level === 'verbose' ? 'debug' : entry.level;
+      const { url = '', lineNumber: line = 0 } = entry;
+      this.#print(level, entry.text, url === '' ? undefined : { url, line, column: 0 });
+    });
+  }
+
+  #print(level: ConsoleMessage['level'], text: string, at: ScriptPlace | undefined): void {
+    this.#messages += 1;
+    this.#printed += text.length;
+    if (this.#messages > FLOOD || this.#printed > FLOOD_TEXT) this.#interrupt('console_flood');
+    // A warning of playwright-core's own.
+    if (this.console.length >= MOST_MESSAGES || text.startsWith('Service Worker registration blocked'))
+      return;
+    this.console.push({
+      level,
+      text: this.#shorten(text),
+      at: at === undefined ? [] : [{ ...at, function: '' }],
+    });
+  }
+
+  #fail(
+    requestId: string,
+    known: Request,
+    reason: FailureReason,
+    detail: string,
+    status: number | null,
+  ): void {
+    if (this.#failedIds.has(requestId) || this.failed.length >= MOST_FAILED) return;
+    this.#failedIds.add(requestId);
+    const { url, method, type, initiator } = known;
+    const at = initiator === undefined ? [] : [{ ...initiator, function: '' }];
+    this.failed.push({ method, url: this.#shorten(url), type, status, reason, detail, at });
+  }
+
+  #reasonOf(url: string, blocked: string | undefined, isCors: boolean, error: string): FailureReason {
+    if (blocked === 'csp') return 'csp';
+    if (blocked === 'mixed-content') return 'mixed_content';
+    const { hostname, host } = URL.canParse(url) ? new URL(url) : { hostname: '', host: '' };
+    const withPort = host.includes(':') ? host : `${host}:${url.startsWith('https') ? 443 : 80}`;
+    if (!this.#allowed.has(withPort)) return VISITOR.test(hostname) ? 'visitor_machine' : 'other_origin';
+    if (isCors) return 'cors';
+    return /REFUSED|EMPTY_RESPONSE|RESET|SOCKS/.test(error) ? 'refused' : 'network';
+  }
+}
+
+export interface RecorderOptions {
+  /** `host:port` that the look may reach. */
+  readonly allowed: ReadonlySet<string>;
+  /** Takes the preview's own origin out of a text. */
+  readonly shorten: (text: string) => string;
+  readonly interrupt: (why: 'navigations' | 'console_flood') => void;
+}
+
+/** Names and addresses of the machine that the browser runs on, and of private networks. */
+const VISITOR = /^(?:localhost|0\.0\.0\.0|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[::1?\]$)/;
+
+const LEVELS: Readonly<Record<string, ConsoleMessage['level']>> = {
+  error: 'error',
+  assert: 'error',
+  warning: 'warning',
+  info: 'info',
+  debug: 'debug',
+};
+
+/** Console's `%s` and its kin, without their colours. */
+function formatted([first = '', ...rest]: readonly string[]): string {
+  const left = [...rest];
+  const text = first.replace(/%[sdifoOc]/g, (mark) => {
+    const value = left.shift();
+    return value === undefined ? mark : mark === '%c' ? '' : value;
+  });
+  return [text, ...left].join(' ');
+}
+
+function headerOf(headers: Readonly<Record<string, string>>, name: string): string | null {
+  const found = Object.entries(headers).find(([each]) => each.toLowerCase() === name);
+  return found?.[1].slice(0, 60) ?? null;
+}

@@ -1,0 +1,117 @@
+import { SourceMap, type SourceMapPayload } from 'node:module';
+import type { CDPSession } from 'playwright-core';
+import type { SourcePlace } from '#core/pages/page-browser.ts';
+
+/** A position in a script as V8 tells it: 0-based. */
+export interface ScriptPlace {
+  readonly url: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+const MOST_SCRIPTS = 12;
+const LARGEST_MAP = 8 * 1_048_576;
+
+/**
+ * Finds the original file, line and column of positions in the page's scripts, with their source
+ * maps where they have any. A map is the page's: a broken or hostile one leads nowhere.
+ */
+export class SourceMaps {
+  readonly #cdp: CDPSession;
+  readonly #origin: string;
+  /** The request that brought a script, by its URL. */
+  readonly #requests: ReadonlyMap<string, string>;
+  readonly #frameId: string;
+  readonly #maps = new Map<string, Promise<Map | undefined>>();
+
+  constructor(cdp: CDPSession, origin: string, requests: ReadonlyMap<string, string>, frameId: string) {
+    this.#cdp = cdp;
+    this.#origin = origin;
+    this.#requests = requests;
+    this.#frameId = frameId;
+  }
+
+  async original({ url, line, column }: ScriptPlace): Promise<SourcePlace | null> {
+    if (url === '') return null;
+    const plain = { file: fileOf(url, this.#origin), line: line + 1, column: column + 1 };
+    const map = await this.#mapOf(url);
+    if (map === undefined) return plain;
+    const entry = map.map.findEntry(line, column);
+    if (!('originalSource' in entry) || typeof entry.originalSource !== 'string') return plain;
+    const source = URL.canParse(entry.originalSource, map.url)
+      ? new URL(entry.originalSource, map.url).href
+      : entry.originalSource;
+    return {
+      file: fileOf(source, this.#origin),
+      line: entry.originalLine + 1,
+      column: entry.originalColumn + 1,
+    };
+  }
+
+  #mapOf(url: string): Promise<Map | undefined> {
+    let found = this.#maps.get(url);
+    if (found === undefined) {
+      if (this.#maps.size >= MOST_SCRIPTS) return Promise.resolve(undefined);
+      found = this.#read(url).catch(() => undefined);
+      this.#maps.set(url, found);
+    }
+    return found;
+  }
+
+  async #read(url: string): Promise<Map | undefined> {
+    const requestId = this.#requests.get(url);
+    if (requestId === undefined) return undefined;
+    const { body, base64Encoded } = await this.#cdp.send('Network.getResponseBody', { requestId });
+    const script = base64Encoded ? Buffer.from(body, 'base64').toString() : body;
+    const named = /[#@]\s*sourceMappingURL=(\S+)\s*(?:\*\/)?\s*$/.exec(script.slice(-LARGEST_MAP))?.[1];
+    if (named === undefined) return undefined;
+    const inline = /^data:application\/json[^,]*?(;base64)?,(.*)$/s.exec(named);
+    const mapUrl = inline === null ? new URL(named, url).href : url;
+    const text =
+      inline === null
+        ? await this.#load(mapUrl)
+        : inline[1] === undefined
+          ? decodeURIComponent(inline[2] ?? '')
+          : Buffer.from(inline[2] ?? '', 'base64').toString();
+    if (text === undefined) return undefined;
+    return { map: new SourceMap(JSON.parse(text) as SourceMapPayload), url: mapUrl };
+  }
+
+  /** Through the browser, so that it reaches what the page reaches. */
+  async #load(url: string): Promise<string | undefined> {
+    const { resource } = await this.#cdp.send('Network.loadNetworkResource', {
+      frameId: this.#frameId,
+      url,
+      options: { disableCache: false, includeCredentials: true },
+    });
+    const handle = resource.stream;
+    if (!resource.success || handle === undefined) return undefined;
+    let text = '';
+    for (;;) {
+      const { data, base64Encoded, eof } = await this.#cdp.send('IO.read', { handle, size: 1_048_576 });
+      text += base64Encoded === true ? Buffer.from(data, 'base64').toString() : data;
+      if (eof) break;
+      if (text.length > LARGEST_MAP) return undefined;
+    }
+    await this.#cdp.send('IO.close', { handle });
+    return text;
+  }
+}
+
+interface Map {
+  readonly map: SourceMap;
+  readonly url: string;
+}
+
+/** The path of a source within the project, as far as its URL tells. */
+export function fileOf(url: string, origin: string): string {
+  const path = url
+    .replace(origin, '')
+    .replace(/^(?:webpack|webpack-internal|turbopack|rsc):\/\/(?:[^/]*\/)?/, '')
+    .replace(/^file:\/\//, '')
+    .replace(/^\/@fs/, '')
+    .replace(/[?#].*$/, '')
+    .replace(/^(?:\/workspace)?[/.]*\//, '')
+    .slice(0, 300);
+  return path === '' ? '/' : path;
+}

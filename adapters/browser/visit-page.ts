@@ -1,0 +1,412 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
+import type {
+  ErrorOverlay,
+  Interruption,
+  PageFacts,
+  PageObservation,
+  PageVisit,
+  Picture,
+} from '#core/pages/page-browser.ts';
+import { openOriginProxy } from './origin-proxy.ts';
+import { PageRecorder } from './page-recorder.ts';
+import { awaitCondition, nearestElements, runStep, stepFailure } from './page-steps.ts';
+import { fileOf, SourceMaps } from './source-maps.ts';
+
+const PROBE = readFileSync(new URL('./page-probe.js', import.meta.url), 'utf8');
+
+/** A look in all, and what is kept of it for measuring the page at the end. */
+const LOOK_MS = 20_000;
+const MEASURE_MS = 5_000;
+const NAVIGATE_MS = 12_000;
+/** Longest wait for a page that goes on loading, or shows nothing yet. */
+const SETTLE_MS = 4_000;
+const QUIET_MS = 100;
+const NETWORK_IDLE_MS = 500;
+const POLL_MS = 50;
+const MOST_DIALOGS = 10;
+const LARGEST_PICTURE = 1_048_576;
+const TALLEST_PICTURE = 8_000;
+const LONGEST_OUTLINE = 24_000;
+
+interface Measured {
+  readonly facts: PageFacts;
+  readonly overlays: readonly { framework: string; message: string; file: string }[];
+  readonly timings: PageObservation['timings'];
+  readonly contentType: string;
+}
+
+/** Opens one page in a fresh context, does the steps, and measures what a visitor sees. */
+export async function visitPage(
+  browser: Browser,
+  visit: PageVisit,
+  signal: AbortSignal,
+): Promise<PageObservation> {
+  const look = new Look(visit);
+  const proxy = await openOriginProxy(look.allowed);
+  let context: BrowserContext | undefined;
+  try {
+    const { width, height, scale, mobile } = visit.viewport;
+    context = await browser.newContext({
+      proxy: { server: proxy.url },
+      viewport: { width, height },
+      deviceScaleFactor: scale,
+      isMobile: mobile,
+      hasTouch: mobile,
+      acceptDownloads: false,
+      serviceWorkers: 'block',
+      locale: 'en-US',
+    });
+    return await look.observe(context, signal);
+  } finally {
+    // A page that hangs holds up neither: its renderer ends with the context.
+    proxy.close();
+    await Promise.race([context?.close().catch(() => undefined), pause(3_000, undefined, { ref: false })]);
+  }
+}
+
+class Look {
+  readonly allowed: ReadonlySet<string>;
+  readonly #visit: PageVisit;
+  readonly #recorder: PageRecorder;
+  readonly #blocked: Record<string, number> = {};
+  readonly #interrupted = Promise.withResolvers<void>();
+  #interruption: Interruption | null = null;
+
+  constructor(visit: PageVisit) {
+    this.#visit = visit;
+    const hosts = [visit.origin, ...visit.siblings.map(({ origin }) => origin)];
+    this.allowed = new Set(hosts.map(hostPort));
+    this.#recorder = new PageRecorder({
+      allowed: this.allowed,
+      shorten: (text) => shorten(text, visit),
+      interrupt: (why) => this.#interrupt(why),
+    });
+  }
+
+  async observe(context: BrowserContext, signal: AbortSignal): Promise<PageObservation> {
+    const limit = setTimeout(() => this.#interrupt('time'), LOOK_MS - MEASURE_MS);
+    const began = performance.now();
+    const gone = (): void => this.#interrupt('time');
+    signal.addEventListener('abort', gone, { once: true });
+    try {
+      const page = await context.newPage();
+      this.#guard(context, page);
+      const cdp = await context.newCDPSession(page);
+      await this.#recorder.attach(cdp);
+      let navigationError: string | null = null;
+      let failedStep: PageObservation['failedStep'] = null;
+      let settled: Measured | undefined;
+      const goOn = (async () => {
+        navigationError = await this.#open(page);
+        if (navigationError !== null) return;
+        settled = await this.#settle(page, cdp);
+        if (this.#visit.steps.length > 0 || this.#visit.waitFor !== undefined) {
+          settled = undefined;
+          failedStep = await this.#act(page);
+        }
+      })();
+      goOn.catch(() => undefined);
+      await Promise.race([goOn.catch(() => undefined), this.#interrupted.promise]);
+      const left = Math.max(1_000, LOOK_MS - (performance.now() - began));
+      return await this.#measure(
+        page,
+        cdp,
+        { navigationError, failedStep, settled },
+        Math.min(left, MEASURE_MS),
+      );
+    } finally {
+      clearTimeout(limit);
+      signal.removeEventListener('abort', gone);
+    }
+  }
+
+  #interrupt(why: Interruption): void {
+    this.#interruption ??= why;
+    this.#interrupted.resolve();
+  }
+
+  /** What no page may do to a look. */
+  #guard(context: BrowserContext, page: Page): void {
+    const count = (what: string): number => (this.#blocked[what] = (this.#blocked[what] ?? 0) + 1);
+    page.on('dialog', (dialog) => {
+      if (dialog.type() === 'beforeunload') return void dialog.accept().catch(() => undefined);
+      if (count('dialog') > MOST_DIALOGS) return this.#interrupt('dialogs');
+      return void dialog.dismiss().catch(() => undefined);
+    });
+    page.on('download', () => void count('download'));
+    page.on('crash', () => this.#interrupt('crash'));
+    context.on('page', (other) => {
+      if (other === page) return;
+      if (count('popup') > MOST_DIALOGS) this.#interrupt('dialogs');
+      void other.close().catch(() => undefined);
+    });
+  }
+
+  /** Gives the browser's error where no document came. */
+  async #open(page: Page): Promise<string | null> {
+    const { origin, path } = this.#visit;
+    try {
+      await page.goto(origin + path, { waitUntil: 'commit', timeout: NAVIGATE_MS });
+    } catch (error) {
+      const { message } = error as Error;
+      const found = /net::ERR_\w+/.exec(message)?.[0];
+      if (message.includes('Download is starting')) return 'download';
+      return found ?? (/Timeout/.test(message) ? 'timeout' : 'failed');
+    }
+    return null;
+  }
+
+  async #act(page: Page): Promise<PageObservation['failedStep']> {
+    for (const [at, step] of this.#visit.steps.entries()) {
+      this.#recorder.beginStep();
+      try {
+        await runStep(page, this.#visit.origin, step);
+      } catch (error) {
+        const selector = 'selector' in step ? step.selector : undefined;
+        return {
+          step: at + 1,
+          reason: this.#short(stepFailure(error)),
+          nearest: await nearestElements(page, selector),
+        };
+      }
+      await this.#quiet(QUIET_MS, SETTLE_MS / 2);
+    }
+    const { waitFor } = this.#visit;
+    if (waitFor === undefined) return null;
+    if ('state' in waitFor) await this.#quiet(NETWORK_IDLE_MS, NAVIGATE_MS);
+    else {
+      try {
+        await awaitCondition(page, waitFor);
+      } catch (error) {
+        const reason = this.#short(stepFailure(error));
+        return { step: 0, reason, nearest: await nearestElements(page, undefined) };
+      }
+    }
+    return null;
+  }
+
+  /** Until the page has loaded and is quiet; longer while it shows nothing, or that it loads. */
+  async #settle(page: Page, cdp: CDPSession): Promise<Measured | undefined> {
+    await page.waitForLoadState('load', { timeout: SETTLE_MS * 2 }).catch(() => undefined);
+    const until = performance.now() + SETTLE_MS;
+    for (;;) {
+      await this.#quiet(QUIET_MS, until - performance.now());
+      if (this.#interruption !== null) return undefined;
+      const seen = await this.#probeTwice(cdp);
+      if (seen === undefined || performance.now() > until) return seen;
+      const { facts, overlays } = seen;
+      const isBlank = facts.textLength + facts.media + facts.controls === 0;
+      const { errors, hasFailed } = this.#recorder;
+      if (overlays.length + errors.length > 0 || hasFailed || !(isBlank || facts.loading)) return seen;
+      await pause(POLL_MS * 4);
+    }
+  }
+
+  async #quiet(forMs: number, mostMs: number): Promise<void> {
+    const until = performance.now() + mostMs;
+    while (this.#recorder.quietMs < forMs && performance.now() < until && this.#interruption === null) {
+      await pause(this.#recorder.quietMs === 0 ? POLL_MS / 2 : forMs - this.#recorder.quietMs);
+    }
+  }
+
+  /** Measures in a world that the page's scripts cannot reach. */
+  async #probe(cdp: CDPSession, withinMs: number): Promise<Measured> {
+    const measured = (async () => {
+      const { executionContextId: contextId } = await cdp.send('Page.createIsolatedWorld', {
+        frameId: this.#recorder.frameId,
+        worldName: 'porthole',
+      });
+      const { result, exceptionDetails } = await cdp.send('Runtime.evaluate', {
+        expression: PROBE,
+        contextId,
+        awaitPromise: true,
+        returnByValue: true,
+      });
+      if (exceptionDetails !== undefined) throw new Error(exceptionDetails.text);
+      return result.value as Measured;
+    })();
+    return within(measured, withinMs);
+  }
+
+  /** A page that navigates at that moment is measured once more. */
+  async #probeTwice(cdp: CDPSession): Promise<Measured | undefined> {
+    for (const more of [true, false]) {
+      try {
+        return await this.#probe(cdp, MEASURE_MS);
+      } catch (error) {
+        if (error === NOT_IN_TIME) {
+          this.#interruption = this.#recorder.isChatty ? 'console_flood' : 'unresponsive';
+          return undefined;
+        }
+        if (more) await pause(POLL_MS * 4);
+      }
+    }
+    return undefined;
+  }
+
+  async #measure(
+    page: Page,
+    cdp: CDPSession,
+    {
+      settled,
+      ...open
+    }: Pick<PageObservation, 'navigationError' | 'failedStep'> & { readonly settled: Measured | undefined },
+    leftMs: number,
+  ): Promise<PageObservation> {
+    const recorder = this.#recorder;
+    const isShown = open.navigationError === null && this.#interruption !== 'crash';
+    // A page that has been stopped for what it does without end is not measured: it goes on.
+    const canMeasure = isShown && (this.#interruption === null || this.#interruption === 'time');
+    const measured = settled ?? (canMeasure ? await this.#probeTwice(cdp) : undefined);
+    const isLook = this.#visit.picture !== undefined;
+    const [outline, picture] =
+      measured !== undefined && isLook
+        ? await Promise.all([this.#outline(page, measured), this.#picture(page, leftMs / 2)])
+        : [null, null];
+    const maps = new SourceMaps(cdp, this.#visit.origin, recorder.scripts, recorder.frameId);
+    const place = async (at: { url: string; line: number; column: number } | undefined) =>
+      at === undefined || measured === undefined
+        ? null
+        : await within(maps.original(at), 1_500).catch(() => null);
+    const url = isShown ? page.url() : this.#visit.origin + this.#visit.path;
+    return {
+      ...open,
+      status: recorder.document?.status ?? null,
+      gateway: recorder.document?.gateway ?? null,
+      redirects: recorder.redirects,
+      url: this.#short(url),
+      contentType: measured?.contentType ?? null,
+      console: await each(recorder.console, async ({ at, ...message }) => ({
+        ...message,
+        place: await place(at[0]),
+      })),
+      errors: await each(recorder.errors, async ({ at, message }) => ({
+        message,
+        frames: (
+          await each(at, async (frame) => {
+            const found = await place(frame);
+            return found === null ? undefined : { ...found, function: frame.function };
+          })
+        ).filter((frame) => frame !== undefined),
+      })),
+      failed: await each(recorder.failed, async ({ at, ...request }) => ({
+        ...request,
+        initiator: await place(at[0]),
+      })),
+      overlays: (measured?.overlays ?? []).map((overlay) => this.#overlay(overlay)),
+      sockets: [...recorder.sockets.values()],
+      pending: recorder.pending.slice(0, 20),
+      facts: measured === undefined ? null : { ...measured.facts, text: this.#short(measured.facts.text) },
+      outline,
+      timings: measured?.timings ?? { ttfbMs: null, fcpMs: null, lcpMs: null, loadMs: null },
+      interruption: this.#interruption,
+      blocked: this.#blocked,
+      picture,
+    };
+  }
+
+  async #outline(page: Page, { facts }: Measured): Promise<string | null> {
+    if (facts.truncated) return null;
+    const text = await page
+      .locator('body')
+      .ariaSnapshot({ timeout: 1_500 })
+      .catch(() => null);
+    return text === null ? null : this.#short(text.slice(0, LONGEST_OUTLINE * 2)).slice(0, LONGEST_OUTLINE);
+  }
+
+  /** As PNG; as JPEG, and smaller, where that is too large. */
+  async #picture(page: Page, withinMs: number): Promise<Picture | null> {
+    const { picture, viewport } = this.#visit;
+    if (picture === undefined) return null;
+    const size = picture.fullPage
+      ? await page
+          .evaluate('({ width: innerWidth, height: document.documentElement.scrollHeight })')
+          .catch(() => viewport)
+      : viewport;
+    const { width, height: full } = size as { width: number; height: number };
+    const height = Math.min(full || viewport.height, TALLEST_PICTURE);
+    const area = picture.fullPage ? { fullPage: true, clip: { x: 0, y: 0, width, height } } : {};
+    const limit = { timeout: withinMs, animations: 'disabled' } as const;
+    try {
+      let bytes = await page.screenshot({ ...area, ...limit, type: 'png' });
+      let mediaType: Picture['mediaType'] = 'image/png';
+      for (const quality of [80, 40, 10]) {
+        if (bytes.length <= LARGEST_PICTURE) break;
+        bytes = await page.screenshot({ ...area, ...limit, type: 'jpeg', quality, scale: 'css' });
+        mediaType = 'image/jpeg';
+      }
+      if (bytes.length > LARGEST_PICTURE) return null;
+      return { mediaType, width, height, base64: bytes.toString('base64') };
+    } catch {
+      return null;
+    }
+  }
+
+  #overlay({ framework, message, file }: Measured['overlays'][number]): ErrorOverlay {
+    const { origin } = this.#visit;
+    // Python's own form, the last frame that is not of a package; else `path:line:column`.
+    const frames = [...file.matchAll(/File "([^"\n]+)", line (\d+)/g)];
+    const own = frames.findLast(([, name = '']) => !/site-packages|lib\/python/.test(name)) ?? frames.at(-1);
+    const found = own ?? /((?:\/|\.\/|\w)[\w./@[\]()-]*\.\w{1,8})[:(](\d+)(?:[:,](\d+))?/.exec(file);
+    const [, name, line, column] = found ?? [];
+    const only =
+      found === null || found === undefined ? /^(?:\/|\.\/)?[\w./@-]+\.\w{1,8}$/.exec(file)?.[0] : undefined;
+    const path = name ?? only;
+    return {
+      framework,
+      message: this.#short(message),
+      place:
+        path === undefined
+          ? null
+          : {
+              file: fileOf(path, origin),
+              line: line === undefined ? null : Number(line),
+              column: column === undefined ? null : Number(column),
+            },
+    };
+  }
+
+  #short(text: string): string {
+    return shorten(text, this.#visit);
+  }
+}
+
+/** A preview's origin contains its token: texts name paths, and other previews by port. */
+function shorten(text: string, { origin, siblings }: PageVisit): string {
+  let short = text;
+  for (const sibling of siblings) {
+    for (const scheme of ['', 'ws']) {
+      short = short.replaceAll(
+        scheme + sibling.origin.slice(scheme === '' ? 0 : 4),
+        `preview:${sibling.port}`,
+      );
+    }
+  }
+  const socket = origin.replace(/^http/, 'ws');
+  for (const own of [origin, socket]) short = short.replaceAll(`${own}/`, '/').replaceAll(own, 'the preview');
+  return short.replaceAll(new URL(origin).host, 'the preview');
+}
+
+function hostPort(origin: string): string {
+  const { hostname, port, protocol } = new URL(origin);
+  return `${hostname}:${port === '' ? (protocol === 'https:' ? 443 : 80) : port}`;
+}
+
+function each<T, R>(all: readonly T[], of: (one: T) => Promise<R>): Promise<R[]> {
+  return Promise.all(all.map(of));
+}
+
+const NOT_IN_TIME = new Error('not in time');
+
+async function within<T>(promise: Promise<T>, ms: number): Promise<T> {
+  const timer = Promise.withResolvers<never>();
+  const limit = setTimeout(() => timer.reject(NOT_IN_TIME), ms);
+  promise.catch(() => undefined);
+  try {
+    return await Promise.race([promise, timer.promise]);
+  } finally {
+    clearTimeout(limit);
+  }
+}

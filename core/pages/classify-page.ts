@@ -1,0 +1,341 @@
+import type {
+  FailedRequest,
+  Interruption,
+  PageError,
+  PageFacts,
+  PageObservation,
+  SourcePlace,
+} from './page-browser.ts';
+import { plainText } from '../shared/plain-text.ts';
+
+/** What kind of fault it is: a program's word for it. */
+export type CauseKind =
+  | 'not_reached'
+  | 'gateway'
+  | 'interrupted'
+  | 'error_overlay'
+  | 'document_status'
+  | 'uncaught_error'
+  | 'hydration'
+  | 'script_failed'
+  | 'wrong_type'
+  | 'stylesheet_failed'
+  | 'visitor_machine'
+  | 'cors'
+  | 'csp'
+  | 'mixed_content'
+  | 'request_failed'
+  | 'socket_refused'
+  | 'resource_failed'
+  | 'blank'
+  | 'zero_size'
+  | 'covered'
+  | 'still_loading'
+  | 'step_failed'
+  | 'other_origin';
+
+export interface PageCause {
+  readonly kind: CauseKind;
+  /** One sentence. */
+  readonly message: string;
+  readonly place: SourcePlace | null;
+}
+
+export interface PageResult {
+  readonly result: 'works' | 'broken' | 'unclear';
+  /** The most likely first. */
+  readonly causes: readonly PageCause[];
+}
+
+/** A cause, how far up the list it belongs (lower: more likely), and whether it is proof. */
+interface Ranked extends PageCause {
+  readonly rank: number;
+  readonly proof: boolean;
+}
+
+const MOST_CAUSES = 6;
+const LONGEST_MESSAGE = 400;
+
+/**
+ * Whether a page works for a visitor, from what a browser observed. A cause that is no proof alone
+ * (an answer of 404 that the app may handle) makes the result `unclear`, and counts as soon as
+ * there is proof. What is printed to the console alone is no cause.
+ */
+export function classifyPage(seen: PageObservation): PageResult {
+  const found = [
+    ...ofNavigation(seen),
+    ...ofOverlays(seen),
+    ...ofErrors(seen),
+    ...ofConsole(seen),
+    ...ofRequests(seen),
+    ...ofSockets(seen),
+    ...ofSight(seen),
+  ].toSorted((a, b) => a.rank - b.rank);
+  const causes = unique(found).slice(0, MOST_CAUSES);
+  // What a look does not load may be all that is missing.
+  const isLimited = found[0]?.kind === 'other_origin';
+  const result = isLimited
+    ? found.some(({ proof }) => proof)
+      ? 'unclear'
+      : 'works'
+    : found.some(({ proof }) => proof)
+      ? 'broken'
+      : found.length > 0
+        ? 'unclear'
+        : 'works';
+  return { result, causes: result === 'works' ? [] : causes };
+}
+
+function cause(rank: number, kind: CauseKind, message: string, place: SourcePlace | null = null): Ranked {
+  return { rank, kind, message: plainText(message, LONGEST_MESSAGE), place, proof: true };
+}
+
+function unsure(found: Ranked): Ranked {
+  return { ...found, proof: false };
+}
+
+function unique(found: readonly Ranked[]): PageCause[] {
+  const byMessage = new Map(found.map((each) => [`${each.kind} ${each.message}`, each]));
+  return [...byMessage.values()].map(({ kind, message, place }) => ({ kind, message, place }));
+}
+
+const NAVIGATION: Readonly<Record<string, string>> = {
+  'net::ERR_TOO_MANY_REDIRECTS': 'The page redirects without end',
+  'net::ERR_EMPTY_RESPONSE': 'The server closed the connection without an answer',
+  'net::ERR_SOCKS_CONNECTION_FAILED': "The preview's address cannot be reached from Porthole's machine",
+  timeout: 'The server did not answer within 12 s',
+  download: 'The address is a download, not a page',
+};
+
+const INTERRUPTED: Readonly<Record<Interruption, string>> = {
+  memory: 'The page used more than 512 MiB of memory and was ended',
+  crash: 'The page used more than 512 MiB of memory, or crashed, and was ended',
+  unresponsive: 'The page does not respond: a script blocks its main thread',
+  time: 'The page was not complete after 15 s',
+  dialogs: 'The page opens dialogs or windows without end',
+  navigations: 'The page reloads or redirects itself without end',
+  console_flood: 'The page prints to the console without end',
+};
+
+function ofNavigation(seen: PageObservation): Ranked[] {
+  const { navigationError, gateway, status, interruption, failedStep, overlays, facts, redirects } = seen;
+  const found: Ranked[] = [];
+  if (navigationError !== null) {
+    const why = NAVIGATION[navigationError] ?? `The page cannot be loaded: ${navigationError}`;
+    const where = redirects.at(-1)?.url;
+    const isAway = where !== undefined && /^https?:/.test(where);
+    const isEndless = navigationError === 'net::ERR_TOO_MANY_REDIRECTS';
+    const sentence = isAway
+      ? `The page redirects to another origin, which a look does not open: ${where}.`
+      : isEndless && where !== undefined
+        ? `${why}, last to ${where}.`
+        : `${why}.`;
+    found.push(cause(0, 'not_reached', sentence));
+  }
+  if (gateway !== null) {
+    found.push(cause(1, 'gateway', `Porthole shows its own page instead of the app: ${gateway}.`));
+  } else if (status !== null && status >= 400 && overlays.length === 0) {
+    const text = facts?.text.slice(0, 200) ?? '';
+    const quoted = text === '' ? '' : `: ${text}`;
+    found.push(
+      cause(
+        6,
+        'document_status',
+        `The page ${seen.url} answers ${status}${quoted}`,
+        placeIn(facts?.text ?? ''),
+      ),
+    );
+  }
+  if (interruption !== null) {
+    const stopped = cause(2, 'interrupted', `${INTERRUPTED[interruption]}.`);
+    // It may only be slow, or this machine busy.
+    found.push(interruption === 'time' && facts !== null ? unsure(stopped) : stopped);
+  }
+  if (failedStep !== null) {
+    const { step, reason, nearest } = failedStep;
+    const what = step === 0 ? 'What was waited for did not appear' : `Step ${step} failed`;
+    const instead = nearest.length === 0 ? '' : ` The page has: ${nearest.join(', ')}.`;
+    found.push(cause(5, 'step_failed', `${what}: ${reason}.${instead}`));
+  }
+  return found;
+}
+
+function ofOverlays({ overlays }: PageObservation): Ranked[] {
+  return overlays.map(({ framework, message, place }) => {
+    const words = message.replace(/^\[plugin:[^\]]+\]\s*/, '');
+    return cause(3, 'error_overlay', `${framework} shows an error: ${words}`, place);
+  });
+}
+
+/** Errors that follow from a failed request, which is reported with its reason. */
+const OF_REQUESTS =
+  /Failed to fetch|NetworkError|Load failed|error loading dynamically imported module|Loading (?:CSS )?chunk|Network Error|is not valid JSON|Unexpected (?:token|end of)/i;
+const HYDRATION = /hydrat(?:ion|ing|ed)|did(?:n't| not) match (?:the client|server)|server rendered HTML/i;
+
+function ofErrors({ errors, failed }: PageObservation): Ranked[] {
+  return errors.map((error) => {
+    const { message } = error;
+    if (HYDRATION.test(message)) return cause(7, 'hydration', message, placeOf(error));
+    const isSecond = OF_REQUESTS.test(message) && failed.length > 0;
+    return cause(isSecond ? 30 : 8, 'uncaught_error', `Uncaught ${message}`, placeOf(error));
+  });
+}
+
+/** The first frame of the app's own; packages come after. */
+function placeOf({ frames }: PageError): SourcePlace | null {
+  const own = frames.find(({ file }) => !/node_modules|\.vite\/deps|@vite\/client|^chunk-|vendor/.test(file));
+  const { file, line, column } = own ?? frames[0] ?? { file: '', line: null, column: null };
+  return file === '' ? null : { file, line, column };
+}
+
+function ofConsole({ console }: PageObservation): Ranked[] {
+  return console.flatMap(({ level, text, place }): Ranked[] => {
+    if (level !== 'error' && level !== 'warning') return [];
+    if (HYDRATION.test(text)) return [cause(7, 'hydration', text, place)];
+    if (/Failed to load module script.*MIME type|Refused to (?:execute|apply).*MIME type/.test(text)) {
+      return [cause(9, 'wrong_type', text, place)];
+    }
+    if (
+      /Content Security Policy|Content-Security-Policy/.test(text) &&
+      /violat|Refused|blocked/i.test(text)
+    ) {
+      return [cause(/report-only/i.test(text) ? 99 : 11, 'csp', text, place)].filter(({ rank }) => rank < 99);
+    }
+    return /^Mixed Content:.*blocked/.test(text) ? [cause(11, 'mixed_content', text, place)] : [];
+  });
+}
+
+/** What a page cannot do without, and what it asks for by itself. */
+const VITAL = new Set(['script']);
+const DATA = new Set(['fetch', 'xhr', 'eventsource', 'document']);
+
+function ofRequests(seen: PageObservation): Ranked[] {
+  // `ofNavigation` reports the document.
+  const parts = seen.failed.filter(({ type }) => type !== 'document' || seen.navigationError === null);
+  return parts.flatMap((request) => {
+    const found = ofRequest(request);
+    return found === undefined ? [] : [found];
+  });
+}
+
+function ofRequest(request: FailedRequest): Ranked | undefined {
+  const { type, reason, url, detail, initiator } = request;
+  if (type === 'ping' || type === 'prefetch' || type === 'manifest') return undefined;
+  switch (reason) {
+    case 'visitor_machine':
+      return cause(
+        4,
+        'visitor_machine',
+        `The page requests ${url}, which is the visitor's own machine and not the sandbox: use a relative URL, or the preview of that port.`,
+        initiator,
+      );
+    case 'other_origin':
+      return unsure(
+        cause(
+          VITAL.has(type) ? 2.5 : 40,
+          'other_origin',
+          `A look loads no other origin: ${url} was left out.`,
+          initiator,
+        ),
+      );
+    case 'csp':
+      return cause(10, 'csp', `The page's Content-Security-Policy blocks ${url}.`, initiator);
+    case 'mixed_content':
+      return cause(
+        10,
+        'mixed_content',
+        `The browser blocks ${url}: an http address on an https page.`,
+        initiator,
+      );
+    case 'cors':
+      return cause(
+        10,
+        'cors',
+        `CORS: the answer of ${url} does not allow this page to read it (${detail}).`,
+        initiator,
+      );
+    case 'status':
+    case 'refused':
+    case 'network':
+    default:
+      return ofAnswer(request);
+  }
+}
+
+/** A request that got no answer, or one that is an error. */
+function ofAnswer({ type, status, url, method, detail, initiator }: FailedRequest): Ranked | undefined {
+  const how = status === null ? `failed (${detail})` : `answered ${status}`;
+  const hint = /\/(?:undefined|null|NaN)(?:[/?]|$)|^undefined/.test(url)
+    ? ': a value that its URL is made from is missing (an environment variable?)'
+    : '';
+  if (VITAL.has(type)) return cause(9, 'script_failed', `The ${type} ${url} ${how}${hint}.`, initiator);
+  if (type === 'stylesheet')
+    return cause(12, 'stylesheet_failed', `The stylesheet ${url} ${how}${hint}.`, initiator);
+  if (DATA.has(type)) {
+    const failed = cause(13, 'request_failed', `${method} ${url} ${how}${hint}.`, initiator);
+    if (status === 401 || status === 403) return undefined;
+    // The app may expect it.
+    return status !== null && status < 500 && hint === '' ? unsure(failed) : failed;
+  }
+  if (type === 'image' || type === 'font' || type === 'media') {
+    return cause(20, 'resource_failed', `The ${type} ${url} ${how}${hint}.`, initiator);
+  }
+  // A favicon, most often.
+  return undefined;
+}
+
+function ofSockets({ sockets }: PageObservation): Ranked[] {
+  return sockets
+    .filter(({ state }) => state === 'refused')
+    .map(({ url, hotReload }) => {
+      const what = hotReload ? 'The hot-reload WebSocket' : 'The WebSocket';
+      const found = cause(14, 'socket_refused', `${what} ${url} was refused.`);
+      return hotReload ? unsure(found) : found;
+    });
+}
+
+function ofSight({ facts, status, pending, contentType }: PageObservation): Ranked[] {
+  if (facts === null || (status ?? 0) >= 400) return [];
+  if (contentType !== null && !/html|xml/.test(contentType)) return [];
+  const { text, textLength, media, controls, clippedText, clippedBy, coveredBy } = facts;
+  const found: Ranked[] = [];
+  if (facts.loading) {
+    const what = text === '' ? 'a loading state' : `"${text.slice(0, 60)}"`;
+    const waits = pending.length === 0 ? '' : ` It waits for ${pending.slice(0, 3).join(', ')}.`;
+    found.push(cause(15, 'still_loading', `The page shows only ${what} after 4 s.${waits}`));
+  } else if (clippedText > 0 && textLength + media + controls === 0) {
+    found.push(
+      cause(
+        16,
+        'zero_size',
+        `All of the page is hidden: ${clippedBy ?? 'an element'} has no height or width.`,
+      ),
+    );
+  } else if (textLength + media + controls === 0) found.push(cause(17, 'blank', blank(facts, pending)));
+  if (coveredBy !== null) {
+    found.push(
+      cause(
+        16,
+        'covered',
+        `The element ${coveredBy} lies over the whole page: nothing below it can be used.`,
+      ),
+    );
+  }
+  return found;
+}
+
+function blank({ emptyMount }: PageFacts, pending: readonly string[]): string {
+  const what = emptyMount === null ? 'The page is blank' : `The page is blank: ${emptyMount} is empty`;
+  return pending.length === 0
+    ? `${what}.`
+    : `${what}, while ${pending.slice(0, 3).join(', ')} is still loading.`;
+}
+
+/** A file and line as a server's error page or traceback names it. */
+function placeIn(text: string): SourcePlace | null {
+  const python = [...text.matchAll(/File "(?:\/workspace\/)?([^"]+)", line (\d+)/g)].at(-1);
+  const node = /\(?(?:file:\/\/)?\/workspace\/([\w./-]+):(\d+):(\d+)\)?/.exec(text);
+  const [, file, line, column] = python ?? node ?? [];
+  if (file === undefined) return null;
+  return { file, line: Number(line), column: column === undefined ? null : Number(column) };
+}

@@ -1,0 +1,109 @@
+import { secretRedactor } from '../auth/redact-secrets.ts';
+import type { Actor } from '../previews/preview-events.ts';
+import type { NewEvent } from '../runs/timeline.ts';
+import { plainText } from '../shared/plain-text.ts';
+import type { PageCause, PageResult } from './classify-page.ts';
+import type { PageObservation, SourcePlace } from './page-browser.ts';
+
+/** What a caller gets of a look: the same fields, each list cut to its share of the text. */
+export interface PageReport extends PageResult {
+  /** One sentence for people and models. */
+  readonly summary: string;
+  readonly observation: PageObservation;
+  /** How many entries of each list were left out. */
+  readonly leftOut: Readonly<Record<string, number>>;
+}
+
+/** At four characters a token: 8,000 tokens of a look, 2,000 of a check. */
+const BUDGETS = { look: 30_000, check: 7_000 } as const;
+const SHARES = {
+  errors: 0.2,
+  failed: 0.2,
+  console: 0.2,
+  sockets: 0.05,
+  pending: 0.05,
+  overlays: 0.1,
+} as const;
+const OUTLINE_SHARE = 0.2;
+const LEVELS = ['error', 'warning', 'info', 'log', 'debug'];
+
+/** Cuts the texts of a page to its budget. A check has neither outline nor picture. */
+export function pageReport(
+  kind: keyof typeof BUDGETS,
+  look: PageResult & { readonly observation: PageObservation },
+): PageReport {
+  const { result, causes, observation: seen } = look;
+  const budget = BUDGETS[kind];
+  const leftOut: Record<string, number> = {};
+  const cut = <T>(name: keyof typeof SHARES, all: readonly T[]): readonly T[] => {
+    let left = budget * SHARES[name];
+    const kept = all.filter((one) => (left -= JSON.stringify(one).length) >= 0);
+    if (kept.length < all.length) leftOut[name] = all.length - kept.length;
+    return kept;
+  };
+  const worstFirst = seen.console.toSorted((a, b) => LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level));
+  const printed =
+    kind === 'look' ? worstFirst : worstFirst.filter(({ level }) => level === 'error' || level === 'warning');
+  return {
+    result,
+    causes,
+    summary: summaryOf(look),
+    observation: {
+      ...seen,
+      errors: cut('errors', seen.errors),
+      failed: cut('failed', seen.failed),
+      console: cut('console', printed),
+      sockets: cut('sockets', seen.sockets),
+      pending: cut('pending', seen.pending),
+      overlays: cut('overlays', seen.overlays),
+      redirects: seen.redirects.slice(0, 10),
+      outline: kind === 'look' ? (seen.outline?.slice(0, budget * OUTLINE_SHARE) ?? null) : null,
+      facts: seen.facts && { ...seen.facts, text: seen.facts.text.slice(0, kind === 'look' ? 2_000 : 300) },
+      picture: kind === 'look' ? seen.picture : null,
+    },
+    leftOut,
+  };
+}
+
+/** "works", or "broken: …" with the likeliest cause and its place. */
+export function summaryOf({ result, causes }: PageResult): string {
+  const [first] = causes;
+  return first === undefined ? 'works' : `${result}: ${causeText(first)}`;
+}
+
+export function causeText({ message, place }: PageCause): string {
+  return place === null ? message : `${message.replace(/\.$/, '')} (${placeText(place)})`;
+}
+
+/** `src/main.tsx:3:16`, as editors and terminals read it. */
+export function placeText({ file, line, column }: SourcePlace): string {
+  return [file, line, line === null ? null : column].filter((part) => part !== null).join(':');
+}
+
+export interface LookedAt {
+  readonly port: number;
+  readonly path: string;
+  readonly by: Actor | undefined;
+}
+
+/** Of repeated checks with one result, one a second is recorded. */
+const AGAIN_MS = 1_000;
+const redact = secretRedactor([]);
+
+/** A look at a page, with its result and the likeliest cause. */
+export function pageLooked({ port, path, by }: LookedAt, { result, causes }: PageResult, at: Date): NewEvent {
+  const [first] = causes;
+  return {
+    type: 'preview.looked',
+    key: `looked:${port}:${result}:${Math.floor(at.getTime() / AGAIN_MS)}`,
+    data: {
+      target_port: port,
+      // Queries hold secrets now and then.
+      path: plainText(path.replace(/[?#].*$/, ''), 200),
+      result,
+      ...(first !== undefined && { cause: plainText(redact(first.message), 300) }),
+      ...(first?.place && { place: placeText(first.place) }),
+      ...(by !== undefined && { by }),
+    },
+  };
+}

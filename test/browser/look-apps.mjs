@@ -1,0 +1,192 @@
+// Small apps behind one port: each path is an app, healthy or with one fault. `/slow` never answers.
+import { createServer } from 'node:http';
+
+const page = (body, head = '') =>
+  `<!doctype html><html lang="en"><head><title>App</title>${head}</head><body>${body}</body></html>`;
+const MAIN = '<main><h1>Orders</h1><p>Three orders are open.</p><button>New order</button></main>';
+const html = (body, headers = {}) => ({
+  body,
+  headers: { 'content-type': 'text/html; charset=utf-8', ...headers },
+});
+const js = (body) => ({ body, headers: { 'content-type': 'text/javascript' } });
+const json = (value, status = 200) => ({
+  status,
+  body: JSON.stringify(value),
+  headers: { 'content-type': 'application/json' },
+});
+const PIXEL = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+const FAULTS = {
+  '/blank': page('<div id="root"></div>'),
+  '/missing-chunk': page(
+    '<div id="root"></div><script type="module">const { show } = await import("/assets/chunk-4f2a.js"); show();</script>',
+  ),
+  '/missing-script': page(`<div id="root"></div><script src="/assets/app.js"></script>`),
+  '/html-for-script': page('<div id="root"></div><script type="module" src="/fallback/app.js"></script>'),
+  '/uncaught': page(`<div id="root"></div><script src="/mapped.js"></script>`),
+  '/rejection': page(`${MAIN}<script>(async function save() { throw new Error('No session'); })()</script>`),
+  '/api-500': page(
+    `<h1>Orders</h1><p id="list"></p><script>fetch('/api/500').then((it) => { list.textContent = it.ok ? '' : 'No orders'; })</script>`,
+  ),
+  '/cors': page(
+    `${MAIN}<script>fetch(new URLSearchParams(location.search).get('other') + '/api/items').then((it) => it.json())</script>`,
+  ),
+  '/wrong-port': page(
+    `${MAIN}<script>fetch('http://localhost:8000/api/items').then((it) => it.json())</script>`,
+  ),
+  '/env': page(`${MAIN}<script>fetch(undefined + '/items').then((it) => it.json())</script>`),
+  '/spinner': page('<div id="root"><div class="spinner"></div><p>Loading…</p></div>'),
+  '/pending': page(
+    `<div id="root">Loading orders…</div><script>fetch('/slow').then(() => { root.textContent = 'Done, all orders are here' })</script>`,
+  ),
+  '/image': page(`${MAIN}<img src="/img/logo.png" width="80" height="80" alt="Logo">`),
+  '/font': page(
+    `<style>@font-face { font-family: F; src: url(/fonts/f.woff2) } h1 { font-family: F }</style>${MAIN}`,
+  ),
+  '/stylesheet': page(MAIN, '<link rel="stylesheet" href="/assets/app.css">'),
+  '/zero-height': page(`<div id="shell" style="height:0;overflow:hidden">${MAIN}</div>`),
+  '/covered': page(
+    `${MAIN}<div class="veil" style="position:fixed;inset:0;background:#fff;z-index:99"></div>`,
+  ),
+  '/socket': page(`${MAIN}<script>new WebSocket('ws://' + location.host + '/live')</script>`),
+  '/hydration': page(
+    `${MAIN}<script>console.error('Hydration failed because the server rendered HTML did not match the client.')</script>`,
+  ),
+  '/500': {
+    ...html(page('<h1>Error</h1><pre>Error: database is locked\n    at open (/workspace/db.js:14:9)</pre>')),
+    status: 500,
+  },
+  '/csp': html(page(`<div id="root"></div><script>root.textContent = 'ready'</script>`), {
+    'content-security-policy': "script-src 'self'",
+  }),
+  '/base-path': page('<div id="app"></div><script type="module" src="/shop/assets/index.js"></script>'),
+  '/never': page(`${MAIN}<script>for (;;) {}</script>`),
+};
+
+const HEALTHY = {
+  '/ok/static': page(MAIN),
+  '/ok/spa': page(
+    `<div id="root"></div><script>setTimeout(() => { root.innerHTML = '${MAIN}' }, 300)</script>`,
+  ),
+  '/ok/fetches': page(
+    `<h1>Orders</h1><ul id="list"></ul><script>fetch('/api/items').then((it) => it.json()).then((all) => { for (const name of all) list.append(name, ' ') })</script>`,
+  ),
+  '/ok/session': page(
+    `${MAIN}<script>fetch('/api/me').then((it) => { if (it.status === 401) document.title = 'Signed out' })</script>`,
+  ),
+  '/ok/canvas': page(
+    `<canvas id="c" width="300" height="200"></canvas><script>c.getContext('2d').fillRect(0, 0, 9, 9)</script>`,
+  ),
+  '/ok/image': page('<img src="/pixel.png" width="50" height="50" alt="A dot">'),
+  '/ok/form': page('<form><input name="q" placeholder="Search"><button>Search</button></form>'),
+  '/ok/chatty': page(
+    `${MAIN}<script>console.warn('Deprecated'); console.error('Not serious'); console.log({ a: 1 })</script>`,
+  ),
+  '/ok/backdrop': page(
+    `<div style="position:fixed;inset:0;z-index:-1;background:linear-gradient(red,blue)"></div>${MAIN}`,
+  ),
+  '/ok/dialog': page(
+    `${MAIN}<div style="position:fixed;inset:0;background:#0008"></div><div role="dialog" style="position:fixed;top:90px;left:90px;background:#fff"><p>Sign in to go on</p><button>Sign in</button></div>`,
+  ),
+  '/ok/caught': page(
+    `${MAIN}<script>try { null.x } catch {} Promise.reject(new Error('x')).catch(() => 0)</script>`,
+  ),
+  '/ok/service-worker': page(
+    `${MAIN}<script>navigator.serviceWorker?.register('/sw.js').catch(() => 0)</script>`,
+  ),
+  '/ok/stream': page(`${MAIN}<script>new EventSource('/events')</script>`),
+  '/ok/sibling': page(
+    `${MAIN}<script>fetch(new URLSearchParams(location.search).get('other') + '/api/open').then((it) => it.json())</script>`,
+  ),
+};
+
+const HOSTILE = {
+  '/bad/alerts': page(`${MAIN}<script>for (;;) alert('again')</script>`),
+  '/bad/redirects': { status: 302, headers: { location: '/bad/redirects?more' }, body: '' },
+  '/bad/reloads': page(`${MAIN}<script>location.href = '/bad/reloads?' + Math.random()</script>`),
+  '/bad/elements': page(
+    `<script>const text = 'x'.repeat(1e6); for (;;) { const it = document.createElement('p'); it.textContent = text + Math.random(); document.body.append(it) }</script>`,
+  ),
+  '/bad/leaves': page(
+    `${MAIN}<script>addEventListener('beforeunload', (event) => event.preventDefault()); history.pushState({}, '', '/bad/leaves#here')</script>`,
+  ),
+  '/bad/windows': page(`${MAIN}<script>setInterval(() => open('/ok/static'), 5)</script>`),
+  '/bad/worker': page(
+    `${MAIN}<script>navigator.serviceWorker.register('/sw.js').catch(() => 0); new Worker(URL.createObjectURL(new Blob(['for(;;){}'])))</script>`,
+  ),
+  '/bad/escapes': page(
+    `${MAIN}<iframe src="http://127.0.0.1:OUT/frame"></iframe><img src="http://localhost:OUT/image"><link rel="prefetch" href="http://127.0.0.1:OUT/prefetch"><script>fetch('http://127.0.0.1:OUT/fetch', { mode: 'no-cors' }).catch(() => 0); navigator.sendBeacon('http://localhost:OUT/beacon', 'x'); new WebSocket('ws://127.0.0.1:OUT/socket'); new Worker(URL.createObjectURL(new Blob(["fetch('http://127.0.0.1:OUT/worker')"]))); try { new RTCPeerConnection({ iceServers: [{ urls: 'stun:127.0.0.1:OUT' }] }).createDataChannel('x') } catch {}</script>`,
+  ),
+  '/bad/away': { status: 302, headers: { location: 'http://127.0.0.1:OUT/away' }, body: '' },
+  '/bad/floods': page(
+    `${MAIN}<script>setInterval(() => { for (let at = 0; at < 500; at += 1) console.log('flood'.repeat(1000)) })</script>`,
+  ),
+  '/bad/download': {
+    headers: {
+      'content-disposition': 'attachment; filename=x.bin',
+      'content-type': 'application/octet-stream',
+    },
+    body: 'x',
+  },
+  '/bad/lies': page(
+    `${MAIN}<script>document.querySelectorAll = Element.prototype.checkVisibility = () => { throw new Error('no') }; JSON.stringify = () => 'works'</script>`,
+  ),
+};
+
+/* `function total(order) { return order.lines.length }` in src/total.ts, as a bundler would map it. */
+const MAP = JSON.stringify({
+  version: 3,
+  sources: ['../src/total.ts'],
+  names: [],
+  // Generated line 1 from original line 7, column 3.
+  mappings: 'AAMG',
+});
+const MAPPED = `(function total() { return undefined.lines; })();\n//# sourceMappingURL=data:application/json;base64,${Buffer.from(MAP).toString('base64')}`;
+
+const FILES = {
+  '/mapped.js': js(MAPPED),
+  '/fallback/app.js': html(page('')),
+  '/api/items': json(['pen', 'ink']),
+  '/api/open': {
+    ...json(['pen']),
+    headers: { 'content-type': 'application/json', 'access-control-allow-origin': '*' },
+  },
+  '/api/500': json({ error: 'no' }, 500),
+  '/api/me': json({}, 401),
+  '/pixel.png': { body: PIXEL, headers: { 'content-type': 'image/png' } },
+  '/sw.js': js('self.onfetch = () => {}'),
+  '/steps': html(
+    page(
+      `<form onsubmit="event.preventDefault(); out.textContent = 'Hello ' + who.value"><input id="who" aria-label="Name"><button>Greet</button></form><p id="out"></p>`,
+    ),
+  ),
+};
+
+const [port, out = '1'] = process.argv.slice(2);
+const ROUTES = { ...FAULTS, ...HEALTHY, ...HOSTILE, ...FILES };
+createServer((request, response) => {
+  const path = request.url.split('?')[0];
+  if (path === '/slow') return;
+  if (path === '/events') {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write('data: 1\n\n');
+    return;
+  }
+  const found = ROUTES[path];
+  const {
+    status = 200,
+    headers = {},
+    body,
+  } = found === undefined
+    ? { status: 404, body: 'Not found' }
+    : typeof found === 'string'
+      ? html(found)
+      : found;
+  const filled = (text) => text.replaceAll('OUT', out);
+  const sent = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, filled(value)]));
+  response.writeHead(status, sent);
+  response.end(typeof body === 'string' ? filled(body) : body);
+}).listen(Number(port), '127.0.0.1');

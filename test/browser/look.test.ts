@@ -1,0 +1,271 @@
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { chromiumMissing } from '#test/support/chromium.ts';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { suite } from '#test/support/suite.ts';
+import { startViteProject, type ViteProject } from '#test/support/vite-project.ts';
+import { startPreview } from '../../examples/demo/open-preview.ts';
+import { openSandbox, type SandboxWithPreview } from './app-in-sandbox.ts';
+
+interface Check {
+  readonly result: 'works' | 'broken' | 'unclear';
+  readonly summary: string;
+  readonly causes: readonly {
+    readonly kind: string;
+    readonly message: string;
+    readonly file: string | null;
+    readonly line: number | null;
+  }[];
+  readonly [field: string]: unknown;
+}
+
+/** Path, kind of the first cause, and what its sentence names. */
+const FAULTS: readonly (readonly [path: string, kind: string, names: RegExp])[] = [
+  ['/blank', 'blank', /div#root is empty/],
+  ['/missing-chunk', 'script_failed', /\/assets\/chunk-4f2a\.js answered 404/],
+  ['/missing-script', 'script_failed', /\/assets\/app\.js answered 404/],
+  ['/html-for-script', 'wrong_type', /MIME type/],
+  ['/uncaught', 'uncaught_error', /reading 'lines'/],
+  ['/rejection', 'uncaught_error', /No session \(unhandled rejection\)/],
+  ['/api-500', 'request_failed', /GET \/api\/500 answered 500/],
+  ['/cors?other=OTHER', 'cors', /preview:4000\/api\/items/],
+  ['/wrong-port', 'visitor_machine', /localhost:8000\/api\/items/],
+  ['/env', 'request_failed', /\/undefined\/items answered 404.*environment variable/],
+  ['/spinner', 'still_loading', /shows only "Loading…"/],
+  ['/pending', 'still_loading', /waits for \/slow/],
+  ['/image', 'resource_failed', /image \/img\/logo\.png answered 404/],
+  ['/font', 'resource_failed', /font \/fonts\/f\.woff2 answered 404/],
+  ['/stylesheet', 'stylesheet_failed', /\/assets\/app\.css answered 404/],
+  ['/zero-height', 'zero_size', /div#shell has no height/],
+  ['/covered', 'covered', /div\.veil lies over the whole page/],
+  ['/socket', 'socket_refused', /WebSocket \/live was refused/],
+  ['/hydration', 'hydration', /Hydration failed/],
+  ['/500', 'document_status', /answers 500: Error Error: database is locked/],
+  ['/csp', 'csp', /Content Security Policy/],
+  ['/base-path', 'script_failed', /\/shop\/assets\/index\.js answered 404/],
+  ['/never', 'interrupted', /blocks its main thread/],
+];
+
+const HEALTHY = [
+  'static',
+  'spa',
+  'fetches',
+  'session',
+  'canvas',
+  'image',
+  'form',
+  'chatty',
+  'backdrop',
+  'dialog',
+  'caught',
+  'service-worker',
+  'stream',
+  'sibling?other=OTHER',
+];
+
+/** Of a test whose pages are looked at three at a time, on a machine that is busy. */
+const LIMIT = 120_000;
+
+suite('what a browser sees of a preview', chromiumMissing, () => {
+  let porthole: TestHost;
+  let opened: SandboxWithPreview;
+  let vite: ViteProject;
+  let other: string;
+  /** What a page must never reach, and how often it was reached. */
+  let outside: Server;
+  let reached = 0;
+
+  beforeAll(async () => {
+    outside = createServer((socket) => {
+      reached += 1;
+      socket.destroy();
+    }).listen(0, '127.0.0.1');
+    await once(outside, 'listening');
+    const { port: out } = outside.address() as { port: number };
+    porthole = await startTestHost();
+    [opened, vite] = await Promise.all([openSandbox(porthole), startViteProject(porthole)]);
+    const { api, sandbox, serve, runId } = opened;
+    await api.write(sandbox, 'apps.mjs', readFileSync(join(import.meta.dirname, 'look-apps.mjs')));
+    await api.exec(sandbox, ['sh', '-c', `(node apps.mjs 4000 ${out} > other.log 2>&1 &)`]);
+    await serve(`node apps.mjs 3000 ${out}`);
+    other = (await startPreview(api, runId, 4000)).preview_url ?? '';
+  }, LIMIT);
+  afterAll(async () => {
+    await porthole?.end();
+    outside?.close();
+  });
+
+  const post = async (
+    what: 'check' | 'look',
+    body: object,
+    { runId, port } = { runId: opened.runId, port: 3000 },
+  ) => {
+    const answer = await porthole.call('POST', `/api/runs/${runId}/previews/${port}/${what}`, { body });
+    expect([answer.status, answer.text.slice(0, 300)]).toEqual([200, expect.any(String)]);
+    // Neither token nor address of a preview, in what agents copy anywhere.
+    expect(answer.text).not.toContain(new URL(opened.url).host.split('-preview')[0]);
+    return answer.json<Check>();
+  };
+  const check = (path: string) => post('check', { path: path.replace('OTHER', encodeURIComponent(other)) });
+
+  test(
+    'names the fault of each app that has one',
+    async () => {
+      const found = await Promise.all(FAULTS.map(([path]) => check(path)));
+      const shown = found.map(({ result, causes }, at) => [
+        FAULTS[at]?.[0],
+        result,
+        causes[0]?.kind,
+        causes[0]?.message,
+      ]);
+      expect(shown).toEqual(
+        FAULTS.map(([path, kind, names]) => [path, 'broken', kind, expect.stringMatching(names)]),
+      );
+    },
+    LIMIT,
+  );
+
+  test(
+    'says that healthy apps work',
+    async () => {
+      const found = await Promise.all(HEALTHY.map((path) => check(`/ok/${path}`)));
+      expect(found.map(({ summary }, at) => [HEALTHY[at], summary])).toEqual(
+        HEALTHY.map((path) => [path, 'works']),
+      );
+    },
+    LIMIT,
+  );
+
+  test('maps an error to the line of its source', async () => {
+    const { summary } = await check('/uncaught');
+    expect(summary).toMatch(/^broken: Uncaught TypeError: .* \(src\/total\.ts:7:4\)$/);
+  });
+
+  test('takes a picture, an outline and the steps before them', async () => {
+    const look = await post('look', {
+      path: '/steps',
+      steps: [
+        { action: 'fill', selector: '#who', value: 'Ada' },
+        { action: 'click', selector: 'text=Greet' },
+      ],
+      wait_for: { text: 'Hello Ada' },
+    });
+    expect(look).toMatchObject({ result: 'works', outline: expect.stringContaining('paragraph: Hello Ada') });
+    const { media_type, data } = look['screenshot'] as { media_type: string; data: string };
+    expect([media_type, data.slice(0, 8)]).toEqual(['image/png', 'iVBORw0K']);
+  });
+
+  test(
+    'names the step that fails, and the elements there are',
+    async () => {
+      const { summary, failed_step } = await post('check', {
+        path: '/steps',
+        steps: [
+          { action: 'hover', selector: '#who' },
+          { action: 'click', selector: '#greet' },
+        ],
+      });
+      expect(failed_step).toMatchObject({ step: 2, nearest: expect.arrayContaining(['button "Greet"']) });
+      expect(summary).toMatch(/^broken: Step 2 failed/);
+    },
+    LIMIT,
+  );
+
+  test(
+    'reads the overlay of Vite, and the page once the fault is gone',
+    async () => {
+      const { run, port, write } = vite;
+      const of = { runId: run.run_id, port };
+      expect(await post('check', {}, of)).toMatchObject({ summary: 'works', hot_reload: 'connected' });
+      const heading = "export default 'Hello again';\n";
+      await write('src/heading.js', `import './nowhere.js';\n${heading}`);
+      const { summary } = await post('check', {}, of);
+      expect(summary).toMatch(
+        /^broken: Vite shows an error: Failed to resolve import "\.\/nowhere\.js" .*\(.*src\/heading\.js:1:\d+\)$/,
+      );
+      await write('src/heading.js', heading);
+      expect(await post('check', {}, of)).toMatchObject({ summary: 'works' });
+    },
+    LIMIT,
+  );
+
+  test('says that nothing listens, with what the doctor says', async () => {
+    const { api, runId } = opened;
+    await startPreview(api, runId, 3999);
+    const { result, causes } = await post('check', {}, { runId, port: 3999 });
+    expect([result, causes[0]?.kind, causes[0]?.message]).toEqual([
+      'broken',
+      'gateway',
+      expect.stringMatching(/nothing_listens.*Nothing listens on port 3999/),
+    ]);
+  });
+
+  test('refuses a port without a preview, and a path that leaves it', async () => {
+    const path = `/api/runs/${opened.runId}/previews/3001/check`;
+    const missing = await porthole.call('POST', path, { body: {} });
+    expect([missing.status, missing.json()['code']]).toEqual([404, 'preview_not_found']);
+    for (const outward of ['//evil.test', 'http://evil.test', '/\\evil.test']) {
+      const refused = await porthole.call('POST', path, { body: { path: outward } });
+      expect([refused.status, refused.json()['code']]).toEqual([400, 'invalid_request']);
+    }
+  });
+
+  test('tells the timeline of the result, without the query', async () => {
+    await check('/missing-chunk?secret=1');
+    const { events } = (await porthole.call('GET', `/api/runs/${opened.runId}/timeline?limit=1000`)).json<{
+      events: { type: string; data: Record<string, unknown> }[];
+    }>();
+    expect(events.filter(({ type }) => type === 'preview.looked').at(-1)?.data).toMatchObject({
+      target_port: 3000,
+      path: '/missing-chunk',
+      result: 'broken',
+      cause: expect.stringContaining('/assets/chunk-4f2a.js answered 404'),
+      by: 'owner',
+    });
+  });
+
+  test.each([
+    ['/bad/alerts', 'interrupted', /dialogs or windows without end/],
+    ['/bad/redirects', 'not_reached', /redirects without end/],
+    ['/bad/reloads', 'interrupted', /reloads or redirects itself/],
+    ['/bad/elements', 'interrupted', /512 MiB/],
+    ['/bad/floods', 'interrupted', /console without end/],
+    ['/bad/download', 'not_reached', /a download, not a page/],
+    ['/bad/away', 'not_reached', /another origin/],
+  ] as const)(
+    'ends a page that would not, and says why: %s',
+    async (path, kind, names) => {
+      const { result, causes } = await check(path);
+      expect([result, causes[0]?.kind, causes[0]?.message]).toEqual([
+        'broken',
+        kind,
+        expect.stringMatching(names),
+      ]);
+    },
+    LIMIT,
+  );
+
+  test(
+    'looks at a page that holds on, lies about itself, or works on in the background',
+    async () => {
+      const found = await Promise.all(['/bad/leaves', '/bad/lies', '/bad/worker', '/bad/windows'].map(check));
+      expect(found.map(({ result }) => result)).toEqual(['works', 'works', 'works', 'works']);
+    },
+    LIMIT,
+  );
+
+  test(
+    'lets no request leave the previews of the run',
+    async () => {
+      const { failed_requests } = await check('/bad/escapes');
+      const urls = failed_requests as { url: string; reason: string }[];
+      const outward = urls.filter(({ url }) => url.startsWith('http'));
+      expect(new Set(outward.map(({ reason }) => reason))).toEqual(new Set(['visitor_machine']));
+      expect(reached).toBe(0);
+    },
+    LIMIT,
+  );
+});
