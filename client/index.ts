@@ -50,6 +50,14 @@ export type { DeclareOptions, LogsOptions, Ports, Servers } from './sandboxes/se
 export type { CreateSessionOptions, Sessions } from './sandboxes/sessions.ts';
 export type { Terminal, TerminalExit, TerminalOptions } from './sandboxes/terminal.ts';
 export type { Policies, PolicyInfo } from './runs/policies.ts';
+export type {
+  CheckOptions,
+  LookOptions,
+  PageCause,
+  PageCheck,
+  PageLook,
+  PageStep,
+} from './runs/page-check.ts';
 export type { Preview, PreviewInfo, PreviewOptions } from './runs/preview.ts';
 export type { ApproveOptions, DoctorReport, Run, RunInfo } from './runs/run.ts';
 export type { CreateRunOptions, Runs } from './runs/runs.ts';

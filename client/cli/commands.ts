@@ -3,6 +3,7 @@ import { createCommand } from './commands/create.ts';
 import { delegateCommand } from './commands/delegate.ts';
 import { deleteCommand } from './commands/delete.ts';
 import { execCommand } from './commands/exec.ts';
+import { checkCommand, lookCommand } from './commands/look.ts';
 import { listCommand } from './commands/list.ts';
 import { previewCommand } from './commands/preview.ts';
 import { shellCommand } from './commands/shell.ts';
@@ -56,6 +57,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   previewCommand,
   statusCommand,
   doctorCommand,
+  checkCommand,
+  lookCommand,
   delegateCommand,
   stopCommand,
   resumeCommand,

@@ -7,6 +7,7 @@ import type { CallOptions, Files } from '../sandboxes/files.ts';
 import type { Processes, Runnable } from '../sandboxes/processes.ts';
 import type { Sandbox } from '../sandboxes/sandbox.ts';
 import type { Ports, Servers } from '../sandboxes/servers.ts';
+import type { CheckOptions, LookOptions, PageCheck, PageLook } from './page-check.ts';
 import { Preview, type PreviewInfo, type PreviewOptions } from './preview.ts';
 import { Server, type ServeOptions } from './server.ts';
 
@@ -38,6 +39,9 @@ export interface DoctorReport {
   readonly ports: readonly { readonly port: number; readonly ready: boolean; readonly advice: string }[];
   readonly [field: string]: unknown;
 }
+
+/** A look takes 45 s at most once it has its turn. */
+const LOOK_MS = 120_000;
 
 /** What a run is made of: `sandbox` is where it works. */
 export interface RunParts {
@@ -153,6 +157,28 @@ export class Run {
   /** Why a preview does not show the app, and what to do. */
   doctor(port?: number, { signal }: CallOptions = {}): Promise<DoctorReport> {
     return this.#http.json<DoctorReport>({ path: `${this.#path}/sandbox/doctor`, query: { port }, signal });
+  }
+
+  /** Opens a page of a live preview in a browser, and says whether it works. */
+  check(port: number, { signal, ...page }: CheckOptions = {}): Promise<PageCheck> {
+    return this.#http.json<PageCheck>({
+      method: 'POST',
+      path: `${this.#path}/previews/${port}/check`,
+      json: page,
+      timeoutMs: LOOK_MS,
+      signal,
+    });
+  }
+
+  /** The same with a picture and an outline. */
+  look(port: number, { signal, ...page }: LookOptions = {}): Promise<PageLook> {
+    return this.#http.json<PageLook>({
+      method: 'POST',
+      path: `${this.#path}/previews/${port}/look`,
+      json: page,
+      timeoutMs: LOOK_MS,
+      signal,
+    });
   }
 
   /**

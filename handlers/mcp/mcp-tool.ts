@@ -16,6 +16,7 @@ export interface ToolContext {
 export interface ToolAnswer<Output> {
   readonly data: Output;
   readonly text: string;
+  readonly image?: { readonly mimeType: string; readonly data: string } | undefined;
 }
 
 export interface McpTool<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject> {

@@ -27,6 +27,7 @@ import { beginCall, cancelCall } from './running-calls.ts';
 import { port, runId } from './tools/inputs-tool.ts';
 import { listFilesTool } from './tools/list-files-tool.ts';
 import { listPreviewsTool } from './tools/list-previews-tool.ts';
+import { checkPageTool, lookAtPageTool } from './tools/page-tools.ts';
 import { readFileTool } from './tools/read-file-tool.ts';
 import { runCommandTool } from './tools/run-command-tool.ts';
 import { runOf } from './tools/run-sandbox-tool.ts';
@@ -63,6 +64,8 @@ const TOOLS: readonly McpTool[] = [
   stopPreviewTool,
   listPreviewsTool,
   doctorTool,
+  checkPageTool,
+  lookAtPageTool,
   runCommandTool,
   startServerTool,
   serverLogsTool,
@@ -82,7 +85,7 @@ const KEEP_ALIVE = 15_000;
 
 const INSTRUCTIONS =
   'Porthole shows servers that run in sandboxes to people. Work in the sandbox of a run with run_command, read_file, write_file and list_files; start a server there in the ' +
-  'background; then start_preview opens a live URL, which a person may have to approve. When a preview does not show the app, doctor says why.';
+  'background; then start_preview opens a live URL, which a person may have to approve. When a preview does not show the app, doctor says why; check says whether the page works for a person, and what is broken: call it before you report a page as done.';
 
 const byName = new Map(TOOLS.map((tool) => [tool.name, tool]));
 
@@ -199,9 +202,10 @@ async function callTool(
     return failure(redact(describeProblems(read.error, given, 'arguments', tool.input)), 'invalid_request');
   }
   try {
-    const { data, text } = await tool.run(read.data, context);
+    const { data, text, image } = await tool.run(read.data, context);
     record('ok');
-    return { content: [{ type: 'text', text }], structuredContent: data };
+    const picture = image === undefined ? [] : [{ type: 'image' as const, ...image }];
+    return { content: [{ type: 'text', text }, ...picture], structuredContent: data };
   } catch (error) {
     if (signal.aborted) throw error;
     const { body } = errorResponse(error, services.ids.request(), services.log, `mcp ${tool.name}`, redact);

@@ -144,6 +144,8 @@ describe('an MCP client', () => {
       ['stop_preview', ['run_id', 'port']],
       ['list_previews', ['run_id']],
       ['doctor', ['run_id']],
+      ['check', ['run_id', 'port']],
+      ['look', ['run_id', 'port']],
       ['run_command', ['run_id', 'command']],
       ['start_server', ['run_id', 'name', 'command']],
       ['server_logs', ['run_id', 'name']],

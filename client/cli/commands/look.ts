@@ -1,0 +1,79 @@
+import { writeFile } from 'node:fs/promises';
+import { fromBase64 } from '../../streams/from-base64.ts';
+import type { CheckOptions, PageCheck } from '../../runs/page-check.ts';
+import { type CommandSpec, type Context, JSON_OPTION, UsageError } from '../command.ts';
+import { plain } from '../plain.ts';
+import { readPort } from '../read-port.ts';
+import { runOf } from '../run-of.ts';
+
+const OPTIONS = {
+  path: { type: 'string', value: 'PATH', help: 'path and query on the preview; default /' },
+  device: { type: 'string', value: 'KIND', help: 'desktop, tablet or phone' },
+  ...JSON_OPTION,
+} as const;
+
+export const checkCommand: CommandSpec = {
+  name: 'check',
+  usage: '<sandbox|run> <port>',
+  summary: 'say whether a page of a preview works for a person, and what is broken if not',
+  details: 'It opens the preview in a browser on the machine of Porthole. Exit code 0 where it works.',
+  options: OPTIONS,
+  examples: [['porthole check try 3000 --path /login', 'works, or what is broken, with file and line']],
+  positionals: [2, 2],
+  async run(context) {
+    const { port, run, page } = await target(context);
+    const seen = await run.check(port, page);
+    await say(context, seen);
+    return seen.result === 'works' ? 0 : 1;
+  },
+};
+
+export const lookCommand: CommandSpec = {
+  name: 'look',
+  usage: '<sandbox|run> <port>',
+  summary: 'take a picture of a page of a preview, and say whether it works',
+  options: {
+    out: { type: 'string', value: 'FILE', help: 'write the picture here' },
+    'full-page': { type: 'boolean', help: 'all of the page, not only the first screen' },
+    ...OPTIONS,
+  },
+  examples: [['porthole look try 3000 --path /login --out login.png', 'a picture of the login page']],
+  positionals: [2, 2],
+  async run(context) {
+    const { given, note } = context;
+    const { port, run, page } = await target(context);
+    const seen = await run.look(port, { ...page, full_page: given.is('full-page') });
+    const out = given.text('out');
+    if (out !== undefined && seen.screenshot !== null) {
+      await writeFile(out, fromBase64(seen.screenshot.data));
+      await note(`porthole: ${out} is ${seen.screenshot.media_type}.`);
+    } else if (out !== undefined) await note('porthole: there is no picture of this page.');
+    await say(context, seen);
+    if (out === undefined && !given.is('json') && seen.outline !== null) {
+      for (const line of seen.outline.split('\n')) await context.print(plain(line));
+    }
+    return seen.result === 'works' ? 0 : 1;
+  },
+};
+
+async function target(context: Context) {
+  const { given, signal } = context;
+  const [word = '', text = ''] = given.positionals;
+  const port = readPort(text);
+  const device = given.text('device');
+  if (device !== undefined && !isDevice(device)) {
+    throw new UsageError(`--device ${JSON.stringify(device)} must be desktop, tablet or phone.`);
+  }
+  const page: CheckOptions = { path: given.text('path'), device, signal };
+  return { port, run: await runOf(context, word, 'make'), page };
+}
+
+function isDevice(text: string): text is 'desktop' | 'tablet' | 'phone' {
+  return ['desktop', 'tablet', 'phone'].includes(text);
+}
+
+async function say({ given, print }: Context, { summary, causes, ...seen }: PageCheck): Promise<void> {
+  if (given.is('json')) return print(JSON.stringify({ summary, causes, ...seen }));
+  await print(plain(summary));
+  for (const { message } of causes.slice(1)) await print(plain(`  also: ${message}`));
+}

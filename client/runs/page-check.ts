@@ -1,0 +1,66 @@
+import type { CallOptions } from '../sandboxes/files.ts';
+
+/** What to do on a page before it is classified, in order. */
+export type PageStep =
+  | { readonly action: 'goto'; readonly path: string }
+  | { readonly action: 'click' | 'hover'; readonly selector: string }
+  | { readonly action: 'fill' | 'select'; readonly selector: string; readonly value: string }
+  | { readonly action: 'press'; readonly key: string; readonly selector?: string }
+  | {
+      readonly action: 'wait';
+      readonly selector?: string;
+      readonly text?: string;
+      readonly milliseconds?: number;
+    };
+
+export interface CheckOptions extends CallOptions {
+  /** Path and query on the preview. @default / */
+  readonly path?: string | undefined;
+  readonly device?: 'desktop' | 'tablet' | 'phone' | undefined;
+  readonly viewport?: { readonly width: number; readonly height: number } | undefined;
+  readonly wait_for?:
+    | 'load'
+    | 'network_idle'
+    | { readonly selector: string }
+    | { readonly text: string }
+    | undefined;
+  readonly steps?: readonly PageStep[] | undefined;
+}
+
+export interface LookOptions extends CheckOptions {
+  /** A picture of all of the page. */
+  readonly full_page?: boolean | undefined;
+}
+
+export interface PageCause {
+  /** E.g. `error_overlay`, `uncaught_error`, `cors`, `blank`. */
+  readonly kind: string;
+  readonly message: string;
+  readonly file: string | null;
+  readonly line: number | null;
+  readonly column: number | null;
+}
+
+/** Whether a page works for a person. Its texts are the page's: untrusted. */
+export interface PageCheck {
+  readonly result: 'works' | 'broken' | 'unclear';
+  /** `works`, or the result with its likeliest cause. */
+  readonly summary: string;
+  /** The most likely first. */
+  readonly causes: readonly PageCause[];
+  readonly status: number | null;
+  readonly url: string;
+  readonly title: string | null;
+  readonly [field: string]: unknown;
+}
+
+export interface PageLook extends PageCheck {
+  readonly outline: string | null;
+  /** Base64; null for a page that could not be drawn. */
+  readonly screenshot: {
+    readonly media_type: 'image/png' | 'image/jpeg';
+    readonly width: number;
+    readonly height: number;
+    readonly data: string;
+  } | null;
+}
