@@ -1,12 +1,12 @@
 /**
  * `npm run build`: the console in dist/console; the guest in dist/guest; the functions as bundles,
- * with the console, in dist/functions or the folder that is given; and the client, in its own
- * folder.
+ * with the console, in dist/functions or the folder that is given; and the packages, each in its
+ * own `dist`.
  */
 import { statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { writeBuiltGuest } from '#adapters/guest/guest-bundle.ts';
-import { buildClient, CLIENT_MODULES } from './build-client.ts';
+import { buildPackage, PACKAGES } from './build-packages.ts';
 import { buildConsole, isConsoleStale } from './build-console.ts';
 import { bundleFunctions, MANIFEST } from './bundle-functions.ts';
 import { ROOT } from './function-entries.ts';
@@ -24,5 +24,7 @@ for (const { id, files } of functions) {
   );
 }
 process.stdout.write(`${functions.length} functions in ${relative('', folder)}; ${MANIFEST} lists them.\n`);
-await buildClient();
-process.stdout.write(`The client in ${relative('', CLIENT_MODULES)}; npm publish ./client publishes it.\n`);
+for (const name of PACKAGES) {
+  await buildPackage(name);
+  process.stdout.write(`The package ${name} in ${relative('', join(ROOT, name, 'dist'))}.\n`);
+}

@@ -8,6 +8,7 @@ import {
   labelValue,
   PREVIEW_LABELS,
   sandboxIdLabels,
+  sandboxObjectName,
   timeSlot,
   UPSTREAM_HOST,
   UPSTREAM_ORIGIN,
@@ -40,14 +41,22 @@ export interface PreviewProps {
   readonly targetPort: number;
   readonly runId: string;
   readonly owner: string;
-  /** Its pod is found by the label of `sandboxIdLabels`. */
   readonly sandboxId: string;
-  readonly podName: string;
+  /**
+   * Labels of the pod.
+   * @default - the one that the pod of a sandbox has, `sandboxIdLabels`
+   */
+  readonly selector?: Readonly<Record<string, string>>;
+  /** @default - the name of a `SandboxPod` */
+  readonly podName?: string;
   readonly startedAt: Date;
   readonly expiresAt: Date;
   readonly maxUntil: Date;
-  /** Tells this start from every other one, so that an answer that was lost can be made up for. */
-  readonly attempt: string;
+  /**
+   * Tells this start from every other one, so that a caller whose answer was lost finds its own.
+   * @default - none: the manifests are applied as a whole
+   */
+  readonly attempt?: string;
   /**
    * `headless` costs the same at any number of previews; `clusterip` is for gateways that dial a
    * virtual IP.
@@ -62,7 +71,7 @@ export interface PreviewProps {
   readonly upstream?: 'guest' | 'direct';
 }
 
-/** The Service that a route stands on, as the API server stored it. */
+/** The Service that a route belongs to, as the API server stored it. */
 export interface RouteOwner {
   readonly uid: string;
   readonly resourceVersion: string;
@@ -77,12 +86,11 @@ export interface RouteOwner {
 const FORWARDED = ['X-Forwarded-Host', 'X-Forwarded-Port', 'X-Forwarded-Proto'];
 
 /**
- * A preview: a Service in front of one port of a sandbox's pod, and the route that it owns. The
- * route comes second, because its owner's uid is known only once the Service is stored: so no route
- * ever stands without its Service.
+ * A preview: a Service in front of one port of a sandbox's pod, and the HTTPRoute that leads to it.
  */
 export class Preview extends Construct {
   readonly service: ApiObject;
+  readonly route: ApiObject;
   readonly serviceKind: 'headless' | 'clusterip';
   readonly upstream: 'guest' | 'direct';
   readonly #props: PreviewProps;
@@ -102,18 +110,18 @@ export class Preview extends Construct {
         name: props.name,
         namespace: props.namespace,
         labels: labelsOf(props),
-        annotations: { [ANNOTATIONS.attempt]: props.attempt },
+        annotations: attemptOf(props),
       },
       spec: {
         ...(this.serviceKind === 'headless' && { clusterIP: 'None' }),
-        selector: sandboxIdLabels(props.sandboxId),
+        selector: props.selector ?? sandboxIdLabels(props.sandboxId),
         ports: [{ name: 'http', protocol: 'TCP', port: 80, targetPort }],
       },
     });
+    this.route = this.#route();
   }
 
-  /** The route of the preview, owned by its stored Service. */
-  route(service: RouteOwner): ApiObject {
+  #route(): ApiObject {
     const props = this.#props;
     const { name, namespace, gateway, hostname, publicPort = 443 } = props;
     return new ApiObject(this, 'route', {
@@ -127,16 +135,13 @@ export class Preview extends Construct {
           [ANNOTATIONS.run]: props.runId,
           [ANNOTATIONS.owner]: props.owner,
           [ANNOTATIONS.sandbox]: props.sandboxId,
-          [ANNOTATIONS.pod]: props.podName,
+          [ANNOTATIONS.pod]: props.podName ?? sandboxObjectName(props.sandboxId),
           [ANNOTATIONS.targetPort]: String(props.targetPort),
           [ANNOTATIONS.startedAt]: formatTime(props.startedAt),
           [ANNOTATIONS.expiresAt]: formatTime(props.expiresAt),
           [ANNOTATIONS.maxUntil]: formatTime(props.maxUntil),
-          [ANNOTATIONS.attempt]: props.attempt,
-          [ANNOTATIONS.ticket]: service.resourceVersion,
-          ...(!service.isClaimed && { [ANNOTATIONS.serviceVersion]: service.resourceVersion }),
+          ...attemptOf(props),
         },
-        ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name, uid: service.uid }],
       },
       spec: {
         parentRefs: [
@@ -219,17 +224,35 @@ function requestHeaders(requestHeaderModifier: object): object {
   return { type: 'RequestHeaderModifier', requestHeaderModifier };
 }
 
-/** Both manifests of a preview, without an app around them. */
+/**
+ * Both manifests of a preview. The route is owned by its Service, and so it is made second: its
+ * owner's uid is known once the Service is stored, and no route ever stands without its Service.
+ */
 export function previewManifests(props: PreviewProps): {
   readonly service: object;
   route(service: RouteOwner): object;
 } {
   const chart = new Chart(new App(), 'previews', { disableResourceNameHashes: true });
-  const preview = new Preview(chart, props.name, props);
-  return {
-    service: preview.service.toJson() as object,
-    route: (service) => preview.route(service).toJson() as object,
+  const { service, route } = new Preview(chart, props.name, props);
+  return { service: service.toJson() as object, route: (owner) => ownedRoute(route.toJson(), owner) };
+}
+
+function ownedRoute(
+  route: { metadata: { name: string; annotations: object } },
+  { uid, resourceVersion, isClaimed }: RouteOwner,
+): object {
+  const { metadata } = route;
+  const annotations = {
+    ...metadata.annotations,
+    [ANNOTATIONS.ticket]: resourceVersion,
+    ...(!isClaimed && { [ANNOTATIONS.serviceVersion]: resourceVersion }),
   };
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'Service', name: metadata.name, uid }];
+  return { ...route, metadata: { ...metadata, annotations, ownerReferences } };
+}
+
+function attemptOf({ attempt }: PreviewProps): Record<string, string> {
+  return attempt === undefined ? {} : { [ANNOTATIONS.attempt]: attempt };
 }
 
 function labelsOf({ runId, owner, startedAt }: PreviewProps): Record<string, string> {

@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 /**
  * `npm run --silent render -- --stack prod [--values file.yaml]…` writes the objects of a stack as
  * YAML, for Argo CD, Flux or `kubectl apply --server-side`.

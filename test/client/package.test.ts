@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
-import { buildClient } from '../../build/build-client.ts';
+import { buildPackage } from '../../build/build-packages.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const CLIENT = join(ROOT, 'client');
@@ -47,9 +47,9 @@ describe('the package of the client', () => {
     installed = join(place, 'node_modules/@porthole/client');
     const packed = join(place, 'packed');
     await mkdir(packed);
-    for (const file of ['package.json', 'README.md', 'LICENSE'])
+    for (const file of ['package.json', 'bin.js', 'README.md', 'LICENSE'])
       await cp(join(CLIENT, file), join(packed, file));
-    await buildClient(join(packed, 'dist'));
+    await buildPackage('client', join(packed, 'dist'));
     // What `prepack` does has been done above, in a folder of the test.
     const { stdout } = await run('npm', ['pack', '--silent', '--ignore-scripts'], { cwd: packed });
     await writeFile(join(place, 'package.json'), '{"type": "module"}');

@@ -228,10 +228,9 @@ describe('a preview that cannot be', () => {
   });
 });
 
-test('a preview in a chart shows what it has resolved, and is synthesised with the rest', () => {
+test('synthesises both objects of a preview in a chart', () => {
   const chart = new Chart(new App(), 'chart', { disableResourceNameHashes: true });
   const preview = new Preview(chart, 'preview', PROPS);
-  preview.route(STORED);
   expect(preview.serviceKind).toBe('headless');
   expect((chart.toJson() as { kind: string }[]).map(({ kind }) => kind)).toEqual(['Service', 'HTTPRoute']);
 });

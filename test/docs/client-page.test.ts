@@ -7,7 +7,7 @@ import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { transform } from 'esbuild';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
-import { buildClient } from '../../build/build-client.ts';
+import { buildPackage } from '../../build/build-packages.ts';
 
 const CLIENT = join(import.meta.dirname, '../../client');
 const page = await readFile(join(CLIENT, 'README.md'), 'utf8');
@@ -26,7 +26,7 @@ beforeAll(async () => {
   await mkdir(join(folder, 'app'));
   await writeFile(join(folder, 'app/index.html'), 'Hello');
   await symlink(join(CLIENT, 'package.json'), join(installed, 'package.json'));
-  await buildClient(join(installed, 'dist'));
+  await buildPackage('client', join(installed, 'dist'));
   await writeFile(join(folder, 'package.json'), '{"type": "module"}');
   const main = join(installed, 'dist/cli/main.js');
   await writeFile(join(folder, 'bin/porthole'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`);

@@ -41,13 +41,15 @@ type Call = (
  * standard output.
  * @param disabled policies that the configuration of the pack turns off
  * @param settings of policies, by their names
+ * @param folder of the pack
  */
 export async function startPolicyPack(
   disabled: readonly string[] = [],
   settings: Readonly<Record<string, Properties>> = {},
+  folder = PACK,
 ): Promise<PolicyPack> {
   const child = spawn(process.execPath, [LOADER, '127.0.0.1:0', '.'], {
-    cwd: PACK,
+    cwd: folder,
     env: {
       PATH: process.env['PATH'],
       NODE_OPTIONS: `--require=${join(import.meta.dirname, 'hide-typescript.cjs')}`,

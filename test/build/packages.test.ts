@@ -1,0 +1,161 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { parseAllDocuments, stringify } from 'yaml';
+import { runProgram } from '../infra/engine/run-program.ts';
+import { SIGNING_KEYS, SERVICE_KEY, DATABASE_URL, stackFile } from '../infra/support/stack-files.ts';
+import { startPolicyPack } from '../policies/engine/policy-pack.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const PATIENT = 180_000;
+/** What `npm install` would bring along. */
+const DEPENDENCIES = ['@pulumi', 'cdk8s', 'cdk8s-plus-28', 'constructs', 'yaml', 'zod', 'typescript'];
+
+const run = promisify(execFile);
+let place: string;
+
+beforeAll(async () => {
+  place = await mkdtemp(join(tmpdir(), 'porthole-packages-'));
+  await writeFile(join(place, 'package.json'), '{"type": "module"}');
+  for (const folder of ['constructs', 'infra', 'policies']) await install(folder);
+  for (const name of DEPENDENCIES) {
+    await symlink(join(ROOT, 'node_modules', name), join(place, 'node_modules', name));
+  }
+}, PATIENT);
+afterAll(() => rm(place, { recursive: true }));
+
+/** Packs a copy, so that no build stays in the clone. */
+async function install(folder: string): Promise<void> {
+  const packed = await mkdtemp(join(place, 'packed-'));
+  const { stdout } = await run('npm', ['pack', '--silent', '--pack-destination', packed], {
+    cwd: join(ROOT, folder),
+  });
+  const { name } = JSON.parse(await readFile(join(ROOT, folder, 'package.json'), 'utf8')) as { name: string };
+  const target = join(place, 'node_modules', name);
+  await mkdir(target, { recursive: true });
+  await run('tar', ['xzf', join(packed, stdout.trim()), '--strip-components=1', '-C', target]);
+}
+
+/** A program of the examples, as it would be outside the repository. */
+async function example(file: string, name: string): Promise<string> {
+  const text = await readFile(join(ROOT, 'examples', file), 'utf8');
+  const target = join(place, file);
+  await mkdir(dirname(target), { recursive: true });
+  await writeFile(target, text.replace(/'(?:\.\.\/)+(?:infra|constructs)\/index\.ts'/, `'${name}'`));
+  return target;
+}
+
+async function typeErrors(...files: string[]): Promise<string> {
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const options = '--ignoreConfig --noEmit --strict --module nodenext --target es2023 --types node';
+  const roots = ['--typeRoots', join(ROOT, 'node_modules/@types')];
+  return run(process.execPath, [tsc, ...options.split(' '), ...roots, ...files], { cwd: place }).then(
+    () => '',
+    (error: { readonly stdout: string }) => error.stdout,
+  );
+}
+
+test(
+  'runs the program of a platform team from the packed package',
+  async () => {
+    const main = await example('pulumi/main.ts', '@porthole/pulumi');
+    const result = await runProgram({
+      project: 'platform',
+      stack: 'test',
+      main,
+      stackFile: {
+        config: {},
+        secrets: { 'platform:signingKeys': SIGNING_KEYS, 'platform:serviceKey': SERVICE_KEY },
+      },
+      dryRun: false,
+      register: ({ name, inputs }) => Promise.resolve({ id: name, outputs: inputs }),
+      read: (type) =>
+        Promise.resolve(
+          type === 'pulumi:pulumi:StackReference'
+            ? {
+                name: 'acme/platform/prod',
+                outputs: { databaseUrl: DATABASE_URL, sandboxImage: 'sandbox:1' },
+              }
+            : { status: { addresses: [{ value: '203.0.113.7' }] } },
+        ),
+    });
+    expect([result.succeeded, result.log, result.output]).toEqual([true, [], '']);
+    expect(result.registrations.length).toBeGreaterThan(40);
+    expect(result.outputs['apiUrl']).toBe('https://porthole.example.com');
+  },
+  PATIENT,
+);
+
+test(
+  'renders the objects of a stack from the packed package',
+  async () => {
+    const { config, secrets } = stackFile({});
+    await writeFile(join(place, 'Pulumi.prod.yaml'), stringify({ config: { ...config, ...secrets } }));
+    const render = join(place, 'node_modules/@porthole/pulumi/dist/render/main.js');
+    const { stdout } = await run(process.execPath, [render, '--stack', 'prod'], { cwd: place });
+    const kinds = parseAllDocuments(stdout).map((each) => (each.toJSON() as { kind: string }).kind);
+    expect(kinds.length).toBeGreaterThan(40);
+    expect(kinds).toEqual(expect.arrayContaining(['Gateway', 'ValidatingAdmissionPolicy', 'Deployment']));
+  },
+  PATIENT,
+);
+
+test('synthesises the cdk8s example from the packed package', async () => {
+  const main = await example('cdk8s/main.ts', '@porthole/constructs');
+  const hostname = '0123456789abcdef-preview.example.com';
+  await run(process.execPath, [main], {
+    cwd: dirname(main),
+    env: { ...process.env, PREVIEW_HOST: hostname },
+  });
+  const written = await readFile(join(dirname(main), 'dist/hello.k8s.yaml'), 'utf8');
+  const objects = parseAllDocuments(written).map((each): unknown => each.toJSON());
+  expect(objects).toMatchObject([
+    { kind: 'Deployment', metadata: { name: 'hello' } },
+    { kind: 'Service', spec: { selector: { 'app.kubernetes.io/name': 'hello' } } },
+    { kind: 'HTTPRoute', spec: { hostnames: [hostname] } },
+  ]);
+});
+
+test(
+  'has types for programs, which refuse what does not exist',
+  async () => {
+    const programs = await Promise.all([
+      example('pulumi/main.ts', '@porthole/pulumi'),
+      example('cdk8s/main.ts', '@porthole/constructs'),
+    ]);
+    const wrong = join(place, 'wrong.ts');
+    await writeFile(
+      wrong,
+      `import { Porthole } from '@porthole/pulumi';
+import { Preview } from '@porthole/constructs';
+import { Chart, App } from 'cdk8s';
+// @ts-expect-error There is no such setting.
+new Porthole('a', { zones: [] });
+// @ts-expect-error A preview has a host name.
+new Preview(new Chart(new App(), 'a'), 'b', { name: 'c' });
+`,
+    );
+    expect(await typeErrors(...programs, wrong)).toBe('');
+  },
+  PATIENT,
+);
+
+test(
+  'serves its policies from the packed package',
+  async () => {
+    const [packed, source] = await Promise.all([
+      startPolicyPack([], {}, join(place, 'node_modules/@porthole/policies')),
+      startPolicyPack(),
+    ]);
+    try {
+      expect(packed.policies).toEqual(source.policies);
+      expect(packed.policies.length).toBeGreaterThan(10);
+    } finally {
+      await Promise.all([packed.close(), source.close()]);
+    }
+  },
+  PATIENT,
+);
