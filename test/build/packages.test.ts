@@ -27,7 +27,7 @@ beforeAll(async () => {
 }, PATIENT);
 afterAll(() => rm(place, { recursive: true }));
 
-/** Packs a copy, so that no build stays in the clone. */
+/** Unpacks what `npm publish` would upload. */
 async function install(folder: string): Promise<void> {
   const packed = await mkdtemp(join(place, 'packed-'));
   const { stdout } = await run('npm', ['pack', '--silent', '--pack-destination', packed], {
